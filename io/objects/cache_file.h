@@ -12,15 +12,16 @@
 
 namespace stoker {
 
-// pwrite(2), or in tests one that fails.
+// pwrite(2); in tests a function that fails.
 using WriteCall = std::function<ssize_t(int, const void*, size_t, off_t)>;
 
-// Errors are numbers of errno. Thread-safe after Open. Move-only.
+// Errors are errno values. Thread-safe after Open. Move-only.
 class CacheFile {
  public:
-  // Opens a file of the folder, or makes it if `flags` say so, readable by its owner only. EPERM if
-  // it is not believed: it must be a regular file with one name, of this process' user or root, to
-  // which nobody else may write. A file that loses its name meanwhile is ENOENT. 0: success.
+  // Opens a file of the folder, or creates it if `flags` say so, readable by its owner only.
+  // Returns 0 on success. EPERM: the file is not trusted, because it is not a regular file with one
+  // name that belongs to this process' user or root and that nobody else may write to. ENOENT: the
+  // file loses its name meanwhile.
   int Open(int folder, const std::string& name, int flags);
   bool open() const { return file_.open(); }
   void Close() { file_.Close(); }
@@ -31,10 +32,10 @@ class CacheFile {
     int64_t modified = 0;  // seconds since 1970
     bool removed = false;  // it has no name any more
   };
-  State Look() const;  // a removed file if the system does not say
+  State Look() const;  // reports a removed file if fstat fails
 
-  // Returns the bytes that were read, fewer than requested only at the end of the file; below 0:
-  // minus the error.
+  // Returns the number of bytes read, which is less than requested only at the end of the file; on
+  // failure minus the errno.
   int64_t Read(uint64_t offset, std::span<uint8_t> to) const;
   int Write(const WriteCall& write, uint64_t offset, std::span<const uint8_t> bytes) const;
   int Resize(uint64_t bytes) const;

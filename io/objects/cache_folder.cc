@@ -34,13 +34,13 @@ std::string Hexadecimal(uint64_t number) {
   return {digits.data(), end.ptr};
 }
 
-// Takes a number in the form that Hexadecimal writes from the front of `text`.
+// Takes a number in the form that Hexadecimal writes off the front of `text`.
 std::optional<uint64_t> TakeHexadecimal(std::string_view& text) {
   uint64_t number = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), number, 16);
   if (end.ec != std::errc()) return std::nullopt;
   const std::string_view digits = text.substr(0, static_cast<size_t>(end.ptr - text.data()));
-  if (digits != Hexadecimal(number)) return std::nullopt;  // one name for each number
+  if (digits != Hexadecimal(number)) return std::nullopt;  // each number has one name
   text.remove_prefix(digits.size());
   return number;
 }
@@ -70,7 +70,7 @@ Error CannotUseFolder(int error_number, const std::string& what, const std::stri
 bool MakeFolders(const std::string& path) {
   constexpr mode_t kOwnerOnly = 0700;
   for (size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {
-    (void)mkdir(path.substr(0, end).c_str(), kOwnerOnly);  // the last one tells
+    (void)mkdir(path.substr(0, end).c_str(), kOwnerOnly);  // the last mkdir reports failures
   }
   return mkdir(path.c_str(), kOwnerOnly) == 0 || errno == EEXIST;
 }
@@ -110,13 +110,13 @@ Status CacheFolder::OpenLock() {
   int failed = lock_.Open(*folder_, kCacheLockName, O_RDWR | O_CREAT);
   if (failed == EACCES || failed == EROFS || failed == EPERM) {
     writable_ = false;
-    // Another user's file is not believed, but one that cannot be written to can be read.
+    // Another user's file is not trusted, but a file that is only readable can be read.
     if (lock_.Open(*folder_, kCacheLockName, O_RDONLY) == 0) failed = 0;
   }
   if (failed != 0) {
     return CannotUseFolder(failed, "cannot use this file of a cache", path_ + "/" + kCacheLockName);
   }
-  // Another process may have it, even for long.
+  // Another process may hold the lock, even for long.
   const CacheLock tried(flock(lock_.descriptor(), LOCK_EX | LOCK_NB) == 0 ? lock_.descriptor()
                                                                           : -1);
   if (!tried.held() && errno != EWOULDBLOCK) {
@@ -173,7 +173,7 @@ int CacheFolder::Add(uint64_t capacity, SegmentName& name) const {
   if (const int failed = List(others, leftovers)) return failed;
   const uint64_t highest = others.empty() ? 0 : others.back().number;
   name = {.number = std::max(last_number(), highest) + 1, .capacity = capacity};
-  // The data is made last: a segment exists if it has data.
+  // The data file is made last: a segment exists if it has one.
   CacheFile index, data;
   constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL;
   int failed = index.Open(*folder_, name.Index(), kFlags);
@@ -181,7 +181,7 @@ int CacheFolder::Add(uint64_t capacity, SegmentName& name) const {
   if (failed != 0) return failed;  // an index without data is a leftover
   std::array<uint8_t, sizeof(name.number)> bytes{};
   std::memcpy(bytes.data(), &name.number, sizeof(name.number));
-  (void)lock_.Write(pwrite, 0, bytes);  // others find it later otherwise
+  (void)lock_.Write(pwrite, 0, bytes);  // on failure, other processes find the segment later
   return 0;
 }
 
@@ -196,7 +196,8 @@ bool CacheFolder::Remove(const SegmentName& name, int64_t idle) const {
   if (data.Open(*folder_, name.Data(), O_RDWR) != 0) return false;
   if (idle > 0 && time(nullptr) - data.Look().modified < idle) return false;
   if (flock(data.descriptor(), LOCK_EX | LOCK_NB) != 0) return false;
-  // Processes that have it open keep its disk space otherwise. They find that it is too short.
+  // Otherwise processes that have the file open would keep its disk space. They find that it is too
+  // short.
   (void)data.Resize(0);
   if (unlinkat(*folder_, name.Data().c_str(), 0) != 0) return false;
   RemoveLeftover(name);

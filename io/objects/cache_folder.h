@@ -1,7 +1,7 @@
 // CacheFolder: the files of a cache, which several processes share.
 //
-//   v1.lock                        whoever adds or removes holds its flock; 8 bytes: the number of
-//                                  the last segment that was made
+//   v1.lock                        locked (flock) by the process that adds or removes segments;
+//                                  8 bytes: the number of the last segment that was made
 //   v1-NUMBER-CAPACITY.data        a segment: ranges of objects, one behind the other
 //   v1-NUMBER-CAPACITY.index       its records (cache_record.h), in the order in which ranges came
 //
@@ -23,23 +23,24 @@
 
 namespace stoker {
 
-inline constexpr uint64_t kCacheBlockBytes = 4096;  // what a file system allocates at a time
+inline constexpr uint64_t kCacheBlockBytes = 4096;  // the unit in which file systems allocate
 
-// A segment, which a number names; numbers grow.
+// The name of a segment. Numbers grow.
 struct SegmentName {
   uint64_t number = 0;
   uint64_t capacity = 0;
 
   std::string Data() const;
   std::string Index() const;
-  // nullopt for the name of another file.
+  // Returns nullopt for the name of another file.
   static std::optional<SegmentName> OfData(std::string_view file);
   static std::optional<SegmentName> OfIndex(std::string_view file);
 
   friend bool operator==(const SegmentName&, const SegmentName&) = default;
 };
 
-// While one lives, no other process, and no other thread that has asked for one, has it.
+// Holds the lock of the cache: no other process, and no other thread that asks for it, has it
+// meanwhile.
 class CacheLock {
  public:
   explicit CacheLock(int descriptor) : descriptor_(descriptor) {}
@@ -52,8 +53,8 @@ class CacheLock {
   int descriptor_;  // below 0: none
 };
 
-// Thread-safe, except that one thread at a time may lock. Errors of functions without a Result are
-// numbers of errno; 0: success.
+// Thread-safe, except that one thread at a time may lock. Functions without a Result return an
+// errno; 0: success.
 class CacheFolder {
  public:
   // Makes the folder if it does not exist, for its owner only. Errors name it.
@@ -62,28 +63,29 @@ class CacheFolder {
   const std::string& path() const { return path_; }
   int descriptor() const { return *folder_; }
   bool writable() const { return writable_; }
-  // Somebody has removed the cache's files.
+  // Whether somebody has removed the cache's files.
   bool removed() const { return lock_.Look().removed; }
 
-  // Waits up to a second for other processes, since one that was stopped may hold it. nullopt: in
-  // vain. The kernel releases the lock of a process that is killed.
+  // Waits up to a second for other processes; longer waits are avoided because a stopped process
+  // may hold the lock. Returns nullopt if the lock was not free in that time. The kernel releases
+  // the lock of a process that is killed.
   std::optional<CacheLock> Lock() const;
 
-  uint64_t last_number() const;  // of a segment that was made; a hint, since a kill may keep it old
+  uint64_t last_number() const;  // of the last segment made; a hint: a kill may leave an old one
 
-  // Replaces `segments` by all that there are, ordered by number, and `leftovers` by those of which
-  // a kill has left only an index. On failure they are not complete.
+  // Replaces `segments` by all segments, ordered by number, and `leftovers` by the segments of
+  // which a kill has left only an index. On failure both lists are incomplete.
   int List(std::vector<SegmentName>& segments, std::vector<SegmentName>& leftovers) const;
 
-  // Makes a segment, with a number above all others. The lock is held.
+  // Makes a segment, with a number above all others. Precondition: the lock is held.
   int Add(uint64_t capacity, SegmentName& name) const;
 
-  // When a segment was used, in seconds since 1970; 0: unknown.
+  // Returns when a segment was last used, in seconds since 1970; 0: unknown.
   int64_t LastUse(const SegmentName& name) const;
 
-  // Removes a segment which no process uses, and which nobody has used for `idle` seconds: readers
-  // and writers of a segment hold the shared flock of its data. False: it is in use, or cannot be
-  // removed. The lock is held.
+  // Removes a segment that no process uses, and that nobody has used for `idle` seconds: readers
+  // and writers of a segment hold a shared flock on its data. Returns false if it is in use or
+  // cannot be removed. Precondition: the lock is held.
   bool Remove(const SegmentName& name, int64_t idle) const;
   void RemoveLeftover(const SegmentName& name) const;
 

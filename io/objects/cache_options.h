@@ -6,10 +6,10 @@
 
 namespace stoker {
 
-// Files of this machine are not cached.
+// Local files are not cached.
 struct CacheOptions {
   std::string folder{};  // on a local disk; empty: nothing is kept
-  uint64_t bytes = 0;    // of the disk that it may take; required with a folder
+  uint64_t bytes = 0;    // limit on the disk space it takes; required with a folder
 };
 
 }  // namespace stoker

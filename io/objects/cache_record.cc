@@ -12,13 +12,13 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// A record in memory as in a file.
+// A record, laid out in memory as in a file.
 struct StoredRecord {
   uint64_t key = 0;
   uint64_t position = 0;
   uint64_t length = 0;
   uint32_t checksum = 0;  // of the range
-  uint32_t own = 0;       // of this record, from the segment's number on
+  uint32_t own = 0;       // of this record, starting from the segment's number
 };
 static_assert(sizeof(StoredRecord) == kCacheRecordBytes);
 

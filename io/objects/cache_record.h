@@ -8,7 +8,8 @@
 
 namespace stoker {
 
-// Where a range is in a segment, and the checksum of its bytes (Crc32c, from the key's `check` on).
+// The place of a range in a segment, and the checksum of its bytes (Crc32c, starting from the key's
+// `check`).
 struct CacheRecord {
   uint64_t key = 0;  // RangeKey::number (cached_object.h)
   uint64_t position = 0;
@@ -21,11 +22,12 @@ struct CacheRecord {
 inline constexpr uint64_t kCacheRecordBytes = 32;
 using PackedCacheRecord = std::array<uint8_t, kCacheRecordBytes>;
 
-// The form in a file: little-endian, with a checksum that holds in this segment only.
+// Returns the record's form in a file: little-endian, with a checksum that holds in this segment
+// only.
 PackedCacheRecord PackCacheRecord(const CacheRecord& record, uint64_t segment);
 
-// nullopt for bytes that are torn, damaged or of another segment, and for a range that does not lie
-// in a segment of `capacity` bytes or is empty.
+// Returns nullopt for bytes that are torn, damaged or of another segment, and for a range that is
+// empty or does not lie in a segment of `capacity` bytes.
 std::optional<CacheRecord> UnpackCacheRecord(std::span<const uint8_t, kCacheRecordBytes> bytes,
                                              uint64_t segment, uint64_t capacity);
 

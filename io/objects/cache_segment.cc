@@ -17,10 +17,10 @@ namespace stoker {
 
 namespace {
 
-// Records of places that are being filled.
+// The records of places that are being filled.
 constexpr uint64_t kRecordsInFlight = 64;
 
-// Read at a time, so that the checksum finds the bytes in the core's own cache.
+// Bytes read at a time, so that the checksum finds them in the core's own cache.
 constexpr size_t kPieceBytes = 256 << 10;
 
 uint64_t WholeBlocks(uint64_t bytes) {
@@ -54,7 +54,7 @@ std::shared_ptr<CacheSegment> CacheSegment::Open(const CacheFolder& folder, cons
   failed = segment->data_.Open(folder.descriptor(), name.Data(), flags);
   if (failed == 0) failed = segment->index_.Open(folder.descriptor(), name.Index(), flags);
   if (failed != 0) return nullptr;
-  // Which range is next is not what lies behind: the kernel is to read what it is asked for.
+  // The next range is rarely the one behind: the kernel should read only what it is asked for.
   (void)posix_fadvise(segment->data_.descriptor(), 0, 0, POSIX_FADV_RANDOM);
   return segment;
 }
@@ -89,14 +89,14 @@ CacheSegment::Outcome CacheSegment::Read(uint64_t position, std::span<uint8_t> t
 
 bool CacheSegment::Use() {
   if (in_use_.load(std::memory_order_relaxed)) return true;
-  // Who removes it has it exclusively, for a moment.
+  // A process that removes the segment briefly holds an exclusive lock on it.
   if (flock(data_.descriptor(), LOCK_SH | LOCK_NB) != 0) return false;
   if (data_.Look().removed) return false;
   in_use_.store(true, std::memory_order_relaxed);
   return true;
 }
 
-// The time of its last use is that of the file.
+// The time of last use is the file's modification time.
 void CacheSegment::Touch() {
   constexpr int64_t kSecondsBetween = 60;
   const int64_t now = SteadySeconds();
@@ -104,7 +104,7 @@ void CacheSegment::Touch() {
   if (before != 0 && now - before < kSecondsBetween) return;
   touched_.store(now, std::memory_order_relaxed);
   (void)futimens(data_.descriptor(), nullptr);
-  // Somebody may have removed the file by hand, to have its disk space.
+  // Somebody may have removed the file by hand, to regain its disk space.
   if (data_.Look().removed) in_use_.store(false, std::memory_order_relaxed);
 }
 
@@ -153,7 +153,7 @@ int CacheSegment::Append(const WriteCall& write, const CacheFolder& folder,
     if (const int failed = again.Open(folder.descriptor(), name_.Index(), O_RDWR)) return failed;
   }
   const CacheFile& index = index_.open() ? index_ : again;
-  // A torn record is overwritten.
+  // A torn record at the end is overwritten.
   const uint64_t place = index.Look().bytes / kCacheRecordBytes * kCacheRecordBytes;
   const uint64_t end = place + kCacheRecordBytes;
   if (WholeBlocks(data_.Look().bytes) + WholeBlocks(end) > name_.capacity) return EFBIG;

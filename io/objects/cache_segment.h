@@ -1,9 +1,9 @@
 // CacheSegment: an open segment of a cache (io/objects/cache_folder.h).
 //
-// Bytes are only added at its end, and never changed: a place is reserved by making the file
-// longer, filled without a lock, and known to others once its record is in the index. So what a
-// kill or a crash of the machine leaves behind is a place without a record, or a record whose
-// checksum is not that of the bytes.
+// Bytes are only added at its end, and never changed. A place is reserved by making the file
+// longer, then filled without a lock, and others learn of it once its record is in the index. So a
+// kill or a crash of the machine leaves behind a place without a record, or a record whose checksum
+// does not match the bytes.
 #pragma once
 
 #include <atomic>
@@ -18,16 +18,17 @@
 
 namespace stoker {
 
-// The disk space that a segment needs at least to keep a range of `length` bytes.
+// Returns the disk space that a segment needs at least to keep a range of `length` bytes.
 uint64_t SegmentBytesFor(uint64_t length);
 
-// The size that a file may have (RLIMIT_FSIZE). To exceed it is a signal, which ends the process.
+// Returns the largest size that a file may have (RLIMIT_FSIZE). Exceeding it raises a signal that
+// ends the process.
 uint64_t FileSizeLimit();
 
-// Errors are numbers of errno; 0: success.
+// Errors are errno values; 0: success.
 class CacheSegment {
  public:
-  // `failed`: why there is none.
+  // Returns null on failure; `failed` is then the errno.
   static std::shared_ptr<CacheSegment> Open(const CacheFolder& folder, const SegmentName& name,
                                             int& failed);
   explicit CacheSegment(const SegmentName& name) : name_(name) {}
@@ -36,18 +37,18 @@ class CacheSegment {
 
   enum class Outcome {
     kRead,
-    kDamaged,  // these are not the bytes that were kept
+    kDamaged,  // the bytes differ from those that were kept
     kGone,     // the segment has been removed
     kFailed,   // errno says why
   };
-  // Fills `to` from `position` on, if the bytes have this checksum, which begins with `check`.
+  // Fills `to` from `position` on, if the bytes have this checksum, which starts from `check`.
   // Thread-safe.
   Outcome Read(uint64_t position, std::span<uint8_t> to, uint32_t check, uint32_t checksum);
 
-  // Begins to read this part into the page cache. Thread-safe.
+  // Begins to read this range into the page cache. Thread-safe.
   void Prefetch(uint64_t position, uint64_t length) const;
 
-  // Keeps the segment from being removed as long as this object lives. False: it is gone.
+  // Keeps the segment from being removed as long as this object lives. Returns false if it is gone.
   // Thread-safe.
   bool Use();
 
@@ -56,17 +57,18 @@ class CacheSegment {
     return data_.Write(write, position, bytes);
   }
 
-  // These are called by one thread at a time; by those that change something, the folder's lock is
-  // held, and the segment is in use.
+  // The functions below are called by one thread at a time. For those that change something, the
+  // folder's lock must be held and the segment be in use.
 
-  // Calls `take` for each record that has come since the last call. `key` may be of any range.
+  // Calls `take` for each record added since the last call. A record's `key` may belong to any
+  // range.
   void Load(const std::function<void(const CacheRecord&)>& take);
-  // EFBIG: there is no room.
+  // Returns EFBIG if there is no room.
   int Reserve(uint64_t length, uint64_t& position) const;
-  // A place is not filled. It is free again if it is the last one.
+  // Gives back a place that was not filled. It is free again if it is the last one.
   void GiveBack(uint64_t position, uint64_t length) const;
   int Append(const WriteCall& write, const CacheFolder& folder, const CacheRecord& record);
-  // The records of others are not loaded any more.
+  // Stops loading the records of other processes.
   void CloseIndex() { index_.Close(); }
 
  private:
@@ -74,8 +76,8 @@ class CacheSegment {
 
   const SegmentName name_;
   CacheFile data_, index_;
-  uint64_t loaded_ = 0;              // bytes of the index behind which no sound record was seen
-  uint64_t seen_ = 0;                // its size then
+  uint64_t loaded_ = 0;              // end of the sound records seen so far, in the index
+  uint64_t seen_ = 0;                // size of the index at that time
   std::atomic<bool> in_use_{false};  // the flock is held
   std::atomic<int64_t> touched_{0};  // seconds of a steady clock
 };

@@ -7,7 +7,7 @@ namespace stoker {
 namespace {
 
 constexpr int kPositionBits = 40;
-// Places in the slot that is never used.
+// Places in a slot that is never used.
 constexpr uint64_t kEmptyEntry = ~uint64_t{0}, kRemovedEntry = ~uint64_t{0} - 1;
 
 uint64_t PackPlace(const CachePlace& place) {
@@ -16,15 +16,15 @@ uint64_t PackPlace(const CachePlace& place) {
 
 uint64_t Join(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
 
-// Where the search begins: by bits that do not choose the part.
+// Returns where the search for a key begins, from bits that do not choose the part.
 size_t HomeOf(uint64_t key, size_t entries) {
   return static_cast<size_t>((key & 0xFFFFFFFF) * entries >> 32);
 }
 
 }  // namespace
 
-// Which entry has the key, or is the empty one at which the search ends. Precondition: one is
-// empty.
+// Returns the entry that has the key, or the empty one at which the search ends. Precondition: one
+// is empty.
 size_t CacheTable::Seek(const Part& part, uint64_t key) {
   size_t at = HomeOf(key, part.entries.size());
   while (true) {

@@ -1,4 +1,4 @@
-// CacheTable: where the ranges of a cache are, by key: 23 to 35 bytes for each.
+// CacheTable: maps the keys of a cache's ranges to their places, in 23 to 35 bytes for each.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace stoker {
 
-// The place of a range: in which segment, where in it, and the checksum of the bytes. Its length is
-// part of its key.
+// The place of a range: its segment, its position there, and the checksum of its bytes. Its length
+// is part of its key.
 struct CachePlace {
   uint32_t slot = 0;      // the process' number of the segment, below kMostSlots
   uint64_t position = 0;  // below kMostPositions
@@ -20,7 +20,7 @@ struct CachePlace {
   friend bool operator==(const CachePlace&, const CachePlace&) = default;
 };
 
-// Thread-safe. A key that is put again has its last place.
+// Thread-safe. A key that is put again has its latest place.
 class CacheTable {
  public:
   static constexpr uint32_t kMostSlots = (uint32_t{1} << 24) - 1;
@@ -37,7 +37,7 @@ class CacheTable {
   uint64_t memory_bytes() const;
 
  private:
-  // In words of 32 bits, so that it is not padded.
+  // Stored in words of 32 bits, so that it is not padded.
   struct Entry {
     uint32_t key_low = 0, key_high = 0;
     uint32_t place_low = 0, place_high = 0;  // the slot above 40 bits of position
@@ -45,10 +45,11 @@ class CacheTable {
   };
   static_assert(sizeof(Entry) == 20);
 
-  // A hash table with linear probing, which grows by itself: all of them never do at a time.
+  // A hash table with linear probing. Each part grows by itself, so that never all of them grow at
+  // a time.
   struct Part {
     mutable std::mutex mutex;
-    std::vector<Entry> entries;  // empty ones and removed ones have places that do not exist
+    std::vector<Entry> entries;  // empty and removed entries have places that do not exist
     size_t taken = 0;            // entries that are not empty
     size_t size = 0;             // entries with a range
   };

@@ -11,7 +11,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Different for all that differ: each number tells where a text ends.
+// Returns a different digest for all arguments that differ: each number says where a text ends.
 Sha256Digest DigestOf(std::string_view url, std::string_view version, uint64_t bytes) {
   std::string all = std::to_string(bytes) + " " + std::to_string(url.size()) + " ";
   return Sha256(all.append(url).append(version));

@@ -1,4 +1,4 @@
-// CachedObject: what a cache finds the ranges of an object by.
+// CachedObject: makes the keys under which a cache keeps the ranges of an object.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,19 @@
 
 namespace stoker {
 
-// What a range of an object is found by. Two ranges with equal numbers are taken for the same; the
-// checksum of the bytes begins with `check`, so that 96 bits tell ranges apart. They are of a
-// SHA-256: who chooses the names in one store cannot make its ranges pass for those of another.
+// The key of a range of an object. Two ranges with equal numbers are taken for the same one; the
+// checksum of the bytes starts from `check`, so that 96 bits distinguish ranges. Both come from a
+// SHA-256, so that nobody who chooses the names in one store can make its ranges pass for those of
+// another.
 struct RangeKey {
   uint64_t number = 0;
   uint32_t check = 0;
 };
 
-// A version of an object. Objects that differ in URL, version or size have nothing in common.
+// One version of an object. Objects that differ in URL, version or size share no keys.
 class CachedObject {
  public:
-  // `version`: the ETag, or what else changes when the object does.
+  // `version`: the ETag, or another text that changes when the object does.
   CachedObject(std::string_view url, std::string_view version, uint64_t bytes);
 
   RangeKey KeyOf(uint64_t offset, uint64_t length) const;

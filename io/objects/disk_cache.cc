@@ -15,10 +15,10 @@ namespace stoker {
 namespace {
 
 constexpr uint64_t kLeastCacheBytes = 64 << 10;
-// A cache has about as many segments, of at least and at most these bytes.
+// A cache has about this many segments, each of at least and at most these bytes.
 constexpr uint64_t kUsualSegments = 64;
 constexpr uint64_t kLeastSegmentBytes = 1 << 20, kMostSegmentBytes = uint64_t{64} << 30;
-// Those that are open at a time: caches of other sizes have left others behind.
+// The most segments open at a time: caches of other sizes have left others behind.
 constexpr size_t kMostOpenSegments = 512;
 
 bool IsFullDisk(int error_number) { return error_number == ENOSPC || error_number == EDQUOT; }
@@ -47,13 +47,13 @@ DiskCache::DiskCache(CacheFolder folder, uint64_t bytes, DiskCacheSettings setti
       settings_(std::move(settings)),
       process_(getpid()) {}
 
-// --- reading ---------------------------------------------------------------------------------
+// --- Reading ---------------------------------------------------------------------------------
 
 bool DiskCache::Read(const CachedObject& object, uint64_t offset, std::span<uint8_t> to) {
   if (to.empty()) return true;
   const RangeKey key = object.KeyOf(offset, to.size());
   Found found = TryRead(key, to);
-  if (found == Found::kNo) found = TryRead(key, to);  // its segment was removed: it may have others
+  if (found == Found::kNo) found = TryRead(key, to);  // its segment was removed: others may have it
   if (found != Found::kYes) {
     ++misses_;
     return false;
@@ -77,7 +77,7 @@ bool DiskCache::Prefetch(const CachedObject& object, uint64_t offset, uint64_t l
 std::optional<CachePlace> DiskCache::PlaceOf(const RangeKey& key) {
   std::optional<CachePlace> place = table_.Find(key.number);
   if (place) return place;
-  // Otherwise another thread looks for what others have kept, or adds a range.
+  // If the lock is taken, another thread looks for what others have kept, or adds a range.
   if (std::unique_lock writing(writing_, std::try_to_lock); writing) Refresh();
   return table_.Find(key.number);
 }
@@ -121,7 +121,7 @@ void DiskCache::Forget(uint32_t slot) {
   if (segment != nullptr) table_.RemoveSlot(slot);
 }
 
-// --- what other processes do -----------------------------------------------------------------
+// --- Changes by other processes --------------------------------------------------------------
 
 void DiskCache::Refresh() {
   if (detached_) return;
@@ -144,7 +144,7 @@ void DiskCache::LoadSegments() {
   }
 }
 
-// Otherwise the table would keep the ranges that nobody asks for any more.
+// Without this the table would keep ranges that nobody asks for any more.
 void DiskCache::ForgetRemoved() {
   std::vector<uint32_t> removed;
   {
@@ -205,7 +205,7 @@ void DiskCache::Detach() {
   Fail(ENOENT, "the cache was removed while it was in use");
 }
 
-// --- writing ---------------------------------------------------------------------------------
+// --- Writing ---------------------------------------------------------------------------------
 
 void DiskCache::Write(const CachedObject& object, uint64_t offset, std::span<const uint8_t> bytes) {
   if (bytes.empty()) return;
@@ -226,7 +226,7 @@ void DiskCache::Write(const CachedObject& object, uint64_t offset, std::span<con
 
 std::optional<DiskCache::Reserved> DiskCache::Reserve(const RangeKey& key, uint64_t length) {
   const std::lock_guard writing(writing_);
-  if (IsPaused(length)) {  // since another thread has failed
+  if (IsPaused(length)) {  // another thread has failed meanwhile
     ++refused_;
     return std::nullopt;
   }
@@ -263,7 +263,7 @@ int DiskCache::ReserveAnywhere(uint64_t length, Reserved& place) {
 }
 
 int DiskCache::AddSegment(uint64_t length) {
-  const uint64_t most = bytes_ - kCacheBlockBytes;  // the lock has a block
+  const uint64_t most = bytes_ - kCacheBlockBytes;  // one block belongs to the lock file
   if (length > most) return EFBIG;
   const uint64_t least = SegmentBytesFor(length);
   const uint64_t usual = std::clamp(bytes_ / kUsualSegments, kLeastSegmentBytes, kMostSegmentBytes);
@@ -281,8 +281,8 @@ int DiskCache::AddSegment(uint64_t length) {
   return 0;
 }
 
-// Removes unused segments, at most `files`, until all others have at most `most` bytes; `taken` is
-// what they have.
+// Removes unused segments, at most `files`, until all others together have at most `most` bytes;
+// sets `taken` to their bytes.
 int DiskCache::MakeRoom(uint64_t most, std::chrono::seconds idle, uint64_t& taken, size_t files) {
   std::vector<SegmentName> names, leftovers;
   if (const int failed = folder_.List(names, leftovers)) return failed;
@@ -345,7 +345,7 @@ void DiskCache::Pause(uint64_t length) {
                     std::memory_order_relaxed);
 }
 
-// --- reporting -------------------------------------------------------------------------------
+// --- Reporting -------------------------------------------------------------------------------
 
 void DiskCache::Fail(int error_number, const std::string& what) {
   Error error = SystemError(error_number, what, folder_.path());

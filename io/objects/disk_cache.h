@@ -1,20 +1,20 @@
-// DiskCache: ranges of remote objects, kept on a local disk. object store → cache → reader.
+// DiskCache: keeps ranges of remote objects on a local disk. object store → cache → reader.
 //
-// A sample is the same range of the same object in every epoch, so what was read is kept as it is:
-// exactly this range of this version of the object, in the order in which ranges came, in large
-// files (io/objects/cache_folder.h). Processes of one machine share a folder, at the same time or
-// one after another: each finds what the others have kept.
+// A sample is the same range of the same object in every epoch, so ranges are kept as they were
+// read: exactly this range of this version of the object, in the order in which ranges came, in
+// large files (io/objects/cache_folder.h). Processes of one machine share a folder, at the same
+// time or one after another: each finds what the others have kept.
 //
-// Bytes are checked with their checksum whenever they are read. So neither kill -9 nor a crash of
+// Bytes are verified by their checksum whenever they are read. So neither kill -9 nor a crash of
 // the machine, a full disk, another process, or bits that flip on the disk can cause wrong bytes:
 // the range is missed, and is read from the store again.
 //
-// The files take at most as many bytes of the disk as were given to Open, in all processes together
-// and at any time (if these numbers differ, the largest counts), besides what the file system needs
-// for itself. A cache that is full keeps what it has: with orders that are shuffled anew in each
-// epoch, which ranges were used last says nothing of those that come next. Only files which no
-// running process has used, and nobody for an hour, make room for others; until then they also keep
-// the ranges of old versions of objects.
+// The files of all processes together never take more of the disk than the bytes given to Open (if
+// processes give different numbers, the largest counts), besides what the file system needs for
+// itself. A full cache keeps what it has: with orders that are shuffled anew in each epoch, the
+// ranges used last say nothing about those that come next. Only files that no running process has
+// used, and nobody for an hour, make room for others; until then they also keep the ranges of old
+// versions of objects.
 #pragma once
 
 #include <array>
@@ -42,18 +42,18 @@ struct DiskCacheCounts {
   uint64_t hits = 0, hit_bytes = 0;   // ranges that were read from the cache
   uint64_t misses = 0;                // ranges that it did not have
   uint64_t kept = 0, kept_bytes = 0;  // ranges that were added
-  uint64_t refused = 0;               // ranges that were not, because the cache is full or paused
+  uint64_t refused = 0;               // ranges that were not added: the cache is full or paused
   uint64_t damaged = 0;               // ranges whose checksum was wrong; also misses
   uint64_t removed = 0;               // unused files that made room
   uint64_t disk_errors = 0;           // failures of the disk or the folder
-  std::string last_error;             // of these: file, cause and advice in a sentence
+  std::string last_error;             // the last disk error: file, cause and advice in a sentence
   uint64_t ranges = 0;                // in the cache, as far as this process knows
   uint64_t memory_bytes = 0;          // of the table of ranges: 23 to 35 for each
 };
 
 // For tests; other callers use the defaults.
 struct DiskCacheSettings {
-  std::chrono::seconds idle{3600};          // files that were not used for as long may be removed
+  std::chrono::seconds idle{3600};          // files that were unused for so long may be removed
   std::chrono::milliseconds pause{10'000};  // before a full cache or disk is tried again
   WriteCall write = pwrite;
 };
@@ -61,27 +61,28 @@ struct DiskCacheSettings {
 // Thread-safe. Opens at most 513 files: about 66, if all processes give the same number of bytes.
 class DiskCache {
  public:
-  // Makes the folder if it does not exist, readable by its owner only, and loads the list of what
-  // is in it, 32 bytes for each range. Files of other users but root are not believed. `bytes`: at
-  // least 64 KiB; if what is there does not fit, files that nobody has used for an hour are
-  // removed, as they are later. Errors name the folder.
+  // Makes the folder if it does not exist, readable by its owner only, and loads the list of its
+  // ranges, 32 bytes for each. Files of users other than root and this one are not trusted.
+  // `bytes`: at least 64 KiB; if the existing files take more, files that nobody has used for an
+  // hour are removed, now or later. Errors name the folder.
   static Result<std::shared_ptr<DiskCache>> Open(const std::string& folder, uint64_t bytes,
                                                  DiskCacheSettings settings = {});
 
   // Fills `to` from `offset` on and returns true, if the cache has exactly this range. Otherwise
-  // `to` has any content. A hit allocates nothing, takes no lock that another process may have, and
-  // is one `pread` for each 256 KiB. A miss looks for what other processes have kept meanwhile.
+  // the content of `to` is undefined. A hit allocates nothing, takes no lock that another process
+  // may hold, and is one `pread` for each 256 KiB. A miss looks for ranges that other processes
+  // have kept meanwhile.
   bool Read(const CachedObject& object, uint64_t offset, std::span<uint8_t> to);
 
-  // Begins to bring a range into memory, and does not wait for it: a Read that comes later waits
-  // less. So a thread has as many reads of the disk in flight as it has announced. False, and a
-  // miss: the cache does not have this range.
+  // Begins to bring a range into memory without waiting for it, so that a later Read waits less: a
+  // thread has as many disk reads in flight as it has announced. Returns false, and counts a miss,
+  // if the cache does not have this range.
   bool Prefetch(const CachedObject& object, uint64_t offset, uint64_t length);
 
-  // Keeps a range, unless the cache has it. Failures are counted, and the caller need not care: if
-  // the cache or the disk is full, or the folder was removed, it returns early. It may wait for the
-  // disk, and a second or two for a process that was stopped while it added something. In a forked
-  // child it does nothing.
+  // Keeps a range, unless the cache has it. Failures are only counted: if the cache or the disk is
+  // full, or the folder was removed, the call returns early. It may wait for the disk, and a second
+  // or two for a process that was stopped while it added something. In a forked child it does
+  // nothing.
   void Write(const CachedObject& object, uint64_t offset, std::span<const uint8_t> bytes);
 
   DiskCacheCounts counts() const;
@@ -89,13 +90,13 @@ class DiskCache {
   // A warning for the users of the cache, to be shown once; empty if there is none.
   std::string Warning() const;
 
-  // Use Open.
+  // Public for std::make_shared; call Open instead.
   DiskCache(CacheFolder folder, uint64_t bytes, DiskCacheSettings settings);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // A place for a range that is being written.
+  // The place reserved for a range that is being written.
   struct Reserved {
     std::shared_ptr<CacheSegment> segment;
     uint32_t slot = 0;
@@ -108,14 +109,14 @@ class DiskCache {
   enum class Found { kYes, kNo, kBroken };
   Found TryRead(const RangeKey& key, std::span<uint8_t> to);
 
-  // These are called with writing_ held.
+  // These functions require writing_.
   void Refresh();
   void LoadSegments();
   void LoadSegment(const SegmentName& name);
   void ForgetRemoved();
   void LoadNewest();
   void Detach();
-  // These with the folder's lock, too.
+  // These also require the folder's lock.
   void Trim();
   int ReserveAnywhere(uint64_t length, Reserved& place);
   int AddSegment(uint64_t length);
@@ -135,16 +136,16 @@ class DiskCache {
   CacheTable table_;
 
   mutable std::shared_mutex segments_mutex_;
-  std::vector<std::shared_ptr<CacheSegment>> segments_;  // by slot; null: gone
+  std::vector<std::shared_ptr<CacheSegment>> segments_;  // by slot; null: the segment is gone
 
   std::mutex writing_;
-  std::shared_ptr<CacheSegment> newest_;  // to which ranges are added
+  std::shared_ptr<CacheSegment> newest_;  // the segment to which ranges are added
   uint32_t newest_slot_ = 0;
-  std::vector<SegmentName> found_;     // the segments that the folder had
-  std::optional<uint64_t> last_seen_;  // its last number then
+  std::vector<SegmentName> found_;     // the segments that the folder had when it was last listed
+  std::optional<uint64_t> last_seen_;  // the folder's last number at that time
   bool detached_ = false;              // the folder was removed
 
-  // No range of this length or a longer one is tried before.
+  // Until `full_until_`, no range of this length or a longer one is tried.
   std::atomic<uint64_t> full_from_{~uint64_t{0}};
   std::atomic<Clock::rep> full_until_{0};
 

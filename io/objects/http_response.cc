@@ -8,7 +8,7 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kLongestHeader = 1024;  // of those that are kept
+constexpr size_t kLongestHeader = 1024;  // the longest header that is kept
 
 std::string_view Stripped(std::string_view text) {
   constexpr std::string_view kSpaces = " \t\r\n";
@@ -32,7 +32,7 @@ std::optional<Number> WholeNumber(std::string_view text) {
   return number;
 }
 
-// "bytes 0-9/100"
+// Parses "bytes 0-9/100".
 std::optional<HttpResponse::Range> ParseRange(std::string_view text) {
   constexpr std::string_view kUnit = "bytes ";
   const size_t slash = text.find('/');
@@ -51,7 +51,7 @@ std::optional<HttpResponse::Range> ParseRange(std::string_view text) {
   return range;
 }
 
-// "HTTP/1.1 206 Partial Content"
+// Parses "HTTP/1.1 206 Partial Content".
 std::optional<int> ParseStatus(std::string_view line) {
   const size_t space = line.find(' ');
   if (space == std::string_view::npos) return std::nullopt;
@@ -78,7 +78,7 @@ void HttpResponse::AddHeader(std::string_view line) {
   } else if (EqualNames(name, "content-range")) {
     range = ParseRange(value);
   } else if (EqualNames(name, "content-encoding")) {
-    // S3 keeps what an upload was sent as, aws-chunked, and does not send it so.
+    // S3 stores the encoding of the upload, aws-chunked, but does not send the object so encoded.
     encoding = EqualNames(value, "identity") || EqualNames(value, "aws-chunked") ? "" : value;
   } else if (EqualNames(name, "etag")) {
     etag = value;

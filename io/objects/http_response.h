@@ -1,4 +1,4 @@
-// HttpResponse: what the headers of a response say.
+// HttpResponse: the parsed headers of a response.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,26 @@ struct HttpResponse {
 
   int status = 0;                          // 206; 0: no status line has come
   std::optional<uint64_t> content_length;  // bytes of the body
-  bool chunked = false;                    // a body that says itself where it ends
+  bool chunked = false;                    // the body itself marks where it ends
   std::optional<Range> range;
   std::string encoding;  // Content-Encoding: "gzip"; empty: the body is the object's bytes
   std::string etag;
   int64_t modified_s = 0;  // Last-Modified, since 1970; 0: unknown
-  // Retry-After: of seconds, or until a date.
+  // Retry-After: a number of seconds, or a date.
   std::optional<int64_t> retry_after_s;
   std::optional<int64_t> retry_at_s;  // since 1970
   std::string bucket_region;          // x-amz-bucket-region
 
-  // Takes one header line, with or without its line end. A status line begins a new response.
-  // Lines that cannot be parsed are skipped: whatever they are, they do no harm.
+  // Takes one header line, with or without its line end. A status line begins a new response. Lines
+  // that cannot be parsed are skipped and do no harm.
   void AddHeader(std::string_view line);
 };
 
-// The time in "Sun, 06 Nov 1994 08:49:37 GMT", since 1970; nullopt: it is none.
+// Returns the time of "Sun, 06 Nov 1994 08:49:37 GMT", in seconds since 1970; nullopt for other
+// text.
 std::optional<int64_t> ParseHttpDate(std::string_view text);
 
-// The text of one element in a small XML document, as in the errors of S3: of <Code> in
+// Returns the text of one element in a small XML document, as in the errors of S3: of <Code> in
 // "<Error><Code>NoSuchKey</Code>". Empty if there is none.
 std::string_view XmlElement(std::string_view document, std::string_view name);
 

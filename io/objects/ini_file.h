@@ -7,8 +7,8 @@
 
 namespace stoker {
 
-// The values of one section; empty if there is none. Lines that are no assignment are skipped, as
-// are comments and what is indented (settings of settings).
+// Returns the values of one section; empty if there is none. Skips comments, lines that are no
+// assignment, and indented lines, which are settings of settings.
 std::map<std::string, std::string> IniSection(std::string_view text, std::string_view section);
 
 }  // namespace stoker

@@ -24,7 +24,7 @@ Error NoLibcurl(const char* why) {
               "(Fedora) or conda install -c conda-forge libcurl"};
 }
 
-// Ours have other types where the library has enumerations and names of its own for void.
+// The table's types differ from the library's for its enumerations and for its own names of void.
 template <typename Function>
 bool FindIn(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
@@ -53,10 +53,10 @@ bool FindMulti(void* library, Libcurl& all) {
          FindIn(library, "curl_multi_setopt", all.multi_setopt);
 }
 
-// How to load it. TensorFlow has a libcurl and BoringSSL in it, and puts their names where all
-// libraries of the process look first: libcurl would call them with structures of its own, and
-// crash. Then it and what it needs look among their own names first. (Not always, because the
-// address sanitizer does not allow it.)
+// Returns the flags for loading it. TensorFlow contains a libcurl and BoringSSL, and puts their
+// symbols where all libraries of the process look first: libcurl would call them with structures of
+// its own, and crash. In that case libcurl and its dependences must look among their own symbols
+// first. (Not always, because the address sanitizer does not allow it.)
 int LoadFlags() {
   const bool others_have_names = dlsym(RTLD_DEFAULT, "curl_easy_init") != nullptr ||
                                  dlsym(RTLD_DEFAULT, "SSL_CTX_new") != nullptr;
@@ -80,7 +80,7 @@ Result<Libcurl> LoadLibcurl() {
       !FindIn(library, "curl_global_init_mem", global_init)) {
     return NoLibcurl(dlerror());
   }
-  // With the allocator of the process, which need not be the one that libcurl finds.
+  // Uses the allocator of the process, which is not necessarily the one that libcurl finds.
   if (global_init(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc) != CURLE_OK)
     return NoLibcurl("its initialisation failed");
   return all;

@@ -16,7 +16,7 @@ namespace {
 
 using Cure = FetchFailure::Cure;
 
-// Of credentials, the server or the network: any object would fail.
+// A failure caused by credentials, the server or the network: any object would fail.
 FetchFailure FailureAt(const ObjectFetch& fetch, Code code, std::string cause, std::string advice,
                        Cure cure = Cure::kNone) {
   return {.error = {.code = code,
@@ -35,7 +35,7 @@ FetchFailure FailureOfObject(const ObjectFetch& fetch, Code code, std::string ca
   return failure;
 }
 
-// "the server answers 403 (AccessDenied: Access Denied)"
+// Returns a text like "the server answers 403 (AccessDenied: Access Denied)".
 std::string Answer(const HttpResponse& response, std::string_view body) {
   constexpr size_t kLongest = 200;
   const std::string_view code = XmlElement(body, "Code"), message = XmlElement(body, "Message");
@@ -79,7 +79,7 @@ std::string AdviceOnCertificates() {
 
 bool IsTransient(int status, std::string_view code) {
   constexpr std::array kTransient = {408, 425, 429, 500, 502, 503, 504};
-  constexpr std::array<std::string_view, 2> kCodes = {"RequestTimeout", "InternalError"};  // of S3
+  constexpr std::array<std::string_view, 2> kCodes = {"RequestTimeout", "InternalError"};  // S3's
   return std::ranges::find(kTransient, status) != kTransient.end() ||
          std::ranges::find(kCodes, code) != kCodes.end();
 }

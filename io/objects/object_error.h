@@ -1,4 +1,4 @@
-// What a failed transfer means: the error in words, and whether a further try may cure it.
+// Describes why a transfer failed, and whether another try may succeed.
 #pragma once
 
 #include <string>
@@ -17,24 +17,24 @@ struct FetchFailure {
   Cure cure = Cure::kNone;
 };
 
-// Of a response whose status is no success; `body` is the beginning of what the server wrote.
-// `has_credentials`: whether the request had any.
+// The failure of a response whose status is not a success; `body` is the beginning of the server's
+// text. `has_credentials`: whether the request had any.
 FetchFailure FailureOfStatus(const ObjectFetch& fetch, const HttpResponse& response,
                              std::string_view body, bool has_credentials);
 
-// Of libcurl's code; `what` is its text.
+// The failure that libcurl reports with `code`; `what` is libcurl's text for it.
 FetchFailure FailureOfTransfer(const ObjectFetch& fetch, int code, const std::string& what,
                                int stall_timeout_s);
 
-// The object is not the one that the source was opened with.
+// The object is no longer the one that the source was opened with.
 FetchFailure ObjectChanged(const ObjectFetch& fetch);
 
-// A response that should be a success, and is not what was asked for.
+// Failures of a response that is a success, but not what the request asked for.
 FetchFailure WrongResponse(const ObjectFetch& fetch, std::string cause);
 FetchFailure RangeIgnored(const ObjectFetch& fetch);
 FetchFailure IsEncoded(const ObjectFetch& fetch, const std::string& encoding);
 
-// An error after the last try.
+// Returns the error of the last of several tries.
 Error AfterTries(Error error, int tries);
 
 }  // namespace stoker

@@ -12,8 +12,8 @@
 
 namespace stoker {
 
-// Owned by the caller; from ObjectFetcher::Start until Finish returns it, it and what it points to
-// belong to the fetcher alone.
+// Owned by the caller. From ObjectFetcher::Start until Finish returns it, the fetch and everything
+// it points to belong to the fetcher alone.
 struct ObjectFetch {
   // Set by the caller.
   std::string url;
@@ -21,8 +21,8 @@ struct ObjectFetch {
   uint64_t length = kUnknownLength;         // unknown: to the end of the object
   bool may_be_shorter = false;              // the object may end before offset + length
   const ObjectVersion* expected = nullptr;  // other content is DataLoss; null: any
-  GrowingBuffer* buffer = nullptr;          // grown as needed, if it is given
-  std::span<uint8_t> to{};                  // else: has room for `length`
+  GrowingBuffer* buffer = nullptr;          // grown as needed; null: `to` is used
+  std::span<uint8_t> to{};                  // has room for `length` bytes
   const void* owner = nullptr;              // for ObjectFetcher::GiveUp
   void* caller = nullptr;                   // the fetcher ignores it
 

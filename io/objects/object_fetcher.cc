@@ -23,8 +23,8 @@ namespace {
 
 constexpr uint64_t kMillisecond = 1'000'000;  // in nanoseconds
 
-// Keeps a signal from this thread while libcurl writes to a connection that the server has closed,
-// or says goodbye to it: TLS libraries write without MSG_NOSIGNAL.
+// Blocks SIGPIPE for this thread while libcurl writes to a connection that the server has closed,
+// or ends a TLS session: TLS libraries write without MSG_NOSIGNAL.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
@@ -133,8 +133,8 @@ class ObjectFetcher::Impl {
     int tries = 0;
     bool sending = false;
     uint64_t due_ns = 0;       // of the next try, unless it is sending
-    uint64_t credentials = 0;  // which ones it was sent with
-    bool renewed = false;      // whether they were read again for it
+    uint64_t credentials = 0;  // which credentials it was sent with
+    bool renewed = false;      // whether credentials were read again for it
   };
 
   Work* Idle() {
@@ -158,7 +158,7 @@ class ObjectFetcher::Impl {
     }
   }
 
-  // Begins what is due, moves bytes, and ends what has finished.
+  // Starts transfers that are due, moves bytes, and ends transfers that have finished.
   void Advance() {
     const uint64_t now = NowNanoseconds();
     for (const auto& work : all_) {
@@ -197,7 +197,7 @@ class ObjectFetcher::Impl {
     }
   }
 
-  // Whether there are other credentials than those that were refused.
+  // Returns whether there are credentials other than those that were refused.
   bool RenewCredentials(Work& work) {
     if (work.url.store == ObjectUrl::Store::kHttp || std::exchange(work.renewed, true))
       return false;
@@ -209,7 +209,7 @@ class ObjectFetcher::Impl {
     return true;
   }
 
-  // Milliseconds until the next try. They are drawn by chance, so that requests that failed
+  // Returns the milliseconds until the next try, drawn at random, so that requests that failed
   // together do not come back together.
   uint64_t WaitBefore(const Work& work) {
     const auto longest = static_cast<uint64_t>(settings_.longest_retry_ms);
@@ -225,7 +225,7 @@ class ObjectFetcher::Impl {
     return std::max(drawn, asked);
   }
 
-  // Milliseconds until something is due.
+  // Returns the milliseconds until a transfer is due.
   int WaitFor(int wait_ms) const {
     const uint64_t now = NowNanoseconds();
     uint64_t wait = static_cast<uint64_t>(wait_ms) * kMillisecond;
@@ -249,7 +249,7 @@ class ObjectFetcher::Impl {
   const Libcurl& library_;
   const ObjectSettings settings_;
   ObjectCredentials credentials_;
-  uint64_t credentials_number_ = 0;  // counts how often they changed
+  uint64_t credentials_number_ = 0;  // counts how often the credentials changed
   void* const multi_;
   std::vector<std::unique_ptr<Work>> all_;
   std::vector<ObjectFetch*> finished_;

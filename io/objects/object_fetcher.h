@@ -12,18 +12,18 @@
 
 namespace stoker {
 
-// A range is complete and is the one that was asked for, or its fetch fails: status, Content-Range,
-// lengths and the object's version are checked. What a further try might cure is tried again, after
-// a wait that doubles: connections that are refused, reset or stall, bodies that are cut off, and
-// the statuses 408, 429, 500, 502, 503 and 504 (no sooner than Retry-After says). Expired
-// credentials are read anew once.
+// A range arrives complete and is the one that was asked for, or its fetch fails: status,
+// Content-Range, lengths and the object's version are checked. Failures that another try may cure
+// are tried again, after a wait that doubles: connections that are refused, reset or stall, bodies
+// that are cut off, and the statuses 408, 429, 500, 502, 503 and 504 (no sooner than Retry-After
+// says). Expired credentials are read anew once.
 //
 // Used by a single thread at a time. Bodies go straight into the fetch's memory; libcurl takes
 // about 100 KB beside that for each transfer.
 class ObjectFetcher {
  public:
-  // `transfers`: limit on fetches, 1 or more. Unavailable: there is no libcurl. InvalidArgument: of
-  // the settings in the environment.
+  // `transfers`: limit on fetches, 1 or more. Unavailable: libcurl is not installed.
+  // InvalidArgument: a setting in the environment is wrong.
   static Result<std::unique_ptr<ObjectFetcher>> Make(uint32_t transfers);
   static Result<std::unique_ptr<ObjectFetcher>> Make(uint32_t transfers, ObjectSettings settings);
   ~ObjectFetcher();  // gives up the fetches that have not finished
@@ -35,7 +35,7 @@ class ObjectFetcher {
   // until one has finished, for `wait_ms` at most.
   size_t Finish(std::span<ObjectFetch*> done, int wait_ms);
 
-  // Ends the fetches of this owner, except those that have finished, with Cancelled.
+  // Ends this owner's fetches with Cancelled, except those that have finished.
   void GiveUp(const void* owner);
 
   size_t running() const;  // started and not yet returned by Finish
@@ -47,7 +47,7 @@ class ObjectFetcher {
   std::unique_ptr<Impl> impl_;
 };
 
-// Fetches one and waits for it.
+// Fetches one object or range and waits for it.
 Status FetchObject(ObjectFetcher& fetcher, ObjectFetch& fetch);
 
 }  // namespace stoker

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kFirstBlock = 64 << 10;
 constexpr size_t kLargestBlock = 4 << 20;
-constexpr size_t kPiece = 8 << 20;  // of a long read
-constexpr uint32_t kPieces = 4;     // at a time
+constexpr size_t kPiece = 8 << 20;  // one request of a long read
+constexpr uint32_t kPieces = 4;     // concurrent requests
 
 }  // namespace
 
@@ -66,7 +66,7 @@ Result<size_t> ObjectFile::ReadAt(uint64_t offset, std::span<uint8_t> to) {
   return whole;
 }
 
-// A read that goes on near the end of the last one doubles the block; another one starts anew.
+// A read that continues near the end of the last one doubles the block; any other read starts anew.
 Status ObjectFile::ReadWindow(uint64_t offset, size_t bytes) {
   const uint64_t end = window_at_ + window_.size();
   const bool goes_on = end <= offset && offset - end <= block_;
@@ -80,7 +80,7 @@ Status ObjectFile::ReadWindow(uint64_t offset, size_t bytes) {
   return status;
 }
 
-// The error is that of the piece that failed first.
+// Returns the error of the piece that failed first.
 Status ObjectFile::ReadLong(uint64_t offset, std::span<uint8_t> to) {
   std::array<ObjectFetch, kPieces> pieces;
   std::vector<ObjectFetch*> idle;

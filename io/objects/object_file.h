@@ -1,4 +1,4 @@
-// ObjectFile: an object that is read at offsets, as a file is.
+// ObjectFile: reads an object at offsets, like a file.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@
 
 namespace stoker {
 
-// Reads ahead: the first bytes come with the object's size, in one request, and whoever goes on
-// where it stopped gets ever larger blocks, up to 4 MiB. Long reads are several requests at a time.
-// Thread-safe: one thread reads, others wait. Errors name the URL.
+// Reads ahead: the first bytes come with the object's size, in one request, and reads that continue
+// where the last one ended fetch ever larger blocks, up to 4 MiB. Long reads are split into several
+// concurrent requests. Thread-safe: one thread reads, others wait. Errors name the URL.
 class ObjectFile {
  public:
   static Result<std::unique_ptr<ObjectFile>> Open(const std::string& url);
 
   const ObjectVersion& version() const { return version_; }
 
-  // Fills `to`, and returns the bytes: fewer if the object ends before. DataLoss: it is not the one
-  // that was opened.
+  // Fills `to`, and returns the number of bytes, which is smaller if the object ends before.
+  // DataLoss: the object is no longer the one that was opened.
   Result<size_t> ReadAt(uint64_t offset, std::span<uint8_t> to);
 
  private:
@@ -38,9 +38,9 @@ class ObjectFile {
   ObjectVersion version_;
   std::mutex mutex_;
   const std::unique_ptr<ObjectFetcher> fetcher_;
-  std::vector<uint8_t> window_;  // what was read last
-  uint64_t window_at_ = 0;       // where, in the object
-  size_t block_ = 0;             // of the last read ahead
+  std::vector<uint8_t> window_;  // the bytes read last
+  uint64_t window_at_ = 0;       // their position in the object
+  size_t block_ = 0;             // size of the last read-ahead
 };
 
 }  // namespace stoker

@@ -15,7 +15,7 @@ namespace stoker {
 
 namespace {
 
-// A thread that waits does not see new requests: it looks for them this often.
+// A waiting thread does not see new requests, so it looks for them this often.
 constexpr int kWaitMs = 5;
 constexpr size_t kCachedAtATime = 8;
 
@@ -33,7 +33,7 @@ class ObjectReader final : public Reader {
       if (!IsObjectUrl(request->path)) {
         ReadPlainly(*request, calls_);
         finished_.push_back(request);
-      } else if (request->length == 0) {  // no range of HTTP is empty
+      } else if (request->length == 0) {  // HTTP cannot express an empty range
         request->size = 0;
         request->status = MakeRoom(request->buffer, 1);
         finished_.push_back(request);
@@ -72,20 +72,22 @@ class ObjectReader final : public Reader {
   const char* name() const override { return "objects"; }
 
  private:
-  // The object of a range that a cache keeps; null: there is no cache, or this is no range.
+  // Returns the object of a range that a cache keeps; null: there is no cache, or `request` is not
+  // a range.
   const ObjectVersions::Known* KeptOf(const ReadRequest& request) const {
     if (request.length == kUnknownLength) return nullptr;
     const ObjectVersions::Known* const known = versions_.Find(request.path);
     return known != nullptr && known->cache != nullptr ? known : nullptr;
   }
 
-  // Whether the cache has the range; then the disk begins to read it.
+  // Returns whether the cache has the range, which the disk then begins to read.
   bool IsInCache(const ReadRequest& request) const {
     const auto* const kept = KeptOf(request);
     return kept != nullptr && kept->cache->Prefetch(kept->cached, request.offset, request.length);
   }
 
-  // Takes a few of the ranges that are in the cache: others wait for what has finished.
+  // Takes a few of the ranges that are in the cache: requests that have finished should not wait
+  // for more.
   void ReadCached() {
     const size_t count = std::min(cached_.size(), kCachedAtATime);
     for (ReadRequest* const request : std::span(cached_).first(count)) {
@@ -100,7 +102,7 @@ class ObjectReader final : public Reader {
 
   bool ReadFromCache(ReadRequest& request) const {
     const ObjectVersions::Known& kept = *KeptOf(request);
-    // Without memory, the fetch fails with the error that says so.
+    // Without memory, the fetch fails with an error that says so.
     if (!MakeRoom(request.buffer, request.length).ok()) return false;
     const std::span<uint8_t> to(request.buffer.data(), request.length);
     if (!kept.cache->Read(kept.cached, request.offset, to)) return false;
@@ -109,7 +111,7 @@ class ObjectReader final : public Reader {
     return true;
   }
 
-  // `version`: of what was read.
+  // `version`: of the bytes that were read.
   void KeepInCache(const ReadRequest& request, const ObjectVersion& version) const {
     const auto* const kept = KeptOf(request);
     if (kept == nullptr || version.bytes != kept->version.bytes ||

@@ -1,4 +1,4 @@
-// The reader of sources whose files are objects behind URLs (io/readers/reader.h).
+// Makes the reader for sources whose files are objects behind URLs (io/readers/reader.h).
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace stoker {
 
-// `reads`: limit on reads in flight, as many connections at most. An object that is not the one in
-// `versions`, which must outlive the reader, is DataLoss. Ranges that the cache of
-// `versions` has are announced to it inside Submit and read inside Reap; others are kept there when
-// they have come. Paths that are no URLs are read plainly, inside Submit. Errors of
+// `reads`: limit on reads in flight, and so on connections. An object that differs from its entry
+// in `versions`, which must outlive the reader, is DataLoss. Ranges in the cache of `versions` are
+// announced to the cache inside Submit and read inside Reap; other ranges are added to the cache
+// when they have arrived. Paths that are not URLs are read plainly, inside Submit. Errors: those of
 // ObjectFetcher::Make.
 Result<std::unique_ptr<Reader>> MakeObjectReader(uint32_t reads, const ObjectVersions& versions);
 

@@ -8,10 +8,10 @@ namespace stoker {
 
 namespace {
 
-// The SHA-256 of nothing: a GET has no body.
+// The SHA-256 of an empty text: a GET has no body.
 constexpr char kNoBody[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-// "20130524T000000Z"
+// Returns a time in the form "20130524T000000Z".
 std::string AwsTime(std::time_t now) {
   std::tm parts{};
   gmtime_r(&now, &parts);
@@ -19,7 +19,7 @@ std::string AwsTime(std::time_t now) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &parts)};
 }
 
-// The value of the header Host: libcurl leaves the scheme's own port out.
+// Returns the value of the header Host, without the scheme's default port, as libcurl sends it.
 std::string HostHeader(const HttpUrlParts& parts) {
   std::string host(parts.host);
   const std::string own_port = parts.scheme == "https" ? ":443" : ":80";
@@ -62,7 +62,7 @@ ObjectRequest GsRequest(const ObjectUrl& url, const ObjectSettings& settings,
   ObjectRequest request{
       .url = settings.gs_endpoint + "/" + url.bucket + "/" + PercentEncoded(url.key, true),
       .headers = {}};
-  // Whoever reads the token on its way can use it for an hour.
+  // An intercepted token can be used for an hour, so it is never sent over http://.
   if (!credentials.google_token.empty() && request.url.starts_with("https://")) {
     request.headers.push_back("authorization: Bearer " + credentials.google_token);
   }

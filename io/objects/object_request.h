@@ -14,20 +14,20 @@ namespace stoker {
 
 struct ObjectRequest {
   std::string url;                   // http:// or https://
-  std::vector<std::string> headers;  // "authorization: …"; of credentials
-  bool follows_redirects = false;    // never with credentials, which would go elsewhere, too
+  std::vector<std::string> headers;  // credentials: "authorization: …"
+  bool follows_redirects = false;    // never with credentials, which another server would receive
 };
 
-// A GET of the whole object; a caller adds the range. s3:// is signed by AWS' Signature Version 4
-// where there are credentials, at the time `now`; gs:// has the token of OAuth 2, if the
-// server is https://. Buckets are parts
-// of the host's name on AWS, if they have no dots, and of the path elsewhere.
+// Builds a GET of the whole object; a caller adds the range. s3:// is signed by AWS' Signature
+// Version 4 if there are credentials, at the time `now`; gs:// has the token of OAuth 2, if the
+// server is https://. A bucket is part of the host's name on AWS, if it has no dots, otherwise part
+// of the path.
 ObjectRequest BuildObjectRequest(const ObjectUrl& url, const ObjectSettings& settings,
                                  const ObjectCredentials& credentials, std::time_t now);
 
-// The value of the header Authorization for a GET without a body. `path` and `query` are as they
-// are sent: percent-encoded, and the query's parts sorted. `headers` are signed: lower-case names,
-// sorted, with values without spaces around them; they include the host.
+// Returns the value of the header Authorization for a GET without a body. `path` and `query` are as
+// they are sent: percent-encoded, and the query's parts sorted. `headers` are those to sign,
+// including the host: lower-case names, sorted, with values without spaces around them.
 struct HeaderToSign {
   std::string name, value;
 };

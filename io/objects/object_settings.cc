@@ -20,13 +20,13 @@ constexpr std::initializer_list<const char*> kS3Endpoints = {"AWS_ENDPOINT_URL_S
                                                              "AWS_ENDPOINT_URL"};
 constexpr char kGsEndpoint[] = "STORAGE_EMULATOR_HOST";
 
-// Empty if it is unset.
+// Returns the variable's value; empty if it is unset.
 std::string Variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
-// The first of the variables that is set.
+// Returns the value of the first of the variables that is set.
 std::string FirstOf(std::initializer_list<const char*> names) {
   for (const char* const name : names) {
     if (std::string value = Variable(name); !value.empty()) return value;
@@ -34,7 +34,8 @@ std::string FirstOf(std::initializer_list<const char*> names) {
   return "";
 }
 
-// The beginning of a file of AWS' tools, named by a variable or in ~/.aws; empty if there is none.
+// Returns the beginning of a file of AWS' tools, named by a variable or in ~/.aws; empty if there
+// is none.
 std::string AwsFile(const char* variable, const char* name) {
   std::string path = Variable(variable);
   if (path.empty()) {

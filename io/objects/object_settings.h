@@ -1,5 +1,5 @@
-// ObjectSettings: how objects are read: servers, timeouts, retries, credentials. All of it comes
-// from the environment and from the files of AWS' tools.
+// ObjectSettings: the servers, timeouts, retries and credentials for reading objects. All of them
+// come from the environment and from the files of AWS' tools.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace stoker {
 
 struct AwsCredentials {
   std::string key_id, secret;
-  std::string token;  // of a session; empty: none
+  std::string token;  // session token; empty: none
 
   friend bool operator==(const AwsCredentials&, const AwsCredentials&) = default;
 };
@@ -29,7 +29,7 @@ struct ObjectSettings {
   std::string gs_endpoint = "https://storage.googleapis.com";
   std::string certificates;  // a file of certificate authorities; empty: libcurl's own
   int connect_timeout_s = 10;
-  int stall_timeout_s = 20;       // less than a kilobyte a second for so long is a failure
+  int stall_timeout_s = 20;       // a transfer below 1 KiB/s for so long has failed
   int tries = 8;                  // of one request
   int first_retry_ms = 100;       // at most, before the second try; each further wait doubles
   int longest_retry_ms = 30'000;  // also if the server asks for more (Retry-After)
@@ -37,14 +37,15 @@ struct ObjectSettings {
 
 // Reads AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, the region of the
 // profile in AWS_CONFIG_FILE (~/.aws/config), AWS_CA_BUNDLE, STORAGE_EMULATOR_HOST,
-// STOKER_HTTP_TIMEOUT (seconds) and STOKER_HTTP_TRIES. InvalidArgument: a value that is none.
+// STOKER_HTTP_TIMEOUT (seconds) and STOKER_HTTP_TRIES. InvalidArgument: a value cannot be used.
 Result<ObjectSettings> ObjectSettingsFromEnvironment();
 
-// What an object is known by in caches and indexes: its URL without a signature, and the endpoint
-// of the environment, if it has one: buckets of two servers may have one name.
+// Returns the text that identifies an object in caches and indexes: its URL without a signature,
+// and the endpoint of the environment, if there is one, because buckets of two servers may have the
+// same name.
 std::string ObjectIdentity(const std::string& url);
 
-// Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else the profile
+// Reads AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, otherwise the profile
 // AWS_PROFILE ("default") in AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials); and
 // GOOGLE_OAUTH_ACCESS_TOKEN.
 ObjectCredentials ObjectCredentialsFromEnvironment();

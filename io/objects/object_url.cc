@@ -73,7 +73,7 @@ Result<ObjectUrl> ParseStore(std::string_view url, const Scheme& scheme) {
                    .key = std::string(rest.substr(slash + 1))};
 }
 
-// The parameters of a query; empty ones, too.
+// Returns the parameters of a query, including empty ones.
 std::vector<std::string_view> PartsOf(std::string_view query) {
   std::vector<std::string_view> parts;
   for (size_t end = query.find('&'); end != std::string_view::npos; end = query.find('&')) {
@@ -84,7 +84,7 @@ std::vector<std::string_view> PartsOf(std::string_view query) {
   return parts;
 }
 
-// A parameter's name, in lower case.
+// Returns a parameter's name in lower case.
 std::string NameOf(std::string_view part) {
   std::string name(part.substr(0, part.find('=')));
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -96,10 +96,10 @@ bool HasParameter(std::string_view query, std::string_view name) {
                              [name](std::string_view part) { return NameOf(part) == name; });
 }
 
-// What goes with a signature of AWS, CloudFront or Google.
+// Parameters of a signature of AWS, CloudFront or Google.
 constexpr std::array<std::string_view, 6> kOfSignature = {
     "signature", "expires", "key-pair-id", "policy", "awsaccesskeyid", "googleaccessid"};
-// What goes with one of Azure.
+// Parameters of a signature of Azure.
 constexpr std::array<std::string_view, 15> kOfSig = {"sig", "se",  "sp",    "sv",    "st",
                                                      "sr",  "spr", "skoid", "sktid", "skt",
                                                      "ske", "sks", "skv",   "sip",   "si"};

@@ -1,4 +1,4 @@
-// ObjectUrl: what a URL names: an object of an HTTP server, of S3 or of Google Cloud Storage.
+// ObjectUrl: the parts of a URL of an object of an HTTP server, of S3 or of Google Cloud Storage.
 #pragma once
 
 #include <string>
@@ -12,26 +12,26 @@ struct ObjectUrl {
   enum class Store { kHttp, kS3, kGs };
 
   Store store = Store::kHttp;
-  std::string http;    // of kHttp: the URL itself
-  std::string bucket;  // of the others
+  std::string http;    // for kHttp: the URL itself
+  std::string bucket;  // for the other stores
   std::string key;     // any bytes, without a leading slash
 };
 
 // Whether a path names an object: it begins with http://, https://, s3:// or gs://.
 bool IsObjectUrl(std::string_view path);
 
-// InvalidArgument, with the URL: no host, bucket or key; a control character or a space; a user's
-// name or password, which would be seen in messages.
+// Parses a URL. InvalidArgument, with the URL: it has no host, bucket or key; a control character
+// or a space; or a user's name or password, which messages would show.
 Result<ObjectUrl> ParseObjectUrl(std::string_view url);
 
-// A URL of HTTP to its query; any other path as it is.
+// Returns an HTTP URL up to its query; any other path unchanged.
 std::string_view BeforeQuery(std::string_view url);
 
-// A URL of HTTP without the parameters of its query that sign it, which are others each time; any
-// other path as it is. What is left, as a version or a key, may tell objects apart.
+// Returns an HTTP URL without the query parameters that sign it, which differ each time; any other
+// path unchanged. The remaining parameters, such as a version or a key, may distinguish objects.
 std::string WithoutSignature(std::string_view url);
 
-// RFC 3986: bytes other than letters, digits and -._~ as %XX. Slashes are left where `slashes`.
+// Encodes bytes other than letters, digits and -._~ as %XX (RFC 3986). Slashes stay if `slashes`.
 std::string PercentEncoded(std::string_view text, bool slashes);
 
 // "https://host:8080/path" in parts: "https", "host:8080", "/path" (with a query, if there is one).

@@ -61,7 +61,7 @@ std::optional<ObjectVersions> ObjectVersions::Of(std::span<const std::string> pa
 }
 
 uint64_t ObjectVersions::memory_bytes() const {
-  constexpr uint64_t kNode = 48;  // of the map, beside its value
+  constexpr uint64_t kNode = 48;  // a node of the map, without its value
   uint64_t bytes = 0;
   for (const auto& [url, known] : objects_) {
     bytes += kNode + sizeof(std::string) + sizeof(Known) + url.capacity() +

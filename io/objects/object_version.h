@@ -1,5 +1,5 @@
-// ObjectVersion: which content an object had when its source was opened. ObjectVersions: those of a
-// source, and where their ranges are cached.
+// ObjectVersion: identifies the content that an object had when its source was opened.
+// ObjectVersions: the versions of a source's objects, and the caches of their ranges.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,13 @@ struct ObjectVersion {
 
   bool has_strong_etag() const { return etag.starts_with('"'); }
 
-  // What the cache tells versions apart by; empty: the server says nothing that could.
+  // The text by which the cache distinguishes versions; empty: the server sends nothing that could.
   std::string Text() const;
-  // Whether this is enough to use later what was read now. URLs that differ in their query only may
-  // be one object, signed anew, or several: a strong ETag tells.
+  // Whether bytes read now may be used later under this version. URLs that differ only in their
+  // query may be one object, signed anew, or several: a strong ETag distinguishes them.
   bool Identifies(std::string_view url) const;
-  // Equal for equal content, and for no other that a server is likely to have under the URL.
+  // Returns equal numbers for equal content, and different ones for any other content that a server
+  // is likely to have under the URL.
   uint64_t Hash() const;
 
   friend bool operator==(const ObjectVersion&, const ObjectVersion&) = default;
@@ -44,16 +45,16 @@ class ObjectVersions {
  public:
   struct Known {
     ObjectVersion version;
-    CachedObject cached;         // as the cache knows it
-    DiskCache* cache = nullptr;  // keeps its ranges; null: nothing does
+    CachedObject cached;         // the object's keys in the cache
+    DiskCache* cache = nullptr;  // keeps its ranges; null: no cache does
   };
 
-  // Ranges of the object are looked up in `cache`, and kept there, if it is given and the version
-  // can be told from others.
+  // Looks ranges of the object up in `cache`, and keeps them there, if `cache` is given and the
+  // version can be distinguished from others.
   void Add(const std::string& url, ObjectVersion version,
            const std::shared_ptr<DiskCache>& cache = nullptr);
   void Add(const ObjectVersions& others);
-  // Null: the object was not opened with the source.
+  // Returns null if the object was not opened with the source.
   const Known* Find(std::string_view url) const {
     const auto found = objects_.find(url);
     return found == objects_.end() ? nullptr : &found->second;
@@ -62,7 +63,7 @@ class ObjectVersions {
   // A warning for the users of the caches, to be shown once; empty if there is none.
   std::string Warning() const;
 
-  // Of those of these paths that are URLs; nullopt: none is. `versions`: by path.
+  // Returns the versions of those `paths` that are URLs; nullopt if none is. `versions`: by path.
   static std::optional<ObjectVersions> Of(std::span<const std::string> paths,
                                           std::span<const ObjectVersion> versions,
                                           const std::shared_ptr<DiskCache>& cache);
@@ -74,8 +75,8 @@ class ObjectVersions {
   std::vector<std::shared_ptr<DiskCache>> caches_;  // each one once
 };
 
-// The cache of a source's objects; null if there is no folder. InvalidArgument: there is a folder
-// and no size, or a size and no folder; the errors of DiskCache::Open.
+// Opens the cache of a source's objects; null if there is no folder. InvalidArgument: there is a
+// folder and no size, or a size and no folder; the errors of DiskCache::Open.
 Result<std::shared_ptr<DiskCache>> OpenObjectCache(const CacheOptions& options);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// SampleReads: samples of a source one at a time, for tools that need no reader threads.
+// SampleReads: reads samples of a source one at a time, for tools that need no reader threads.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class SampleReads {
   Status ReadObject(ReadRequest& request);
 
   const SampleSource& source_;
-  std::unique_ptr<Reader> objects_;  // once there was an object
+  std::unique_ptr<Reader> objects_;  // made for the first object
 };
 
 }  // namespace stoker

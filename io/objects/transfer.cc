@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMostErrorBody = 4096;
 constexpr long kSlow = 1024;     // bytes a second
 constexpr int kQuickExit = 322;  // CURLOPT_QUICK_EXIT of libcurl 7.87
-// CURLOPT_PROTOCOLS and CURLOPT_REDIR_PROTOCOLS, which newer headers warn of.
+// CURLOPT_PROTOCOLS and CURLOPT_REDIR_PROTOCOLS, which newer headers mark as deprecated.
 constexpr int kProtocols = 181, kRedirectProtocols = 182;
 
 }  // namespace
@@ -24,10 +24,10 @@ Transfer::Transfer(const Libcurl& library, const ObjectSettings& settings)
     : library_(library), settings_(settings), handle_(library.easy_init()) {
   if (handle_ == nullptr) return;
   const auto set = [this](int option, auto value) {
-    (void)library_.easy_setopt(handle_, option, value);  // an old libcurl does not have them all
+    (void)library_.easy_setopt(handle_, option, value);  // older versions lack some options
   };
   set(CURLOPT_NOSIGNAL, 1L);
-  set(kQuickExit, 1L);  // otherwise the end of a fetch waits for the DNS
+  set(kQuickExit, 1L);  // otherwise the end of a fetch waits for the name lookup
   set(CURLOPT_USERAGENT, "stoker");
   (void)LimitProtocols(CURLOPT_PROTOCOLS_STR, kProtocols, /*is_secure=*/false);
   set(CURLOPT_MAXREDIRS, 5L);
@@ -78,7 +78,7 @@ void Transfer::Prepare(ObjectFetch& fetch, const ObjectRequest& request) {
                              request.follows_redirects && limited ? 1L : 0L);
 }
 
-// Sets an option of libcurl 7.85 or, before, `older`, which takes bits.
+// Sets an option of libcurl 7.85; with earlier versions the option `older`, which takes bits.
 bool Transfer::LimitProtocols(int option, int older, bool is_secure) {
   const char* const names = is_secure ? "https" : "http,https";
   if (library_.easy_setopt(handle_, option, names) == CURLE_OK) return true;
@@ -94,7 +94,7 @@ void Transfer::SetHeaders(const ObjectRequest& request) {
     }
   };
   for (const std::string& header : request.headers) append(header);
-  // A weak tag never matches: then the response's tag is compared alone.
+  // A weak tag never matches If-Match: in that case only the response's tag is compared.
   if (fetch_->expected != nullptr && fetch_->expected->has_strong_etag()) {
     append("If-Match: " + fetch_->expected->etag);
   }
@@ -110,7 +110,7 @@ size_t Transfer::OnBody(char* bytes, size_t size, size_t count, void* self) {
   return static_cast<Transfer*>(self)->TakeBody(bytes, size * count) ? size * count : 0;
 }
 
-// False ends the transfer.
+// Returns false to end the transfer.
 bool Transfer::TakeBody(const char* bytes, size_t count) {
   if (!is_success()) {
     error_body_.append(bytes, std::min(count, kMostErrorBody - error_body_.size()));
@@ -128,7 +128,7 @@ bool Transfer::TakeBody(const char* bytes, size_t count) {
   return true;
 }
 
-// Checks a success before its body is taken.
+// Checks a successful response before its body is taken.
 std::optional<FetchFailure> Transfer::Accept() {
   accepted_ = true;
   const bool is_part = response_.status == 206;
@@ -143,12 +143,12 @@ std::optional<FetchFailure> Transfer::Accept() {
          .etag = response_.etag,
          .modified_s = response_.modified_s};
   if (auto other = CheckVersion()) return other;
-  // At least one byte, so that a buffer's padding exists.
+  // The room is at least one byte, so that a buffer's padding exists.
   return MakeRoomFor(std::max<uint64_t>(wanted_.value_or(1), 1));
 }
 
-// A response that leaves out what would tell its version is none of the object's: a server's own
-// page, or one whose headers a proxy has changed.
+// A response that lacks the header that would identify its version does not come from the object:
+// it is a server's own page, or a proxy has changed its headers.
 std::optional<FetchFailure> Transfer::CheckVersion() const {
   const ObjectVersion* const then = fetch_->expected;
   if (then == nullptr) return std::nullopt;
@@ -168,7 +168,7 @@ std::optional<FetchFailure> Transfer::CheckVersion() const {
   return std::nullopt;
 }
 
-// Of a part, 206.
+// Checks a response with part of the object (206).
 std::optional<FetchFailure> Transfer::CheckRange() {
   const auto& range = response_.range;
   if (!range || !range->first || *range->first != fetch_->offset) {
@@ -194,7 +194,7 @@ std::optional<FetchFailure> Transfer::CheckRange() {
   return WrongResponse(*fetch_, "the server sends another range than this one");
 }
 
-// Of a whole object, 200.
+// Checks a response with the whole object (200).
 std::optional<FetchFailure> Transfer::CheckWhole() {
   const auto& bytes = response_.content_length;
   wanted_ = bytes;
@@ -220,7 +220,7 @@ std::optional<FetchFailure> Transfer::MakeRoomFor(uint64_t bytes) {
   return FetchFailure{.error = Error(status.error()).WithFile(fetch_->url)};
 }
 
-// Of 416. S3 says it in the body.
+// Returns whether a 416 says that the object is empty. S3 says so in the body.
 bool Transfer::SaysEmpty() const {
   const bool has_total = response_.range && response_.range->total;
   return has_total ? response_.range->total == 0
@@ -235,10 +235,10 @@ std::optional<FetchFailure> Transfer::End(int code) {
   }
   if (response_.status == 416 && fetch_->offset == 0 && fetch_->may_be_shorter && SaysEmpty()) {
     fetch_->version = {.bytes = 0, .etag = response_.etag, .modified_s = response_.modified_s};
-    return std::nullopt;  // the object is empty: it has not even a first byte
+    return std::nullopt;  // an empty object has not even a first byte
   }
   if (!is_success()) return FailureOfStatus(*fetch_, response_, error_body_, has_credentials_);
-  if (!accepted_) {  // there was no body
+  if (!accepted_) {  // the response had no body
     if (auto refused = Accept()) return refused;
   }
   if (wanted_ && received_ != *wanted_) {

@@ -1,4 +1,4 @@
-// Transfer: one HTTP request of libcurl, and what came of it.
+// Transfer: one HTTP request of libcurl, and its result.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,11 @@
 
 namespace stoker {
 
-// Its address is known to libcurl. Used for one fetch after another; each may take several tries.
+// libcurl holds its address. Used for one fetch after another; each may take several tries.
 class Transfer {
  public:
-  // Precondition: `library` and `settings` outlive it. handle() is null if there is no memory.
+  // Precondition: `library` and `settings` outlive the Transfer. handle() is null if there is no
+  // memory.
   Transfer(const Libcurl& library, const ObjectSettings& settings);
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
@@ -32,8 +33,8 @@ class Transfer {
   // Makes the handle ready for a try. Precondition: the handle is in no multi handle.
   void Prepare(ObjectFetch& fetch, const ObjectRequest& request);
 
-  // The result of the try that libcurl ended with `code`: nullopt if the fetch is complete; then
-  // its size and version are set.
+  // Returns the result of the try that libcurl ended with `code`: nullopt if the fetch is complete;
+  // its size and version are then set.
   std::optional<FetchFailure> End(int code);
 
   const HttpResponse& response() const { return response_; }
@@ -61,10 +62,10 @@ class Transfer {
 
   HttpResponse response_;
   bool accepted_ = false;
-  std::optional<FetchFailure> refused_;  // while headers or body came
+  std::optional<FetchFailure> refused_;  // a failure found while headers or body arrived
   std::optional<uint64_t> wanted_;       // bytes of the body; none: until it ends
   uint64_t received_ = 0;
-  std::string error_body_;  // the beginning of what the server wrote with an error
+  std::string error_body_;  // the beginning of the server's text with an error
 };
 
 }  // namespace stoker

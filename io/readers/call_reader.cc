@@ -1,4 +1,4 @@
-// The reader of sources that are called: it calls SampleSource::Load inside Submit.
+// The reader for sources with calls: it calls SampleSource::Load inside Submit.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -30,7 +30,7 @@ class LoadIntoRequest final : public LoadedSample {
   }
 
   Status SetBytes(std::span<const uint8_t> encoded) override {
-    // At least one byte, so that the padding exists.
+    // The room is at least one byte, so that the padding exists.
     TRY(MakeRoom(request_.buffer, std::max<size_t>(encoded.size(), 1)));
     if (!encoded.empty()) std::memcpy(request_.buffer.data(), encoded.data(), encoded.size());
     request_.size = encoded.size();
@@ -57,7 +57,7 @@ class LoadIntoRequest final : public LoadedSample {
     std::memcpy(request_.rows.data() + begin, row.data(), row.size());
   }
 
-  // Whether Load has given everything, and nothing else.
+  // Returns an error unless Load has set everything, and nothing else.
   Status Check() const {
     TRY(first_error_);
     if (!has_image_) return Wrong("the source gave no image");

@@ -1,4 +1,4 @@
-// Chooses io_uring or pread: by a probe and a measurement of a few milliseconds.
+// Chooses io_uring or pread, by a probe and a measurement that take a few milliseconds.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ class TrialFile {
   bool written_ = false;
 };
 
-// Reads the file once for each request; microseconds per read, or negative if one failed.
+// Reads the file once for each request. Returns microseconds per read; negative if a read failed.
 double Round(Reader& reader, std::vector<ReadRequest>& requests) {
   std::array<ReadRequest*, kTrialReads> all{};
   for (size_t i = 0; i < requests.size(); ++i) all[i] = &requests[i];

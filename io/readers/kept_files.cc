@@ -21,7 +21,7 @@ KeptFile* KeptFiles::Take(std::string_view path) {
   if (idle == files_.rend()) return nullptr;
   const auto file = std::prev(idle.base());
   files_.splice(files_.begin(), files_, file);
-  // A map's node is used again, so that many files in few slots allocate nothing.
+  // The map's node is reused, so that many files in few slots allocate nothing.
   auto node = file->kept ? by_path_.extract(file->path) : decltype(by_path_)::node_type();
   file->path = path;
   file->open = false;

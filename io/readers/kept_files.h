@@ -1,6 +1,6 @@
-// KeptFiles: which files a reader keeps open, by path, in a bounded number of slots. The least
-// recently used one gives way. It makes no system call: its reader opens and closes what the slots
-// stand for.
+// KeptFiles: the files that a reader keeps open, by path, in a bounded number of slots. The least
+// recently used one gives way. It makes no system call: the reader opens and closes the files that
+// belong to the slots.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,12 @@ class KeptFiles {
   KeptFile* Find(std::string_view path);
 
   // Gives the file a slot: an unused one or that of the least recently used file without reads in
-  // flight, which is kept no longer; the reader replaces what the slot stands for. Null if all have
-  // reads in flight. Precondition: Find(path) is null.
+  // flight, which is no longer kept; the reader replaces the file that belongs to the slot. Returns
+  // null if all files have reads in flight. Precondition: Find(path) is null.
   KeptFile* Take(std::string_view path);
 
-  // The file is not found any more. Its reads in flight may end. Harmless if it was dropped before.
+  // Stops keeping the file: Find no longer returns it, but its reads in flight may end. Harmless if
+  // it was dropped before.
   void Drop(KeptFile& file);
   // Drops every file; calls `close` for each that has no reads in flight.
   template <typename Close>
@@ -47,11 +48,11 @@ class KeptFiles {
   }
 
  private:
-  using Files = std::list<KeptFile>;  // a file stays where it is in memory
+  using Files = std::list<KeptFile>;  // a std::list, so that a file stays where it is in memory
 
   const uint32_t slots_;
   Files files_;  // one for each slot used so far, the most recently used first
-  std::unordered_map<std::string_view, Files::iterator> by_path_;  // those that are kept
+  std::unordered_map<std::string_view, Files::iterator> by_path_;  // the files that are kept
 };
 
 }  // namespace stoker

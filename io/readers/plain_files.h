@@ -17,12 +17,12 @@ class PlainFiles {
   PlainFiles(const PlainFiles&) = delete;
   PlainFiles& operator=(const PlainFiles&) = delete;
 
-  // Sets request.size and request.status as reader.h promises. Where an open file does not give the
+  // Sets request.size and request.status as reader.h promises. If an open file does not give the
   // whole range, the file is opened again by its path, once. Without a free descriptor (EMFILE,
-  // ENFILE) it closes those that it keeps and tries again.
+  // ENFILE) it closes the files that it keeps open and tries again.
   void Read(ReadRequest& request);
 
-  // Closes the files that it keeps open. False: there were none.
+  // Closes the files that it keeps open. Returns false if there were none.
   bool CloseAll();
 
  private:

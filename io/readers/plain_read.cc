@@ -51,7 +51,7 @@ Error ReadFailed(const ReadRequest& request, int error_number, uint64_t offset) 
 }
 
 // Reads `expected` bytes or, if the length is unknown, to the current end of the file: `expected`
-// is then its size when opened, 0 also for the files of /proc.
+// is then the file's size when it was opened, which is 0 for the files of /proc, too.
 Status Fill(ReadRequest& request, int descriptor, uint64_t expected, const FileCalls& calls) {
   const bool known = request.length != kUnknownLength;
   bool may_block = false;
@@ -89,11 +89,13 @@ Status CheckAndFill(ReadRequest& request, int descriptor, const FileCalls& calls
   if (!S_ISREG(info.st_mode)) return NotAFile(request, info.st_mode);
   const auto end = static_cast<uint64_t>(info.st_size);
   const bool known = request.length != kUnknownLength;
-  // Checked before any memory is requested: offset and length may come from a damaged index.
+  // This is checked before any memory is requested, because offset and length may come from a
+  // damaged index.
   if (request.offset > end) return EndsEarly(request, end);
   if (known && request.length > end - request.offset) return EndsEarly(request, end);
   const uint64_t expected = known ? request.length : end - request.offset;
-  // At least one byte, so that `size` readable bytes and the padding exist even if size is 0.
+  // The room is at least one byte, so that `size` readable bytes and the padding exist even if size
+  // is 0.
   Status room = MakeRoom(request.buffer, std::max<uint64_t>(expected, 1));
   if (!room.ok()) return room;
   return Fill(request, descriptor, expected, calls);
@@ -132,7 +134,7 @@ Status MakeRoom(GrowingBuffer& buffer, uint64_t bytes, size_t keep) {
   constexpr uint64_t kMax = uint64_t{1} << 46;  // no budget allows more; sums cannot overflow
   if (bytes <= buffer.capacity()) return {};
   bytes = std::min(bytes, kMax);
-  // Depends on the file alone, not on what the buffer has held before.
+  // The size depends on the file alone, not on what the buffer has held before.
   const uint64_t least = std::max<uint64_t>(bytes, kFirstBufferBytes);
   const uint64_t step = std::bit_ceil(least) / 16;
   const uint64_t ample = (least + step - 1) / step * step;

@@ -1,5 +1,5 @@
-// Reads one file with plain system calls: this is what the pread reader does, the reference that
-// other readers are tested against, and the ring's fallback for files that are not as expected.
+// Reads one file with plain system calls. The pread reader consists of this; it is also the
+// reference that other readers are tested against, and the ring's fallback for unexpected files.
 #pragma once
 
 #include <sys/stat.h>
@@ -48,9 +48,10 @@ void ReadPlainly(ReadRequest& request, const FileCalls& calls = FileCalls());
 int OpenToRead(const std::string& path, const FileCalls& calls);
 void ReadOpened(ReadRequest& request, int descriptor, const FileCalls& calls);
 
-// Reads a range with one call fewer from a descriptor that ReadOpened has read before. False: the
-// range is too long for that, or there was an error, or the file ends before the range does; then
-// the request must be read again by a function that checks the file and words the error.
+// Reads a range with one call fewer from a descriptor that ReadOpened has read before. Returns
+// false if the range is too long for that, if there was an error, or if the file ends before the
+// range does; then the request must be read again by a function that checks the file and words the
+// error.
 bool ReadAgain(ReadRequest& request, int descriptor, const FileCalls& calls);
 
 // Grows the buffer to `bytes`, plus up to an eighth (or kFirstBufferBytes) if the budget allows, so

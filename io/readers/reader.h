@@ -44,21 +44,21 @@ struct ReaderCounts {
   uint64_t opens = 0;  // of files
 };
 
-// The files of ranges, whose length is known, hold many samples: a reader keeps them open for their
-// next ranges, by path, and closes the one that was not read for longest when there are too many. A
+// A file that is read in ranges of known length holds many samples. A reader keeps such files open
+// for their next ranges, by path, and closes the least recently read one when there are too many. A
 // range that an open file does not have is read from the file that has the path now, once. So a
 // file that is replaced or removed is read as it was until CloseFiles.
 //
-// A ring that cannot be entered any more, because the program has closed all descriptors, say, is
-// replaced by plain reads. What it still reads is awaited for two seconds after the last
-// completion, then read again.
+// A ring that cannot be entered any more, for example because the program has closed all
+// descriptors, is replaced by plain reads. Reads that are still in the ring are awaited for two
+// seconds after the last completion, then read again.
 //
 // Used by a single thread throughout: the ring belongs to the thread that made it (on another,
 // reads still succeed, one by one).
 class Reader {
  public:
-  // Waits for the reads in flight, because the kernel uses their memory until then. (Those that are
-  // lost it leaves to the kernel, with their memory.)
+  // Waits for the reads in flight, because the kernel uses their memory until then. (Reads that are
+  // lost are left to the kernel, with their memory.)
   virtual ~Reader() = default;
 
   // Starts reads from the front of `requests` and returns how many: all, unless that would exceed
@@ -67,9 +67,9 @@ class Reader {
   virtual size_t Submit(std::span<ReadRequest* const> requests) = 0;
 
   // Moves finished requests to `done`, in any order, and returns their number. Without `wait` it
-  // takes those that have finished already; with it, and with reads in flight, it sleeps until one
-  // has finished, but no longer than about 50 ms, so that the caller is not stuck behind a slow
-  // read.
+  // takes the requests that have finished already. With `wait`, and with reads in flight, it sleeps
+  // until one has finished, but no longer than about 50 ms, so that the caller is not stuck behind
+  // a slow read.
   //
   // A file that ends before offset + length, or before offset, is DataLoss; an unknown length ends
   // at the end of the file when it is read. An empty file is not an error here: size is 0. The
@@ -78,11 +78,12 @@ class Reader {
   // other reads have finished (one that delivers the requested length may be read).
   virtual size_t Reap(std::span<ReadRequest*> done, bool wait) = 0;
 
-  // Closes the files that it keeps open; those with reads in flight, once these have finished.
+  // Closes the files that the reader keeps open; files with reads in flight once these have
+  // finished.
   virtual void CloseFiles() {}
 
-  // Nobody waits for this owner's reads any more: those that may take long are given up, and Reap
-  // returns them with Cancelled.
+  // Says that nobody waits for this owner's reads any more: reads that may take long are given up,
+  // and Reap returns them with Cancelled.
   virtual void GiveUp(const void* /*owner*/) {}
 
   virtual ReaderCounts counts() const { return {}; }
@@ -97,27 +98,27 @@ class Reader {
 // wanted and not available, the error says why; kPread always works. Takes a few milliseconds. The
 // probed ring is as deep as the real one will be.
 //
-// `limited`: reads have a time limit, which only the ring can keep. kPread is then InvalidArgument,
-// and so is kAuto where there is no io_uring.
+// `limited`: reads have a time limit, which only the ring can enforce. kPread is then
+// InvalidArgument, and so is kAuto if there is no io_uring.
 Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads = 32, bool limited = false);
 
-// `reads`: limit on reads in flight, 1 to 1024. `readers`: how many the Runtime has; together they
-// keep up to 1,024 files open. Those of pread are descriptors of the process, so they keep at most
-// an eighth of the limit of open files (RLIMIT_NOFILE).
+// `reads`: limit on reads in flight, 1 to 1024. `readers`: how many readers the Runtime has;
+// together they keep up to 1,024 files open. The files of pread readers are descriptors of the
+// process, so they keep at most an eighth of the limit of open files (RLIMIT_NOFILE).
 Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int readers = 1,
                                            std::chrono::nanoseconds limit = {});  // not kAuto
-// `files`: how many files are kept open. A ring's are no descriptors of the process, but the limit
-// of open files is also that of the ring's table, which holds one for each read in flight, too: it
-// keeps fewer if need be.
+// `files`: how many files are kept open. A ring's files are not descriptors of the process, but the
+// limit of open files also applies to the ring's table, which holds one for each read in flight,
+// too: the ring keeps fewer files if need be.
 //
-// `limit`: how long a read may take; 0: as long as it takes. One that takes longer is Unavailable,
-// and is cancelled. If the kernel cannot cancel it, because a disk hangs, it is lost: its memory
-// and its place among the reads in flight stay the kernel's until it ends, and the reader's thread
+// `limit`: how long a read may take; 0: no limit. A read that takes longer is Unavailable, and is
+// cancelled. If the kernel cannot cancel it, because a disk hangs, it is lost: its memory and its
+// place among the reads in flight belong to the kernel until it ends, and the reader's thread
 // cannot exit before. When all places are lost, reads wait for one, also up to `limit`, and are
-// then Unavailable for a reason that is not their file's. With a limit, a FIFO is not told from a
-// file that hangs. A read that has to be repeated plainly (a file that is not as expected) has no
-// limit, and before Linux 6.3 the steps of a chain behind its first are tried on the reader's
-// thread, which a file system may block. Reads of pread cannot be given up.
+// then Unavailable for a reason that does not lie in their files. With a limit, a FIFO is not
+// distinguished from a file that hangs. A read that has to be repeated plainly (of an unexpected
+// file) has no limit, and before Linux 6.3 the steps of a chain after the first are tried on the
+// reader's thread, which a file system may block. Reads of pread cannot be given up.
 //
 // `calls`: the plain system calls of this reader alone (plain_read.h), for tests. Null: the
 // system's.

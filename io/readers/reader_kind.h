@@ -1,4 +1,4 @@
-// Which reader is used.
+// ReaderKind: names the readers. ReaderChoice: the one that is used.
 #pragma once
 
 #include <string>

@@ -72,10 +72,10 @@ class Chain {
     kUnclear,   // to be read by ReadPlainly
   };
 
-  // The chain is not sent to the ring.
+  // Call if the chain is not sent to the ring.
   void Decline() { state_ = State::kUnclear; }
 
-  // The chain is sent to the kernel; its read requests `asked` bytes, asked > 0.
+  // Call when the chain is sent to the kernel; its read requests `asked` bytes, asked > 0.
   void Begin(uint32_t asked, ChainKind kind) {
     *this = Chain();
     state_ = State::kInKernel;
@@ -85,8 +85,8 @@ class Chain {
     missing_ = StepsIn(kind);
   }
 
-  // The result of one of its steps, in any order, each once. Steps that the kernel did not take or
-  // cancelled count as -ECANCELED.
+  // Takes the result of one of its steps, in any order, each once. Steps that the kernel did not
+  // take or cancelled count as -ECANCELED.
   void OnCompletion(ChainStep step, int32_t result) {
     if (step == ChainStep::kOpen) opened_ = result >= 0;
     if (step == ChainStep::kRead) read_ = result;
@@ -102,7 +102,7 @@ class Chain {
 
  private:
   State Judge() const {
-    // No bytes: an empty file, or a FIFO or device without data. stat tells them apart.
+    // No bytes were read: an empty file, or a FIFO or device without data. stat distinguishes them.
     if (!opened_ || read_ <= 0) return State::kUnclear;
     const bool full = static_cast<uint32_t>(read_) == asked_;
     if (probe_ == 0) return kind_ != ChainKind::kFile && !full ? State::kUnclear : State::kWhole;

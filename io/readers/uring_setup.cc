@@ -66,13 +66,14 @@ Error SetupError(int error_number) {
 }
 
 // COOP_TASKRUN: completions do not interrupt this thread but are processed when it enters the
-// kernel; TASKRUN_FLAG says when that is worthwhile. Not DEFER_TASKRUN: it would advance a chain's
-// links only inside a wait, so that a warm batch needs several calls instead of one, and cold reads
-// were no faster.
+// kernel; TASKRUN_FLAG says when that is worthwhile. DEFER_TASKRUN is not used: it would advance a
+// chain's links only inside a wait, so that a warm batch needs several calls instead of one, and
+// cold reads were no faster.
 int OpenRing(io_uring& ring, uint32_t reads) {
   constexpr unsigned kFlags =
       IORING_SETUP_SUBMIT_ALL | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;  // 5.19
-  // The completion queue is twice as long: room for a chain's steps and their cancellation.
+  // The completion queue is twice as long, so that it has room for a chain's steps and their
+  // cancellation.
   const int e =
       io_uring_queue_init(reads * kChainSteps, &ring, kFlags | IORING_SETUP_SINGLE_ISSUER);
   if (e != -EINVAL) return e;  // SINGLE_ISSUER is Linux 6.0

@@ -1,4 +1,4 @@
-// Opens an io_uring, with an error in words if that is not possible.
+// Opens an io_uring, or returns an error that says why that is not possible.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kCellUnits = uint64_t{1} << 32;
 
-// The sum, with the rounding error of each addition made up for (Kahan).
+// Returns the sum, with the rounding error of each addition compensated (Kahan).
 double SumOf(std::span<const double> weights, double divisor) {
   double sum = 0, lost = 0;
   for (const double weight : weights) {
@@ -24,8 +24,8 @@ double SumOf(std::span<const double> weights, double divisor) {
   return sum;
 }
 
-// Each weight's share of weights.size() cells, in whole units that add up to exactly that. What is
-// rounded off one is carried to the next, unless that is 0.
+// Returns each weight's share of weights.size() cells, in whole units that add up to exactly that.
+// The rounding error of one share is carried to the next, unless that is 0.
 std::vector<uint64_t> UnitsOfWeights(std::span<const double> weights) {
   const uint64_t total = weights.size() * kCellUnits;
   const auto heaviest = std::ranges::max_element(weights);
@@ -49,14 +49,14 @@ std::vector<uint64_t> UnitsOfWeights(std::span<const double> weights) {
 
 AliasTable::AliasTable(std::span<const double> weights) : cells_(weights.size()) {
   std::vector<uint64_t> units = UnitsOfWeights(weights);
-  // Numbers that do not fill a cell are at the front of the list, the others at its back.
+  // Numbers that do not fill a cell are at the front of the list, all others at its back.
   std::vector<uint32_t> list(units.size());
   size_t small = 0, large = list.size();
   for (uint32_t i = 0; i < units.size(); ++i) {
     list[units[i] < kCellUnits ? small++ : --large] = i;
   }
-  // Fills up the cell of one that is too small by one that is too large. There is one, because the
-  // units of both together fill their cells exactly.
+  // Fills up the cell of a number that is too small with one that is too large. There is one,
+  // because the units of all of them together fill their cells exactly.
   while (small > 0) {
     const uint32_t i = list[--small];
     const uint32_t other = list[large];

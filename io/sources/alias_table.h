@@ -11,10 +11,10 @@
 
 namespace stoker {
 
-// 8 bytes for each weight. Tables are made of whole numbers, so that they are the same on every
-// machine. The probability of a number differs from its weight's share by at most 2^-32 of the mean
-// share (of the heaviest number by 2^-20 of its own, at 2^32 weights); that of a weight of 0 is
-// exactly 0.
+// Takes 8 bytes for each weight. Tables are made of whole numbers, so that they are the same on
+// every machine. The probability of a number differs from its weight's share by at most 2^-32 of
+// the mean share (the heaviest number's by 2^-20 of its own share, at 2^32 weights); a weight of 0
+// has exactly the probability 0.
 class AliasTable {
  public:
   // Precondition: 1 to 2^32 - 1 weights; each is finite and not negative, and not all are 0.
@@ -25,7 +25,7 @@ class AliasTable {
     return random.Bits() >> 32 < cells_[i].threshold ? i : cells_[i].alias;
   }
 
-  // The probability of `i`, times size() · 2^32. O(size()).
+  // Returns the probability of `i`, times size() · 2^32. O(size()).
   uint64_t UnitsOf(uint32_t i) const;
 
   uint64_t size() const { return cells_.size(); }
@@ -34,8 +34,8 @@ class AliasTable {
 
  private:
   struct Cell {
-    uint32_t threshold = 0;  // of 2^32, the share of this cell that is its own number's
-    uint32_t alias = 0;      // whose the rest is
+    uint32_t threshold = 0;  // of 2^32: the share of the cell that belongs to its own number
+    uint32_t alias = 0;      // the number that has the rest
   };
   std::vector<Cell> cells_;
 };

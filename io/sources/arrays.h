@@ -1,4 +1,4 @@
-// Samples in memory: NumPy arrays, tables, or anything else that the program has.
+// Makes a source of samples in memory: NumPy arrays, tables, or any other arrays of the program.
 #pragma once
 
 #include <cstddef>

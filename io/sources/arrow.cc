@@ -32,7 +32,7 @@ struct ArrowShard {
   ArrowTable table;
 };
 
-// The rows of all files.
+// The rows of all files together.
 struct ArrowRows {
   ArrowShard all;
   std::optional<ObjectVersions> objects;
@@ -117,7 +117,7 @@ Result<ArrowRows> ReadArrowFiles(const std::vector<std::string>& paths,
                .file = paths[0]};
 }
 
-// Replaces text by the numbers of its values in sorted order, and returns these.
+// Replaces text by the numbers of its values in sorted order, and returns the sorted values.
 std::vector<std::string> NumberClasses(ArrowValues& labels) {
   std::map<std::string_view, int64_t> numbers;
   for (const std::string_view text : labels.texts.rows()) numbers.emplace(text, 0);
@@ -136,7 +136,7 @@ std::vector<std::string> NumberClasses(ArrowValues& labels) {
   return classes;
 }
 
-// The columns' rows as a source takes them.
+// Returns the columns' rows in the form that a source takes.
 std::vector<ArrayColumn> ViewColumns(const ArrowColumns& columns,
                                      const std::vector<ArrowValues>& values, uint64_t samples) {
   std::vector<ArrayColumn> views;
@@ -154,7 +154,8 @@ std::vector<ArrayColumn> ViewColumns(const ArrowColumns& columns,
   return views;
 }
 
-// The paths of the files; a folder is replaced by those of the dataset that was saved in it.
+// Returns the paths of the files. A folder is replaced by the files of the dataset that was saved
+// in it.
 Result<std::vector<std::string>> FilesOf(const std::string& pattern, const std::string& root) {
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandShards(pattern, root));
   std::vector<std::string> files;

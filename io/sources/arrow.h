@@ -1,4 +1,4 @@
-// Samples in Arrow IPC files, as Hugging Face's datasets keeps them.
+// Makes a source of samples in Arrow IPC files, as Hugging Face's datasets stores them.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 namespace stoker {
 
 struct ArrowOptions {
-  // The column of encoded images: binary or large_binary, or a struct of which `bytes` is that, as
-  // Hugging Face's Image is.
+  // The column of encoded images: binary or large_binary, or a struct with such a field `bytes`,
+  // like Hugging Face's Image.
   std::string image = "image";
   // The column of labels: integers or text; nullopt: "label", if there is one; empty: none.
   std::optional<std::string> label{};
@@ -26,29 +26,29 @@ struct ArrowOptions {
   CacheOptions cache{};    // of objects
 };
 
-// The rows of all files that `pattern` stands for (shard_pattern.h): "data-*.arrow",
+// Opens the rows of all files that `pattern` stands for (shard_pattern.h): "data-*.arrow",
 // "data-{00000..00003}-of-00004.arrow", "one.arrow::other.arrow". A folder stands for the files
 // that datasets' save_to_disk() put into it, in its order.
 //
 // Each row is a sample, in the order of the pattern, the files' record batches and their rows. The
 // field "image" comes first, "label" second if there are labels (int64), then the columns under
 // their names. Labels that are text are classes: classes() has them sorted by their bytes, and a
-// label is its class' number. For integers classes() has the names of Hugging Face's ClassLabel, if
-// the files have them, and each label must have one: -1, which datasets writes for an unknown
-// label, is refused.
+// label is the number of its class. For integers classes() has the names of Hugging Face's
+// ClassLabel, if the files have them, and each label must have a name: -1, which datasets writes
+// for an unknown label, is refused.
 //
-// An image's bytes lie in the file as they are, so a sample is a byte range of it: any row of any
+// An image's bytes lie unchanged in the file, so a sample is a byte range of it, and any row of any
 // file may be the next one of a shuffled epoch. This call reads, by `threads` in parallel, the
-// files' metadata, where each image begins, and the other columns, which stay in memory.
+// files' metadata, the position of each image, and the other columns, which stay in memory.
 //
-// Files are Arrow's streams, as datasets writes them, or Arrow files (Feather version 2),
-// uncompressed. One that changes afterwards is not looked at again: its samples are then other
+// Files are Arrow streams, as datasets writes them, or Arrow files (Feather version 2),
+// uncompressed. A file that changes afterwards is not indexed again: its samples are then other
 // bytes.
 //
 // Memory: 4 bytes a sample, 24 for each record batch, 8 for a label, and the columns.
 //
 // Errors, with the file and the offset of the record batch: InvalidArgument (no rows; a column that
-// is not there, with those that are; of a type that is not possible; a null, or a label above
+// does not exist, with those that do; a column of an unsupported type; a null, or a label above
 // 2^63 - 1, with its row; files whose columns differ; the pattern's errors), NotFound,
 // PermissionDenied, DataLoss (cut off, damaged, not an Arrow file; a label without a class name),
 // Unimplemented (compressed, with what to do; big-endian; written by a version before 0.15).

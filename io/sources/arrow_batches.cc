@@ -32,7 +32,7 @@ std::string_view TextOf(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// What a file is that is not an Arrow file, by its first bytes.
+// A kind of file that is not an Arrow file, and its first bytes.
 struct OtherForm {
   std::string_view begin;
   const char* name;
@@ -142,7 +142,7 @@ Status ArrowBatches::OpenFile() {
   return TakeBlocks(blocks, at);
 }
 
-// The footer's bytes, which end before its length and the magic number.
+// Returns the footer's bytes, which end before its length and the magic number.
 Result<std::vector<uint8_t>> ArrowBatches::ReadFooter() {
   std::array<uint8_t, kFooterEnd> end{};
   int32_t length = 0;
@@ -164,8 +164,9 @@ Result<std::vector<uint8_t>> ArrowBatches::ReadFooter() {
   return footer;
 }
 
-// Each block lies before the footer, and all together have at most the file's bytes: so rows take
-// memory in proportion to the file, even if blocks overlap.
+// Takes the footer's list of record batches. Each block lies before the footer, and all together
+// have at most the file's bytes, so that rows take memory in proportion to the file even if blocks
+// overlap.
 Status ArrowBatches::TakeBlocks(const FlatVector& blocks, uint64_t footer) {
   struct Given {
     int64_t at;

@@ -1,4 +1,4 @@
-// ArrowBatches: the record batches of an Arrow IPC file, and where their buffers lie.
+// ArrowBatches: reads the record batches of an Arrow IPC file, and where their buffers lie.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct ArrowBuffer {
   int64_t length = 0;
 };
 
-// Its buffers lie in the file. Their numbers are those that the schema says.
+// One record batch. Its buffers lie in the file, as many as the schema says.
 struct ArrowBatch {
   uint64_t at = 0;  // of its message, in the file
   uint64_t rows = 0;
@@ -34,10 +34,10 @@ struct ArrowBatch {
 };
 
 // Reads a file of either form: the stream, which Hugging Face's datasets and
-// `pyarrow.ipc.new_stream` write, from front to back; and the file ("ARROW1"), of
-// `pyarrow.ipc.new_file`, Feather and polars, by the footer, which has the schema and says where
-// the record batches are. What else is in a file is not read: not all writers put a message with
-// the schema there. Of record batches only the messages are read, not the buffers.
+// `pyarrow.ipc.new_stream` write, from front to back; and the file ("ARROW1") of
+// `pyarrow.ipc.new_file`, Feather and polars, by the footer, which has the schema and the offsets
+// of the record batches. Other parts of a file are not read, because not all writers put a message
+// with the schema there. Only the messages of record batches are read, not the buffers.
 //
 // Errors name the file and the offset: DataLoss (it is not an Arrow file, is damaged or cut off: a
 // stream without its end marker is), Unimplemented (compressed buffers, big-endian, older than
@@ -71,12 +71,13 @@ class ArrowBatches {
   Status TakeSchema(FlatBuffer& buffer, int16_t version, const FlatTable& schema, uint64_t at);
   Result<bool> NextOfStream(ArrowBatch& batch);
   Result<bool> NextOfFile(ArrowBatch& batch);
-  // The message that begins at `at` and ends at `end` at the latest; the type of a stream's end
-  // marker is 0. Metadata() is that of the last one. Precondition: at <= end <= end_.
+  // Reads the message that begins at `at` and ends at `end` at the latest; the type of a stream's
+  // end marker is 0. Metadata() is that of the last one. Precondition: at <= end <= end_.
   Result<Message> ReadMessage(uint64_t at, uint64_t end);
   Status ReadMetadata(uint64_t at, uint64_t end);
   std::span<const uint8_t> Metadata() const;
-  // Whether a message is there as versions before 0.15 wrote it, with no marker before its length.
+  // Whether there is a message as versions before 0.15 wrote it, without a marker before its
+  // length.
   Result<bool> IsOldMessage(uint64_t at) const;
   Result<bool> TakeBatch(const Message& message, ArrowBatch& batch) const;
   Status TakeBuffers(const Message& message, const FlatVector& buffers, ArrowBatch& batch) const;

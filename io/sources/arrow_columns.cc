@@ -15,7 +15,7 @@ namespace stoker {
 
 namespace {
 
-// What to do about a type, before the file is written.
+// Returns advice on how to write a file whose column has this type.
 const char* AdviceFor(const ArrowField& field) {
   if (field.is_dictionary) {
     return "Decode it before the file is written: polars' cast(polars.String), or pyarrow's "
@@ -28,7 +28,7 @@ const char* AdviceFor(const ArrowField& field) {
   return "Convert the column before the file is written: pyarrow's Table.set_column and cast()";
 }
 
-// A name or a type for messages: a file may have any.
+// Returns a name or a type, which may be any bytes in a file, for messages.
 std::string Shown(std::string_view text) { return Printable(text.substr(0, 100)); }
 
 std::string ListColumns(const std::vector<ArrowField>& fields) {
@@ -54,7 +54,7 @@ bool IsBinary(ArrowType type) {
 
 bool IsText(ArrowType type) { return type == ArrowType::kUtf8 || type == ArrowType::kLargeUtf8; }
 
-// The type of a number; nullopt for other types.
+// Returns the type of a number; nullopt for other types.
 std::optional<DType> NumberType(const ArrowField& field) {
   constexpr std::array kUnsigned = {DType::kU8, DType::kU16, DType::kU32, DType::kU64};
   constexpr std::array kSigned = {DType::kI8, DType::kI16, DType::kI32, DType::kI64};
@@ -162,7 +162,7 @@ Result<ArrowColumn> LabelColumn(const ArrowBatches& file, const std::string& in_
   return column;
 }
 
-// The column of labels in the file; empty: there are none.
+// Returns the name of the column of labels in the file; empty: there is none.
 std::string LabelOf(const ArrowSchema& schema, const ArrowOptions& options) {
   if (options.label) return *options.label;
   const bool has =

@@ -16,11 +16,11 @@ namespace stoker {
 struct ArrowColumn {
   std::string name;     // in a batch
   std::string in_file;  // in the file, for messages
-  ArrowField field{};   // of an image in a struct: the field of its bytes
-  ArrowPlace place{};   // of that, in a record batch
-  // Of the structs that the field is in: each node and validity buffer.
+  ArrowField field{};   // the field of encoded bytes if the image is a struct
+  ArrowPlace place{};   // the place of that field in a record batch
+  // The structs that contain the field: the place of each one's node and validity buffer.
   std::vector<ArrowPlace> around{};
-  // Of a row; of the image without meaning.
+  // The type of a row; without meaning for the image.
   DType dtype{};
   std::vector<int64_t> row_shape{};  // at most 2^32 elements, so products with rows do not wrap
 };
@@ -31,8 +31,8 @@ struct ArrowColumns {
   std::vector<std::string> class_names;  // of Hugging Face's ClassLabel; empty: none
 };
 
-// The columns of a file that `options` name. Errors without a file: InvalidArgument (there is no
-// such column, or several; it has a type that is not read, with what to do).
+// Returns the columns of a file that `options` name. Errors without a file: InvalidArgument (no
+// column has the name, or several have; its type is not supported, with what to do).
 Result<ArrowColumns> ChooseArrowColumns(const ArrowBatches& file, const ArrowOptions& options);
 
 }  // namespace stoker

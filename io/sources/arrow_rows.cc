@@ -42,7 +42,7 @@ class BatchReader {
     return IsString(column.dtype) ? Texts(column, values.texts) : Numbers(column, values.numbers);
   }
 
-  // `classes`: how many have names; 0: labels may be any integers.
+  // `classes`: the number of class names; 0: labels may be any integers.
   Status Labels(const ArrowColumn& column, size_t classes, ArrowValues& labels) {
     if (IsString(column.dtype)) return Values(column, labels);
     ArrowValues given;
@@ -50,7 +50,7 @@ class BatchReader {
     const Field field{.name = {}, .dtype = column.dtype};
     for (uint64_t row = 0; row < batch_.rows; ++row) {
       const uint8_t* number = given.numbers.data() + row * SizeOf(column.dtype);
-      const int64_t label = field.IntegerIn(number);  // the largest one for larger numbers
+      const int64_t label = field.IntegerIn(number);  // the largest integer for larger numbers
       if (column.dtype == DType::kU64 && std::memcmp(&label, number, sizeof(label)) != 0) {
         return Refuse(Code::kInvalidArgument, InRow(column, row) + " is a label above 2^63 - 1");
       }
@@ -82,7 +82,7 @@ class BatchReader {
            "'";
   }
 
-  // The `i`-th buffer of a field: its validity is the first one.
+  // Returns the `i`-th buffer of a field, whose first buffer is its validity.
   ArrowBuffer BufferAt(const ArrowPlace& place, size_t i) const {
     size_t index = place.buffers + i;
     for (size_t view = 0; view < place.views; ++view) index += batch_.view_buffers[view];
@@ -92,7 +92,7 @@ class BatchReader {
     return BufferAt(column.place, i);
   }
 
-  // Reads the first `bytes` of a part of the file, which it has.
+  // Reads the first `bytes` of a range that lies in the file.
   Result<std::span<const uint8_t>> Read(uint64_t offset, uint64_t bytes) {
     scratch_.resize(bytes);
     ASSIGN_OR_RETURN(const size_t got, file_.ReadAt(offset, scratch_));
@@ -100,12 +100,12 @@ class BatchReader {
     return Refuse(Code::kDataLoss, "the file became shorter while it was read");
   }
 
-  // Whether a buffer has at least so many elements of so many bytes.
+  // Returns whether a buffer has at least `elements` elements of `bytes` bytes each.
   static bool Has(const ArrowBuffer& buffer, uint64_t elements, uint64_t bytes) {
     return elements <= static_cast<uint64_t>(buffer.length) / bytes;
   }
 
-  // Refuses rows that are null, and lists with elements that are.
+  // Refuses null rows, and lists with null elements.
   Status CheckNulls(const ArrowColumn& column) {
     uint64_t elements = 1;  // of the field in each row; a row_shape has at most 2^32
     for (size_t i = 0; i < column.around.size(); ++i) {
@@ -115,7 +115,7 @@ class BatchReader {
     return CheckNulls(column, column.place, elements);
   }
 
-  // `per_row`: elements, at least 1.
+  // `per_row`: number of elements in a row, at least 1.
   Status CheckNulls(const ArrowColumn& column, const ArrowPlace& place, uint64_t per_row) {
     const ArrowNode& node = batch_.nodes[place.nodes];
     if (batch_.rows > std::numeric_limits<int64_t>::max() / per_row ||
@@ -153,7 +153,7 @@ class BatchReader {
                   "Leave the labels out, if they are unknown: label=None");
   }
 
-  // Sets offsets_ to those of a field's rows in its data, which has them.
+  // Sets offsets_ to the offsets of a field's rows in its data, all of which lie in it.
   Status ReadOffsets(const ArrowColumn& column) {
     const bool large =
         column.field.type == ArrowType::kLargeBinary || column.field.type == ArrowType::kLargeUtf8;

@@ -74,7 +74,7 @@ class SchemaParser {
   size_t name_bytes_ = 0;  // of all fields: many that share a name may have more than the buffer
 };
 
-// Buffers of a field without its children: validity, offsets, values.
+// Returns the number of buffers of a field without its children: validity, offsets, values.
 size_t BuffersOf(const ArrowField& field, bool has_union_validity) {
   if (field.is_dictionary) return 2;
   switch (field.type) {
@@ -115,7 +115,7 @@ Result<ArrowSchema> ParseArrowSchema(FlatBuffer& buffer, const FlatTable& schema
     const FlatTable entry = metadata.TableAt(i);
     if (entry.Text(0) != "huggingface") continue;
     parsed.huggingface = entry.Text(1);
-    break;  // as pyarrow, which takes the first one
+    break;  // like pyarrow, which takes the first one
   }
   if (!buffer.sound()) return SchemaIsDamaged();
   return parsed;

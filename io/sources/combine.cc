@@ -15,7 +15,7 @@ namespace {
 
 using SourceList = std::vector<std::shared_ptr<const SampleSource>>;
 
-constexpr uint64_t kMostFiles = uint64_t{1} << 32;  // that a ByteRange tells apart
+constexpr uint64_t kMostFiles = uint64_t{1} << 32;  // the most that a ByteRange can distinguish
 
 Error CannotCombine(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
@@ -64,7 +64,7 @@ Status CheckClasses(const SampleSource& first, const SampleSource& other) {
 
 Status CheckTogether(const SourceList& sources) {
   if (sources.empty()) return CannotCombine("no source was given");
-  const SampleSource* named = nullptr;  // the first that has class names
+  const SampleSource* named = nullptr;  // the first one that has class names
   uint64_t files = 0;
   for (const auto& source : sources) {
     TRY(CheckNoOrder("combine", source.get()));

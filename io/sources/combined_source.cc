@@ -63,7 +63,7 @@ void CombinedSource::PathOf(uint32_t file, std::string& path) const {
   part.source->PathOf(file - static_cast<uint32_t>(part.file_begin), path);
 }
 
-// Neighbours of one part are copied together.
+// Rows of one part that follow each other are copied together.
 void CombinedSource::FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const {
   const size_t bytes = fields()[field].row_bytes();
   auto* to = static_cast<uint8_t*>(rows);
@@ -129,7 +129,7 @@ uint64_t CombinedSource::Fingerprint() const {
   return all;
 }
 
-// "combine(image_folder(photos/a) and 2 more)", "weighted(image_folder(photos/a))"
+// Returns "combine(image_folder(photos/a) and 2 more)" or "weighted(image_folder(photos/a))".
 std::string CombinedSource::Describe() const {
   const std::string others =
       parts_.size() == 1 ? "" : " and " + std::to_string(parts_.size() - 1) + " more";

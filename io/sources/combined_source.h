@@ -1,5 +1,5 @@
-// CombinedSource: the samples of several sources, one source behind another. They come in an order
-// of their own, if they have one.
+// CombinedSource: the samples of several sources, one source behind another, in an order of their
+// own if there is one.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ Result<bool> CsvReader::Next(std::vector<std::string_view>& fields) {
   return true;
 }
 
-// Whether the byte with this index exists; it is then in memory.
+// Returns whether the byte with this index exists; it is then in memory.
 Result<bool> CsvReader::Have(size_t at) {
   while (at >= file_.bytes().size()) {
     ASSIGN_OR_RETURN(const bool more, file_.Grow());
@@ -43,12 +43,12 @@ Result<bool> CsvReader::Have(size_t at) {
   return true;
 }
 
-// False: nothing is behind them.
+// Returns false if no line follows.
 Result<bool> CsvReader::SkipEmptyLines() {
   for (;;) {
     ASSIGN_OR_RETURN(const bool there, Have(0));
     if (!there) return false;
-    (void)Have(1);  // its error is that of the field
+    (void)Have(1);  // an error comes again with the field
     const size_t bytes = file_.bytes().starts_with('\n')     ? 1
                          : file_.bytes().starts_with("\r\n") ? 2
                                                              : 0;
@@ -58,7 +58,7 @@ Result<bool> CsvReader::SkipEmptyLines() {
   }
 }
 
-// False: it was the record's last one.
+// Returns false if the field was the last one of the record.
 Result<bool> CsvReader::ReadField(size_t& at) {
   if (found_.size() == kMostFields) {
     return Refuse("more than " + std::to_string(kMostFields) + " fields");
@@ -107,7 +107,7 @@ Status CsvReader::ReadQuoted(size_t& at) {
       return RefuseAt(opening, "the quote that opens here is not closed");
     }
     if (quote == std::string_view::npos) {
-      --at;  // looks at the new bytes
+      --at;  // looks at the new bytes next
       continue;
     }
     ASSIGN_OR_RETURN(const bool behind, Have(at + 1));
@@ -121,7 +121,7 @@ Status CsvReader::ReadQuoted(size_t& at) {
   return {};
 }
 
-// At the byte behind a field. False: it ended the record.
+// Precondition: `at` is the byte behind a field. Returns false if it ended the record.
 Result<bool> CsvReader::EndField(size_t& at) {
   ASSIGN_OR_RETURN(const bool there, Have(at));
   if (!there) return false;

@@ -1,4 +1,4 @@
-// CsvReader: the records of a CSV file (RFC 4180).
+// CsvReader: reads the records of a CSV file (RFC 4180).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace stoker {
 
-// Lines end with LF or CR LF; the last one may end with the file. A field in quotes may contain the
+// Lines end with LF or CR LF; the last one may end with the file. A quoted field may contain the
 // delimiter, line ends, and quotes, which are doubled. Blanks belong to fields. Lines without any
 // byte are skipped.
 //
@@ -26,21 +26,21 @@ class CsvReader {
 
   CsvReader(TextFile file, char delimiter);
 
-  // Replaces `fields` by those of the next record; false at the end of the file. They are valid
-  // until the next call.
+  // Replaces `fields` by those of the next record; returns false at the end of the file. The fields
+  // are valid until the next call.
   Result<bool> Next(std::vector<std::string_view>& fields);
 
   // The beginning of the record that Next returned last.
   const TextPlace& place() const { return place_; }
   const std::string& path() const { return file_.path(); }
 
-  // The error of that record.
+  // Returns an error that names that record.
   Error Refuse(const std::string& cause, std::string advice = "") const {
     return RefuseText(path(), place_, cause, std::move(advice));
   }
 
  private:
-  // In the file's bytes: without the quotes around it, but with each quote in it doubled.
+  // A field in the file's bytes: without the quotes around it, but with each quote in it doubled.
   struct Field {
     size_t begin = 0;
     size_t size = 0;

@@ -1,4 +1,4 @@
-// Field: what each sample of a source has under one name. A batch has a column of it.
+// Field: a value that each sample of a source has, under one name. A batch has a column of it.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct Field {
   enum class Kind : uint8_t {
     kImage,   // an encoded image, to be decoded and transformed
     kFixed,   // a row in memory, of one type and shape for all samples
-    kLoaded,  // such a row, which SampleSource::Load or Unpack gives with the image; a string, a
-              // view of the record, by Unpack only
+    kLoaded,  // such a row, set by SampleSource::Load or Unpack with the image; for strings by
+              // Unpack only, as views of the record
   };
 
   std::string name;  // unique among the fields: "image", "label"
@@ -25,7 +25,7 @@ struct Field {
   std::vector<int64_t> row_shape{};  // of a row; {} for a scalar
   bool is_label = false;             // whether it is the label to train with; at most one field is
 
-  // Precondition of all below: not kImage.
+  // Precondition of all functions below: not kImage.
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
   bool is_integer() const {  // whether a row is a single integer
     return dtype >= DType::kU8 && dtype <= DType::kI64 && row_bytes() == SizeOf(dtype);
@@ -34,18 +34,18 @@ struct Field {
   int64_t IntegerIn(const void* row) const;
 };
 
-// The bytes of its row that comes with the image; 0 for other kinds.
+// Returns the bytes of the field's row that comes with the image; 0 for other kinds.
 inline size_t LoadedBytes(const Field& field) {
   return field.kind == Field::Kind::kLoaded ? field.row_bytes() : 0;
 }
 
-// The bytes of all rows that come with an image.
+// Returns the bytes of all rows that come with an image.
 size_t LoadedBytes(std::span<const Field> fields);
 
-// The fields of encoded images: "image" and, if they have labels, "label" (int64).
+// Returns the fields of encoded images: "image" and, if they have labels, "label" (int64).
 std::span<const Field> ImageFields(bool labels);
 
-// The type and shape of a row: "uint8 (28, 28)", "int64".
+// Returns the type and shape of a row: "uint8 (28, 28)", "int64".
 std::string DescribeRow(const Field& field);
 
 }  // namespace stoker

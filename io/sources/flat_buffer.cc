@@ -4,8 +4,8 @@ namespace stoker {
 
 FlatTable FlatBuffer::Root() { return TableAt(Load<uint32_t>(0)); }
 
-// A table begins with the distance back to its vtable: the bytes of that, the bytes of the table,
-// and the place of each field in the table.
+// A table begins with the distance back to its vtable, which has its own size in bytes, the size of
+// the table, and the place of each field in the table.
 FlatTable FlatBuffer::TableAt(size_t at) {
   const auto back = Load<int32_t>(at);
   const auto vtable = static_cast<int64_t>(at) - back;

@@ -1,9 +1,9 @@
-// FlatBuffer: reads a flatbuffer (flatbuffers.dev), whose bytes may be anything.
+// FlatBuffer: reads a flatbuffer (flatbuffers.dev) from untrusted bytes.
 //
-// Every access is checked against the buffer's end. What lies outside reads as if it were absent,
-// and sound() is false from then on: a caller reads what it needs, and then asks once. Sharing and
-// cycles are not noticed, so a caller that follows tables of tables limits depth and number, and
-// one that copies texts limits their bytes: each of many tables may have the same long one.
+// Every access is checked against the buffer's end. Values outside it read as if they were absent,
+// and sound() is false from then on: a caller reads what it needs, and then asks once. Shared parts
+// and cycles are not noticed, so a caller that follows tables of tables must limit depth and
+// number, and one that copies texts must limit their bytes: many tables may share one long text.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ class FlatTable {
   FlatTable() = default;
 
   bool present() const { return buffer_ != nullptr; }
-  // The value of a number; `otherwise` if the table does not have it.
+  // Returns the value of a number; `otherwise` if the table does not have it.
   template <typename T>
   T Number(size_t field, T otherwise = {}) const;
   FlatTable Table(size_t field) const;
   std::string_view Text(size_t field) const;
-  // `element_bytes`: of numbers and structs their size, of tables 4.
+  // `element_bytes`: the size of a number or struct; 4 for tables.
   FlatVector Vector(size_t field, size_t element_bytes) const;
 
  private:
@@ -48,7 +48,7 @@ class FlatVector {
   FlatVector() = default;
 
   size_t size() const { return size_; }
-  // Precondition of both: i < size().
+  // Precondition of both functions: i < size().
   FlatTable TableAt(size_t i) const;
   template <typename T>
   T At(size_t i) const;  // a number or a struct

@@ -110,7 +110,7 @@ EntryType TypeOf(int folder, const dirent& entry) {
   return TypeOfMode(info.st_mode, EntryType::kLinkedFolder);
 }
 
-// Sorts names from the directory's order.
+// Sorts names that are in the directory's order.
 NameList Sorted(NameList list) {
   std::vector<std::string_view> names(list.size());
   for (size_t i = 0; i < names.size(); ++i) names[i] = list[i];
@@ -180,7 +180,7 @@ bool IsInside(const Ancestor* ancestor, const struct stat& folder) {
   return false;
 }
 
-// The folders still to be listed, and what the threads have found so far.
+// Lists folders; holds those still to be listed, and what the threads have found so far.
 class Walk {
  public:
   Walk(const std::string& root, int descriptor, NameFilter filter)
@@ -238,7 +238,7 @@ class Walk {
     std::shared_ptr<const Ancestor> parent;
   };
 
-  // False if a loop is cut.
+  // Returns false if the folder closes a loop.
   Result<bool> List(const Pending& pending, ListedFolder& found, SkippedFiles& skipped,
                     std::vector<Pending>& below) {
     const std::string shown = Join(root_, pending.path);
@@ -292,7 +292,7 @@ class Walk {
 
 }  // namespace
 
-// Overflows only beyond any real clock's range.
+// Overflows only for times beyond any real clock's range.
 int64_t Nanoseconds(const timespec& time) {
   return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
                               static_cast<uint64_t>(time.tv_nsec));

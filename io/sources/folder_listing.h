@@ -28,22 +28,22 @@ struct NameList {
 
 struct ListedFolder {
   std::string path;  // relative to the root, without a slash at either end; "" is the root itself
-  uint32_t top = 0;  // the index of the root's folder that contains or is it
+  uint32_t top = 0;  // the index of the root's folder that contains this one or is it
   NameList files = {};  // may be empty
   // When an entry was last added, removed or renamed: nanoseconds since 1970, taken before the
   // folder was read.
   int64_t modified_ns = 0;
 };
 
-// The root and its direct entries.
+// The root's entries.
 struct ListedRoot {
   std::vector<std::string> folders;  // sorted bytewise
   NameList files;
   int64_t modified_ns = 0;  // as ListedFolder's
-  SkippedFiles skipped;     // directly in it
+  SkippedFiles skipped;     // of files directly in the root
 };
 
-// Everything below some of the root's folders.
+// All folders below some of the root's folders.
 struct ListedTree {
   std::vector<ListedFolder> folders;
   std::map<uint32_t, SkippedFiles> skipped;  // by `top`, if there are any
@@ -51,12 +51,12 @@ struct ListedTree {
 
 int64_t Nanoseconds(const timespec& time);
 
-// ListedFolder::modified_ns of `path`, a folder or a link to one, relative to an open folder; ""
-// means that folder itself. nullopt if it is not a folder or not accessible.
+// Returns ListedFolder::modified_ns of `path`, a folder or a link to one, relative to an open
+// folder; "" means that folder itself. nullopt if it is not a folder or not accessible.
 std::optional<int64_t> ModifiedNs(int descriptor, const char* path);
 
-// The kind of a file by its name. Skipped files are counted by `extension`, which must be a
-// literal.
+// The kind of a file, decided by its name. Skipped files are counted by `extension`, which must be
+// a literal.
 struct NameKind {
   enum Kind { kOther, kListed, kSkipped } kind = kOther;
   std::string_view extension = {};
@@ -80,8 +80,8 @@ class FolderLister {
 
   Result<ListedRoot> ListRoot();
 
-  // Lists everything below these folders of the root: each folder once for each path that leads to
-  // it, even without files, sorted by (top, path). A folder is not entered again from inside
+  // Lists all folders below these folders of the root, also folders without files, each once for
+  // each path that leads to it, sorted by (top, path). A folder is not entered again from inside
   // itself: it is compared by (device, inode) with its ancestors on the path. That cuts every loop,
   // and lists a folder twice if two links lead to it, as os.walk(followlinks=True) does.
   //

@@ -20,12 +20,12 @@ constexpr char kState[] = "/state.json";          // of a dataset
 constexpr char kInfo[] = "/dataset_info.json";    // beside it
 constexpr char kSplits[] = "/dataset_dict.json";  // of several splits
 
-// A null for what is not JSON.
+// Returns null for text that is not JSON.
 Json ParseJson(std::string_view text) {
   return Json::parse(text, /*callback=*/nullptr, /*allow_exceptions=*/false);
 }
 
-// The value of a key; null if there is none.
+// Returns the value of a key; null if there is none.
 const Json& At(const Json& object, const char* key) {
   static const Json none;
   if (!object.is_object()) return none;

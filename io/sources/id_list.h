@@ -1,4 +1,4 @@
-// IdList: a list of sample ids, 4 bytes each where all are below 2^32, otherwise 8.
+// IdList: a list of sample ids, of 4 bytes each if all are below 2^32, otherwise of 8.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ namespace {
 
 struct FoundIndex {
   std::optional<DatasetIndex> index;
-  std::string warning;  // why an existing index is not used, or helps little
+  std::string warning;  // why an existing index is not used, or is of little use
 };
 
 Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOptions& options) {
@@ -45,8 +45,8 @@ Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOpti
   return found;
 }
 
-// The list is the index' own, or a new listing: `positions` then maps each file to its image in the
-// index.
+// The list comes from the index, or is a new listing; in that case `positions` maps each file to
+// its image in the index.
 class FolderSource final : public SampleSource {
  public:
   FolderSource(std::string directory, FoundIndex found, SkippedFiles skipped_in_root)
@@ -119,7 +119,7 @@ class FolderSource final : public SampleSource {
   std::string Describe() const override { return "image_folder(" + directory_ + ")"; }
 
  private:
-  // The image's number in the index; kNowhere if it has none.
+  // Returns the image's number in the index; kNowhere if it has none.
   uint32_t IndexEntryOf(uint64_t id) const {
     if (!found_.index) return kNowhere;
     return fingerprint_ ? static_cast<uint32_t>(id) : positions_[id];
@@ -133,7 +133,7 @@ class FolderSource final : public SampleSource {
   std::string prefix_;                   // total length of all paths
 };
 
-// The warning that the index describes another folder, or an earlier state of this one.
+// Returns the warning that the index describes another folder, or an earlier state of this one.
 std::string IsOlder(const DatasetIndex& index, const std::vector<uint32_t>& positions) {
   const auto known = std::count_if(positions.begin(), positions.end(),
                                    [](uint32_t position) { return position != kNowhere; });

@@ -1,4 +1,4 @@
-// A folder of images, listed like torchvision's ImageFolder and Keras'
+// Makes a source of a folder of images, listed like torchvision's ImageFolder and Keras'
 // image_dataset_from_directory.
 #pragma once
 
@@ -16,8 +16,8 @@ inline constexpr char kIndexName[] = ".stoker-index";
 struct ImageFolderOptions {
   int threads = 0;  // for listing directories; 0: the cores allotted
 
-  // The index to use: kAuto: the folder's own if it has one (if that cannot be used, Warning() says
-  // why); kOff: none; kFile: this file, whose absence or damage is an error.
+  // The index to use. kAuto: the folder's own, if it has one (if it cannot be used, Warning() says
+  // why); kOff: none; kFile: this file; it is an error if the file is missing or damaged.
   enum class CropIndex { kAuto, kOff, kFile };
   CropIndex crop_index = CropIndex::kAuto;
   std::string crop_index_file = {};
@@ -25,8 +25,8 @@ struct ImageFolderOptions {
 
 // Lists `directory`, or reads the same list from its index, some 50 bytes a sample. Names in the
 // folder and the times of all folders in it show whether it has changed since (IsStill, in
-// list_images.h). If it has, everything is listed as without an index, and Warning() says so; what
-// the index knows about the files that are still there is used.
+// list_images.h). If it has, everything is listed as without an index, and Warning() says so; the
+// index is still used for the files that still exist.
 //
 // The folders in it, sorted by name, are the classes; every image below a class folder, however
 // deep, is a sample with that class' index as label. Within a class, samples are in torchvision's

@@ -39,12 +39,12 @@ struct ImageList {
       paths;  // of folders, relative to the root, with a slash at the end; the root's is empty
   std::string names;  // of files
 
-  // Below the class folders, and directly in the root. An index stores the former only: the root is
-  // read whenever an index is opened.
+  // Skipped files below the class folders, and directly in the root. An index stores only the
+  // former: the root is read whenever an index is opened.
   SkippedFiles skipped = {}, skipped_in_root = {};
 
-  // `folders` is emptied gradually, so that names are not held twice. Precondition: no more than
-  // UINT32_MAX files.
+  // Builds the list. `folders` is emptied gradually, so that names are not held twice.
+  // Precondition: no more than UINT32_MAX files.
   static ImageList Of(std::vector<std::string> classes, std::vector<ListedFolder> folders);
 
   std::string_view PathOf(const Folder& folder) const {
@@ -55,7 +55,7 @@ struct ImageList {
     const uint32_t begin = file == folder.first_file ? 0 : files[file - 1].name_end;
     return std::string_view(names).substr(folder.names_begin + begin, files[file].name_end - begin);
   }
-  // The end of a folder's files.
+  // Returns the end of a folder's files.
   uint64_t EndOf(size_t folder) const {
     return folder + 1 < folders.size() ? folders[folder + 1].first_file : files.size();
   }
@@ -65,7 +65,7 @@ struct ImageList {
   }
   int64_t LabelOf(uint64_t file) const;
 
-  // As SampleSource::Fingerprint.
+  // The fingerprint of SampleSource::Fingerprint.
   uint64_t Fingerprint() const;
   uint64_t memory_bytes() const;  // on the heap
 };
@@ -73,8 +73,8 @@ struct ImageList {
 static_assert(sizeof(ImageList::Folder) == 40);
 static_assert(sizeof(ImageList::File) == 8);
 
-// For each file of `list` the file of `other` with the same path, or kNowhere. O(n) in both if both
-// are sorted; if `other` is not, fewer are found.
+// Returns for each file of `list` the file of `other` with the same path, or kNowhere. O(n) in both
+// if both are sorted; if `other` is not, fewer are found.
 inline constexpr uint32_t kNowhere = std::numeric_limits<uint32_t>::max();
 std::vector<uint32_t> PositionsIn(const ImageList& other, const ImageList& list);
 

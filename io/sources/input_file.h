@@ -1,5 +1,5 @@
-// InputFile: a regular file, or an object behind a URL, that is read at offsets, with what tells
-// whether it has changed.
+// InputFile: reads a regular file, or an object behind a URL, at offsets, and tells whether it has
+// changed.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ namespace stoker {
 class ObjectFile;
 struct ObjectVersion;
 
-// The size and the time of a file's content. Equal for a file that has not been written to.
+// The size and modification time of a file. Two equal stamps mean that the file was not written to.
 struct FileStamp {
   uint64_t bytes = 0;
-  int64_t modified_ns = 0;  // since 1970; of an object a hash of its version
+  int64_t modified_ns = 0;  // since 1970; for an object, a hash of its version
 
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
@@ -33,10 +33,11 @@ struct FileRights {
 // Thread-safe. Move-only. Errors name the file.
 class InputFile {
  public:
-  enum class Links { kFollowed, kRefused };  // what a symbolic link at the path's end is
+  enum class Links { kFollowed, kRefused };  // for a symbolic link at the path's end
 
-  // InvalidArgument if it is no regular file, NotFound, PermissionDenied, ….  A path that
-  // IsObjectUrl is read from its server, ahead of what is asked for (io/objects/object_file.h).
+  // InvalidArgument if it is not a regular file, NotFound, PermissionDenied, …. If
+  // IsObjectUrl(path), the object is read from its server, with read-ahead
+  // (io/objects/object_file.h).
   static Result<InputFile> Open(const std::string& path, Links links = Links::kFollowed);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
@@ -44,10 +45,11 @@ class InputFile {
 
   const std::string& path() const { return path_; }
   Result<FileStamp> Stamp() const;       // as the file is now
-  Result<FileRights> Rights() const;     // of an object: this process', for it alone
-  const ObjectVersion* version() const;  // null: it is a file
+  Result<FileRights> Rights() const;     // for an object: this process' own
+  const ObjectVersion* version() const;  // null: not an object
 
-  // Fills `to` from the file, and returns the bytes: fewer if the file ends before.
+  // Fills `to` from the file, and returns the number of bytes, which is smaller if the file ends
+  // before.
   Result<size_t> ReadAt(uint64_t offset, std::span<uint8_t> to) const;
 
  private:

@@ -23,7 +23,7 @@ Error NoLibarchive(const char* why) {
               "libarchive (Fedora) or conda install -c conda-forge libarchive"};
 }
 
-// `Declared` is the function's type in the library's header, which ours must agree with.
+// `Declared` is the function's type in the library's header; the type in this table must agree.
 template <typename Declared>
 bool FindFunction(void* library, const char* name, Declared*& function) {
   function = reinterpret_cast<Declared*>(dlsym(library, name));

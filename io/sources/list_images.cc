@@ -18,11 +18,11 @@
 namespace stoker {
 namespace {
 
-// torchvision's list.
+// The extensions of torchvision's ImageFolder.
 constexpr std::array<std::string_view, 9> kExtensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
                                                          ".pgm", ".tif",  ".tiff", ".webp"};
 
-// Extensions of other image formats, and rare ones of JPEG. torchvision does not list them either.
+// Extensions of other image formats, and rare ones of JPEG. torchvision does not list these either.
 constexpr std::array<std::string_view, 40> kSkipped = {
     ".gif", ".apng", ".avif", ".heic", ".heif", ".hif", ".jxl", ".jxr", ".wdp",  ".jp2",
     ".j2k", ".j2c",  ".jpc",  ".jpf",  ".jpx",  ".jpe", ".jif", ".jfi", ".jfif", ".ico",
@@ -34,7 +34,7 @@ NameKind KindOf(std::string_view name) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || name.size() - dot > kLongest) return {};
   std::string extension(name.substr(dot));  // short, so that nothing is allocated
-  // Not tolower(): that depends on the locale.
+  // tolower() depends on the locale.
   for (char& c : extension) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
@@ -75,7 +75,7 @@ Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) 
                .advice = "Move the images into class folders, or the folders elsewhere"};
 }
 
-// The classes without images, by label.
+// Returns the classes without images, by label.
 std::vector<uint32_t> ClassesWithoutImages(size_t classes,
                                            const std::vector<ListedFolder>& folders) {
   std::vector<bool> has(classes);
@@ -138,7 +138,7 @@ Status ListClasses(FolderLister& lister, const std::string& directory, const Lis
   return {};
 }
 
-// Whether a file's path is too long for the system, which listing would refuse.
+// Returns whether a file's path is too long for the system; listing would refuse it.
 bool HasPathsTooLong(const std::string& directory, const ImageList& list) {
   for (size_t i = 0; i < list.folders.size(); ++i) {
     const uint64_t folder = directory.size() + 1 + list.folders[i].path_bytes;
@@ -150,7 +150,7 @@ bool HasPathsTooLong(const std::string& directory, const ImageList& list) {
   return false;
 }
 
-// Whether the list has exactly these files and no folder.
+// Returns whether the list has exactly these files and no folder.
 bool IsFlat(const ImageList& list, const NameList& files) {
   const auto ends_there = [](const ImageList::File& file, uint32_t end) {
     return file.name_end == end;

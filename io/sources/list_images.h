@@ -10,17 +10,17 @@
 
 namespace stoker {
 
-// As ImageFolder (image_folder.h) promises, with its errors. `threads`: 0 (the cores allotted) to
-// 256.
+// Lists the images as ImageFolder (image_folder.h) promises, with its errors. `threads`: 0 (the
+// cores allotted) to 256.
 Result<ImageList> ListImages(const std::string& directory, int threads);
 
-// A value of a folder's modified_ns in an index file: the time is unknown.
+// The value of a folder's modified_ns in an index file if the time is unknown.
 inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();
 
-// Whether ListImages would return `list`, which comes from an index file. The folder itself is read
-// again and compared by name: its images if it is flat, otherwise its class folders. So the index
-// may be in it, although that changes its time. The folders below are stat'ed: adding, removing or
-// renaming an entry changes a folder's time. The result is wrongly true
+// Returns whether ListImages would return `list`, which comes from an index file. The folder itself
+// is read again and compared by name: its images if it is flat, otherwise its class folders. So the
+// index may be in it, although that changes its time. The folders below are stat'ed: adding,
+// removing or renaming an entry changes a folder's time. The result is wrongly true
 // - if a link to a file, or to nothing, now leads to a folder, or the other way round;
 // - if a folder's time was set back after a change, as `cp -a` and `rsync -a` do when they copy a
 //   class into a folder with more files in it;
@@ -28,7 +28,7 @@ inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();
 // - if the file system's clock was set back, or lags behind that of the machine that made the
 //   index, so that two changes have the same time.
 //
-// `skipped_in_root`: as ListImages would set it, if the result is true.
+// `skipped_in_root` is set as ListImages would set it, if the result is true.
 bool IsStill(const std::string& directory, const ImageList& list, int threads,
              SkippedFiles& skipped_in_root);
 

@@ -1,4 +1,4 @@
-// LoadedSample: SampleSource::Load writes a sample into it, its image and its rows.
+// LoadedSample: the output of SampleSource::Load, which writes a sample's image and rows into it.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@ namespace stoker {
 // Used by one thread, during one call of Load.
 class LoadedSample {
  public:
-  // The bytes of the encoded image, which are copied. ResourceExhausted, to be returned from Load:
-  // the memory budget has no room now; Load is then called again later.
+  // Sets the bytes of the encoded image, which are copied. ResourceExhausted, which Load must
+  // return: the memory budget has no room now; Load is then called again later.
   virtual Status SetBytes(std::span<const uint8_t> encoded) = 0;
 
-  // The file that is the encoded image; it is read by this call. Its errors are to be returned.
+  // Sets the file that is the encoded image; this call reads it. Load must return its errors.
   virtual Status SetFile(const std::string& path) = 0;
 
-  // The row of a kLoaded field, which is copied: once for each. A row of another size, or of
-  // another field, makes the sample an error, whatever Load returns.
+  // Sets the row of a kLoaded field, which is copied; once for each field. A row of another size,
+  // or of another field, makes the sample an error, whatever Load returns.
   virtual void SetRow(size_t field, std::span<const uint8_t> row) = 0;
 
  protected:

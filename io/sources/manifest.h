@@ -1,4 +1,4 @@
-// A manifest: a file that lists image files, with labels and further columns.
+// Makes a source of a manifest: a file that lists image files, with labels and further columns.
 #pragma once
 
 #include <memory>
@@ -36,20 +36,19 @@ struct ManifestOptions {
 //               lines have them: int64, float64 (also if some are integers), bool, text, or a list
 //               of numbers, as many on each line: a vector.
 //
-// Labels that are text are classes: classes() has them sorted by their bytes, and a label is its
-// class' number, as in a folder of class folders.
+// Labels that are text are classes: classes() has them sorted by their bytes, and a label is the
+// number of its class, as in a folder of class folders.
 //
-// The file is read once, by this call, and no image is looked for. Its columns stay in memory: 8
-// bytes a number, and 8 and its own for a path.
+// The file is read once, by this call; the images are not opened or looked for. The columns stay in
+// memory: 8 bytes for a number, and for a path 8 and its own bytes.
 //
-// InvalidArgument names what is wrong, with file, line and byte where it is in the file: an ending
-// that is none of these, a column that is not there, or is there twice, a row with more or fewer
-// fields, a missing path, label or number, a value of another type; Files()'s errors. Errors of the
-// system.
+// InvalidArgument names what is wrong, with file, line and byte if it is in the file: an unknown
+// ending, a column that does not exist or exists twice, a row with more or fewer fields, a missing
+// path, label or number, a value of another type; Files()'s errors. Errors of the system.
 Result<std::shared_ptr<const SampleSource>> Manifest(const std::string& path,
                                                      const ManifestOptions& options = {});
 
-// Whether the path ends as a manifest's.
+// Returns whether the path has a manifest's ending.
 bool IsManifest(std::string_view path);
 
 }  // namespace stoker

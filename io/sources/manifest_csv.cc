@@ -18,7 +18,8 @@ class CsvManifest {
  public:
   explicit CsvManifest(CsvReader reader) : reader_(std::move(reader)) {}
 
-  // `texts`: the indices of columns that are known to be text; none: of the first reading.
+  // `texts`: the indices of columns that are known to be text; empty when the file is read for the
+  // first time.
   Result<ManifestTable> Read(const ManifestOptions& options, const std::vector<size_t>& texts) {
     TRY(ReadHeader(options));
     for (const size_t column : texts) {
@@ -66,7 +67,7 @@ class CsvManifest {
     return {};
   }
 
-  // Text may be empty, but for a label.
+  // Refuses empty fields, except of text; a label may not be empty, either.
   Status CheckEmpty() const {
     for (size_t i = 0; i < table_.columns.size(); ++i) {
       const ValueColumn& column = table_.columns[i];

@@ -1,4 +1,4 @@
-// Manifests of JSON lines: an object on each line.
+// Reads manifests of JSON lines: an object on each line.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,12 +19,12 @@ namespace {
 
 constexpr size_t kMostKeys = 4096;
 
-// The lines that have more than blanks.
+// Reads the lines that have more than blanks.
 class JsonLines {
  public:
   explicit JsonLines(TextFile file) : file_(std::move(file)) {}
 
-  // Replaces `line`, which is valid until the next call; false at the end of the file.
+  // Replaces `line`, which is valid until the next call; returns false at the end of the file.
   Result<bool> Next(std::string_view& line) {
     for (;;) {
       file_.Skip(std::exchange(taken_, 0));
@@ -42,7 +42,7 @@ class JsonLines {
     }
   }
 
-  // The error of the present line; `at`: the byte of it.
+  // Returns an error in the present line; `at`: its byte in the line.
   Error Refuse(const std::string& cause, std::string advice = "", size_t at = 0) const {
     return RefuseText(file_.path(), {place_.line, place_.offset + at}, cause, std::move(advice));
   }
@@ -54,17 +54,17 @@ class JsonLines {
   size_t taken_ = 0;  // bytes of the last line
 };
 
-// A key that the first line has, and what its values are for.
+// A key of the first line, and how its values are used.
 struct JsonKey {
   std::string name;
   bool is_path = false;
   bool is_label = false;
   std::optional<size_t> column{};  // of the table
-  uint64_t line = 0;               // the last one that had it, from 1
+  uint64_t line = 0;               // the last line that had it, from 1
 };
 
-// Takes lines apart, as a parser calls it: first only the keys of the first line, then, with their
-// roles, values. A function that returns false ends the line, and cause() says why.
+// Takes lines apart as a parser calls it: first only the keys of the first line, then, once their
+// roles are known, values. A function that returns false ends the line, and cause() says why.
 class JsonRows {
  public:
   const std::string& cause() const { return cause_; }
@@ -102,7 +102,7 @@ class JsonRows {
 
   ManifestTable TakeTable() { return std::move(table_); }
 
-  // ---- What nlohmann::json::sax_parse calls
+  // ---- Functions that nlohmann::json::sax_parse calls
 
   bool null() {
     return Value([this](JsonKey&) { return FailValue("is null"); });
@@ -195,7 +195,7 @@ class JsonRows {
     cause_ = std::move(cause);
     return false;
   }
-  // Precondition: a key whose values are wanted.
+  // Precondition: the values of the key are wanted.
   bool FailValue(const char* what) { return Fail("key '" + key_->name + "' " + what); }
   bool Differs() {
     return FailValue("is of another type or length than on the lines before, or empty");
@@ -210,7 +210,7 @@ class JsonRows {
     if (depth_ == 0) return Fail("is not an object");
     return key_ == nullptr || take(*key_);
   }
-  // The same for a value that no path has.
+  // Does the same for a value that cannot be a path.
   template <typename F>
   bool OfColumn(F add) {
     return Value([&](JsonKey& key) {
@@ -226,8 +226,8 @@ class JsonRows {
   ManifestTable table_;
 
   uint64_t lines_ = 0;      // complete ones
-  size_t next_ = 0;         // the key that most lines have next
-  JsonKey* key_ = nullptr;  // whose value comes; null: of no interest
+  size_t next_ = 0;         // the expected next key: the one that most lines have next
+  JsonKey* key_ = nullptr;  // the key whose value comes next; null: its value is not wanted
   int depth_ = 0;           // of objects and lists
   bool in_vector_ = false;
   std::string cause_;

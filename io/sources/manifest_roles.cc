@@ -68,7 +68,7 @@ Result<size_t> FindPath(const std::vector<std::string>& names, const std::string
       "Name it by path_column");
 }
 
-// The columns that `columns` names, or all that are neither the path nor the label.
+// Returns the columns that `columns` names, or all that are neither the path nor the label.
 Result<std::vector<size_t>> FindFurther(const std::vector<std::string>& names,
                                         const ManifestOptions& options, size_t path,
                                         std::optional<size_t> label) {

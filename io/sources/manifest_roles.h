@@ -1,4 +1,4 @@
-// The roles of a manifest's columns: paths, label, further columns.
+// Finds the roles of a manifest's columns: paths, label, further columns.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,19 @@
 
 namespace stoker {
 
-// By indices into the names that the file has.
+// Indices into the names that the file has.
 struct ManifestRoles {
   size_t path = 0;
   bool has_label = false;
   std::vector<size_t> values;  // the label first, if there is one
 };
 
-// Whether messages and fields may have this name: UTF-8 without control characters, and short.
+// Returns whether a name may be used in messages and fields: UTF-8 without control characters, and
+// short.
 bool IsColumnName(std::string_view name);
 
-// InvalidArgument without a file: a column that is not there, or that cannot be told from another,
-// or has a name that no field may have.
+// InvalidArgument, without a file: a column does not exist, is ambiguous, or has a name that no
+// field may have.
 Result<ManifestRoles> FindRoles(const std::vector<std::string>& names,
                                 const ManifestOptions& options);
 

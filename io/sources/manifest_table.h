@@ -1,4 +1,4 @@
-// The content of a manifest, and the readers of the forms that it may have.
+// ManifestTable: the content of a manifest, and the functions that read it from CSV and JSON lines.
 #pragma once
 
 #include <string>

@@ -4,7 +4,7 @@ namespace stoker {
 
 namespace {
 
-// "__name__", alone or as the archive's top folder.
+// Returns whether a name is "__name__", alone or as the archive's top folder.
 bool IsAboutTheArchive(std::string_view name) {
   const std::string_view top = name.substr(0, name.find('/'));
   return top.size() >= 4 && top.starts_with("__") && top.ends_with("__");

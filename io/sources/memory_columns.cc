@@ -25,7 +25,7 @@ Status CheckColumn(const ArrayColumn& column) {
   return {};
 }
 
-// Whether the column fits those before it.
+// Checks that the column fits those before it.
 Status CheckBeside(std::span<const ArrayColumn> others, const ArrayColumn& column) {
   for (const ArrayColumn& other : others) {
     if (other.samples != column.samples) {
@@ -46,13 +46,14 @@ constexpr uint64_t kRuns = 16;
 constexpr uint64_t kRunRows = 64;
 constexpr uint64_t kRunBytes = 4096;
 
-// The `run`-th of kRuns evenly spread offsets from 0 to `last`.
+// Returns the `run`-th of kRuns evenly spread offsets from 0 to `last`.
 uint64_t EvenlySpread(uint64_t run, uint64_t last) {
   return last / (kRuns - 1) * run + last % (kRuns - 1) * run / (kRuns - 1);
 }
 
-// Everything if there are few rows of few bytes, otherwise runs of rows from the first to the last
-// and, of long rows, parts from the first bytes of the first row to the last bytes of the last one.
+// Hashes everything if there are few rows of few bytes; otherwise runs of rows from the first to
+// the last and, of long rows, parts from the first bytes of the first row to the last bytes of the
+// last one.
 uint64_t HashParts(const ArrayColumn& column, uint64_t hash) {
   const uint64_t row_bytes = column.row_bytes();
   const uint64_t bytes = std::min(row_bytes, kRunBytes);

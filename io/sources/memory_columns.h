@@ -1,4 +1,4 @@
-// MemoryColumns: the fields of samples whose rows are in the program's memory.
+// MemoryColumns: fields of samples whose rows are in the program's memory.
 #pragma once
 
 #include <cstddef>
@@ -19,19 +19,20 @@ class MemoryColumns {
  public:
   MemoryColumns() = default;  // no columns
 
-  // Any number of columns, as Arrays() describes them and their owner, with its errors.
+  // Takes any number of columns, described as for Arrays(), and their owner. Errors: those of
+  // Arrays().
   static Result<MemoryColumns> Make(std::vector<ArrayColumn> columns, std::shared_ptr<void> owner);
 
   // Each has a stride.
   const std::vector<ArrayColumn>& columns() const { return columns_; }
 
-  // SampleSource::FixedRows and View.
+  // CopyRows does what SampleSource::FixedRows does, and View what SampleSource::View does.
   void CopyRows(size_t column, std::span<const uint64_t> ids, void* rows) const;
   std::span<const uint8_t> View(size_t column, uint64_t id) const;
 
-  // Hashes types, shapes and content: of each column everything if it has few rows of few bytes, if
-  // rows are strings, or if they are single numbers and `all_numbers` is set, otherwise parts. It
-  // does not depend on the rows' strides.
+  // Hashes types, shapes and content. Of each column it hashes everything if there are few rows of
+  // few bytes, if rows are strings, or if rows are single numbers and `all_numbers` is set;
+  // otherwise parts. The hash does not depend on the rows' strides.
   uint64_t Hash(bool all_numbers, uint64_t seed = 0) const;
 
  private:
@@ -41,13 +42,13 @@ class MemoryColumns {
 
 Field FieldOf(const ArrayColumn& column);
 
-// "label: 60000 × int64"
+// Returns "label: 60000 × int64".
 std::string DescribeColumn(const ArrayColumn& column);
 
-// InvalidArgument if a column's name, type or row shape is refused by Make.
+// InvalidArgument if Make would refuse the column's name, type or row shape.
 Status CheckRow(const ArrayColumn& column);
 
-// The error that says what is wrong with a column.
+// Returns the error that says what is wrong with a column.
 Error RefuseColumn(const ArrayColumn& column, const std::string& cause, std::string advice = "");
 
 }  // namespace stoker

@@ -32,7 +32,7 @@ class MemorySource final : public SampleSource {
 
   uint64_t Fingerprint() const override { return columns_.Hash(/*all_numbers=*/false); }
 
-  // "arrays(image: 60000 × uint8 (28, 28), label: 60000 × int64)"
+  // Returns "arrays(image: 60000 × uint8 (28, 28), label: 60000 × int64)".
   std::string Describe() const override {
     std::string text;
     for (const ArrayColumn& column : columns_.columns()) {

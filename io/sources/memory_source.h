@@ -15,10 +15,10 @@ namespace stoker {
 struct MemorySourceOptions {
   std::string kind;               // for messages: "arrays"
   std::optional<size_t> label{};  // the column that is the label
-  uint64_t owned_bytes = 0;       // of the columns' memory, if it is the source's
+  uint64_t owned_bytes = 0;       // bytes of the columns' memory, if the source owns it
 };
 
-// Each column is a field. Precondition: there is a column, and `label` is one.
+// Makes each column a field. Preconditions: there is a column, and `label` is the index of one.
 std::shared_ptr<const SampleSource> MakeMemorySource(MemoryColumns columns,
                                                      MemorySourceOptions options);
 

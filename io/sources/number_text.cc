@@ -9,7 +9,7 @@ namespace stoker {
 
 namespace {
 
-// Without blanks around it, and without a plus sign.
+// Returns the text without blanks around it, and without a plus sign.
 std::string_view Bare(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
@@ -18,7 +18,7 @@ std::string_view Bare(std::string_view text) {
   return text.substr(text[0] == '+' && signs ? 1 : 0);
 }
 
-// One that std::from_chars knows, too.
+// Whether std::from_chars knows this word, too.
 bool IsWord(std::string_view bare) {
   if (bare.starts_with('-')) bare.remove_prefix(1);
   std::string word(bare.substr(0, 9));

@@ -1,4 +1,4 @@
-// Numbers in text, as programs write them.
+// Parses numbers in text, as programs write them.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@ namespace stoker {
 
 // Blanks around a number and a plus sign before it are allowed. Independent of the locale.
 
-// A decimal integer; nullopt for other text, and if int64 cannot hold it.
+// Parses a decimal integer; nullopt for other text, and if int64 cannot hold it.
 std::optional<int64_t> IntegerOf(std::string_view text);
 
-// A decimal number, nan, inf or infinity (in any case), rounded to the nearest double. nullopt for
-// other text, hexadecimal numbers, numbers that are too large or too small for a double, and
-// integers that int64 cannot hold: those are usually names of something, which rounding would mix
-// up.
+// Parses a decimal number, nan, inf or infinity (in any case), rounded to the nearest double.
+// Returns nullopt for other text, hexadecimal numbers, numbers that are too large or too small for
+// a double, and integers that int64 cannot hold: those are usually names of something, and rounding
+// would make different ones equal.
 std::optional<double> NumberOf(std::string_view text);
 
 }  // namespace stoker

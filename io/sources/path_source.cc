@@ -86,7 +86,8 @@ Status CheckClassNames(const std::vector<std::string>& names, const MemoryColumn
   return {};
 }
 
-// The absolute folder of relative paths, with a slash at its end; empty if it is not needed.
+// Returns the absolute folder of relative paths, with a slash at its end; empty if it is not
+// needed.
 Result<std::string> PrefixOf(const std::string& root, const PathTable& paths) {
   if (root.find('\0') != std::string::npos) return Invalid("files: the root contains a NUL");
   std::string folder = root;
@@ -145,11 +146,11 @@ class PathSource final : public SampleSource {
            classes_.capacity() * sizeof(std::string);
   }
 
-  // Relative paths count without their folder, which may be elsewhere in another process. Columns
+  // Relative paths are hashed without their folder, which may differ in another process. Columns
   // may change until a loader uses them, so they are hashed each time.
   uint64_t Fingerprint() const override { return columns_.Hash(/*all_numbers=*/true, names_hash_); }
 
-  // "files(photos/1.jpg and 99 more)"
+  // Returns "files(photos/1.jpg and 99 more)".
   std::string Describe() const override {
     if (!description_.empty()) return description_;
     const std::string others =
@@ -159,12 +160,12 @@ class PathSource final : public SampleSource {
 
  private:
   const PathTable paths_;     // as given
-  const std::string prefix_;  // of relative paths
+  const std::string prefix_;  // for relative paths
   const MemoryColumns columns_;
   std::vector<Field> fields_;              // the image, and the columns
-  std::optional<ObjectVersions> objects_;  // of none, since no object is opened; nullopt: no URLs
+  std::optional<ObjectVersions> objects_;  // empty, since no object is opened; nullopt: no URLs
   const std::vector<std::string> classes_;
-  const std::string description_;  // empty: of the paths
+  const std::string description_;  // empty: made of the paths
   uint64_t names_hash_ = 0;        // of paths as given, and of classes
 };
 

@@ -10,7 +10,7 @@
 
 namespace stoker {
 
-// Any bytes, in the order in which they were added. 8 bytes for each path, and its own.
+// Paths are any bytes, in the order in which they were added. Each takes 8 bytes and its own.
 class PathTable {
  public:
   PathTable() = default;
@@ -21,7 +21,7 @@ class PathTable {
     bytes_ += path;
     ends_.push_back(bytes_.size());
   }
-  // Frees the memory for paths to come.
+  // Frees the memory reserved for further paths.
   void ShrinkToFit();
 
   size_t size() const { return ends_.size(); }

@@ -1,4 +1,4 @@
-// A source of images that are byte ranges of files, with all else in memory.
+// Makes a source of images that are byte ranges of files, with all other fields in memory.
 #pragma once
 
 #include <cstdint>

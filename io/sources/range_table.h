@@ -1,4 +1,5 @@
-// RangeTable: where samples lie in files that hold many, compact enough for tens of millions.
+// RangeTable: the byte ranges of samples in files that hold many, compact enough for tens of
+// millions.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +10,12 @@
 
 namespace stoker {
 
-// The ranges of files, in the order in which they were added. 4 bytes for each, and 24 for each run
-// of neighbours that follow each other in a file without a gap. Thread-safe once the last one is
-// added.
+// Holds ranges of files, in the order in which they were added. Each takes 4 bytes, and each run of
+// ranges that follow each other in a file without a gap takes 24. Thread-safe once the last range
+// is added.
 class RangeTable {
  public:
-  // The ranges that are added from now on begin there.
+  // Begins a run: the ranges that are added from now on begin at this offset of this file.
   void BeginRun(uint32_t file, uint64_t offset);
   // Adds the range behind the last one. Preconditions: BeginRun was called, length < 2^32.
   void Add(uint64_t length);
@@ -32,7 +33,7 @@ class RangeTable {
  private:
   struct Run {
     uint64_t first = 0;   // the number of its first range
-    uint64_t offset = 0;  // of that, in the file
+    uint64_t offset = 0;  // the offset of that range in the file
     uint32_t file = 0;
   };
 

@@ -11,7 +11,7 @@
 namespace stoker {
 namespace {
 
-// Takes what is before the first `separator` off the front of `rest`; all of it if there is none.
+// Takes the text before the first `separator` off the front of `rest`; all of it if there is none.
 std::string_view TakeUntil(std::string_view& rest, std::string_view separator) {
   const size_t at = rest.find(separator);
   const std::string_view taken = rest.substr(0, at);

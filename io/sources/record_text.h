@@ -1,4 +1,5 @@
-// The fields of a record as text, for loader specs: "label uint8, image uint8 3 32 32".
+// Converts the fields of a record to and from text, for loader specs: "label uint8, image uint8 3
+// 32 32".
 #pragma once
 
 #include <span>
@@ -11,11 +12,11 @@
 
 namespace stoker {
 
-// A name, a type by NumPy's name, and the dimensions of a row, if it is not a single number.
-// InvalidArgument says which field is wrong. Dimensions are not checked otherwise.
+// Parses fields: each is a name, NumPy's name of a type, and the dimensions of a row, if it is not
+// a single number. InvalidArgument says which field is wrong. Dimensions are not checked otherwise.
 Result<std::vector<Field>> ParseRecord(std::string_view text);
 
-// Writes the text that ParseRecord takes. Precondition: no name has a space, a comma or a control
+// Writes the text that ParseRecord parses. Precondition: no name has a space, a comma or a control
 // character.
 std::string RecordText(std::span<const Field> record);
 

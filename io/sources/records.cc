@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kMaxFields = 1000;  // each below 2^42 bytes, so that their sum cannot overflow
 
-// The bytes of a record, or why there is none.
+// Returns the bytes of a record, or why a record cannot be like this.
 Result<uint64_t> SizeOfRecord(std::span<const Field> record) {
   if (record.empty() || record.size() > kMaxFields) {
     return Error{.code = Code::kInvalidArgument,
@@ -40,7 +40,7 @@ Error Cut(const InputFile& file, uint64_t offset, std::string cause) {
           .advice = "Check dtype, shape and offset, or re-create the file"};
 }
 
-// The bytes of a file's records.
+// Returns the bytes of a file's records.
 Result<uint64_t> BytesOfRecords(const InputFile& file, uint64_t record_bytes, uint64_t offset) {
   ASSIGN_OR_RETURN(const FileStamp stamp, file.Stamp());
   if (stamp.bytes <= offset) return Cut(file, stamp.bytes, "the file has no records");
@@ -65,7 +65,7 @@ class RecordFiles {
   RecordFiles(const std::vector<std::string>& paths, uint64_t record_bytes, uint64_t offset)
       : paths_(paths), record_bytes_(record_bytes), offset_(offset) {}
 
-  // Sums up the files' sizes. A file is closed meanwhile: there may be many.
+  // Sums up the files' sizes. Closes each file again, because there may be many.
   Result<uint64_t> Measure() {
     const uint64_t limit = AvailableMemory() / 2 / static_cast<uint64_t>(RanksHere());
     uint64_t total = 0;
@@ -79,7 +79,7 @@ class RecordFiles {
     return total;
   }
 
-  // Precondition: `to` has the bytes that Measure returned.
+  // Precondition: `to` has the size that Measure returned.
   Status Read(std::span<uint8_t> to) const {
     for (size_t i = 0; i < paths_.size(); ++i) {
       ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(paths_[i]));
@@ -97,7 +97,7 @@ class RecordFiles {
   std::vector<uint64_t> bytes_;  // by path
 };
 
-// The fields as columns of `memory`, in the order of a batch.
+// Returns the fields as columns of `memory`, in the order of a batch.
 std::vector<ArrayColumn> ColumnsOf(std::span<const Field> record, const uint8_t* memory,
                                    uint64_t record_bytes, uint64_t samples) {
   std::vector<ArrayColumn> columns;

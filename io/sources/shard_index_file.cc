@@ -55,7 +55,7 @@ bool IsBelieved(const FileRights& index, const FileRights& shard) {
   return is_ours && (index.mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// Where the index files of objects lie; empty: nowhere.
+// Returns the folder of the index files of objects; empty: there is none.
 std::string ObjectIndexFolder() {
   const auto folder = [](const char* variable, const char* below) {
     const char* const value = std::getenv(variable);
@@ -65,8 +65,9 @@ std::string ObjectIndexFolder() {
   return cache.empty() ? folder("HOME", "/.cache/stoker/index") : cache;
 }
 
-// The start of an object's index files, as its URL is of those beside it. A signed URL has another
-// query each time. Empty: there is no home folder.
+// Returns the start of the paths of an object's index files. (The paths of index files beside an
+// object start with its URL.) A signed URL has another query each time, so the query is left out.
+// Empty: there is no home folder.
 std::string ObjectIndexStem(const std::string& url) {
   const std::string folder = ObjectIndexFolder();
   if (folder.empty()) return "";
@@ -94,8 +95,8 @@ Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const std::array<c
   return bytes;
 }
 
-// A hash of five parts of the shard, among them its first and last bytes. An archive that was
-// packed anew has other content there, although its size, which is rounded up, is often the same.
+// Hashes five parts of the shard, among them its first and last bytes. An archive that was packed
+// anew has other content there, although its size, which is rounded up, is often the same.
 Result<uint32_t> HashOfParts(const InputFile& shard, uint64_t bytes) {
   constexpr uint64_t kParts = 5, kPart = 64 << 10;  // as ObjectFile reads at least
   std::vector<uint8_t> part(std::min(bytes, kPart));
@@ -166,11 +167,11 @@ std::optional<std::vector<uint8_t>> ReadIndexFile(const InputFile& shard,
     if (!bytes.ok()) return std::nullopt;
     return *std::move(bytes);
   } catch (const std::bad_alloc&) {
-    return std::nullopt;  // reading the shard needs less at a time
+    return std::nullopt;  // scanning the shard holds less memory at a time
   }
 }
 
-// The index beside an object, which was made when the shard was a file, with another stamp.
+// Returns the index beside an object, which was made when the shard was a file with another stamp.
 Result<std::vector<uint8_t>> ContentOfObject(const InputFile& shard,
                                              const std::array<char, 8>& magic,
                                              const FileStamp& stamp, std::string_view part) {
@@ -236,16 +237,16 @@ Status WriteShardIndex(const std::string& shard, std::vector<uint8_t> file, std:
     return Error{Code::kResourceExhausted, "the index would be larger than 1 GiB", path};
   }
   if (!IsObjectUrl(shard)) TRY(AddHashOfParts(shard, file));
-  std::error_code ignored;  // opening the file says more
+  std::error_code ignored;  // opening the file reports the failure in more detail
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(path, OutputFile::Origin::kOwn));
   struct stat info {};
-  // This fails on file systems without permissions; then reading decides.
+  // This fails on file systems without permissions; readers then decide whether to trust the file.
   if (fstat(output.descriptor(), &info) == 0) {
     (void)fchmod(output.descriptor(), info.st_mode & 0755U);
   }
   TRY(output.Write(file));
-  return output.Commit();  // the checksum tells what a crash of the machine leaves behind
+  return output.Commit();  // the checksum detects what a crash of the machine leaves behind
 }
 
 }  // namespace stoker

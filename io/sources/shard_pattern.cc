@@ -40,7 +40,7 @@ Error Unbalanced() {
   return BadPattern("has a brace without its other half", R"(Write \{ for a brace in a name)");
 }
 
-// Whether a pattern may stand for so many paths.
+// Returns whether a pattern may stand for so many paths of so many bytes.
 bool IsAllowed(size_t paths, size_t bytes) { return paths <= kMaxShards && bytes <= kMaxPathBytes; }
 
 size_t BytesOfAll(const Texts& texts) {
@@ -49,7 +49,7 @@ size_t BytesOfAll(const Texts& texts) {
   return bytes;
 }
 
-// Each way to take one text of every part, joined; the last part changes fastest.
+// Returns each way to take one text of every part, joined; the last part changes fastest.
 Result<Texts> ProductOf(const std::vector<Texts>& parts) {
   size_t paths = 1, bytes = 0;
   for (const Texts& part : parts) {
@@ -66,12 +66,12 @@ Result<Texts> ProductOf(const std::vector<Texts>& parts) {
   return product;
 }
 
-// The position behind the character at `at`, with its backslash.
+// Returns the position behind the character at `at`, which may have a backslash.
 size_t Behind(std::string_view text, size_t at) {
   return std::min(at + (text[at] == '\\' ? 2 : 1), text.size());
 }
 
-// The position of the brace that closes the one at `open`; npos: there is none.
+// Returns the position of the brace that closes the one at `open`; npos: there is none.
 size_t ClosingBrace(std::string_view text, size_t open) {
   size_t depth = 0;
   for (size_t at = open; at < text.size(); at = Behind(text, at)) {
@@ -81,7 +81,7 @@ size_t ClosingBrace(std::string_view text, size_t open) {
   return std::string_view::npos;
 }
 
-// The parts between the commas that are in no inner braces. Precondition: braces match.
+// Returns the parts between the commas outside inner braces. Precondition: braces match.
 std::vector<std::string_view> SplitAtCommas(std::string_view text) {
   std::vector<std::string_view> parts;
   size_t depth = 0, begin = 0;
@@ -97,7 +97,7 @@ std::vector<std::string_view> SplitAtCommas(std::string_view text) {
   return parts;
 }
 
-// "first..last" and "first..last..step" as they are written; the step may be empty.
+// The texts of "first..last" and "first..last..step"; the step may be empty.
 struct RangeText {
   std::string_view first, last, step;
 };
@@ -126,7 +126,7 @@ bool IsInteger(std::string_view text) {
   return IsDigits(text.starts_with('-') ? text.substr(1) : text);
 }
 
-// Precondition: IsInteger. nullopt: more digits than any sensible number has.
+// Precondition: IsInteger. Returns nullopt if there are more digits than any sensible number has.
 std::optional<int64_t> IntegerOf(std::string_view text) {
   constexpr size_t kMostCharacters = 18;  // so that no difference overflows
   if (text.size() > kMostCharacters) return std::nullopt;
@@ -135,7 +135,7 @@ std::optional<int64_t> IntegerOf(std::string_view text) {
   return value;
 }
 
-// The numbers from `first` to `last`, upwards or downwards.
+// Returns the numbers from `first` to `last`, upwards or downwards.
 Result<std::vector<int64_t>> NumbersBetween(int64_t first, int64_t last, int64_t step) {
   const uint64_t distance = static_cast<uint64_t>(std::abs(last - first));
   const uint64_t numbers = distance / static_cast<uint64_t>(step) + 1;
@@ -146,7 +146,7 @@ Result<std::vector<int64_t>> NumbersBetween(int64_t first, int64_t last, int64_t
   return all;
 }
 
-// A leading zero in one of the ends gives all numbers the width of the longer end.
+// A leading zero in one of the ends pads all numbers to the width of the longer end.
 Result<Texts> NumberRange(const RangeText& range, int64_t step) {
   const std::optional<int64_t> first = IntegerOf(range.first), last = IntegerOf(range.last);
   if (!first || !last) return BadPattern("has a range of numbers with more than 18 digits");
@@ -184,7 +184,7 @@ Result<Texts> LetterRange(const RangeText& range, int64_t step) {
   return texts;
 }
 
-// The texts of a range; nullopt if it is not one.
+// Returns the texts of a range; nullopt if it is not one.
 Result<std::optional<Texts>> RangeOfTexts(std::string_view text) {
   const std::optional<RangeText> range = SplitRange(text);
   if (!range || (!range->step.empty() && !IsDigits(range->step))) return std::optional<Texts>();
@@ -201,8 +201,8 @@ Result<std::optional<Texts>> RangeOfTexts(std::string_view text) {
 
 Result<Texts> ExpandNested(std::string_view pattern, size_t nesting);
 
-// Expands one pair of braces; `inside` is between them. Braces around a single text are part of the
-// path.
+// Expands one pair of braces; `inside` is the text between them. Braces around a single text are
+// part of the path.
 Result<Texts> ExpandOne(std::string_view inside, size_t nesting) {
   ASSIGN_OR_RETURN(std::optional<Texts> range, RangeOfTexts(inside));
   if (range) return *std::move(range);
@@ -223,7 +223,7 @@ Result<Texts> ExpandOne(std::string_view inside, size_t nesting) {
 
 Result<Texts> ExpandNested(std::string_view pattern, size_t nesting) {
   if (nesting > kMaxNesting) return BadPattern("has braces nested deeper than 32");
-  std::vector<Texts> parts;  // of several texts each, or of one between them
+  std::vector<Texts> parts;  // each has several texts, or one that lies between braces
   std::string plain;         // to be the next part
   size_t paths = 1, bytes = 0;
   for (size_t at = 0; at < pattern.size();) {
@@ -237,7 +237,7 @@ Result<Texts> ExpandNested(std::string_view pattern, size_t nesting) {
     const size_t close = ClosingBrace(pattern, at);
     if (close == std::string_view::npos) return Unbalanced();
     ASSIGN_OR_RETURN(Texts inside, ExpandOne(pattern.substr(at + 1, close - at - 1), nesting + 1));
-    // Checked before the next braces are expanded, so that not too many are.
+    // This is checked before the next braces are expanded, so that not too many are.
     paths *= inside.size();
     bytes += BytesOfAll(inside);
     if (!IsAllowed(paths, bytes)) return TooManyPaths();
@@ -255,7 +255,7 @@ Result<Texts> ExpandNested(std::string_view pattern, size_t nesting) {
 
 bool HasAnyOf(std::string_view characters, std::string_view text) {
   const auto found = [&](char c) { return text.find(c) != std::string_view::npos; };
-  if (std::ranges::none_of(characters, found)) return false;  // as in most texts
+  if (std::ranges::none_of(characters, found)) return false;  // no backslash is needed
   for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
     if (characters.find(text[at]) != std::string_view::npos) return true;
   }
@@ -265,14 +265,14 @@ bool HasAnyOf(std::string_view characters, std::string_view text) {
 bool HasWildcards(std::string_view text) { return HasAnyOf("*?", text); }
 bool HasStars(std::string_view text) { return HasAnyOf("*", text); }
 
-// Without the backslashes.
+// Returns the text without its backslashes.
 std::string Unquoted(std::string_view text) {
   std::string plain;
   for (size_t at = 0; at < text.size();) {
     const size_t quote = std::min(text.find('\\', at), text.size());
     plain += text.substr(at, quote - at);
     at = std::min(quote + 2, text.size());
-    if (quote < text.size()) plain += text[at - 1];  // a backslash at the end is itself
+    if (quote < text.size()) plain += text[at - 1];  // a backslash at the end stands for itself
   }
   return plain;
 }
@@ -287,7 +287,7 @@ class WildcardSearch {
       const std::string_view name = path.substr(0, slash);
       HasWildcards(name) ? Match(name) : Descend(Unquoted(name));
       if (too_many_) return TooManyPaths();
-      if (failed_) return *std::move(failed_);  // a part of the files would be as bad as none
+      if (failed_) return *std::move(failed_);  // some of the files would be as bad as none
       if (slash == std::string_view::npos) break;
       for (std::string& folder : found_) folder += '/';
       path.remove_prefix(slash + 1);
@@ -328,8 +328,8 @@ class WildcardSearch {
     }
   }
 
-  // Keeps the first error. A file in a folder's place has no files that could match, nor has a link
-  // to nothing.
+  // Keeps the first error. A file in place of a folder, or a dangling link, has no files that could
+  // match.
   void Fail(std::error_code failed, const char* what, const std::string& path) {
     if (!failed || failed == std::errc::not_a_directory ||
         failed == std::errc::no_such_file_or_directory || failed_) {
@@ -353,7 +353,7 @@ class WildcardSearch {
   std::optional<Error> failed_;
 };
 
-// "one::other" without the "::".
+// Splits "one::other" at the "::".
 std::vector<std::string_view> SplitAtColons(std::string_view text) {
   std::vector<std::string_view> parts;
   size_t begin = 0;
@@ -377,7 +377,7 @@ bool IsUrl(std::string_view path) {
   return is_scheme && (scheme == "pipe" || path.substr(colon).starts_with("://"));
 }
 
-// Refuses what other programs take for a path, and the file system does not.
+// Refuses texts that other programs accept as paths, and the file system does not.
 Status CheckIsPath(const std::string& path) {
   if (IsObjectUrl(path)) return {};
   if (IsUrl(path)) {
@@ -410,7 +410,7 @@ Result<std::string> InRoot(const std::string& text, std::string_view root) {
   return QuoteShard(root) + "/" + text;
 }
 
-// Appends the paths of a text without braces.
+// Appends the paths that a text without braces stands for.
 Status AddPaths(const std::string& given, std::string_view root, Texts& paths) {
   if (given.empty()) return BadPattern("has an empty path");
   ASSIGN_OR_RETURN(const std::string text, InRoot(given, root));
@@ -439,11 +439,11 @@ Result<std::vector<std::string>> ExpandBraces(std::string_view pattern) {
   return ExpandNested(pattern, 0);
 }
 
-// Goes on greedily, and returns to the last star only: an earlier one cannot match better.
+// Matches greedily, and backtracks to the last star only: an earlier star cannot match better.
 bool MatchesWildcards(std::string_view name, std::string_view wildcards) {
   size_t n = 0, w = 0;
   std::optional<size_t> star;  // the last one's position
-  size_t star_end = 0;         // of what it stands for
+  size_t star_end = 0;         // end of what the star matches
   while (n < name.size()) {
     const bool quoted = w + 1 < wildcards.size() && wildcards[w] == '\\';
     if (w < wildcards.size() && wildcards[w] == '*') {

@@ -19,7 +19,7 @@ uint64_t HashOf(const std::vector<T>& numbers, uint64_t seed) {
       seed);
 }
 
-// The seed of a group's own order.
+// Returns the seed of a group's own order.
 uint64_t SeedOfGroup(uint64_t seed, size_t group) {
   return seed + (group + 1) * 0x9E3779B97F4A7C15;  // 2^64 / φ
 }
@@ -34,19 +34,19 @@ ShareOrder::ShareOrder(SampleGroups groups, std::span<const double> weights, uin
   double sum = 0;
   for (const double weight : weights) {
     sum += weight / heaviest;
-    ends_.push_back(sum / total * static_cast<double>(positions));  // of the last one: all of them
+    ends_.push_back(sum / total * static_cast<double>(positions));  // the last end: all positions
   }
 }
 
-// The most samples of a group in an epoch; of a share that is whole but for its rounding error,
-// that.
+// Returns the most samples that a group can have in an epoch. A share that is whole except for its
+// rounding error is rounded to that number.
 uint64_t ShareOrder::MostOf(double share) const {
   const double error = static_cast<double>(positions_) * 0x1p-50;
   return std::max<uint64_t>(1, static_cast<uint64_t>(std::ceil(share - error)));
 }
 
-// The positions in random order are divided among the groups: rounding their ends, all moved by the
-// same fraction, gives each its share, up or down (systematic sampling).
+// The positions in random order are divided among the groups. Each group's ends, all moved by the
+// same fraction, are rounded, which gives each group its share, up or down (systematic sampling).
 uint64_t ShareOrder::At(uint64_t seed, uint64_t epoch, uint64_t position) const {
   const uint64_t place = Permutation(positions_, seed, epoch)(position);
   const double fraction = RandomStream({seed, epoch, 0}, kOrderStream).Uniform();
@@ -56,8 +56,8 @@ uint64_t ShareOrder::At(uint64_t seed, uint64_t epoch, uint64_t position) const 
   const auto group = static_cast<size_t>(end - ends_.begin());
   const double begin = group == 0 ? 0 : ends_[group - 1];
 
-  // Its n-th sample of this epoch. Epochs of one pass through the group use different parts of one
-  // permutation.
+  // The sample is the n-th one of the group in this epoch. Epochs of one pass through the group use
+  // different parts of one permutation.
   const uint64_t first = groups_.begins[group], size = groups_.begins[group + 1] - first;
   const uint64_t most = MostOf(*end - begin);
   const uint64_t epochs = std::max<uint64_t>(1, size / most);

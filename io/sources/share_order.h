@@ -1,4 +1,4 @@
-// ShareOrder: an epoch in which each of several groups of samples has a given share.
+// ShareOrder: an order in which each of several groups of samples has a given share of an epoch.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,26 @@
 
 namespace stoker {
 
-// A group is a run of neighbouring samples, or of a list of them.
+// Groups of samples. A group is a run of neighbouring samples, or of neighbours in a list of ids.
 struct SampleGroups {
   std::vector<uint64_t> begins;  // of each group, and the end of the last one
-  IdList ids{0};                 // where they are; empty: the samples themselves
+  IdList ids{0};                 // the samples of the groups; empty: the groups are runs of ids
 
   size_t size() const { return begins.size() - 1; }
 };
 
-// In each epoch every group has its weight's share of the positions, rounded up or down: by chance,
+// In each epoch every group has its weight's share of the positions, rounded up or down at random,
 // so that the mean over epochs is exact. The groups are mixed evenly. Within a group all samples
 // come equally often, give or take one: none comes twice before all have come. A group that has
-// more samples than its share goes on in the next epoch with others, as long as all of its share
-// there are new.
+// more samples than its share continues with others in the next epoch, as long as its share there
+// can consist of new samples.
 //
 // It costs two permutations and a search among the groups for each position. The memory is 16 bytes
 // for each group, and the list of ids.
 class ShareOrder final : public SampleOrder {
  public:
-  // Preconditions: `weights` are one for each group, finite, not negative and not all 0; a group
-  // without samples has none; 1 ≤ positions ≤ kMostPositions.
+  // Preconditions: `weights` has one weight for each group; all are finite and not negative, not
+  // all are 0, and a group without samples has the weight 0; 1 ≤ positions ≤ kMostPositions.
   ShareOrder(SampleGroups groups, std::span<const double> weights, uint64_t positions);
 
   uint64_t positions() const override { return positions_; }
@@ -42,7 +42,7 @@ class ShareOrder final : public SampleOrder {
 
   const SampleGroups groups_;
   const uint64_t positions_;
-  std::vector<double> ends_;  // of each group's share of the positions, behind those before it
+  std::vector<double> ends_;  // the end of each group's share of the positions, cumulative
 };
 
 }  // namespace stoker

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kMaxExtensions = 64;
 
-// Whether it could be a listed extension: it is printed, and comes from a file that may hold
-// anything.
+// Returns whether a text could be a listed extension: it is printed, and comes from a file that may
+// hold anything.
 bool IsExtension(std::string_view text) {
   constexpr size_t kMax = 8;
   return text.size() > 1 && text.size() <= kMax && text[0] == '.' &&
@@ -80,8 +80,8 @@ std::string SkippedFiles::Warning() const {
          "; or move them out of the folder";
 }
 
-// Parts that each end in a zero byte, which no path contains: the example, then extensions and
-// counts.
+// Writes parts that each end in a zero byte, which no path contains: the example, then extensions
+// and counts.
 std::string SkippedFiles::Pack() const {
   std::string packed;
   if (empty()) return packed;
@@ -109,7 +109,7 @@ std::optional<SkippedFiles> SkippedFiles::Unpack(std::string_view packed) {
   while (!packed.empty()) {
     const auto extension = take(), digits = take();
     if (!extension || !digits || !IsExtension(*extension)) return std::nullopt;
-    uint32_t count = 0;  // so that sums do not overflow
+    uint32_t count = 0;  // 32 bits, so that sums do not overflow
     const auto [end, error] =
         std::from_chars(digits->data(), digits->data() + digits->size(), count);
     if (error != std::errc() || end != digits->data() + digits->size()) return std::nullopt;
@@ -120,7 +120,7 @@ std::optional<SkippedFiles> SkippedFiles::Unpack(std::string_view packed) {
 }
 
 uint64_t SkippedFiles::memory_bytes() const {
-  constexpr uint64_t kNode = 96;  // of the map, with its extension
+  constexpr uint64_t kNode = 96;  // a node of the map, with its extension
   return kNode * by_extension.size() + example.capacity();
 }
 

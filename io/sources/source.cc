@@ -23,7 +23,7 @@ int64_t SampleSource::LabelOf(uint64_t id) const {
   if (!field || fields()[*field].kind != Field::Kind::kFixed || !fields()[*field].is_integer()) {
     return kNoLabel;
   }
-  uint64_t row = 0;  // as large as any integer
+  uint64_t row = 0;  // as large as any integer type
   FixedRows(*field, {&id, 1}, &row);
   return fields()[*field].IntegerIn(&row);
 }

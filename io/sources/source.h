@@ -1,5 +1,5 @@
-// SampleSource: a numbered, immutable list of the samples that exist: what each has, and where its
-// bytes are.
+// SampleSource: a numbered, immutable list of the samples that exist, with their fields and the
+// byte ranges where they lie.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class SampleOrder;
 inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
 inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples have no labels
 
-// The part of a file that holds one sample. A known length says that the file may hold others.
+// The part of a file that holds one sample. If the length is known, the file may hold other
+// samples.
 struct ByteRange {
   uint32_t file = 0;                 // the source turns it into a path
   uint64_t offset = 0;               // of the first byte
@@ -41,7 +42,7 @@ struct ImageFacts {
   friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
 };
 
-// Files with an image extension that the source does not list; of archives, samples without an
+// Files with an image extension that the source does not list; for archives, samples without an
 // image.
 struct SkippedFiles {
   std::map<std::string, uint64_t> by_extension;  // counts, by ".gif" in lower case
@@ -51,8 +52,8 @@ struct SkippedFiles {
   bool empty() const { return by_extension.empty(); }
   uint64_t files() const;
 
-  // Adds one file, or those of another part of the folder. The example does not depend on the
-  // order.
+  // Adds one file, or the files of another part of the folder. The example does not depend on the
+  // order of the calls.
   void Add(std::string_view extension, const std::string& path);
   void Add(const SkippedFiles& others);
   // Adds a sample of an archive, which may have any bytes as its extension.
@@ -91,23 +92,23 @@ class SampleSource {
   // differ. Transforms apply to the first one, the image. No other field is a kImage.
   virtual std::span<const Field> fields() const = 0;
 
-  // Whether nothing has to be read or called: no field is a kImage.
+  // Whether no sample has to be read or called: no field is a kImage.
   bool in_memory() const;
 
-  // The order of an epoch, where that is not each sample once; it lives as long as the source.
+  // The order of an epoch, unless an epoch has each sample once; it lives as long as the source.
   // Null: each sample once, and the loader's `shuffle` says in which order.
   virtual const SampleOrder* order() const { return nullptr; }
 
-  // All file numbers of RangeOf are below it.
+  // All file numbers of RangeOf are below this number.
   virtual uint64_t files() const { return size(); }
 
-  // How many threads call Load at a time; 0: images are read from files, where RangeOf says.
+  // How many threads call Load at a time; 0: images are read from the files that RangeOf says.
   virtual int calls() const { return 0; }
 
-  // Gives the sample's image, and the rows of all kLoaded fields, to `loaded`
-  // (io/sources/loaded_sample.h). It may take its time: it is called on threads of its own, not on
+  // Sets the sample's image, and the rows of all kLoaded fields, in `loaded`
+  // (io/sources/loaded_sample.h). It may take its time: it is called on dedicated threads, not on
   // those that decode. An error becomes the error of the sample's batch, with the file that it
-  // names, or else that of RangeOf.
+  // names, otherwise that of RangeOf.
   virtual Status Load(uint64_t /*id*/, LoadedSample& /*loaded*/) const { return {}; }
 
   // Appends the sources whose own Load is called for this one's samples: this one if it has calls,
@@ -130,16 +131,17 @@ class SampleSource {
     return record;
   }
 
-  // Finds the sample's encoded image, or its record; without meaning in memory. For a source with
-  // calls, a file that stands for the sample in messages. No I/O, no allocation.
+  // Returns the byte range of the sample's encoded image, or of its record; without meaning for
+  // samples in memory. For a source with calls, a file that represents the sample in messages. No
+  // I/O, no allocation.
   virtual ByteRange RangeOf(uint64_t id) const = 0;
 
   // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from
   // RangeOf.
   virtual void PathOf(uint32_t file, std::string& path) const = 0;
 
-  // Not null: PathOf may return URLs of objects (io/objects/object_url.h), which had these versions
-  // when the source was opened. It lives as long as the source.
+  // The versions, when the source was opened, of the objects whose URLs PathOf may return
+  // (io/objects/object_url.h). They live as long as the source. Null: there are no objects.
   virtual const ObjectVersions* objects() const { return nullptr; }
 
   // Copies the rows that these samples have in a kFixed field to `rows`, dense and in this order;
@@ -160,8 +162,8 @@ class SampleSource {
     record.clear();
   }
 
-  // What is known about sample `id` without opening its file, as of when an index was made. No I/O,
-  // no allocation.
+  // Returns what is known about sample `id` without opening its file, from the time when an index
+  // was made. No I/O, no allocation.
   virtual ImageFacts FactsOf(uint64_t /*id*/) const { return {}; }
 
   // A warning for the users of this source, to be shown once; empty if there is none.
@@ -170,9 +172,10 @@ class SampleSource {
   // Image files that are not samples because of their extensions; Warning() mentions them.
   virtual SkippedFiles Skipped() const { return {}; }
 
-  // The field that is the label; none if samples have no labels.
+  // The index of the field that is the label; none if samples have no labels.
   std::optional<size_t> label() const;
-  // The label of one sample; kNoLabel if there is none, if it is kLoaded, or no single integer.
+  // The label of one sample; kNoLabel if there is none, if it is kLoaded, or if it is not a single
+  // integer.
   int64_t LabelOf(uint64_t id) const;
 
   // Class names by label; empty if labels have no names, or if there are no labels.
@@ -181,16 +184,16 @@ class SampleSource {
   // The memory of this list, in bytes.
   virtual uint64_t memory_bytes() const = 0;
 
-  // Equal for the same samples, so that another process can check that it has them: for files a
-  // hash of names and labels in order, O(n); for values in memory a hash of types, shapes and some
-  // of the content. 0: unknown.
+  // A hash that is equal for the same samples, so that another process can check that it has them:
+  // for files a hash of names and labels in order, O(n); for values in memory a hash of types,
+  // shapes and parts of the content. 0: unknown.
   virtual uint64_t Fingerprint() const { return 0; }
 
   // For messages and reports: "image_folder(photos/train)".
   virtual std::string Describe() const = 0;
 };
 
-// Fingerprint() as specs and states have it: 16 hexadecimal digits.
+// Returns Fingerprint() in the form that specs and states have: 16 hexadecimal digits.
 std::string FingerprintText(const SampleSource& source);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// StringRows: the rows of a column of strings, which it owns.
+// StringRows: the rows of a column of strings, with memory of its own.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace stoker {
 
-// Any bytes, in the order in which they were added. 16 bytes for each string, and its own.
+// Strings are any bytes, in the order in which they were added. Each takes 16 bytes and its own.
 class StringRows {
  public:
   void Reserve(size_t strings) { rows_.reserve(strings); }
   void Add(std::string_view string);
-  // Adds the strings of another one, whose memory it takes over.
+  // Adds the strings of another StringRows, and takes over its memory.
   void Append(StringRows other);
 
   void ShrinkToFit() { rows_.shrink_to_fit(); }  // the strings do not move
@@ -28,8 +28,8 @@ class StringRows {
   std::span<const std::string_view> rows() const { return rows_; }
   uint64_t memory_bytes() const;  // on the heap
 
-  // The column of these strings, `dtype`: kString or kBytes. It is valid as long as the StringRows
-  // live, are not added to, and do not move.
+  // Returns a column of these strings, with `dtype` kString or kBytes. It is valid as long as the
+  // StringRows live, are not added to, and do not move.
   ArrayColumn Column(std::string name, DType dtype) const {
     return {std::move(name), dtype, {}, rows_.data(), rows_.size()};
   }

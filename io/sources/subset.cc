@@ -17,7 +17,7 @@ namespace stoker {
 
 namespace {
 
-// The permutation of a split is none of those that epochs have: they are below 2^32.
+// The permutation of a split differs from those of all epochs, which are below 2^32.
 constexpr uint64_t kSplitEpoch = ~uint64_t{0};
 
 Error BadChoice(std::string cause, std::string advice = "") {
@@ -90,19 +90,19 @@ class SubsetSource final : public SampleSource {
     return theirs == 0 ? 0 : Hash64(std::to_string(theirs), ids_hash_);
   }
 
-  // "subset(image_folder(photos/train), 80 of 100 samples)"
+  // Returns "subset(image_folder(photos/train), 80 of 100 samples)".
   std::string Describe() const override {
     return "subset(" + source_->Describe() + ", " + std::to_string(size()) + " of " +
            CountSamples(source_->size()) + ")";
   }
 
  private:
-  const std::shared_ptr<const SampleSource> source_;  // no subset itself
+  const std::shared_ptr<const SampleSource> source_;  // not a subset itself
   const IdList ids_;                                  // in source_
   const uint64_t ids_hash_;
 };
 
-// Precondition: `ids` are those of samples of `source`.
+// Precondition: `ids` are ids of samples of `source`.
 std::shared_ptr<const SampleSource> Collapse(std::shared_ptr<const SampleSource> source,
                                              IdList ids) {
   if (const auto* inner = dynamic_cast<const SubsetSource*>(source.get())) {

@@ -1,4 +1,4 @@
-// Some of the samples of a source, chosen by their ids or by chance.
+// Makes sources of some of the samples of a source, chosen by their ids or at random.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace stoker {
 
-// The samples `ids` of `source`, in this order; one that is there twice is two samples. They are
-// numbered anew, from 0; files, rows and class names are those of `source`, so labels keep their
-// numbers even if a class is left out. Nothing is copied: the list takes 4 bytes for each sample,
-// or 8 if `source` has more than 2^32. A subset of a subset refers to the first source.
+// Returns the samples `ids` of `source`, in this order; an id that occurs twice is two samples.
+// They are numbered anew, from 0; files, rows and class names are those of `source`, so labels keep
+// their numbers even if a class is left out. Nothing is copied: the list takes 4 bytes for each
+// sample, or 8 if `source` has more than 2^32. A subset of a subset refers to the first source.
 //
 // InvalidArgument: no id, or one that `source` does not have, with its index in `ids`; `source` has
 // an order of its own (weighted.h, combine.h).
@@ -25,12 +25,12 @@ struct SourceSplit {
   std::shared_ptr<const SampleSource> validation;
 };
 
-// Divides the samples by chance into subsets without a common sample. `validation` gets as many as
-// Keras' validation_split gives it: `fraction` of them, rounded down. Both are in the order of
+// Divides the samples at random into two disjoint subsets. `validation` gets as many as Keras'
+// validation_split gives it: `fraction` of the samples, rounded down. Both are in the order of
 // `source`. The same number of samples, fraction and seed give the same division on every machine;
 // with the same seed, a larger fraction adds samples to `validation` and takes none away.
 //
-// InvalidArgument: `fraction` is not between 0 and 1, or leaves one of them without a sample;
+// InvalidArgument: `fraction` is not between 0 and 1, or leaves one subset without a sample;
 // `source` has an order of its own.
 Result<SourceSplit> Split(const std::shared_ptr<const SampleSource>& source, double fraction,
                           uint64_t seed);

@@ -37,8 +37,8 @@ std::optional<TarMembers> IndexedMembers(const InputFile& archive, const FileSta
   return members;
 }
 
-// Returns an archive's members, with the texts of these extensions: by its index files or, if these
-// do not hold, by its headers. Of an object, `version` is set.
+// Returns an archive's members, with the texts of these extensions: from its index files or, if
+// these are not valid, from its headers. For an object, `version` is set.
 Result<TarMembers> MembersOf(const std::string& path, const std::vector<std::string>& texts,
                              ObjectVersion& version) {
   return ContentOfShard(
@@ -57,7 +57,7 @@ Result<TarMembers> MembersOf(const std::string& path, const std::vector<std::str
       });
 }
 
-// The memory of columns, which several threads add to.
+// The memory of columns, which several threads add up.
 class ColumnMemory {
  public:
   explicit ColumnMemory(uint64_t most) : most_(most == 0 ? AvailableMemory() / 2 : most) {}
@@ -170,8 +170,8 @@ class TarSource final : public SampleSource {
   }
 
  private:
-  // Hashes keys, images' lengths, labels and columns: the archives may have other names, and the
-  // samples other places in them.
+  // Hashes keys, images' lengths, labels and columns, but neither the names of archives nor where
+  // samples lie in them, which may change.
   uint64_t Hash() const {
     uint64_t hash = samples_.keys.Hash();
     for (const TarSamples::Image& image : samples_.images) {

@@ -1,4 +1,4 @@
-// Samples in tar archives, as WebDataset writes them.
+// Makes a source of samples in tar archives, as WebDataset writes them.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,19 @@ namespace stoker {
 inline constexpr char kTarImages[] = "jpg;jpeg;png;webp";
 inline constexpr char kTarLabel[] = "cls";
 
-// A column of a batch: the texts of each sample's member with this extension, whose form is as in
-// `TarOptions::image`.
+// A column of a batch: the texts of the members with this extension, one of each sample. The
+// extension has the form of those in `TarOptions::image`.
 struct TarColumn {
   std::string name;
   std::string extension;
 };
 
 struct TarOptions {
-  // Extensions of images, the preferred one first. An extension is all behind the first dot: the
-  // images of "7.left.png" and "7.right.png" are chosen by "left.png".
+  // Extensions of images, the preferred one first. An extension is everything behind the first dot:
+  // the images of "7.left.png" and "7.right.png" are chosen by "left.png".
   std::string image = kTarImages;
-  // "cls": class numbers are in .cls members; empty: samples have no labels, whatever is there.
+  // "cls": class numbers are in .cls members; empty: samples have no labels, even if there are such
+  // members.
   std::string label = kTarLabel;
   std::vector<TarColumn> columns{};
   uint64_t column_bytes = 0;  // limit on the columns' memory; 0: half of what is available
@@ -34,8 +35,8 @@ struct TarOptions {
   CacheOptions cache{};       // of objects
 };
 
-// The samples in all archives that `pattern` stands for (shard_pattern.h): "shards/{000..127}.tar",
-// "shards/*.tar", "one.tar::other.tar".
+// Opens the samples in all archives that `pattern` stands for (shard_pattern.h):
+// "shards/{000..127}.tar", "shards/*.tar", "one.tar::other.tar".
 //
 // Members that are neighbours in an archive and have the same name to its first dot are a sample:
 // "7.jpg" is its image, and "7.cls" its label, a class number in ASCII digits (int64). Samples are
@@ -44,10 +45,10 @@ struct TarOptions {
 // are skipped and counted (Skipped). Other members are ignored, as are names without an extension,
 // with a leading dot, or of the form "__name__".
 //
-// Members with the extension of a column are read when the archive is indexed. They are text in
-// UTF-8 (DType::kString) with those extensions that WebDataset decodes as text or number (.txt,
-// .text, .transcript, .json, .cls, .cls2, .class, .count, .index, .inx, .id), and bytes (kBytes)
-// with all others. Each sample has one, of at most 1 MiB.
+// Members with the extension of a column are read when the archive is indexed. Extensions that
+// WebDataset decodes as text or number (.txt, .text, .transcript, .json, .cls, .cls2, .class,
+// .count, .index, .inx, .id) are text in UTF-8 (DType::kString), all others bytes (kBytes). Each
+// sample has one such member, of at most 1 MiB.
 //
 // Archives are ustar, GNU or PAX, uncompressed. Each is indexed by libarchive once, by `threads` in
 // parallel: only headers, labels and columns are read. The index is kept beside the archive, as
@@ -55,9 +56,9 @@ struct TarOptions {
 // archive has the same size and modification time; where it cannot be written, the archive is
 // indexed again each time.
 //
-// An archive that changes afterwards is not looked at again. A sample of it is then other bytes:
+// An archive that changes afterwards is not indexed again. Its samples are then other bytes:
 // DataLoss if the archive ends before them or if they cannot be decoded, with the archive and the
-// offset, but other images of the same size in the same place are taken for the sample's.
+// offset, but other images of the same size in the same place are taken for the samples'.
 //
 // Memory: 24 bytes a sample, those of its key, 8 for a label, and for each column 16 and its text:
 // captions of 100 bytes take 1.2 GB for ten million samples.
@@ -71,7 +72,7 @@ struct TarOptions {
 Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
                                                 const TarOptions& options = {});
 
-// The same for archives with these paths.
+// Does the same for archives with these paths.
 Result<std::shared_ptr<const SampleSource>> TarArchives(std::vector<std::string> archives,
                                                         const TarOptions& options = {});
 

@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::array<char, 8> kTarMagic = {'S', 'T', 'K', 'T', 'A', 'R', 'I', 'X'};
 
-// Whether columns of these lengths have this size.
+// Returns whether columns of these lengths have this size together.
 bool HaveSize(const std::array<uint64_t, 3>& numbers, uint64_t bytes) {
   const auto& [members, labels, name_bytes] = numbers;
-  if (members > bytes || labels > bytes || name_bytes > bytes) return false;  // sums fit
+  if (members > bytes || labels > bytes || name_bytes > bytes) return false;  // no sum overflows
   return members * sizeof(TarMembers::Member) + labels * sizeof(int64_t) + name_bytes +
              sizeof(uint64_t) ==
          bytes;
 }
 
-// Whether the members lie one after another in the archive, with names, and labels of those that
-// have one, of which the bad one is one.
+// Returns whether the members lie one after another in the archive, with names, and whether there
+// is a label for each label member, of which the bad one is one.
 bool AreSound(const TarMembers& all, uint64_t archive_bytes) {
   uint64_t free = 0, name_at = 0, labels = 0;
   for (size_t i = 0; i < all.members.size(); ++i) {
@@ -75,7 +75,7 @@ std::optional<TarMembers> ReadTarIndex(const InputFile& archive, const FileStamp
   try {
     return UnpackTarIndex(*file, stamp);
   } catch (const std::bad_alloc&) {
-    return std::nullopt;  // reading the archive needs less at a time
+    return std::nullopt;  // scanning the archive holds less memory at a time
   }
 }
 

@@ -1,4 +1,4 @@
-// A tar archive's index file (shard_index_file.h): what libarchive found in the archive. Its
+// The index file of a tar archive (shard_index_file.h): what libarchive found in the archive. Its
 // columns are those of TarMembers; the texts are in files of their own (tar_text_file.h).
 #pragma once
 
@@ -14,19 +14,20 @@
 
 namespace stoker {
 
-// Reads an index file. nullopt if it is missing, damaged, of another version, or does not hold for
-// `stamp`: whatever the bytes are, members that are returned lie one after another in the archive,
-// with names. Memory: the file's size twice, less than 1 GiB.
+// Reads an index file. Returns nullopt if it is missing, damaged, of another version, or not valid
+// for `stamp`. Whatever the bytes are, the members that are returned lie one after another in the
+// archive, with names. Memory: the file's size twice, less than 1 GiB.
 std::optional<TarMembers> ReadTarIndex(const InputFile& archive, const FileStamp& stamp);
 
 // Replaces an index file; readers see the old or the new one. Errors name `path`.
 Status WriteTarIndex(const std::string& archive, const TarMembers& all, const FileStamp& stamp);
 
-// The bytes of an index file. Unpack returns nullopt as ReadTarIndex does.
+// PackTarIndex returns the bytes of an index file. UnpackTarIndex returns nullopt where
+// ReadTarIndex does.
 std::vector<uint8_t> PackTarIndex(const TarMembers& all, const FileStamp& stamp);
 std::optional<TarMembers> UnpackTarIndex(std::span<const uint8_t> file, const FileStamp& stamp);
 
-// SignShardIndex for such a file.
+// SignShardIndex for an archive's index file.
 bool SignTarIndex(std::span<uint8_t> file, const FileStamp& stamp);
 
 }  // namespace stoker

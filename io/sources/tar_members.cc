@@ -18,7 +18,7 @@ namespace stoker {
 
 namespace {
 
-constexpr int kDone = 0;  // what libarchive's functions return
+constexpr int kDone = 0;  // the success code of libarchive's functions
 constexpr int kEndOfArchive = 1;
 constexpr int kWarning = -20;
 
@@ -41,7 +41,7 @@ class PlainLocale {
   locale_t before_;
 };
 
-// The compressor whose files begin with these bytes; null: none that is known.
+// A compressor, and the bytes that its files begin with.
 struct Compressor {
   std::string_view magic;
   const char* name;
@@ -63,8 +63,8 @@ const Compressor* CompressorOf(std::string_view first_bytes) {
 
 uint64_t PaddedToBlocks(uint64_t bytes) { return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock; }
 
-// Reads one archive. libarchive calls Read and Skip; what fails there is kept in `failed_`, because
-// it passes only a number on.
+// Reads one archive. libarchive calls Read and Skip, and passes only a number on when they fail, so
+// their errors are kept in `failed_`.
 class TarScan {
  public:
   TarScan(const Libarchive& library, InputFile file, FileStamp stamp,
@@ -131,7 +131,7 @@ class TarScan {
     return ErrorAt(Code::kDataLoss, offset, std::move(cause), "Copy or create the archive again");
   }
 
-  // Says why no further header could be read.
+  // Returns the error that says why no further header could be read.
   Error HeaderError() const {
     if (failed_) return *failed_;
     const auto at = static_cast<uint64_t>(std::max<int64_t>(library_.header_position(archive_), 0));
@@ -239,7 +239,7 @@ class TarScan {
     return {};
   }
 
-  // Fills text_ with the member's data.
+  // Reads the member's data into text_.
   Status ReadText() {
     size_t filled = 0;
     while (filled < text_.size()) {
@@ -252,14 +252,14 @@ class TarScan {
     return {};
   }
 
-  // Notes the label of the last member; nullopt: it is no integer.
+  // Stores the label of the last member; nullopt: it is not an integer.
   void AddLabel(std::optional<int64_t> label) {
     if (!label && all_.bad_label == TarMembers::kNone) all_.bad_label = all_.members.size() - 1;
     all_.labels.push_back(label.value_or(0));
   }
 
-  // A file may end where a member does without being complete, and libarchive does not look at what
-  // follows the end marker.
+  // Checks the end of the file. A file may end where a member does without being complete, and
+  // libarchive does not look at the bytes after the end marker.
   Status CheckEnd() {
     ASSIGN_OR_RETURN(const FileStamp now, file_.Stamp());
     if (now != stamp_) return DamagedAt(end_, "the archive has changed while it was indexed");
@@ -268,7 +268,7 @@ class TarScan {
       error.advice += "; if nothing is missing, append one: `truncate -s +1024 FILE`";
       return error;
     }
-    constexpr uint64_t kFarthest = 1 << 20;  // the padding of usual archives is shorter
+    constexpr uint64_t kFarthest = 1 << 20;  // usual archives have less padding
     const auto begin = static_cast<uint64_t>(library_.filter_bytes(archive_, 0));
     const uint64_t end = std::min(stamp_.bytes, begin + kFarthest);
     for (uint64_t at = begin; at < end; at += block_.size()) {

@@ -1,4 +1,4 @@
-// TarMembers: where the files in a tar archive lie.
+// TarMembers: the names and byte ranges of the files in a tar archive.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace stoker {
 
-// The regular files in one archive, in its order. An index file has these columns, unchanged
-// (tar_index_file.h), and one for each extension has its texts (tar_text_file.h).
+// The regular files in one archive, in its order. An index file stores these columns unchanged
+// (tar_index_file.h); for each extension, another one stores its texts (tar_text_file.h).
 struct TarMembers {
   struct Member {
     uint64_t offset = 0;    // of its first byte, in the archive
@@ -23,7 +23,7 @@ struct TarMembers {
     uint64_t name_end = 0;  // in `names`; it begins where the previous one ends
   };
 
-  // What the members with one extension contain, in order.
+  // The contents of the members with one extension, in order.
   struct Texts {
     std::vector<char> bytes;
     std::vector<uint64_t> ends;  // by member, in `bytes`
@@ -55,24 +55,26 @@ inline constexpr size_t kLongestMemberName = 4096;
 inline constexpr uint64_t kLongestTarText = 1 << 20;          // bytes
 inline constexpr uint64_t kMostTarTexts = (1 << 30) - 65536;  // bytes of an archive, by extension
 
-// A member's name as WebDataset takes it apart: "train/0017.seg.png" has the key "train/0017" and
-// the extension "seg.png".
+// The parts of a member's name, split as WebDataset does: "train/0017.seg.png" has the key
+// "train/0017" and the extension "seg.png".
 struct MemberName {
-  std::string_view key;        // to the first dot of the last part
-  std::string_view extension;  // behind it, as it is written
+  std::string_view key;        // up to the first dot of the name's last part
+  std::string_view extension;  // behind that dot, as it is written
 };
 
-// nullopt: the member belongs to no sample. Its last part has no dot or begins with one (as macOS'
-// "._0017.jpg"), or its name begins as that of a file about the archive, "__name__".
+// Returns nullopt if the member belongs to no sample: the last part of its name has no dot or
+// begins with one (like macOS' "._0017.jpg"), or the name begins like that of a file about the
+// archive, "__name__".
 std::optional<MemberName> SplitMemberName(std::string_view name);
 
-// Whether a member has this extension, which is in lower case; the member's may be in any case.
+// Returns whether a member has this extension, which is in lower case; the member's may be in any
+// case.
 bool HasExtension(std::string_view name, std::string_view extension);
 
-// Whether a member has a sample's label: its extension is "cls".
+// Returns whether a member has a sample's label: its extension is "cls".
 inline bool IsLabelMember(std::string_view name) { return HasExtension(name, "cls"); }
 
-// A text with its ASCII letters in lower case, whatever the locale is.
+// Returns a text with its ASCII letters in lower case, whatever the locale is.
 std::string LowerCase(std::string_view text);
 
 // Reads an archive's headers, the labels, and the texts with these extensions (in lower case),
@@ -92,7 +94,7 @@ std::string LowerCase(std::string_view text);
 Result<TarMembers> ReadTarMembers(InputFile archive, FileStamp& stamp,
                                   std::span<const std::string> extensions = {});
 
-// The integer in a label's text: decimal digits with an optional sign, and spaces around them.
+// Parses a label's text: decimal digits with an optional sign, and spaces around them.
 std::optional<int64_t> IntegerInText(std::string_view text);
 
 }  // namespace stoker

@@ -23,7 +23,7 @@ Error SampleError(const std::string& path, uint64_t offset, std::string cause, s
           .advice = std::move(advice)};
 }
 
-// Says that one sample has a label, and that another one has none.
+// Returns the error that one sample has a label and another one has none.
 Error MixedLabels(const std::string& path, uint64_t offset, std::string_view key, bool labelled,
                   const std::string& other) {
   return SampleError(path, offset,
@@ -34,8 +34,8 @@ Error MixedLabels(const std::string& path, uint64_t offset, std::string_view key
                      "side; or leave the labels out (label=None)");
 }
 
-// An extension in lower case, without the dot that it may begin with. nullopt for an empty one, or
-// one with a slash, a NUL, a space or a semicolon.
+// Returns an extension in lower case, without the dot that it may begin with; nullopt for an empty
+// one, or one with a slash, a NUL, a space or a semicolon.
 std::optional<std::string> ParseExtension(std::string_view text) {
   if (text.starts_with('.')) text.remove_prefix(1);
   if (text.empty() || text.find_first_of(std::string_view("/ ;\0", 4)) != std::string_view::npos) {
@@ -44,7 +44,7 @@ std::optional<std::string> ParseExtension(std::string_view text) {
   return LowerCase(text);
 }
 
-// Groups one shard's members.
+// Groups the members of one shard.
 class Grouping {
  public:
   Grouping(const TarMembers& all, const TarGrouping& grouping, const std::string& path,
@@ -100,7 +100,7 @@ class Grouping {
                        "Give each sample a key of its own: the path to the first dot of the name");
   }
 
-  // Takes the sample whose members have been added.
+  // Finishes the sample whose members have been added.
   Status Finish() {
     if (!first_) return {};
     const TarMembers::Member& first = all_.members[*first_];
@@ -177,7 +177,7 @@ class Grouping {
     return {};
   }
 
-  // A member whose text is in all_.texts, and its number there.
+  // A member whose text is in all_.texts, and the text's number there.
   struct Text {
     size_t member = 0, number = 0;
   };
@@ -192,7 +192,7 @@ class Grouping {
   std::vector<size_t> next_text_;  // in all_.texts, by column
 
   // The sample that members are added to.
-  std::optional<size_t> first_, image_;  // members; no first one: there is no sample yet
+  std::optional<size_t> first_, image_;  // members; first_ is empty: there is no sample yet
   size_t image_place_ = extensions_.size();
   std::string_view key_;
   std::optional<int64_t> label_;

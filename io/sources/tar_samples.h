@@ -1,5 +1,5 @@
-// TarSamples: the samples that the members of tar archives are grouped into, compact enough for
-// tens of millions.
+// TarSamples: the samples that the members of tar archives form, compact enough for tens of
+// millions.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace stoker {
 
-// How samples are made of members. Extensions are in lower case.
+// The rules by which members form samples. Extensions are in lower case.
 struct TarGrouping {
   std::vector<std::string> images;     // extensions of images, the preferred one first
   bool labels = true;                  // whether .cls members are labels
   std::vector<std::string> columns{};  // extensions of the members' texts, as in TarMembers::texts
 };
 
-// The samples of one shard, or of several in their order. They take 24 bytes each and those of
-// their key, 8 for a label, and 16 and its text for a column.
+// The samples of one shard, or of several in their order. Each takes 24 bytes and those of its key,
+// 8 for a label, and 16 and the text's own for a column.
 struct TarSamples {
   struct Image {
     uint64_t offset = 0;  // in its shard
@@ -39,7 +39,7 @@ struct TarSamples {
   std::vector<std::vector<char>> texts;                // of the shards
   SkippedFiles skipped;                                // samples without an image
 
-  // Whether samples have labels, and one of them that shows it; nullopt: there is none yet.
+  // Whether samples have labels, and one sample that shows it; nullopt: there is no sample yet.
   std::optional<bool> labelled;
   std::string example;          // its key
   uint64_t example_offset = 0;  // of its first member
@@ -50,16 +50,17 @@ struct TarSamples {
 
 static_assert(sizeof(TarSamples::Image) == 16);
 
-// The extensions of images, in lower case, the preferred one first: of "jpg;jpeg;png;webp".
-// InvalidArgument for an empty one, or one with a slash, a NUL or a space.
+// Parses the extensions of images, in lower case, the preferred one first, from a text like
+// "jpg;jpeg;png;webp". InvalidArgument for an empty extension, or one with a slash, a NUL or a
+// space.
 Result<std::vector<std::string>> ParseImageExtensions(std::string_view list);
 
-// Checks all but the number of threads. The grouping's columns are the options', in their order.
-// InvalidArgument for extensions and names that cannot be.
+// Checks all options but the number of threads. The grouping's columns are the options', in their
+// order. InvalidArgument for invalid extensions and names.
 Result<TarGrouping> ParseGrouping(const TarOptions& options);
 
-// Whether members with this extension, in lower case, are text in UTF-8: those that WebDataset
-// decodes as text or as numbers.
+// Returns whether members with this extension, in lower case, are text in UTF-8: WebDataset decodes
+// such extensions as text or as numbers.
 bool IsTextExtension(std::string_view extension);
 
 // Groups a shard's members as WebDataset does: neighbours with the same key are one sample, and
@@ -73,8 +74,8 @@ bool IsTextExtension(std::string_view extension);
 Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
                                 const std::string& path, uint32_t shard);
 
-// Appends a later shard's samples. InvalidArgument, with the shard and the key, if those of one
-// have labels and those of the other do not. `paths`: of the shards, by number.
+// Appends a later shard's samples. InvalidArgument, with the shard and the key, if only some of the
+// samples would have labels. `paths`: the paths of the shards, by number.
 Status AppendSamples(TarSamples& all, TarSamples&& more, const std::vector<std::string>& paths);
 
 }  // namespace stoker

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<char, 8> kTextMagic = {'S', 'T', 'K', 'T', 'A', 'R', 'T', 'X'};
 
-// Whether the texts have the lengths of the members with this extension.
+// Returns whether the texts have the lengths of the members with this extension.
 bool AreTheirTexts(const TarMembers::Texts& texts, const TarMembers& all,
                    const std::string& extension) {
   size_t text = 0;
@@ -60,7 +60,7 @@ std::optional<TarMembers::Texts> ReadTarTexts(const InputFile& archive, const Fi
   try {
     return UnpackTarTexts(*file, stamp, all, extension);
   } catch (const std::bad_alloc&) {
-    return std::nullopt;  // reading the archive needs less at a time
+    return std::nullopt;  // scanning the archive holds less memory at a time
   }
 }
 

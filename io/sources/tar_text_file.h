@@ -1,5 +1,5 @@
-// The index file of a tar archive's texts with one extension (shard_index_file.h): those of .txt
-// are in ARCHIVE.txt.stoker-index.
+// The index file of a tar archive's texts with one extension (shard_index_file.h): the texts of
+// .txt members are in ARCHIVE.txt.stoker-index.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace stoker {
 
-// Reads an index file of texts. nullopt if it is missing, damaged, of another version, or does not
-// hold for `stamp`: whatever the bytes are, texts that are returned have the lengths of the members
-// with this extension. `extension`: in lower case.
+// Reads an index file of texts. Returns nullopt if it is missing, damaged, of another version, or
+// not valid for `stamp`. Whatever the bytes are, the texts that are returned have the lengths of
+// the members with this extension. `extension`: in lower case.
 std::optional<TarMembers::Texts> ReadTarTexts(const InputFile& archive, const FileStamp& stamp,
                                               const TarMembers& all, const std::string& extension);
 
@@ -24,13 +24,14 @@ std::optional<TarMembers::Texts> ReadTarTexts(const InputFile& archive, const Fi
 Status WriteTarTexts(const std::string& archive, const TarMembers::Texts& texts,
                      const FileStamp& stamp, const std::string& extension);
 
-// The bytes of an index file. Unpack returns nullopt as ReadTarTexts does.
+// PackTarTexts returns the bytes of an index file. UnpackTarTexts returns nullopt where
+// ReadTarTexts does.
 std::vector<uint8_t> PackTarTexts(const TarMembers::Texts& texts, const FileStamp& stamp);
 std::optional<TarMembers::Texts> UnpackTarTexts(std::span<const uint8_t> file,
                                                 const FileStamp& stamp, const TarMembers& all,
                                                 const std::string& extension);
 
-// SignShardIndex for such a file.
+// SignShardIndex for an index file of texts.
 bool SignTarTexts(std::span<uint8_t> file, const FileStamp& stamp);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// TextFile: a file of text, read from front to back.
+// TextFile: reads a file of text from front to back.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ struct TextPlace {
   uint64_t offset = 0;  // in bytes from the start of the file
 };
 
-// InvalidArgument: "train.csv at byte 120: line 7: …".
+// Returns an InvalidArgument like "train.csv at byte 120: line 7: …".
 Error RefuseText(const std::string& path, const TextPlace& place, const std::string& cause,
                  std::string advice = "");
 
-// Holds the bytes that are being looked at, and reads more when they are asked for: as much memory
-// as the longest part that is looked at together, and `block` bytes. Move-only; for one thread.
+// Holds the bytes that are being looked at, and reads more on request. Memory: the longest part
+// that is looked at together, plus `block` bytes. Move-only; for one thread.
 class TextFile {
  public:
   static constexpr size_t kBlock = size_t{1} << 18;
@@ -31,7 +31,7 @@ class TextFile {
   // Skips a byte order mark of UTF-8. InvalidArgument: not a file, or a byte order mark of UTF-16;
   // NotFound and other errors of InputFile::Open.
   static Result<TextFile> Open(const std::string& path, size_t block = kBlock);
-  // A text in memory, whose name in messages is `path`.
+  // Makes a text in memory, whose name in messages is `path`.
   TextFile(std::string path, std::string text);
 
   TextFile(TextFile&& other) noexcept = default;
@@ -49,8 +49,8 @@ class TextFile {
     offset_ += bytes;
   }
 
-  // Makes bytes() longer; false at the end of the file. A failed read is an error that names the
-  // file, as is ResourceExhausted if more than 16 MiB would be held.
+  // Makes bytes() longer; returns false at the end of the file. A failed read is an error that
+  // names the file, as is ResourceExhausted if more than 16 MiB would be held.
   Result<bool> Grow();
 
  private:

@@ -28,7 +28,7 @@ Error BadMessage(const std::string& what) {
   return {.code = Code::kDataLoss, .cause = "the record is no tf.train.Example: " + what};
 }
 
-// Calls a function that reads a message: protozero throws where the bytes are none.
+// Calls a function that reads a message: protozero throws if the bytes are not one.
 template <typename Read>
 Status Guarded(const Read& read) {
   try {
@@ -97,7 +97,7 @@ void ForEachBytes(std::span<const uint8_t> list, const Take& take) {
   while (message.next(1, kMessage)) take(BytesIn(message.get_view()));
 }
 
-// `Number`: how a list's numbers are encoded.
+// `Number`: the encoding of a list's numbers.
 template <typename Number, typename Take>
 void ForEach(std::span<const uint8_t> list, const Take& take) {
   pbf_reader message(ViewOf(list));
@@ -127,7 +127,7 @@ struct Integer {
   static int64_t One(pbf_reader& message) { return message.get_int64(); }
 };
 
-// Copies values one behind the other as long as there is room, and counts all.
+// Copies values one behind the other as long as there is room, and counts all values.
 class RowFiller {
  public:
   explicit RowFiller(std::span<uint8_t> rows) : rows_(rows) {}

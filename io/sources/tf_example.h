@@ -1,8 +1,8 @@
 // Reads tf.train.Example, the message that TFRecord files usually hold: features by name, each a
 // list of byte strings, of floats or of 64-bit integers.
 //
-// The bytes may be any: errors are DataLoss, without file and offset. Memory is not allocated,
-// except for errors and by FirstFeatures.
+// The bytes are untrusted: errors are DataLoss, without file and offset. Memory is allocated only
+// for errors and by FirstFeatures.
 #pragma once
 
 #include <cstddef>
@@ -20,31 +20,31 @@ namespace stoker {
 struct TfFeature {
   enum class Kind : uint8_t { kNone, kBytes, kFloats, kIntegers };
 
-  std::string_view name;          // null if it is not there
-  Kind kind = Kind::kNone;        // kNone: it is not there, or has no list
+  std::string_view name;          // null if the feature does not exist
+  Kind kind = Kind::kNone;        // kNone: the feature does not exist, or has no list
   std::span<const uint8_t> list;  // the encoded list
 };
 
-// Sets found[i] to the feature with names[i]; of several the last one counts, as in protobuf. A
-// feature whose list comes in several pieces, which protobuf would join, is an error: nothing
-// writes such messages. Precondition: both have the same size.
+// Sets found[i] to the feature with names[i]; if there are several, the last one counts, as in
+// protobuf. A feature whose list comes in several pieces, which protobuf would join, is an error:
+// no known program writes such messages. Precondition: both spans have the same size.
 Status FindFeatures(std::span<const uint8_t> example, std::span<const std::string> names,
                     std::span<TfFeature> found);
 
-// The first `most` features, in the message's order.
+// Returns the first `most` features, in the message's order.
 Result<std::vector<TfFeature>> FirstFeatures(std::span<const uint8_t> example, size_t most);
 
-// The number of values in a feature's list.
+// Returns the number of values in a feature's list.
 Result<uint64_t> CountValues(const TfFeature& feature);
 
-// The only value of a feature of bytes. An error if there are several, or none.
+// Returns the only value of a feature of bytes. An error if there are several, or none.
 Result<std::span<const uint8_t>> OnlyBytes(const TfFeature& feature);
 
-// Copies the values of a feature of floats (float) or integers (int64_t). An error if they have
-// another size than `rows`.
+// Copies the values of a feature of floats (float) or integers (int64_t). An error if their size is
+// not that of `rows`.
 Status CopyValues(const TfFeature& feature, std::span<uint8_t> rows);
 
-// "bytes", "float", "int64", "no values".
+// Returns "bytes", "float", "int64" or "no values".
 const char* NameOf(TfFeature::Kind kind);
 
 }  // namespace stoker

@@ -38,7 +38,7 @@ struct RecordList {
     return {.file = static_cast<uint32_t>(file), .offset = begin, .length = ends[id] - begin};
   }
 
-  // An error in a record, with the file and the record's offset.
+  // Returns an error in a record, with the file and the record's offset.
   Error InRecord(uint64_t id, Error error) const {
     const ByteRange range = RangeOf(id);
     error.file = paths[range.file];
@@ -81,7 +81,7 @@ Result<RecordList> ListRecords(const std::vector<std::string>& paths,
                .file = paths[0]};
 }
 
-// Reads the first record and sets the types of its features. Errors have no offset.
+// Sets the types of the features from the first record. Errors have no offset.
 Status SetTypesByFirst(const RecordList& records, TfRecordFeatures& features) {
   constexpr uint64_t kMostBytes = 256 << 20;
   const ByteRange range = records.RangeOf(0);
@@ -145,15 +145,15 @@ class TfRecordSource final : public SampleSource {
     ASSIGN_OR_RETURN(const auto data, DataOfTfRecord(record));
     ASSIGN_OR_RETURN(const auto image, UnpackExample(data, features_, rows));
     if (classes_.empty()) return image;
-    const int64_t label = features_.fields[1].IntegerIn(rows.data());  // it comes first
+    const int64_t label = features_.fields[1].IntegerIn(rows.data());  // the label comes first
     if (label >= 0 && static_cast<uint64_t>(label) < classes_.size()) return image;
     return Error{.code = Code::kDataLoss,
                  .cause = "label " + std::to_string(label) + " has no class name: there are " +
                           std::to_string(classes_.size())};
   }
 
-  // Hashes the records' lengths and checksums, and the features: the files may have other names,
-  // and the records may be divided among them in another way.
+  // Hashes the records' lengths and checksums, and the features, but neither the names of files nor
+  // how the records are divided among them, which may change.
   static uint64_t HashOf(const RecordList& records, const TfRecordFeatures& features) {
     uint64_t hash = Hash64(std::to_string(records.content), records.ends.size());
     for (const std::string& name : features.names) hash = Hash64(name, hash);

@@ -1,4 +1,4 @@
-// Samples in TFRecord files, one tf.train.Example in each record.
+// Makes a source of samples in TFRecord files, with one tf.train.Example in each record.
 #pragma once
 
 #include <memory>
@@ -28,26 +28,26 @@ struct TfRecordOptions {
   CacheOptions cache{};    // of objects
 };
 
-// The samples in all files that `pattern` stands for (shard_pattern.h): "train-*.tfrecord",
+// Opens the samples in all files that `pattern` stands for (shard_pattern.h): "train-*.tfrecord",
 // "train-{00000..01023}-of-01024", "one.tfrecord::other.tfrecord".
 //
 // Samples are in the order of the pattern and, in a file, of its records. Any sample of any file
-// may be the next one of a shuffled epoch: nothing is read from front to back. Each file is
-// indexed once, by `threads` in parallel: only the records' lengths are read, and checked. The
-// index is kept beside the file, as FILE.stoker-index, and used while the file has the same size
-// and modification time; where it cannot be written, the file is indexed again each time. The
-// first record tells what type and shape the columns have.
+// may be the next one of a shuffled epoch: nothing is read from front to back. Each file is indexed
+// once, by `threads` in parallel: only the records' lengths are read, and checked. The index is
+// kept beside the file, as FILE.stoker-index, and used while the file has the same size and
+// modification time; where it cannot be written, the file is indexed again each time. The first
+// record determines the type and shape of the columns.
 //
-// A record is read as a whole, its checksum is checked, and its features are found, when its turn
-// comes. What is wrong in it is the error of its batch, with the file and the record's offset:
-// DataLoss for a wrong checksum, bytes that are no Example, a feature that is missing, or has
-// another type or number of values, and a label without a class name.
+// When a record's turn comes it is read as a whole, its checksum is checked, and its features are
+// found. A fault in it is the error of its batch, with the file and the record's offset: DataLoss
+// for a wrong checksum, bytes that are not an Example, a feature that is missing, or has another
+// type or number of values, and a label without a class name.
 //
 // Memory: 8 bytes a sample.
 //
-// Errors, with the file and the offset: InvalidArgument (no records; features that the first one
+// Errors, with the file and the offset: InvalidArgument (no records; features that the first record
 // does not have, or whose type is wrong; the pattern's errors), NotFound, PermissionDenied,
-// DataLoss (cut off, damaged, no TFRecord file), Unimplemented (compressed; a column of several
+// DataLoss (cut off, damaged, not a TFRecord file), Unimplemented (compressed; a column of several
 // byte strings).
 Result<std::shared_ptr<const SampleSource>> TfRecord(const std::string& pattern,
                                                      const TfRecordOptions& options = {});

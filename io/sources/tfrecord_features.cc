@@ -18,7 +18,7 @@ Error BadOption(const std::string& cause) {
   return {.code = Code::kInvalidArgument, .cause = "tfrecord: " + cause};
 }
 
-// The features of an Example with their types, safe to print.
+// Returns the features of an Example with their types, safe to print.
 std::string ListFeatures(std::span<const uint8_t> example) {
   constexpr size_t kMost = 30, kMostOfName = 100;
   const Result<std::vector<TfFeature>> first = FirstFeatures(example, kMost + 1);
@@ -76,7 +76,7 @@ Error WrongKind(const TfFeature& feature, const std::string& name, const Field& 
                              NameOf(KindOf(field))};
 }
 
-// A column's string, as a view of the record.
+// Returns a column's string, as a view of the record.
 Result<std::string_view> StringOf(const TfFeature& feature) {
   constexpr size_t kLongest = 1 << 20;
   ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes, OnlyBytes(feature));

@@ -1,5 +1,5 @@
-// TfRecordFeatures: which features of a tf.train.Example a sample consists of, and how it is taken
-// out of a record's data.
+// TfRecordFeatures: the features of a tf.train.Example that a sample consists of, and how it is
+// taken out of a record's data.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@ namespace stoker {
 inline constexpr size_t kMostTfFeatures = 64;  // the image, the label and columns
 
 struct TfRecordFeatures {
-  std::vector<std::string> names;  // the image's, the label's if there is one, the columns'
+  std::vector<std::string> names;  // of the image, of the label if there is one, of the columns
   std::vector<Field> fields;       // of the same features
 };
 
-// The features that `options` name. Their types are not known yet. InvalidArgument for names that
-// cannot be.
+// Returns the features that `options` name. Their types are not known yet. InvalidArgument for
+// invalid names.
 Result<TfRecordFeatures> FeaturesOf(const TfRecordOptions& options);
 
 // Sets the types and shapes of the fields to those of the features in `example`, a record's data.
-// Errors without file and offset: InvalidArgument (a feature is not there, or of a wrong type),
-// Unimplemented (a column of several byte strings), DataLoss (no Example).
+// Errors without file and offset: InvalidArgument (a feature does not exist, or has a wrong type),
+// Unimplemented (a column of several byte strings), DataLoss (not an Example).
 Status SetTypes(std::span<const uint8_t> example, TfRecordFeatures& features);
 
 // Finds the encoded image in `example`, and writes the rows of the other fields, one behind the

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<char, 8> kTfRecordMagic = {'S', 'T', 'K', 'T', 'F', 'R', 'I', 'X'};
 
-// Whether records with these ends fill a file of this size.
+// Returns whether records with these ends fill a file of this size.
 bool FillFile(std::span<const uint64_t> ends, uint64_t bytes) {
   uint64_t begin = 0;
   for (const uint64_t end : ends) {

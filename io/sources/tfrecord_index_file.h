@@ -1,4 +1,4 @@
-// A TFRecord file's index file (shard_index_file.h): where its records lie.
+// The index file of a TFRecord file (shard_index_file.h): where its records lie.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 namespace stoker {
 
-// The bytes of an index file. Unpack returns nullopt if they are damaged, of another version, or do
-// not hold for `stamp`: whatever they are, records that are returned fill the file without gaps.
+// PackTfRecordIndex returns the bytes of an index file. UnpackTfRecordIndex returns nullopt if they
+// are damaged, of another version, or not valid for `stamp`. Whatever they are, the records that
+// are returned fill the file without gaps.
 std::vector<uint8_t> PackTfRecordIndex(const TfRecords& all, const FileStamp& stamp);
 std::optional<TfRecords> UnpackTfRecordIndex(std::span<const uint8_t> file, const FileStamp& stamp);
 
-// SignShardIndex for such a file.
+// SignShardIndex for an index file of records.
 bool SignTfRecordIndex(std::span<uint8_t> file, const FileStamp& stamp);
 
-// The records of a file: by its index file or, if that is missing or does not hold, by their
-// headers; then the index file is written, if that is possible. Of an object, `version` is set. The
-// errors are ReadTfRecords'.
+// Returns the records of a file: from its index file or, if that is missing or not valid, from
+// their headers; then the index file is written, if that is possible. For an object, `version` is
+// set. Errors: those of ReadTfRecords.
 Result<TfRecords> IndexTfRecords(const std::string& path, ObjectVersion& version);
 
 }  // namespace stoker

@@ -32,7 +32,7 @@ bool HasSoundLength(const uint8_t* header) {
 
 constexpr char kWriteAgain[] = "Write the file again, or leave it out";
 
-// The name of a compression and the command that undoes it; none for other bytes.
+// The name of a compression and the command that reverses it; both empty for other bytes.
 struct Compression {
   const char* name = nullptr;
   const char* advice = "";
@@ -54,7 +54,7 @@ Compression CompressionOf(std::span<const uint8_t> begin) {
   return {};
 }
 
-// Goes from header to header.
+// Reads from header to header.
 class HeaderScan {
  public:
   HeaderScan(const InputFile& file, uint64_t bytes) : file_(file), bytes_(bytes) {}
@@ -77,7 +77,7 @@ class HeaderScan {
   static constexpr size_t kWindow = 64 << 10;
   static constexpr uint64_t kSmall = 16 << 10;  // records that are read rather than skipped
 
-  // The length of the record at `at`, which is sound and lies in the file.
+  // Returns the length of the record at `at`, after checking that the record lies in the file.
   Result<uint64_t> LengthAt(uint64_t at) {
     const uint64_t rest = bytes_ - at;
     ASSIGN_OR_RETURN(const auto header, Bytes(at, std::min<uint64_t>(rest, kTfRecordHeader), 0));
@@ -95,7 +95,8 @@ class HeaderScan {
                  .advice = kWriteAgain};
   }
 
-  // Bytes of the file, valid until the next call. `length`: of the record that they belong to.
+  // Returns bytes of the file, valid until the next call. `length`: of the record that they belong
+  // to.
   Result<std::span<const uint8_t>> Bytes(uint64_t at, size_t count, uint64_t length) {
     if (at < window_at_ || at + count > window_at_ + window_bytes_) {
       // The header of the next record, if not the record itself, is read with a footer.

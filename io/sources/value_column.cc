@@ -30,7 +30,7 @@ void ValueColumn::AddField(std::string_view field, const TextPlace& place) {
 
 bool ValueColumn::AddInteger(int64_t value) {
   if (type_ == Type::kNumber) return AddNumber(static_cast<double>(value));
-  if (type_ == Type::kUnknown) integers_.assign(rows_, 0);  // those that were empty
+  if (type_ == Type::kUnknown) integers_.assign(rows_, 0);  // the empty fields
   if (!Accepts(Type::kInteger)) return false;
   integers_.push_back(value);
   EndValue();
@@ -73,7 +73,7 @@ bool ValueColumn::EndVector() {
   return elements_ == *width_ && elements_ != 0;
 }
 
-// Whether a value of this type may come; the first one decides for all.
+// Returns whether a value of this type may be added; the first value decides for all.
 bool ValueColumn::Accepts(Type type) {
   if (width_ && !in_vector_) return false;
   if (type_ == Type::kUnknown) type_ = type;
@@ -83,7 +83,7 @@ bool ValueColumn::Accepts(Type type) {
 void ValueColumn::EndValue() { ++(in_vector_ ? elements_ : rows_); }
 
 void ValueColumn::BecomeNumber() {
-  if (type_ == Type::kUnknown) integers_.assign(rows_, 0);  // those that were empty
+  if (type_ == Type::kUnknown) integers_.assign(rows_, 0);  // the empty fields
   numbers_.assign(integers_.begin(), integers_.end());
   std::vector<int64_t>().swap(integers_);
   type_ = Type::kNumber;

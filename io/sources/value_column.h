@@ -1,4 +1,4 @@
-// ValueColumn: the values of one column of a manifest, whose type the values decide.
+// ValueColumn: the values of one column of a manifest; the values determine its type.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace stoker {
 
-// Rows are added in their order: 8 bytes for a number, 16 and its own for a text. Not thread-safe
-// until the last one is added.
+// Rows are added in their order. A number takes 8 bytes, a text 16 and its own. Not thread-safe
+// until the last row is added.
 class ValueColumn {
  public:
   enum class Type : uint8_t { kUnknown, kInteger, kNumber, kText, kBoolean };
@@ -26,35 +26,35 @@ class ValueColumn {
   Type type() const { return type_; }
   uint64_t rows() const { return rows_; }
 
-  // A field of a text. The column is of int64 while all fields are integers, of float64 while all
-  // are numbers, and otherwise of text. An empty one fits any type: a number's is 0 then, and
+  // Adds a field of a text. The column is of int64 while all fields are integers, of float64 while
+  // all are numbers, and otherwise of text. An empty field fits any type: for a number it is 0, and
   // first_empty() is its place.
   void AddField(std::string_view field, const TextPlace& place);
   const std::optional<TextPlace>& first_empty() const { return first_empty_; }
 
-  // Values whose type is known. False: this one does not fit those before it; an integer fits
-  // numbers, and a number integers.
+  // Add a value whose type is known. Return false if it does not fit the values before it; an
+  // integer fits numbers, and a number fits integers.
   bool AddInteger(int64_t value);
   bool AddNumber(double value);
   bool AddBoolean(bool value);
   bool AddText(std::string_view text);
 
-  // The integers and numbers that are added between the two are one row. False: the rows before it
-  // are not vectors, or not as long, or it is empty.
+  // Integers and numbers added between the two calls are one row. Return false if the rows before
+  // it are not vectors, or have another length, or if it is empty.
   bool BeginVector();
   bool EndVector();
 
-  // Whether text came behind numbers, whose own text is lost: the column has no values, and the
-  // file has to be read again into one for which BeText() was called before the first field.
+  // Whether text followed numbers, whose own text is lost: the column then has no values, and the
+  // file must be read again into a column for which BeText() is called before the first field.
   bool lost_text() const { return lost_text_; }
   void BeText() { type_ = Type::kText; }
 
-  // For the column of labels: replaces text by the numbers of its values in sorted order, and
-  // returns these. Nothing happens to numbers.
+  // Replaces text by the numbers of its values in sorted order, and returns the sorted values, for
+  // the column of labels. Numbers stay as they are.
   std::vector<std::string> NumberClasses();
 
-  // The column as a source takes it; valid as long as this is, does not move, and gets no more
-  // rows.
+  // Returns the column in the form that a source takes; valid as long as this object lives, does
+  // not move, and gets no more rows.
   ArrayColumn View() const;
 
  private:

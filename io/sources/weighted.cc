@@ -65,7 +65,7 @@ Made WithOrder(const char* name, Made source, std::shared_ptr<const SampleOrder>
   return std::make_shared<CombinedSource>(name, std::move(one), std::move(order));
 }
 
-// How many samples a table has room for.
+// Checks that a table has room for as many samples.
 Status CheckForTable(const char* what, const SampleSource& source) {
   if (source.size() <= std::numeric_limits<uint32_t>::max()) return {};
   return Error{.code = Code::kInvalidArgument,
@@ -85,17 +85,17 @@ Status CheckLabels(const SampleSource& source) {
                .advice = "Classes are labels that are single integers; weighted takes any weights"};
 }
 
-// The number of samples by label.
+// Returns the number of samples by label.
 std::map<int64_t, uint64_t> CountLabels(const SampleSource& source) {
   std::map<int64_t, uint64_t> counts;
   for (uint64_t id = 0; id < source.size(); ++id) ++counts[source.LabelOf(id)];
   return counts;
 }
 
-// The samples of each label together.
+// Groups the samples by label.
 SampleGroups GroupByLabel(const SampleSource& source) {
   SampleGroups groups{.begins = {0}};
-  std::map<int64_t, uint64_t> next;  // place, by label
+  std::map<int64_t, uint64_t> next;  // the next place in `ids`, by label
   for (const auto& [label, count] : CountLabels(source)) {
     next[label] = groups.begins.back();
     groups.begins.push_back(groups.begins.back() + count);
@@ -114,7 +114,7 @@ SampleGroups GroupByLabel(const SampleSource& source) {
   return groups;
 }
 
-// Makes all classes together equally heavy.
+// Returns weights that make all classes equally heavy.
 std::vector<double> WeightsByLabel(const SampleSource& source) {
   const std::map<int64_t, uint64_t> counts = CountLabels(source);
   std::vector<double> weights(source.size());
