@@ -25,7 +25,8 @@ Error NotInside(const Rect& region, ImageSize image) {
                    " and width " + std::to_string(image.width)};
 }
 
-// The size of the region as resized. A shorter side makes of a thin image a very long one.
+// Returns the size of the resized region. Resizing by the shorter side makes a thin image very
+// long.
 Result<ImageSize> Resized(const Resize& resize, ImageSize region, const DecodeLimits& limits) {
   const ImageSize size = SizeAfter(resize, region);
   if (Status checked = CheckSize(size, limits, 0); !checked.ok()) {
@@ -46,7 +47,7 @@ bool IsNormal(const Turn& turn) {
   return !turn.transpose && !turn.mirror_columns && !turn.mirror_rows;
 }
 
-// Turns pixels of any kind, as stored, rows without gaps.
+// Turns stored pixels of any kind, in rows without gaps.
 void TurnPixels(const uint8_t* from, ImageSize stored, const Turn& turn, size_t pixel,
                 uint8_t* to) {
   const ImageSize viewed = turn.transpose ? ImageSize{stored.height, stored.width} : stored;

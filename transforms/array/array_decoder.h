@@ -1,5 +1,5 @@
-// ArrayDecoder: decodes an image, or a part of it, into an array whose size the image decides.
-// (transforms/plan/ makes rows of one size from images of any.)
+// ArrayDecoder: decodes an image, or a part of it, into an array whose size depends on the image.
+// (transforms/plan/ makes rows of one size from images of any size.)
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class ArrayMode : uint8_t {
   kUnchanged,  // gray images gray, PNGs with alpha and 16 bits if they have them, all others RGB
 };
 
-// A request for an array of an image. All of it concerns the image as viewed.
+// A request for an array of an image. All fields refer to the image as viewed.
 struct ArrayRequest {
   ArrayMode mode = ArrayMode::kRgb;
   bool exif_orientation = true;
@@ -39,16 +39,16 @@ struct ArrayRequest {
 
 // The array: C order, no gaps.
 struct ArrayShape {
-  DType dtype = DType::kU8;    // kU16 of a PNG of 16 bits unchanged
+  DType dtype = DType::kU8;    // kU16 for an unchanged PNG of 16 bits
   std::vector<int64_t> sides;  // {height, width, channels}, {3, height, width}, or gray {height,
                                // width}
 
   size_t bytes() const { return BytesOf(dtype, sides); }
 };
 
-// Whole images and regions are decoded into the array without a copy in between, if their
-// orientation is normal; else a window of rows is kept, or all rows to transpose them. Reused from
-// image to image. Not thread-safe.
+// Decodes whole images and regions into the array without a copy in between, if their orientation
+// is normal; otherwise it keeps a window of rows, or all rows to transpose them. Reused from image
+// to image. Not thread-safe.
 class ArrayDecoder {
  public:
   // Memory, but not the array's, is charged to `budget`, which must outlive the decoder.
@@ -61,15 +61,16 @@ class ArrayDecoder {
   // bits, that is to be resized unchanged, and for a WebP with alpha unchanged.
   Result<ArrayShape> Open(std::span<const uint8_t> bytes, const ArrayRequest& request);
 
-  // The same for a decoded image, 1 to kMaxSidePixels on each side, whose pixels must stay valid
-  // until Finish. Reads no byte outside its rows.
+  // Does the same for a decoded image, 1 to kMaxSidePixels on each side, whose pixels must stay
+  // valid until Finish. Reads no byte outside its rows.
   Result<ArrayShape> Open(const ImageView& image, const ArrayRequest& request);
 
-  // Writes the bytes of the shape to `array`, and no others. Once after each successful Open.
-  // Errors: those of ImageDecoder::Decode; the array's content is then unspecified.
+  // Writes the bytes of the shape to `array`, and no others. Must be called once after each
+  // successful Open. Errors: those of ImageDecoder::Decode; the array's content is then
+  // unspecified.
   Status Decode(void* array);
 
-  // The same in pieces, as ImageDecoder's.
+  // Decodes in pieces, like ImageDecoder.
   void Start(void* array);
   bool decoding() const { return decoder_.decoding(); }
   void Advance() { decoder_.Advance(); }
@@ -90,16 +91,17 @@ class ArrayDecoder {
   ImageDecoder decoder_;
   ArraySink sink_;
   Resampler resampler_;
-  GrowingBuffer between_;  // RGB of a gray array that is resampled; samples before they are turned
+  GrowingBuffer between_;  // RGB of a resampled gray array, or samples that are turned afterwards
 
   // Properties of the open image.
   std::optional<ImageView> pixels_;  // already decoded
   ArrayRequest request_;
   Resampling task_;
-  bool resampled_ = false;   // by the resampler; else the sink has the array's pixels
-  size_t sample_bytes_ = 0;  // of a pixel that is decoded unchanged; 0: it has 8-bit gray or RGB
-  uint8_t* gray_ = nullptr;  // the array that is made of between_
-  bool started_ = false;     // the decoder, which must be finished
+  bool resampled_ = false;   // by the resampler; otherwise the sink writes the array's pixels
+  size_t sample_bytes_ = 0;  // bytes of a pixel that is decoded unchanged; 0: it is 8-bit gray or
+                             // RGB
+  uint8_t* gray_ = nullptr;  // the array that is computed from between_
+  bool started_ = false;     // the decoder was started, and must be finished
   Status status_;            // of Start
 };
 

@@ -36,8 +36,8 @@ Status ArraySink::Begin(const DecodedRegion& region) {
                    kBufferPadding);
 }
 
-// A decoder may write past the end of a row: those rows that follow are written later, and the last
-// ones go through the scratch row.
+// A decoder may write past the end of a row. Rows that follow in the array are written later, and
+// the last rows go through the scratch row.
 bool ArraySink::WritesDirectly() const {
   const PixelLayout wanted = gray_ ? PixelLayout::kGray : PixelLayout::kInterleaved;
   if (source_.layout != wanted || source_.covered.width != region_.width) return false;

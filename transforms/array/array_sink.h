@@ -12,18 +12,18 @@
 
 namespace stoker {
 
-// The luma of RGB pixels, as Pillow's convert("L") computes it: (19595 R + 38470 G + 7471 B) /
+// Computes the luma of RGB pixels, as Pillow's convert("L") does: (19595 R + 38470 G + 7471 B) /
 // 65536, rounded. `from` and `to` must not overlap.
 void ToGray(const uint8_t* rgb, size_t pixels, uint8_t* gray);
 
-// Decoders write the array's rows themselves where they have its layout; a row of scratch memory,
-// charged to the budget, is used where they have not. Reused from image to image. Not thread-safe.
+// Decoders write the array's rows directly if they have its layout; otherwise they write to a row
+// of scratch memory, charged to the budget. Reused from image to image. Not thread-safe.
 class ArraySink final : public RowSink {
  public:
   explicit ArraySink(MemoryBudget& budget) : row_(budget) {}
 
-  // Prepares for `region` of the stored image, of which `array` receives height × width × 3 bytes,
-  // or × 1 if `gray`; no other byte is written.
+  // Prepares for `region` of the stored image. `array` receives height × width × 3 bytes, or × 1 if
+  // `gray`; no other byte is written.
   void Start(const Rect& region, bool gray, uint8_t* array);
 
   bool takes_planes() const override { return false; }
@@ -41,7 +41,7 @@ class ArraySink final : public RowSink {
   uint8_t* array_ = nullptr;
   DecodedRegion source_;
   int next_ = 0;         // the row to be committed next
-  bool direct_ = false;  // it has been reserved in the array
+  bool direct_ = false;  // that row has been reserved in the array
   GrowingBuffer row_;    // a row of source_
 };
 

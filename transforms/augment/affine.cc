@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-// As in resize/strip.cc.
+// For the same reason as in resize/strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
 
@@ -72,7 +72,7 @@ const int32_t* CopyWith(uint32_t outside, const Tile& from, uint32_t* copy) {
 
 // ---- Positions.
 
-// Of values in [−1, 2^22], to the nearest, ties to even.
+// Rounds values in [−1, 2^22] to the nearest integer, ties to even.
 HWY_INLINE Pixels Nearest(Values values) {
   const auto magic = hn::Set(Floats(), 0x1.8p23F);
   return hn::Sub(hn::BitCast(Ints(), hn::Add(values, magic)), hn::BitCast(Ints(), magic));

@@ -26,12 +26,13 @@ struct AffineSource {
   double first_row_;
 };
 
-// Bytes of scratch memory that Mapped needs. ResourceExhausted if indices would overflow.
+// Returns the bytes of scratch memory that Mapped needs. ResourceExhausted if indices would
+// overflow.
 Result<size_t> AffineScratchBytes(ImageSize size);
 
-// kNearest: the pixel nearest to the position, ties to even. kBilinear: interpolated between the
-// four around it. `to`: of the same size, not overlapping. `scratch`: AffineScratchBytes bytes,
-// aligned like a GrowingBuffer's.
+// Samples the source. kNearest takes the pixel nearest to the position, ties to even; kBilinear
+// interpolates between the four pixels around it. `to`: of the same size, not overlapping.
+// `scratch`: AffineScratchBytes bytes, aligned like a GrowingBuffer's.
 void Mapped(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to);
 void MappedPlain(const Tile& from, const Affine& affine, const Tile& to);  // the reference
 

@@ -45,7 +45,7 @@ float Faded(const Tile& tile, size_t channel, uint8_t fill, float x, float y) {
   return Bilinear(InsidePlane{tile}, x, y) * (pixel - fill) + fill;
 }
 
-// Of values in [−1, 2^22], to the nearest, ties to even.
+// Rounds a value in [−1, 2^22] to the nearest integer, ties to even.
 int Nearest(float value) { return static_cast<int>(value + 0x1.8p23F - 0x1.8p23F); }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Augmenter: executes steps on a worker's tile.
 //
-// Executes what cannot be fused with resizing, on one small image of the size of a batch's row,
-// which stays in a core's cache from the resampler's writes to the last step's.
+// Executes the steps that cannot be fused with resizing, on one small image of the size of a
+// batch's row, which stays in a core's cache from the resampler's writes to the last step's.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,8 @@ class Augmenter {
   GrowingBuffer scratch_;  // of one step
 };
 
-// The reference, with std::vector and one scalar loop after the other: same bytes. `pixels`: as in
-// a Tile; replaced.
+// The reference, with std::vector and one scalar loop after the other: writes the same bytes.
+// `pixels`: laid out as in a Tile; replaced.
 void ApplyStepPlain(const Step& step, ImageSize& size, std::vector<uint8_t>& pixels);
 
 }  // namespace stoker

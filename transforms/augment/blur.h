@@ -20,7 +20,7 @@ inline constexpr int kMiddleBits = 7;
 // machine.
 int GaussianWeights(int taps, double sigma, int16_t* weights);
 
-// Bytes of scratch memory that Blurred needs.
+// Returns the bytes of scratch memory that Blurred needs.
 size_t BlurScratchBytes(const Blur& blur, ImageSize size);
 
 // `to`: of the same size, not overlapping. `scratch`: BlurScratchBytes bytes, aligned like a

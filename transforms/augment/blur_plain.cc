@@ -13,7 +13,8 @@ struct Kernel {
   Kernel(int taps, double sigma) : weights(static_cast<size_t>(taps)) {
     shift = GaussianWeights(taps, sigma, weights.data());
   }
-  // value(i): of the pixel that far from the middle. Divided by 1 << `drop` and rounded.
+  // Sums weighted values, divided by 1 << `drop` and rounded; value(i) is the pixel at distance i
+  // from the middle.
   template <typename Value>
   int Sum(int drop, Value value) const {
     const auto taps = static_cast<int>(weights.size());

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kLine = 64;
 
-// The next `count` of T, and the bytes that they take.
+// Takes the next `count` values of T, and adds their bytes.
 template <typename T>
 T* Take(size_t count, uint8_t* scratch, size_t& bytes) {
   const size_t first =

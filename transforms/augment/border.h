@@ -25,7 +25,7 @@ inline int64_t ReflectedWithEdge(int64_t at, int64_t size) {
   return std::min(in_period, 2 * size - 1 - in_period);
 }
 
-// In [0, size); −1: the fill.
+// Returns an index in [0, size), or −1 for the fill.
 inline int64_t Padded(int64_t at, int64_t size, Padding padding) {
   if (at >= 0 && at < size) return at;
   switch (padding) {

@@ -6,7 +6,7 @@
 
 #include "transforms/augment/blend.h"
 
-// As in resize/strip.cc.
+// For the same reason as in resize/strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
 
@@ -57,7 +57,7 @@ HWY_INLINE Channel Load(const uint8_t* bytes) {
            hn::ConvertTo(d, hn::And(hn::ShiftRight<24>(words), low))}};
 }
 
-// For integers in 0…255: the last byte of 2^23 + value is the value.
+// Returns the last byte of integers in 0…255: the last byte of 2^23 + value is the value.
 HWY_INLINE hn::Vec<Words> LastByte(Values whole) {
   return hn::BitCast(Words(), hn::Add(whole, Constant(0x1p23F)));
 }
@@ -145,7 +145,7 @@ void BlendWithGray(const Tile& tile, double factor) {
   });
 }
 
-// In sixths of the circle, −1…5; 0 for gray.
+// Returns the hue in sixths of the circle, −1…5; 0 for gray.
 HWY_INLINE Values Hue(Values r, Values g, Values b, Values most, Values range) {
   const auto is_red = hn::Eq(most, r), is_green = hn::Eq(most, g);
   const auto difference =

@@ -13,8 +13,8 @@ void Recolour(const Grayscale& step, const Tile& tile);
 void Recolour(const AdjustSaturation& step, const Tile& tile);
 
 // Rotates the hue by the step's shift. With h in [0, 6) a channel is min + (max − min) w(h), where
-// w is a trapezoid around the channel's position on the color circle: the same as torchvision's six
-// cases.
+// w is a trapezoid around the channel's position on the color circle, which equals torchvision's
+// six cases.
 void Recolour(const AdjustHue& step, const Tile& tile);
 
 template <typename One>

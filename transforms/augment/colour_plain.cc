@@ -15,7 +15,7 @@ void ForEachPixel(const Tile& tile, Change change) {
   for (size_t i = 0; i < tile.plane_bytes(); ++i) change(red[i], green[i], blue[i]);
 }
 
-// Of a pixel, in sixths of the circle, −1…5; 0 for gray.
+// Returns the hue of a pixel in sixths of the circle, −1…5; 0 for gray.
 float HueOf(int red, int green, int blue, int most, int range) {
   const auto span = static_cast<float>(std::max(range, 1));
   if (most == red) return static_cast<float>(green - blue) / span;

@@ -1,4 +1,4 @@
-// Mirror.
+// The pixel part of Mirror: swaps left and right, top and bottom.
 #pragma once
 
 #include "transforms/augment/step.h"

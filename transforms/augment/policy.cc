@@ -13,7 +13,7 @@ namespace stoker {
 
 namespace {
 
-// In the order of the papers; only AutoAugment has Invert.
+// Operations in the order of the papers; only AutoAugment has Invert.
 enum Operation : uint8_t {
   kIdentity,
   kShearX,
@@ -49,9 +49,9 @@ Space Searched(ImageSize size) {
 }
 constexpr Space kWide = {0.99, 32.0, 32.0, 135.0, 0.99, 6};
 
-// The `bin`-th of `bins` even steps, in binary32 as torch.linspace computes them one at a time.
-// (Its vectorized results differ in the last bit, which decides whether TrivialAugmentWide's middle
-// translation is 16 or 15 pixels.)
+// Returns the `bin`-th of `bins` even steps, in binary32 as torch.linspace computes them one at a
+// time. (Its vectorized results differ in the last bit, which decides whether TrivialAugmentWide's
+// middle translation is 16 or 15 pixels.)
 float Magnitude(double from, double to, int bin, int bins) {
   const float first = static_cast<float>(from), last = static_cast<float>(to);
   const float step = (last - first) / static_cast<float>(bins - 1);

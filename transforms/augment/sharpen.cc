@@ -5,7 +5,7 @@
 
 #include "transforms/augment/blend.h"
 
-// As in resize/strip.cc.
+// For the same reason as in resize/strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
 
@@ -45,7 +45,7 @@ HWY_INLINE hn::Vec<Words> SumOfThree(const uint8_t* middle) {
   return hn::Add(hn::Add(Load(middle - 1), Load(middle)), Load(middle + 1));
 }
 
-// value + rest × change, of half the lanes.
+// Computes value + rest × change, of half the lanes.
 HWY_INLINE hn::Vec<HalfBytes> Blend(hn::Vec<HalfWords> value, hn::Vec<HalfWords> change,
                                     hn::Vec<Floats> rest) {
   const auto sum = FusedSum(Floats(), rest, hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), change)),

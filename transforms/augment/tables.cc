@@ -48,8 +48,8 @@ ValueTable AutoContrastTable(ValueRange range) {
   return MakeTable([=](int v) { return CutToByte((static_cast<float>(v) - least) / scale); });
 }
 
-// Like Pillow: the number of pixels below a value, in steps of 1/255 of all pixels except those of
-// the largest value.
+// Like Pillow, counts the pixels below a value, in steps of 1/255 of all pixels except those of the
+// largest value.
 ValueTable EqualizeTable(const Histogram& histogram) {
   uint64_t pixels = 0, of_largest = 0;
   for (const uint32_t count : histogram) {

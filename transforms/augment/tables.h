@@ -19,7 +19,7 @@ struct ValueRange {
   friend bool operator==(const ValueRange&, const ValueRange&) = default;
 };
 
-// Tables of the steps that depend on nothing but the value.
+// Tables of steps that depend on nothing but the value.
 ValueTable TableOf(const AdjustBrightness& step);
 ValueTable TableOf(const Posterize& step);
 ValueTable TableOf(const Solarize& step);
@@ -30,7 +30,7 @@ concept HasTable = requires(One step) {
   TableOf(step);
 };
 
-// Tables of the steps that depend on the image.
+// Tables of steps that depend on the image.
 ValueTable ContrastTable(double factor, float mean);   // mean: of gray
 ValueTable AutoContrastTable(ValueRange range);        // range of a channel with at least one pixel
 ValueTable EqualizeTable(const Histogram& histogram);  // likewise

@@ -9,9 +9,9 @@ struct Columns {
   friend bool operator==(const Columns&, const Columns&) = default;
 };
 
-// The fewest columns to request from jpeg_crop_scanline so that `wanted` come out as in a decode of
-// the whole width. Starts at a multiple of `imcu_width` (the width of an interleaved MCU in
-// pixels).
+// Returns the fewest columns to request from jpeg_crop_scanline so that `wanted` come out as in a
+// decode of the whole width. They start at a multiple of `imcu_width` (the width of an interleaved
+// MCU in pixels).
 //
 // libjpeg-turbo treats the edges of a crop as edges of the image. With `fancy` chroma upsampling
 // the outermost pixel on either side then lacks its neighbor, so one more column is decoded. And a

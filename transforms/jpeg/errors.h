@@ -1,4 +1,4 @@
-// Translates libjpeg's messages to stoker's errors.
+// Translates libjpeg's messages into stoker's errors.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace stoker {
 
-// The error of a file without its end.
+// Returns the error of a file that is cut off.
 Error TruncatedJpeg(uint64_t offset);
 
-// Whether a warning of libjpeg (a JWRN_ code of jerror.h) means that pixels are wrong. The other
-// warnings (extra bytes before a marker, an unknown version, …) occur in good photographs and are
-// tolerated, as Pillow and torchvision do.
+// Returns whether a warning of libjpeg (a JWRN_ code of jerror.h) means that pixels are wrong. The
+// other warnings (extra bytes before a marker, an unknown version, …) occur in good photographs and
+// are tolerated, as Pillow and torchvision do.
 bool IsDamage(int message_code);
 
 // `message_code`: a JERR_ or JWRN_ code; `text`: libjpeg's own words for it.

@@ -132,7 +132,7 @@ constexpr std::array<JOCTET, 2> kEndOfImage = {0xFF, JPEG_EOI};
   GiveUp(s, JERR_INPUT_EOF);
 }
 
-// The end of the bytes is reached: an end-of-image marker comes next, if that is allowed.
+// Handles the end of the bytes: an end-of-image marker comes next, if that is allowed.
 void TakeEnd(State& s) {
   if (s.end == JpegEnd::kError || s.past_end) GiveUpAtEnd(s);
   s.past_end = true;
@@ -141,7 +141,7 @@ void TakeEnd(State& s) {
 }
 
 // Returns FALSE, which makes libjpeg return to Begin, if the bytes end in a marker's segment: the
-// marker that comes next must not be read as a part of it.
+// end-of-image marker must not be read as a part of that segment.
 boolean FillInputBuffer(j_decompress_ptr jpeg) {
   TakeEnd(StateOf(jpeg));
   return jpeg->unread_marker == 0 ? TRUE : FALSE;
@@ -195,8 +195,8 @@ void Create(State& s) {
   }
 }
 
-// libjpeg keeps tables from image to image (for abbreviated files). Here a file's pixels must not
-// depend on the previous file: each one starts with the standard's Huffman tables only.
+// libjpeg keeps tables from image to image (for abbreviated files). In stoker a file's pixels must
+// not depend on the previous file, so each file starts with the standard's Huffman tables only.
 void ResetTables(jpeg_decompress_struct& jpeg, const State& s) {
   for (size_t i = 0; i < NUM_HUFF_TBLS; ++i) {
     if (i < 2) {
@@ -217,8 +217,8 @@ void ReadHeaderStep(State& s) {
   (void)jpeg_read_header(&s.jpeg, TRUE);
 }
 
-// Every component must have had a scan, and a quantization table by then. Of a truncated file scans
-// may be missing; libjpeg takes the samples of a component without one for the middle value.
+// Every component must have had a scan, and a quantization table by then. In a truncated file scans
+// may be missing; libjpeg sets the samples of a component without a scan to the middle value.
 void CheckComponents(State& s) {
   for (int i = 0; i < s.jpeg.num_components; ++i) {
     const jpeg_component_info& component = s.jpeg.comp_info[i];

@@ -26,11 +26,12 @@ struct JpegHeader {
   size_t scan_offset = 0;      // offset of the first scan's data
 };
 
-// What the end of the bytes means before an end-of-image marker has been read.
+// The meaning of the end of the bytes before an end-of-image marker has been read.
 enum class JpegEnd : uint8_t {
-  kError,      // the file is truncated, which is DataLoss
-  kMarker,     // it stands for the marker, and nothing else is known to be missing
-  kTruncated,  // it stands for the marker, whatever is missing: from there on no damage is reported
+  kError,      // the file is truncated: DataLoss
+  kMarker,     // the end stands for the marker; nothing else is known to be missing
+  kTruncated,  // the end stands for the marker, whatever is missing; no damage is reported from
+               // there on
 };
 
 class LibJpeg {
@@ -58,8 +59,8 @@ class LibJpeg {
   // are estimated from surrounding blocks.
   bool guesses() const;
 
-  // To be called after Start, in this order, each at most once: the columns from ColumnsToDecode;
-  // the number of rows to skip at the top, less than all.
+  // Must be called after Start, in this order, each at most once: Crop with the columns from
+  // ColumnsToDecode, and Skip with the number of rows to skip at the top, less than all.
   Status Crop(Columns columns);
   Status Skip(int rows);
 

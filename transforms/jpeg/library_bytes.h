@@ -1,5 +1,5 @@
-// Upper bounds of what libjpeg-turbo allocates while it decodes an image. They are charged to the
-// budget in advance, since libjpeg-turbo uses malloc.
+// Upper bounds of the memory that libjpeg-turbo allocates while it decodes an image. They are
+// charged to the budget in advance, because libjpeg-turbo uses malloc.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ struct Frame {
   bool several_scans = false;
 };
 
-// The coefficients of the whole image if there are several scans; otherwise 0.
+// Returns the bytes of the whole image's coefficients if there are several scans; otherwise 0.
 uint64_t CoefficientBytes(const Frame& frame);
 
-// All memory, including coefficients.
+// Returns the bytes of all memory, including coefficients.
 uint64_t LibraryBytes(const Frame& frame);
 
 }  // namespace stoker::jpeg

@@ -10,13 +10,13 @@
 
 namespace stoker {
 
-// DataLoss if libjpeg-turbo fails or warns of damage. A Huffman-coded file of one scan with all its
-// MCUs may lack its end-of-image marker. No limits: for tests only.
+// Decodes a file. DataLoss if libjpeg-turbo fails or warns of damage. A Huffman-coded file of one
+// scan with all its MCUs may lack its end-of-image marker. No limits: for tests only.
 Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes);
 
-// What libjpeg-turbo makes of the bytes, whatever it warns of: at their end its source of bytes in
-// memory gives it an end-of-image marker. DataLoss if they end in a marker's segment (tables, a
-// scan's header), which would go on in that marker.
+// Decodes the bytes as libjpeg-turbo does, whatever it warns of: at their end libjpeg-turbo's
+// source of bytes in memory supplies an end-of-image marker. DataLoss if the bytes end in a
+// marker's segment (tables, a scan's header), which would continue in that marker.
 Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

@@ -46,7 +46,7 @@ Status CheckWeights(const std::vector<double>& p, size_t choices) {
   }
   double sum = 0;
   for (size_t i = 0; i < p.size(); ++i) {
-    if (!(p[i] >= 0 && p[i] <= 1e300)) {  // bounded, so that their sum is finite
+    if (!(p[i] >= 0 && p[i] <= 1e300)) {  // limited, so that their sum is finite
       return Invalid("RandomChoice.p[" + Text(i) + "] is " + Text(p[i]) +
                      "; it must be a finite number from 0 on");
     }

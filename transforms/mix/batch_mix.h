@@ -1,5 +1,5 @@
-// BatchMix: mixing of whole batches, i.e. torchvision's MixUp and CutMix and random choices between
-// them, as values.
+// BatchMix: the mixing of whole batches as values: torchvision's MixUp and CutMix, and random
+// choices between them.
 //
 // Row i of a batch is mixed with row i − 1, row 0 with the last one. Labels become one float32 per
 // class, mixed in the same way.
@@ -37,7 +37,7 @@ inline constexpr double kMinAlpha = 1e-6, kMaxAlpha = 1e6;
 inline constexpr size_t kMaxMixes = 16;
 inline constexpr int64_t kMaxClasses = int64_t{1} << 24;
 
-// The name of its first choice: "MixUp" or "CutMix". Precondition: there is one.
+// Returns the name of its first choice: "MixUp" or "CutMix". Precondition: there is one.
 const char* NameOf(const BatchMix& mix);
 
 // InvalidArgument names the transform and the option.

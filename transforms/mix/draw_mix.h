@@ -15,12 +15,12 @@ struct DrawnMix {
   friend bool operator==(const DrawnMix&, const DrawnMix&) = default;
 };
 
-// A pure function of seed, epoch and the position of the batch's first row, bit-exact on every
-// machine. Preconditions: CheckMix is ok; image sides of at least 1.
+// Draws the parameters. A pure function of seed, epoch and the position of the batch's first row,
+// bit-exact on every machine. Preconditions: CheckMix is OK; image sides of at least 1.
 DrawnMix DrawMix(const BatchMix& mix, const DrawKey& first_row, ImageSize image);
 
-// Its parts: a Beta(alpha, alpha) distributed number in [0, 1], and the box of torchvision's CutMix
-// around a pixel of the image.
+// The parts of DrawMix: a Beta(alpha, alpha) distributed number in [0, 1], and the box of
+// torchvision's CutMix around a pixel of the image.
 double DrawBeta(double alpha, RandomStream& random);
 DrawnMix CutAround(int x, int y, double lam, ImageSize image);
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-// As in strip.cc.
+// For the same reason as in resize/strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
 

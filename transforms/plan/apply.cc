@@ -74,7 +74,7 @@ std::vector<uint64_t> TransformTimesOf(const Workspace& workspace) {
 
 namespace {
 
-// Measures the stages of work with a workspace: time that is neither resampling nor augmenting is
+// Measures the stages of work with a workspace. Time that is neither resampling nor augmenting is
 // decoding.
 class ApplyWatch {
  public:
@@ -272,7 +272,7 @@ Status Plan::EmitRow(ImageContext& context) const {
                                                                        : Augment(context);
 }
 
-// Writes the pixels of the row that are not of the image.
+// Writes the pixels of the row outside its image.
 void Plan::Surround(ImageContext& context) const {
   const uint64_t start = NowNanoseconds();
   PadRow(context.drawn.size, pad_to_->fill, PaddingFormat(context.row), output_,

@@ -32,7 +32,7 @@ void EraseAround(DrawnSample& drawn, ImageSize row) {
 void DeferToDevice(DrawnSample& drawn, ImageSize whole, uint32_t boxes, void* work) {
   auto* const to = static_cast<uint8_t*>(work);
   DeferredOps row;
-  // The worker executes a mirror that is a step or is followed by steps, or is of a part of the
+  // The worker executes a mirror that is a step, is followed by steps, or covers only a part of the
   // row.
   const bool is_last = drawn.steps.empty() && drawn.size == whole;
   if (is_last && std::exchange(drawn.geometry.mirror_columns, false)) row.mirror = 1;

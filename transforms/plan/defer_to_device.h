@@ -13,8 +13,8 @@ namespace stoker {
 // row, whose size is `row`. Precondition: no more erasures than boxes.
 void DeferToDevice(DrawnSample& drawn, ImageSize row, uint32_t boxes, void* work);
 
-// Adds two erasures to zero, one of them or both may be empty: what is right of the image, and
-// below.
+// Adds two erasures to zero, of the pixels of the row to the right of the image and of those below
+// it. One or both may be empty.
 void EraseAround(DrawnSample& drawn, ImageSize row);
 
 }  // namespace stoker

@@ -23,7 +23,7 @@ int Middle(int crop, int image) {
   return static_cast<int>(RoundHalfEven((image - crop) / 2.0));
 }
 
-// The largest central box whose ratio is within the range.
+// Returns the largest central box whose ratio is within the range.
 Rect CentralBox(const RandomResizedCrop& crop, ImageSize image) {
   const double in_ratio = static_cast<double>(image.width) / image.height;
   const double low = std::min(crop.ratio[0], crop.ratio[1]);
@@ -44,8 +44,8 @@ Rect CentralBox(const RandomResizedCrop& crop, ImageSize image) {
 
 enum class Ratio { kWidthByHeight, kHeightByWidth };
 
-// Up to ten attempts of two uniform numbers (area, ratio), then two integers for the one that fits
-// (row, column).
+// Makes up to ten attempts of two uniform numbers (area, ratio), then draws two integers for the
+// attempt that fits (row, column).
 template <typename Fits>
 std::optional<Rect> DrawBox(Ratio meaning, const std::array<double, 2>& scale,
                             const std::array<double, 2>& ratios, ImageSize image,

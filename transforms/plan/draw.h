@@ -19,22 +19,23 @@ double Sin(double x);
 // Python's round() for values below 2^52: ties to even.
 double RoundHalfEven(double value);
 
-// Sides are at most INT_MAX.
+// Returns the size after a Resize. Sides are at most INT_MAX.
 ImageSize SizeAfter(const Resize& resize, ImageSize image);
 
-// The central box of an image. A larger crop reaches outside the image on both sides, as
+// Returns the central box of an image. A larger crop extends outside the image on both sides, as
 // torchvision pads: the odd pixel of padding goes to the right and the bottom.
 Rect CenterBox(ImageSize crop, ImageSize image);
 
-// torchvision's RandomResizedCrop.get_params: up to ten attempts of two uniform numbers (area,
-// ratio), then two integers for the one that fits (row, column); or the central fallback.
+// Draws a box like torchvision's RandomResizedCrop.get_params: up to ten attempts of two uniform
+// numbers (area, ratio), then two integers for the attempt that fits (row, column); or the central
+// fallback.
 Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random);
 
-// (value − mean) / std for each channel.
+// Returns (value − mean) / std for each channel.
 std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by);
 
-// torchvision's RandomErasing.make_params, in the same way; empty if no attempt fits, i.e. is
-// smaller than the image in height and width.
+// Draws a box like torchvision's RandomErasing.make_params, in the same way; empty if no attempt
+// fits, i.e. none is smaller than the image in height and width.
 Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& random);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// The drawn parameters of one sample: everything random about it, without its pixels.
+// DrawnSample: the drawn parameters of one sample: its random choices, without its pixels.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace stoker {
 
-// Where a sample's pixels come from: `box` of the image as viewed is resampled to `resized`, and
-// `window` of the result is kept. Box and window may reach outside; pixels there are zero. All of
-// it is fused with decoding.
+// The source of a sample's pixels: `box` of the image as viewed is resampled to `resized`, and
+// `window` of the result is kept. Box and window may extend outside; pixels there are zero. All of
+// this is fused with decoding.
 struct Geometry {
   Rect box;                     // in the image as viewed
   ImageSize resized;            // the box's own size if nothing resamples
@@ -34,7 +34,7 @@ struct DrawnStep {
   uint32_t transform = 0;
 };
 
-// A box of the finished row that is overwritten: within the image, or of its padding.
+// A box of the finished row that is overwritten: within the image, or within its padding.
 struct Erasure {
   Rect box;
   std::array<float, 3> value{};   // in the row's own values
@@ -42,7 +42,7 @@ struct Erasure {
   uint32_t transform = 0;
 };
 
-// In the order of execution. Reused from sample to sample.
+// The parameters in the order of execution. Reused from sample to sample.
 struct DrawnSample {
   Geometry geometry;
   ImageSize size;                // of the image after all steps; the row may be larger (PadTo)

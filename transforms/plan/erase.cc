@@ -28,8 +28,8 @@ class Noise {
   uint64_t next_ = 0;
 };
 
-// Calls store(index, value) for every value of the box, channel by channel and pixel row by
-// pixel row.
+// Calls store(index, value) for every value of the box, channel by channel and pixel row by pixel
+// row.
 template <typename Value, typename Store>
 void ForEach(const Rect& box, const RowFormat& format, uint8_t* row, const Value& value,
              const Store& store) {

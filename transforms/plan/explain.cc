@@ -6,7 +6,7 @@ namespace stoker {
 
 namespace {
 
-// Empty for a parameter that has its default.
+// Returns an empty text for a parameter that has its default.
 std::string TextOf(const Parameter& parameter, const Transform& transform) {
   if (parameter.text != nullptr) return parameter.text(transform);
   const Option<Transform>& option = parameter.options[0];

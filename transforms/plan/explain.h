@@ -18,7 +18,7 @@ struct ExplainedTransform {
 // One entry for each transform of the plan, in order.
 std::vector<ExplainedTransform> Explain(const Plan& plan);
 
-// A transform with its parameters, without those that have their default value.
+// Returns a transform with those of its parameters that differ from the defaults.
 std::string TextOf(const Transform& transform);
 std::string TextOf(const BatchMix& mix);  // "MixUp(alpha 0.2) or CutMix"
 

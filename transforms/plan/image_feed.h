@@ -27,7 +27,7 @@ class ImageFeed {
  public:
   virtual ~ImageFeed() = default;
 
-  // None: no sample is ready now; Next may be called again.
+  // Returns none if no sample is ready now; Next may be called again.
   virtual std::optional<EncodedImage> Next() = 0;
 
   // The row is written; on failure its content is unspecified, and the error has an offset if

@@ -22,7 +22,7 @@ class FilledLine {
     }
   }
 
-  // `box`: of the row; may be empty.
+  // `box`: a part of the row; may be empty.
   void Emit(const Rect& box, const RowFormat& format, uint8_t* row) const {
     if (box.height == 0) return;
     for (int x = 0; x < box.width; x += kPiece) {

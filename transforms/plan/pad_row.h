@@ -1,4 +1,4 @@
-// The pixel part of PadTo: the pixels of a batch row that are right of its image, and below.
+// The pixel part of PadTo: writes the pixels of a batch row to the right of its image and below it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace stoker {
 
-// `image`: the size of the image in the top left corner of the row, whose size is `whole`; at most
-// that on each side. Writes every other pixel once. If the format is streamed, FlushEmitted
+// `image`: the size of the image in the top left corner of the row, at most `whole`, the size of
+// the row, on each side. Writes every other pixel once. If the format is streamed, FlushEmitted
 // (emit.h) must be called before another thread reads the row.
 void PadRow(ImageSize image, const Fill& fill, const RowFormat& format, ImageSize whole,
             uint8_t* row);

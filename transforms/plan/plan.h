@@ -49,19 +49,19 @@ struct PlanOptions {
 // thread-safe.
 class Workspace;
 
-// How the images processed with a workspace have been decoded, since it was created.
+// Returns how the images processed with a workspace have been decoded, since it was created.
 DecodePaths PathsOf(const Workspace& workspace);
 
-// The bytes of the budget that the workspace holds, and a function that releases them; the memory
-// grows again with the next image.
+// MemoryOf returns the bytes of the budget that the workspace holds. FreeMemoryOf releases them;
+// the memory grows again with the next image.
 uint64_t MemoryOf(const Workspace& workspace);
 void FreeMemoryOf(Workspace& workspace);
 
-// Nanoseconds that each transform of the plan has taken since the workspace was created, if it was
-// not fused.
+// Returns the nanoseconds that each transform of the plan has taken since the workspace was
+// created, for transforms that were not fused.
 std::vector<uint64_t> TransformTimesOf(const Workspace& workspace);
 
-// Where a transform is executed.
+// The pass in which a transform is executed.
 enum class ExecutionSite : uint8_t {
   kFused,  // while decoding and resizing, without a pass of its own
   kTile,   // on the resized image in a worker's memory, for samples that need it
@@ -103,14 +103,15 @@ class Plan {
   // before each Done.
   void ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const;
 
-  // The same for one sample.
+  // Does the same for one sample.
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times, std::span<const uint8_t> crop_index = {}, void* work = nullptr,
                int32_t* size = nullptr) const;
 
-  // The same for a decoded image, 1 to kMaxSidePixels on each side, gray, interleaved or planar
-  // RGB: the same draws and the same bytes as for a lossless file of it (without an EXIF
-  // orientation). Reads no byte outside the image's pixel rows. InvalidArgument names a side.
+  // Does the same for a decoded image, 1 to kMaxSidePixels on each side, gray, interleaved or
+  // planar RGB: makes the same draws and writes the same bytes as for a lossless file of the image
+  // (without an EXIF orientation). Reads no byte outside the image's pixel rows. InvalidArgument
+  // names a side.
   Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times, void* work = nullptr, int32_t* size = nullptr) const;
 
@@ -122,8 +123,8 @@ class Plan {
   const std::vector<ExecutionSite>& sites() const { return sites_; }  // of transforms()
   uint64_t tile_bytes() const;  // of a workspace, in addition to what every workspace needs
   PixelOutput OutputTo(void* row) const;
-  // The format of a row's pixels that are not of the image, if the plan pads; their values are
-  // those of padding().
+  // The format of the pixels of a row outside its image, if the plan pads; their values are those
+  // of padding().
   RowFormat PaddingFormat(void* row) const;
   const Fill& padding() const { return pad_to_->fill; }
   // The output of each channel is value × scale + bias; {1/255, 0} without Normalize. Not for kU8.

@@ -65,15 +65,15 @@ class Compiler {
 
   std::optional<size_t> normalize() const { return normalize_; }
   std::optional<size_t> pad_to() const { return pad_to_; }
-  // The most pixels along each side that a tile has; none if its images differ in size, up to the
-  // output's.
+  // Returns the most pixels along each side that a tile has; none if the tile's images differ in
+  // size, which is then at most that of the output.
   std::optional<ImageSize> tile() const {
     return tile_differs_ ? std::nullopt : std::optional<ImageSize>(tile_);
   }
   std::vector<ExecutionSite> TakeSites() { return std::move(sites_); }
 
  private:
-  // For the transform just added. Transforms after a step cannot be fused.
+  // Returns the site of the transform just added. Transforms after a step cannot be fused.
   ExecutionSite SiteOf(const Transform& transform) const {
     if (Is<RandomErasing>(transform) || Is<PadTo>(transform)) return ExecutionSite::kRow;
     if (Is<Normalize>(transform)) return ExecutionSite::kFused;
@@ -82,15 +82,15 @@ class Compiler {
 
   // ---- The size of the tile.
 
-  // For the transform just added. Padding and crops before the first transform of pixels make one
-  // tile, which has the size that they leave.
+  // Called for the transform just added. Padding and crops before the first transform of pixels
+  // produce one tile, which has the size that they leave.
   void NoteTile(const Transform& transform) {
     if (sites_.back() != ExecutionSite::kTile) return;
     if (RowOf(transform).acts_on == ActsOn::kPixels) tile_has_pixels_ = true;
     if (tile_has_pixels_) GrowTile();
   }
 
-  // After the last transform of the tile, before a PadTo changes size_.
+  // Called after the last transform of the tile, before a PadTo changes size_.
   void FinishTile() {
     if (step_) GrowTile();
   }
@@ -103,7 +103,7 @@ class Compiler {
     tile_ = {std::max(tile_.width, size_->width), std::max(tile_.height, size_->height)};
   }
 
-  // Transforms of the finished row must come last.
+  // Checks that transforms of the finished row come last.
   Status CheckPosition(const Transform& transform) const {
     const bool normalizes = Is<Normalize>(transform);
     const bool finishes = Is<RandomErasing>(transform) || Is<PadTo>(transform);
@@ -182,8 +182,8 @@ class Compiler {
     return {};
   }
 
-  // All other transforms. One that works on pixels needs an image of one size; a flip, say, changes
-  // neither the size nor the surroundings of an image.
+  // Handles all other transforms. A transform of pixels needs an image of one size; a flip, for
+  // example, changes neither the size nor the surroundings of an image.
   template <typename T>
   Status Follow(const T& t) {
     return RowOf(t).acts_on == ActsOn::kPixels ? OnTile() : Status();
@@ -261,8 +261,8 @@ class Compiler {
     return {};
   }
 
-  // Whether images that differ in size are at most as large as the output: a PadTo follows, and no
-  // transform before it makes them smaller.
+  // Returns whether images that differ in size are at most as large as the output: a PadTo follows,
+  // and no transform before it makes them smaller.
   bool IsBounded() const {
     for (size_t i = index_ + 1; i < transforms_.size(); ++i) {
       const Transform& t = transforms_[i];

@@ -13,8 +13,8 @@ namespace stoker {
 
 namespace {
 
-// The part of an axis of `length` pixels that supplies the pixels [begin, begin + count), some of
-// which may lie outside and be mirrored or repeated from the ends.
+// Returns the part of an axis of `length` pixels that supplies the pixels [begin, begin + count),
+// some of which may lie outside and be mirrored or repeated from the ends.
 std::pair<int, int> SpanOf(int begin, int count, int length) {
   const int before = std::max(0, -begin), after = std::max(0, begin + count - length);
   if (before == 0 && after == 0) return {begin, begin + count};
@@ -140,7 +140,7 @@ class Plan::Drawing {
   bool failed() const { return !status_.ok(); }
 
  private:
-  // The part of the image that is kept so far, in the image or in the resized box.
+  // Returns the part of the image that is kept so far, in the image or in the resized box.
   Rect& frame() { return resampled_ ? geometry_.window : geometry_.box; }
   Rect base() const {
     const ImageSize size = resampled_ ? geometry_.resized : image_;
@@ -148,7 +148,7 @@ class Plan::Drawing {
   }
   ImageSize size() { return drawn_.steps.empty() ? frame().size() : size_; }
 
-  // In coordinates of the current image.
+  // Returns the extended box, in coordinates of the current image.
   Rect Extended(const Margins& by) {
     return {-by.left, -by.top, size().width + by.left + by.right,
             size().height + by.top + by.bottom};
@@ -245,7 +245,7 @@ class Plan::Drawing {
   struct Surroundings {
     Padding mode = Padding::kConstant;
     Fill fill{};
-    uint32_t transform = 0;  // that requested the padding
+    uint32_t transform = 0;  // the transform that requested the padding
   };
 
   const Plan& plan_;
@@ -255,7 +255,7 @@ class Plan::Drawing {
   bool resampled_ = false;
   Surroundings padding_;    // of base()
   ImageSize size_;          // of the current image, if there are steps
-  uint32_t transform_ = 0;  // the one that is being applied
+  uint32_t transform_ = 0;  // the transform that is being applied
   Status status_;
 };
 

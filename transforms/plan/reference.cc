@@ -57,7 +57,7 @@ class KeepRows final : public RowSink {
   int done_ = 0;
 };
 
-// Writes the pixels of the row that are not of the image.
+// Writes the pixels of the row outside its image.
 void PadPlain(ImageSize image, const Plan& plan, uint8_t* row) {
   const RowFormat format = plan.PaddingFormat(row);
   const ImageSize whole = plan.output_size();

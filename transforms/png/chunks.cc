@@ -47,7 +47,8 @@ struct Chunk {
   bool critical() const { return (type & 0x20000000) == 0; }
 };
 
-// Precondition: `begin` is not past the end. Returns none if the chunk is incomplete.
+// Returns the chunk at `begin`; none if it is incomplete. Precondition: `begin` is not past the
+// end.
 std::optional<Chunk> ChunkAt(std::span<const uint8_t> bytes, size_t begin) {
   if (bytes.size() - begin < kFrameBytes) return std::nullopt;
   const uint64_t length = U32(bytes, begin);
@@ -121,7 +122,7 @@ std::optional<TextChunk> TextChunkOf(uint32_t type) {
   return std::nullopt;
 }
 
-// Metadata with an orientation counts wherever it is, if its checksum is right.
+// Uses metadata with an orientation wherever it is, if its checksum is right.
 void TakeMetadata(const Chunk& chunk, Walk& walk) {
   if (chunk.type == Type("eXIf") && SumIsRight(walk.bytes, chunk)) {
     walk.orientation.TakeExif(chunk.data);
@@ -134,7 +135,8 @@ void TakeMetadata(const Chunk& chunk, Walk& walk) {
   (text->kind == Text::Kind::kExif ? walk.profile : walk.xmp) = text;
 }
 
-// Pillow's order: eXIf, its text form, XMP. Reads at most one text of each.
+// Returns the orientation, in Pillow's order: eXIf, its text form, XMP. Reads at most one text of
+// each.
 Orientation FindOrientation(Walk& walk) {
   if (walk.profile && !walk.has_exif) TakeText(*walk.profile, walk.orientation);
   if (walk.xmp) TakeText(*walk.xmp, walk.orientation);

@@ -22,7 +22,7 @@ struct Header {
   bool interlaced = false;
 
   bool gray() const { return color == Color::kGray || color == Color::kGrayAlpha; }
-  int channels() const;  // in the file: a palette's indices are one
+  int channels() const;  // in the file; a palette's indices are one channel
   // Bytes of a row of `pixels` pixels, without its filter byte.
   uint64_t RowBytes(int pixels) const {
     return (static_cast<uint64_t>(pixels) * static_cast<uint64_t>(channels() * bit_depth) + 7) / 8;
@@ -42,7 +42,7 @@ struct Range {
 
 struct Layout {
   Range palette;  // the PLTE chunk, with its length and checksum; empty if none is needed
-  Range data;     // the IDAT chunks, which are consecutive, likewise
+  Range data;     // the IDAT chunks, which are consecutive, with their lengths and checksums
   Orientation orientation = Orientation::kNormal;  // from eXIf or text, anywhere in the file
 };
 

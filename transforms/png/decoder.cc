@@ -154,8 +154,8 @@ Status PngDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
 }
 
 // Decodes into the sink or, if that is null, to `to`, which has exactly the room for the pixels and
-// so cannot be a sink's memory. For a sink, an interlaced image is gathered in memory of the
-// decoder's first.
+// so cannot be a sink's memory. For a sink, an interlaced image is first gathered in the decoder's
+// own memory.
 Status PngDecoder::State::Decode(const Rect& region, const png::Pixels& convert, RowSink* sink,
                                  uint8_t* to) {
   Status status = Reserve(region, convert.pixel_bytes(), sink);

@@ -38,8 +38,8 @@ class PngDecoder {
   // the budget. Errors of the sink are passed on.
   Status Decode(const Rect& region, RowSink& sink);
 
-  // The same, but with alpha and with 16 bits of 16, in the machine's byte order (png/pixels.h), to
-  // `to`, rows without gaps. ImageInfo says what a pixel has.
+  // Does the same, but keeps alpha, and 16 bits in the machine's byte order (png/pixels.h). Writes
+  // rows without gaps to `to`. ImageInfo describes a pixel.
   Status DecodeUnchanged(const Rect& region, uint8_t* to);
 
  private:

@@ -26,7 +26,7 @@ struct LibSpng::State {
   size_t part = 0;
 };
 
-// Returns false if there are not `size` bytes.
+// Returns false if fewer than `size` bytes are left.
 bool LibSpng::State::Fill(uint8_t* to, size_t size) {
   while (size > 0) {
     Range& from = parts[part];
@@ -55,7 +55,7 @@ int ReadSome(spng_ctx* /*library*/, void* user, void* to, size_t size) {
 
 }  // namespace
 
-// Two rows with their filter bytes; a third one for interlaced images.
+// Counts two rows with their filter bytes; a third one for interlaced images.
 uint64_t LibraryBytes(const Header& header) {
   const uint64_t row = header.RowBytes(header.size.width) + 1 + kRowPadding;
   return kFixedBytes + row * (header.interlaced ? 3 : 2);
@@ -69,14 +69,14 @@ Status LibSpng::Start(std::span<const uint8_t> bytes, const Header& header, cons
   if (s.library == nullptr) return LibraryError(SPNG_EMEM, 0);
   s.bytes = bytes;
   s.parts = {Range{0, kHeaderBytes}, layout.palette, layout.data};
-  // Checksums have been verified (chunks.h). If those of the chunks are right, so is the one of the
+  // Checksums have been verified (chunks.h). If those of the chunks are right, so is that of the
   // zlib data inside.
   int code = spng_set_crc_action(s.library, SPNG_CRC_USE, SPNG_CRC_USE);
   if (code == SPNG_OK) {
     code = spng_set_image_limits(s.library, static_cast<uint32_t>(header.size.width),
                                  static_cast<uint32_t>(header.size.height));
   }
-  // Chunks are not kept. (A palette is, in the context.)
+  // Makes libspng keep no chunks. (A palette is kept in the context.)
   if (code == SPNG_OK) code = spng_set_chunk_limits(s.library, 0, 0);
   if (code == SPNG_OK) code = spng_set_png_stream(s.library, ReadSome, &s);
   if (code == SPNG_OK) {

@@ -12,7 +12,7 @@
 
 namespace stoker::png {
 
-// Upper bound of the bytes that libspng and zlib allocate while an image is decoded.
+// Returns an upper bound of the bytes that libspng and zlib allocate while an image is decoded.
 uint64_t LibraryBytes(const Header& header);
 
 // Decodes one image. Not thread-safe.

@@ -19,9 +19,9 @@ class Pixels {
   // `palette`: the triples of a PLTE chunk; for Color::kPalette only.
   Pixels(const Header& header, std::span<const uint8_t> palette, bool unchanged = false);
 
-  // Without alpha, if they are unchanged.
+  // The layout of converted pixels, without alpha if they are unchanged.
   PixelLayout layout() const { return layout_; }
-  size_t pixel_bytes() const;  // converted
+  size_t pixel_bytes() const;  // of a converted pixel
   // Converts pixels [x, x + count) of a row (with its filter undone), and writes them to `to`.
   void Convert(const uint8_t* row, int x, int count, uint8_t* to) const;
 

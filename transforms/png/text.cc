@@ -60,7 +60,8 @@ int Digit(uint8_t c) {
   return -1;
 }
 
-// Three lines (an empty one, the profile's name, its length), and then hexadecimal digits in lines.
+// Parses a profile: three lines (an empty one, the profile's name, its length), then hexadecimal
+// digits in lines.
 class Profile {
  public:
   bool Take(std::span<const uint8_t> piece) {

@@ -1,4 +1,4 @@
-// Reads text chunks of a PNG (ISO/IEC 15948, 11.3.4: tEXt, zTXt, iTXt) that may have an
+// Reads text chunks of a PNG (ISO/IEC 15948, 11.3.4: tEXt, zTXt, iTXt) that may contain an
 // orientation: XMP, and EXIF as ImageMagick writes it instead of an eXIf chunk.
 #pragma once
 
@@ -21,8 +21,8 @@ struct Text {
   std::span<const uint8_t> bytes;  // the chunk's text
 };
 
-// `data`: the data of a chunk of one of the three types. None for other keywords, and for damaged
-// chunks.
+// `data`: the data of a chunk of one of the three types. Returns none for other keywords, and for
+// damaged chunks.
 enum class TextChunk { kText, kCompressed, kInternational };
 std::optional<Text> ReadText(TextChunk type, std::span<const uint8_t> data);
 

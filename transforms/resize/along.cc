@@ -10,7 +10,7 @@ size_t Blocks(const AxisTaps& columns) {
   return (static_cast<size_t>(columns.count) + kAlongPixels - 1) / kAlongPixels;
 }
 
-constexpr int kPart = 2 * kAlongPixels;  // indices, weights, or their high parts
+constexpr int kPart = 2 * kAlongPixels;  // number of indices, of weights, and of their high parts
 
 int PairValues(const AxisTaps& columns) { return (columns.high != nullptr ? 3 : 2) * kPart; }
 

@@ -26,7 +26,7 @@ struct Along {
   bool narrow = false;  // every sample lies in the first half of its window
 };
 
-// Memory for the tables.
+// Returns the bytes of memory that the tables need.
 size_t AlongBytes(const AxisTaps& columns);
 
 // Fills `memory` (64-byte aligned) and sets `along`; returns false if a window is too long.

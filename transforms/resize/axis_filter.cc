@@ -38,7 +38,7 @@ struct Grid {
   int64_t in, out, support;
 };
 
-// First(output) for one output after the other, without a division for each.
+// Computes First(output) for one output after the other, without a division for each.
 class FirstSample {
  public:
   FirstSample(const Grid& grid, int64_t output)
@@ -143,7 +143,7 @@ void FillAny(const Filling& f) {
 
 // ---- The other filters.
 
-// The spec's outputs as KernelAxis counts them.
+// Returns the first of the spec's outputs, as KernelAxis counts them.
 int FirstOutput(const AxisSpec& spec) {
   return spec.reversed ? spec.out - spec.first_out - spec.count : spec.first_out;
 }
@@ -176,7 +176,7 @@ void FillKernel(const Filling& f, int16_t* high, double* values) {
   }
 }
 
-// The samples that a spec's outputs take, and how many an output takes at most.
+// The range of samples that a spec's outputs take, and the most that one output takes.
 struct Extent {
   int64_t begin = 0;
   int64_t end = 0;

@@ -13,8 +13,8 @@
 // less than a quarter of a grey level for boxes up to 128 times the output. Distances are integers
 // in units of 1 / (2 × out) sample.
 //
-// The weights of filters that are applied in steps are Pillow's: rounded one by one to kFineShift
-// bits, which take two 16-bit integers.
+// The weights of filters that are applied in steps are Pillow's: each is rounded by itself to
+// kFineShift bits, which take two 16-bit integers.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct AxisSpec {
   int clip_end = 0;
   bool antialias = true;
   Interpolation interpolation = Interpolation::kBilinear;
-  // The image as viewed begins at the other end: where a sample lies exactly between two outputs,
-  // kNearest and kBox choose by that order.
+  // The image as viewed begins at the other end. Where a sample lies exactly between two outputs,
+  // kNearest and kBox choose by the order as viewed.
   bool reversed = false;
 };
 
@@ -48,8 +48,8 @@ struct AxisTaps {
   int count = 0;
   int pairs = 0;  // taps come in pairs, for SIMD; excess taps have weight zero
   int shift = 0;  // weights of an output add up to 1 << shift, or less if samples do not exist
-  // If not null, a weight is high[…] << kHighShift | weights[…], where weights[…] >= 0. Pillow's
-  // are rounded one by one, so that their sum is not exactly 1 << shift.
+  // If not null, a weight is high[…] << kHighShift | weights[…], where weights[…] >= 0. Pillow
+  // rounds each weight by itself, so their sum is not exactly 1 << shift.
   const int16_t* high = nullptr;
 };
 
@@ -77,12 +77,12 @@ class AxisFilter {
   int end_ = 0;
 };
 
-// log2 of the sum of the weights: kFineShift in steps, otherwise 14, plus one for each doubling of
-// the box up to 64 times, because the single weights get smaller.
+// Returns log2 of the sum of the weights: kFineShift for filters in steps, otherwise 14, plus one
+// for each doubling of the box up to 64 times, because the single weights get smaller.
 int WeightShift(const AxisSpec& spec);
 
-// Fractional bits of the samples between the vertical and the horizontal pass: as many as fit into
-// 16 and 32 bits.
+// Returns the fractional bits of the samples between the vertical and the horizontal pass: as many
+// as fit into 16 and 32 bits.
 int MiddleBits(int horizontal_shift);
 
 }  // namespace stoker

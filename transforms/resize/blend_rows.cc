@@ -1,7 +1,7 @@
 // Compiled once for each instruction set.
 #include "transforms/resize/blend_rows.h"
 
-// As in strip.cc.
+// For the same reason as in strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
 

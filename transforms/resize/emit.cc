@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
-// As in strip.cc.
+// For the same reason as in strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
 
@@ -53,7 +53,7 @@ struct ToFloat32 {
 
 // ---- A piece: 16 values.
 
-// The first lanes of a vector, as many as `d` has.
+// Returns the first lanes of a vector, as many as `d` has.
 template <class D, class V>
 HWY_INLINE hn::Vec<D> FirstLanes(D d, V values) {
   if constexpr (hn::MaxLanes(hn::DFromV<V>()) == hn::MaxLanes(D())) {
@@ -63,7 +63,7 @@ HWY_INLINE hn::Vec<D> FirstLanes(D d, V values) {
   }
 }
 
-// Lanes [i × kLanes, (i + 1) × kLanes) of a piece, as floats.
+// Returns lanes [i × kLanes, (i + 1) × kLanes) of a piece, as floats.
 template <size_t i>
 HWY_INLINE hn::Vec<Floats> Part(hn::Vec<Piece> values) {
   const auto part =

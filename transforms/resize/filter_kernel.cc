@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kPi = 0x1.921fb54442d18p+1;
 
-// sin(πx), exactly 0 for whole x >= 0: the Taylor series around the nearest one; its first term
-// left out is below 2e-18.
+// Returns sin(πx), exactly 0 for whole x >= 0: the Taylor series around the nearest whole number;
+// its first omitted term is below 2e-18.
 constexpr double SineOfTurns(double x) {
   const int nearest = static_cast<int>(x + 0.5);
   const double r = (x - nearest) * kPi, square = r * r;
@@ -25,8 +25,8 @@ using Terms = std::array<double, kTerms>;
 
 constexpr double Lanczos(double x) { return Sinc(x) * Sinc(x / 3); }
 
-// The polynomial through the values at the Chebyshev points of [middle − ½, middle + ½] steps, in
-// powers of the distance from the middle. (Newton's divided differences)
+// Returns the polynomial through the values at the Chebyshev points of [middle − ½, middle + ½]
+// steps, in powers of the distance from the middle. (Newton's divided differences)
 constexpr Terms PolynomialAround(double middle) {
   constexpr Terms kPoints = {-0x1.ee8dd4748bf15p-2, -0x1.6a09e667f3bcdp-2, -0x1.0907dc1930690p-3,
                              0x1.0907dc1930690p-3,  0x1.6a09e667f3bcdp-2,  0x1.ee8dd4748bf15p-2};

@@ -1,5 +1,5 @@
-// The weight that each of Pillow's filters gives to a sample, by its distance from the output's
-// center. Only IEEE operations and conversions: the same bits on every machine.
+// The filters of Pillow: the weight of a sample, by its distance from the output's center. They use
+// only IEEE operations and conversions, so the bits are the same on every machine.
 #pragma once
 
 #include <array>

@@ -18,7 +18,7 @@ namespace stoker {
 namespace HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 
-// D is a vector of floats; its halves are uint16_t, as many.
+// D is a vector of floats; HalvesOf has as many lanes of uint16_t.
 template <class D>
 using HalvesOf = hwy::HWY_NAMESPACE::Rebind<uint16_t, D>;
 
@@ -62,7 +62,7 @@ HWY_INLINE auto FromFloat16Bits(D d, hwy::HWY_NAMESPACE::Vec<HalvesOf<D>> bits) 
 
 #else
 
-// Whether a value is above the limit; both are below 2^31.
+// Returns whether a value is above the limit; both are below 2^31.
 template <class DU>
 HWY_INLINE auto IsAbove(DU du, hwy::HWY_NAMESPACE::Vec<DU> value, int32_t limit) {
   namespace hn = hwy::HWY_NAMESPACE;
@@ -77,15 +77,16 @@ HWY_INLINE auto ToFloat16Bits(D d, hwy::HWY_NAMESPACE::Vec<D> value) {
   const auto bits = hn::BitCast(du, value);
   const auto sign = hn::And(bits, hn::Set(du, 0x80000000U));
   const auto size = hn::Xor(bits, sign);
-  // Normal: the exponent's bias is 112 less, and 13 bits are rounded off; a carry is the next
-  // exponent, or infinity, which everything from 2^16 on is.
+  // Normal numbers: the exponent's bias is 112 less, and 13 bits are rounded off; a carry gives the
+  // next exponent, or infinity, which is the result for everything from 2^16 on.
   const auto odd = hn::And(hn::ShiftRight<13>(size), hn::Set(du, 1));
   const auto rebiased = hn::Add(hn::Sub(size, hn::Set(du, (112U << 23) - 0xfff)), odd);
   const auto too_large =
       hn::IfThenElse(IsAbove(du, size, 0x7f800000), hn::Set(du, 0x7e00), hn::Set(du, 0x7c00));
   const auto normal =
       hn::IfThenElse(IsAbove(du, size, 0x477fffff), too_large, hn::ShiftRight<13>(rebiased));
-  // Subnormal: the last place of ½ is that of binary16's smallest numbers, so the addition rounds.
+  // Subnormal numbers: the last place of ½ is that of binary16's smallest numbers, so the addition
+  // rounds.
   const auto half = hn::Set(d, 0.5F);
   const auto sum = hn::Add(hn::BitCast(d, size), half);
   const auto small = hn::Sub(hn::BitCast(du, sum), hn::BitCast(du, half));

@@ -52,7 +52,7 @@ KernelAxis::Samples KernelAxis::SamplesOf(int output) {
   const double center = (output + 0.5) * scale_;
   const int first = std::max(0, static_cast<int>(center - support_ + 0.5));
   const int end = std::min(in_, static_cast<int>(center + support_ + 0.5));
-  return {first, std::min(end, first + most_)};  // rounding can add a sample that has no weight
+  return {first, std::min(end, first + most_)};  // rounding can add a sample without weight
 }
 
 void KernelAxis::Weigh(int output, Samples samples, std::span<double> weights) const {

@@ -1,5 +1,5 @@
-// KernelAxis: which samples an output of one axis takes, and how much of each, for all filters but
-// bilinear. In the same doubles as Pillow computes them.
+// KernelAxis: the samples that an output of one axis takes, and their weights, for all filters but
+// bilinear. It computes in the same doubles as Pillow.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class KernelAxis {
   Interpolation interpolation_;
   int in_;
   double scale_;    // samples per output
-  double width_;    // by which the filter is widened
+  double width_;    // factor by which the filter is widened
   double support_;  // half of the widened filter
   int most_;
   double nearest_at_;  // of the last output asked for: Pillow adds up the scale

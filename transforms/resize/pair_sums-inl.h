@@ -67,8 +67,8 @@ class PairSums {
   SumsVec first_, second_;
 };
 
-// The same for weights of two parts, as in AxisTaps. Sums of the parts may wrap around; the whole
-// one does not.
+// The same sums for weights of two parts, as in AxisTaps. Sums of the parts may wrap around; the
+// whole sum does not.
 template <class Words>
 class FineSums {
  public:

@@ -13,8 +13,8 @@ namespace stoker {
 
 namespace {
 
-// Integer weights of all samples of a box of `in` for one output: steps of the rounded running sum
-// of a triangle. Distances are in units of 1 / (2 × out) sample.
+// Returns integer weights of all samples of a box of `in` for one output: steps of the rounded
+// running sum of a triangle. Distances are in units of 1 / (2 × out) sample.
 std::vector<int> TriangleWeights(const AxisSpec& spec, int64_t output) {
   const int64_t in = spec.in, out = spec.out;
   const int64_t support = 2 * (spec.antialias ? std::max(in, out) : out);
@@ -133,7 +133,7 @@ uint8_t Resampled(const ImageView& image, const Resampling& task, const Output& 
   }));
 }
 
-// Does so in steps: one axis to bytes, then the other.
+// Computes the same in steps: one axis to bytes, then the other.
 uint8_t ResampledInSteps(const ImageView& image, const Resampling& task, const Output& along,
                          const Output& down, size_t channel) {
   const auto byte = [](int64_t value) { return std::clamp<int64_t>(value, 0, 255); };

@@ -105,17 +105,17 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
   return region_;
 }
 
-// From a channel to the next in a line of finished pixels.
+// Returns the distance from a channel to the next one in a line of finished pixels.
 ptrdiff_t Resampler::PlaneOf(int pixels) const {
   return format_.layout == Layout::kNchw ? pixels : 0;
 }
 
-// The destination of an output pixel, in viewing orientation.
+// Returns the destination of an output pixel, in viewing orientation.
 uint8_t* Resampler::Pixel(int x, int y) const {
   return static_cast<uint8_t*>(output_.row) + y * format_.down + x * format_.along;
 }
 
-// Sets where strips are written, and writes the pixels that no strip writes.
+// Sets the destination of strips, and writes the pixels that no strip writes.
 Status Resampler::PlanOutput() {
   const int width = task_.window.width, height = task_.window.height;
   const Turn& turn = task_.turn;
@@ -167,22 +167,23 @@ int Resampler::StripEnd(int first_row) const {
   return std::min(first_row + strip_rows_, rows_.taps().count);
 }
 
-// How many rows of the region must have arrived for this output row.
+// Returns how many rows of the region must have arrived for this output row.
 int Resampler::RowsFor(int row) const {
   const AxisTaps& taps = rows_.taps();
   return std::min(taps.starts[row] + 2 * taps.pairs, region_.height);
 }
 
-// How many rows of the region must have arrived for the strip that starts at this output row.
+// Returns how many rows of the region must have arrived for the strip that starts at this output
+// row.
 int Resampler::RowsNeeded(int first_row) const { return RowsFor(StripEnd(first_row) - 1); }
 
-// How many rows of the region must have arrived before anything can be computed.
+// Returns how many rows of the region must have arrived before anything can be computed.
 int Resampler::RowsWanted() const {
   return order_ == Order::kColumnsFirst ? std::min(top_ + kStripRows, region_.height)
                                         : RowsNeeded(next_row_);
 }
 
-// Row top_ of the window.
+// Returns row top_ of the window.
 uint8_t* Resampler::WindowPlane(size_t plane) const {
   return window_.data() + kRowOffset + plane * plane_bytes_;
 }
@@ -197,7 +198,7 @@ Status Resampler::PlanStrips() {
   const size_t stride = RoundUp(row_bytes + std::max<size_t>(kStripOverread, kBufferPadding));
   stride_ = static_cast<ptrdiff_t>(stride);
 
-  // Fewer rows at a time if rows are long and far apart.
+  // Takes fewer rows at a time if rows are long and far apart.
   const int64_t step =
       static_cast<int64_t>(stride * planes) * std::max(1, task_.box.height / task_.resized.height);
   strip_rows_ = static_cast<int>(std::clamp<int64_t>(kWindowBytes / step, 1, kStripRows));
@@ -257,7 +258,7 @@ Status Resampler::PlanBlending(size_t window_bytes) {
 }
 
 MutableImageView Resampler::Reserve(int rows) {
-  // At most what the strip needs, so that little has to be moved when it is done.
+  // Takes at most the rows that the strip needs, so that little has to be moved when it is done.
   const int wanted = complete() ? 1 : RowsWanted() - top_ - held_;
   MutableImageView view;
   view.layout = source_.layout;

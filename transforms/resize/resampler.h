@@ -4,8 +4,8 @@
 // the strip as soon as the last of them has arrived.
 //
 // All filters but the bilinear one and nearest resample in steps: each axis is rounded and clamped
-// by itself, as in Pillow, and which comes first matters. If it is the columns, the resampler keeps
-// a window of horizontally finished rows, in place of decoded ones.
+// by itself, as in Pillow, so the order of the axes matters. If columns come first, the resampler
+// keeps a window of horizontally finished rows in place of decoded ones.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct Resampling {
   bool reversed_rows = false;     // … at the bottom
 };
 
-// Whether resampling in steps blends the stored rows first. As viewed, Pillow (from 13 on)
+// Returns whether resampling in steps blends the stored rows first. As viewed, Pillow (from 13 on)
 // blends columns first, unless the height shrinks by more than twice as many pixels as the width.
 bool BlendsRowsFirst(const Resampling& task);
 

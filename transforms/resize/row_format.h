@@ -20,8 +20,8 @@ struct PixelOutput {
   const float* scale = nullptr;  // for the three channels; finite, not for u8
   const float* bias = nullptr;
   Layout layout = Layout::kNhwc;
-  // The batch row is not read soon: large ones are written past the caches. FlushEmitted (emit.h)
-  // must be called before another thread reads it.
+  // The batch row is not read soon, so large rows are written past the caches. FlushEmitted
+  // (emit.h) must be called before another thread reads it.
   bool read_later = false;
   ImageSize row_size{};  // of the batch row; 0 × 0: the image's
 };

@@ -94,7 +94,7 @@ void BlendTileDown(const Strip& s, const uint8_t* column, int16_t* tile) {
 
 // ---- Transpose of 16-bit values: rows of a tile to columns.
 
-// The position of columns [8 × group, 8 × group + 8) in a row of a tile, in units of 8.
+// Returns the position of columns [8 × group, 8 × group + 8) in a row of a tile, in units of 8.
 constexpr size_t GroupPosition(size_t group) {
   const size_t in_vectors = group % (2 * kBlocks);
   return group - in_vectors + (in_vectors % 2) * kBlocks + in_vectors / 2;

@@ -81,8 +81,9 @@ constexpr ptrdiff_t BlendedRow(int width) {
 // Resamples the strip with the best instruction set of the CPU, and emits `leaving`.
 void ResampleStrip(const Strip& strip);
 
-// The same for planes (or gray) if `along` is set: row by row, each blended vertically and then
-// horizontally by shuffles. Half the work of transposing twice, on CPUs that support it.
+// Does the same for planes (or gray) if `along` is set: row by row, each blended vertically and
+// then horizontally by shuffles. That is half the work of transposing twice, on CPUs that support
+// it.
 bool CanBlendRows();
 void ResampleStripByRows(const Strip& strip);
 

@@ -6,7 +6,7 @@ namespace stoker {
 
 namespace {
 
-// The horizontal weight of a tap.
+// Returns the horizontal weight of a tap.
 int WeightAlong(const AxisTaps& columns, ptrdiff_t at) {
   const int high = columns.high != nullptr ? columns.high[at] : 0;
   return high * (1 << kHighShift) + columns.weights[at];

@@ -5,7 +5,7 @@
 
 #include "transforms/resize/strip.h"
 
-// As in strip.cc.
+// For the same reason as in strip.cc.
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #define HWY_WANT_AVX3_DL 1
 

@@ -1,4 +1,4 @@
-// What stands where an image has no pixels.
+// Fill and Padding: the pixels around an image.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct Margins {
 
 using Fill = std::array<uint8_t, 3>;  // red, green, blue
 
-// As torchvision's padding_mode.
+// The modes of torchvision's padding_mode.
 enum class Padding : uint8_t {
   kConstant,   // the fill
   kEdge,       // the last pixel, again and again

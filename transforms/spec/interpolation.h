@@ -1,4 +1,4 @@
-// How pixels between pixels are computed.
+// Interpolation: the filters that compute pixels of a resized image.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr Interpolation kInterpolations[] = {
     Interpolation::kBilinear, Interpolation::kBicubic, Interpolation::kLanczos, Interpolation::kBox,
     Interpolation::kNearest};
 
-const char* NameOf(Interpolation interpolation);  // torchvision's: "nearest", …
+const char* NameOf(Interpolation interpolation);  // torchvision's name: "nearest", …
 std::optional<Interpolation> InterpolationOf(std::string_view name);
 
 // Whether each axis is resampled by itself, to bytes, with Pillow's fixed-point weights.

@@ -28,7 +28,7 @@ struct EnumValue {
   void (*set)(void* to, int number);
 };
 
-// Why a value is refused, and what to do.
+// The reason why a value is refused, and advice.
 struct Refusal {
   std::string cause;   // "p = 2"
   std::string advice;  // "Give p between 0 and 1"
@@ -38,7 +38,7 @@ struct Refusal {
 struct TextValue {
   void* at;
   std::string (*get)(const void* from);
-  // None if the text is valid; otherwise `to` stays as it was.
+  // Returns none if the text is valid; otherwise `to` is unchanged.
   std::optional<Refusal> (*set)(void* to, const std::string& text);
 };
 
@@ -68,7 +68,7 @@ struct OptionInfo {
 
   const char* name = "";  // the member, and the key in JSON
   bool required = false;
-  // Bounds of a number, or of both ends of a range. A uint64_t has none.
+  // Bounds of a number, or of both ends of a range. A uint64_t has no bounds.
   double low = 0;
   double high = 0;
   const char* unit = "";          // " pixels"
@@ -83,16 +83,16 @@ struct Option : OptionInfo {
   OptionValue (*in)(Owner& owner) = nullptr;  // null: only Python has this option
 };
 
-// None if the value is in its range.
+// Return none if the value is in its range.
 std::optional<Refusal> CheckOption(const OptionInfo& option, const OptionValue& value);
 std::optional<Refusal> CheckInteger(const OptionInfo& option, int64_t value, int64_t low,
                                     int64_t high);
 
-// The value as `stoker explain` writes it: "0.5", "0.2 to 1", "(0, 0, 255)", "reflect". Different
-// values have different texts.
+// Returns the value as `stoker explain` writes it: "0.5", "0.2 to 1", "(0, 0, 255)", "reflect".
+// Different values have different texts.
 std::string TextOf(const OptionInfo& option, const OptionValue& value);
 
-// The shortest text that reads as the same number, in no locale.
+// Returns the shortest text that reads as the same number, independent of the locale.
 std::string NumberText(double value);
 std::string NumberText(float value);
 

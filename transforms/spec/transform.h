@@ -1,5 +1,5 @@
-// What a user asks for: torchvision's names and meanings, as plain values. A Plan compiles a list
-// of them; transform_table.h says what each member may be.
+// Transforms as a user requests them: torchvision's names and meanings, as plain values. A Plan
+// compiles a list of them; transform_table.h has the allowed values of each member.
 #pragma once
 
 #include <array>
@@ -12,14 +12,15 @@
 
 namespace stoker {
 
-// All images are RGB, 8 bits a channel; gray ones get three equal channels. Sizes are in pixels.
+// All images are RGB with 8 bits a channel; gray images get three equal channels. Sizes are in
+// pixels.
 
 // With `size` > 0 the shorter side becomes `size` and the longer one int(size × long / short). If
-// that is more than max_size > 0, the longer one becomes max_size and the shorter one int(max_size
+// that is more than max_size > 0, the longer side becomes max_size and the shorter one int(max_size
 // × short / long) of these, at least 1. With `size` == 0 the image becomes exactly width × height;
-// or, without these, its longer side max_size. antialias: the filter widens when shrinking, as in
-// Pillow and torchvision; without, it keeps its width (bilinear: two taps), as in tf.image.resize.
-// kNearest never widens.
+// without those, its longer side becomes max_size. antialias: the filter widens when shrinking, as
+// in Pillow and torchvision; without it, the filter keeps its width (bilinear: two taps), as in
+// tf.image.resize. kNearest never widens.
 struct Resize {
   int size = 0;
   int height = 0;
@@ -29,16 +30,16 @@ struct Resize {
   int max_size = 0;
 };
 
-// The middle height × width pixels, offsets rounded half to even; an image that is too small is
-// padded with zeros.
+// Takes the middle height × width pixels, with offsets rounded half to even; an image that is too
+// small is padded with zeros.
 struct CenterCrop {
   int height = 0;
   int width = 0;
 };
 
-// A box of random area (a share of the image's in `scale`) and aspect ratio (width / height, log-
-// uniform in `ratio`) at a uniform place, resized to height × width; after ten attempts that do not
-// fit, the largest central box within `ratio`. The box is cut before it is resized.
+// Takes a box of random area (a share of the image's in `scale`) and aspect ratio (width / height,
+// log-uniform in `ratio`) at a uniform place, resized to height × width; after ten attempts that do
+// not fit, the largest central box within `ratio`. The box is cut before it is resized.
 struct RandomResizedCrop {
   int height = 0;
   int width = 0;
@@ -54,8 +55,8 @@ struct Pad {
   Padding padding_mode = Padding::kConstant;
 };
 
-// height × width pixels at a uniform place, after padding. An image that is smaller is an error;
-// with pad_if_needed it is padded first, on both sides by all that it lacks.
+// Takes height × width pixels at a uniform place, after padding. A smaller image is an error; with
+// pad_if_needed it is padded first, on both sides by all that it lacks.
 struct RandomCrop {
   int height = 0;
   int width = 0;
@@ -65,20 +66,20 @@ struct RandomCrop {
   Padding padding_mode = Padding::kConstant;
 };
 
-// Left and right change places with probability p.
+// Swaps left and right with probability p.
 struct RandomHorizontalFlip {
   double p = 0.5;
 };
 
-// Top and bottom change places with probability p.
+// Swaps top and bottom with probability p.
 struct RandomVerticalFlip {
   double p = 0.5;
 };
 
-// ---- What changes pixels of an image that has its size, on 8 bits a channel.
+// ---- Transforms that change pixels of an image of final size, on 8 bits a channel.
 
-// Brightness, contrast and saturation factors and a hue shift, each uniform between (least, most),
-// applied in random order. {1, 1} and a hue of {0, 0}: that one is left out.
+// Applies brightness, contrast and saturation factors and a hue shift, each uniform between (least,
+// most), in random order. A factor of {1, 1} and a hue of {0, 0} are left out.
 struct ColorJitter {
   std::array<double, 2> brightness{1, 1};
   std::array<double, 2> contrast{1, 1};
@@ -86,25 +87,25 @@ struct ColorJitter {
   std::array<double, 2> hue{0, 0};  // in turns, within −½…½
 };
 
-// Gray with probability p: three equal channels.
+// Makes the image gray with probability p: three equal channels.
 struct RandomGrayscale {
   double p = 0.1;
 };
 
-// A Gaussian of kernel_height × kernel_width taps (both odd) with σ uniform in `sigma`, the same
-// for both axes.
+// Applies a Gaussian of kernel_height × kernel_width taps (both odd) with σ uniform in `sigma`, the
+// same for both axes.
 struct GaussianBlur {
   int kernel_height = 0;
   int kernel_width = 0;
   std::array<double, 2> sigma{0.1, 2.0};
 };
 
-// Policies: random operations of random strength. Pixels that come from outside the image are
-// `fill`. Without one they are black; with one, also a black one, bilinear interpolation blends the
+// Policies apply random operations of random strength. Pixels from outside the image are `fill`.
+// Without a fill they are black; with one, even a black one, bilinear interpolation blends the
 // image's border with it once more, as torchvision does.
 
-// One of 25 pairs of operations that were found by search. (Cubuk et al.: "AutoAugment: Learning
-// Augmentation Strategies from Data", CVPR 2019)
+// Applies one of 25 pairs of operations that were found by search. (Cubuk et al.: "AutoAugment:
+// Learning Augmentation Strategies from Data", CVPR 2019)
 struct AutoAugment {
   enum class Policy : uint8_t { kImageNet, kCifar10, kSvhn };
   Policy policy = Policy::kImageNet;
@@ -112,9 +113,9 @@ struct AutoAugment {
   std::optional<Fill> fill{};
 };
 
-// `num_ops` operations, each uniform among 14, of strength `magnitude` out of num_magnitude_bins.
-// (Cubuk et al.: "RandAugment: Practical automated data augmentation with a reduced search space",
-// CVPR Workshops 2020)
+// Applies `num_ops` operations, each uniform among 14, of strength `magnitude` out of
+// num_magnitude_bins. (Cubuk et al.: "RandAugment: Practical automated data augmentation with a
+// reduced search space", CVPR Workshops 2020)
 struct RandAugment {
   int num_ops = 2;
   int magnitude = 9;
@@ -123,7 +124,7 @@ struct RandAugment {
   std::optional<Fill> fill{};
 };
 
-// One operation of 14, of a random strength out of num_magnitude_bins. (Müller, Hutter:
+// Applies one operation of 14, of a random strength out of num_magnitude_bins. (Müller, Hutter:
 // "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation", ICCV 2021)
 struct TrivialAugmentWide {
   int num_magnitude_bins = 31;
@@ -131,19 +132,19 @@ struct TrivialAugmentWide {
   std::optional<Fill> fill{};
 };
 
-// ---- What changes values of the output.
+// ---- Transforms that change values of the output.
 
-// (value / 255 − mean) / std for each channel; needs a dtype of fractions.
+// Computes (value / 255 − mean) / std for each channel; needs a floating-point dtype.
 struct Normalize {
   std::array<float, 3> mean{};
   std::array<float, 3> std{1, 1, 1};
 };
 
-// With probability p a box of random area (a share of the image's in `scale`) and aspect ratio
-// (height / width, log-uniform in `ratio`) at a uniform place gets `value`, or normal noise of mean
-// 0 and deviation 1; after ten attempts that do not fit, none. Values are the output's: 0…255 for
-// u8; for other dtypes fractions, which a Normalize behind it normalises. (Zhong et al.: "Random
-// Erasing Data Augmentation", AAAI 2020)
+// With probability p sets a box of random area (a share of the image's in `scale`) and aspect ratio
+// (height / width, log-uniform in `ratio`) at a uniform place to `value`, or to normal noise of
+// mean 0 and deviation 1; after ten attempts that do not fit, does nothing. Values are the
+// output's: 0…255 for u8; for other dtypes fractions, which a later Normalize normalizes. (Zhong et
+// al.: "Random Erasing Data Augmentation", AAAI 2020)
 struct RandomErasing {
   double p = 0.5;
   std::array<double, 2> scale{0.02, 0.33};
@@ -152,10 +153,10 @@ struct RandomErasing {
   bool noise = false;  // in place of `value`
 };
 
-// Images keep their sizes, up to height × width: each lies in the top left corner of a row of that
-// size, and `fill` is right of it and below. Batches then have a column of sizes, image_size. After
-// a Normalize, the rest is zero; before one, it is normalized as pixels are. An image that is
-// larger is an error.
+// Keeps the sizes of images, up to height × width: each image lies in the top left corner of a row
+// of that size, and the rest, right of it and below, is `fill`. Batches then have a column of
+// sizes, image_size. After a Normalize the rest is zero; before one, it is normalized like pixels.
+// A larger image is an error.
 struct PadTo {
   int height = 0;
   int width = 0;

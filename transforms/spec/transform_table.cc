@@ -113,7 +113,7 @@ Choices Named(std::span<const Interpolation> interpolations) {
   return choices;
 }
 
-// How a resampling computes pixels between pixels.
+// The parameter for the filter of a resampling.
 template <auto member>
 Parameter HowPixelsBlend() {
   return Single<member>(
@@ -442,7 +442,7 @@ Check CheckErasing(const Transform& transform, DType dtype) {
     return Refusal{"value = \"random\": normal numbers do not fit uint8",
                    "Ask for dtype float32, float16 or bfloat16, or give numbers"};
   }
-  // Far from what a dtype can hold, also when it is normalised.
+  // The limit is far below what a dtype can hold, also when the value is normalized.
   const float least = dtype == DType::kU8 ? 0 : -kMaxValue;
   const float most = dtype == DType::kU8 ? 255 : kMaxValue;
   for (const float value : t.value) {

@@ -1,5 +1,5 @@
-// Every transform with its parameters: their names, accepted values and documentation, and where a
-// plan runs the transform. Checks, messages, JSON, `explain` and Python's classes read this table.
+// The table of all transforms and their parameters: names, accepted values and documentation, and
+// where a plan runs the transform. Checks, messages, JSON, `explain` and Python's classes read it.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@
 
 namespace stoker {
 
-// A parameter of Python's constructor: torchvision's names, in torchvision's order.
+// A parameter of Python's constructor, with torchvision's names in torchvision's order.
 struct Parameter {
   const char* name = "";
-  // How Python reads it: a key of _READ (bindings/python/stoker/_parameters.py).
+  // The way that Python reads it: a key of _READ (bindings/python/stoker/_parameters.py).
   const char* kind = "";
   const char* doc = "";                      // its lines in the docstring
   std::vector<Option<Transform>> options{};  // the options that it sets
@@ -38,7 +38,7 @@ struct TransformRow {
   // How it is fused with decoding, or acts on the finished row, for `explain`.
   const char* how = "";
   std::vector<Parameter> parameters{};
-  // Checks what involves several options, or the dtype; null: nothing does.
+  // Checks conditions that involve several options, or the dtype; null: there are none.
   std::optional<Refusal> (*check)(const Transform& transform, DType dtype) = nullptr;
   Transform standard{};  // a transform with the defaults
 };
@@ -48,7 +48,7 @@ std::span<const TransformRow> AllTransforms();
 
 const TransformRow& RowOf(const Transform& transform);
 
-// None if the transform is valid by itself, in a plan for values of `dtype`.
+// Returns none if the transform is valid by itself, in a plan for values of `dtype`.
 std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype);
 
 }  // namespace stoker

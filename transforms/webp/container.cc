@@ -104,7 +104,7 @@ Error Truncated(uint64_t offset) {
 
 namespace {
 
-// The file up to its declared end.
+// Returns the file up to its declared end.
 Result<std::span<const uint8_t>> Own(std::span<const uint8_t> bytes) {
   if (!Named(bytes, 0, "RIFF") || !Named(bytes, 8, "WEBP")) {
     return Error{Code::kDataLoss, "not a WebP", {}, 0, kRecreate};
@@ -126,13 +126,14 @@ Status TakeImage(const Chunks& chunk, const std::optional<Extended>& extended,
   }
   container.size = *size;
   container.begin = chunk.at();
-  // A lossless image says by itself, behind its size, whether its alpha is used.
+  // A lossless image has its own flag, behind its size, for whether its alpha is used.
   container.alpha = container.lossless ? (chunk.data()[4] & 0x10) != 0
                                        : extended && (extended->flags & kAlpha) != 0;
   return {};
 }
 
-// Reads the chunks that `flags` announce. The first of several XMP chunks counts, as in libwebp.
+// Reads the chunks that `flags` announce. If there are several XMP chunks the first counts, as in
+// libwebp.
 Orientation FindOrientation(Chunks chunk, uint8_t flags) {
   OrientationFinder orientation;
   std::optional<std::span<const uint8_t>> xmp;

@@ -15,9 +15,9 @@ namespace stoker::webp {
 struct Container {
   ImageSize size;         // both sides at least 1
   bool lossless = false;  // a chunk VP8L, else VP8
-  bool alpha = false;     // announced by the header
-  size_t begin = 0;       // of that chunk, its name and length included; libwebp reads on
-                          // behind its end, and behind the file's own, where data seem to go on
+  bool alpha = false;     // the header announces alpha
+  size_t begin = 0;       // of the image's chunk, with its name and length; libwebp reads on behind
+                          // the end of the chunk and of the file if data seem to go on there
   Orientation orientation = Orientation::kNormal;
 };
 
@@ -25,7 +25,7 @@ struct Container {
 // Unimplemented for animations. Allocates nothing.
 Result<Container> ReadContainer(std::span<const uint8_t> bytes);
 
-// Reads only the size, from a file's first bytes; for an animation, which is no error here, the
+// Reads only the size, from a file's first bytes; for an animation, which is not an error here, the
 // size of the canvas.
 inline constexpr size_t kSizeBytes = 30;
 Result<ImageSize> ReadSize(std::span<const uint8_t> first_bytes);

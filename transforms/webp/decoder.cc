@@ -18,7 +18,7 @@ namespace {
 
 // The columns or rows to decode so that [begin, end) match a full decode: pixels at the border of
 // the decoded part are upsampled with one chroma sample instead of two. libwebp begins at even
-// ones.
+// columns and rows.
 struct Span {
   int begin, end;
 };

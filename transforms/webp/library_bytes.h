@@ -1,5 +1,5 @@
-// Upper bounds of what libwebp allocates while it decodes an image. They are charged to the budget
-// in advance, since libwebp uses malloc.
+// Upper bounds of the memory that libwebp allocates while it decodes an image. They are charged to
+// the budget in advance, because libwebp uses malloc.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace stoker::webp {
 
-// For an image of a VP8 chunk, without alpha: a few rows of macroblocks.
+// The bound for an image of a VP8 chunk, without alpha: a few rows of macroblocks.
 uint64_t LossyBytes(ImageSize size);
 
-// For a lossless image; if its header has not been read yet, without its Huffman codes.
+// The bound for a lossless image; without a header, its Huffman codes are not included.
 uint64_t LosslessBytes(ImageSize size);
 uint64_t LosslessBytes(ImageSize size, const LosslessHeader& header);
 

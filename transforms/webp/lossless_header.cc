@@ -224,7 +224,7 @@ class SubImage {
 
 int Shared(int side, int bits) { return (side + (1 << bits) - 1) >> bits; }
 
-// 3.5: reads past the transforms. Returns false if data are damaged. A palette makes the image
+// Reads past the transforms (3.5). Returns false if data are damaged. A palette makes the image
 // narrower: several indices share a pixel.
 bool SkipTransforms(Bits& bits, ImageSize& size) {
   std::array<bool, 4> seen{};

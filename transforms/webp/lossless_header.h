@@ -1,6 +1,6 @@
-// Reads the header of a lossless WebP (RFC 9649, chapter 3) for one purpose: to know how many
-// Huffman codes libwebp will allocate. A few hundred bytes of a file can request a gigabyte of
-// them, and a common file needs two megabytes: neither the image's size nor the file's tells.
+// Reads the header of a lossless WebP (RFC 9649, chapter 3) for one purpose: to count the Huffman
+// codes that libwebp will allocate. A few hundred bytes of a file can request a gigabyte of them,
+// and a common file needs two megabytes: neither the image's size nor the file's size tells.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@ namespace {
 
 int DivideUp(int a, int b) { return (a + b - 1) / b; }
 
-// Units [first, last] of `size` pixels each that pixels [from, from + count) need. With `halved`
-// chroma, includes the units of the previous and the next chroma sample.
+// The units [first, last] of `size` pixels each that contain the pixels [from, from + count). With
+// `halved` chroma, the units of the previous and the next chroma sample are included.
 struct Span {
   int begin, end;
 };
@@ -22,10 +22,10 @@ Span Units(int from, int count, int size, bool halved, int chroma_count) {
   return {first / size, last / size + 1};
 }
 
-// The number of rows of MCUs that libjpeg-turbo parses until it has delivered row `last`. It
-// handles as many rows of MCUs together as the first component has rows of blocks, even if there is
-// only that component; and if upsampling uses the rows above and below, it needs the next ones for
-// the last two rows.
+// Returns the number of rows of MCUs that libjpeg-turbo parses until it has delivered row `last`.
+// libjpeg-turbo handles as many rows of MCUs together as the first component has rows of blocks,
+// even if that is the only component; and if upsampling uses the rows above and below, it needs the
+// next MCU rows for the last two pixel rows.
 int ParsedRows(const FrameHeader& header, int last, bool tall, int mcu_rows) {
   const int together = header.components == 1 ? header.component[0].rows : 1;
   const int height = 8 * header.mcu_rows() * together;

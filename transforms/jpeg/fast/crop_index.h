@@ -31,8 +31,8 @@ struct EntryPoint {
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
-// Where the entry points are: before the first MCU of each row or, with restart markers, of each
-// segment; before every interval-th MCU after it; and after the last MCU of the image.
+// Describes where the entry points are: before the first MCU of each row or, with restart markers,
+// of each segment; before every interval-th MCU after it; and after the last MCU of the image.
 struct IndexShape {
   static constexpr int kInterval = 8;
   static constexpr int kMaxInterval = 255;

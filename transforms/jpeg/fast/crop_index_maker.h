@@ -19,10 +19,11 @@ class CropIndexMaker {
   explicit CropIndexMaker(int interval = IndexShape::kInterval);  // 1 to kMaxInterval
   ~CropIndexMaker();
 
-  // `file`: followed by kBufferPadding readable bytes. Replaces `packed`. Otherwise returns why
-  // there can be no index: the fast decoder does not accept the header; or the data are damaged, or
-  // more than the image needs, or are followed by something other than the end-of-image marker or
-  // zeros in its place (kBits, kRestart); or a number is out of range (kCoefficient).
+  // Makes the index of `file`, which must be followed by kBufferPadding readable bytes. On success
+  // replaces `packed` and returns kNone; otherwise returns why there can be no index: the fast
+  // decoder does not accept the header; or the data are damaged, or more than the image needs, or
+  // are followed by something other than the end-of-image marker or zeros in its place (kBits,
+  // kRestart); or a number is out of range (kCoefficient).
   Fallback Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed);
 
  private:

@@ -1,4 +1,5 @@
-// Reads each segment's data as one piece, with the file position of each byte, one MCU at a time.
+// Makes an index the simple way: reads each segment's data as one piece, with the file position of
+// each byte, one MCU at a time.
 #include <algorithm>
 #include <memory>
 

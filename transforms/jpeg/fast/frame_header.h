@@ -46,9 +46,9 @@ struct FrameHeader {
 // The order in which a block's coefficients are coded: kZigZag[k] is row × 8 + column.
 extern const std::array<uint8_t, 64> kZigZag;
 
-// Accepts only what libjpeg-turbo also accepts, with the same meaning, and of that only the kinds
-// that the following phases decode. Otherwise returns the reason; `header` is then unspecified.
-// Reads nothing outside `bytes`.
+// Parses the header. Accepts only files that libjpeg-turbo also accepts, with the same meaning, and
+// only the kinds that the following phases decode. Otherwise returns the reason; `header` is then
+// unspecified. Reads nothing outside `bytes`.
 Fallback ParseHeader(std::span<const uint8_t> bytes, FrameHeader& header);
 
 }  // namespace stoker::jpeg

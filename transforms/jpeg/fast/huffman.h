@@ -52,7 +52,7 @@ struct AcEntry {
 };
 static_assert(sizeof(AcEntry) == 8);
 
-// As many coefficients as begin in the window.
+// The coefficients that begin in the window.
 struct SkipEntry {
   uint8_t bits;
   uint8_t step;

@@ -25,7 +25,7 @@ void Pass(int* v, int step, int shift) {
                           v7 * 2446 + z1 + z3};
   const int64_t half = 1 << (shift - 1);
   for (int i = 0; i < 4; ++i) {
-    // 32 bits hold the sums.
+    // The sums fit into 32 bits.
     v[i * step] = static_cast<int32_t>(even[i] + odd[i] + half) >> shift;
     v[(7 - i) * step] = static_cast<int32_t>(even[i] - odd[i] + half) >> shift;
   }

@@ -61,7 +61,8 @@ Fallback McuParser::Start() {
 
 namespace {
 
-// The byte after the last one with bits before `entry_point`, and after the zero stuffed behind it.
+// Returns the byte after the last one with bits before `entry_point`, and after the zero stuffed
+// behind it.
 size_t EndOf(const EntryPoint& entry_point, std::span<const uint8_t> scan) {
   const auto byte = static_cast<size_t>(entry_point.byte());
   if (entry_point.bit % 8 == 0 || byte >= scan.size()) return byte;
@@ -95,7 +96,7 @@ Fallback McuParser::Seek(int64_t number, const EntryPoint& from, const EntryPoin
     r.count = 8 - bit;
     ++r.next;
   }
-  // If a marker comes next, it must be right here.
+  // If a marker comes next, it must come right here.
   return segment_ == SegmentOf(number) || EndsSegment() ? PassMarker() : Fallback::kRestart;
 }
 

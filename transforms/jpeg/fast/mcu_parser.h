@@ -61,9 +61,9 @@ class McuParser {
   EntryPoint Locate();
   // Whether only the end-of-image marker follows, after less than a byte.
   bool AtEndOfImage();
-  // Whether only zeros follow, at least two of them, which are not part of the data: then the
-  // marker was lost, and no MCU. (A file that was cut off and filled with zeros also parses,
-  // because zeros are codes, but then MCUs are made of them.)
+  // Whether only zeros follow, at least two of them, which are not part of the data: in that case
+  // only the marker was lost, and no MCU. (A file that was cut off and filled with zeros also
+  // parses, because zeros are codes, but in such a file MCUs are made of them.)
   bool EndsInPadding();
 
  private:

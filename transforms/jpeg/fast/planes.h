@@ -30,8 +30,8 @@ class Planes {
   }
   ptrdiff_t stride(int component) const { return plane_[static_cast<size_t>(component)].stride; }
 
-  // To be called when MCU row `mcu_row` is complete in all planes: delivers the rows of the region
-  // that are now available.
+  // Must be called when MCU row `mcu_row` is complete in all planes: delivers the rows of the
+  // region that are now available.
   void Deliver(int mcu_row, RowSink& sink);
 
  private:

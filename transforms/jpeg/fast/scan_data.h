@@ -35,7 +35,7 @@ class ScanData {
   // Prefetches the data that Start and Provide will begin with.
   static void Prefetch(std::span<const uint8_t> bytes);
 
-  // Provides more data; to be called at the start and when the parser has passed state.stop.
+  // Provides more data. Must be called at the start and when the parser has passed state.stop.
   // Returns false if all data up to the next marker had been provided: the parser has used bits
   // that do not exist.
   bool Provide(EntropyState& state);
