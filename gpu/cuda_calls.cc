@@ -25,7 +25,7 @@ std::string VersionText(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-// "CUDA 13.0, which is driver 580 or newer": drivers have version numbers of their own.
+// Returns "CUDA 13.0, which is driver 580 or newer": drivers have version numbers of their own.
 std::string NeededDriver() {
   std::string text = "CUDA " + VersionText(MinCudaOfDriver());
   switch (MinCudaOfDriver() / 1000) {

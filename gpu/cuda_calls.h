@@ -1,5 +1,5 @@
-// CUDA's error codes as stoker's errors. A code is a cudaError_t or a CUresult, which have the same
-// numbers.
+// Converts CUDA's error codes to stoker's errors. A code is a cudaError_t or a CUresult, which have
+// the same numbers.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace stoker {
 
-// 0: success. ResourceExhausted if memory is missing; FailedPrecondition if CUDA has shut down (the
-// process ends) or a stream is being captured; otherwise Unavailable. "cudaMalloc on cuda:0: out of
-// memory (cudaErrorMemoryAllocation)". Clears the runtime's last error of this thread.
+// Returns the error of a code; 0 is success. ResourceExhausted if memory is missing;
+// FailedPrecondition if CUDA has shut down (the process ends) or a stream is being captured;
+// otherwise Unavailable. The text is like "cudaMalloc on cuda:0: out of memory
+// (cudaErrorMemoryAllocation)". Clears the runtime's last error of this thread.
 Status CudaStatus(int error, const char* call, const std::string& device);
 
 // Versions of CUDA: major × 1000 + minor × 10.
@@ -18,8 +19,8 @@ int CudaBuiltWith();
 int MinCudaOfDriver();  // for any minor version: they are compatible with each other
 int CudaOfDriver();     // 0: there is no driver. Loads the driver if there is one.
 
-// At least 1; otherwise FailedPrecondition with the reason and what to do. Loads the driver;
-// creates no context.
+// Returns the number of devices, at least 1; otherwise FailedPrecondition with the reason and what
+// to do. Loads the driver; creates no context.
 Result<int> CountCudaDevices();
 
 }  // namespace stoker

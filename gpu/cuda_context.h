@@ -1,4 +1,4 @@
-// A device's primary context, which CUDA's runtime and so all frameworks use.
+// CudaContext: a device's primary context, which CUDA's runtime and so all frameworks use.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace stoker {
 
 // Thread-safe. Once joined, a context is kept until the process ends, as frameworks do: nobody
-// knows who else still relies on it.
+// knows which other code still relies on it.
 class CudaContext {
  public:
   // Creates the context unless it exists in this process. `ordinal`: below the count of devices.

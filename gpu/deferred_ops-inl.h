@@ -1,6 +1,6 @@
-// The work of one thread of the kernel: a group of pixels, or one pixel if they are not aligned for
-// groups; and the choice of a job's kernel variant. (deferred_ops_value-inl.h has the arithmetic
-// and defines Machine.)
+// The work of one thread of the kernel, on a group of pixels, or on one pixel if they are not
+// aligned for groups; and the choice of a job's kernel variant. (deferred_ops_value-inl.h has the
+// arithmetic and defines Machine.)
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,8 @@ constexpr void ApplyDeferredToPixel(const DeferredOpsJob& job, int64_t row, uint
   }
 }
 
-// What a group is made from: its row, the previous row, or both; or it is done pixel by pixel.
+// The source of a group's values: its row, the previous row, or both. kPixels: the group is
+// processed pixel by pixel.
 enum class GroupSource { kOwn, kBefore, kBoth, kPixels };
 
 template <class Machine, Extent kExtent>

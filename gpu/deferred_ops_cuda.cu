@@ -1,4 +1,5 @@
-// The kernel. Compiled with --expt-relaxed-constexpr, for what deferred_ops-inl.h calls.
+// The kernel. Compiled with --expt-relaxed-constexpr, because it calls the constexpr functions of
+// deferred_ops-inl.h.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -71,8 +72,9 @@ struct CudaMachine {
   }
 
   // A full warp has 1,536 consecutive bytes of a row, 48 for each thread. If each thread stored its
-  // own, the warp would write halves of the 32-byte sectors of memory; so the threads exchange
-  // pieces and write neighbouring ones. Called once per thread: `pieces` is not written again.
+  // own bytes, the warp would write halves of the 32-byte sectors of memory; so the threads
+  // exchange pieces and write neighbouring ones. Called once per thread: `pieces` is not written
+  // again.
   static __device__ void StoreParts(uint8_t* to, const uint32_t (&parts)[3][4]) {
     __shared__ uint4 pieces[3 * kThreads];
     if (__activemask() != ~0U) {

@@ -1,4 +1,4 @@
-// A group of pixels in a thread's registers: bytes are loaded, flipped, converted, blended with
+// A group of pixels in a thread's registers: its bytes are loaded, flipped, converted, blended with
 // those of the previous row, and stored, 16 bytes at a time.
 //
 // Indices must be constants once the loops are unrolled, because registers cannot be indexed.
@@ -75,7 +75,7 @@ constexpr GroupValues Converted(const DeferredOpsJob& job, const GroupBytes<kTyp
   return values;
 }
 
-// A group of a row, flipped if the row is.
+// Returns a group of a row, flipped if the row is.
 template <class Machine, DType kType, Layout kLayout>
 constexpr GroupValues ConvertedGroup(const DeferredOpsJob& job, int64_t row, uint32_t group) {
   const bool mirrored = IsMirrored<Machine>(job, row);

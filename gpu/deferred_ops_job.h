@@ -1,4 +1,4 @@
-// DeferredOpsJob: the last step of a batch, on a device: bytes become the values that a model
+// DeferredOpsJob: the last step of a batch, on a device: converts bytes to the values that a model
 // takes.
 //
 // One pass per batch: flip, value × scale + bias, erased boxes, rows mixed with each other,

@@ -1,7 +1,7 @@
-// The rules of DeferredOpsJob for a single value; deferred_ops-inl.h has what a thread does with
-// them.
+// The rules of DeferredOpsJob for a single value; deferred_ops-inl.h applies them in a thread.
 //
-// Compiled for a GPU and for the CPU. What differs between them is a Machine, static functions:
+// Compiled for a GPU and for the CPU. The functions that differ between the two are static
+// functions of a Machine:
 //
 //   float Multiply(float, float), Add(float, float)   rounded each, never fused
 //   float Nearest(float)                              whole number, ties to even
@@ -14,7 +14,7 @@
 //   void StoreParts(uint8_t*, const uint32_t (&)[3][4])  likewise; the next thread stores behind it
 //   void Put(uint8_t*, T bits)                        one value, aligned
 //
-// All is constexpr because a kernel may call that (nvcc --expt-relaxed-constexpr).
+// All functions are constexpr because a kernel may call those (nvcc --expt-relaxed-constexpr).
 #pragma once
 
 #include <bit>
@@ -75,7 +75,7 @@ constexpr const ErasedBox* BoxesOf(const DeferredOpsJob& job, int64_t row) {
   return reinterpret_cast<const ErasedBox*>(&WorkOf<Machine>(job, row) + 1);
 }
 
-// How many of the `count` pixels of a line from `spot` on are in the box.
+// Returns how many of the `count` pixels of a line from `spot` on are in the box.
 constexpr int32_t CountIn(const WorkBox& box, Spot spot, int32_t count) {
   if (spot.y < box.y || spot.y - box.y >= box.height) return 0;
   const int32_t begin = spot.x > box.x ? spot.x : box.x;
@@ -141,7 +141,7 @@ constexpr float ValueIn(const ErasedBox& erased, int c, Spot spot) {
   return NormalNumber(erased.noise_key, index, RootBy<Machine>());
 }
 
-// The value before mixing.
+// Returns the value before mixing.
 template <class Machine, DType kType, Extent kExtent>
 constexpr uint32_t UnmixedBits(const DeferredOpsJob& job, int64_t row, int c, Spot spot) {
   if constexpr (kExtent != Extent::kConverts) {

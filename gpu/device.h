@@ -34,7 +34,7 @@ struct DeviceName {
   Kind kind = Kind::kHost;
   int ordinal = 0;
 
-  // "cuda:1"; "cuda" is "cuda:0"; "host". Otherwise InvalidArgument.
+  // Parses "cuda:1", "cuda" (which is "cuda:0") or "host". Otherwise InvalidArgument.
   static Result<DeviceName> Parse(std::string_view text);
   std::string ToString() const;
   friend bool operator==(const DeviceName&, const DeviceName&) = default;
@@ -77,10 +77,10 @@ class Device {
   virtual Result<DeviceEvent> MakeEvent(bool timed = false) = 0;
   virtual void Destroy(DeviceEvent event) = 0;
 
-  // The event is done when all work given to the stream so far is. The last Record counts.
+  // The event is done when all work given to the stream so far is done. The last Record counts.
   virtual Status Record(DeviceEvent event, DeviceStream stream) = 0;
-  // The event is done when all work that the process has given to the device so far, on any stream,
-  // is: for memory whose users are unknown. FailedPrecondition while a stream is being captured
+  // The event is done when all work is done that the process has given to the device so far, on any
+  // stream: for memory whose users are unknown. FailedPrecondition while a stream is being captured
   // into a graph, because CUDA's documentation says that this invalidates the capture.
   virtual Status RecordAll(DeviceEvent event) = 0;
   // Later work of the stream begins when the event, as last recorded, is done. An event that was
@@ -115,8 +115,8 @@ struct CudaReport {
     uint64_t memory_bytes = 0;
     int capability = 0;  // major × 10 + minor
     std::string bus;     // "0000:3b:00.0"
-    // In one direction; 0: unknown. link_gb_s is the present rate by the link's width and speed; an
-    // idle device may have slowed it down from the best one.
+    // In one direction; 0: unknown. link_gb_s is the present rate, from the link's width and speed;
+    // an idle device may have slowed its link down from the best rate.
     double link_gb_s = 0;
     double best_link_gb_s = 0;
     int numa_node = -1;  // of the device; -1: unknown

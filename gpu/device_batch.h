@@ -1,4 +1,5 @@
-// DeviceBatch: rows of samples on a device, lent to the consumer; and what their way there cost.
+// DeviceBatch: rows of samples on a device, lent to the consumer. StagerStats: the cost of copying
+// batches there.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +53,9 @@ class DeviceBatch {
   // referred to by other threads: for it this does MarkUntracked().
   Status WaitOn(DeviceStream stream) const;
   // For consumers whose streams are unknown or may be gone when they release the batch, as with
-  // DLPack: its memory is reused after all work that the device has been given, on any stream, when
-  // the next batch is requested. Releasing the batch then makes no call to the device, except for
-  // the last batch of a ring whose loader has gone: that frees memory.
+  // DLPack: the batch's memory is reused after all work that the device has been given, on any
+  // stream, when the next batch is requested. Releasing the batch then makes no call to the device,
+  // except for the last batch of a ring whose loader has gone, because that frees memory.
   void MarkUntracked() const;
   // Blocks the host until the batch has arrived; the batch counts as used by the host.
   Status Wait() const;

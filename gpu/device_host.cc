@@ -126,7 +126,7 @@ class HostDevice final : public Device {
  private:
   static HostEvent& EventOf(DeviceEvent event) { return *static_cast<HostEvent*>(event.handle); }
 
-  // For a forked child: the thread does not exist there and cannot be joined.
+  // Leaks the stream in a forked child, where its thread does not exist and cannot be joined.
   static void Leave(std::shared_ptr<HostStream> stream) {
     new std::shared_ptr<HostStream>(std::move(stream));
   }
@@ -134,7 +134,7 @@ class HostDevice final : public Device {
   template <typename Use>
   Status On(DeviceStream stream, const Use& use) {
     TRY(process_.Check("host"));
-    // A stream other than the device's own: made by it, or by another device of its kind.
+    // The stream is not the device's own: this device made it, or another device of its kind.
     if (reinterpret_cast<uintptr_t>(stream.handle) > 2) {
       use(*static_cast<HostStream*>(stream.handle));
       return {};

@@ -1,4 +1,4 @@
-// DevicePinning: a device's pinning, for code that does not know devices.
+// DevicePinning: a device's pinning, for code that knows only Pinning.
 #pragma once
 
 #include <memory>

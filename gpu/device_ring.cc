@@ -17,7 +17,7 @@ uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * t
 
 Error Invalid(std::string cause) { return {Code::kInvalidArgument, std::move(cause)}; }
 
-// For a forked child: the device is not destroyed there.
+// Leaks the device in a forked child, which must not destroy it.
 void Leave(std::shared_ptr<Device> device) { new std::shared_ptr<Device>(std::move(device)); }
 
 bool SameValues(const ColumnSpec& a, const ColumnSpec& b) {

@@ -69,8 +69,8 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
                                                   int buffers, bool timed);
   ~DeviceRing();
 
-  // The entry that has been free for longest; waits for one. Null once `stop` is true; the thread
-  // that sets it calls Wake.
+  // Returns the entry that has been free for longest; waits for one. Returns null once `stop` is
+  // true; the thread that sets it must call Wake.
   StagedBatch* Acquire(const std::atomic<bool>& stop);
   void Wake();
   // Returns an acquired entry that was not filled; it is the next one to be acquired.
@@ -79,9 +79,10 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // destroyed.
   std::shared_ptr<StagedBatch> Lend(StagedBatch& entry);
 
-  // Frees the untracked entries, for use after all work that the device has been given so far. Call
-  // it on the consumer's thread, which is not capturing a graph when it requests a batch: the event
-  // recorded here would invalidate a capture. While another thread is capturing, they stay.
+  // Frees the untracked entries, for use after all work that the device has been given so far. Must
+  // be called on the consumer's thread, which is not capturing a graph when it requests a batch:
+  // the event recorded here would invalidate a capture. While another thread is capturing, the
+  // entries stay untracked.
   Status ReclaimUntracked();
 
   // Waits for the copies in flight and releases their host batches. Called when no stager uses the

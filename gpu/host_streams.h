@@ -45,12 +45,12 @@ class HostStream {
   std::thread thread_;
 };
 
-// Thread-safe. May be destroyed at any time: streams that wait for it keep what they need.
+// Thread-safe. May be destroyed at any time: streams that wait for the event keep what they need.
 class HostEvent {
  public:
-  // Done when all work given to the stream so far is. The last Record counts.
+  // The event is done when all work given to the stream so far is done. The last Record counts.
   void Record(HostStream& stream);
-  // Done when the work of all these streams is.
+  // The event is done when the work of all these streams is done.
   void Record(const std::vector<std::shared_ptr<HostStream>>& streams);
   // The stream continues when the event, as last recorded, is done.
   void HoldBack(HostStream& stream) const;

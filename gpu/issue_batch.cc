@@ -6,7 +6,7 @@ namespace stoker {
 
 namespace {
 
-// Whether all columns are in one slab, at the ring's offsets: then one copy brings them over.
+// Whether all columns are in one slab, at the ring's offsets, so that one copy transfers them all.
 bool InOneSlab(const DeviceRing& ring, const Batch& host) {
   const std::span<const Column> columns = host.columns();
   const auto* first = static_cast<const uint8_t*>(columns[0].data);

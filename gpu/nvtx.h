@@ -5,9 +5,9 @@
 
 namespace stoker {
 
-// If such a profiler has started the process, adds it to the trace's listeners. Ranges of batches
-// are named "stoker.copy 2:17", epoch and index. Otherwise nothing happens: no library is loaded
-// and no driver called, nor in a build without CUDA.
+// Adds the profiler to the trace's listeners if one has started the process. Ranges of batches are
+// named "stoker.copy 2:17", with epoch and index. Otherwise nothing happens: no library is loaded
+// and no driver called. In a build without CUDA nothing ever happens.
 void ListenForProfiler(Trace& trace);
 
 }  // namespace stoker

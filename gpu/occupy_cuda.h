@@ -1,11 +1,11 @@
-// A kernel that does nothing for a while: for measuring work beside it.
+// A kernel that only takes time, for measuring other work beside it.
 #pragma once
 
 #include <cstdint>
 
 namespace stoker {
 
-// Issues it on a stream (a cudaStream_t) of the current device and does not wait. Returns a
+// Issues the kernel on a stream (a cudaStream_t) of the current device and does not wait. Returns a
 // cudaError_t.
 int LaunchOccupy(uint64_t nanoseconds, void* stream);
 

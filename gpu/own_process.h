@@ -1,4 +1,4 @@
-// A device belongs to the process that opened it: neither a driver nor threads survive a fork.
+// OwnProcess: the process that opened a device. Neither a driver nor threads survive a fork.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace stoker {
 
-// The process that constructs it.
+// The process in which the object was constructed.
 class OwnProcess {
  public:
   OwnProcess();

@@ -8,15 +8,15 @@ namespace stoker {
 
 namespace {
 
-// The number at the beginning of a file; `otherwise` if there is none.
+// Returns the number at the beginning of a file; `otherwise` if there is none.
 double NumberIn(const std::string& path, double otherwise) {
   std::ifstream file(path);
   double number = otherwise;
   return file >> number ? number : otherwise;
 }
 
-// The share of a lane's bits that carry packets: 8 of 10 up to PCIe 2, 128 of 130 up to PCIe 5, and
-// 242 bytes of each flit of 256 from PCIe 6 on.
+// Returns the share of a lane's bits that carry packets: 8 of 10 up to PCIe 2, 128 of 130 up to
+// PCIe 5, and 242 bytes of each flit of 256 from PCIe 6 on.
 double PayloadShare(double gt_s) {
   if (gt_s <= 5) return 8.0 / 10;
   return gt_s <= 32 ? 128.0 / 130 : 242.0 / 256;

@@ -138,7 +138,7 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
   return next;
 }
 
-// An error here is the device's and ends the stager.
+// An error here comes from the device and ends the stager.
 void Stager::Impl::ReclaimUntracked(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   Status status = ring_->ReclaimUntracked();
@@ -156,13 +156,13 @@ void Stager::Impl::ReclaimUntracked(std::unique_lock<std::mutex>& lock) {
 bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt) {
   if (ready_changed_.wait_for(lock, kInterruptInterval, [&] { return Ended(); })) return false;
   if (!interrupt) return false;
-  lock.unlock();  // it may be slow, or call Stop
+  lock.unlock();  // `interrupt` may be slow, or call Stop
   const bool interrupted = interrupt();
   lock.lock();
   return interrupted;  // and takes nothing, even if a batch has become ready meanwhile
 }
 
-// Under mutex_.
+// Requires mutex_.
 Status Stager::Impl::Start() {
   if (thread_.joinable() || stopped_.load()) return {};
   ASSIGN_OR_RETURN(thread_, StartThread("the stager's thread", [this] { Run(); }));
@@ -216,7 +216,7 @@ void Stager::Impl::Run() {
   End(std::move(status));
 }
 
-// Null if stopped.
+// Returns null if stopped.
 StagedBatch* Stager::Impl::Acquire() {
   const WaitTimer timer(trace_, "stoker.stage.ring", ring_wait_ns_);
   return ring_->Acquire(stopped_);
@@ -275,8 +275,8 @@ Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
   return copied.ok() ? Status() : copied.error();
 }
 
-// Later work of the stager's streams begins when nobody uses the entry: neither a consumer, nor the
-// kernel of a batch that no consumer ever used.
+// Makes later work of the stager's streams wait until nobody uses the entry: neither a consumer,
+// nor the kernel of a batch that no consumer ever used.
 Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
   Status s = device_.Wait(ring_->copy_stream(), entry.arrived);
   if (s.ok() && entry.untracked) s = device_.Wait(ring_->copy_stream(), entry.all_done);

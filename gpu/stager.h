@@ -27,8 +27,8 @@ namespace stoker {
 class HostBatches {
  public:
   virtual ~HostBatches() = default;
-  // As Iterator::Next: an empty batch at the end of an epoch. Cancelled if `interrupt` returns
-  // true.
+  // Does what Iterator::Next does: an empty batch marks the end of an epoch. Cancelled if
+  // `interrupt` returns true.
   virtual Result<Batch> Next(const Interrupt& interrupt) = 0;
 };
 
@@ -58,8 +58,8 @@ class Stager {
   static constexpr int kFewestBuffers = 2, kMaxBuffers = 64;
   static Status CheckBuffers(int buffers);  // otherwise InvalidArgument
 
-  // Device memory for `buffers` batches; `timed`: the device measures the copies. InvalidArgument,
-  // ResourceExhausted.
+  // Allocates device memory for `buffers` batches; `timed`: the device measures the copies.
+  // InvalidArgument, ResourceExhausted.
   static Result<std::shared_ptr<DeviceRing>> MakeRing(std::shared_ptr<Device> device,
                                                       StagePlan plan, int buffers,
                                                       bool timed = false);
@@ -71,11 +71,11 @@ class Stager {
   // the ring's next stager, by DeviceRing::ReleaseHosts, or with the ring.
   ~Stager();
 
-  // The next batch in order; empty at the end of an epoch. Does not wait for its arrival, which its
-  // event signals. An error of the source replaces its batch, and the next call continues; after an
-  // error of the device all calls return it. ResourceExhausted if the caller holds all entries of
-  // the ring and releases none for a while; Cancelled after Stop, and by `interrupt`, which loses
-  // nothing. One thread at a time.
+  // Returns the next batch in order; an empty one at the end of an epoch. Does not wait for the
+  // batch's arrival, which its event signals. An error of the source replaces its batch, and the
+  // next call continues; after an error of the device all calls return that error.
+  // ResourceExhausted if the caller holds all entries of the ring and releases none for a while;
+  // Cancelled after Stop, and by `interrupt`, which loses nothing. One thread at a time.
   Result<DeviceBatch> Next(const Interrupt& interrupt = {});
 
   void Stop();  // any thread
