@@ -15,21 +15,22 @@ namespace stoker {
 namespace {
 
 constexpr size_t kArrayAlignment = 64;
-// Smaller arrays are malloc's: the limit from which it would use mappings itself.
+// Smaller arrays come from malloc; this is the size from which malloc would use mappings itself.
 constexpr size_t kLeastMappedBytes = size_t{128} << 10;
 constexpr size_t kLeastHugeBytes = size_t{4} << 20;
 
-// Room for arrays that are a little larger, so that the memory fits the next one, too.
+// Adds room for a slightly larger array, so that the memory is likely to fit the next one, too.
 size_t WithRoom(size_t bytes) { return bytes + bytes / 8; }
 
 }  // namespace
 
-// The mappings of arrays that have died.
+// The mappings of freed arrays.
 class ArrayMemory::Kept {
  public:
-  // Neither waits: in a forked child the lock stays taken if another thread of the parent had it.
+  // Take and Put never wait: in a forked child the lock stays taken if another thread of the parent
+  // had it.
 
-  // The smallest that fits and is not much larger.
+  // Returns the smallest mapping that fits and is not much larger than `bytes`.
   std::optional<Mapping> Take(size_t bytes) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return std::nullopt;

@@ -1,4 +1,4 @@
-// ArrayMemory: memory for arrays that is given back when they die.
+// ArrayMemory: allocates memory for arrays, and returns it to the system when they are freed.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,20 @@
 
 namespace stoker {
 
-// malloc keeps what threads have freed for as long as anything behind it lives, so larger arrays
-// have mappings of their own. A few of those that died last are kept for the next arrays, because a
-// page's first use takes as long as decoding half of its pixels. Thread-safe.
+// malloc cannot return freed memory to the system while anything behind it in the heap is in use,
+// so larger arrays have mappings of their own. A few of the mappings freed last are kept for the
+// next arrays, because the first use of a page takes as long as decoding half of its pixels.
+// Thread-safe.
 class ArrayMemory {
  public:
-  static constexpr size_t kKeptBytes = size_t{64} << 20;  // at most, of arrays that have died
+  static constexpr size_t kKeptBytes = size_t{64} << 20;  // limit on the freed memory that is kept
 
   ArrayMemory();
   ~ArrayMemory();
 
-  // Uninitialised, 64-byte aligned, for one holder at a time. May be released on any thread, also
-  // after the ArrayMemory has gone. ResourceExhausted if the system has no memory.
+  // Allocates uninitialised, 64-byte aligned memory for one holder at a time. It may be released on
+  // any thread, also after the ArrayMemory was destroyed. ResourceExhausted if the system has no
+  // memory.
   Result<std::shared_ptr<void>> Allocate(size_t bytes);
 
  private:

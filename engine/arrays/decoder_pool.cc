@@ -27,7 +27,7 @@ Error InFile(Error error, const EncodedInput& input) {
 
 }  // namespace
 
-// The tools of one thread: two decoders, which may be interleaved, and memory for their bytes.
+// The decoders of one thread: two, which may be interleaved, with memory for their bytes.
 class DecoderPool::Worker {
  public:
   explicit Worker(DecoderPool& pool)
@@ -101,7 +101,7 @@ class DecoderPool::Worker {
     ArrayMemory& arrays;
     ArrayDecoder decoder;
     ReadRequest file;
-    std::optional<size_t> image;  // the index of the one in progress
+    std::optional<size_t> image;  // the index of the image in progress
   };
 
   bool Begin(Work& work, Lane& lane);
@@ -111,7 +111,7 @@ class DecoderPool::Worker {
   std::array<Lane, 2> lane_;
 };
 
-// A worker that no other thread has, during its lifetime.
+// Lends a worker to one thread, for its own lifetime.
 class DecoderPool::Lent {
  public:
   explicit Lent(DecoderPool& pool) : pool_(pool) {
@@ -139,13 +139,13 @@ class DecoderPool::Lent {
   std::unique_ptr<Worker> worker_;
 };
 
-// The images of one DecodeAll. Lives until all its tasks have ended.
+// The images of one DecodeAll. It lives until all its tasks have ended.
 class DecoderPool::Work {
  public:
   Work(DecoderPool& pool, std::span<const EncodedInput> inputs, const ArrayRequest& request)
       : inputs(inputs), request(request), arrays(inputs.size()), pool_(pool) {}
 
-  // The next image; none when there are no more or one has failed.
+  // Returns the next image; none when there are no more or one has failed.
   std::optional<size_t> Next() {
     if (stop_.load(std::memory_order_relaxed)) return std::nullopt;
     const size_t image = next_.fetch_add(1, std::memory_order_relaxed);

@@ -32,11 +32,13 @@ struct DecodedArray {
   std::shared_ptr<void> memory;
 };
 
-// Keeps decoders for as many calls as run at a time, except those whose memory has grown large.
-// Thread-safe. Works in a forked child, unless another thread of the parent was in a call.
+// Keeps one decoder for each call that runs at the same time, except decoders whose memory has
+// grown large. Thread-safe. Works in a forked child, unless another thread of the parent was in a
+// call.
 class DecoderPool {
  public:
-  // `budget`: for all calls together, arrays not counted; other pools may share it.
+  // `budget`: the memory budget of all calls together, without the arrays; other pools may share
+  // it.
   DecoderPool(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> budget);
   DecoderPool(const DecodeLimits& limits, uint64_t memory_budget)  // bytes
       : DecoderPool(limits, std::make_shared<MemoryBudget>(memory_budget)) {}
@@ -49,10 +51,10 @@ class DecoderPool {
   Result<DecodedArray> Decode(const EncodedInput& input, const ArrayRequest& request);
   Result<DecodedArray> Decode(const ImageView& image, const ArrayRequest& request);
 
-  // Decodes all, two at a time on each worker, which is faster than one after the other; waits for
-  // them. If there are failures, returns that of the first image that has one, as "images[3]: …",
-  // and the images behind it may not have been decoded. Cancelled by `interrupt`, after the images
-  // in progress. Errors of the Runtime are passed on.
+  // Decodes all inputs, two at a time on each worker, which is faster than one after the other, and
+  // waits for them. If images fail, returns the error of the first one, as "images[3]: …"; images
+  // behind it may not have been decoded. Cancelled by `interrupt`, once the images in progress are
+  // done. Passes errors of the Runtime on.
   Result<std::vector<DecodedArray>> DecodeAll(std::span<const EncodedInput> inputs,
                                               const ArrayRequest& request, Runtime& runtime,
                                               const Interrupt& interrupt);

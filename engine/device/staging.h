@@ -21,8 +21,8 @@ namespace stoker {
 // Not thread-safe, except End, Stats and waits.
 class Staging {
  public:
-  // The producer must outlive it and be used by nothing else. It starts at the first batch of epoch
-  // 0, and epochs follow each other.
+  // The producer must outlive the Staging and be used by nothing else. Staging starts at the first
+  // batch of epoch 0, and epochs follow each other.
   Staging(std::shared_ptr<DeviceRing> ring, Producer& producer);
   ~Staging() { End(); }
 

@@ -40,13 +40,13 @@ struct RowTicket {
 // The cost of filling rows, in nanoseconds.
 struct RowCost {
   uint64_t work_ns = 0;          // a worker's time
-  uint64_t longest_ns = 0;       // the longest time it worked on one of them
+  uint64_t longest_ns = 0;       // the longest time that a worker spent on one of the rows
   uint64_t read_ns = 0;          // the read, from claim to completion
   uint32_t reads = 0;            // 0: the samples were in memory
   uint32_t reads_in_flight = 0;  // see BatchRecord
 };
 
-// The cost of a batch beside its rows', and the time from its last row to its completion.
+// What a batch costs besides its rows, between its last row and its completion.
 struct BatchCost {
   uint64_t mix_ns = 0;     // a worker's time for mixing
   uint64_t whole_ns = 0;   // when it went to the program's function; 0: it did not
@@ -78,21 +78,21 @@ class Assembler {
   enum class BatchState : uint8_t { kRowsMissing, kWhole, kFailed };
   BatchState RowsDone(const RowTicket& ticket, const RowCost& cost, Status status);
 
-  // Notes that the ticket's row had a sample that could not be used; not after its RowsDone. Any
-  // thread; takes a lock.
+  // Records that the ticket's row had a bad sample. Must not be called after the row's RowsDone.
+  // Any thread; takes a lock.
   void AddBadRow(const RowTicket& ticket, BadRow bad);
 
   // Takes the rows with OnBad::kDrop out of the ticket's batch. Precondition: RowsDone returned
   // kWhole.
   void DropRows(const RowTicket& ticket);
 
-  // Makes the ticket's batch deliverable, or its error if `status` is one. Precondition: RowsDone
-  // returned kWhole, or kFailed and `status` is none.
+  // Makes the ticket's batch deliverable or, if `status` is an error, that error in its place.
+  // Precondition: RowsDone returned kWhole, or it returned kFailed and `status` is OK.
   void Complete(const RowTicket& ticket, const SamplePath& last_row, const BatchCost& cost,
                 Status status = {});
 
-  // Sets the depth from now on and opens the batches that it allows. Precondition: 1 to max_depth,
-  // and as many working slots.
+  // Sets the depth from now on and opens the batches that it allows. Precondition: `depth` is 1 to
+  // max_depth, and the slot pool has as many working slots.
   void SetDepth(int depth);
 
   // Opens the batches that the depth allows, and returns whether any were opened, so that there are
@@ -160,7 +160,7 @@ class Assembler {
   uint64_t next_ = 0;                 // batch to deliver
   BatchRecord last_;                  // the consumer's
   LastRow last_row_;                  // the last row of `last_`
-  std::vector<BadRow> last_bad_;      // and its bad rows
+  std::vector<BadRow> last_bad_;      // the bad rows of `last_`
   std::mutex mutex_;
   std::condition_variable ready_;
   uint64_t depth_;          // under mutex_

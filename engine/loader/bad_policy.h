@@ -24,13 +24,13 @@ const char* NameOf(OnBad action);
 // An action for each class of faults.
 class BadPolicy {
  public:
-  // "drop": for all classes. "truncated=drop,vanished=substitute": the others fail. InvalidArgument
-  // says what is wrong with the text.
+  // Parses one action for all classes ("drop") or a list ("truncated=drop,vanished=substitute"),
+  // which leaves the other classes at kFail. InvalidArgument says what is wrong with the text.
   static Result<BadPolicy> Parse(std::string_view text);
 
   OnBad operator[](SampleFault fault) const { return actions_[static_cast<size_t>(fault)]; }
   bool Has(OnBad action) const;
-  std::string ToString() const;  // what Parse takes
+  std::string ToString() const;  // in the form that Parse reads
 
   friend bool operator==(const BadPolicy&, const BadPolicy&) = default;
 

@@ -18,10 +18,10 @@ namespace stoker {
 
 namespace {
 
-// A text that JSON can hold: as it is, unless it is not UTF-8.
+// Returns a text that JSON can hold: `text` itself, unless it is not UTF-8.
 std::string InUtf8(const std::string& text) { return IsUtf8(text) ? text : Printable(text); }
 
-// A line of the list.
+// Returns a line of the list.
 std::string LineOf(BatchName batch, const BadRow& bad) {
   const Error error = WithoutSecrets(bad.error);
   nlohmann::ordered_json line = {{"path", InUtf8(error.file)},
@@ -55,7 +55,7 @@ BadSampleLog::BadSampleLog(std::string list, Descriptor file, double most)
 void BadSampleLog::Count(BatchName batch, uint64_t samples, const std::vector<BadRow>& bad,
                          bool failed) {
   CountRows(batch, samples, bad, failed);
-  if (!bad.empty()) (void)Append();  // Check says what was wrong
+  if (!bad.empty()) (void)Append();  // Check returns the error
 }
 
 void BadSampleLog::CountRows(BatchName batch, uint64_t samples, const std::vector<BadRow>& bad,
@@ -98,8 +98,8 @@ Status BadSampleLog::Check() {
   return ended_ ? Status(*ended_) : Status();
 }
 
-// One call appends whole lines: on a local file system those of other processes do not get in
-// between. What of a line was not written comes first next time.
+// Each call appends whole lines; on a local file system lines of other processes do not get in
+// between. The part of a line that was not written comes first next time.
 Status BadSampleLog::Append() {
   const std::lock_guard appending(append_);
   std::string lines;
@@ -121,7 +121,7 @@ Status BadSampleLog::Append() {
   return error;
 }
 
-// Names the classes of the bad samples, and the first of them.
+// Returns the error, with the classes of the bad samples and the first message.
 Error BadSampleLog::TooMany(std::string what) const {
   return Error{.code = Code::kDataLoss,
                .cause = std::move(what) + " (" + TextOf(counts_.faults) + "); the first: " + first_,

@@ -26,25 +26,26 @@ struct BadRow {
   Error error;
 };
 
-// A batch counts when it is delivered, so that neither counts nor list depend on threads or depth.
-// Thread-safe.
+// Counts a batch when it is delivered, so that neither the counts nor the list depend on threads or
+// depth. Thread-safe.
 class BadSampleLog {
  public:
-  // `list`: a file that a line of JSON is appended to for each bad sample; empty: none. Several
-  // processes may append to one file. Errors: those of opening it. `most`: the share of the samples
-  // that may be substituted or dropped, once kSamplesBefore have been delivered. Below 1, so many
-  // as kInARow in batches that have no good sample are too many at any time: then no sample is to
-  // blame.
+  // `list`: a file to which a line of JSON is appended for each bad sample; empty: none. Several
+  // processes may append to one file. Errors: those of opening it. `most`: the largest share of the
+  // samples that may be substituted or dropped, which is checked once kSamplesBefore samples have
+  // been delivered. If it is below 1, kInARow bad samples in consecutive batches without a good
+  // sample are too many at any time, because then no single sample is to blame.
   static Result<std::shared_ptr<BadSampleLog>> Open(std::string list, double most);
   static constexpr uint64_t kSamplesBefore = 1000, kInARow = 100;
 
-  // Counts a batch that is delivered, which has this many samples; these were bad, in the order of
-  // rows. A row has several if samples that took the place of another were bad, too. `failed`: an
+  // Counts a delivered batch of `samples` samples; `bad` lists the bad ones in the order of rows. A
+  // row has several entries if samples that took the place of another were bad, too. `failed`: an
   // error replaced the batch.
   void Count(BatchName batch, uint64_t samples, const std::vector<BadRow>& bad, bool failed);
 
-  // To be asked before the next batch is delivered. DataLoss, from then on, if there are too many:
-  // the run ends. The error of appending to the list, until that succeeds; nothing is lost.
+  // Must be called before the next batch is delivered. If there are too many bad samples, returns
+  // DataLoss from then on, and the run ends. Otherwise returns the error of appending to the list,
+  // until appending succeeds; no line is lost.
   Status Check();
 
   BadCounts counts() const;
@@ -59,14 +60,14 @@ class BadSampleLog {
   const std::string list_;
   const Descriptor file_;
   const double most_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   uint64_t samples_ = 0;      // of batches that no error replaced
-  uint64_t in_a_row_ = 0;     // of them, in the last batches without a good sample
+  uint64_t in_a_row_ = 0;     // bad samples in the last batches, which had no good sample
   BadCounts counts_;
-  std::string first_;  // the message of the first one
+  std::string first_;  // the message of the first bad sample
   std::optional<Error> ended_;
   std::string lines_;  // not yet appended
-  std::mutex append_;  // held while appending, which may take long; taken first
+  std::mutex append_;  // held while appending, which may take long; locked before mutex_
 };
 
 }  // namespace stoker

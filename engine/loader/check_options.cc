@@ -15,7 +15,7 @@ namespace stoker {
 
 namespace {
 
-// Choices are checked with what they apply to, images or arrays.
+// The choices of an option are checked elsewhere, with the images or arrays that they apply to.
 Status CheckNumbers(const LoaderOptions& given) {
   LoaderOptions options = given;  // the table gives access to what may be changed
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
@@ -70,11 +70,10 @@ Status CheckImages(const LoaderOptions& options) {
                    "and shape are copied as they are"};
 }
 
-// The largest number of threads that call a source.
+// The largest number of threads that call a source, and that call a function of whole batches.
 constexpr int kMostCalls = 1024;
-// And a function of whole batches.
 
-// Checks what the source of a program says of itself.
+// Checks what a program's source says about its calls.
 Status CheckCalls(const SampleSource& source) {
   if (source.calls() < 0 || source.calls() > kMostCalls) {
     return Error{Code::kInvalidArgument,
@@ -106,8 +105,8 @@ Status CheckCalls(const SampleSource& source) {
   return {};
 }
 
-// Refuses strings that come with the images, for a device: the host's batch, which owns them, has
-// gone when the device's is taken.
+// Refuses strings beside the images if there is a device: the host's batch, which owns the strings,
+// is gone when the device's batch is taken.
 Status CheckStrings(const SampleSource& source) {
   for (const Field& field : source.fields()) {
     if (field.kind != Field::Kind::kLoaded || !IsString(field.dtype)) continue;
@@ -120,7 +119,7 @@ Status CheckStrings(const SampleSource& source) {
   return {};
 }
 
-// Refuses to mix images that differ in size, and a field with the name of the column of sizes.
+// Refuses to mix images that differ in size, and refuses a field named like the column of sizes.
 Status CheckPadding(const LoaderOptions& options) {
   const auto found = std::ranges::find_if(options.transforms, [](const Transform& transform) {
     return std::holds_alternative<PadTo>(transform);

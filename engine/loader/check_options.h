@@ -13,8 +13,8 @@ namespace stoker {
 // batches overflows.
 inline constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
 
-// The column of the images' sizes, (height, width), after those of the source's fields. Batches
-// have it if there is a PadTo.
+// The column of the images' sizes, (height, width). It follows the columns of the source's fields.
+// Batches have it if there is a PadTo.
 inline constexpr const char* kSizeColumn = "image_size";
 
 // InvalidArgument names the option, its value and the allowed range.

@@ -33,8 +33,8 @@ class Engine {
   Result<Batch> Next(const Interrupt& interrupt) { return producer_->Next(interrupt); }
   Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt);
 
-  // See Producer. They count the batches that Next or NextOnDevice returned: a batch still on its
-  // way to a device is not passed.
+  // See Producer. These functions count the batches that Next or NextOnDevice returned: a batch
+  // still on its way to a device is not passed.
   Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt = {});
   Status Append(BatchName batch);             // precondition: the loader has no device
   std::optional<BatchName> position() const;  // none after a Seek that failed, until the next one
@@ -42,7 +42,7 @@ class Engine {
   bool IsAt(BatchName batch, Schedule schedule) const;
   uint64_t passed() const;
 
-  // To be called when the last batch of an epoch was returned: production of the next epoch
+  // Must be called when the last batch of an epoch was returned: production of the next epoch
   // continues from here.
   void EndEpoch();
 
@@ -51,7 +51,8 @@ class Engine {
 
   // Cancel; when it returns no thread works for this engine any more.
   void Stop();
-  // Stop, which gives up after a while (false) if samples or calls are still in progress.
+  // Does what Stop does, but gives up after a while and returns false if samples or calls are still
+  // in progress.
   [[nodiscard]] bool TryStop();
 
   LoaderStats Stats() const;  // with a device, waits are those for device batches

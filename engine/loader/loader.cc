@@ -23,15 +23,16 @@ struct Loader::State {
 
   const ProducerOptions producer;
   const Identity identity;
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable by_name;
   bool serving_by_name = false;               // one BatchAt at a time
-  std::vector<std::shared_ptr<Engine>> idle;  // the one used last is last
+  std::vector<std::shared_ptr<Engine>> idle;  // the one used most recently is last
   std::vector<std::shared_ptr<Engine>> busy;  // borrowed
-  // No longer used, but in a call of the program's own code, which may hang. Cancelled.
+  // Cancelled engines that are no longer used, but are in a call of the program's own code, which
+  // may hang.
   std::vector<std::shared_ptr<Engine>> ending;
-  LoaderStats past;         // of engines that are gone
-  StagerStats past_staged;  // and again
+  LoaderStats past;         // of engines that have been destroyed
+  StagerStats past_staged;  // of the same engines
   bool stopped = false;
   bool warned = false;
   bool warned_of_cache = false;
@@ -76,7 +77,7 @@ uint32_t Loader::last_rows_from(uint64_t start) const {
   return batches == 0 ? 0 : Order().RowsIn({0, batches - 1, start});
 }
 
-// These options made a producer, so that there is an order.
+// A producer was made with these options, so they are valid for a Sampler.
 Sampler Loader::Order() const { return Sampler::Make(SamplerOptionsOf(options_)).value(); }
 
 Result<BatchName> Loader::PlaceOf(std::string_view state, bool same_ranks) const {
@@ -100,7 +101,7 @@ std::shared_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, boo
   }
   if (best == state_->idle.end()) {
     if (state_->idle.empty() || (spare && state_->idle.size() < MaxIdle())) return nullptr;
-    // One whose Seek was interrupted comes last: it may wait for a call that hangs.
+    // An engine whose Seek was interrupted comes last: it may wait for a call that hangs.
     best =
         std::ranges::find_if(state_->idle, [](const auto& e) { return e->position().has_value(); });
     if (best == state_->idle.end()) best = state_->idle.begin();
@@ -170,7 +171,7 @@ void Loader::DestroyEnding() {
     lock.lock();
     if (stopped) std::erase(state_->ending, engine);
   }
-  lock.unlock();  // before `ending` goes, with the engines
+  lock.unlock();  // before `ending` destroys the engines
 }
 
 Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
@@ -205,7 +206,8 @@ Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
   return made;
 }
 
-// The error that ended the run because too many samples are bad, or that of listing them.
+// Returns the error that ended the run because too many samples are bad, or the error of appending
+// to the list of bad samples.
 Status Loader::CheckBad() const {
   TRY(options_.runtime->CheckProcess());
   return state_->producer.bad->Check();
@@ -279,8 +281,8 @@ void Loader::ReleaseIdle() {
   DestroyEnding();
 }
 
-// All production is cancelled before it waits for samples and calls in progress, which it does
-// without the lock, because Stats takes it.
+// Cancels all production before it waits for samples and calls in progress. It waits without the
+// lock, because Stats takes the lock.
 void Loader::Stop() {
   if (!options_.runtime->CheckProcess().ok()) return;
   std::vector<std::shared_ptr<Engine>> all;

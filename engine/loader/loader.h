@@ -74,9 +74,9 @@ class EpochCounter {
 class Loader : public std::enable_shared_from_this<Loader> {
  public:
   // Checks every option and reserves the memory; with a device it also pins host memory and
-  // allocates device memory. It reads no sample and starts no thread; the first Next does. It takes
-  // the source's fingerprint for states: arrays of the program's must not change from here on.
-  // InvalidArgument names the option; ResourceExhausted names the smallest sufficient budget.
+  // allocates device memory. It reads no sample and starts no thread; the first Next does. It
+  // computes the source's fingerprint for states, so the program's arrays must not change from here
+  // on. InvalidArgument names the option; ResourceExhausted names the smallest sufficient budget.
   // `epochs`: a counter shared with other loaders; null: the loader gets its own.
   static Result<std::shared_ptr<Loader>> Open(LoaderOptions options,
                                               std::shared_ptr<EpochCounter> epochs = {});
@@ -90,25 +90,27 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   // Returns one batch by its name, without an iterator. Consecutive calls, and the first batch of
   // an epoch, trigger read-ahead across epochs, as an operating system reads ahead in a file; a
-  // call elsewhere makes that one batch only. A batch that loses all its rows (on_bad) has none.
-  // Two interleaved sequences are recognized. Concurrent calls wait for each other.
+  // call elsewhere makes that one batch only. A batch that loses all its rows (on_bad) is returned
+  // without rows. Two interleaved sequences are recognized. Concurrent calls wait for each other.
   // FailedPrecondition if batches go to a device.
   Result<Batch> BatchAt(BatchName batch, const Interrupt& interrupt = {});
 
-  // StateAt is the state of an iteration that goes on with the batch `next`: a JSON object, a few
-  // hundred bytes, with the options and a fingerprint of the samples. PlaceOf is the batch with
-  // which an iteration of this loader goes on after a state, which may be of another world or batch
-  // size unless `same_ranks` is set; its index is batches_from(start) if nothing of the epoch is
-  // left for this rank. FailedPrecondition: the state is of a loader with other options or samples,
-  // and the message has each with both values; InvalidArgument: it is no state (loader_state.h).
-  // Both are O(1).
+  // StateAt returns the state of an iteration that continues with the batch `next`: a JSON object
+  // of a few hundred bytes, with the options and a fingerprint of the samples. PlaceOf returns the
+  // batch with which an iteration of this loader continues after a state. The state may come from
+  // another world or batch size unless `same_ranks` is set. The batch's index is
+  // batches_from(start) if nothing of the epoch is left for this rank. FailedPrecondition: the
+  // state comes from a loader with other options or samples, and the message names each difference
+  // with both values. InvalidArgument: the text is not a state (loader_state.h). Both functions are
+  // O(1).
   Result<BatchName> PlaceOf(std::string_view state, bool same_ranks = false) const;
   std::string StateAt(BatchName next) const;
 
-  // Returns a warning once, and only if lent_batches sets no limit: the caller holds more memory
-  // than the budget.
+  // Returns, once, a warning that the caller holds more memory than the budget; only if
+  // lent_batches sets no limit.
   std::optional<std::string> TakeWarning();
-  // The same of a cache of remote objects that fails: the disk is full, or it cannot be written to.
+  // Returns a warning that a cache of remote objects fails, because the disk is full or the cache
+  // cannot be written.
   std::optional<std::string> TakeCacheWarning();
 
   // Releases the engines that no iterator uses, with their memory, for callers that take the
@@ -124,17 +126,17 @@ class Loader : public std::enable_shared_from_this<Loader> {
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   // The number of batches of an epoch that begins at the position `start` (BatchName::start).
   uint64_t batches_from(uint64_t start) const;
-  // The rows of the last of them; 0 if there is none.
+  // The number of rows of the last one of these batches; 0 if there are none.
   uint32_t last_rows_from(uint64_t start) const;
   uint32_t last_rows() const { return last_rows_; }  // of the last batch of an epoch
   const std::vector<ColumnSpec>& columns() const { return columns_; }  // of the delivered batches
-  // Now; of one iteration, if several are under way.
+  // The current depth; that of one iteration, if several are under way.
   int depth() const { return Stats().depth; }
   const LoaderOptions& options() const { return options_; }
 
  private:
   friend class Iterator;
-  struct State;  // what changes, and its lock
+  struct State;  // the members that change, and their lock
 
   // Returns a borrowed engine to its loader, which must outlive it.
   struct ReturnEngine {
@@ -157,7 +159,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   Status CheckBad() const;
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
   void NoteLent();
-  uint64_t LentBytes() const;  // without what is on its way to a device
+  uint64_t LentBytes() const;  // without batches on their way to a device
   Sampler Order() const;
 
   const LoaderOptions options_;
@@ -175,19 +177,20 @@ class Iterator {
   Iterator(const Iterator&) = delete;
   Iterator& operator=(const Iterator&) = delete;
 
-  // Waits for the next batch and returns it; an empty batch at the end, however often it is called.
+  // Waits for the next batch and returns it. At the end it returns an empty batch, however often it
+  // is called.
   //
   // If a sample cannot be read or decoded, LoaderOptions::on_bad says what happens: by default Next
   // returns an error that names file, offset and cause instead of the batch, and the call after it
-  // goes on with the next batch. A batch that loses all its rows is left out, unless it was
+  // continues with the next batch. A batch that loses all its rows is left out, unless it was
   // appended. Other errors: DataLoss, from then on, when more samples were substituted or dropped
-  // than max_bad_fraction allows; that of appending to bad_samples_file, until it succeeds;
-  // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
-  // released); Cancelled after Stop and when `interrupt` returned true; FailedPrecondition in a
-  // forked child, and if batches go to a device.
+  // than max_bad_fraction allows; the error of appending to bad_samples_file, until appending
+  // succeeds; ResourceExhausted when the caller already holds lent_batches (Next does not wait for
+  // them to be released); Cancelled after Stop and when `interrupt` returned true;
+  // FailedPrecondition in a forked child, and if batches go to a device.
   Result<Batch> Next(const Interrupt& interrupt = {});
 
-  // The same for a loader with a device; see Stager::Next. FailedPrecondition if it has none.
+  // Next for a loader with a device; see Stager::Next. FailedPrecondition if the loader has none.
   Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt = {});
 
   // The number of batches returned so far, including those replaced by an error; batches still on
@@ -204,14 +207,15 @@ class Iterator {
   // appended.
   std::optional<BatchName> position() const;
 
-  // What a program saves: the next batch as text. At the end of an epoch, also if the end was not
-  // seen yet, that is the first one of the epoch after it, and before the first batch that of the
-  // loader's next epoch. It is of the batches that were returned, whatever is in production.
+  // Returns the state that a program saves to resume: the next batch, as text. At the end of an
+  // epoch, even if Next has not reported the end yet, the next batch is the first one of the
+  // following epoch; before the first batch it is the first one of the loader's next epoch. Only
+  // batches that were returned count, whatever is in production.
   std::string state() const;
 
-  // Goes on where the iteration of that state would, O(1); the loader's next epoch is the one after
-  // it. There is no batch if other ranks have the rest of that epoch. Errors as Loader::PlaceOf;
-  // nothing is changed then.
+  // Continues where the iteration of that state would, O(1), and makes the epoch after it the
+  // loader's next one. Next returns no batch if other ranks have the rest of the state's epoch.
+  // Errors: those of Loader::PlaceOf; nothing is changed then.
   Status Restore(std::string_view state);
 
   // From the first Append until Seek, exactly the appended batches are delivered, in the order of

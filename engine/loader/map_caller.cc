@@ -29,7 +29,7 @@ Result<MapCaller> MapCaller::Of(const MapFunction& function) {
   int calls = 0;
   const Status said = Caught([&]() -> Status {
     name = function.Describe();
-    (void)function.InState();  // the loader asks again, and catches nothing
+    (void)function.InState();  // an error shows here: later the loader calls it without a catch
     calls = function.calls();
     return {};
   });

@@ -10,8 +10,8 @@
 
 namespace stoker {
 
-// Asks the function for its name and its number of calls once, and makes errors of its exceptions.
-// Thread-safe.
+// Asks the function once for its name and its number of calls, and turns its exceptions into
+// errors. Thread-safe.
 class MapCaller {
  public:
   // `function` must outlive it. InvalidArgument: calls(), or it cannot say what it is.
@@ -20,7 +20,7 @@ class MapCaller {
   const std::string& name() const { return name_; }
   int calls() const { return calls_; }
 
-  // The function's error, with its name, and the sample or the batch.
+  // Call the function. Return its error, with its name and the sample or the batch added.
   Status MapRow(const MappedRow& row) const;
   Status MapBatch(const Batch& batch) const;
 

@@ -15,12 +15,12 @@ namespace stoker {
 // the call of MapRow; it must not be used afterwards.
 class MappedRow {
  public:
-  // `columns`: of `slot`.
+  // `columns`: the columns of `slot`.
   MappedRow(std::span<const ColumnSpec> columns, const Slot& slot, uint32_t row, uint64_t position)
       : columns_(columns), slot_(slot), row_(row), position_(position) {}
 
   // Names, types and shapes, in the order of a batch's columns. The first one is the image, in the
-  // type and layout of the loader. Rows of strings (IsString) are string_views, and not to be
+  // type and layout of the loader. Rows of strings (IsString) are string_views, which must not be
   // changed.
   std::span<const ColumnSpec> columns() const { return columns_; }
 
@@ -34,8 +34,8 @@ class MappedRow {
   uint64_t sample() const;  // its id in the source
   BatchName batch() const;
   uint32_t row() const { return row_; }  // in the batch
-  // In the order of the epoch, over all ranks: with the epoch it is a key for random numbers that
-  // do not depend on threads.
+  // The position in the epoch's order, over all ranks. With the epoch it is a key for random
+  // numbers that do not depend on threads.
   uint64_t position() const { return position_; }
 
  private:
@@ -45,24 +45,26 @@ class MappedRow {
   const uint64_t position_;
 };
 
-// A loader calls one of MapRow and MapBatch, as calls() says, after the transforms and before a
+// A loader calls either MapRow or MapBatch, as calls() says, after the transforms and before a
 // batch is delivered or copied to a device, ahead of the consumer. The function may change values
-// in place; types and shapes are given. Each row and batch is mapped once, unless its samples
-// failed; those that were made ahead are mapped although nobody may take them. All functions may be
-// called on several threads at a time, and must not wait for their own loader.
+// in place; types and shapes are fixed. Each row and batch is mapped once, unless its samples
+// failed. Batches that were made ahead are mapped even if no consumer takes them. All member
+// functions may be called on several threads at a time, and must not wait for their own loader.
 //
-// An error fails the batch; to its cause are added the name of the function and the sample or
-// batch. An exception becomes an UNAVAILABLE error. Describe, InState and calls are asked when a
+// An error fails the batch; the name of the function and the sample or batch are added to its
+// cause. An exception becomes an UNAVAILABLE error. Describe, InState and calls are called when a
+// loader is opened, and Describe and calls again for each further iteration that runs beside
+// others.
 // loader is opened, and Describe and calls for each further iteration that runs beside others.
 class MapFunction {
  public:
   virtual ~MapFunction() = default;
 
-  // Its name, for messages and reports: "to_gray".
+  // The function's name, for messages and reports: "to_gray".
   virtual std::string Describe() const = 0;
 
-  // What a loader's state has of it, so that a loader with another function refuses the state: its
-  // name, and how it is called. Its code is not compared.
+  // Identifies the function in a loader's state, by its name and how it is called, so that a loader
+  // with another function refuses the state. Its code is not compared.
   virtual std::string InState() const { return Describe() + (calls() == 0 ? ", rows" : ""); }
 
   // How many threads call MapBatch, 1 to 256. 0: MapRow is called.
@@ -72,10 +74,11 @@ class MapFunction {
   // MixUp and CutMix. It should not block or allocate.
   virtual Status MapRow(const MappedRow& /*row*/) const { return {}; }
 
-  // Called on threads of its own, with a complete batch, after MixUp and CutMix: it may take its
-  // time. Calls begin in the order of the batches, so that with one thread each ends before the
-  // next one begins. (Iterations that run side by side have threads of their own.) The batch is
-  // lent for the call; Batch::Owner keeps memory of it longer, which is then the consumer's, too.
+  // Called on threads that do nothing else, with a complete batch, after MixUp and CutMix: it may
+  // take its time. Calls begin in the order of the batches, so that with one thread each ends
+  // before the next one begins. (Iterations that run side by side have threads of their own.) The
+  // batch is lent for the call; Batch::Owner keeps its memory longer, which the consumer then has,
+  // too.
   virtual Status MapBatch(const Batch& /*batch*/) const { return {}; }
 };
 

@@ -82,8 +82,8 @@ void MapThreads::Run() {
   }
 }
 
-// Under mutex_: the batch whose turn it is. Another thread is woken if the one after it is there,
-// too.
+// Requires mutex_. Returns the batch whose turn it is. If the batch after it has arrived, too,
+// another thread is woken.
 std::optional<MapThreads::WholeBatch> MapThreads::Take() {
   const auto number = [](const WholeBatch& batch) { return batch.ticket.batch; };
   const auto found = std::ranges::find(waiting_, next_, number);

@@ -28,7 +28,7 @@ class MapThreads {
     RowTicket ticket;
     SamplePath last_row;
     BatchCost cost;
-    bool failed = false;  // it is not mapped, and keeps its place in the order
+    bool failed = false;  // a failed batch is not mapped, and keeps its place in the order
   };
   using Done = std::function<void(const WholeBatch&, Status)>;
 
@@ -37,14 +37,15 @@ class MapThreads {
   MapThreads(const MapCaller& function, SlotPool& slots, const Trace& trace, Done done);
   ~MapThreads();  // waits for the calls in progress
 
-  // Starts the threads, once. Has fewer if the system gives no more; ResourceExhausted if none.
+  // Starts the threads, once; fewer if the system gives no more. ResourceExhausted if it gives
+  // none.
   Status Start();
 
   // Takes batches from the beginning of a sequence on, numbered from 0.
   void Open();
-  // Drops the batches that wait, and those that come before the next Open.
+  // Drops the waiting batches, and those that are given before the next Open.
   void Close();
-  // Waits for the calls in progress, but no longer than `most`; false: there are some.
+  // Waits for the calls in progress, but no longer than `most`; returns false if some are left.
   // Precondition: Close.
   [[nodiscard]] bool Wait(std::chrono::milliseconds most);
 
@@ -52,7 +53,7 @@ class MapThreads {
   void Give(WholeBatch batch);
 
   int calling() const;  // calls in progress
-  // Calls that have ended, and their time.
+  // The number of calls that have ended, and their time.
   uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
   uint64_t called_ns() const { return called_ns_.load(std::memory_order_relaxed); }
 

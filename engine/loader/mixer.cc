@@ -18,7 +18,7 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kImages = 0;  // the column
+constexpr size_t kImages = 0;  // the index of the column
 
 Error InvalidMix(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
@@ -29,7 +29,7 @@ bool Cuts(const BatchMix& mix) {
                      [](const auto& choice) { return std::holds_alternative<CutMix>(choice); });
 }
 
-// The number of classes; an error if the source has no labels.
+// Returns the number of classes; an error if the source has no labels.
 Result<int64_t> ClassesOf(const LoaderOptions& options) {
   const BatchMix& mix = *options.mix;
   const SampleSource& source = *options.source;
@@ -58,14 +58,15 @@ Result<int64_t> ClassesOf(const LoaderOptions& options) {
   return mix.num_classes != 0 ? mix.num_classes : known;
 }
 
-// A row that the plan produces: interleaved or planar channels.
+// Describes a row that the plan produces: interleaved or planar channels.
 MixedRow TransformedRow(const ColumnSpec& images, Layout layout) {
   const auto side = [&](size_t d) { return static_cast<size_t>(images.row_shape[d]); };
   if (layout == Layout::kNhwc) return {images.dtype, 1, side(0), side(1), side(2)};
   return {images.dtype, side(0), side(1), side(2), 1};
 }
 
-// A copied row: any shape can be blended, but only one that looks like an image can be cut.
+// Describes a copied row: any shape can be blended, but only one that looks like an image can be
+// cut.
 Result<MixedRow> CopiedRow(const Field& array, const BatchMix& mix) {
   if (!IsPixelType(array.dtype)) {
     return InvalidMix(std::string(NameOf(mix)) +
@@ -87,7 +88,7 @@ Result<MixedRow> CopiedRow(const Field& array, const BatchMix& mix) {
                     "Put the channels last, or use MixUp");
 }
 
-// Writes what MixRows would do into each row's deferred operations, for a device.
+// Writes the mixing that MixRows would do into each row's deferred operations, for a device.
 void DeferToDevice(const DrawnMix& drawn, Slot& slot) {
   for (int64_t row = 0; row < slot.rows; ++row) {
     void* const at = slot.Row(slot.columns.size() - 1, row);

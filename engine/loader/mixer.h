@@ -28,13 +28,13 @@ class Mixer {
   static Result<Mixer> Make(const LoaderOptions& options, bool defer_to_device,
                             std::vector<ColumnSpec>& columns);
 
-  // The column of the labels, and their field.
+  // The index of the labels' column.
   size_t label_column() const { return label_column_; }
   // Writes the labels of these samples of `source` to the rows from `row` on: 1 for a sample's
   // class, 0 for all others. InvalidArgument names a label that is not in [0, num_classes).
   Status WriteLabels(const SampleSource& source, std::span<const uint64_t> ids, Slot& slot,
                      uint32_t row) const;
-  // The same for the label of one sample: a row of the label's field, of any alignment.
+  // Writes the label of one sample; `row_of_label` is a row of the label's field, of any alignment.
   Status WriteLabel(const uint8_t* row_of_label, uint64_t id, Slot& slot, uint32_t row) const;
 
   // Mixes all rows of the slot as DrawMix chooses for the key of its first row. No other thread may

@@ -1,5 +1,6 @@
-// LoaderOptions: what a user sets. (option_table.h describes each option; producer_options.h has
-// what a Loader sets for its producers; producer_parts.h makes the parts of a producer from both.)
+// LoaderOptions: the options that a user sets. (option_table.h describes each option;
+// producer_options.h has the options that a Loader sets for its producers; producer_parts.h makes
+// the parts of a producer from both.)
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,7 @@ struct LoaderOptions {
   // Mixes the rows of each batch with each other; labels, which must be class numbers, become
   // float32 (num_classes).
   std::optional<BatchMix> mix;
-  // The program's own function, which runs after all of these on the host. Null: none.
+  // The program's own function, which runs on the host after all of the above. Null: none.
   std::shared_ptr<const MapFunction> map{};
   bool exif_orientation = true;  // rotate photographs as their EXIF tag says
   DecodeLimits limits{};
@@ -84,9 +85,9 @@ struct LoaderOptions {
   // DeviceOptions::buffers limits them.
   int lent_batches = 8;
 
-  // The device that the slots are pinned for when the loader is opened, those in production and
-  // `lent_batches` more (at most 64; four if lent_batches is 0), so that it can copy them without
-  // the CPU. A forked child does not see their memory. Null: ordinary memory.
+  // The device for which slots are pinned when the loader is opened, so that the device can copy
+  // them without the CPU: the slots in production and `lent_batches` more (at most 64; four if
+  // lent_batches is 0). A forked child does not see their memory. Null: ordinary memory.
   std::shared_ptr<Device> pinned_for;
   // The device that batches are copied to; Iterator::NextOnDevice returns them. None: they stay on
   // the host.

@@ -18,7 +18,7 @@ namespace {
 
 using Place = SamplesInFlight::Place;
 
-// The cost of filling one row.
+// Returns the cost of filling one row.
 RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
   RowCost cost{.work_ns = work_ns};
   if (times.begun_ns != 0) cost.longest_ns = times.done_ns - times.begun_ns;
@@ -146,8 +146,9 @@ void Producer::CompleteRead(ReadRequest& read) {
   Submit(samples_.IndexOf(read));
 }
 
-// The task counts before the sample is ready: another task's worker may take the sample, and when
-// that has ended nothing else may keep the producer from being destroyed under this thread.
+// The task is counted before the sample is ready, because another task's worker may take the
+// sample, and once that task has ended only this count keeps the producer from being destroyed
+// under this thread.
 void Producer::Submit(uint32_t sample) {
   SampleTimes& times = samples_[sample].path.times();
   times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();

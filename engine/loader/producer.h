@@ -49,7 +49,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
  public:
   // Checks every option and reserves the memory. It reads nothing and starts no thread; the first
   // Next does. InvalidArgument names the option; ResourceExhausted names the smallest sufficient
-  // budget. `own`: none: the options of a loader with a single producer.
+  // budget. `own`: the producer's own options; none: those of a loader with a single producer.
   static Result<std::unique_ptr<Producer>> Open(LoaderOptions options,
                                                 std::optional<ProducerOptions> own = {});
 
@@ -61,11 +61,11 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // epoch, and always after the last epoch if `epochs` limits them.
   //
   // If a sample cannot be read or decoded, on_bad says what happens: by default Next returns an
-  // error that names file, offset and cause instead of the batch, and the call after it goes on
-  // with the next batch. A batch of which all rows were dropped has none. Other errors:
-  // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
-  // released); Cancelled after Stop, and when `interrupt` returned true; FailedPrecondition in a
-  // forked child.
+  // error that names file, offset and cause instead of the batch, and the call after it continues
+  // with the next batch. A batch of which all rows were dropped is returned without rows. Other
+  // errors: ResourceExhausted when the caller already holds lent_batches (Next does not wait for
+  // them to be released); Cancelled after Stop, and when `interrupt` returned true;
+  // FailedPrecondition in a forked child.
   Result<Batch> Next(const Interrupt& interrupt = {});
 
   // Makes Next deliver this batch next, followed by the batches after it: of the next epochs, or of
@@ -89,19 +89,20 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // The number of batches that Next has returned so far, including those replaced by an error.
   uint64_t passed() const { return passed_; }
 
-  // For a loader with a device, whose stager calls Next ahead of the consumer: the next of the
-  // batches that Next returned has been delivered, and its bad samples count. Any thread.
+  // Reports that the next one of the batches that Next returned has been delivered, so that its bad
+  // samples count. For a loader with a device, whose stager calls Next ahead of the consumer. Any
+  // thread.
   void CountDelivered();
 
-  // The time that the last Next that returned a batch waited, by cause.
+  // The wait of the last Next that returned a batch, by cause.
   const WaitCauses& waited() const { return assembler_->last().waited; }
 
   // Ends production; Next returns Cancelled, also a Next that is waiting. Waits for nothing.
   void Cancel();
 
-  // Cancel, which then waits for the samples and the call of the program's function in progress.
+  // Cancels, then waits for the samples and the call of the program's function in progress.
   void Stop();
-  // Stop, which gives up after a few of kInterruptInterval (false) if they are still in progress.
+  // Stops, but returns false if they are still in progress after a few times kInterruptInterval.
   [[nodiscard]] bool TryStop();
 
   LoaderStats Stats() const;

@@ -29,9 +29,9 @@ bool Producer::Forgive(uint32_t index, uint64_t work_ns, Error& error, int worke
   return true;
 }
 
-// After this call the sample belongs to Pull, which reads it again; or, if nothing is pulled any
-// more, it has ended. Of a thread that sets ending_ and one that gives a sample, at least one sees
-// what the other did.
+// After this call the sample belongs to Pull, which reads it again, or it has ended, if nothing is
+// pulled any more. When one thread sets ending_ while another gives a sample, at least one of the
+// two sees what the other did.
 void Producer::Substitute(uint32_t index) {
   SampleInFlight& sample = samples_[index];
   TrimBuffer(sample.read.buffer);

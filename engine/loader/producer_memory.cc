@@ -53,7 +53,8 @@ void Producer::Postpone(uint32_t index) {
   memory_->JoinWaitList(index, std::move(samples_[index].work));
 }
 
-// Replaces Pull while samples wait: retries the first of the wait list, if it is one of ours.
+// Replaces Pull while samples wait: retries the first sample of the wait list, if it is this
+// producer's.
 size_t Producer::PullRetry(std::span<ReadRequest*> requests) {
   std::optional<MemoryLease::Retry> retry = memory_->TakeRetry();
   if (!retry) return 0;

@@ -24,7 +24,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
                  .advice = "Open one with Device::Open"};
   }
   TRY(Stager::CheckBuffers(to.buffers));
-  // One for each copy in flight, and the next.
+  // One slot for each copy in flight, and one for the next batch.
   const int staged = to.buffers + 1;
   // Only a function of the program's own can hold more.
   const bool limited = options.map != nullptr && options.lent_batches != 0;

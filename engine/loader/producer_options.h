@@ -22,14 +22,14 @@ struct ProducerOptions {
   // Counts the bad samples of all producers of a loader; null: none are expected.
   std::shared_ptr<BadSampleLog> bad{};
   bool one_slab = false;  // all columns of a batch lie in one block of memory
-  // Transformed images are as with PlanOptions::defer_to_device, and a last column, "work", holds
-  // the deferred operations.
+  // The plan has PlanOptions::defer_to_device, and a last column, "work", holds the deferred
+  // operations.
   bool defer_to_device = false;
 };
 
-// The options for LoaderOptions. With to_device, slots are pinned, as many as a stager holds at
-// once; each batch lies in one block; and the operations that save bytes on the bus, or work on the
-// host, are deferred to the device. InvalidArgument: LoaderOptions::to_device.
+// Returns the producer options for `options`. With to_device, slots are pinned, as many as a stager
+// holds at once; each batch lies in one block; and the operations that save bytes on the bus, or
+// work on the host, are deferred to the device. InvalidArgument: LoaderOptions::to_device.
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options);
 
 }  // namespace stoker

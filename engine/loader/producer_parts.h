@@ -21,15 +21,15 @@ namespace stoker {
 // The compiled transforms; none if rows are copied as they are. Errors: those of Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device);
 
-// Whether batches have labels, of kNoLabel, though samples are images alone: they do if they have
-// no other column.
+// Whether batches get labels, all kNoLabel: they do if samples are images alone and batches have no
+// other column.
 inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan) {
   const bool pads = plan && plan->pads();
   return !pads && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
 }
 
-// The index of the column of the images' sizes, (height, width), if batches have one: the plan
-// pads.
+// The index of the column of the images' sizes, (height, width); none if the plan does not pad,
+// because batches do not have the column then.
 inline std::optional<size_t> SizeColumn(const SampleSource& source,
                                         const std::optional<Plan>& plan) {
   if (!plan || !plan->pads()) return std::nullopt;
@@ -40,8 +40,8 @@ inline std::optional<size_t> SizeColumn(const SampleSource& source,
 // `plan`: none if rows are copied as they are.
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan);
 
-// How many of a batch's columns (Column or ColumnSpec) Python has, the first ones: those of the
-// source's fields, and the one of the images' sizes.
+// How many of a batch's columns (Column or ColumnSpec) Python sees. They are the first ones: the
+// columns of the source's fields, and that of the images' sizes.
 template <typename Columns>
 size_t PythonColumns(const SampleSource& source, const Columns& columns) {
   const size_t fields = source.fields().size();

@@ -1,5 +1,5 @@
-// Producer, continued: notices that the consumer waits while nothing moves, and says what has not
-// ended. On the consumer's thread, whenever its wait wakes up to ask for interrupts.
+// Producer, continued: notices that the consumer waits while nothing moves, and says which work has
+// not ended. Runs on the consumer's thread whenever its wait wakes up to ask for interrupts.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kFilesNamed = 3;
 
-// "2 reads have not ended", behind others. Returns whether there are any.
+// Appends a count like "2 reads have not ended" to the text. Returns whether the count is above 0.
 bool AddCount(std::string& text, uint64_t count, const std::string& one,
               const std::string& several) {
   if (count == 0) return false;
@@ -46,7 +46,7 @@ void Producer::LookForStall() {
   stalls_.Tell(std::move(what));
 }
 
-// Allocates nothing: a wait is part of the steady state.
+// Returns a hash of everything that moves. Allocates nothing: a wait is part of the steady state.
 uint64_t Producer::StateOfWork() const {
   uint64_t state = maps_ != nullptr ? maps_->calls() : 0;
   for (uint32_t i = 0; i < samples_.count(); ++i) {
@@ -58,7 +58,8 @@ uint64_t Producer::StateOfWork() const {
   return state;
 }
 
-// Those that are needed first are named: others may only wait for their turn behind them.
+// Names the files of the samples that are needed first: the others may only wait for their turn
+// behind them.
 std::string Producer::FilesOf(std::vector<SamplesInFlight::Placed> samples) const {
   if (in_memory_) return "";
   std::ranges::sort(samples, {}, &SamplesInFlight::Placed::row);

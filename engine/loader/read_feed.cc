@@ -10,7 +10,7 @@ ReadFeed::ReadFeed(const LoaderOptions& options, const Sampler& sampler, Samples
 
 size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
   const bool behind_workers = samples_.BehindWorkers();
-  // Calls, which take a thread each, are not collected.
+  // Requests of calls, which take a thread each, need not be collected.
   if (samples_.TooFewFree() && options_.source->calls() == 0) return 0;
   const uint64_t now = NowNanoseconds();
   size_t filled = 0;

@@ -28,7 +28,7 @@ class ReadFeed {
   // in flight from then on.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
 
-  // Makes the request that of a sample of the source.
+  // Makes `read` the request of this sample of the source.
   void SetSample(ReadRequest& read, uint64_t sample) const;
 
   // For samples in memory, which need no reader: claims the next rows and returns the sample that

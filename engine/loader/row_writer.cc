@@ -25,8 +25,8 @@ ImageView ImageOf(const Field& field, std::span<const uint8_t> row) {
   return view;
 }
 
-// An error in an image, whose offset is from the image's start. Where the file holds many, the
-// offset in the file says which one it is.
+// Completes an error in an image, whose offset counts from the image's start. Where a file holds
+// many images, the offset in the file says which one it is.
 Error InFile(Error error, const SampleInFlight& sample) {
   const ReadRequest& read = sample.read;
   const bool is_part = read.length != kUnknownLength;
@@ -125,7 +125,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
     if (writer_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
 
-  // What a row has beside its image, and the program's function.
+  // Writes the other columns of the row, then calls the program's function of rows.
   Status WriteRest(const SampleInFlight& sample) {
     TRY(writer_.WriteFields(sample.ticket, sample.read.rows));
     return writer_.MapRows(sample.ticket, times_);
@@ -136,7 +136,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
     return taken_ == kMax ? std::nullopt : samples_.TakeReady();
   }
 
-  // Replaces `image`, the sample's record, by the image in it.
+  // Replaces `image`, which holds the sample's record, by the image in the record.
   Status Unpack(SampleInFlight& sample, std::span<const uint8_t>& image) const {
     const SampleSource& source = writer_.source_;
     const uint8_t* const record = image.data();

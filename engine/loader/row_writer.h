@@ -36,13 +36,13 @@ class RowWriter {
     virtual std::optional<uint32_t> TakeReady() = 0;
     // The sample's row was written, or failed. The caller gives up the sample.
     virtual void End(uint32_t sample, uint64_t work_ns, Status status, int worker) = 0;
-    // Called instead of End for a sample that found no memory: whether it must wait, and then that
-    // it waits.
+    // Called instead of End for a sample that found no memory. MustWait returns whether the sample
+    // must wait; Postpone is then called, and takes it.
     virtual bool MustWait(uint32_t sample, Status& status) = 0;
     virtual void Postpone(uint32_t sample) = 0;
-    // Called before End for a sample that could not be read or decoded. True: its row is dropped or
-    // gets another sample, and the caller has given it up. False: End follows, with the error,
-    // which may have changed.
+    // Called before End for a sample that could not be read or decoded. True: the sample's row is
+    // dropped or gets another sample, and the caller has given this one up. False: End follows,
+    // with the error, which may have changed.
     virtual bool Forgive(uint32_t sample, uint64_t work_ns, Error& error, int worker) = 0;
 
    protected:
@@ -50,7 +50,7 @@ class RowWriter {
   };
 
   // `plan`: none if rows are copied as they are. `map`: the program's function of rows, or null.
-  // `columns`: of a batch. All references must outlive it.
+  // `columns`: the columns of a batch. All references must outlive the RowWriter.
   RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
             std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
             SamplesInFlight& samples, MemoryBudget& memory, int workers);

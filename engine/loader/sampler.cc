@@ -11,7 +11,7 @@
 namespace stoker {
 namespace {
 
-// The number of a transform in random streams that none has; see also kOrderStream.
+// A stream number of random draws that no transform has; see also kOrderStream.
 constexpr uint32_t kSubstituteStream = 0xfffd;
 
 Error InvalidOrder(std::string cause, std::string advice) {
@@ -32,7 +32,7 @@ Status Check(const SamplerOptions& options) {
   return {};
 }
 
-// The number of positions into which `n` samples of an epoch are dealt out, over all ranks.
+// Returns the number of positions into which `n` samples of an epoch are dealt out, over all ranks.
 uint64_t PositionsOf(const SamplerOptions& options, uint64_t n) {
   const uint64_t world = options.world;
   switch (options.remainder) {
@@ -46,7 +46,7 @@ uint64_t PositionsOf(const SamplerOptions& options, uint64_t n) {
   return n;
 }
 
-// The number of rows that this rank gets of them.
+// Returns the number of rows that this rank gets of `n` samples.
 uint64_t RowsOf(const SamplerOptions& options, uint64_t n) {
   const uint64_t positions = PositionsOf(options, n);
   if (options.drop_remainder) {

@@ -5,9 +5,9 @@
 // and batches of B rows, step s covers the positions [sWB, (s+1)WB), and row j of rank r in it is g
 // = sWB + jW + r.
 //
-// An epoch that other ranks, or batches of another size, have begun goes on at the position where
-// they stopped (BatchName::start): what is left of it, n - start samples, is dealt out as an epoch
-// of that many, so that g = start + sWB + jW + r.
+// An epoch that other ranks, or batches of another size, have begun continues at the position where
+// they stopped (BatchName::start): the n - start samples that are left of it are dealt out like an
+// epoch of that many samples, so that g = start + sWB + jW + r.
 #pragma once
 
 #include <cstdint>
@@ -52,14 +52,15 @@ class Sampler {
   // same number.
   uint64_t batches_per_epoch() const { return batches_from(0); }
 
-  // The same for what is left of an epoch from the position `start`: 0 if this rank gets nothing.
+  // The number of batches in what is left of an epoch from the position `start` on; 0 if nothing is
+  // left for this rank.
   uint64_t batches_from(uint64_t start) const;
 
   // The number of rows of a batch: B, except perhaps in the last. Precondition: batch.index <
   // batches_from(batch.start).
   uint32_t RowsIn(BatchName batch) const;
 
-  // The position of At, which is the same in each epoch.
+  // The position that At returns; it is the same in each epoch.
   uint64_t PositionOf(BatchName batch, uint32_t row) const {
     return batch.start + (batch.index * options_.batch_size + row) * options_.world + options_.rank;
   }
@@ -70,8 +71,8 @@ class Sampler {
   // More bad samples than this in a row are no accident.
   static constexpr uint32_t kMostSubstitutes = 16;
 
-  // A random sample of the order, each as likely as in it, to take the place of one at this
-  // position that cannot be used; `attempt`: how many were tried before. O(1).
+  // Returns a random sample, as likely as the order makes it, to take the place of a bad one at
+  // this position; `attempt`: how many substitutes were tried before. O(1).
   uint64_t SubstituteFor(uint64_t epoch, uint64_t position, uint32_t attempt) const;
 
   const SamplerOptions& options() const { return options_; }

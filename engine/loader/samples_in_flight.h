@@ -18,11 +18,11 @@
 
 namespace stoker {
 
-// Holds the crop index of a photograph of 400 KB: few have a larger one, so that the steady state
-// hardly allocates.
+// Room for the crop index of a photograph of 400 KB: few have a larger one, so that the steady
+// state hardly allocates.
 inline constexpr size_t kCropIndexBytes = 8 << 10;
 
-// A sample between being claimed and being a row of its batch.
+// A sample from its claim until it is a row of its batch.
 struct SampleInFlight {
   ReadRequest read;  // its id in the source, the file's bytes, and their buffer
   DrawKey draw;      // the key of its random transforms
@@ -32,7 +32,7 @@ struct SampleInFlight {
   uint32_t reads_in_flight = 0;  // when this one was claimed, including it; 0: in memory
   std::vector<uint8_t> crop_index;
   uint32_t substitutes = 0;  // samples that could not be used and had this row before
-  size_t image_at = 0;       // of the encoded image in read.buffer, if that holds a record
+  size_t image_at = 0;       // offset of the encoded image in read.buffer, if it holds a record
 };
 
 // Thread-safe. Each sample is free or belongs to the thread that took it: a reader thread first
@@ -69,18 +69,18 @@ class SamplesInFlight {
   void EndRead() { reading_.fetch_sub(1, std::memory_order_relaxed); }
   uint32_t reading() const { return reading_.load(std::memory_order_relaxed); }
 
-  // Its bytes have arrived: it waits for a worker.
+  // Marks a sample whose bytes have arrived: it waits for a worker.
   void SetReady(uint32_t index);
   uint32_t ready() const { return ready_.available(); }
   // Takes the ready sample whose row is needed first, because completing later rows first finishes
   // no batch.
   std::optional<uint32_t> TakeReady();
 
-  // Where a sample is, for those who watch: set by the thread that it belongs to, read by any.
+  // Where a sample is, for reports of stalls: set by the thread that owns the sample, read by any.
   enum class Place : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
   void SetPlace(uint32_t index, Place place);
   struct Placed {
-    uint64_t sample = 0;  // its id; of samples in memory, unknown
+    uint64_t sample = 0;  // its id; unknown for samples in memory
     uint64_t row = 0;     // which row it becomes: lower for those that are needed earlier
     Place place = Place::kNone;
   };

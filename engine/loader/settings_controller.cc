@@ -48,7 +48,7 @@ SettingsController::SettingsController(const TunerOptions& options, const TunerL
       room_(memory.plan().depth),
       tuner_(options, Granted()) {}
 
-// The limits after the other loaders' shares are taken off.
+// Returns the limits that are left after the other loaders' shares.
 TunerLimits SettingsController::Granted() const {
   const uint64_t batches = memory_.batch_bytes() / slots_.slot_bytes();
   TunerLimits granted = most_;
@@ -74,7 +74,7 @@ void SettingsController::Learn(const BatchRecord& batch) {
   if (const auto decisions = tuner_.Observe(batch); !decisions.empty()) CarryOut(decisions);
 }
 
-// Called rarely, because the tuner needs a millisecond or two to compute it.
+// Called rarely, because the tuner needs a millisecond or two to compute the needs.
 void SettingsController::ReportNeeds(uint64_t now_ns) {
   constexpr uint64_t kReportEvery = 500'000'000;
   next_report_ns_ = now_ns + kReportEvery;
@@ -85,9 +85,9 @@ void SettingsController::ReportNeeds(uint64_t now_ns) {
 }
 
 // Applies the tuner's settings, to which these decisions led. If there is no room for the depth
-// now, it is raised as far as there is, and the tuner is told the limit. (A grant is a share, not
-// free memory: another loader may still hold batches that its consumer has not taken, or samples
-// what was theirs before the line moved.)
+// now, the depth is raised as far as there is room, and the tuner is told the limit. (A grant is a
+// share, not free memory: another loader may still hold batches that its consumer has not taken, or
+// samples may hold memory that was theirs before the line moved.)
 void SettingsController::CarryOut(std::span<const TunerDecision> decisions) {
   const int wanted = tuner_.settings().depth;
   const int room = TakeSlots(wanted);
@@ -103,9 +103,9 @@ void SettingsController::CarryOut(std::span<const TunerDecision> decisions) {
   settings_ = tuner_.settings();
 }
 
-// Keeps the decisions for AddTo, except a depth beyond `room`: the decision for the limit, which
-// follows, tells of both. It leads from a depth to the same one if there is no room at all, and is
-// not repeated while that lasts.
+// Keeps the decisions for AddTo, except one for a depth beyond `room`: the decision for the limit,
+// which follows, covers both. If there is no room at all it leads from a depth to the same one, and
+// is not repeated while that lasts.
 void SettingsController::Keep(std::span<const TunerDecision> decisions, int room) {
   for (TunerDecision decision : decisions) {
     if (decision.what == TunerDecision::What::kDepth) {
@@ -123,8 +123,8 @@ void SettingsController::Keep(std::span<const TunerDecision> decisions, int room
   }
 }
 
-// Takes slots for `depth` batches, or for as many as the budget has room for now. (It ends, because
-// the present number is reserved already.)
+// Takes slots for `depth` batches, or for as many as the budget has room for now. (The loop ends,
+// because the present number of slots is reserved already.)
 int SettingsController::TakeSlots(int depth) {
   while (!slots_.SetWorkingSlots(depth)) --depth;
   return depth;

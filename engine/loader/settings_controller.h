@@ -29,15 +29,16 @@ struct RuntimeOptions;
 int MaxDepth(const LoaderOptions& options, const ProducerOptions& own,
              const RuntimeOptions& runtime_options);
 
-// The most reads in flight: of a source with calls, as many as it has calls.
+// The largest number of reads in flight; for a source with calls, its number of calls.
 int MaxReads(const LoaderOptions& options, const RuntimeOptions& runtime_options);
 
 TunerLimits LimitsOf(const LoaderOptions& options, const Runtime& runtime,
                      const MemoryPlan& memory);
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime);
 
-// Used on the thread that calls Producer::Next (the consumer's, or the stager's), except AddTo. The
-// settings in force follow what is granted with each batch, and the pool has slots for their depth.
+// Used on the thread that calls Producer::Next (the consumer's, or the stager's), except AddTo.
+// With each batch the settings in force follow what the lease grants, and the pool has slots for
+// their depth.
 class SettingsController {
  public:
   using Apply = std::function<void(const TunerSettings&)>;
@@ -54,7 +55,7 @@ class SettingsController {
 
   void Start() { CarryOut({}); }
 
-  // To be called for each batch that was taken.
+  // Must be called for each batch that was taken.
   void Learn(const BatchRecord& batch);
 
   const TunerSettings& settings() const { return settings_; }

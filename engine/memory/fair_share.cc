@@ -10,7 +10,7 @@ namespace {
 
 uint64_t Most(const FairClaim& claim) { return std::max(claim.minimum, claim.need); }
 
-// The share of a claim at water level `level`.
+// Returns the share of a claim at water level `level`.
 uint64_t ShareAt(double level, const FairClaim& claim) {
   const double share = level * claim.weight;
   if (share >= static_cast<double>(Most(claim))) return Most(claim);
@@ -26,8 +26,8 @@ bool FitsAt(double level, uint64_t total, std::span<const FairClaim> claims) {
   return true;
 }
 
-// The highest level that fits, exact to the last bit: positive doubles are ordered as their bit
-// patterns.
+// Returns the highest level that fits, exact to the last bit: positive doubles are ordered like
+// their bit patterns.
 double Level(uint64_t total, std::span<const FairClaim> claims) {
   uint64_t fits = 0;
   uint64_t beyond = std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity());

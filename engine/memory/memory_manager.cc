@@ -33,8 +33,8 @@ Result<std::unique_ptr<MemoryLease>> MemoryManager::Lease(const MemoryNeeds& nee
   DivideAmongLeases();
   const auto first = static_cast<uint64_t>(needs.at_once ? plan.max_depth : plan.depth);
   const uint64_t bytes = first * needs.slot_bytes;
-  // Samples of other loaders may still use the memory. (If their batches have grown meanwhile there
-  // is no room even then, and SlotPool::Make reports it.)
+  // Samples of other loaders may still use the memory. (If other loaders' batches have grown
+  // meanwhile there is no room even then, and SlotPool::Make reports it.)
   if (!lease->first_batches_.Resize(bytes)) ReserveAlone(lock, lease->first_batches_, bytes);
   return lease;
 }
@@ -60,7 +60,7 @@ MemoryLease::MemoryLease(MemoryManager& manager, const MemoryPlan& plan, double 
 
 MemoryLease::~MemoryLease() {
   std::lock_guard lock(manager_.mutex_);
-  free_idle_();  // other loaders cannot ask for it after this
+  free_idle_();  // after this, other loaders cannot ask for the memory
   std::erase(manager_.leases_, this);
   manager_.DivideBudget();
   manager_.DivideAmongLeases();
@@ -145,8 +145,8 @@ void MemoryLease::End(bool alone) {
   MemoryManager& manager = manager_;
   if (alone) manager.EndRetry();
   manager.End();
-  // The last access to this lease. A thread that waits for it checks again under the manager's
-  // lock.
+  // This is the last access to the lease. A thread that waits for the lease checks again under the
+  // manager's lock.
   if (in_work_.fetch_sub(1, std::memory_order_acq_rel) == (kAwaited | 1)) manager.NotifyAll();
 }
 
@@ -202,7 +202,7 @@ std::optional<MemoryLease::Retry> MemoryLease::TakeRetry() {
 }
 
 // The next sample of the list has to wait for the End that follows; if the list is empty, readers
-// can go on now.
+// can continue now.
 void MemoryManager::EndRetry() {
   if (waiting_.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_readers_();
 }

@@ -102,7 +102,7 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
     plan.claim.min_batches = Times(static_cast<uint64_t>(plan.max_depth), needs.slot_bytes);
     plan.claim.max_batches = plan.claim.min_batches;
   }
-  // As many as are useful, using at most half of the memory left for them.
+  // Takes as many as are useful, using at most half of the memory left for them.
   const uint32_t wanted = std::min(needs.requests, kMaxRequests);
   const uint64_t spare = shares.samples - std::min(shares.samples, sum.samples);
   plan.requests =

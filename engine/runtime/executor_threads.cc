@@ -20,7 +20,7 @@ class ThreadsExecutor final : public Executor {
     threads_.reserve(static_cast<size_t>(threads));
   }
 
-  // Must be called first. If not all threads can be started, it continues with those it has.
+  // Must be called first. If not all threads can be started, the executor runs with those it has.
   Status Start() {
     for (int worker = 0; worker < seen_threads_.workers(); ++worker) {
       Result<std::thread> thread =

@@ -27,7 +27,7 @@ Status ReadService::Attach(ReadClient* client) {
     Result<std::thread> thread = StartThread("a reader's thread", [this, &added] { Run(added); });
     if (!thread.ok()) {
       threads_.pop_back();
-      if (!threads_.empty()) break;  // the others do the work
+      if (!threads_.empty()) break;  // the threads that did start do the work
       return std::move(thread).error();
     }
     added.thread = *std::move(thread);
@@ -110,7 +110,8 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
   }
 }
 
-// Starts the first `pulled` requests, and replaces them in the array by those that have finished.
+// Starts the first `pulled` requests, and replaces them in the array by the requests that have
+// finished.
 size_t ReadService::Read(Reader& reader, std::span<ReadRequest*> requests, size_t pulled) {
   const TraceSpan span(trace_, "stoker.read");
   reader.Submit(requests.first(pulled));

@@ -48,7 +48,7 @@ class ReadService {
   // starts, and none stays open after the last client.
   Status Attach(ReadClient* client);
 
-  // After it returns no thread calls Pull of `client` again; for requests pulled before,
+  // After Detach returns no thread calls Pull of `client` again; for requests pulled before,
   // CompleteRead is still called.
   void Detach(ReadClient* client);
   // The same, but waits no longer than `most`; false: call it again.

@@ -107,7 +107,8 @@ struct Runtime::Parts {
         executor(std::move(made.executor)),
         reads(options.reader_threads, std::move(make_reader), trace) {}
 
-  // The threads of one source with calls or objects. They are in the list as long as they exist.
+  // The threads of one source with calls or objects. The entry is in the list as long as the
+  // threads exist.
   struct OfSource {
     const SampleSource* source;
     ReadService* service;
@@ -130,7 +131,8 @@ struct Runtime::Parts {
   std::vector<OfSource> of_sources;  // under of_sources_mutex
 };
 
-// Makes no owner of a service: the last owner joins the threads, one of which may be this one.
+// Does not share ownership of a service: the last owner joins the threads, and this thread may be
+// one of them.
 void Runtime::Parts::WakeReaders() {
   reads.Wake();
   const std::lock_guard lock(of_sources_mutex);
@@ -175,7 +177,7 @@ Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& given,
 
 namespace {
 
-// One per process: another thread of the parent may have held the lock when it forked.
+// One per process: when the parent forked, another of its threads may have held the lock.
 struct DefaultRuntime {
   const pid_t process = getpid();
   std::mutex mutex;

@@ -36,15 +36,16 @@ struct RuntimeOptions {
   uint64_t memory_budget = 0;
   ExecutorKind executor = ExecutorKind::kTbb;  // falls back to kThreads if TBB cannot be used
   uint64_t shuffle_seed = 0;                   // for ExecutorKind::kShuffled
-  // In seconds: a read of a file that takes longer fails its sample with Unavailable, which names
-  // the file. Needs io_uring: InvalidArgument where it is not used. Objects behind URLs have time
-  // limits of their own. 0: none, because storage that comes back after minutes ends no job then.
+  // The time limit of a read of a file, in seconds: a read that takes longer fails its sample with
+  // Unavailable, which names the file. Needs io_uring: InvalidArgument where it is not used.
+  // Objects behind URLs have time limits of their own. 0: no limit, so that no job ends because
+  // storage comes back after minutes.
   double read_timeout = 0;
-  // When a loader's consumer has waited this long for a batch, and nothing has moved meanwhile, a
-  // line in the log says what has not ended, and names files; LoaderStats::stall says it, too.
-  // Above 0; 0: never.
+  // In seconds. When a loader's consumer has waited this long for a batch, and nothing has moved
+  // meanwhile, a line in the log says which work has not ended and names its files; so does
+  // LoaderStats::stall. 0: never.
   double stall_seconds = 30;
-  // Where the lines go, without a line break; called on any thread. Null: to standard error.
+  // Receives the lines of the log, without a line break, on any thread. Null: standard error.
   std::function<void(const std::string& line)> log{};
 
   // Reads in flight over all reader threads.
@@ -84,8 +85,8 @@ class Runtime {
   const std::string& executor_reason() const;  // why it differs from what was asked for; empty: it
                                                // does not
   ReadService& reads();
-  // The threads that call `source`, or that read its objects; shared by the loaders that hold them.
-  // Null: all its samples are in files, or in memory. The source must outlive them.
+  // Returns the threads that call `source` or read its objects; the loaders that hold them share
+  // them. Null: all its samples are in files, or in memory. The source must outlive the threads.
   std::shared_ptr<ReadService> ReadsOf(const SampleSource& source);
   const TunerSettings& fixed() const;  // workers and reads (over all reader threads) that the user
                                        // gave

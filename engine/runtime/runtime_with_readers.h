@@ -1,4 +1,4 @@
-// A Runtime whose reads a caller's own readers do: storage that is made up.
+// Makes a Runtime that reads with the caller's own readers, to simulate storage.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace stoker {
 
-// As Runtime::Create; `make_reader` makes a reader for each reader thread, in place of
-// RuntimeOptions::reader.
+// Does what Runtime::Create does, but `make_reader` makes a reader for each reader thread, in place
+// of RuntimeOptions::reader.
 Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& options,
                                                     ReadService::ReaderFactory make_reader);
 

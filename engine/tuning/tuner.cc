@@ -10,7 +10,7 @@ namespace {
 
 using Because = TunerDecision::Because;
 
-// All workers, because short jobs end before anything is learnt.
+// Starts with all workers, because short jobs end before anything is learnt.
 constexpr TunerSettings kStart{.depth = kFirstDepth, .workers = 1 << 30, .reads = 8};
 
 // Losses of time, in units of TunerOptions::wait_target. A choice may lose kLoose instead of 1
@@ -35,8 +35,8 @@ constexpr uint64_t kHoldNs = 1'000'000'000;
 // factor. (Where reads stall it expects too much, and would buy memory for nothing.)
 constexpr double kMaxBeyondSeen = 4;
 
-// Losses are a mean of so many batches, so that rare waits count as rare: four times the model's.
-// After a shrinking they soon show what the smaller settings lose.
+// Losses are averaged over so many batches, four times the model's, so that rare waits count as
+// rare. After a shrinking they soon show what the smaller settings lose.
 constexpr int kLossBatches = 2048;
 constexpr int kLossBatchesAfterShrinking = kHold / 2;
 
@@ -67,7 +67,7 @@ class Choice {
             Within({most.depth, most.workers, model.read_latency().Useful()}, options.fixed, most)),
         best_(model.Replay(top_)) {}
 
-  // The share of time that is lost against the best settings, in units of wait_target.
+  // Returns the share of time that is lost against the best settings, in units of wait_target.
   double Loss(const TunerSettings& settings) const {
     return (model_.Replay(settings).total / best_.total - 1) / options_.wait_target;
   }
@@ -160,8 +160,8 @@ struct Tuner::State {
     Decide(now);
   }
 
-  // Hysteresis: grows when the mean loss is too much, and shrinks, by half at most, when less would
-  // have done for long.
+  // Hysteresis: grows when the mean loss is too much, and shrinks, by half at most, when smaller
+  // settings would have been enough for long.
   void Decide(uint64_t now) {
     const Choice choice(model, options, limits);
     loss_batches = std::min(loss_batches + since_look, kLossBatches);

@@ -44,7 +44,7 @@ struct TunerOptions {
 
 class Tuner {
  public:
-  // Starts with what is fixed, all workers, and small for the rest.
+  // Starts with the fixed settings, all workers, and small values for the rest.
   Tuner(const TunerOptions& options, const TunerLimits& limits);
   ~Tuner();
 

@@ -1,5 +1,5 @@
-// One change of a setting by the tuner, and the reason for it; or a growth that found no room: from
-// a value to the same one, because of the limit.
+// One change of a setting by the tuner, and the reason for it; or a growth that found no room,
+// because of the limit: it goes from a value to the same one.
 #pragma once
 
 #include <cstdint>

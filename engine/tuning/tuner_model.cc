@@ -16,8 +16,8 @@ double Elapsed(uint64_t later, uint64_t earlier) {
   return earlier != 0 && later > earlier ? static_cast<double>(later - earlier) : 0;
 }
 
-// The time from the first row's begin to the longest row's end, which on average begins when half
-// of the others are done.
+// Returns the time from the first row's begin to the longest row's end. On average the longest row
+// begins when half of the others are done.
 double UntilLongest(double all, double longest, double places) {
   return std::max(0.0, all - longest) / places / 2 + longest;
 }
@@ -103,9 +103,9 @@ double* TunerModel::SortedOf(int from, int count, Value value) const {
   return sorted_.data();
 }
 
-// Gaps count as this long at most. A gap that is exceeded in fewer than three of eight parts of
-// the window is a pause (a validation, a first step that is compiled) and not the pace: else the
-// batches that could be made meanwhile would seem worth their memory.
+// Returns the length that gaps count for at most. A gap that is exceeded in fewer than three of
+// eight parts of the window is a pause (a validation, a first step that is compiled) and not the
+// pace: otherwise the batches that could be made meanwhile would seem worth their memory.
 double TunerModel::LongestGap() const {
   const int length = std::max(8, count_ / 8), parts = count_ / length;
   if (parts < 3) return SortedOf(0, count_, [](const Cost& c) { return c.gap; })[count_ / 2];
@@ -134,7 +134,7 @@ TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
   const double latency = read_latency_.At(reads);
   const double ahead = RowsAhead(std::max(1, settings.reads), settings.workers);
   const double longest_gap = LongestGap();
-  // The oldest go twice, so that it does not begin with everything empty.
+  // The oldest batches are replayed twice, so that the replay does not begin with everything empty.
   const int first = std::min({count_, 2 * depth + 8, kWindow / 4});
   Time time;
   double opened = 0, read_until = 0, work_until = 0, taken = 0, began = 0;
@@ -163,7 +163,7 @@ TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
     const double begun = std::max(work_until - row, first_row);
     work_until = std::max(work_until, first_row) + cost.work / workers;
     worked_[j] = work_until;
-    // Workers finish together in a fluid; in fact the last of them is behind by part of a row.
+    // In a fluid all workers finish together; in fact the last one is behind by part of a row.
     const double ragged = std::max(0.0, cost.longest - row) / 2 * (1 - 1 / workers);
     const double done =
         std::max({work_until + ragged, last_row + std::ceil(last_rows / workers) * row,
@@ -181,8 +181,8 @@ TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
   return time;
 }
 
-// The time at which workers had done so many batches, a fraction of one included. The batch that
-// is being replayed is not known yet.
+// Returns the time at which workers had done `batches` batches, which may be a fraction. The batch
+// that is being replayed is not known yet.
 double TunerModel::Worked(double batches) const {
   if (batches <= 1) return 0;
   const int whole = static_cast<int>(batches);

@@ -2,7 +2,7 @@
 //
 // Three servers in a row: with `reads` in flight storage delivers a row each latency / reads
 // (Little 1961), n workers finish one each work / n, and the consumer asks when its step is over.
-// The program's own function, if it has whole batches, is another one before the consumer.
+// The program's own function, if it has whole batches, is a fourth server before the consumer.
 // Batch k is opened when batch k − depth is taken. Replay follows the remembered batches one by one
 // (Lindley 1952, with a finite buffer), so bursts and heavy tails need no theory: they are in the
 // record. Within a batch rows flow like a fluid, except for its slowest row, which counts for
@@ -23,7 +23,8 @@ namespace stoker {
 // The mean latency of a read as a function of how many are in flight, as measured.
 class ReadLatency {
  public:
-  // Returns `latency` over what was known for so many in flight; 1 while too little is known.
+  // Returns the ratio of `latency` to that known for so many in flight; 1 while too little is
+  // known.
   double Add(double in_flight, double latency);
   // Interpolates linearly between measured points. Below them all it is the lowest, because fewer
   // in flight may be no faster. Above them all it grows as it grew over the last doubling that was
@@ -45,8 +46,8 @@ class ReadLatency {
 
 class TunerModel {
  public:
-  // Batches, a power of two. Eight times the deepest prefetch of usual batches, 64: depth cannot
-  // bridge what recurs less often.
+  // In batches; a power of two. Eight times the deepest prefetch of usual batches, 64: no depth can
+  // bridge delays that recur less often.
   static constexpr int kWindow = 512;
 
   TunerModel();
@@ -66,8 +67,8 @@ class TunerModel {
     double waited = 0;  // by the consumer, of that
     double work = 0;    // of workers; only observed
   };
-  // The time that the last so many batches took, and that all would have taken. Precondition of
-  // Replay: count() > 0.
+  // Observed returns the time that the last `batches` batches took, Replay the time that all
+  // remembered batches would have taken. Precondition of Replay: count() > 0.
   Time Observed(int batches) const;
   Time Replay(const TunerSettings& settings) const;
 

@@ -198,8 +198,8 @@ class Adviser {
   }
   static std::string Milliseconds(double seconds) { return Number(1000 * seconds) + " ms"; }
 
-  // The number of workers, as busy as they are now, that would keep up with the consumer; and the
-  // number of cores if they never waited for one.
+  // The number of workers, as busy as they are now, that would keep up with the consumer. It is
+  // also the number of cores, if workers never waited for one.
   double needed() const { return Ratio(Seconds(stats_.work_ns), consumer_); }
   double cores() const { return needed() * stats_.clocked.share(); }
   bool ShortOfCores() const { return stats_.clocked.share() < kEnoughCore; }
@@ -209,7 +209,8 @@ class Adviser {
     return workers_ > 0 && (OnlyTakesBatches() ? busy() : needed() / workers_) <= 0.5;
   }
 
-  // The tuner would give a loader that needs all of its workers more of them, if it could.
+  // Whether other loaders have the workers: the tuner would give more to a loader that needs all of
+  // its own, if it could.
   bool OthersHaveWorkers() const {
     return workers_ > 0 && stats_.threads > workers_ && !stats_.workers_given &&
            (OnlyTakesBatches() ? busy() > kAlways : !EnoughOnAverage());
@@ -248,7 +249,7 @@ class Adviser {
     return text + ".";
   }
 
-  // The second cause, if it matters.
+  // Returns the second cause, if it matters.
   std::string Next() const {
     const auto [ns, cause] = causes_[1];
     const double share = Ratio(Seconds(ns), Seconds(stats_.waited.sum()));

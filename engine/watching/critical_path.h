@@ -19,11 +19,12 @@ struct CriticalPath {
   uint64_t whole_ns = 0;     // here, if the program's function has the rest; 0: it has none
 };
 
-// Divides the time from `asked_ns` to `taken_ns`, backwards: after completion other; back to when
-// the batch went to the program's function map; back to the last row's end decode; back to when it
-// met the workers decode; back to its claim storage; before that, as its earlier samples. Time
-// before all that is known is divided in the same proportion; time before the opening is other. A
-// pure function without allocation; for any input the sum is taken_ns - asked_ns.
+// Divides the time from `asked_ns` to `taken_ns` by cause. From the end backwards: time after
+// completion is other; time back to when the batch went to the program's function is map; time back
+// to the last row's end, and on back to when that row met the workers, is decode; time back to the
+// row's claim is storage; time before its claim has the causes of its request's earlier samples.
+// Time before all that is known is divided in the same proportion; time before the opening is
+// other. A pure function without allocation; for any input the sum is taken_ns - asked_ns.
 WaitCauses CausesOf(const CriticalPath& path, uint64_t asked_ns, uint64_t taken_ns);
 
 }  // namespace stoker

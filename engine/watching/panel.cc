@@ -19,8 +19,8 @@ long Rounded(double share) { return std::lround(100 * std::clamp(share, 0.0, 1.0
 
 std::string PercentText(double share) { return std::to_string(Rounded(share)) + "%"; }
 
-// The whole and its parts in percent; the parts add up to the whole, which is at most 100. (Waits
-// that began before the period, or of several consumers, can exceed the time.)
+// Rounds the whole and its parts to percent; the parts add up to the whole, which is at most 100.
+// (Waits that began before the period, or of several consumers, can exceed the time.)
 template <size_t n>
 std::pair<long, std::array<long, n>> Percents(const std::array<double, n>& shares) {
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -54,7 +54,7 @@ class Period {
     return std::to_string(std::lround(rate)) + " images/s";
   }
 
-  // The share of time that the consumer waited, and the causes, largest first.
+  // Returns the share of time that the consumer waited, and the causes, largest first.
   std::string Waited() const {
     if (now_.batches == before_.batches) return "no batch was taken";
     const WaitCauses &from = before_.waited, &to = now_.waited;
@@ -76,7 +76,7 @@ class Period {
     return text;
   }
 
-  // The busy share of each worker, 0 to 1.
+  // Returns the busy share of each worker, 0 to 1.
   std::vector<double> Busy() const {
     std::vector<double> busy;
     for (size_t i = 0; i < now_.worker_busy_ns.size(); ++i) {
@@ -111,7 +111,7 @@ double MeanOf(const std::vector<double>& shares) {
   return sum / static_cast<double>(shares.size());
 }
 
-// One bar character per share.
+// Returns one bar character per share.
 std::string Bars(const std::vector<double>& shares) {
   constexpr std::array<std::string_view, 9> kBars = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string text;

@@ -20,7 +20,7 @@ std::string Escaped(std::string_view value) {
   return text;
 }
 
-// Exact to the nanosecond.
+// Returns seconds, exact to the nanosecond.
 std::string SecondsText(uint64_t ns) {
   std::string fraction = std::to_string(ns % 1'000'000'000);
   fraction.insert(0, 9 - fraction.size(), '0');

@@ -24,7 +24,7 @@ class StallWatch {
   // hardly counts.
   [[nodiscard]] bool Look(uint64_t now_ns, uint64_t state);
 
-  // What the stall is, for the statistics.
+  // Sets the description of the stall, for the statistics.
   void Tell(std::string what);
   void AddTo(LoaderStats& stats) const;
 
@@ -39,7 +39,7 @@ class StallWatch {
   const uint64_t patience_ns_;
   std::optional<Seen> last_;
   uint64_t still_ns_ = 0;  // for how long nothing has moved
-  bool told_ = false;      // of this stall
+  bool told_ = false;      // Look has returned true for this stall
 
   mutable std::mutex mutex_;
   uint64_t stalls_ = 0;  // this and the following: under mutex_

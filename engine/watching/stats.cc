@@ -7,7 +7,7 @@ namespace stoker {
 
 namespace {
 
-// The last decisions of both, ordered by time.
+// Returns the last decisions of both, ordered by time.
 std::vector<TunerDecision> Together(const std::vector<TunerDecision>& a,
                                     const std::vector<TunerDecision>& b) {
   std::vector<TunerDecision> both(a.size() + b.size());

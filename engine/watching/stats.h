@@ -59,7 +59,7 @@ struct LoaderStats {
   std::string plan;        // the compiled transforms
   std::string map;         // the program's function; empty: none
   int map_threads = 0;     // that call it with whole batches; 0: workers call it with rows
-  uint64_t map_calls = 0;  // with whole batches, of which stages.map_ns is the time
+  uint64_t map_calls = 0;  // calls with whole batches, which took stages.map_ns
 };
 
 // Adds the statistics of another loader of the same Runtime. Values of the Runtime and the current

@@ -81,7 +81,7 @@ class Writer {
     Put((std::exchange(begun_, true) ? ",\n" : "") + members.Object());
   }
 
-  // Microseconds with three decimals.
+  // Returns microseconds with three decimals.
   static std::string Micros(uint64_t ns) {
     const std::string below = std::to_string(1000 + ns % 1000);
     return std::to_string(ns / 1000) + "." + below.substr(1);

@@ -16,7 +16,7 @@ constexpr size_t kBlockEvents = 1000;
 
 uint64_t ThisThread() { return static_cast<uint64_t>(pthread_self()); }
 
-// The approximate size in bytes.
+// Returns the approximate size in bytes.
 size_t SizeOf(const TraceDetail& detail) {
   size_t bytes = sizeof detail + detail.source_name.size() + detail.text.size();
   bytes += detail.parts.size() * sizeof detail.parts[0];
