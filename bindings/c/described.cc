@@ -23,7 +23,7 @@ struct ValueJson {
   Json operator()(const Value* value) const {
     return *value;
   }
-  // The text that people write, 0.485, and not the double that is nearest to the float.
+  // Writes the number as people do, 0.485, and not as the double that is nearest to the float.
   Json operator()(const std::array<float, 3>* channels) const {
     Json list = Json::array();
     for (const float value : *channels) list.push_back(Json::parse(NumberText(value)));

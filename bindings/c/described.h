@@ -1,5 +1,5 @@
-// The tables of transforms and loader options as JSON, for Python's checks and tools/generate.py.
-// Internal to bindings.
+// Describes the tables of transforms and loader options as JSON, for Python's checks and
+// tools/generate.py. Internal to bindings.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 constexpr int kDeepest = 8;  // the loader spec needs 4
 
-// A value for messages: one line of printable ASCII, truncated.
+// Returns a value for messages: one line of printable ASCII, truncated.
 std::string Shown(const Json& value) {
   constexpr size_t kMax = 60;
   if (value.is_object()) return "an object";
@@ -37,7 +37,7 @@ struct JsonObject::State {
     if (status.ok()) status = Error{Code::kInvalidArgument, PathOf(key) + " " + what};
   }
 
-  // The key's value; null if it is missing, or reading has failed before.
+  // Returns the key's value; null if it is missing, or if reading has failed before.
   const Json* Find(const char* key) {
     known.emplace_back(key);
     if (!status.ok()) return nullptr;

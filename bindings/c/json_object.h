@@ -13,7 +13,7 @@
 
 namespace stoker {
 
-// Returns the values of an object's keys, each checked. The first failure is kept, and all later
+// Reads the values of an object's keys, and checks each. The first failure is kept, and all later
 // calls do nothing: callers read all keys, and then call CheckAllRead.
 //
 // Missing keys leave the value unchanged, unless they are required.
@@ -35,15 +35,15 @@ class JsonObject {
   }
   void Boolean(const char* key, bool& value);
   void Text(const char* key, std::string& value);
-  // One of `names`; returns its index.
+  // Reads one of `names`; returns its index.
   std::optional<size_t> Choice(const char* key, std::span<const char* const> names);
   void Number(const char* key, double& value, double low, double high);
   void Numbers(const char* key, std::span<double> values);  // a list of exactly values.size()
   void Integers(const char* key, std::span<int> values, int low, int high);  // likewise
 
-  // A nested object; empty if there is none.
+  // Returns a nested object; an empty one if there is none.
   JsonObject Object(const char* key);
-  // A list of objects.
+  // Returns a list of objects, at most `most`.
   std::vector<JsonObject> Objects(const char* key, size_t most);
 
   // Records a failure of a value that was read from this object.

@@ -78,7 +78,7 @@ Status Pin(LoaderOptions& options) {
   return {};
 }
 
-// Compose and recipes have only the options of images.
+// Reads the options. Compose and recipes have only those of images.
 void ReadOptions(JsonObject& object, LoaderOptions& options, bool only_of_images) {
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
     const auto& option = row.option;

@@ -1,5 +1,5 @@
-// The loader spec: a loader as a JSON object that Python passes to C++, and that a dataset op
-// carries to other processes. docs/loader-spec.md lists the keys.
+// Parses the loader spec: a loader as a JSON object that Python passes to C++, and that a dataset
+// op carries to other processes. docs/loader-spec.md lists the keys.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,9 @@ namespace stoker {
 // The longest accepted text, in bytes.
 inline constexpr size_t kLongestSpec = size_t{1} << 20;
 
-// `source`: if given, the samples come from it, and `json` only describes it; otherwise the source
-// that `json` names is opened, which lists a folder. `map`: the function that `json` names; it is
-// available nowhere else. The caller sets the Runtime.
+// Parses a loader spec. `source`: if given, the samples come from it, and `json` only describes it;
+// otherwise the source that `json` names is opened, which lists a folder. `map`: the function that
+// `json` names, which exists only in this process. The caller sets the Runtime.
 //
 // The text may be hostile. InvalidArgument names the key: text that is not JSON, unknown or missing
 // keys, values of a wrong type, numbers out of range. Loader::Open checks whether the values fit
@@ -40,8 +40,8 @@ struct TransformSpec {
   std::optional<BatchMix> mix;
 };
 
-// Parses the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `max_pixels`, `max_scans`
-// and `accept_truncated` of the same object, and in a recipe `mix`; all others are unknown here.
+// Parse the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `max_pixels`, `max_scans` and
+// `accept_truncated` of the same object, and in a recipe `mix`; all other keys are unknown here.
 // Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
 Result<TransformSpec> ParseRecipe(std::string_view json);

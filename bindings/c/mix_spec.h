@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// None if `object` has no such key; failures are recorded in the object. Loader::Open checks the
-// ranges.
+// Returns none if `object` has no such key; failures are recorded in the object. Loader::Open
+// checks the ranges.
 std::optional<BatchMix> ReadMix(JsonObject& object);
 
 }  // namespace stoker

@@ -6,8 +6,8 @@
 
 namespace stoker {
 
-// Sets `value` to that of the key with the option's name, if `object` has it. The object keeps
-// failures. Numbers and choices are in their ranges afterwards.
+// Sets `value` to that of the key with the option's name, if `object` has it. Failures are recorded
+// in the object. Numbers and choices are in their ranges afterwards.
 void ReadOption(JsonObject& object, const OptionInfo& option, const OptionValue& value);
 
 }  // namespace stoker

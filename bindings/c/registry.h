@@ -11,13 +11,13 @@
 
 namespace stoker {
 
-// Process-wide state, so there is one instance, which is never destroyed: frameworks may release
-// what they hold at any time while the process exits. Thread-safe.
+// State of the process, so there is one instance, which is never destroyed: frameworks may release
+// loaders at any time while the process exits. Thread-safe.
 class Registry {
  public:
   static Registry& Get();
 
-  // The counter of this key, kept for the lifetime of the process.
+  // Returns the counter of this key, which is kept for the lifetime of the process.
   std::shared_ptr<EpochCounter> Epochs(const std::string& key);
 
   // Returns the loader registered for this key; if there is none, registers the one that `open`

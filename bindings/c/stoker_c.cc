@@ -119,7 +119,7 @@ stoker_error* Run(const Body& body) noexcept {
   }
 }
 
-// Fills as much of a caller's struct as its version has.
+// Fills the members of a caller's struct that its version has.
 template <typename Struct>
 void Fill(Struct* theirs, Struct ours) {
   const uint64_t known = std::min<uint64_t>(theirs->struct_size, sizeof(Struct));
@@ -152,7 +152,7 @@ uint64_t EpochTake(const char* key) { return Registry::Get().Epochs(key)->Take()
 uint64_t EpochNext(const char* key) { return Registry::Get().Epochs(key)->next(); }
 void EpochSetNext(const char* key, uint64_t epoch) { Registry::Get().Epochs(key)->set_next(epoch); }
 
-// The warnings about a source when it is opened.
+// Returns the warnings about a source when it is opened.
 std::string WarningOf(const stoker::SampleSource& source) {
   std::string warning = source.Warning();
   const std::string skipped = source.Skipped().Warning();

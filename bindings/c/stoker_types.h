@@ -49,8 +49,8 @@ typedef struct stoker_cursor stoker_cursor;   /* one iteration: a position in th
 typedef struct stoker_batch stoker_batch;
 typedef struct stoker_owner stoker_owner; /* keeps the memory of one column valid */
 
-/* Asked about every 50 ms by whoever waits, on the thread that waits: anything but 0 ends the wait
- * as CANCELLED, and nothing is lost: the next call delivers what this one would have. */
+/* Called about every 50 ms by a call that waits, on its own thread: any result but 0 ends the wait
+ * with CANCELLED, and nothing is lost: the next call delivers what this one would have. */
 typedef struct stoker_interrupt {
   uint64_t struct_size;
   int (*asked)(void* context);
@@ -65,7 +65,7 @@ typedef struct stoker_dataset_info {
 } stoker_dataset_info;
 
 /* Names a batch: with the same options, the same epoch, index and start give the same bytes. The
- * library reads these three, and fills the others where it returns a name. */
+ * library reads these three, and fills the others when it returns a name. */
 typedef struct stoker_batch_name {
   uint64_t struct_size;
   uint64_t epoch;
@@ -109,8 +109,8 @@ typedef struct stoker_stats {
   uint64_t memory_used; /* working memory of all loaders that share the Runtime */
 } stoker_stats;
 
-/* Spans on stoker's own threads and its consumers': "stoker.read", "stoker.decode", "stoker.mix",
- * "stoker.wait". What begin returns is given to end, on the same thread. */
+/* Receives spans on stoker's own threads and its consumers': "stoker.read", "stoker.decode",
+ * "stoker.mix", "stoker.wait". The result of `begin` is passed to `end`, on the same thread. */
 typedef struct stoker_trace {
   uint64_t struct_size;
   int64_t (*begin)(const char* name);

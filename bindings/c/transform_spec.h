@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-// The transform that `object` names, with its keys. Failures are recorded in the object.
+// Reads the transform that `object` names, with its keys. Failures are recorded in the object.
 Transform ReadTransform(JsonObject& object);
 
 }  // namespace stoker

@@ -47,7 +47,7 @@ CLI::Option* AddWhole(CLI::App& command, const std::string& name, Number& value,
       });
 }
 
-// The text in lines of less than 48 characters, as --help has them.
+// Returns the text in lines of less than 48 characters, as --help shows it.
 std::string Wrapped(const std::string& text) {
   constexpr size_t kWidth = 48;
   std::string lines;
@@ -64,7 +64,7 @@ std::string Wrapped(const std::string& text) {
   return lines;
 }
 
-// "--batch-size"
+// Returns a flag like "--batch-size".
 std::string FlagOf(std::string_view option) {
   std::string flag = "--" + std::string(option);
   std::ranges::replace(flag, '_', '-');
@@ -83,7 +83,8 @@ CLI::Option* AddText(CLI::App& command, const std::string& name, const TextValue
       });
 }
 
-// Adds the flag of a loader option whose value is a `Value`; null if flags have no such type.
+// Adds the flag of a loader option whose value is a `Value`; returns null if flags have no such
+// type.
 template <typename Value>
 CLI::Option* AddFlag(CLI::App& command, const LoaderOptionRow& row, const Value& value) {
   const std::string name = FlagOf(row.option.name);

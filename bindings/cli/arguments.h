@@ -1,4 +1,4 @@
-// Option types that the subcommands share: their checks, and how --help shows them.
+// Adds options that several subcommands share, with their checks and their text in --help.
 #pragma once
 
 #include <cstdint>
@@ -25,17 +25,17 @@ struct RealRange {
   double high = 0;
 };
 
-// Each adds an option whose default is the present content of `value`; --help shows it after `what`
-// if it is a valid value. An invalid value is an error that names the option, the value and the
-// valid ones.
+// Each function adds an option whose default is the present content of `value`; --help shows the
+// default after `what` if it is valid. An invalid value is an error that names the option, the
+// value and the valid ones.
 CLI::Option* AddNumber(CLI::App& command, const std::string& name, int64_t& value,
                        NumberRange range, const std::string& what);
-// Finite numbers only: nan and inf are in no range.
+// Accepts finite numbers only: nan and inf are in no range.
 CLI::Option* AddReal(CLI::App& command, const std::string& name, double& value, RealRange range,
                      const std::string& what);
 CLI::Option* AddSeed(CLI::App& command, const std::string& name, uint64_t& value,
                      const std::string& what);
-// Bytes, also as 64MiB (2^20) or 64MB (10^6).
+// Accepts bytes, also as 64MiB (2^20) or 64MB (10^6).
 CLI::Option* AddBytes(CLI::App& command, const std::string& name, uint64_t& value,
                       const std::string& what);
 CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& value,
@@ -44,7 +44,7 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& 
 // Adds --source-option, the options of OpenSamples (bindings/cli/open_samples.h).
 void AddSourceOptions(CLI::App& command, std::vector<std::string>& given);
 
-// Limits on what files may require; 0: not given. And what they may lack.
+// Limits on what files may require (0: not given), and what they may lack.
 struct LimitArguments {
   int64_t max_pixels = 0;
   int64_t max_scans = 0;
@@ -56,7 +56,7 @@ void AddLimits(CLI::App& command, LimitArguments& given);
 // Adds the loader options that have flags, in their groups: --batch-size and others.
 void AddLoaderOptions(CLI::App& command, LoaderOptions& options);
 
-// Sets those that were given; the rest of `limits` stays.
+// Sets the limits that were given; the rest of `limits` is unchanged.
 void SetLimits(const LimitArguments& given, DecodeLimits& limits);
 
 }  // namespace stoker::cli

@@ -14,8 +14,8 @@ namespace stoker::cli {
 // Runs the command; returns an exit code, or why it failed.
 using Command = std::function<Result<int>()>;
 
-// Each declares its subcommand on `app`; parsing sets `chosen` if the command line names it.
-// `chosen` must outlive `app`.
+// Each function declares its subcommand on `app`; parsing sets `chosen` if the command line names
+// it. `chosen` must outlive `app`.
 void AddBench(CLI::App& app, Command& chosen);
 void AddSynth(CLI::App& app, Command& chosen);
 void AddInspect(CLI::App& app, Command& chosen);

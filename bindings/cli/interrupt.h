@@ -25,8 +25,8 @@ class InterruptGuard {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-// The exit code of an interrupted command: 128 plus the signal's number, as shells report it;
-// without a signal, SIGINT's.
+// Returns the exit code of an interrupted command: 128 plus the signal's number, as shells report
+// it; without a signal, SIGINT's.
 int InterruptedExitCode();
 
 }  // namespace stoker::cli

@@ -29,7 +29,7 @@ std::string AsOptions(std::string text) {
          at = text.find(from, at + to.size())) {
       const bool a_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
       if (a_word)
-        text.replace(at, from.size(), to);  // otherwise it is part of another word, or quoted
+        text.replace(at, from.size(), to);  // otherwise it is quoted, or part of another word
     }
   }
   return text;

@@ -14,25 +14,26 @@ inline constexpr int kExitData = 1;    // the requested data is missing or bad
 inline constexpr int kExitUsage = 2;   // the options are wrong
 inline constexpr int kExitSystem = 3;  // permission, disk, memory, I/O; an output cannot be written
 
-// For commands that read. An error with a file is the file's (kExitData), even if it exceeds a
-// limit, unless the system refused it; without a file, InvalidArgument and Unimplemented concern
-// options.
+// Returns the exit code for commands that read. An error with a file concerns the file (kExitData),
+// even if the file exceeds a limit, unless the system refused it; without a file, InvalidArgument
+// and Unimplemented concern options.
 int ExitCodeOf(const Error& error);
 
-// For commands that also write `outputs`: failing to write one is kExitSystem, whatever the reason.
+// Does the same for commands that also write `outputs`: failing to write one is kExitSystem,
+// whatever the reason.
 int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outputs);
 
-// The library names its options as in C++; this replaces them by the command's names.
+// Replaces the library's names of options, which are those of C++, by the command's names.
 std::string AsOptions(std::string text);
 
-// The same for an error of the library. Not for errors that quote the user's input.
+// Does the same for an error of the library. Not for errors that quote the user's input.
 Error WithOptionNames(Error error);
 
-// "stoker: error: photos/a.jpg at byte 12: truncated JPEG. Remove the file." and a line feed:
-// always one line, because control characters in a file's name are written as \xNN.
+// Returns "stoker: error: photos/a.jpg at byte 12: truncated JPEG. Remove the file." and a line
+// feed: always one line, because control characters in a file's name are written as \xNN.
 std::string ErrorLine(const Error& error);
 
-// {"error": {…}} on one line; docs/cli.md has its members.
+// Returns {"error": {…}} on one line; docs/cli.md has its members.
 std::string ErrorJson(const Error& error, int exit_code);
 
 // Prints the error, as a line on stderr and with `json` as an object on stdout, and returns

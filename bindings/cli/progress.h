@@ -1,4 +1,4 @@
-// A progress line on a terminal.
+// ProgressBar: a progress line on a terminal.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace stoker::cli {
 
-// " 37% ━━━━───────", `total` > 0.
+// Returns a text like " 37% ━━━━───────". Precondition: `total` > 0.
 std::string BarText(uint64_t done, uint64_t total);
 
 // Draws on stderr, and only if CanRedraw() (terminal.h), so that nothing ends up in a log. One
@@ -23,7 +23,7 @@ class ProgressBar {
   // Whether it is time to show progress: at most ten times a second, never without a terminal.
   bool Due();
 
-  // `done` of `total` (0: unknown), and a note. Does nothing without a terminal.
+  // Shows `done` of `total` (0: unknown), and a note. Does nothing without a terminal.
   void Show(uint64_t done, uint64_t total, std::string_view note);
 
  private:

@@ -40,7 +40,8 @@ DType DTypeOf(const RecipeArguments& given) {
   return given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
 }
 
-// A wrong recipe is a wrong option, as is a list that Plan::Compile refuses.
+// Returns the error of a wrong recipe, which is a wrong option, as is a list that Plan::Compile
+// refuses.
 Error Wrong(const std::string& path, const std::string& cause) {
   return {.code = Code::kInvalidArgument,
           .cause = "--recipe " + path + ": " + cause,

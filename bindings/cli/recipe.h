@@ -1,4 +1,4 @@
-// Options about transforms, which several subcommands share.
+// Options for transforms, which several subcommands share.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct RecipeArguments {
   bool normalize = false;
   std::string file;  // --recipe; replaces all of these
   bool dtype_given = false;
-  LimitArguments limits;  // override the file's
+  LimitArguments limits;  // override the limits in the file
 };
 
 struct Recipe {

@@ -13,7 +13,7 @@ namespace stoker::cli {
 
 namespace {
 
-// In order of preference: the first is the one to suggest.
+// Names of splits, the first being the one to suggest.
 constexpr std::array<std::string_view, 11> kParts = {"train", "training",   "trainval",  "val",
                                                      "valid", "validation", "dev",       "eval",
                                                      "test",  "testing",    "evaluation"};

@@ -1,4 +1,4 @@
-// Detects a dataset's folder that was named instead of one of its splits.
+// Detects that the user named a dataset's folder instead of one of its splits.
 #pragma once
 
 #include <span>
@@ -6,8 +6,8 @@
 
 namespace stoker::cli {
 
-// A warning, naming the folder that was probably meant, if all of a folder's classes are named like
-// splits of a dataset (train, val, test, …). Otherwise empty.
+// Returns a warning that names the folder that was probably meant, if all of a folder's classes are
+// named like splits of a dataset (train, val, test, …). Otherwise empty.
 std::string SplitWarning(const std::string& directory, std::span<const std::string> classes);
 
 // Prints that warning on stderr, if any.

@@ -1,11 +1,11 @@
-// The terminal of stderr, if it is one.
+// Properties of the terminal of stderr, if stderr is one.
 #pragma once
 
 #include <cstddef>
 
 namespace stoker::cli {
 
-// Whether stderr is a terminal whose cursor can be moved: not a log, nor TERM=dumb.
+// Returns whether stderr is a terminal whose cursor can be moved: not a log, nor TERM=dumb.
 bool CanRedraw();
 
 // The size of stderr's terminal; 80 by 24 if unknown.

@@ -11,8 +11,8 @@ namespace stoker::cli {
 
 namespace {
 
-// The optimal string alignment distance of `a` and `b`: letters to insert, remove, change or swap
-// with the next one (Wagner and Fischer, JACM 21(1), 1974, with swaps).
+// Returns the optimal string alignment distance of `a` and `b`: letters to insert, remove, change
+// or swap with the next one (Wagner and Fischer, JACM 21(1), 1974, with swaps).
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), size_t{0});
@@ -30,7 +30,7 @@ size_t Distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// Without parts that are not typing errors: leading dashes, capitals, and a value.
+// Returns `given` without parts that are not typing errors: leading dashes, capitals, and a value.
 std::string Bare(std::string_view given) {
   given = given.substr(0, given.find('='));
   given.remove_prefix(std::min(given.find_first_not_of('-'), given.size()));
@@ -51,12 +51,13 @@ std::vector<std::string> OptionsOf(const CLI::App& app) {
   return names;
 }
 
-// `left` is not empty.
+// Precondition: `left` is not empty.
 Error Unexpected(const CLI::App& app, const std::string& of, const std::vector<std::string>& left) {
   std::string advice = fmt::format("`{} --help` lists the options", of);
   const auto option =
       std::ranges::find_if(left, [](const std::string& text) { return text.starts_with('-'); });
-  // Without dashes the first argument is an option's name, if any is: its value follows.
+  // If no argument begins with a dash, the first one is the option's name, if any is, and its value
+  // follows.
   const std::string meant = Nearest(option == left.end() ? left[0] : *option, OptionsOf(app));
   if (!meant.empty()) advice = fmt::format("Did you mean {}? {}", meant, advice);
   return {.code = Code::kInvalidArgument,

@@ -1,4 +1,4 @@
-// Error messages for a wrong command line, with what was probably meant.
+// Error messages for a wrong command line, which name what was probably meant.
 #pragma once
 
 #include <span>
@@ -13,15 +13,15 @@ class App;
 
 namespace stoker::cli {
 
-// The name in `known` that a user who typed `given` probably meant: it begins so, or differs by a
-// typing error or two. Empty: none.
+// Returns the name in `known` that a user who typed `given` probably meant: one that begins with
+// `given`, or differs from it by a typing error or two. Empty: none.
 std::string Nearest(std::string_view given, std::span<const std::string> known);
 
 // Checks that `name` is a subcommand of `app`.
 Status CheckCommand(const CLI::App& app, const std::string& name);
 
-// The error after parsing has failed; `what` is CLI11's message. Unknown arguments come first, in
-// the order in which they were given: other errors are often only their consequence.
+// Returns the error after parsing has failed; `what` is CLI11's message. Unknown arguments come
+// first, in the order in which they were given: other errors are often only their consequence.
 Error UsageError(const CLI::App& app, const std::string& what);
 
 }  // namespace stoker::cli

@@ -8,7 +8,7 @@
 
 namespace stoker {
 
-// Of one thread: file, rows and coefficients together; 4 GiB by default.
+// Returns the limit of one thread: file, rows and coefficients together; 4 GiB by default.
 inline uint64_t WorkingMemory(const DecodeLimits& limits) {
   constexpr int64_t kBytesPerPixel = 16;
   return static_cast<uint64_t>(kBytesPerPixel *

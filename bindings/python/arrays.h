@@ -21,28 +21,29 @@ class object;
 
 namespace stoker::python {
 
-// NumPy's dtypes, and ml_dtypes' bfloat16. With the GIL held; throws if Python cannot import it.
+// Returns NumPy's dtype, or ml_dtypes' bfloat16. With the GIL held; throws if Python cannot import
+// it.
 pybind11::dtype NumPyType(DType dtype);
 
-// The type of an array's elements. Precondition: stoker has it.
+// Returns the type of an array's elements. Precondition: stoker supports it.
 DType DTypeOf(const pybind11::array& array);
 
-// A column as an array: writable, C order, 64-byte aligned, no copy. The array (and every view of
-// it) keeps its own memory alive, and nothing else of the batch. Releasing it needs no GIL and may
-// happen on any thread, as late as the interpreter's end. With the GIL held.
+// Returns a column as an array: writable, C order, 64-byte aligned, no copy. The array (and every
+// view of it) keeps its own memory alive, and nothing else of the batch. Releasing it needs no GIL
+// and may happen on any thread, as late as the interpreter's end. With the GIL held.
 pybind11::object ArrayOf(const Batch& batch, size_t column);
 
-// The same for any host memory that `owner` keeps alive.
+// Does the same for any host memory that `owner` keeps alive.
 pybind11::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void* data,
                            std::shared_ptr<void> owner);
 
-// The strings that these samples have in a field of strings: str, or bytes. Text that is not UTF-8
-// keeps its bytes as surrogates (PEP 383). With the GIL held.
+// Returns the strings that these samples have in a field of strings: str, or bytes. Text that is
+// not UTF-8 keeps its bytes as surrogates (PEP 383). With the GIL held.
 pybind11::list StringsOf(const SampleSource& source, size_t field,
                          std::span<const uint64_t> sample_ids);
-// The same of a batch's column: strings that were read with the images are the batch's own.
+// Does the same for a batch's column: strings that were read with the images belong to the batch.
 pybind11::list StringsOf(const Batch& batch, size_t column, const SampleSource& source);
-// The same of strings that are there already. `dtype`: kString or kBytes.
+// Converts strings to a list. `dtype`: kString or kBytes.
 pybind11::list ListOf(std::span<const std::string_view> strings, DType dtype);
 
 }  // namespace stoker::python

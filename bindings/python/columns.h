@@ -1,4 +1,4 @@
-// Columns in the program's memory: NumPy arrays, and lists of strings.
+// Makes columns of memory of the program: NumPy arrays, and lists of strings.
 #pragma once
 
 #include <deque>
@@ -17,20 +17,20 @@ class object;
 
 namespace stoker::python {
 
-// A view of an array. Precondition: each row is dense and the type is supported.
+// Returns a view of an array. Precondition: each row is dense and the type is supported.
 ArrayColumn ColumnOf(std::string name, const pybind11::array& array);
 
-// Keeps arrays. The last loader may be destroyed on any thread, without the GIL: they are released
-// when Python has time.
+// Keeps arrays alive. The last loader may be destroyed on any thread, without the GIL: the arrays
+// are released when Python has time.
 std::shared_ptr<void> OwnerOf(pybind11::object arrays);
 
-// Owns columns.
+// Owns the memory of columns.
 struct Beside {
   std::shared_ptr<void> arrays;
   std::deque<StringRows> strings;
 };
 
-// `columns`: by name, in order: arrays, or lists of str or of bytes. `beside` owns them.
+// `columns`: arrays, or lists of str or of bytes, by name and in order. `beside` owns their memory.
 std::vector<ArrayColumn> ColumnsOf(const pybind11::dict& columns, Beside& beside);
 
 }  // namespace stoker::python

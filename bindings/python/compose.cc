@@ -33,13 +33,14 @@ namespace {
 
 using Pixels = py::array_t<uint8_t, py::array::c_style>;
 
-// None if there are no transforms: images keep their sizes, and rows of a plan have one.
+// Returns none if there are no transforms: images keep their sizes then, while a plan's rows have
+// one size.
 std::optional<Plan> Compile(TransformSpec spec) {
   if (spec.transforms.empty()) return std::nullopt;
   return Value(Plan::Compile(std::move(spec.transforms), spec.options));
 }
 
-// (transform, where, how) of each transform.
+// Returns (transform, where, how) of each transform.
 std::vector<std::tuple<std::string, std::string, std::string>> ExplainSpec(
     const std::string& spec) {
   std::vector<std::tuple<std::string, std::string, std::string>> all;
@@ -75,7 +76,7 @@ class ComposeHandle {
     });
   }
 
-  // height × width × 3
+  // Returns an array of height × width × 3.
   py::array OfPixels(const Pixels& image, const DrawKey& key) {
     ImageView view;
     view.size = {.width = static_cast<int>(image.shape(1)),
@@ -95,7 +96,7 @@ class ComposeHandle {
         pool_(spec.options.limits, memory_budget),
         plan_(Compile(std::move(spec))) {}
 
-  // The whole image.
+  // Decodes the whole image.
   template <typename Image>
   py::array Decode(const Image& image) {
     Result<DecodedArray> array = [&] {

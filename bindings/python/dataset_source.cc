@@ -1,5 +1,5 @@
-// The source of stoker.from_dataset, parquet and from_hf: samples that a Python object gives,
-// called on threads; what is beside the images may be in memory.
+// The source of stoker.from_dataset, parquet and from_hf: a Python object gives the samples, called
+// on threads; fields beside the images may be in memory.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -32,7 +32,7 @@ namespace {
 
 struct DatasetParts {
   std::string name{};      // for messages
-  std::string identity{};  // what the fingerprint depends on, beside the number, fields and columns
+  std::string identity{};  // the fingerprint depends on it, beside the number, fields and columns
   uint64_t size = 0;
   std::vector<Field> loaded{};  // fields whose rows come with the images
   MemoryColumns columns{};      // fields in memory; they come last
@@ -40,8 +40,8 @@ struct DatasetParts {
   int threads = 1;
 };
 
-// The error that a call returns in place of a sample: a tuple (code, cause, file, offset, advice)
-// of texts, and None where there is none.
+// Returns the error that a call returned in place of a sample: a tuple (code, cause, file, offset,
+// advice) of texts, with None where there is none.
 Error ErrorOf(const py::tuple& told) {
   const auto [name, cause, file, offset, advice] =
       told.cast<std::tuple<std::string, std::string, std::optional<std::string>,
@@ -60,8 +60,8 @@ Error ErrorOf(const py::tuple& told) {
 
 class DatasetSource final : public SampleSource {
  public:
-  // `load`: a function of an id that returns (image, rows), or what ErrorOf() takes. `image`: a
-  // buffer; or the bytes of a path in a tuple of one. `rows`: bytes.
+  // `load`: a function of an id that returns (image, rows), or the argument of ErrorOf(). `image`:
+  // a buffer, or the bytes of a path in a tuple of one. `rows`: bytes.
   DatasetSource(py::object load, DatasetParts parts)
       : load_(load.release().ptr(), [](void* held) { ReleaseLater(held); }),
         parts_(std::move(parts)) {
@@ -94,7 +94,7 @@ class DatasetSource final : public SampleSource {
     return bytes;
   }
 
-  // "Mine[17]"
+  // Returns a name like "Mine[17]".
   void PathOf(uint32_t file, std::string& path) const override {
     path.assign(parts_.name).append("[").append(std::to_string(file)).append("]");
   }
@@ -128,7 +128,7 @@ class DatasetSource final : public SampleSource {
   }
 
  private:
-  // The column of a field.
+  // Returns the index of a field's column.
   size_t InMemory(size_t field) const { return field - 1 - parts_.loaded.size(); }
 
   // With the GIL held.
@@ -156,8 +156,8 @@ class DatasetSource final : public SampleSource {
   uint64_t fingerprint_ = 0;
 };
 
-// `rows`: (name, array of one row) of each field that comes with the images. `columns`: those in
-// memory, by name; either has "label" first.
+// `rows`: (name, array of one row) of each field that comes with the images. `columns`: the fields
+// in memory, by name. If there is a "label", it comes first in either.
 SourceHandle OpenDataset(py::object load, std::string name, std::string identity, uint64_t size,
                          const std::vector<std::pair<std::string, py::array>>& rows,
                          const py::dict& columns, std::vector<std::string> classes, int threads) {

@@ -1,4 +1,4 @@
-// stoker._stoker.Decoders: a DecoderPool, and what Python's images are as its inputs.
+// stoker._stoker.Decoders: a DecoderPool that takes Python's images as inputs.
 #include "bindings/python/decode.h"
 
 #include <pybind11/pybind11.h>
@@ -121,7 +121,7 @@ class DecodersHandle {
     return request;
   }
 
-  // Its threads need not start again for the next call.
+  // Keeps the Runtime, so that its threads need not start again for the next call.
   void KeepRuntime(const std::shared_ptr<Runtime>& runtime) {
     const std::lock_guard lock(mutex_);
     runtime_ = runtime;

@@ -1,4 +1,4 @@
-// Images decoded to NumPy arrays of their own size.
+// Converts decoded images to NumPy arrays of their own size.
 #pragma once
 
 #include "core/result.h"
@@ -11,11 +11,11 @@ class object;
 
 namespace stoker::python {
 
-// The array, or the error as an exception. Releasing the array frees its memory, without the GIL or
-// with it. With the GIL held.
+// Returns the array, or throws the error as an exception. Releasing the array frees its memory,
+// without the GIL or with it. With the GIL held.
 pybind11::object ToArray(Result<DecodedArray>&& decoded);
 
-// The whole image, with the plan's type, layout and orientation.
+// Returns a request of the whole image, with the plan's type, layout and orientation.
 ArrayRequest RequestOf(const PlanOptions& options);
 
 }  // namespace stoker::python

@@ -1,4 +1,4 @@
-// Sources made from other sources.
+// Makes sources from other sources.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>

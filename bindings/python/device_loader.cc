@@ -24,8 +24,8 @@ namespace py = pybind11;
 
 namespace {
 
-// On the CPU the tensors share the memory of the loader's own batches. For other devices a loader
-// with the same options and the device makes them.
+// On the CPU the tensors share the memory of the loader's own batches. For other devices, another
+// loader with the same options and the device makes them.
 class DeviceLoaderHandle {
  public:
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& device, int buffers)
@@ -57,7 +57,7 @@ class DeviceLoaderHandle {
     stoker::python::Check(CheckNoCall("closed"));
     *closed_ = true;
     return BackgroundTask(
-        [loader = on_cpu_ ? nullptr : loader_] {  // on the CPU it is the program's own
+        [loader = on_cpu_ ? nullptr : loader_] {  // on the CPU the loader is the program's own
           if (loader != nullptr) loader->Stop();
         });
   }

@@ -41,7 +41,7 @@ struct TensorView {
   uint64_t byte_offset = 0;
 };
 
-// "dltensor"
+// The content of a capsule named "dltensor".
 struct Managed {
   TensorView tensor;
   void* context = nullptr;
@@ -53,7 +53,7 @@ struct Version {
   uint32_t minor = 0;
 };
 
-// "dltensor_versioned"
+// The content of a capsule named "dltensor_versioned".
 struct ManagedVersioned {
   Version version;
   void* context = nullptr;
@@ -66,7 +66,7 @@ inline constexpr uint64_t kIsCopied = 2;  // a flag: the memory is not shared
 
 static_assert(sizeof(TensorView) == 48 && sizeof(Managed) == 64 && sizeof(ManagedVersioned) == 80);
 
-// A dense tensor in C order. `memory` keeps it valid.
+// A dense tensor in C order. `memory` keeps its data valid.
 struct Contents {
   void* data = nullptr;
   Device device;

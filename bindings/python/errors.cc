@@ -13,7 +13,8 @@ namespace py = pybind11;
 
 namespace {
 
-// Messages may quote file names, which are bytes: decoded as Python decodes file names.
+// Returns a message as str. Messages may quote file names, which are bytes: they are decoded as
+// Python decodes file names.
 py::object Decoded(const std::string& text) {
   PyObject* decoded =
       PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));

@@ -45,7 +45,8 @@ py::list PathsOf(const SampleSource& source, std::span<const uint64_t> ids) {
   return paths;
 }
 
-// A batch that a call of the loader's own code waits for would wait for that call.
+// Refuses to wait for a batch inside a call of the loader's own code: that batch would wait for the
+// call.
 Status CheckNotInOwnCall(const LoaderOptions& options) {
   if (!InCall() || !InCallOf(CallsOf(options))) return {};
   return Error{.code = Code::kFailedPrecondition,
@@ -156,7 +157,7 @@ Result<IteratorHandle::Taken> IteratorHandle::Take() {
     const Error was_closed{Code::kCancelled, "the loader was closed"};
     if (closed()) return was_closed;
     if (!iterator_->position()) {
-      // Before waiting, so that a state saved meanwhile contains the epoch.
+      // This comes before waiting, so that a state saved meanwhile contains the epoch.
       TRY(iterator_->Seek({loader_->epochs().Take(), 0}));
       position_->Set(iterator_->position());
     }
@@ -179,8 +180,8 @@ Result<IteratorHandle::Taken> IteratorHandle::TakeNext(const Interrupt& interrup
 
 template <typename Use>
 auto IteratorHandle::WithExclusiveUse(const Use& use) -> decltype(use(Interrupt())) {
-  // Must come first: in a forked child the lock may have been held by another thread and never be
-  // released.
+  // This check must come first: in a forked child the lock may have been held by another thread and
+  // never be released.
   TRY(loader_->options().runtime->CheckProcess());
   if (owner_ == std::this_thread::get_id()) {
     return Error{.code = Code::kFailedPrecondition,

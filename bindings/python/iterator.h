@@ -18,14 +18,14 @@ class tuple;
 
 namespace stoker::python {
 
-// Set on any thread when the iterated object is closed.
+// Set to true, on any thread, when the iterated object is closed.
 using Closed = std::atomic<bool>;
 
-// Whose calls (`of` of UserCall) a loader of these options makes.
+// Returns the objects (`of` of UserCall) whose calls a loader of these options makes.
 std::vector<uintptr_t> CallsOf(const LoaderOptions& options);
 
-// How Python sees a batch in host memory: as NumPy arrays or as Tensors. Columns on a device are
-// always Tensors.
+// The form in which Python sees a batch in host memory: NumPy arrays or Tensors. Columns on a
+// device are always Tensors.
 enum class As : uint8_t { kArrays, kTensors };
 
 // The next batch of an iteration; none while it has no epoch. Never blocks: a signal handler may
@@ -50,7 +50,8 @@ class IteratorHandle {
   ~IteratorHandle();
 
   // Returns a tuple of columns; none at the end. The batch is released when Python has released all
-  // of them. `ids`, `paths`: appends its sample ids, an array of int64, and a list of its files.
+  // of them. `ids`, `paths`: appends the batch's sample ids, an array of int64, and a list of its
+  // files.
   std::optional<pybind11::tuple> Next(bool ids, bool paths);
   void Seek(BatchName batch);
 
@@ -68,8 +69,8 @@ class IteratorHandle {
   Result<Taken> Take();
   Result<Taken> TakeNext(const Interrupt& interrupt);
 
-  // Calls `use` with exclusive access to the iteration. While it waits it may run signal handlers
-  // on this thread: they can read the position, but are refused here.
+  // Calls `use` with exclusive access to the iteration. While `use` waits it may run signal
+  // handlers on this thread: they can read the position, but are refused here.
   template <typename Use>
   auto WithExclusiveUse(const Use& use) -> decltype(use(Interrupt()));
 

@@ -80,7 +80,7 @@ std::vector<std::string> LoaderHandle::Names() const {
 
 namespace {
 
-// The ids of a batch's samples, without making the batch.
+// Returns the ids of a batch's samples, without making the batch.
 std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint64_t index,
                                   uint64_t start) {
   const Sampler order = Value(Sampler::Make(SamplerOptionsOf(self.loader()->options())));

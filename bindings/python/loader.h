@@ -48,7 +48,8 @@ class LoaderHandle {
   std::shared_ptr<Loader> loader_;
 };
 
-// Without the GIL, for which calls wait that other threads may wait for.
+// Reads the stats without the GIL, because calls that other threads wait for may be waiting for the
+// GIL.
 LoaderStats StatsNow(const Loader& loader);
 pybind11::dict StatsOf(const LoaderStats& stats);
 

@@ -12,11 +12,11 @@ class object;
 
 namespace stoker::python {
 
-// `map`: None, or (call, name, what states have of it, threads). `call` is a weak reference to a
+// `map`: None, or (call, name, identity in states, threads). `call` is a weak reference to a
 // function of (columns, epoch, Batch::position, sample ids), which changes the columns in place and
-// returns None, or bytes that say what went wrong. `source`: of the loader. The reference is weak,
-// so that a function whose object has the loader does not keep itself: the loader's Python object
-// keeps it. With the GIL held.
+// returns None, or bytes that say what went wrong. `source`: the loader's. The reference is weak,
+// so that a function whose object has the loader does not keep itself alive: the loader's Python
+// object keeps it. With the GIL held.
 std::shared_ptr<const MapFunction> MapFunctionOf(const pybind11::object& map,
                                                  std::shared_ptr<const SampleSource> source);
 

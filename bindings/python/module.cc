@@ -23,7 +23,7 @@ RuntimeHandle::~RuntimeHandle() {
 
 namespace {
 
-// `reader`, `executor`: indices into the lists of their names in stoker/_runtime.py.
+// `reader`, `executor`: indices into the lists of names in stoker/_runtime.py.
 RuntimeHandle OpenRuntime(int threads, uint64_t memory_budget, int reader, int executor,
                           uint32_t reads_in_flight, double stall_seconds, double read_timeout) {
   RuntimeOptions options;
@@ -82,8 +82,8 @@ PYBIND11_MODULE(_stoker, module) {
   AddDeviceLoader(module);
   AddCompose(module);
   AddDecode(module);
-  // For plugins in this process: the table of C functions, and a function that lets Ctrl-C end
-  // their waits.
+  // For plugins in this process: the address of the table of C functions, and of a function that
+  // lets Ctrl-C end their waits.
   module.def("api_address",
              [] { return reinterpret_cast<uintptr_t>(stoker_get_api(STOKER_ABI_VERSION)); });
   module.def("interrupt_address", [] { return reinterpret_cast<uintptr_t>(&AskedByPlugin); });

@@ -93,7 +93,7 @@ PathTable PathsOf(const py::iterable& all) {
   return paths;
 }
 
-// `columns`: that of "label" comes first.
+// `columns`: "label" comes first if there is one.
 SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const py::dict& columns,
                        const std::vector<std::string>& class_names) {
   PathTable table = PathsOf(paths);
@@ -109,9 +109,9 @@ SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const p
   return {.source = Value(std::move(source))};
 }
 
-// Images that lie in files, of which several have many. `runs`: (file, offset, ends): the number of
-// a path, and where images that follow each other begin and end behind the offset, one number more
-// than images. `columns`: that of "label" comes first.
+// Opens images that lie in files, some of which have many. `runs`: (file, offset, ends): the number
+// of a path, and where images that follow each other begin and end behind the offset, one number
+// more than images. `columns`: "label" comes first if there is one.
 SourceHandle OpenRanges(
     const py::iterable& paths,
     const std::vector<std::tuple<uint32_t, uint64_t, py::array_t<int64_t>>>& runs,
@@ -159,13 +159,13 @@ py::tuple ManifestRolesOf(const std::string& path, const std::vector<std::string
   return py::make_tuple(found.path, found.has_label, found.values);
 }
 
-// The paths of a shard pattern.
+// Returns the paths of a shard pattern.
 std::vector<py::bytes> ShardsOf(const std::string& pattern, const std::string& root) {
   const auto paths = Value(ExpandShards(pattern, root));
   return {paths.begin(), paths.end()};
 }
 
-// The text contains file names, which may be any bytes.
+// Converts text with file names, which may be any bytes.
 py::object Text(const std::string& bytes) {
   return py::reinterpret_steal<py::object>(
       PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
@@ -186,7 +186,7 @@ py::bytes PathOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(path);
 }
 
-// (offset, length) of a sample's image in its file; None: all of the file.
+// Returns (offset, length) of a sample's image in its file; None: all of the file.
 py::object RangeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const ByteRange range = self.source->RangeOf(id);
@@ -194,7 +194,7 @@ py::object RangeOf(const SourceHandle& self, uint64_t id) {
   return py::make_tuple(range.offset, range.length);
 }
 
-// The bytes of a sample's range.
+// Returns the bytes of a sample's range.
 py::bytes ReadSample(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const ByteRange range = self.source->RangeOf(id);
@@ -215,7 +215,7 @@ py::bytes ReadSample(const SourceHandle& self, uint64_t id) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// (image, rows): the encoded image in a sample's record, and the rows of the other fields.
+// Returns (image, rows): the encoded image in a sample's record, and the rows of the other fields.
 py::tuple UnpackRecord(const SourceHandle& self, uint64_t id, const py::bytes& record) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const std::span<const Field> fields = self.source->fields();
@@ -248,7 +248,7 @@ py::dict SkippedBy(const SourceHandle& self) {
   return counts;
 }
 
-// An array of the rows that these samples have in a field.
+// Returns an array of the rows that these samples have in a field.
 py::array RowsOf(const SampleSource& source, size_t field, std::span<const uint64_t> ids) {
   const Field& of = source.fields()[field];
   std::vector<int64_t> shape{static_cast<int64_t>(ids.size())};
@@ -258,7 +258,7 @@ py::array RowsOf(const SampleSource& source, size_t field, std::span<const uint6
   return rows;
 }
 
-// The values that a sample has in memory, by field: numbers, arrays and strings.
+// Returns the values that a sample has in memory, by field: numbers, arrays and strings.
 py::list RowOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   py::list values;
@@ -274,8 +274,8 @@ py::list RowOf(const SourceHandle& self, uint64_t id) {
   return values;
 }
 
-// The labels of all samples. Precondition: there are labels. TypeError if they come with the images
-// only.
+// Returns the labels of all samples. Precondition: there are labels. TypeError if they come only
+// with the images.
 py::array LabelsOf(const SourceHandle& self) {
   const SampleSource& source = *self.source;
   if (source.fields()[*source.label()].kind != Field::Kind::kFixed) {
@@ -287,8 +287,8 @@ py::array LabelsOf(const SourceHandle& self) {
   return RowsOf(source, *source.label(), ids);
 }
 
-// The rows of a field in memory, of all samples, as a read-only array of bytes (samples, bytes of a
-// row). It keeps the source.
+// Returns the rows of a field in memory, of all samples, as a read-only array of bytes (samples,
+// bytes of a row). It keeps the source alive.
 py::array BytesOfRows(const py::object& self, size_t field) {
   const SampleSource& source = *self.cast<const SourceHandle&>().source;
   if (field >= source.fields().size()) throw py::index_error("no such field");
@@ -302,7 +302,7 @@ py::array BytesOfRows(const py::object& self, size_t field) {
   return rows;
 }
 
-// (height, width) of the image as viewed, or None.
+// Returns (height, width) of the image as viewed, or None.
 py::object ImageSizeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const ImageFacts facts = self.source->FactsOf(id);

@@ -26,14 +26,14 @@ constexpr size_t kAlignment = 64;  // of copies, the same as of batches
 
 std::string Repr(const py::object& value) { return py::repr(value).cast<std::string>(); }
 
-// The error for an argument of __dlpack__. It is not a TypeError: PyTorch takes that as a producer
-// that does not know the argument, and calls again without it and the others.
+// Returns the error for an argument of __dlpack__. It is not a TypeError: PyTorch takes a TypeError
+// for a producer that does not know the argument, and calls again without it and the others.
 py::buffer_error Refused(const char* name, const py::object& value, const char* rule) {
   return py::buffer_error(std::string(name) + " is " + Repr(value) + "; it must be " + rule);
 }
 
-// The result of operator.index, also for NumPy's integers; none if it is not an integer, or True or
-// False, or has more than 64 bits.
+// Returns the result of operator.index, also for NumPy's integers; none if it is not an integer, or
+// True or False, or has more than 64 bits.
 std::optional<int64_t> IntegerOf(const py::object& value) {
   if (PyBool_Check(value.ptr()) != 0 || PyIndex_Check(value.ptr()) == 0) return std::nullopt;
   const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
@@ -48,7 +48,7 @@ std::optional<int64_t> IntegerOf(const py::object& value) {
   return number;
 }
 
-// Two integers; the first may be a member of an enumeration.
+// Returns two integers; the first may be a member of an enumeration.
 std::pair<int64_t, int64_t> PairOf(const char* name, const py::object& value) {
   if (py::isinstance<py::tuple>(value) && py::len(value) == 2) {
     const auto both = value.cast<py::tuple>();
@@ -66,7 +66,7 @@ bool FlagOf(const char* name, const py::object& value) {
   return value.cast<bool>();
 }
 
-// The CPU as a device has host memory.
+// Returns the device for DLPack. The host device has CPU memory.
 dlpack::Device DlpackDevice(const DeviceName& name) {
   if (name.kind == DeviceName::Kind::kHost) return {};
   return {dlpack::kCuda, name.ordinal};
@@ -86,7 +86,7 @@ dlpack::Contents Copied(dlpack::Contents contents, size_t bytes) {
   return contents;
 }
 
-// np.asarray(tensor, dtype, copy=copy): delegates to NumPy with the tensor's array.
+// Implements np.asarray(tensor, dtype, copy=copy): delegates to NumPy with the tensor's array.
 py::object AsArray(const Tensor& self, const py::object& dtype, std::optional<bool> copy) {
   py::object array = self.Array();
   const bool same = dtype.is_none() || py::dtype::from_args(dtype).equal(array.attr("dtype"));
@@ -98,7 +98,7 @@ py::object AsArray(const Tensor& self, const py::object& dtype, std::optional<bo
   return array.attr("astype")(dtype);
 }
 
-// memoryview(tensor): the buffer of its array.
+// Implements memoryview(tensor): the buffer of its array.
 int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   try {
@@ -187,8 +187,8 @@ py::object Tensor::Dlpack(const py::object& stream, const py::object& max_versio
   return dlpack::Capsule(copies ? Copied(Contents(), bytes()) : Contents(), versioned);
 }
 
-// The consumer may use the memory from here on, on that stream. It releases the memory when its
-// last use has been issued, on unknown streams: no stream handle is kept.
+// From here on the consumer may use the memory on that stream. It releases the memory when its last
+// use has been issued, on unknown streams: no stream handle is kept.
 void Tensor::Synchronize(const py::object& stream) const {
   if (dlpack_device_.type == dlpack::kCpu) {
     if (!stream.is_none()) throw Refused("stream", stream, "None on the CPU");
@@ -206,7 +206,7 @@ void Tensor::Synchronize(const py::object& stream) const {
   {
     const WithoutGil released;
     if (*value != kNoSynchronization) {
-      // A handle, not an address.
+      // The value is a handle, not an address.
       status = batch_->WaitOn({reinterpret_cast<void*>(static_cast<intptr_t>(*value))});
     }
     batch_->MarkUntracked();

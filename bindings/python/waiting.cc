@@ -124,7 +124,7 @@ bool InTensorFlowsException() {
 
 // Whether Ctrl-C has its default handler, which raises KeyboardInterrupt.
 bool CtrlCRaises() {
-  // Not the module `signal`: its functions are Python code, which would run handlers.
+  // The module `signal` is not used: its functions are Python code, which would run handlers.
   const py::module_ signals = py::module_::import("_signal");
   return signals.attr("getsignal")(SIGINT).is(signals.attr("default_int_handler"));
 }
@@ -168,7 +168,7 @@ bool WaitForCalls(std::chrono::milliseconds most, const Interrupt& interrupt) {
   return true;
 }
 
-// In a destructor: an exception cannot leave it.
+// Called in a destructor: an exception must not leave it.
 void WarnOfRelease(const std::vector<uintptr_t>& calls_of) {
   constexpr char kWaits[] = "releasing a loader";
   const py::error_scope kept;

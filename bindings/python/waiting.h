@@ -1,4 +1,4 @@
-// Waiting without the GIL, with Ctrl-C and the shutdown of the interpreter.
+// Waits without the GIL, and handles Ctrl-C and the shutdown of the interpreter meanwhile.
 #pragma once
 
 #include <chrono>
@@ -15,11 +15,11 @@
 
 namespace stoker::python {
 
-// Releases the GIL during its lifetime. Replaces pybind11's: during the shutdown of the
+// Releases the GIL during its lifetime. Replaces pybind11's class: during the shutdown of the
 // interpreter, Python up to 3.13 ends a thread that wants the GIL by unwinding its stack through
-// destructors that must not throw, which ends the process. Here such a thread (a daemon) sleeps
-// until the process has ended, as from Python 3.14 on. A thread in a call of the library takes the
-// GIL back, because the shutdown waits for it.
+// destructors that must not throw, which ends the process. With this class such a thread (a daemon)
+// sleeps until the process has ended, as from Python 3.14 on. A thread in a call of the library
+// takes the GIL back, because the shutdown waits for it.
 class WithoutGil {
  public:
   WithoutGil();
@@ -31,8 +31,8 @@ class WithoutGil {
   void* state_;
 };
 
-// Takes the GIL on a thread that is not Python's during its lifetime, or finds that the interpreter
-// is shutting down and does not. What is done meanwhile is a call.
+// Takes the GIL on a thread that is not Python's during its lifetime, unless the interpreter is
+// shutting down. Its lifetime counts as a call.
 class WithGil {
  public:
   WithGil();
@@ -47,7 +47,8 @@ class WithGil {
   int state_ = 0;
 };
 
-// (of, thread, seconds so far, what) of a call in progress; `thread` as by threading.get_ident.
+// (of, thread, seconds so far, what) of a call in progress; `thread` is as from
+// threading.get_ident.
 using CallNow = std::tuple<uintptr_t, unsigned long, double, std::string>;
 
 // WithGil for a call of the program's own code, which is listed meanwhile.
@@ -71,30 +72,31 @@ class UserCall {
   const std::string what_;
   const unsigned long thread_;
   const std::chrono::steady_clock::time_point begun_;
-  const UserCall* const outer_;  // that this one is in
+  const UserCall* const outer_;  // the call that contains this one
 };
 
-// With the GIL held.
+// Returns the calls in progress. With the GIL held.
 std::vector<CallNow> CallsInProgress();
 
 // Keeps the Python state of this thread, which is not Python's, until the thread ends, so that a
 // threading.local of the program's code lasts from call to call.
 void KeepPythonThread();
 
-// Whether this thread is in a call: it must not wait for samples, of which its own is one.
+// Whether this thread is in a call: it must not wait for samples, because its own sample is one of
+// them.
 bool InCall();
 
 // Whether this thread is in a call of any of these (`of` of UserCall), or in a call inside of one.
 bool InCallOf(const std::vector<uintptr_t>& any);
 
-// FailedPrecondition in a call; `what`: what cannot be done to a loader there.
+// Returns FailedPrecondition in a call; `what`: the action that is not possible there.
 Status CheckNoCall(const char* what);
 
 // Work that another thread does without the GIL. BeginShutdown waits for it.
 class BackgroundTask {
  public:
-  // If the system has no thread left, the work is done here, or not at all, if this thread
-  // is in a call.
+  // Starts the work. If the system has no thread left, the work is done here, or not at all if this
+  // thread is in a call.
   explicit BackgroundTask(std::function<void()> work);
 
   // Whether the work has ended. Waits for it without the GIL, `seconds` at most, and runs signal
@@ -111,13 +113,13 @@ class BackgroundTask {
 };
 
 // Calls `release` without the GIL: here, or on another thread if it may wait for a call that hangs,
-// which is one of `calls_of` (`of` of UserCall). After 10 s it is left to that thread, with a
-// warning.
+// which is one of `calls_of` (`of` of UserCall). After 10 s the release is left to that thread,
+// with a warning.
 void ReleaseWith(const std::vector<uintptr_t>& calls_of, std::function<void()> release);
 
-// Releases what is `held`, one after another, without the GIL. Python releases objects with the GIL
-// held, but their destructors may wait for samples in progress, and for calls of `calls_of`; so in
-// a call another thread releases them.
+// Releases the objects in `held`, one after another, without the GIL. Python releases objects with
+// the GIL held, but their destructors may wait for samples in progress, and for calls of
+// `calls_of`; so in a call another thread releases them.
 template <typename... T>
 void Release(const std::vector<uintptr_t>& calls_of, T&... held) {
   ReleaseWith(calls_of, [last = std::make_shared<std::tuple<T...>>(std::move(held)...)] {
@@ -126,15 +128,15 @@ void Release(const std::vector<uintptr_t>& calls_of, T&... held) {
 }
 
 // Begins the shutdown of the interpreter, and waits for calls in progress, `seconds` at most: from
-// here on only the main thread gets the GIL back. Returns whether none is left; if not, it is to be
-// called again. Throws what a signal handler raises. For atexit, on the main thread, with the GIL
-// held.
+// here on only the main thread gets the GIL back. Returns whether no call is left; if not, it must
+// be called again. Throws what a signal handler raises. For atexit, on the main thread, with the
+// GIL held.
 bool BeginShutdown(double seconds);
 
 // Whether BeginShutdown was called.
 bool ShuttingDown();
 
-// BeginShutdown calls `call`, without the GIL, if `owner` still exists.
+// Makes BeginShutdown call `call`, without the GIL, if `owner` still exists.
 void OnShutdown(std::weak_ptr<void> owner, std::function<void()> call);
 
 // Whether this thread holds the GIL and may release it. May be called at any time, even after the
@@ -142,15 +144,14 @@ void OnShutdown(std::weak_ptr<void> owner, std::function<void()> call);
 bool HasGil();
 
 // Drops one reference to a PyObject, with or without the GIL, on any thread: now, or when the main
-// thread runs Python code next. Never blocks. During the shutdown of the interpreter it does
-// nothing.
+// thread runs Python code next. Never blocks. Does nothing during the shutdown of the interpreter.
 void ReleaseLater(void* object);
 
-// Sets Python's main thread, which runs signal handlers (a threading.get_ident). The module may be
-// imported on another thread.
+// Sets Python's main thread, which runs signal handlers (an id of threading.get_ident). The module
+// may be imported on another thread.
 void NoteMainThread(unsigned long thread);
 
-// To be called in a forked child: the calling thread becomes the main thread.
+// Must be called in a forked child: the calling thread becomes the main thread.
 void AfterFork();
 
 // An interrupt for waiting without the GIL, called on the waiting thread. On the main thread it

@@ -1,4 +1,5 @@
-// stoker._stoker.Looks and Trace: what stoker/_watching.py shows and writes.
+// Looks and TraceHandle (stoker._stoker.Looks and Trace): the panel and the trace for
+// stoker/_watching.py.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ class Looks {
  public:
   explicit Looks(std::weak_ptr<const Loader> loader) : loader_(std::move(loader)) {}
 
-  // The panel and the line, empty at the first call; none: the loader no longer exists.
+  // Returns the panel and the line, empty at the first call; none: the loader no longer exists.
   std::optional<std::pair<std::string, std::string>> Look();
 
  private:
@@ -36,7 +37,7 @@ class TraceHandle {
   TraceHandle(const TraceHandle&) = delete;
   TraceHandle& operator=(const TraceHandle&) = delete;
 
-  // (events, dropped events, bytes)
+  // Returns (events, dropped events, bytes).
   std::tuple<uint64_t, uint64_t, uint64_t> Stop();
 
  private:

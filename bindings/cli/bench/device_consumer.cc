@@ -58,7 +58,7 @@ class DeviceScratch {
     return host_.data();
   }
 
-  // The time that `issue(stream)` takes on the device, in nanoseconds: the median, without the
+  // Returns the median time that `issue(stream)` takes on the device, in nanoseconds, without the
   // first run.
   template <typename Issue>
   Result<uint64_t> Time(const Issue& issue) {

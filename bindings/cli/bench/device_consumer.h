@@ -1,5 +1,5 @@
-// Simulates training on a device: takes batches, keeps the device busy for a step with each, and
-// measures how long the device had to wait for them.
+// DeviceConsumer: simulates training on a device: takes batches, keeps the device busy for a step
+// with each, and measures how long the device had to wait for them.
 #pragma once
 
 #include <array>
@@ -64,17 +64,18 @@ struct HostCopy {
 };
 Result<HostCopy> CopyToHost(const DeviceBatch& batch);
 
-// The rate of copies of `bytes` from pinned memory, one after the other, in bytes per second: the
-// median.
+// Returns the median rate of copies of `bytes` from pinned memory, one after the other, in bytes
+// per second.
 Result<double> BareCopyRate(Device& device, size_t bytes);
 
-// Bytes per second, read and written, of `job`'s kernel, and of a device copy of as many bytes.
+// Rates in bytes per second, read and written, of `job`'s kernel, and of a device copy of as many
+// bytes.
 struct DeferredOpsRate {
   double finish = 0, copy = 0;
 };
 Result<DeferredOpsRate> MeasureDeferredOps(Device& device, DeferredOpsJob job);
 
-// The time of a step alone, in nanoseconds.
+// Returns the time of a step alone, in nanoseconds.
 Result<uint64_t> BareStep(Device& device, uint64_t step_ns);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// A hash of everything a loader delivered: equal digests, equal runs.
+// Hash64 and BatchDigest: hash everything that a loader delivers. Equal digests mean equal runs.
 #pragma once
 
 #include <array>
@@ -44,8 +44,8 @@ class BatchDigest {
   // 16 hexadecimal digits.
   std::string order_and_pixels() const;
 
-  // Independent of order and division into batches: the sum, modulo 2^64, of the hash of (epoch,
-  // sample id) over all rows. The ranks' values add up to that of a single process.
+  // A digest that does not depend on order and division into batches: the sum, modulo 2^64, of the
+  // hash of (epoch, sample id) over all rows. The ranks' values add up to that of a single process.
   std::string samples() const;
 
  private:

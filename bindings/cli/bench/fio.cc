@@ -20,7 +20,7 @@ namespace stoker {
 
 namespace {
 
-// A file with a name of its own in $TMPDIR, removed on destruction.
+// A file with a unique name in $TMPDIR, removed on destruction.
 class ScratchFile {
  public:
   ScratchFile() {
@@ -49,7 +49,7 @@ bool CanBeListed(const std::string& path) {
          std::ranges::none_of(path, [](unsigned char c) { return std::isspace(c) != 0; });
 }
 
-// fio's list of reads, version 2: actions on files, in order.
+// Writes fio's list of reads, version 2: actions on files, in order.
 bool WriteList(const std::vector<FileRange>& reads, const std::string& path) {
   std::ofstream list(path, std::ios::binary);
   list << "fio version 2 iolog\n";
@@ -67,7 +67,7 @@ bool WriteList(const std::vector<FileRange>& reads, const std::string& path) {
   return !list.fail();
 }
 
-// Runs a command whose output goes to a file; whether it succeeded.
+// Runs a command whose output goes to a file; returns whether it succeeded.
 bool RunCommand(std::vector<std::string> words, const std::string& output) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);

@@ -1,4 +1,4 @@
-// Latencies: counts durations, for their quantiles, in little memory however many there are.
+// Latencies: a histogram of durations, for quantiles, whose memory does not grow with their number.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ class Latencies {
     ++total_;
   }
 
-  // The duration that a `share` of all do not exceed, in nanoseconds, rounded down to the least one
-  // of its class: at most 1/32 too small. 0 if there are none.
+  // Returns the duration that a `share` of all do not exceed, in nanoseconds, rounded down to the
+  // least duration of its class: at most 1/32 too small. 0 if there are none.
   uint64_t Quantile(double share) const {
     const auto rank = static_cast<uint64_t>(share * static_cast<double>(total_));
     uint64_t below = 0;

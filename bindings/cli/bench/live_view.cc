@@ -17,7 +17,7 @@ constexpr uint64_t kLineNs = 5'000'000'000;
 
 bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// The bytes of its first characters.
+// Returns the number of bytes of its first characters.
 size_t BytesOf(std::string_view line, size_t characters) {
   size_t at = 0;
   for (size_t character = 0; at < line.size() && character < characters; ++character) {

@@ -1,4 +1,4 @@
-// Shows what a loader is doing, on a terminal or in a log.
+// LiveView: shows the current activity of a loader, on a terminal or in a log.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace stoker::cli {
 
-// On stderr: if CanRedraw() (terminal.h) a few lines that are redrawn in place, four times a
-// second; otherwise a line every five seconds. One thread at a time.
+// Writes to stderr: if CanRedraw() (terminal.h), a few lines that are redrawn in place, four times
+// a second; otherwise a line every five seconds. One thread at a time.
 class LiveView {
  public:
   LiveView();
@@ -20,7 +20,7 @@ class LiveView {
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  // Shows `head` and the stats if it is time to; asks for stats only then.
+  // Shows `head` and the stats if it is time to; calls `stats` only then.
   void Show(std::string_view head, const std::function<LoaderStats()>& stats);
 
  private:
@@ -34,10 +34,10 @@ class LiveView {
 // takes one column.
 std::string Broken(std::string_view lines, size_t columns);
 
-// At most `most` lines: lines that have scrolled off the screen cannot be redrawn.
+// Returns at most `most` lines: lines that have scrolled off the screen cannot be redrawn.
 std::string FirstLines(std::string_view lines, size_t most);
 
-// The text that replaces the `drawn` lines above the cursor by `lines`, each of which fits.
+// Returns the text that replaces the `drawn` lines above the cursor by `lines`, each of which fits.
 std::string Redraw(int drawn, std::string_view lines);
 
 }  // namespace stoker::cli

@@ -1,4 +1,4 @@
-// Finds out what the page cache holds, for measuring.
+// Controls and queries the page cache, for measurements.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,13 @@ namespace stoker {
 // that cannot be opened.
 Status DropFromPageCache(const SampleSource& source);
 
-// The part of the samples' bytes that is in the page cache, from 0 to 1, by up to `most` samples at
-// equal distances. None if the kernel does not say: it tells only who may write a file.
+// Returns the part of the samples' bytes that is in the page cache, from 0 to 1, estimated from up
+// to `most` samples at equal distances. None if the kernel does not say: it tells only processes
+// that may write to a file.
 std::optional<double> CachedShare(const SampleSource& source, uint64_t most = 1000);
 
-// Bytes that the kernel has fetched from storage for this process so far (/proc/self/io), without
-// those from the page cache. 0 if the kernel does not say.
+// Returns the bytes that the kernel has fetched from storage for this process so far
+// (/proc/self/io), without those from the page cache. 0 if the kernel does not say.
 uint64_t BytesFromStorage();
 
 }  // namespace stoker

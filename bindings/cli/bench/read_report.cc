@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// 0 if nothing was read.
+// Returns 0 if nothing was read.
 double Per(double amount, double count) { return count > 0 ? amount / count : 0; }
 
 double PerSample(const ReadReport& report, double amount) {

@@ -67,8 +67,8 @@ class ThrowAway final : public ReadClient {
   const Status& status() const { return status_; }           // between epochs
 
  private:
-  // As a loader does, it waits until half of the requests are free: a reader thread enters the
-  // kernel once for many of them.
+  // Waits, as a loader does, until half of the requests are free, so that a reader thread enters
+  // the kernel once for many of them.
   size_t Pull(std::span<ReadRequest*> requests) override {
     if (cancelled_) over_ = true;
     FinishIfOver();
@@ -148,7 +148,7 @@ uint64_t SamplesPerEpoch(const Sampler& sampler) {
   return last * sampler.options().batch_size + sampler.RowsIn({0, last});
 }
 
-// The first reads of a run; fewer if a file cannot be found.
+// Returns the first reads of a run; fewer if a file cannot be found.
 std::vector<FileRange> FirstReads(const SampleSource& source, const Sampler& sampler) {
   constexpr uint64_t kMost = 8192;
   std::vector<FileRange> reads;
@@ -187,7 +187,7 @@ class ReadRun {
       if (options.cold) TRY(DropFromPageCache(source_));
       if (epoch == 0) report_.cached_before = CachedShare(source_);
       TRY(Stream(epoch));
-      // Short epochs end before they ask.
+      // Short epochs end before they ask whether to continue.
       if (epoch + 1 < options.epochs && !MayGoOn(NowNanoseconds())) report_.interrupted = true;
     }
     if (!report_.interrupted) {

@@ -1,5 +1,5 @@
 // Measures reading alone: reads the samples of a source in a loader's order, as a loader's reader
-// thread does, and throws their bytes away.
+// thread does, and discards their bytes.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct ReadReport {
   double seconds = 0;      // of the epochs, without dropping the page cache
   double cpu_seconds = 0;  // user and system, all threads
 
-  // From pulling a request to its completion; at most 3 % too small. The reads of pread that are
-  // pulled together are made one after the other, so they wait for each other.
+  // Latencies from pulling a request to its completion; at most 3 % too small. Reads of pread that
+  // are pulled together are made one after the other, so they wait for each other.
   double latency_p50_s = 0;
   double latency_p99_s = 0;
   double latency_p999_s = 0;
@@ -54,7 +54,7 @@ struct ReadReport {
 // memory budget. The first error ends the run; InvalidArgument if the source is in memory.
 Result<ReadReport> RunReadBench(const BenchOptions& options, const KeepReading& keep_going = {});
 
-// As BenchReportText and BenchReportJson (bindings/cli/bench/report.h).
+// Do what BenchReportText and BenchReportJson do (bindings/cli/bench/report.h).
 std::string ReadReportText(const ReadReport& report);
 std::string ReadReportJson(const ReadReport& report);
 

@@ -19,7 +19,7 @@ namespace stoker {
 
 namespace {
 
-// "1,200 ours, 3 libjpeg-turbo (3 progressive or arithmetic)"
+// Returns "1,200 ours, 3 libjpeg-turbo (3 progressive or arithmetic)".
 std::string DecodersText(const DecodePaths& paths) {
   uint64_t others = 0;
   std::string reasons;
@@ -41,8 +41,8 @@ std::string DecodersText(const DecodePaths& paths) {
   return text;
 }
 
-// "1,200 photographs decoded with it, 3 not because their files have changed; run `stoker index`
-// again"
+// Returns "1,200 photographs decoded with it, 3 not because their files have changed; run `stoker
+// index` again".
 std::string IndexText(const DecodePaths& paths) {
   std::string text = Count(paths.indexed) + " photographs decoded with it";
   if (paths.stale > 0)
@@ -52,7 +52,7 @@ std::string IndexText(const DecodePaths& paths) {
   return text;
 }
 
-// "4 substituted, 1 dropped (3 truncated, 2 vanished)"
+// Returns "4 substituted, 1 dropped (3 truncated, 2 vanished)".
 std::string BadText(const BadCounts& bad) {
   return fmt::format("{} substituted, {} dropped ({})", Count(bad.substituted), Count(bad.dropped),
                      TextOf(bad.faults));
@@ -161,7 +161,7 @@ void AddStages(const BenchReport& report, ReportText& text) {
   }
 }
 
-// "2,000 ms: 97.1 % decode, 2.9 % storage", the largest first.
+// Returns "2,000 ms: 97.1 % decode, 2.9 % storage", the largest first.
 std::string CausesText(const LoaderStats& loader) {
   auto causes = Causes(loader.waited);
   std::ranges::stable_sort(causes, std::greater(), &Cause::ns);

@@ -12,7 +12,7 @@ struct Filter {
   Interpolation interpolation;
 };
 
-// None if the images are not resized.
+// Returns none if the images are not resized.
 std::optional<Filter> FilterOf(const BenchReport& report) {
   for (const Transform& transform : report.options.loader.transforms) {
     if (const auto* resize = std::get_if<Resize>(&transform)) {

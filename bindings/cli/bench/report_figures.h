@@ -40,8 +40,8 @@ std::array<Cause, kNamedCauses.size()> Causes(const WaitCauses& waited);  // in 
 
 double RateOf(uint64_t amount, uint64_t nanoseconds);  // per second
 
-// Of the time from the first step's end to the last one's start, and of the copies' time: a lower
-// bound, since a step may have waited for a batch that was not even made.
+// Shares of the time from the first step's end to the last one's start, and of the copies' time.
+// They are lower bounds, because a step may have waited for a batch that was not even made.
 double IdleShare(const DeviceFigures& figures);
 double HiddenShare(const DeviceFigures& figures);
 double MeanStep(const DeviceFigures& figures);  // seconds

@@ -22,7 +22,8 @@ constexpr uint64_t kReportEvery = 100'000'000;  // nanoseconds
 
 double Seconds(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-// User and system; `who`: RUSAGE_SELF, the process, or RUSAGE_THREAD, the calling thread.
+// Returns user and system time; `who`: RUSAGE_SELF, the process, or RUSAGE_THREAD, the calling
+// thread.
 uint64_t CpuNanoseconds(decltype(RUSAGE_SELF) who) {
   rusage usage{};
   getrusage(who, &usage);
@@ -43,7 +44,7 @@ uint64_t PeakMemoryBytes() {
   return 0;
 }
 
-// The value that a `share` of all values do not exceed. Reorders them.
+// Returns the value that a `share` of all values do not exceed. Reorders the values.
 double Quantile(std::vector<uint64_t>& nanoseconds, double share) {
   if (nanoseconds.empty()) return 0;
   const auto last = static_cast<double>(nanoseconds.size() - 1);
@@ -205,7 +206,7 @@ Status Run::TakeEpochs(Loader& loader, uint64_t first_epoch, uint64_t end_epoch)
   return {};
 }
 
-// Whether to take another one of this epoch.
+// Returns whether to take another batch of this epoch.
 template <typename AnyBatch>
 Result<bool> Run::Take(const Loader& loader, uint64_t asked_ns, Result<AnyBatch> batch) {
   if (report_.interrupted && report_.batches == 0) {
@@ -262,7 +263,7 @@ void Run::Account(const LoaderStats& stats) {
   report_.bytes_read += stats.bytes_read;
   stages_ += stats.stages;
   work_ns_ += stats.work_ns;
-  report_.loader.pinned_bytes = 0;  // because those have been returned
+  report_.loader.pinned_bytes = 0;  // because those slots have been returned
   AddStats(report_.loader, stats);
 }
 

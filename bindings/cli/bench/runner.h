@@ -68,9 +68,10 @@ struct CpuAccount {
   double work = 0;      // wall time of the workers on samples and batches, including all of these
 };
 
-// Wall time inside a worker is CPU time as long as the worker has a core. If workers had to wait
-// for one, `work` exceeds the CPU time that remains for them, total − read − consumer: then these
-// parts are scaled by the ratio of the two. The parts add up to `total`.
+// Splits the CPU time by stage. Wall time inside a worker is CPU time as long as the worker has a
+// core. If workers had to wait for a core, `work` exceeds the CPU time that remains for them, total
+// − read − consumer: then the stages are scaled by the ratio of the two. The parts add up to
+// `total`.
 CpuSplit SplitCpu(const CpuAccount& account);
 
 // Nanoseconds are measured by the device's events. Rates are in bytes per second.

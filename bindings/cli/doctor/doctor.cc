@@ -33,7 +33,7 @@ std::string WebpVersion() {
   return fmt::format("{}.{}.{}", version >> 16, version >> 8 & 255, version & 255);
 }
 
-// It is loaded only where tar archives are indexed.
+// libarchive is loaded only where tar archives are indexed.
 std::string LibarchiveVersion() {
   const Result<const Libarchive*> library = Libarchive::Load();
   if (!library.ok()) return "not found: tar archives cannot be indexed";
@@ -41,7 +41,7 @@ std::string LibarchiveVersion() {
   return text.substr(text.rfind(' ') + 1);
 }
 
-// It is loaded only where URLs are opened.
+// libcurl is loaded only where URLs are opened.
 std::string LibcurlVersion() {
   const Result<const Libcurl*> library = Libcurl::Load();
   if (!library.ok()) return "not found: objects behind URLs cannot be read";

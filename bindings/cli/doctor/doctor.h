@@ -1,4 +1,4 @@
-// The build and the machine, for `stoker doctor`.
+// Examines the build and the machine, for `stoker doctor`.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +33,16 @@ struct DoctorReport {
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES, if set
 };
 
-// The libjpeg-turbo that stoker was built with: "2.1.5". (The loaded one cannot be queried.)
+// Returns the version of libjpeg-turbo that stoker was built with: "2.1.5". (The loaded one cannot
+// be queried.)
 std::string LibjpegTurboVersion();
 
 // Measures the reader (a few milliseconds) and looks for CUDA: loads the driver if there is one,
 // creates no context. Fails if no loader could be opened either.
 Result<DoctorReport> Examine();
 
-// Text for people, which ends with a line feed; and one JSON object on one line: docs/cli.md has
-// its members.
+// DoctorText returns text for people, which ends with a line feed; DoctorJson one JSON object on
+// one line, whose members docs/cli.md lists.
 std::string DoctorText(const DoctorReport& report);
 std::string DoctorJson(const DoctorReport& report);
 

@@ -15,7 +15,7 @@ std::string Gibibytes(uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (uint64_t{1} << 30));
 }
 
-// 12040 → "12.4".
+// Returns "12.4" for 12040.
 std::string Version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
@@ -70,7 +70,7 @@ void AddCuda(const DoctorReport& report, Lines& lines) {
   lines.Add("registered", "nothing: only a loader for a device pins memory");
 }
 
-// Null if unknown.
+// Returns null if unknown.
 Json Known(bool known, Json value) { return known ? std::move(value) : Json(); }
 
 Json CudaJson(const DoctorReport& report) {

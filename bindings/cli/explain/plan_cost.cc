@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kMixed = "once all its rows are complete; not measured";
 constexpr size_t kTogether = 32;  // images in memory at a time
 
-// Some of a source's images, in memory.
+// Feeds some of a source's images, from memory.
 class Group final : public ImageFeed {
  public:
   Group(const Plan& plan, uint64_t seed)
@@ -48,7 +48,7 @@ class Group final : public ImageFeed {
   }
   size_t size() const { return images_.size(); }
 
-  // Each image once; `epoch` changes the draws.
+  // Begins a round with each image once; `epoch` changes the draws.
   void Start(uint64_t epoch) {
     epoch_ = epoch;
     next_ = 0;
@@ -76,7 +76,7 @@ class Group final : public ImageFeed {
  private:
   struct Image {
     GrowingBuffer buffer;
-    std::span<const uint8_t> encoded;  // in it
+    std::span<const uint8_t> encoded;  // within the read buffer
     uint64_t id;
     std::string path;
     std::vector<uint8_t> crop_index;
@@ -92,7 +92,7 @@ class Group final : public ImageFeed {
   std::string refusal_;
 };
 
-// CPU time: without the time in which other threads had the core.
+// Returns CPU time, without the time in which other threads had the core.
 double Microseconds(uint64_t nanoseconds, const PlanCost& cost) {
   return cost.images == 0 ? 0
                           : static_cast<double>(nanoseconds) * 1e-3 * cost.clocked.share() /

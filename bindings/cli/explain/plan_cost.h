@@ -28,7 +28,7 @@ struct PlanCost {
 
 // Reads up to `images` evenly spaced images of the source, with their entry points, and applies the
 // plan to each `rounds` times on this thread, as a worker does, after one round that is not
-// counted. `seed`: of random transforms. Cancelled if `keep_going` returns false.
+// counted. `seed`: the seed of random transforms. Cancelled if `keep_going` returns false.
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
                              int rounds, uint64_t seed,
                              const std::function<bool(uint64_t done, uint64_t total)>& keep_going);

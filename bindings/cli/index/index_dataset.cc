@@ -165,8 +165,8 @@ class Indexing {
     }
   }
 
-  // In the list's order: waits until the chunks before it have been written. False if the work is
-  // over.
+  // Writes in the list's order: waits until the chunks before this one have been written. Returns
+  // false if the work is over.
   bool Write(uint64_t first, const std::vector<Indexed>& chunk) {
     std::unique_lock lock(mutex_);
     turn_.wait(lock, [&] { return written_ == first || !status_.ok(); });
@@ -215,20 +215,20 @@ int64_t NowNs() {
 
 constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
 
-// Farther ahead than any tick: a time from another machine's clock, for which it is unknown when a
-// further change can no longer have the same time.
+// Returns whether a time is farther ahead than any tick: it comes from another machine's clock, and
+// it is unknown when a further change can no longer have the same time.
 bool IsAhead(int64_t modified_ns, int64_t listed_ns) { return modified_ns - listed_ns > kSecond; }
 
-// How long after a folder's last change listing must begin, so that a further change cannot get the
-// same time: the file system's clock ticks every 10 ms or less, but with times in whole seconds
-// every 1 or 2 s.
+// Returns how long after a folder's last change listing must begin, so that a further change cannot
+// get the same time: the file system's clock ticks every 10 ms or less, but with times in whole
+// seconds every 1 or 2 s.
 int64_t RestNs(int64_t modified_ns, int64_t listed_ns) {
   const int64_t tick = modified_ns % kSecond == 0 ? 2 * kSecond : 20 * kMillisecond;
   return std::max<int64_t>(0, modified_ns - listed_ns + tick);
 }
 
-// Lists when no folder has changed for a tick. A folder that keeps changing has kUnknownTime. The
-// time of a flat folder is never used (IsStill).
+// Lists the folder when nothing in it has changed for a tick. A folder that keeps changing has
+// kUnknownTime. The time of a flat folder is never used (IsStill).
 Result<ImageList> ListAtRest(const std::string& directory, int threads) {
   constexpr int kTries = 4;
   for (int i = 1;; ++i) {
@@ -311,7 +311,7 @@ Result<DatasetIndexWriter> Create(const std::string& out, bool own, const std::s
   return error;
 }
 
-// The path, ending in one slash.
+// Returns the path, ending in one slash.
 std::string RootOf(std::string directory) {
   while (directory.ends_with('/')) directory.pop_back();
   return directory + '/';

@@ -36,7 +36,7 @@ struct IndexReport {
   double seconds = 0;
 };
 
-// The folder's own index, which is written if `out` is empty.
+// Returns the path of the folder's own index, which is written if `out` is empty.
 std::string IndexFileOf(const std::string& directory);
 
 // Called regularly, from one thread at a time; `false` ends the work with Cancelled.

@@ -77,7 +77,7 @@ void Count(uint64_t id, const std::string& path, FileFacts facts, size_t list_br
     return;
   }
   ++counts.broken;
-  // A thread sees ids in ascending order: its first ones are its lowest.
+  // A thread sees ids in ascending order, so its first ones are its lowest.
   if (counts.listed.size() < list_broken) counts.listed.push_back({id, *std::move(facts.error)});
 }
 

@@ -51,7 +51,7 @@ class OpenFile {
     return std::span<const uint8_t>(window_).subspan(from, std::min(size, filled_ - from));
   }
 
-  // Fewer than `size` bytes only at the end of the file.
+  // Reads fewer than `size` bytes only at the end of the file.
   Result<size_t> Fill(uint64_t offset, uint8_t* bytes, size_t size) const {
     size_t done = 0;
     while (done < size) {

@@ -1,4 +1,4 @@
-// Examines one file, for Inspect.
+// FileInspector: examines one file, for Inspect.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ std::string Bytes(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
 }
 
-// "4:4:4 309 (77.2%), gray 8 (2.0%)", the most frequent first.
+// Returns "4:4:4 309 (77.2%), gray 8 (2.0%)", the most frequent first.
 template <typename K>
 std::string Shares(const std::map<K, uint64_t>& counts) {
   std::vector<std::pair<K, uint64_t>> sorted(counts.begin(), counts.end());

@@ -1,4 +1,4 @@
-// A DatasetReport as text and as JSON.
+// Formats a DatasetReport as text and as JSON.
 #pragma once
 
 #include <string>

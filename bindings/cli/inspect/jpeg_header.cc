@@ -92,8 +92,8 @@ struct Marker {
 // first scan: the largest headers in the wild contain depth maps and videos of some megabytes.
 constexpr uint64_t kMaxBetween = 1 << 20, kMaxHeader = 32 << 20;
 
-// The next marker from `offset` on. Decoders skip bytes before it and repeated 0xFF: here at most
-// `skippable` of them, which is reduced.
+// Returns the next marker from `offset` on. Decoders skip bytes before a marker, and repeated 0xFF;
+// this function skips at most `skippable` of them, and reduces it.
 Result<Marker> NextMarker(const ReadAt& read, uint64_t offset, uint64_t& skippable) {
   constexpr size_t kStep = 4096;
   const uint64_t begin = offset;
@@ -144,7 +144,8 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
     if (bytes->size() < 2) return EndsEarly(offset + bytes->size());
     const auto length = static_cast<size_t>(Word(*bytes, 0));
     if (length < 2) return Damage("JPEG with a segment shorter than its own length", at);
-    // Of segments that are not read, only the last byte: it shows that the segment is complete.
+    // Of segments whose content is not needed, only the last byte is read: it shows that the
+    // segment is complete.
     const bool all = IsLookedInto(marker->code) || length == 2;
     bytes = all ? read(offset + 2, length - 2) : read(offset + length - 1, 1);
     if (!bytes.ok()) return std::move(bytes).error();

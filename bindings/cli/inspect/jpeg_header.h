@@ -32,8 +32,8 @@ struct JpegDescription {
   std::string ChromaName() const;
 };
 
-// Up to `size` bytes of the file from `offset` on; fewer only at its end. Valid until the next
-// call.
+// Returns up to `size` bytes of the file from `offset` on; fewer only at its end. They are valid
+// until the next call.
 using ReadAt = std::function<Result<std::span<const uint8_t>>(uint64_t offset, size_t size)>;
 
 // Reads segments up to the start of the first scan. DataLoss with the offset: not a JPEG, ended too

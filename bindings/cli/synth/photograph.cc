@@ -30,13 +30,14 @@ double Draw(const Quantiles& quantiles, RandomStream& random) {
   return quantiles[i - 1] + share * (quantiles[i] - quantiles[i - 1]);
 }
 
-// Measured on ImageNet's photographs: megapixels and libjpeg's quality, for those that are stored
-// as 4:2:0 (as found, in all sizes) and for the others (most were saved again, 500 pixels wide).
+// Measured on ImageNet's photographs: megapixels and libjpeg's quality, for photographs that are
+// stored as 4:2:0 (as found, in all sizes) and for all others (most were saved again, 500 pixels
+// wide).
 constexpr Quantiles kMegapixelsFound = {.012, .016, .025, .04, .085, .167, .27, .48, .81, 3.0, 3.8};
 constexpr Quantiles kMegapixelsSaved = {.012, .02, .035, .06, .11, .17, .2, .24, .307, .48, .8};
 constexpr Quantiles kQualityFound = {60, 60, 60, 67, 75, 80, 85, 92, 95, 99, 100};
 constexpr Quantiles kQualitySaved = {67, 72, 80, 84, 88, 92, 95, 96, 97, 99, 99};
-// Of the scene, chosen to reproduce the measured bits per pixel.
+// The scene's detail, chosen to reproduce the measured bits per pixel.
 constexpr Quantiles kDetail = {.03, .05, .35, .7, 1.3, 2.4, 4.2, 7, 9, 14, 18};
 
 struct Popular {
@@ -189,8 +190,8 @@ void WritePixels(Components& components, jpeg_compress_struct& jpeg) {
   }
 }
 
-// Owns nothing, so that libjpeg may leave it by longjmp. False if memory ran out, which is its only
-// way to fail.
+// Owns nothing, so that libjpeg may leave it by longjmp. Returns false if memory ran out, which is
+// its only way to fail.
 bool Encode(const PhotographRecipe& recipe, Components& components, jpeg_compress_struct& jpeg,
             unsigned char** bytes, unsigned long* size) {
   Failure failure;

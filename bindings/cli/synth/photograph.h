@@ -21,7 +21,7 @@ struct PhotographRecipe {
   int restart_rows = 0;           // MCU rows between restart markers; 3 in 1,000 have any
   int orientation = 1;            // EXIF; 4 in 1,000 are rotated
   int metadata_bytes = 0;         // bytes of an application segment; 1 in 10 have any
-  double detail = 1.0;            // of the scene
+  double detail = 1.0;            // of the scene: SceneOptions::detail
 };
 PhotographRecipe DrawPhotograph(uint64_t seed, uint64_t index);
 

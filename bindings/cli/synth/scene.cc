@@ -51,13 +51,13 @@ class NoiseBytes {
   std::array<uint32_t, 8> state_;
 };
 
-// One value for each pixel of a row, and what rounding up to whole steps needs.
+// Returns a buffer with one value for each pixel of a row, and room for rounding up to whole steps.
 std::vector<int8_t> RowOfBytes(int width) {
   return std::vector<int8_t>((static_cast<size_t>(width) + 31) / 32 * 32);
 }
 
-// (3a + b) / 4: a new sample lies a quarter of the way from a to b. Below ±8191 everything fits
-// int16.
+// Returns (3a + b) / 4: a new sample lies a quarter of the way from a to b. Below ±8191 everything
+// fits int16.
 inline int16_t Quarter(int16_t a, int16_t b) {
   const auto sum = static_cast<int16_t>(3 * a + b + 2);
   return static_cast<int16_t>(sum >> 2);
@@ -73,7 +73,7 @@ void DoubleRow(const int16_t* from, int width, int16_t* to, int to_width) {
   for (int x = 2 * pairs + 1; x < to_width; ++x) to[x] = from[width - 1];
 }
 
-// The next finer octave: `coarse` interpolated to width × height.
+// Returns the next finer octave: `coarse` interpolated to width × height.
 Grid Doubled(const Grid& coarse, int width, int height) {
   Grid wide(width, coarse.height);
   for (int y = 0; y < coarse.height; ++y) {
@@ -114,7 +114,7 @@ struct Colour {
 constexpr std::array<Colour, 8> kColours = {
     {{18, -14}, {-14, -9}, {-22, -6}, {-14, 9}, {-10, 5}, {-9, 15}, {-12, 26}, {1, -1}}};
 
-// Half the length along the direction (dx, dy), and half the breadth across it.
+// Sets half the length along the direction (dx, dy), and half the breadth across it.
 void SetAxes(Shape& shape, double dx, double dy, double length, double breadth) {
   shape.ux = dx / length;
   shape.uy = dy / length;
@@ -133,7 +133,7 @@ void DrawSurface(RandomStream& random, const Colour& colour, Shape& shape) {
   shape.gain = static_cast<int16_t>(kGainUnit * (0.15 + 3.3 * rough * rough * rough));
 }
 
-// `width`, `height`: of the picture, whose longer side is 1.
+// `width`, `height`: the size of the picture, whose longer side is 1.
 Shape DrawShape(RandomStream& random, double width, double height, const Colour& colour) {
   // Radii with density r^-3: equally much area from every size.
   constexpr double kSmallest = 0.025, kLargest = 0.5;
@@ -153,7 +153,7 @@ Shape DrawShape(RandomStream& random, double width, double height, const Colour&
   return shape;
 }
 
-// Ground that fills the lower part, up to a horizon that is seldom level.
+// Draws ground that fills the lower part, up to a horizon that is seldom level.
 Shape DrawGround(RandomStream& random, double width, double height, const Colour& colour) {
   Shape shape{};
   const double slope = random.Uniform(-0.15, 0.15);
@@ -180,7 +180,7 @@ std::vector<Shape> DrawShapes(const SceneOptions& options, RandomStream& random)
   return shapes;
 }
 
-// The columns of row `y` (in the shape's units) that are inside; empty if first > second.
+// Returns the columns of row `y` (in the shape's units) that are inside; empty if first > second.
 std::array<double, 2> SpanAt(const Shape& shape, double y) {
   const double dy = y - shape.y;
   const double u0 = dy * shape.uy, v0 = dy * shape.vy;
@@ -232,7 +232,7 @@ void Paint(const Shape& shape, double scale, int16_t value, Grid& grid) {
   }
 }
 
-// (a + 2b + c) / 4 in both directions, the sharpness of a lens.
+// Filters with (a + 2b + c) / 4 in both directions, the sharpness of a lens.
 void Soften(Grid& grid) {
   const auto tap = [](int16_t a, int16_t b, int16_t c) {
     return static_cast<int16_t>(static_cast<int16_t>(a + 2 * b + c + 2) >> 2);
@@ -315,7 +315,7 @@ Plane RenderPlane(const Canvas& canvas, int16_t Shape::*member, int base,
   return plane;
 }
 
-// Octaves of about equal energy; `detail` scales the finest ones.
+// Returns octaves of about equal energy; `detail` scales the finest ones.
 Amplitudes LumaAmplitudes(double detail) {
   Amplitudes amplitudes;
   amplitudes.fill(13 * kUnit);
@@ -326,7 +326,7 @@ Amplitudes LumaAmplitudes(double detail) {
   return amplitudes;
 }
 
-// A pixel of these planes is two pixels wide.
+// Returns amplitudes for planes whose pixels are two pixels wide.
 Amplitudes ChromaAmplitudes(double detail) {
   Amplitudes amplitudes;
   amplitudes.fill(4 * kUnit);

@@ -70,7 +70,7 @@ fs::path PhotographPath(const fs::path& directory, int classes, uint64_t index) 
          Numbered("photo_", index, 6, ".jpg");
 }
 
-// The number in one of our names: prefix, digits, suffix.
+// Returns the number in one of stoker's names: prefix, digits, suffix.
 std::optional<uint64_t> NumberIn(std::string_view name, std::string_view prefix,
                                  std::string_view suffix) {
   if (!name.starts_with(prefix) || !name.ends_with(suffix)) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<uint64_t> NumberIn(std::string_view name, std::string_view prefix,
   return number;
 }
 
-// The entries of a folder, as far as it can be read.
+// Returns the entries of a folder, as far as it can be read.
 std::vector<fs::path> EntriesOf(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -95,7 +95,7 @@ std::vector<fs::path> EntriesOf(const fs::path& folder) {
   return entries;
 }
 
-// Removes our photographs from `count` on, unfinished ones, and empty class folders.
+// Removes stoker's photographs from `count` on, unfinished ones, and empty class folders.
 Status RemoveFrom(const fs::path& directory, uint64_t count) {
   for (const fs::path& folder : EntriesOf(directory)) {
     std::error_code error;
@@ -139,8 +139,8 @@ Status WriteMarker(const fs::path& directory, const Made& made) {
                     {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
-// Prepares `directory`, or refuses it if stoker may not write to it. True: it contains part of what
-// is to be made.
+// Prepares `directory`, or refuses it if stoker may not write to it. Returns whether it contains
+// part of the photographs already.
 Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOptions& options) {
   std::error_code error;
   fs::create_directories(directory, error);
@@ -177,7 +177,7 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
   return keep;
 }
 
-// Threads that take the next photograph until none is left or one of them failed.
+// Writes photographs: each thread takes the next one until none is left or a thread has failed.
 class Writer {
  public:
   Writer(const fs::path& directory, const Made& made, bool keep, const SynthOptions& options,

@@ -1,5 +1,5 @@
-// A folder of synthetic photographs (bindings/cli/synth/photograph.h) in image_folder's structure:
-// DIR/class07/photo_000027.jpg, photograph i in class i mod classes.
+// Writes a folder of synthetic photographs (bindings/cli/synth/photograph.h) in image_folder's
+// structure: DIR/class07/photo_000027.jpg, photograph i in class i mod classes.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ struct SynthSummary {
 // Called after each file, from one thread at a time; `false` ends the work with Cancelled.
 using SynthProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
-// Writes them, creating `directory` if it is missing. A file appears under its name only when it is
-// complete; after an error or cancellation the complete ones stay, and nothing else.
+// Writes the photographs, creating `directory` if it is missing. A file appears under its name only
+// when it is complete; after an error or cancellation the complete files stay, and nothing else.
 //
-// stoker leaves a hidden file, .stoker-synth, that says what it made. If that has the same seed and
-// classes, existing files are kept, missing ones written and those past `count` removed: running
-// again continues, and costs nothing when everything exists. Any other folder that is not empty is
-// refused with InvalidArgument, unless `overwrite`: then photographs that stoker made earlier are
-// removed first, and all other files stay.
+// stoker leaves a hidden file, .stoker-synth, that says what it made. If that file has the same
+// seed and classes, existing photographs are kept, missing ones written and those past `count`
+// removed: running again continues, and costs nothing when everything exists. Any other folder that
+// is not empty is refused with InvalidArgument, unless `overwrite`: then photographs that stoker
+// made earlier are removed first, and all other files stay.
 //
 // Other errors name the file: ResourceExhausted (disk full), PermissionDenied, …
 Result<SynthSummary> WritePhotographs(const std::string& directory, const SynthOptions& options,

@@ -1,5 +1,5 @@
 // BadSamples: the samples that cannot be used, each with its fault, in little memory, because all
-// of a dataset may be bad.
+// samples of a dataset may be bad.
 #pragma once
 
 #include <array>
@@ -21,12 +21,12 @@ struct BadSample {
   uint64_t id = 0;
   SampleFault fault = SampleFault::kUndecodable;
   std::optional<uint64_t> offset{};  // in bytes from the start of its file
-  std::string_view cause{};          // both are the list's
+  std::string_view cause{};          // both texts belong to the list
   std::string_view advice{};
 };
 
-// A sample takes 32 bytes, and each cause is kept once. Paths are the source's to say. Used by one
-// thread at a time.
+// A sample takes 32 bytes, and each cause is stored once. Paths are not stored: the source has
+// them. Used by one thread at a time.
 class BadSamples {
  public:
   BadSamples() = default;
@@ -39,7 +39,7 @@ class BadSamples {
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
   BadSample operator[](size_t i) const;
-  // How many samples have each fault, in the order of SampleFault.
+  // The number of samples with each fault, in the order of SampleFault.
   const FaultCounts& counts() const { return counts_; }
 
  private:

@@ -55,7 +55,7 @@ Examples:
 Exit codes: 0 no sample is bad; 1 a sample is, or there are none; 2 a bad option; 3 the system (no
 memory, too many open files, --good cannot be written); 130 interrupted.)";
 
-// Whether --good can be written at the end of a long run.
+// Checks that --good can be written at the end of a long run.
 Status CheckGood(const VerifyArguments& given, const SampleSource& source) {
   if (!given.good) return {};
   std::error_code failed;  // of a pattern, or a list that does not exist yet
@@ -100,7 +100,7 @@ Status PrintReport(const SampleSource& source, const VerifyReport& report,
   return Print(VerifyText(source, report, static_cast<size_t>(given.list_bad)));
 }
 
-// With --json the report on standard output has the error, too.
+// With --json, the report on standard output has the error, too.
 int FailAfterReport(const Error& error) {
   return Fail(WithOptionNames(error), ExitCodeOf(error), /*json=*/false);
 }

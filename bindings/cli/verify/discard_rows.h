@@ -1,4 +1,4 @@
-// DiscardRows: a sink for pixels that nobody wants.
+// DiscardRows: a sink that discards pixels.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace stoker {
 
-// Decodes into a few rows, over and over.
+// Decodes into the same few rows again and again.
 class DiscardRows final : public RowSink {
  public:
   explicit DiscardRows(MemoryBudget& budget) : rows_(budget) {}

@@ -38,7 +38,7 @@ Error NoManifest(const SampleSource& source, const std::string& why) {
           .advice = kByIds};
 }
 
-// Whether a line with a path and a label says all that there is about a sample.
+// Checks that a line with a path and a label describes a sample completely.
 Status CheckWholeFiles(const SampleSource& source) {
   if (source.packed() || (source.size() != 0 && source.RangeOf(0).length != kUnknownLength)) {
     return NoManifest(source, "not say which part of a file a sample is");
@@ -78,7 +78,7 @@ class GoodLines {
   }
 
  private:
-  // The working folder is not resolved, nor "..": that would change what links lead to.
+  // The working folder is not resolved, nor is "..": that would change where links lead.
   Result<std::string> AbsolutePathOf(uint64_t id) {
     std::string path;
     source_.PathOf(source_.RangeOf(id).file, path);

@@ -126,7 +126,7 @@ class Verification {
     report_.accepted_truncated += checker.paths().accepted_truncated;
   }
 
-  // False: the error is not the sample's. Precondition of both: mutex_ is held.
+  // Returns false if the error is not the sample's. Precondition of both functions: mutex_ is held.
   bool Note(uint64_t id, const Error& error) {
     const std::optional<SampleFault> fault = FaultOf(error);
     if (fault) {

@@ -1,4 +1,4 @@
-// Reads and decodes every sample of a dataset, and finds those that cannot be used, for
+// Reads and decodes every sample of a dataset, and finds the samples that cannot be used, for
 // `stoker verify`.
 #pragma once
 
@@ -24,12 +24,12 @@ struct VerifyOptions {
 struct VerifyReport {
   uint64_t checked = 0;      // samples
   bool interrupted = false;  // not all samples were checked
-  // The machine lacked something, memory or descriptors, at this file. The error says nothing about
-  // its sample, which is not in `bad`.
+  // At this file the machine had no memory or descriptors left. The error says nothing about the
+  // file's sample, which is not in `bad`.
   std::optional<Error> error{};
-  BadSamples bad;                   // by id, of those that were checked
-  uint64_t no_end_marker = 0;       // JPEGs without one, that are decoded all the same
-  uint64_t accepted_truncated = 0;  // JPEGs that lack data, where the limits accept that
+  BadSamples bad;                   // by id, of the checked samples
+  uint64_t no_end_marker = 0;       // JPEGs without an end marker, which are decoded all the same
+  uint64_t accepted_truncated = 0;  // JPEGs that lack data, if the limits accept that
   double seconds = 0;
 };
 
@@ -44,11 +44,11 @@ using VerifyProgress = std::function<bool(uint64_t done, uint64_t total)>;
 Result<VerifyReport> Verify(const SampleSource& source, const VerifyOptions& options = {},
                             const VerifyProgress& progress = {});
 
-// For people; names at most `most_listed` bad samples.
+// Returns text for people; names at most `most_listed` bad samples.
 std::string VerifyText(const SampleSource& source, const VerifyReport& report, size_t most_listed);
 
-// Writes one JSON object (docs/cli.md) piece by piece, since it has a line for each bad sample. The
-// first error of `write` ends it.
+// Writes one JSON object (docs/cli.md) piece by piece, because it has a line for each bad sample.
+// The first error of `write` ends it.
 using TextWriter = std::function<Status(std::string_view piece)>;
 Status WriteVerifyJson(const SampleSource& source, const VerifyReport& report,
                        const TextWriter& write);

@@ -20,7 +20,7 @@ namespace stoker {
 namespace {
 
 using VerifyJsonObject = nlohmann::ordered_json;
-constexpr size_t kPieceBytes = 1 << 20;  // of JSON, that are written at a time
+constexpr size_t kPieceBytes = 1 << 20;  // of JSON, written at a time
 
 std::string PathOfSample(const SampleSource& source, uint64_t id) {
   std::string path;
@@ -28,7 +28,7 @@ std::string PathOfSample(const SampleSource& source, uint64_t id) {
   return path;
 }
 
-// "a.jpg at byte 812: truncated: no end-of-image marker. Remove the file."
+// Returns "a.jpg at byte 812: truncated: no end-of-image marker. Remove the file."
 std::string BadLine(const SampleSource& source, const BadSample& sample) {
   std::string line = PathOfSample(source, sample.id);
   if (sample.offset) line += fmt::format(" at byte {}", *sample.offset);
@@ -49,7 +49,7 @@ std::string BadJson(const SampleSource& source, const BadSample& sample) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// All members but the bad samples.
+// Returns all members but the bad samples.
 VerifyJsonObject SummaryJson(const SampleSource& source, const VerifyReport& report) {
   VerifyJsonObject classes = VerifyJsonObject::object();
   for (int fault = 0; fault < kSampleFaults; ++fault) {

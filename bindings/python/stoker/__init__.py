@@ -105,6 +105,6 @@ __all__ = [
     *_transforms.__all__,
 ]
 
-# Threads that wait for batches are let go, and nothing is produced while the interpreter is taken down.
+# Lets threads that wait for batches go, so that nothing is produced while the interpreter shuts down.
 _atexit.register(_user_code.leave)
 _os.register_at_fork(after_in_child=_stoker.after_fork)

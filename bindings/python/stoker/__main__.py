@@ -1,4 +1,4 @@
-"""The `stoker` command: the native one, which lies in this package."""
+"""The `stoker` command: runs the native command, which lies in this package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pathlib
 import subprocess
 import sys
 
-# Commands that need Python: name → (what takes the arguments after it and returns the exit code, help).
+# Commands that need Python: name → (function that takes the arguments after it and returns the exit code,
+# help).
 _IN_PYTHON = {
     "build-tf-plugin": (
         "stoker.tensorflow.build:main",
@@ -18,7 +19,7 @@ _IN_PYTHON = {
 
 
 def main() -> int:
-    """Runs `stoker ARGUMENTS`; returns only from commands that are Python's own."""
+    """Runs `stoker ARGUMENTS`; returns only from commands that are implemented in Python."""
     arguments = sys.argv[1:]
     if arguments and arguments[0] == "help":  # as the native command: `help bench` is `bench --help`
         arguments = [*arguments[1:], "--help"]
@@ -35,7 +36,7 @@ def main() -> int:
 
 
 def _help(command: pathlib.Path) -> int:
-    """The native command's help, and the commands that are implemented in Python."""
+    """Returns the native command's help, with the commands that are implemented in Python."""
     code = subprocess.run([command, "--help"], check=False).returncode
     print("Commands in Python:")
     for name, (_, text) in _IN_PYTHON.items():

@@ -37,38 +37,38 @@ def arrow(
     cache: str | os.PathLike[Any] | None = None,
     cache_bytes: int | None = None,
 ) -> Arrow:
-    """Samples in Arrow IPC files, as Hugging Face's `datasets` keeps them. pyarrow is not needed.
+    """Samples in Arrow IPC files, as Hugging Face's `datasets` stores them. pyarrow is not needed.
 
         source = stoker.arrow("imagenet/train")  # a folder of Dataset.save_to_disk()
         source = stoker.arrow("data-{00000..00003}-of-00004.arrow", image="img", label="fine_label")
 
-    Each row is a sample, in the order of the files. The bytes of an image lie in its file as they are, and
-    are read from there: any row of any file may be the next one of a shuffled epoch, and epochs, ranks and
-    states are exact, as of a folder of the same samples. This call reads where the images begin, 4 bytes a
-    sample, and the other columns, which stay in memory.
+    Each row is a sample, in the order of the files. The bytes of an image lie unchanged in its file, and are
+    read from there: any row of any file may be the next one of a shuffled epoch, and epochs, ranks and states
+    are exact, as for a folder of the same samples. This call reads where the images lie, 4 bytes a sample,
+    and the other columns, which stay in memory.
 
-    Files have either form: the stream, which `datasets` writes, or the file (Feather, version 2); but not
-    compressed. They must not change while they are used. Of polars they need
-    `write_ipc(…, compat_level=polars.CompatLevel.oldest())`.
+    Files have either form, the stream, which `datasets` writes, or the file (Feather, version 2), but must
+    not be compressed. They must not change while they are used. polars must write them with `write_ipc(…,
+    compat_level=polars.CompatLevel.oldest())`.
 
     Args:
         files: a pattern, or a list of paths or URLs, as of `tar`. A local folder stands for the dataset that
             `save_to_disk` put into it; of several splits, name one: "imagenet/train".
         image: the column of encoded images (JPEG, PNG, WebP): binary, or Hugging Face's `Image`, with the
             bytes in it.
-        label: the column of labels: integers, or text, whose values are classes, sorted. "auto": "label",
-            if there is one; None: batches have none. `source.classes` has the names of a `ClassLabel`; a
-            label without a name is refused, as -1, which `datasets` writes for an unknown label.
-        columns: further columns: numbers, bool, fixed-size lists of numbers (vectors), text, or binary.
-            Each is a column of the batch, behind the labels, under its name.
-        threads: for reading files, 0 to 256; 0: the cores allotted.
+        label: the column of labels: integers, or text, whose values are classes, sorted. "auto": "label", if
+            there is one; None: batches have no labels. `source.classes` has the names of a `ClassLabel`; a
+            label without a name is refused, such as -1, which `datasets` writes for an unknown label.
+        columns: further columns: numbers, bool, fixed-size lists of numbers (vectors), text, or binary. Each
+            is a column of the batch, after the labels, under its name.
+        threads: number of threads that read files, 0 to 256; 0: the cores allotted.
         cache, cache_bytes: for URLs, as of `tar`.
 
     Raises:
         NotFoundError: no such file (a FileNotFoundError).
-        InvalidArgumentError: no rows; a column that is not there, with those that are, or of another type; a
-            null, or a label above 2^63 - 1, with its row; files with other columns than the first one; a
-            wrong pattern (a ValueError).
+        InvalidArgumentError: no rows; a column that does not exist, with those that do, or that has another
+            type; a null, or a label above 2^63 - 1, with its row; files with other columns than the first
+            one; a wrong pattern (a ValueError).
         DataLossError: a file is cut off, damaged or not an Arrow file, or a label has no class name; `file`
             and `offset` say where.
         UnimplementedError: a file is compressed, or has the form of Arrow before 0.15, with what to do.
@@ -98,7 +98,7 @@ def _arrow(files: dict[str, bytes], image: str, label: str, columns: str, thread
         text += f", label={label or None!r}"
     if columns:
         text += f", columns={columns.split(chr(10))!r}"
-    # A spec is UTF-8. Where a path is not, only other processes cannot find the files.
+    # A spec is UTF-8. If a path is not, only other processes cannot find the files.
     paths = {name: value.decode("utf-8", "replace") for name, value in files.items()}
     arguments = (files, image, label, columns)
     return Arrow(native, {"kind": "arrow", **paths, **given}, f"stoker.arrow({text})", arguments)

@@ -10,7 +10,7 @@ Column = TypeVar("Column", covariant=True)
 
 
 class Batch(tuple[Column, ...]):
-    """What iterators return where samples have more than an image: a named tuple of columns.
+    """A batch of samples that have more than an image: a named tuple of columns.
 
         images, labels = batch
         batch["label"], batch.label, batch[1]
@@ -22,7 +22,7 @@ class Batch(tuple[Column, ...]):
     __slots__ = ()
     _names: tuple[str, ...] = ()
 
-    if TYPE_CHECKING:  # what classes of `batch_type` have
+    if TYPE_CHECKING:  # the classes of `batch_type` have these
 
         @classmethod
         def _make(cls, columns: Iterable[Any]) -> Batch[Any]: ...
@@ -42,11 +42,13 @@ class Batch(tuple[Column, ...]):
         return tuple.__getitem__(self, self._names.index(key))
 
     def __contains__(self, key: object, /) -> bool:
-        """Whether there is a column with this name; other objects are looked for among the columns."""
+        """Returns whether there is a column with this name; other objects are looked for among the
+        columns.
+        """
         return key in self._names if isinstance(key, str) else tuple.__contains__(self, key)
 
     def keys(self) -> tuple[str, ...]:
-        """The names of the columns, so that `dict(batch)` and `**batch` have them."""
+        """Returns the names of the columns, so that `dict(batch)` and `**batch` have them."""
         return self._names
 
     def __repr__(self) -> str:
@@ -60,11 +62,11 @@ _types: dict[tuple[str, ...], type[Batch[Any]]] = {}
 
 
 def batch_type(names: tuple[str, ...]) -> type[Batch[Any]]:
-    """The class of batches with these columns. Names that cannot be attributes are keys only."""
+    """Returns the class of batches with these columns. Names that cannot be attributes are keys only."""
     if names not in _types:
         fields: Any = collections.namedtuple("Batch", names, rename=True)  # type: ignore[misc]
         made = type("Batch", (Batch, fields), {"__slots__": (), "_names": names, "__doc__": Batch.__doc__})
-        _types.setdefault(names, made)  # of two threads the first one's
+        _types.setdefault(names, made)  # if two threads make one, the first one's is kept
     return _types[names]
 
 

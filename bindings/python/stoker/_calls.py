@@ -1,4 +1,4 @@
-"""Calls: what a source asks of a Python object, in the form that the library takes."""
+"""Calls: asks a Python object for samples, in the form that the library expects."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _Failure = tuple[str, bytes, Optional[bytes], Optional[int], bytes]
 
 
 class Calls:
-    """The samples of an object with `__len__` and `__getitem__`; `stoker.from_dataset` says what they are."""
+    """The samples of an object with `__len__` and `__getitem__`, which `stoker.from_dataset` describes."""
 
     def __init__(self, dataset: Any, name: str | None = None) -> None:
-        """`name`: of an object whose samples are images only, so that it is not asked for one now."""
+        """`name`: of an object whose samples are images only; it is then not asked for a sample now."""
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
         self.name = type(dataset).__name__ if name is None else name
@@ -43,10 +43,10 @@ class Calls:
         return any(name == "label" for name, _ in self.first_rows)
 
     def load(self, sample: int) -> tuple[_Image, bytes] | _Failure:
-        """A sample's image and the bytes of its rows, or what went wrong."""
+        """Returns a sample's image and the bytes of its rows, or what went wrong."""
         try:
             return _user_code.called(self._loaded, sample)
-        except BaseException as error:  # of the user's code, on a thread of stoker's
+        except BaseException as error:  # of the user's code, on one of stoker's threads
             return _failure(error, f"{self.name}[{sample}]" if self._is_users else None)
 
     def _loaded(self, sample: int) -> tuple[_Image, bytes]:
@@ -54,7 +54,7 @@ class Calls:
         return _encoded(image), b"".join(row.tobytes() for row in self._cast(rows))
 
     def image(self, sample: int) -> Any:
-        """The bytes of a sample's image."""
+        """Returns the bytes of a sample's image."""
         image = _encoded(_parts(self.dataset[sample])[0])
         if isinstance(image, memoryview):
             return bytes(image)
@@ -62,7 +62,7 @@ class Calls:
             return file.read()
 
     def rows(self, sample: int) -> list[Any]:
-        """The rows of a sample, as they are in a batch."""
+        """Returns the rows of a sample, as they are in a batch."""
         return [row[()] for row in self._cast(_parts(self.dataset[sample])[1])]
 
     def _cast(self, rows: dict[str, Any]) -> list[npt.NDArray[Any]]:
@@ -73,7 +73,7 @@ class Calls:
 
 
 def _failure(error: BaseException, sample: str | None) -> _Failure:
-    """`sample` is named before the cause of an error with a file; others get it as their file."""
+    """Puts `sample` before the cause of an error with a file; other errors get it as their file."""
     if not isinstance(error, Error):
         return "UNAVAILABLE", _encoded_text(_user_code.described(error)), None, None, b""
     file = None if error.file is None else os.fsencode(error.file)
@@ -86,7 +86,7 @@ def _encoded_text(text: str) -> bytes:
 
 
 def _parts(sample: Any) -> tuple[Any, dict[str, Any]]:
-    """The image of a sample, and what it has beside it, by name."""
+    """Returns the image of a sample, and its other fields by name."""
     if isinstance(sample, tuple):
         if len(sample) not in (1, 2):
             raise TypeError(

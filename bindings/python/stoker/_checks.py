@@ -1,4 +1,4 @@
-"""Arguments, checked where they are given: the message names the option."""
+"""Checks arguments where they are given: the message names the option."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_PIXELS = 65535  # of a side: no JPEG is larger
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:
-    """A whole number in [low, high]: int, NumPy's integers; not bool, not 3.0."""
+    """Returns a whole number in [low, high]: int or NumPy's integers; not bool, not 3.0."""
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -31,21 +31,21 @@ def integer(name: str, value: Any, low: int, high: int) -> int:
 
 
 def boolean(name: str, value: Any) -> bool:
-    """True or False, also NumPy's."""
+    """Returns True or False, also from NumPy's bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, not {_kind(value)}")
     return bool(value)
 
 
 def text(name: str, value: Any) -> str:
-    """A string."""
+    """Returns a string."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, not {_kind(value)}")
     return value
 
 
 def is_unicode(value: str) -> bool:
-    """Whether it can be encoded: it has no lone surrogates."""
+    """Returns whether the text can be encoded: it has no lone surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -54,11 +54,13 @@ def is_unicode(value: str) -> bool:
 
 
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
-    """A finite number in [low, high], or an array or a tensor (NumPy's, torch's, …) of one."""
+    """Returns a finite number in [low, high], also from an array or a tensor (NumPy's, torch's, …) of one
+    number.
+    """
     try:
         number = value.item() if hasattr(value, "item") else value
         number = np.asarray(number).item() if hasattr(number, "__array__") else number
-    except (RuntimeError, TypeError, ValueError):  # of several
+    except (RuntimeError, TypeError, ValueError):  # an array of several numbers
         number = None
     if not isinstance(number, numbers.Real) or isinstance(number, bool):
         raise TypeError(f"{name} must be a number, not {_kind(value)}")
@@ -70,7 +72,7 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) 
 
 
 def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
-    """So many finite numbers: a list, a tuple or a 1-D array."""
+    """Returns `count` finite numbers: from a list, a tuple or a 1-D array."""
     listed = sequence(name, values)
     if len(listed) != count:
         raise InvalidArgumentError(
@@ -80,7 +82,7 @@ def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
 
 
 def interval(name: str, values: Any, low: float, high: float) -> tuple[float, float]:
-    """(least, most), both in [low, high], in this order."""
+    """Returns (least, most), both in [low, high], in this order."""
     least, most = reals(name, values, 2)
     if not low <= least <= most <= high:
         raise InvalidArgumentError(
@@ -90,12 +92,12 @@ def interval(name: str, values: Any, low: float, high: float) -> tuple[float, fl
 
 
 def several(value: Any) -> bool:
-    """Whether it is a list, a tuple or an array, and no number."""
+    """Returns whether the value is a list, a tuple or an array, and not a number."""
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) != 0
 
 
 def choice(name: str, value: Any, names: Sequence[str]) -> str:
-    """One of `names`."""
+    """Returns the value, which must be one of `names`."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, not {_kind(value)}")
     if value not in names:
@@ -104,7 +106,7 @@ def choice(name: str, value: Any, names: Sequence[str]) -> str:
     return value
 
 
-# torchvision's names by Pillow's numbers, and its other name for Pillow's filter.
+# torchvision's names by Pillow's numbers, and torchvision's other name for Pillow's filter.
 _INTERPOLATIONS: dict[Any, str] = {
     0: "nearest",
     1: "lanczos",
@@ -117,7 +119,7 @@ _INTERPOLATIONS: dict[Any, str] = {
 
 
 def interpolation(name: str, value: Any, names: Sequence[str]) -> str:
-    """One of `names`, given as such, as torchvision's InterpolationMode or as Pillow's Resampling."""
+    """Returns one of `names`, given as such, as torchvision's InterpolationMode or as Pillow's Resampling."""
     given = getattr(value, "value", value)
     if isinstance(given, (int, str)) and not isinstance(given, bool):
         given = _INTERPOLATIONS.get(given, given)
@@ -135,7 +137,9 @@ def interpolation(name: str, value: Any, names: Sequence[str]) -> str:
 
 
 def dtype(name: str, value: Any, names: Sequence[str]) -> str:
-    """Of images: a name, or what NumPy, TensorFlow or JAX takes for that type."""
+    """Returns the type of images: given as a name, or as the object of NumPy, TensorFlow or JAX for that
+    type.
+    """
     if isinstance(value, (type, np.dtype)) or hasattr(value, "as_numpy_dtype"):
         with contextlib.suppress(TypeError):  # some other class
             value = np.dtype(getattr(value, "as_numpy_dtype", value)).name
@@ -152,25 +156,27 @@ ELEMENTS = (
 
 
 def numpy_has(dtype: str) -> None:
-    """ImportError where NumPy has no such type here."""
+    """Raises ImportError if NumPy has no such type here."""
     if dtype == "bfloat16" and importlib.util.find_spec("ml_dtypes") is None:
         raise ImportError("dtype is 'bfloat16', which NumPy has from ml_dtypes; try: pip install ml_dtypes")
 
 
 def epoch(value: Any, name: str = "epoch") -> int:
-    """A number of an epoch."""
+    """Returns the number of an epoch."""
     return integer(name, value, 0, 2**32 - 1)
 
 
 def sequence(name: str, values: Any) -> list[Any]:
-    """The elements of a list, a tuple or a 1-D array."""
+    """Returns the elements of a list, a tuple or a 1-D array."""
     if isinstance(values, (str, bytes)) or not (hasattr(values, "__len__") and hasattr(values, "__iter__")):
         raise TypeError(f"{name} must be a sequence, not {_kind(values)}")
     return list(values)
 
 
 def size(name: str, value: Any, most: int) -> tuple[int, ...]:
-    """`(n,)` of an int or a sequence of one, `(height, width)` of a sequence of two; each 1 to `most`."""
+    """Returns `(n,)` for an int or a sequence of one, `(height, width)` for a sequence of two; each 1 to
+    `most`.
+    """
     if not several(value):
         return (integer(name, value, 1, most),)
     sides = sequence(name, value)
@@ -180,7 +186,7 @@ def size(name: str, value: Any, most: int) -> tuple[int, ...]:
 
 
 def fill(name: str, value: Any) -> tuple[int, int, int]:
-    """(red, green, blue), each 0 to 255: of an int, or a sequence of one or three."""
+    """Returns (red, green, blue), each 0 to 255, from an int, or a sequence of one or three."""
     channels = sequence(name, value) if several(value) else [value]
     if len(channels) not in (1, 3):
         raise InvalidArgumentError(f"{name} is {value!r:.50}; it must be an int or (red, green, blue)")
@@ -191,7 +197,7 @@ def fill(name: str, value: Any) -> tuple[int, int, int]:
 
 
 def margins(name: str, value: Any, most: int) -> tuple[int, int, int, int]:
-    """(left, top, right, bottom) of an int, (left and right, top and bottom), or all four."""
+    """Returns (left, top, right, bottom) from an int, (left and right, top and bottom), or all four."""
     sides = sequence(name, value) if several(value) else [value]
     if len(sides) not in (1, 2, 4):
         raise InvalidArgumentError(f"{name} is {value!r:.50}; it must be an int, or a sequence of 2 or 4")

@@ -21,7 +21,7 @@ from stoker._parameters import Transform, checked
 
 
 class Compose:
-    """Applies transforms to one image at a time: for serving, and to see what they do.
+    """Applies transforms to one image at a time: for serving, and to try transforms out.
 
     The result has the same bytes as the row that a `Loader` with the same transforms, dtype,
     layout and exif_orientation makes from the image. Thread-safe; threads do not wait for each other,
@@ -30,7 +30,7 @@ class Compose:
         preprocess = stoker.Compose([stoker.Resize(256), stoker.CenterCrop(224)])
         image = preprocess(request.body)  # (224, 224, 3) uint8
 
-    Without transforms, `Compose([])`, the result is the whole image, as of `decode_image`, in the dtype and
+    Without transforms, `Compose([])`, the result is the whole image, as from `decode_image`, in the dtype and
     layout that are given.
 
     Random transforms draw again in each call, so it may be the `transform=` of a torchvision dataset:
@@ -38,7 +38,7 @@ class Compose:
     spawned from this one (a torch DataLoader's workers) draw differently from each other, and identically
     in each run if `multiprocessing` started them. So do copies made by pickle or `copy`: `Pool.map` and
     `ProcessPoolExecutor.map` pickle one for each task, whose draws also depend on the worker that runs the
-    task. A call with `position` draws what belongs to that position.
+    task. A call with `position` makes the draws of that position.
 
     Args:
         transforms: as for `Loader`.
@@ -168,21 +168,21 @@ def _made(transforms: tuple[Transform, ...], options: dict[str, Any], copy: int)
 
 
 class _Draws:
-    """The seeds and positions of calls without a position. Thread-safe; lock-free, since a fork could leave a
-    lock taken.
+    """Makes the seeds and positions of calls without a position. Thread-safe; lock-free, because a fork could
+    leave a lock taken.
 
-    Child processes and copies begin with one count: what tells them apart is mixed into the seed.
-    `multiprocessing` numbers its processes in the order of their start, and a Compose its copies, in every
-    run alike; of a process that was only forked there is nothing but its id.
+    Child processes and copies begin with the same count, so what distinguishes them is mixed into the seed:
+    `multiprocessing` numbers its processes in the order of their start, and a Compose numbers its copies,
+    alike in every run. A process that was only forked is distinguished by nothing but its id.
     """
 
     def __init__(self, seed: int, copy: int = 0) -> None:
         self.seed = seed
-        self._copy = copy  # 0: none
+        self._copy = copy  # 0: not a copy
         self._count = itertools.count()  # next() of it is atomic
         self._copies = itertools.count(1)
         self._pid = os.getpid()
-        self._forks: tuple[int, ...] = ()  # processes between there and here that were only forked
+        self._forks: tuple[int, ...] = ()  # only forked, between the first process and this one
         multiprocessing.util.register_after_fork(self, _Draws._started)
 
     def _started(self) -> None:
@@ -193,18 +193,18 @@ class _Draws:
         self._pid = os.getpid()
 
     def _origin(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """Which copy, in which process."""
+        """Identifies the copy and the process."""
         pid = os.getpid()
         forks = self._forks if pid == self._pid else (*self._forks, pid)
         return self._copy, _lineage(), forks
 
     def next(self, seed: int) -> tuple[int, int]:
-        """(seed, position), another one each time."""
+        """Returns (seed, position), different ones each time."""
         origin = self._origin()
         return _hashed(seed, *origin) if any(origin) else seed, next(self._count)
 
     def next_copy(self) -> int:
-        """The number of a new copy."""
+        """Returns the number of a new copy."""
         return _hashed(*self._origin(), next(self._copies))
 
 
@@ -213,12 +213,16 @@ def _hashed(*values: int | tuple[int, ...]) -> int:
 
 
 def _lineage() -> tuple[int, ...]:
-    """Which child of which child this process is, as `multiprocessing` counts them; () in the first one."""
+    """Identifies this process by the numbers of child processes, as `multiprocessing` counts them; () in the
+    first one.
+    """
     return tuple(multiprocessing.current_process()._identity)
 
 
 def _array(image: Any) -> npt.NDArray[Any]:
-    """What is an array, or Pillow's image, which may say so by __array_interface__ only."""
+    """Returns whether the value is an array or a Pillow image, which may say so by __array_interface__
+    only.
+    """
     if isinstance(image, (str, os.PathLike)):
         raise TypeError(
             "image must be bytes or an array, not a path; "
@@ -226,7 +230,7 @@ def _array(image: Any) -> npt.NDArray[Any]:
         )
     if not (hasattr(image, "__array__") or hasattr(image, "__array_interface__")):
         raise TypeError(f"image must be bytes or an array, not {type(image).__name__}")
-    mode = getattr(image, "mode", None)  # Pillow's: what its channels are is not in the array's shape
+    mode = getattr(image, "mode", None)  # Pillow's: the shape does not say what channels mean
     if isinstance(mode, str) and mode not in ("RGB", "L"):
         raise InvalidArgumentError(
             f'image is of mode {mode!r}; it must be "RGB" or "L"; try image.convert("RGB")'

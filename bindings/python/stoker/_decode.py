@@ -33,7 +33,7 @@ def decode_image(
     max_scans: int = _LIMITS["max_scans"],
     accept_truncated: bool = False,
 ) -> npt.NDArray[Any]:
-    """Decodes one image: what `torchvision.io.decode_image`, `PIL.Image.open` and `cv2.imdecode` do.
+    """Decodes one image, as `torchvision.io.decode_image`, `PIL.Image.open` and `cv2.imdecode` do.
 
         image = stoker.decode_image("photo.jpg")  # (height, width, 3) uint8
         image = stoker.decode_image(request.body, region=(0, 0, 64, 64))  # little more than that is decoded
@@ -44,12 +44,13 @@ def decode_image(
     Args:
         image: the bytes of a JPEG, PNG or WebP file (bytes, bytearray, memoryview, a uint8 array or CPU
             tensor of one dimension), or a path (str, os.PathLike).
-        mode: "rgb": colours, of a gray image three times the same. "gray": what Pillow's convert("L") makes
-            of these. In both, alpha is dropped, and of 16 bits the upper 8 are kept. "unchanged": gray if the
-            file is, a PNG with its alpha channel and its 16 bits (uint16); a palette is looked up, and its
-            transparency (tRNS) dropped.
+        mode: "rgb": colours; a gray image gets three equal channels. "gray": the result of Pillow's
+            convert("L") for these. In both, alpha is dropped, and of 16 bits the upper 8 are kept.
+            "unchanged": gray if the file is, a PNG with its alpha channel and its 16 bits (uint16); a palette
+            is looked up, and its transparency (tRNS) dropped.
         region: (top, left, height, width), the part to decode. It must lie inside the image.
-        size: what the image, or the region, is resized to: an int, its shorter side, or (height, width).
+        size: the size that the image, or the region, is resized to: an int, its shorter side, or (height,
+            width).
         interpolation, antialias: as for `Resize`.
         exif_orientation: turn the image as its EXIF tag says; regions and sizes are of the turned image.
         max_pixels, max_scans: as for `Loader`: limits on images.
@@ -61,10 +62,10 @@ def decode_image(
         without a copy (`torch.from_dlpack`).
 
     Raises:
-        DataLossError: bytes that are not an image, or a damaged one; has the `offset`, and of a path the
+        DataLossError: bytes that are not an image, or a damaged one; has the `offset`, and for a path the
             `file`.
         NotFoundError, PermissionDeniedError, …: the file cannot be read.
-        UnimplementedError: an image of a format other than JPEG, PNG and WebP; of mode "unchanged", a WebP
+        UnimplementedError: an image of a format other than JPEG, PNG and WebP; with mode "unchanged", a WebP
             with alpha, and with `size` an image with alpha or of 16 bits.
         ResourceExhaustedError: an image beyond max_pixels or max_scans, or larger than memory.
         ValueError, TypeError: naming the argument; a region that is not inside the image.
@@ -96,7 +97,7 @@ def decode_images(
 
     Args:
         images: images as for `decode_image`, in any mix.
-        runtime: whose workers decode; None: the default one.
+        runtime: the Runtime whose workers decode; None: the default one.
         mode, region, size, interpolation, antialias, exif_orientation, max_pixels, max_scans,
             accept_truncated: as for `decode_image`, for all images.
 
@@ -104,7 +105,7 @@ def decode_images(
         A list of arrays in the order of `images`. Each owns its memory, which is freed with it.
 
     Raises:
-        Error: as `decode_image`, of the first image that cannot be decoded: the message begins with
+        Error: the error of `decode_image` for the first image that cannot be decoded: the message begins with
             `images[3]:`, or names the file.
         ValueError, TypeError: naming the argument.
     """
@@ -120,7 +121,7 @@ def decode_images(
 
 
 def _input(image: Any, name: str = "image") -> tuple[Any, bool]:
-    """(bytes, False) or (a path's bytes, True)."""
+    """Returns (bytes, False), or (a path's bytes, True)."""
     if isinstance(image, (bytes, bytearray)):
         return image, False
     if isinstance(image, (str, os.PathLike)):
@@ -166,7 +167,7 @@ def _request(
     return _made(_MODES.index(mode), resize, _checks.boolean("exif_orientation", exif_orientation))
 
 
-# Made once: a call takes about as long as decoding a thumbnail does.
+# Cached: making one takes about as long as decoding a thumbnail.
 @functools.lru_cache(maxsize=64)
 def _made(mode: int, resize: Resize | None, exif_orientation: bool) -> _stoker.ArrayRequest:
     resizes = [] if resize is None else [resize]
@@ -188,5 +189,5 @@ def _decoders(max_pixels: int, max_scans: int, accept_truncated: bool) -> _stoke
 
 @functools.cache
 def _memory() -> _stoker.DecodeMemory:
-    """The memory budget of all decoders together, however many limits a program uses."""
+    """Returns the memory budget that all decoders share, however many limits a program uses."""
     return _stoker.DecodeMemory()

@@ -1,4 +1,4 @@
-"""Sources made from other sources: some of their samples, or several together."""
+"""Sources made from other sources: some of their samples, or several sources together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stoker._sources import Source
 
 
 class Derived(Source):
-    """Samples of other sources, which are asked for them by the library."""
+    """Samples of other sources; the library asks these sources for them."""
 
     def __init__(self, native: _stoker.Source, text: str) -> None:
         super().__init__(native, {"kind": "derived", "key": uuid.uuid4().hex}, text)
@@ -28,28 +28,28 @@ class Derived(Source):
 
 
 def combine(sources: Iterable[Source], weights: Any = None, *, samples: int | None = None) -> Source:
-    """Several sources as one.
+    """Combines several sources into one.
 
         both = stoker.combine([stoker.image_folder("photos/a"), stoker.image_folder("photos/b")])
         mixed = stoker.combine([small, large], weights=[0.3, 0.7])
 
-    Samples are those of the first source, then those of the second, and so on: ids and `path` follow. All
-    sources have the same columns. Class names are theirs, if all have the same; sources without any may be
-    among them, and then there are none.
+    Samples are those of the first source, then those of the second, and so on; ids and `path` are numbered
+    accordingly. All sources must have the same columns. Class names must be equal; if some sources have none,
+    the result has none.
 
     With `weights` an epoch has `samples` samples, of which each source has its weight's share, rounded up or
-    down by chance, in random order. Samples of one source come equally often, give or take one: none comes
-    twice before all have come, and a source that is larger than its share goes on with other samples in the
-    next epoch. A loader's `shuffle` changes nothing then; `seed` does.
+    down at random, in random order. Samples of one source come equally often, give or take one: none comes
+    twice before all have come, and a source that is larger than its share continues with other samples in the
+    next epoch. A loader's `shuffle` then changes nothing; `seed` does.
 
     Args:
         sources: one or more.
         weights: a number for each of them, 0 or more; None: each sample once an epoch.
-        samples: of an epoch, over all ranks; None: as many as there are. With weights only.
+        samples: number of samples of an epoch, over all ranks; None: as many as there are. Only with weights.
 
     Raises:
-        ValueError: naming what differs between the sources; one that has an order already, as `weighted`
-            gives it; weights that are none.
+        ValueError: naming the difference between the sources, a source that has an order already, as
+            `weighted` makes one, or wrong weights.
     """
     if isinstance(sources, Source) or not isinstance(sources, Iterable):
         raise TypeError(f"sources must be a list of sources, not {sources!r:.80}")
@@ -79,7 +79,7 @@ def _weights(weights: Any) -> npt.NDArray[np.float64]:
 
 
 def _samples(samples: int | None) -> int:
-    """Of an epoch; 0: as many as there are."""
+    """Returns the number of samples of an epoch; 0: as many as there are."""
     return 0 if samples is None else _checks.integer("samples", samples, 1, 2**53)
 
 
@@ -155,7 +155,7 @@ def filtered(source: Source, mask: Any, labels: Any) -> Source:
 
 
 def _class_numbers(source: Source) -> npt.NDArray[Any]:
-    """The label of each sample."""
+    """Returns the label of each sample."""
     if not source.has_labels:
         raise InvalidArgumentError(f"filter: {source!r} has no labels")
     rows = source._native.labels
@@ -165,7 +165,7 @@ def _class_numbers(source: Source) -> npt.NDArray[Any]:
 
 
 def _label_numbers(source: Source, labels: Any) -> set[int]:
-    """The numbers of labels, which may be class names."""
+    """Returns the numbers of labels, which may be given as class names."""
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
         raise TypeError(f"labels must be several, as [3] or ['cat'] are, not {labels!r:.80}")
     numbers = {name: i for i, name in enumerate(source.classes)}

@@ -1,4 +1,4 @@
-"""DeviceLoader: a loader's batches as tensors, where the program wants them."""
+"""DeviceLoader: a loader's batches as tensors, in the memory that the program chooses."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class DeviceLoader:
             images = torch.from_dlpack(images)  # or jax.dlpack, cupy, numpy: no copy
             ...
 
-    Same samples, order, values, epochs and state as the loader's own: an iteration over either takes the
-    next epoch of both, and `state_dict` is where the latest iteration over any of them is.
+    Samples, order, values, epochs and state are the loader's own: an iteration over either takes the next
+    epoch of both, and `state_dict` describes the latest iteration over either.
 
     Batches have the loader's columns: (images, labels), images alone, or further ones; strings, sample ids
-    and paths are on the host. Tensors are the
-    program's for as long as it keeps them, or what was made of them, also after the loader has gone.
-    On the CPU keeping labels keeps no images. On a device (and "host") labels lie with their images: who
-    keeps labels keeps the batch, one of `buffers`; copy labels that are to be kept.
+    and paths are on the host. Tensors, and objects made from them, stay valid for as long as the program
+    keeps them, also after the loader has gone. On the CPU keeping labels keeps no images. On a device (and
+    "host") labels lie with their images: keeping labels keeps the batch, one of `buffers`; copy labels that
+    are to be kept.
 
     Threads, signals and forks: as `Loader`.
     """
@@ -43,14 +43,14 @@ class DeviceLoader:
         self._native = _stoker.DeviceLoader(loader._native, device, buffers)
 
     def __iter__(self) -> DeviceIterator:
-        """Takes the loader's next epoch (or goes on where `load_state_dict` said)."""
+        """Takes the loader's next epoch (or continues where `load_state_dict` said)."""
         return self._loader._begin(self)
 
     def _iterate(self, epoch: int | None, repeat: bool) -> DeviceIterator:
         return DeviceIterator(self, self._native.iterate(epoch, repeat))
 
     def epoch(self, epoch: int) -> Epoch[DeviceIterator]:
-        """An iterable of that one epoch, again and again; the loader's own count is left alone.
+        """Returns an iterable of that one epoch, any number of times; the loader's own count does not change.
 
         Args:
             epoch: 0 to 2**32 - 1.
@@ -58,7 +58,7 @@ class DeviceLoader:
         return Epoch(self, _checks.epoch(epoch))
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
+        """Returns the number of batches in an epoch."""
         return len(self._loader)
 
     __array__ = no_array
@@ -66,47 +66,51 @@ class DeviceLoader:
 
     @property
     def device(self) -> str:
-        """Where batches are."""
+        """The device of the batches."""
         return self._native.device
 
     @property
     def loader(self) -> Loader:
-        """The loader whose batches they are."""
+        """The loader that makes the batches."""
         return self._loader
 
     def stats(self) -> dict[str, Any]:
-        """As `Loader.stats`, of what was iterated here (on the CPU: and over the loader itself).
+        """As `Loader.stats`, for what was iterated here (on the CPU: and over the loader itself).
 
-        On other devices what is waited for is a batch there, and there are also `device_bytes`: memory there;
-        `copied_batches` and `copied_bytes`, to it; and whom the copying thread waited for:
-        `ring_wait_seconds`, the program; `host_wait_seconds`, a batch to copy; `copy_wait_seconds`, the bus.
+        On other devices, waits are for batches on the device, and there are also `device_bytes`: memory on
+        the device; `copied_batches` and `copied_bytes`: copied to the device; and the waits of the copying
+        thread: `ring_wait_seconds`, for the program; `host_wait_seconds`, for a batch to copy;
+        `copy_wait_seconds`, for the bus.
         """
         return self._native.stats()
 
     def prometheus(self, name: str = "loader") -> str:
-        """As `Loader.prometheus`, of what was iterated here."""
+        """As `Loader.prometheus`, for what was iterated here."""
         return self._native.prometheus(_checks.text("name", name))
 
     def monitor(self, interval: float = 0.5) -> Monitor:
-        """As `Loader.monitor`, of what is iterated here."""
+        """As `Loader.monitor`, for what is iterated here."""
         return Monitor(self, interval)
 
     def trace(self, path: str | os.PathLike[str], *, memory: int = 64 << 20) -> Trace:
-        """As `Loader.trace`: the same Runtime's."""
+        """As `Loader.trace`; it is the trace of the same Runtime."""
         return self._loader.trace(path, memory=memory)
 
     def state_dict(self) -> dict[str, Any]:
-        """As `Loader.state_dict`; the same state. What is on its way to the program is not passed."""
+        """As `Loader.state_dict`; the same state. Batches on their way to the program are not passed."""
         return self._loader.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """As `Loader.load_state_dict`: the next iteration over the loader, or over this, goes on there."""
+        """As `Loader.load_state_dict`: the next iteration over the loader, or over this object, continues
+        there.
+        """
         self._loader.load_state_dict(state)
 
     def close(self) -> None:
-        """Ends the iterations over this now: CancelledError from there on. Tensors stay valid.
+        """Ends the iterations over this object now: they raise CancelledError from now on. Tensors stay
+        valid.
 
-        Not needed. The loader itself goes on.
+        Optional. The loader itself continues.
         """
         ending = self._native.stop()
         self._closed = True

@@ -151,7 +151,7 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def from_native(code: str, cause: str, file: str | None, offset: int | None, advice: str) -> Error:
-    """The exception of an error of the library. For stoker._stoker."""
+    """Returns the exception of an error of the library. For stoker._stoker."""
     error: Error = _BY_CODE.get(code, Error)(cause, file, offset, advice)
     if type(error) is Error:
         error.code = code

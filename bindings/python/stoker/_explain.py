@@ -1,4 +1,4 @@
-"""Where transforms are done, in words."""
+"""Explains where transforms are executed, in words."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from stoker._parameters import Transform
 
 
 def spec_of(transforms: Sequence[Transform], options: Mapping[str, Any]) -> str:
-    """What the library makes a plan of; `options` are those of images."""
+    """Returns the library's plan for these transforms; `options` are those of images."""
     return json.dumps({"transforms": [t._spec() for t in transforms], **options})
 
 
 def places(spec: str) -> list[str]:
-    """Of each transform: "fused", "tile" or "row"."""
+    """Returns for each transform "fused", "tile" or "row"."""
     return [where for _, where, _ in _stoker.explain(spec)]
 
 
 def explained(spec: str) -> str:
-    """A line for each transform: what it is, where it is done, and how."""
+    """Returns a line for each transform: its name, where it is executed, and how."""
     listed = _stoker.explain(spec)
     width = max((len(transform) for transform, _, _ in listed), default=0)
     return "\n".join(f"{transform:{width}}  {where:5}  {how}" for transform, where, how in listed)

@@ -33,10 +33,10 @@ def from_hf(
         loader = stoker.Loader(stoker.from_hf(dataset), [stoker.Resize((224, 224))], batch_size=64)
 
     Sample i is `dataset[i]`, after `select`, `shuffle`, `filter`, `train_test_split`, `concatenate_datasets`,
-    `rename_column`. What `set_transform` and `set_format` do to rows is not done. Where the images are
-    decides how they are read:
+    `rename_column`. Changes that `set_transform` and `set_format` make to rows are not made. Where the images
+    are decides how they are read:
       - in the dataset's Arrow files, as after `load_dataset`, `map` and `load_from_disk`: as byte ranges of
-        these, as by `stoker.arrow`, 4 bytes of memory a sample. The files must stay where they are.
+      these files, as by `stoker.arrow`, 4 bytes of memory a sample. The files must stay in place.
       - in files of their own (`Image` with a path): as by `stoker.files`.
       - in memory (`from_dict`, `keep_in_memory=True`), or some as bytes and some as paths: by calls as of
         `stoker.from_dataset`, under Python's interpreter lock, with a copy of each image. `save_to_disk`
@@ -51,7 +51,7 @@ def from_hf(
             `ClassLabel`, or "label", if there is one, beside the image; None: batches have none.
             `source.classes` has the names of a `ClassLabel`.
         columns: further columns: numbers, bool, vectors of numbers, text, or binary.
-        threads: that call a dataset in memory, as of `from_dataset`.
+        threads: number of threads that call a dataset in memory, as for `from_dataset`.
 
     Raises:
         TypeError: not a `Dataset`.
@@ -110,13 +110,13 @@ def _label_column(dataset: Any, label: str | None, image: str) -> str | None:
 
 
 class _Images:
-    """The images that were chosen from a column: where the bytes and the path of each are, or nulls.
+    """The images that were chosen from a column: where the bytes of each are, and its path, or nulls.
 
     Attributes:
-        contents: arrays of pyarrow with the bytes. Those without a chosen image are left out.
-        rows: of each image, in all arrays together.
+        contents: arrays of pyarrow with the bytes. Arrays without a chosen image are left out.
+        rows: the row of each image, in all arrays together.
         by_path: whether an image has a path, and no bytes.
-        in_order: whether `rows` are 0, 1, 2, …, all that there are.
+        in_order: whether `rows` are 0, 1, 2, … without a gap to the end.
     """
 
     def __init__(self, chunks: list[Any], name: str, chosen: npt.NDArray[Any] | None) -> None:
@@ -140,7 +140,7 @@ class _Images:
         return len(self.rows)
 
     def __getitem__(self, i: int) -> Any:
-        """The bytes of an image, or its path."""
+        """Returns the bytes of an image, or its path."""
         part = bisect_right(self._firsts, self.rows[i]) - 1
         row = int(self.rows[i]) - self._firsts[part]
         if not self.by_path[i]:
@@ -149,7 +149,7 @@ class _Images:
         return self._paths[part][row].as_py()
 
     def paths(self) -> list[str]:
-        """Of those images that have no bytes."""
+        """The images that have no bytes."""
         import pyarrow
 
         assert self._paths is not None
@@ -158,12 +158,12 @@ class _Images:
         return listed
 
     def identity(self) -> str:
-        """The same for images of the same lengths."""
+        """Equal for images of the same lengths."""
         lengths = np.concatenate([np.diff(_ends(array)) for array in self.contents])[self.rows]
         return hashlib.blake2b(lengths.tobytes(), digest_size=16).hexdigest()
 
     def spread(self, values: npt.NDArray[Any] | list[Any]) -> npt.NDArray[Any] | list[Any]:
-        """The values of images at their rows, and any values at the other ones."""
+        """Returns the values of images at their rows, and any values at the other rows."""
         if self.in_order:
             return values
         if isinstance(values, list):
@@ -191,7 +191,7 @@ class _Images:
 
 
 def _with_rows(chunks: list[Any], rows: npt.NDArray[np.int64]) -> tuple[list[Any], npt.NDArray[np.int64]]:
-    """Those arrays that have one of the rows, and the rows' numbers in these."""
+    """Returns the arrays that have one of the rows, and the rows' numbers in these."""
     lengths = np.array([len(chunk) for chunk in chunks])
     ends = np.cumsum(lengths)
     part = np.searchsorted(ends, rows, side="right")
@@ -202,7 +202,7 @@ def _with_rows(chunks: list[Any], rows: npt.NDArray[np.int64]) -> tuple[list[Any
 
 
 def _parts(chunks: list[Any]) -> tuple[list[Any], list[Any] | None]:
-    """The bytes in arrays of images, and the paths, if there are any."""
+    """Returns the bytes in arrays of images, and the paths, if there are any."""
     kind = chunks[0].type
     if kind.num_fields == 0:
         return chunks, None
@@ -216,7 +216,7 @@ def _taken(column: Any, rows: npt.NDArray[Any]) -> Any:
 
     wider = {types.is_string: pyarrow.large_string(), types.is_binary: pyarrow.large_binary()}
     for is_kind, wide in wider.items():
-        if is_kind(column.type):  # whose arrays have at most 2 GiB; what is taken comes in one
+        if is_kind(column.type):  # their arrays have at most 2 GiB; taken rows come in one array
             column = column.cast(wide)
     return column.take(pyarrow.array(rows))
 
@@ -224,7 +224,9 @@ def _taken(column: Any, rows: npt.NDArray[Any]) -> Any:
 def _beside(
     dataset: Any, label: str | None, names: list[str], chosen: npt.NDArray[Any] | None
 ) -> tuple[dict[str, npt.NDArray[Any] | list[Any]], list[str]]:
-    """The labels and columns of chosen rows in memory, by their names in a batch, and the class names."""
+    """Returns the labels and columns of chosen rows in memory, by their names in a batch, and the class
+    names.
+    """
 
     def rows_of(name: str) -> Any:
         column = dataset.data.column(_known(dataset, name))
@@ -260,17 +262,18 @@ def _source(images: _Images, beside: dict[str, Any], classes: list[str], threads
 
 
 def _ends(array: Any) -> npt.NDArray[np.int64]:
-    """Where the rows of a binary array begin and end in its bytes, one number more than rows."""
+    """Returns where the rows of a binary array begin and end in its bytes, one number more than rows."""
     wide = np.int64 if str(array.type) == "large_binary" else np.int32
     offsets = np.frombuffer(array.buffers()[1], wide)
     return offsets[array.offset : array.offset + len(array) + 1].astype(np.int64)
 
 
 def _runs(contents: list[Any]) -> tuple[list[bytes], list[tuple[int, int, npt.NDArray[np.int64]]]] | None:
-    """The files that pyarrow has mapped, and where in them each array's rows are; None: some are in memory.
+    """Returns the files that pyarrow has mapped, and where in them each array's rows are; None: some arrays
+    are in memory.
 
-    pyarrow does not say which file a buffer is of, and a table may be a slice of one, or several together;
-    the system knows what is mapped at the buffer's address.
+    pyarrow does not say which file a buffer belongs to, and a table may be a slice of a file, or several
+    files together; the system knows what is mapped at the buffer's address.
     """
     mapped = _mapped_files()
     begins = [part.begin for part in mapped]
@@ -302,7 +305,7 @@ class _Mapped(NamedTuple):
 
 
 def _mapped_files() -> list[_Mapped]:
-    """What this process has mapped, by address. Parts of a file that follow each other are one."""
+    """Returns what this process has mapped, by address. Parts of a file that follow each other are joined."""
     found: list[_Mapped] = []
     with open("/proc/self/maps", "rb") as maps:
         for line in maps:
@@ -318,7 +321,9 @@ def _mapped_files() -> list[_Mapped]:
 
 
 def _continues(one: _Mapped, other: _Mapped) -> bool:
-    """Whether another part follows in memory and in the file: the system may map one in several parts."""
+    """Returns whether another part follows in memory and in the file: the system may map a file in several
+    parts.
+    """
     return (
         one.end == other.begin
         and one.offset + one.end - one.begin == other.offset
@@ -327,7 +332,7 @@ def _continues(one: _Mapped, other: _Mapped) -> bool:
 
 
 def _path_of(shown: bytes, offset: int, data: Any, begin: int, end: int) -> bytes | None:
-    """The path of a mapped file; None: it is not there any more. The system shows a line break as \\012."""
+    """Returns the path of a mapped file; None if it was removed. The system shows a line break as \\012."""
     for path in (shown, shown.replace(b"\\012", b"\n")):
         if _has(path, offset + begin, data, begin, end):
             return path
@@ -335,7 +340,7 @@ def _path_of(shown: bytes, offset: int, data: Any, begin: int, end: int) -> byte
 
 
 def _has(path: bytes, offset: int, data: Any, begin: int, end: int) -> bool:
-    """Whether the file with this path has the mapped bytes still: it may have been replaced since."""
+    """Returns whether the file with this path still has the mapped bytes: it may have been replaced since."""
     expected = data.slice(begin, min(end - begin, 4096)).to_pybytes()
     try:
         with open(path, "rb") as file:

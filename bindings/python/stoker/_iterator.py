@@ -20,12 +20,14 @@ Self = TypeVar("Self", bound="_Iteration[Any]")
 
 
 def no_array(self: object, *unused: object, **options: object) -> NoReturn:
-    """The `__array__` of what gives batches: NumPy alone would make an array of one object."""
+    """The `__array__` of objects that give batches: by itself NumPy would make an array of one object."""
     raise TypeError(_no_array(self))
 
 
 def no_shape(self: object) -> NoReturn:
-    """Its `shape`: it has none. Keras asks what has an `__array__` for it."""
+    """The `shape` of objects that give batches, which they do not have. Keras asks objects with `__array__`
+    for it.
+    """
     raise AttributeError(_no_array(self))
 
 

@@ -45,8 +45,8 @@ class Loader:
     already being prefetched when one ends. The batches depend on the options alone: they have the same
     bytes for any number of threads, depth and reader.
 
-    A batch is (images, labels), or images alone if the source has nothing else, or has the further columns of
-    `files` behind them. It is a named tuple: `batch["label"]` and `batch.label` are the labels, too.
+    A batch is (images, labels), or images alone if the source has nothing else; further columns of `files`
+    follow. It is a named tuple: `batch["label"]` and `batch.label` are the labels, too.
 
     - images: (rows, height, width, 3) or (rows, 3, height, width), RGB; uint8 in 0 to 255, or float16,
       bfloat16, float32: value / 255, or normalised. Without transforms: rows of `stoker.arrays`, in
@@ -169,7 +169,8 @@ class Loader:
         self._transforms = checked(images)
         self._runtime = runtime
         self._options = _options.checked(given)
-        # The only strong reference to the function, so that one whose object has the loader can be collected.
+        # This is the only strong reference to the function, so that a function whose object has the loader
+        # can be collected.
         self._calls = None
         if self._map is not None:
             self._calls = MapCalls(self._map, self._options["seed"])
@@ -186,7 +187,7 @@ class Loader:
         native = _stoker.Runtime() if runtime is None else runtime._native
         function = None if self._calls is None else self._calls.native()
         self._native = _stoker.Loader(self._key, self._spec, source._native, native, function)
-        # For each array of a batch: its type's name, the shape of a row.
+        # For each array of a batch: the name of its type, and the shape of a row.
         self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
         self._extras = (_checks.boolean("sample_ids", sample_ids), _checks.boolean("paths", paths))
         self._batch_type = batch_type(self._names(*self._extras))
@@ -201,11 +202,11 @@ class Loader:
 
     @property
     def _drops_rows(self) -> bool:
-        """Whether a batch may have fewer rows than its place in the epoch has samples."""
+        """Returns whether a batch may have fewer rows than its place in the epoch has samples."""
         return "drop" in self._options["on_bad"]
 
     def _names(self, sample_ids: bool, paths: bool) -> tuple[str, ...]:
-        """The names of a batch's columns, with those that are requested."""
+        """Returns the names of a batch's columns, with those that are requested."""
         if paths and not self._source._has_files:
             raise InvalidArgumentError(f"paths=True: {self._source!r} is in memory and has no files")
         names = [*self._native.names]
@@ -222,12 +223,14 @@ class Loader:
         return self._begin(self)
 
     def _begin(self, loader: _Iterates[Made]) -> Made:
-        """An iteration by `loader` (this one or one of its device loaders) that takes the next epoch."""
+        """Returns an iteration by `loader` (this one or one of its device loaders) that takes the next
+        epoch.
+        """
         place = self._resume
         iteration = loader._iterate(None if place is None else place[0], repeat=False)
         if place is not None:
             iteration._native.seek(*place)
-        # In this order: a signal handler may save the state in between.
+        # This order matters: a signal handler may save the state in between.
         self._latest = iteration._native.position
         self._resume = None
         return iteration
@@ -238,7 +241,7 @@ class Loader:
         return Iterator(self, self._native.iterate(epoch, repeat))
 
     def epoch(self, epoch: int) -> Epoch[Iterator]:
-        """An iterable of this one epoch, any number of times; the loader's own count does not change.
+        """Returns an iterable of this one epoch, any number of times; the loader's own count does not change.
 
         Args:
             epoch: 0 to 2**32 - 1.
@@ -246,7 +249,7 @@ class Loader:
         return Epoch(self, _checks.epoch(epoch))
 
     def __len__(self) -> int:
-        """The number of batches in an epoch."""
+        """Returns the number of batches in an epoch."""
         return self._batches
 
     __array__ = no_array
@@ -261,7 +264,7 @@ class Loader:
         paths: bool | None = None,
         names: bool = False,
     ) -> tf.data.Dataset:
-        """The same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
+        """Returns the same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
 
         Args:
             epoch: pins that epoch; None: each iteration takes the next one.
@@ -273,7 +276,7 @@ class Loader:
             ImportError: TensorFlow is not installed.
         """
         try:
-            import stoker.tensorflow as stf  # which needs TensorFlow, and seconds
+            import stoker.tensorflow as stf  # needs TensorFlow, and takes seconds
         except ModuleNotFoundError as error:
             if error.name != "tensorflow":
                 raise
@@ -285,7 +288,8 @@ class Loader:
         return stf.as_tf_dataset(self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths, names=names)
 
     def to_device(self, device: str, *, buffers: int = 4) -> DeviceLoader:
-        """The same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy (DLPack).
+        """Returns the same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy
+        (DLPack).
 
         CuPy takes only tensors on CUDA, NumPy only others. PyTorch and JAX take bfloat16, and so does
         np.asarray with ml_dtypes; np.from_dlpack and CuPy refuse it.
@@ -305,7 +309,7 @@ class Loader:
         """
         return DeviceLoader(self, device, buffers)
 
-    # --- what it is and does -----------------------------------------------------------------------
+    # --- description and statistics ----------------------------------------------------------------
 
     @property
     def source(self) -> Source:
@@ -323,34 +327,35 @@ class Loader:
         return int(self._options["batch_size"])
 
     def stats(self) -> dict[str, Any]:
-        """Counters and settings. Times are in seconds, memory in bytes.
+        """Returns counters and settings. Times are in seconds, memory in bytes.
 
         `samples` processed; `batches` delivered; `bytes_read`; `wait_seconds`: time that the program waited
         for batches; `waited`: the same by cause, "storage", "decode", "map" (a `Map`'s function), "copy" (to
-        a device) or "other"; `consumer_seconds`: time between having a batch and asking for the next one;
-        `advice`: what would help, in a few sentences; `worker_busy_seconds`: of each worker;
-        `worker_core_share`: the part of that in which workers had a core; `decode_seconds`, `resize_seconds`,
-        `augment_seconds`, `mix_seconds`: wall time over all workers; `map_calls`, `map_seconds`: batches for
-        which a `Map`'s function was called, and the time of those calls; `read_cpu_seconds`: of the Runtime's
-        reader threads; `stalls`: how often the program has waited long while nothing moved, and `stall`: the
-        last time, what had not ended, with files (see `Runtime`).
+        a device) or "other"; `consumer_seconds`: time between receiving a batch and asking for the next one;
+        `advice`: what would help, in a few sentences; `worker_busy_seconds`: busy time of each worker;
+        `worker_core_share`: the part of that time in which workers had a core; `decode_seconds`,
+        `resize_seconds`, `augment_seconds`, `mix_seconds`: wall time over all workers; `map_calls`,
+        `map_seconds`: batches for which a `Map`'s function was called, and the time of those calls;
+        `read_cpu_seconds`: CPU time of the Runtime's reader threads; `stalls`: how often the program has
+        waited long while nothing moved, and `stall`: the work that had not ended the last time, with files
+        (see `Runtime`).
 
-        `no_end_marker`: JPEGs that lack only the end-of-image marker; `accepted_truncated`: those that lack
-        data, decoded because of the option accept_truncated; `indexed`: photographs decoded with
-        the folder's index; `index_stale`: without it, because the file has changed; `index_contradicted`:
-        without it, because the index is wrong; `lent_batches`, `lent_bytes`: held by the program now;
-        `batch_bytes`; `pinned_bytes`: pinned memory of batches.
+        `no_end_marker`: JPEGs that lack only the end-of-image marker; `accepted_truncated`: JPEGs that lack
+        data, decoded because of the option accept_truncated; `indexed`: photographs decoded with the folder's
+        index; `index_stale`: photographs decoded without it, because the file has changed;
+        `index_contradicted`: decoded without it, because the index is wrong; `lent_batches`, `lent_bytes`:
+        held by the program now; `batch_bytes`; `pinned_bytes`: pinned memory of batches.
 
-        `depth`, `workers`, `reads`: the present settings, of one engine where iterations run side by side;
+        `depth`, `workers`, `reads`: the present settings, of one engine if iterations run side by side;
         `decisions`: the last changes of all and their reasons, and `decisions_made` their number;
-        `memory_used`, `memory_peak`, `memory_budget`: of the Runtime; `threads`, `threads_seen`,
+        `memory_used`, `memory_peak`, `memory_budget`: those of the Runtime; `threads`, `threads_seen`,
         `executor`, `executor_reason`: why it differs from the requested one, or empty; `reader`,
         `reader_reason`; `plan`: the compiled transforms.
         """
         return self._native.stats()
 
     def prometheus(self, name: str = "loader") -> str:
-        """One loader's counters and settings in Prometheus' text format 0.0.4.
+        """Returns this loader's counters and settings in Prometheus' text format 0.0.4.
 
         Args:
             name: the value of the label `loader`.
@@ -380,7 +385,7 @@ class Loader:
         return Trace(self, path, memory)
 
     def explain(self) -> str:
-        """Like `Compose.explain`: a line for each transform, mixing included."""
+        """Like `Compose.explain`: returns a line for each transform, including mixing."""
         mix = [] if self._mix is None else [f"{self._mix!r}  batch  once all its rows are complete"]
         if self._map is not None:
             mix.append(f"{self._map!r}  batch  on threads of its own, before it is delivered")
@@ -407,14 +412,15 @@ class Loader:
     # --- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the latest iteration over the loader, after the last delivered batch.
+        """Returns the position of the latest iteration over the loader, after the last delivered batch.
 
-        A dictionary of numbers and text, a few hundred bytes: epoch, batch, the options that differ from
-        their defaults, and the samples' number and fingerprint: for files their names and labels, not their
-        bytes; for `stoker.arrays`, and further columns of `files`, types, shapes and at most 64 KiB from
-        1024 rows of each, spread over all of it. Of columns of single numbers beside files all are in it.
+        It is a dictionary of numbers and text, a few hundred bytes: epoch, batch, the options that differ
+        from their defaults, and the samples' number and fingerprint. For files the fingerprint covers their
+        names and labels, not their bytes; for `stoker.arrays`, and further columns of `files`, it covers
+        types, shapes and at most 64 KiB from 1024 rows of each, spread over the whole column. Columns of
+        single numbers beside files are covered completely.
 
-        After a `break` or an exception this is after the last batch, though another `for` would take the
+        After a `break` or an exception this is after the last batch, although another `for` would take the
         next epoch; before the first iteration, and after a finished one, it is the start of the next epoch.
         Iterations over the result of `to_device` count, those over `epoch(k)` and `as_tf_dataset()` do not:
         tf.train.Checkpoint saves the latter. Never blocks; may be called in a signal handler, also while
@@ -423,26 +429,27 @@ class Loader:
         return dict(json.loads(self._native.state_at(*self._position())))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration continues there, with the same batches; nothing is replayed.
+        """Makes the next iteration continue at the state, with the same batches; nothing is replayed.
 
-        The state may be of another `world` or `batch_size`, at any place of an epoch: each sample that all
-        ranks together had not delivered comes once, with the same random draws. That iteration has as many
-        batches as are left, and perhaps none; later epochs are as usual. All ranks load states of the same
-        step: each its own, or all that of rank 0. With remainder="uneven" and another `world` it must be rank
-        0's, since other ranks may have no batch in the last step, and say that the epoch has ended.
+        The state may come from another `world` or `batch_size`, at any place of an epoch: each sample that
+        all ranks together had not delivered comes once, with the same random draws. That iteration has as
+        many batches as are left, and perhaps none; later epochs are as usual. All ranks must load states of
+        the same step: each its own, or all that of rank 0. With remainder="uneven" and another `world` it
+        must be rank 0's, because other ranks may have no batch in the last step, and their states then say
+        that the epoch has ended.
 
         This holds for iterations over the loader itself: one over `as_tf_dataset()` refuses a state in the
         middle of an epoch, and is restored by tf.train.Checkpoint.
 
         Raises:
-            FailedPreconditionError: the state is of a loader with other options or samples; the message
+            FailedPreconditionError: the state comes from a loader with other options or samples; the message
                 names them, with both values.
             ValueError, TypeError: not a loader's state.
         """
         self._start_at(*self._native.place_of(_state_text(state)))
 
     def _start_at(self, epoch: int, batch: int = 0, start: int = 0) -> None:
-        """The next batch of the next iteration, which `state_dict` returns until then."""
+        """Returns the next batch of the next iteration, which `state_dict` returns until then."""
         in_the_middle = (batch, start) != (0, 0)
         self._native.next_epoch = epoch + 1 if in_the_middle else epoch
         self._resume = (epoch, batch, start) if in_the_middle else None
@@ -461,7 +468,7 @@ class Loader:
     def _position(self) -> Place:
         if self._resume is not None:
             return self._resume
-        following = self._native.next_epoch  # first: an iteration may take it meanwhile
+        following = self._native.next_epoch  # read first: an iteration may take it meanwhile
         position = None if self._latest is None else self._latest.get()
         if position is None:
             return following, 0, 0
@@ -471,7 +478,7 @@ class Loader:
     def _listed(self) -> list[Transform | BatchTransform]:
         return [*self._transforms, *([] if self._mix is None else [self._mix])]
 
-    # --- the end -----------------------------------------------------------------------------------
+    # --- closing -----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Ends production now; all iterators raise CancelledError. Arrays stay valid.
@@ -495,7 +502,9 @@ class Loader:
 
 
 def _state_text(state: Any) -> str:
-    """A state as the library reads it. Checkpoint libraries may have made its numbers NumPy's or arrays."""
+    """Returns a state as the library reads it. Checkpoint libraries may have turned its numbers into NumPy's
+    or arrays.
+    """
     wrong = "state must be what state_dict() returned, not"
     if not isinstance(state, dict):
         raise TypeError(f"{wrong} {state!r:.80}")

@@ -27,9 +27,9 @@ class Map:
 
     `function(batch)` gets what an iteration would give, without `sample_id` and `path`: a `Batch` of NumPy
     arrays, or the images alone. The arrays are the batch's own memory, so it may change them in place and
-    return None. Or it returns the new columns: an array for each column in a tuple or list, None for those
-    that stay, or a dictionary of some of them. Shapes and types are given by the transforms; other ones are
-    an error. Columns of strings can be read.
+    return None. Or it returns the new columns: an array for each column in a tuple or list, with None for
+    unchanged columns, or a dictionary of some of them. The transforms determine shapes and types; other ones
+    are an error. Columns of strings can be read.
 
     With `rows`, `function(image, label, …)` is called for each row: with views of it, or NumPy numbers for
     columns of single numbers. It may change arrays in place, or return the row's columns likewise; numbers
@@ -41,14 +41,14 @@ class Map:
     next one begins. (Iterations that run side by side have threads of their own.) Python runs one thread at a
     time, except where NumPy and other libraries let others run: pure Python competes with the training loop.
 
-    What the function raises becomes the `UnavailableError` of its batch, with function, batch, exception and
-    line. What it keeps of a batch stays valid; it counts as held by the program, also on a device
-    (`lent_batches`, `MemoryWarning`).
-    It may iterate another loader, but not its own, whose batches would wait for it: FailedPreconditionError.
-    Close, seek or wait for none in it. A loader that is closed waits for the calls in progress.
+    An exception of the function becomes the `UnavailableError` of its batch, with function, batch, exception
+    and line. Parts of a batch that it keeps stay valid and count as held by the program, also on a device
+    (`lent_batches`, `MemoryWarning`). The function may iterate another loader, but not its own, whose batches
+    would wait for it: FailedPreconditionError. It must not wait for closing or seeking a loader. A loader
+    that is closed waits for the calls in progress.
 
     Args:
-        function: thread-safe, if `threads` is more than 1.
+        function: must be thread-safe if `threads` is more than 1.
         rows: call it with each row instead of with whole batches.
         rng: call it with a further argument, a `numpy.random.Generator` for each batch that depends on the
             loader's seed and the batch alone (its epoch, and its first position in the order): the same
@@ -71,11 +71,11 @@ class Map:
 
     @property
     def name(self) -> str:
-        """The function's, for messages."""
+        """The function's name, for messages."""
         return _user_code.name_of(self.function)
 
     def _identity(self) -> str:
-        """What a loader's state has of it: its code may change."""
+        """Identifies the function in a loader's state, without its code, which may change."""
         flags = [name for name in ("rows", "rng") if getattr(self, name)]
         return ", ".join([self.name, *(f"{name}=True" for name in flags)])
 
@@ -93,18 +93,21 @@ class MapCalls:
         self._seed = seed
 
     def set_names(self, names: Sequence[str]) -> None:
-        """The columns of a batch, which a loader knows when it is made."""
+        """Sets the columns of a batch, which a loader knows when it is made."""
         self._type = batch_type(tuple(names))
 
     def native(self) -> tuple[Any, str, str, int]:
-        """What the library calls. It keeps no reference to the function; the loader does."""
+        """Returns the function that the library calls. It keeps no reference to the user's function; the
+        loader does.
+        """
         return weakref.ref(self), self._map.name, self._map._identity(), self._map.threads
 
     def __call__(self, columns: tuple[Any, ...], epoch: int, position: int, ids: Array) -> bytes | None:
-        """Maps a batch; returns None, or what went wrong, in UTF-8.
+        """Maps a batch; returns None, or an error message in UTF-8.
 
         Args:
-            position: of its first sample in the epoch's order, which no other batch of any rank has.
+            position: the position of its first sample in the epoch's order, which no other batch of any rank
+                has.
         """
         try:
             extra = [self._generator(epoch, position)] if self._map.rng else []
@@ -115,7 +118,7 @@ class MapCalls:
                 batch = given[0] if len(given) == 1 else self._type._make(given)
                 self._put(_user_code.called(self._map.function, batch, *extra), columns, given, "")
             return None
-        except BaseException as error:  # of the user's code, on a thread of stoker's
+        except BaseException as error:  # of the user's code, on one of stoker's threads
             text = str(error) if isinstance(error, _InSample) else _user_code.described(error)
             return text.encode(errors="backslashreplace")
 
@@ -135,7 +138,7 @@ class MapCalls:
                 raise _InSample(int(sample), error) from None
 
     def _put(self, returned: Any, columns: tuple[Any, ...], given: tuple[Any, ...], of: str) -> None:
-        """Writes what the function returned to the columns, of which it was given these views."""
+        """Writes the function's results to the columns, of which it was given these views."""
         if returned is None:
             return
         values = self._by_column(returned, len(columns))
@@ -165,19 +168,19 @@ class MapCalls:
 
 
 def _views(columns: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arrays whose shape and type a function may change, and the columns stay as they are."""
+    """Returns arrays whose shape and type a function may change without changing the columns' own."""
     return tuple(column.view() if isinstance(column, np.ndarray) else column for column in columns)
 
 
 class _InSample(Exception):
-    """What the function raised for a row."""
+    """The exception that the function raised for a row."""
 
     def __init__(self, sample: int, error: BaseException) -> None:
         super().__init__(f"sample {sample}: {_user_code.described(error)}")
 
 
 def _fitting(value: Any, column: Any, what: str) -> Array:
-    """The value as an array that fits into the column, where a number may have another type."""
+    """Returns the value as an array that fits into the column; a number may have another type."""
     if not isinstance(column, np.ndarray):
         raise TypeError(f"it returned {what}, which is text and cannot be changed")
     array = np.asarray(value)
@@ -196,7 +199,7 @@ def _fitting(value: Any, column: Any, what: str) -> Array:
 
 
 def split_off(transforms: Iterable[Any]) -> tuple[Any, Map | None]:
-    """The transforms without the last one, if it is a `Map`."""
+    """Returns the transforms without the last one, if that is a `Map`."""
     if isinstance(transforms, Map):
         raise TypeError(
             f"transforms must be a sequence of transforms, not {transforms!r}; try [{transforms!r}]"

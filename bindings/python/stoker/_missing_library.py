@@ -1,4 +1,4 @@
-"""What to say when the compiled part of the package cannot be loaded. Imports nothing that is compiled."""
+"""Explains why the compiled part of the package cannot be loaded. Imports nothing that is compiled."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 import subprocess
 import sysconfig
 
-# By a library's file name, or by what comes before ".so" in it: its Debian package ({}: the number behind
-# ".so."), and what Fedora and conda-forge call it.
+# By a library's file name, or by the part before ".so" in it: its Debian package ({}: the number behind
+# ".so."), and the names of Fedora and conda-forge.
 _PACKAGES = {
     "libfmt": ("libfmt{}", "fmt", "fmt"),
     "libhwy": ("libhwy{}", "highway", "libhwy"),
@@ -27,11 +27,11 @@ _FROM_SOURCE = "build stoker from its source on this machine (pip install . in a
 
 
 def in_words(error: ImportError, folder: pathlib.Path) -> ImportError:
-    """What to raise for an error of `from stoker import _stoker`.
+    """Returns the exception to raise for an error of `from stoker import _stoker`.
 
     Args:
-        error: what was raised.
-        folder: the package's.
+        error: the exception that was raised.
+        folder: the folder of the package.
     """
     text = str(error)
     words = None
@@ -75,7 +75,7 @@ def _missing(soname: str, folder: pathlib.Path) -> str:
 
 
 def _packages(soname: str) -> tuple[str, str, str] | None:
-    """What Debian, Fedora and conda-forge call the package of a library."""
+    """Returns the names of a library's package in Debian, Fedora and conda-forge."""
     name = _SONAME.fullmatch(soname)
     if name is None:
         return None
@@ -87,7 +87,7 @@ def _packages(soname: str) -> tuple[str, str, str] | None:
 
 
 def _not_found(folder: pathlib.Path) -> list[str]:
-    """All libraries that the package's files miss: the loader names only the first."""
+    """Returns all libraries that the package's files miss: the loader names only the first."""
     files = [extension, *folder.glob("libstoker.so*")] if (extension := _extension(folder)) else []
     command = folder / "stoker"
     if command.is_file():
@@ -100,7 +100,7 @@ def _not_found(folder: pathlib.Path) -> list[str]:
 
 
 def _extension(folder: pathlib.Path) -> pathlib.Path | None:
-    """The compiled module for this Python."""
+    """Returns the compiled module for this Python."""
     path = folder / f"_stoker{sysconfig.get_config_var('EXT_SUFFIX')}"
     return path if path.is_file() else None
 

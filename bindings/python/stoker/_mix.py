@@ -1,4 +1,4 @@
-"""MixUp and CutMix: what is done to whole batches, last in a `Loader`'s list of transforms."""
+"""MixUp and CutMix: mix whole batches; they come last in a `Loader`'s list of transforms."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MOST_CHOICES = 16
 
 
 class BatchTransform:
-    """The base of what mixes the rows of a batch. Immutable; equal when all parameters are.
+    """The base of transforms that mix the rows of a batch. Immutable; equal when all parameters are.
 
-    Row i of a batch is mixed with row i - 1, the first one with the last, and labels become
-    (rows, num_classes) float32, mixed likewise. What is drawn depends on the loader's seed, the epoch and the
-    batch's place in it alone.
+    Row i of a batch is mixed with row i - 1, the first one with the last, and labels become (rows,
+    num_classes) float32, mixed likewise. The draws depend only on the loader's seed, the epoch and the
+    batch's place in it.
     """
 
     def _spec(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class MixUp(_Mix):
 
     Args:
         alpha: positive; the larger, the nearer lam is to ½.
-        num_classes: of the labels; None: as many as the source has.
+        num_classes: number of classes; None: as many as the source has.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -66,14 +66,14 @@ class MixUp(_Mix):
 
 @dataclass(frozen=True)
 class CutMix(_Mix):
-    """A box of the row before it is pasted into each row: the same one in all rows of a batch.
+    """Pastes a box of the previous row into each row: the same box in all rows of a batch.
 
-    The box has 1 - lam of the image's area, less what reaches outside the image; lam ~ Beta(alpha, alpha).
-    Labels are weighted by the area that is left.
+    The box has 1 - lam of the image's area, minus the part outside the image; lam ~ Beta(alpha, alpha).
+    Labels are weighted by the remaining area.
 
     Args:
         alpha: positive; the larger, the nearer lam is to ½.
-        num_classes: of the labels; None: as many as the source has.
+        num_classes: number of classes; None: as many as the source has.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -132,7 +132,9 @@ class RandomChoice(BatchTransform):
 
 
 def split(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None, Map | None]:
-    """The transforms of single images, which may be wrong still, what mixes the batch, and a `Map`."""
+    """Returns the transforms of single images, which are not checked yet, the one that mixes batches, and a
+    `Map`.
+    """
     transforms, own = split_off(transforms)
     images, mix = _split_off_mix(transforms)
     return images, mix, own

@@ -1,4 +1,4 @@
-"""Checks the options of a loader by the library's table (engine/loader/option_table.cc)."""
+"""Checks the options of a loader against the library's table (engine/loader/option_table.cc)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stoker import _checks, _stoker
 TABLES: dict[str, list[dict[str, Any]]] = json.loads(_stoker.described())
 _ROWS = {row["name"]: row for row in TABLES["loader"]}
 
-# The values that `checked` returns for options that are not given.
+# The default values, which `checked` returns for options that are not given.
 DEFAULTS = {
     name: 0 if row["zero"] and row["default"] != "" else row["default"]
     for name, row in _ROWS.items()
@@ -22,7 +22,7 @@ DEFAULTS = {
 
 
 def checked(given: Mapping[str, Any], *, only_of_images: bool = False) -> dict[str, Any]:
-    """The options that the library takes, out of `given`; errors name the option."""
+    """Returns the options in `given` that the library takes; errors name the option."""
     return {
         name: _checked(row, given[name])
         for name, row in _ROWS.items()
@@ -31,12 +31,12 @@ def checked(given: Mapping[str, Any], *, only_of_images: bool = False) -> dict[s
 
 
 def checked_one(name: str, value: Any) -> Any:
-    """The value of one option; errors name it."""
+    """Returns the value of one option; errors name it."""
     return _checked(_ROWS[name], value)
 
 
 def _policy(name: str, value: Any) -> str:
-    """In the one form that each policy has, so that states can be compared."""
+    """Returns the one form that each policy has, so that states can be compared."""
     if isinstance(value, Mapping):
         value = ",".join(f"{key}={one}" for key, one in value.items()) or "fail"
     if not isinstance(value, str):

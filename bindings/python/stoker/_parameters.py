@@ -35,14 +35,14 @@ class Transform:
             object.__setattr__(self, name, value)
 
     def _name(self) -> str:
-        """The transform's name in the table, also of a subclass."""
+        """Returns the transform's name in the table, also for a subclass."""
         return next(base.__name__ for base in type(self).__mro__ if base.__name__ in _PARAMETERS)
 
     def _parameters(self) -> list[dict[str, Any]]:
         return _PARAMETERS[self._name()]
 
     def _spec(self) -> dict[str, Any]:
-        """The transform in a loader spec (docs/loader-spec.md)."""
+        """Returns the transform as in a loader spec (docs/loader-spec.md)."""
         spec: dict[str, Any] = {"name": self._name()}
         for parameter in self._parameters():
             value, option = getattr(self, parameter["name"]), parameter["options"][0]
@@ -54,7 +54,7 @@ class Transform:
 
 
 def checked(transforms: Iterable[Transform]) -> tuple[Transform, ...]:
-    """The transforms as a tuple; TypeError where one is none."""
+    """Returns the transforms as a tuple; TypeError if one is not a transform."""
     if isinstance(transforms, Transform) or not hasattr(transforms, "__iter__"):
         hint = f"; try [{transforms!r:.80}]" if isinstance(transforms, Transform) else ""
         if hasattr(transforms, "_transforms"):  # a Compose

@@ -9,7 +9,7 @@ from stoker._errors import InvalidArgumentError
 
 
 class Listed(NamedTuple):
-    """What `stoker.files` takes."""
+    """The arguments for `stoker.files`."""
 
     paths: list[Any]
     labels: Any
@@ -18,7 +18,7 @@ class Listed(NamedTuple):
 
 
 def read(path: str, path_column: str | None, label_column: str | None, columns: list[str] | None) -> Listed:
-    """The columns of a file, whose roles are those that any manifest's have.
+    """Reads the columns of a file. Their roles are chosen as for any manifest.
 
     `label_column`: None for "label", if there is one; "" for none.
     """

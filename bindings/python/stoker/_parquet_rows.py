@@ -35,12 +35,12 @@ def parquet(
 
         source = stoker.parquet("data/train-*.parquet", label="label")
 
-    Each row is a sample, in the order of the files. Parquet compresses whole row groups, so one row costs its
-    row group: of each that is needed the column of images is read, once, and kept in memory, until others
-    take more than `cache_bytes`; the one that was not used for longest goes first. Where all row groups fit,
-    each is read once. Where they do not, a shuffled epoch reads nearly a whole row group for each sample:
-    this call warns, and writing the table as Arrow files, for `stoker.arrow`, is the remedy. In the files'
-    own order each row group is read once an epoch. Calls and shuffles are as of `from_dataset`.
+    Each row is a sample, in the order of the files. Parquet compresses whole row groups, so reading one row
+    costs its row group: of each needed row group the column of images is read, once, and kept in memory until
+    others take more than `cache_bytes`; the least recently used one is dropped first. If all row groups fit,
+    each is read once. If they do not, a shuffled epoch reads nearly a whole row group for each sample: this
+    call warns, and the remedy is to write the table as Arrow files, for `stoker.arrow`. In the files' own
+    order each row group is read once an epoch. Calls and shuffles are as for `from_dataset`.
 
     Args:
         files: a pattern, as of `tar`, or a list of paths.
@@ -50,18 +50,18 @@ def parquet(
             `ClassLabel`.
         columns: further columns: numbers, bool, vectors of numbers, text, or binary. They and the labels are
             read by this call, and stay in memory.
-        cache_bytes: of images in memory; beside it each thread has the row group that it reads or uses, so
-            that the row groups should be smaller by far.
-        threads: that read, 1 to 256.
+        cache_bytes: bytes of images in memory; beside them each thread has the row group that it reads or
+            uses, so row groups should be much smaller.
+        threads: number of threads that read, 1 to 256.
 
     Raises:
         ImportError: pyarrow is not installed.
         NotFoundError: no such file (a FileNotFoundError).
-        InvalidArgumentError: no rows, no Parquet file, a column that is not there or of another type, a null
-            in a label or a column, a label without a class name, files with different columns (a
-            ValueError). An image that is a null is this error of its batch.
-        DataLossError: labels or columns are damaged; of its batch, where images are, or where the file has
-            changed since this call.
+        InvalidArgumentError: no rows, not a Parquet file, a column that does not exist or has another type, a
+            null in a label or a column, a label without a class name, files with different columns (a
+            ValueError). A null image is this error of its batch.
+        DataLossError: labels or columns are damaged; for images, and if the file has changed since this call,
+            the error of their batch.
         PermissionDeniedError: a file may not be read (a PermissionError).
         UnimplementedError: pyarrow does not support what the file has (a NotImplementedError).
     """
@@ -110,16 +110,16 @@ def _files(files: Any) -> list[str]:
 
 
 class ParquetImages:
-    """The images of files, by number. Thread-safe, once all files have been added."""
+    """The images of files, by number. Thread-safe once all files have been added."""
 
     def __init__(self, paths: list[str], image: str, cache_bytes: int) -> None:
-        self.bytes = 0  # of all images, about
-        self.largest_group = 0  # of those, in bytes
+        self.bytes = 0  # of all images, approximately
+        self.largest_group = 0  # bytes of the largest row group
         self._image = image
         self._versions: dict[str, tuple[int, ...]] = {}  # of files, by path
         self._groups: list[tuple[str, int]] = []  # (path, row group), by number
-        self._sizes: list[int] = []  # of those, in bytes
-        self._firsts = [0]  # the first row of each
+        self._sizes: list[int] = []  # bytes of each row group
+        self._firsts = [0]  # the first row of each row group
         self._cache = _Cache(self._read, cache_bytes)
 
     def add(self, path: str, file: Any) -> None:
@@ -139,7 +139,7 @@ class ParquetImages:
             self._firsts.append(self._firsts[-1] + described.num_rows)
 
     def identity(self) -> str:
-        """The same for files with as many rows and bytes of images in their row groups."""
+        """Equal for files with as many rows and bytes of images in their row groups."""
         sizes = np.array([self._firsts[1:], self._sizes], np.int64)
         return hashlib.blake2b(sizes.tobytes(), digest_size=16).hexdigest()
 
@@ -162,7 +162,7 @@ class ParquetImages:
         with _tables.opened(path) as file:
             is_struct = str(file.schema_arrow.field(self._image).type).startswith("struct")
             wanted = f"{self._image}.bytes" if is_struct else self._image
-            # An array of pyarrow may have 2 GiB of bytes, and a row group more.
+            # An array of pyarrow has at most 2 GiB of bytes, and a row group may have more.
             batches = file.iter_batches(_ROWS_OF_ARRAY, row_groups=[in_file], columns=[wanted])
             arrays = [batch.column(self._image) for batch in batches]
         return _Group([array.flatten()[0] for array in arrays] if is_struct else arrays)
@@ -172,7 +172,7 @@ _ROWS_OF_ARRAY = 16
 
 
 class _Group:
-    """The images of a row group: arrays of pyarrow with _ROWS_OF_ARRAY each, or less."""
+    """Returns the images of a row group: arrays of pyarrow with _ROWS_OF_ARRAY each, or fewer."""
 
     def __init__(self, arrays: list[Any]) -> None:
         self.nbytes = sum(array.nbytes for array in arrays)
@@ -185,13 +185,13 @@ class _Group:
 
 
 def _version(path: str) -> tuple[int, ...]:
-    """Another one, if the file was replaced or written to."""
+    """Returns a text that changes if the file was replaced or written to."""
     stat = os.stat(path)
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def _field(path: str, schema: Any, name: str) -> Any:
-    """A column's description. Its name is that of one column."""
+    """Returns a column's description, whose name must be that of one column only."""
     if schema.names.count(name) > 1:
         raise InvalidArgumentError(f"there are {schema.names.count(name)} columns {name!r}", path)
     if name not in schema.names:
@@ -201,14 +201,14 @@ def _field(path: str, schema: Any, name: str) -> Any:
 
 
 class _Beside:
-    """The labels and columns of files, read as these are added."""
+    """The labels and columns of files, read when these are added."""
 
     def __init__(self, image: str, label: str | None, names: list[str]) -> None:
         self._image = image
         self._label = label
         self._names = names
         self._first: str | None = None  # the first file
-        self._class_names: list[str] = []  # in each file
+        self._class_names: list[str] = []  # the same in each file
         self._parts: dict[str, list[Any]] = {}  # rows of each file that has some, by name in a batch
 
     def add(self, path: str, file: Any) -> None:
@@ -239,7 +239,7 @@ class _Beside:
             parts.append(rows)
 
     def made(self) -> tuple[dict[str, Any], list[str]]:
-        """The columns by name, and the class names."""
+        """Returns the columns by name, and the class names."""
         columns: dict[str, Any] = {}
         for name, parts in self._parts.items():
             as_list = isinstance(parts[0], list)
@@ -251,7 +251,7 @@ class _Beside:
 
 
 class _Cache:
-    """Remembers what `read` returns for numbers, in so many bytes. Each is read by one thread, once."""
+    """Caches the results of `read` for numbers, in so many bytes. Each is read by one thread, once."""
 
     def __init__(self, read: Any, most: int) -> None:
         self._read = read
@@ -273,7 +273,7 @@ class _Cache:
                     return self._kept[number]
             made = self._read(number)
             with self._lock:
-                before = self._kept.pop(number, None)  # where it went meanwhile, and was read again
+                before = self._kept.pop(number, None)  # it was dropped meanwhile, and read again
                 self._kept[number] = made
                 self._bytes += made.nbytes - (0 if before is None else before.nbytes)
                 self._reading.pop(number, None)
@@ -283,7 +283,7 @@ class _Cache:
 
 
 def _class_names(schema: Any, label: str) -> list[str]:
-    """Of Hugging Face's ClassLabel; none if the column is none."""
+    """Returns the names of Hugging Face's ClassLabel; empty if the column is not one."""
     try:
         features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
         return list(features[label]["names"]) if features[label]["_type"] == "ClassLabel" else []

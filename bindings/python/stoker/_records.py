@@ -45,26 +45,26 @@ def records(
         mnist = stoker.records("train-images-idx3-ubyte", "uint8", (28, 28), offset=16)
         tokens = stoker.records("train.bin", [("tokens", "uint16", (1025,))])
 
-    The files are read here, into memory that loaders share: they must fit into half of what is available.
-    Nothing that happens to them later disturbs a loader. For files that are larger than memory give
-    `np.memmap` arrays to `stoker.arrays`.
+    This call reads the files into memory that loaders share: they must fit into half of the available memory.
+    Later changes of the files do not disturb a loader. For files that are larger than memory give `np.memmap`
+    arrays to `stoker.arrays`.
 
     Without transforms, rows are copied into batches unchanged. Transforms require a first column of uint8
     (height, width, 3).
 
     Args:
         paths: a path, or several: samples are numbered in their order.
-        dtype: what a number is ("uint8", "float32", …), or a structured dtype of NumPy: the fields of a
-            record as they lie in the file. Each is a column of the batch. One with the name "image" comes
+        dtype: the type of a number ("uint8", "float32", …), or a structured dtype of NumPy: the fields of a
+            record as they lie in the file. Each is a column of the batch. A field with the name "image" comes
             first, and one with the name "label" is the label.
-        shape: of a sample, where dtype is that of a number; the column has the name "image".
+        shape: the shape of a sample, if dtype is the type of a number; the column has the name "image".
         offset: bytes before the first record of each file.
 
     Raises:
         ValueError: no files; a dtype with gaps, of another byte order, or with a field that `arrays` does not
             take.
         TypeError: not a path; an element type that `arrays` does not take.
-        DataLossError: a file without records, or whose last one is not whole.
+        DataLossError: a file without records, or whose last record is incomplete.
         NotFoundError: no such file (a FileNotFoundError).
         ResourceExhaustedError: the files do not fit into memory (a MemoryError).
     """
@@ -82,21 +82,21 @@ def records(
     record = ", ".join(" ".join([name, kind.name, *map(str, rows)]) for name, kind, rows in fields)
     given = {"paths": b"\n".join(absolute), "record": record.encode(), "offset": b"%d" % offset}
     native = _stoker.open_source("records", given, 0)
-    # As of image_folder: where a path is not UTF-8, other processes cannot find it.
+    # As for image_folder: if a path is not UTF-8, other processes cannot find it.
     spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
     spec = {"kind": "records", **spec, "fingerprint": native.fingerprint}
     text = repr(os.fsdecode(absolute[0])) + (f" and {len(absolute) - 1} more" if len(absolute) > 1 else "")
     source = _Records(native, spec, f"stoker.records({text}, {record})")
     arguments = {"paths": [os.fsdecode(path) for path in absolute], "dtype": dtype, "shape": shape}
     source._arguments = {**arguments, "offset": offset}
-    fields.sort(key=lambda field: field[0] != "image")  # as in a batch
+    fields.sort(key=lambda field: field[0] != "image")  # the order in a batch
     for i, (name, kind, rows) in enumerate(fields):
         source._columns[name] = native.rows(i).view(kind).reshape(len(source), *rows)
     return source
 
 
 def _fields(dtype: np.dtype[Any], shape: tuple[int, ...]) -> list[tuple[str, np.dtype[Any], tuple[int, ...]]]:
-    """The name, element type and row shape of each field, in the order of the file."""
+    """Returns the name, element type and row shape of each field, in the order of the file."""
     if dtype.names is None:
         base, rows = dtype.subdtype or (dtype, ())
         return [("image", _element("dtype", base), (*_dimensions(shape), *rows))]

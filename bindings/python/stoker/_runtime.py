@@ -22,18 +22,18 @@ class Runtime:
         memory_budget: bytes of working memory for all its loaders together: batches in production,
             reads, decoding. 0: a quarter of what the cgroup has, at most 4 GiB, divided by the
             environment's LOCAL_WORLD_SIZE.
-        reads_in_flight: reads at a time, 1 to 1024; 0: at most 64, tuned.
+        reads_in_flight: number of concurrent reads, 1 to 1024; 0: tuned, at most 64.
         reader: "uring" (Linux io_uring), "pread", or "auto": whichever is allowed and faster here.
         executor: "tbb", or "threads": plain threads, if TBB is a problem. In a forked child, and if the
             system has too few threads (then with fewer workers), "tbb" means "threads", too;
             `stats()["executor_reason"]` says so.
-        read_timeout: seconds, to 1e6. A read of a file that takes longer is an `UnavailableError` of its
-            batch, which names the file; a disk that hangs keeps the read's memory until it answers. Needs
-            io_uring: a `ValueError` where it is not used. 0: as long as it takes, so that storage that
-            comes back after minutes ends no job. Objects behind URLs have time limits of their own.
+        read_timeout: time limit in seconds, to 1e6. A read of a file that takes longer is an
+            `UnavailableError` of its batch, which names the file; a disk that hangs keeps the read's memory
+            until it answers. Needs io_uring: a `ValueError` if it is not used. 0: no limit, so that no job
+            ends because storage comes back after minutes. Objects behind URLs have time limits of their own.
         stall_seconds: when a program has waited this long for a batch, and nothing has moved meanwhile, a
-            line on standard error says what has not ended (reads, decoding, a `Map`'s function, samples that
-            wait for memory) and names files; so does `stats()["stall"]`. 0 to 1e6; 0: never.
+            line on standard error says which work has not ended (reads, decoding, a `Map`'s function, samples
+            that wait for memory) and names files; so does `stats()["stall"]`. 0 to 1e6; 0: never.
 
     Raises:
         ValueError, TypeError: naming the option.

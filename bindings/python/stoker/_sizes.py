@@ -13,17 +13,17 @@ _CHANNELS = {"NHWC": 3, "NCHW": 1}
 
 
 def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
-    """The images of a padded batch (`PadTo`), each in its own size.
+    """Returns the images of a padded batch (`PadTo`), each in its own size.
 
         for images, labels, sizes in loader:
             predictions = model(stoker.unpadded(images, sizes))
 
     Args:
-        images: (rows, height, width, 3) or (rows, 3, height, width): the first column of a batch, or what
-            became of it; an array or tensor that can be sliced (of a `Tensor`, what torch.from_dlpack makes
-            of it).
+        images: (rows, height, width, 3) or (rows, 3, height, width): the first column of a batch, or what was
+            computed from it; an array or tensor that can be sliced (for a `Tensor`, the result of
+            torch.from_dlpack).
         sizes: (rows, 2) integers, the height and width of each image: the batch's `image_size`.
-        layout: "NHWC" or "NCHW", as of the loader.
+        layout: "NHWC" or "NCHW", the loader's layout.
 
     Returns:
         A list of (height, width, 3) or (3, height, width), one for each row. They are slices: views of the
@@ -31,8 +31,8 @@ def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
 
     Raises:
         TypeError: images is a `Tensor`.
-        ValueError: another layout, or one that the shape of images does not have; not as many sizes as
-            images.
+        ValueError: an unknown layout, or one that does not match the shape of images; the number of sizes is
+            not that of images.
     """
     kind = _checks.choice("layout", layout, ("NHWC", "NCHW"))
     if isinstance(images, Tensor):
@@ -49,7 +49,7 @@ def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
 
 
 def _check_channels(images: Any, layout: str) -> None:
-    """Whether the shape has three channels where the layout has them; a list has no shape."""
+    """Returns whether the shape has three channels where the layout has them; a list has no shape."""
     shape = getattr(images, "shape", None)
     if shape is None:
         return

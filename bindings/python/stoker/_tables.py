@@ -1,4 +1,4 @@
-"""What stoker takes of pyarrow's tables: labels, columns and encoded images."""
+"""Converts pyarrow's tables for stoker: labels, columns and encoded images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from stoker._errors import (
 
 @contextlib.contextmanager
 def opened(path: str) -> Generator[Any, None, None]:
-    """A Parquet file. What pyarrow raises while it is open is an error with its path, too."""
+    """Opens a Parquet file. Exceptions of pyarrow while it is open become errors with its path."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -40,14 +40,14 @@ def opened(path: str) -> Generator[Any, None, None]:
         raise NotFoundError("no such file", path) from None
     except PermissionError:
         raise PermissionDeniedError("the file may not be read", path) from None
-    except pyarrow.ArrowNotImplementedError as error:  # a codec that it lacks, say
+    except pyarrow.ArrowNotImplementedError as error:  # for example a codec that pyarrow lacks
         raise UnimplementedError(f"pyarrow cannot read this: {error}", path) from error
     except (pyarrow.ArrowException, OSError) as error:
         raise damaged(f"pyarrow cannot read this: {error}", path) from error
 
 
 def check_names(names: Iterable[str]) -> list[str]:
-    """The names of further columns of a batch, which has an image and a label."""
+    """Returns the names of further columns of a batch, which has an image and a label."""
     checked: list[str] = []
     for name in names:
         if name in ("image", "label"):
@@ -59,7 +59,7 @@ def check_names(names: Iterable[str]) -> list[str]:
 
 
 def check_images(path: str | None, name: str, kind: Any) -> None:
-    """Whether a column of this type holds encoded images: binary, or a struct with `bytes` in it."""
+    """Returns whether a column of this type holds encoded images: binary, or a struct with `bytes` in it."""
     from pyarrow import types
 
     of_bytes = kind
@@ -70,7 +70,7 @@ def check_images(path: str | None, name: str, kind: Any) -> None:
 
 
 def rows_of(path: str | None, name: str, column: Any, advice: str = "") -> Any:
-    """An array of numbers or of vectors, or a list of str or of bytes. `column` has a row or more."""
+    """Returns an array of numbers or of vectors, or a list of str or of bytes. `column` has a row or more."""
     import pyarrow
     from pyarrow import types
 
@@ -111,7 +111,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _vectors(column: Any, refuse: Any) -> npt.NDArray[Any]:
-    """The numbers in lists, and in lists of lists, of one length."""
+    """Returns the numbers in lists, and in lists of lists, of one length."""
     from pyarrow import compute
 
     kind, shape = column.type, [len(column)]
@@ -132,7 +132,7 @@ def _vectors(column: Any, refuse: Any) -> npt.NDArray[Any]:
 
 
 def labels_of(path: str | None, name: str, rows: Any) -> npt.NDArray[np.int64] | list[str]:
-    """Rows of a column as labels: integers, or text."""
+    """Returns rows of a column as labels: integers, or text."""
     if isinstance(rows, list):
         if isinstance(rows[0], str):
             return rows
@@ -150,7 +150,9 @@ def labels_of(path: str | None, name: str, rows: Any) -> npt.NDArray[np.int64] |
 def classed(
     labels: npt.NDArray[np.int64] | list[str], class_names: list[str]
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Labels by number, and the names of classes: `class_names`, or of labels that are text these, sorted."""
+    """Returns labels as numbers, and the names of classes: `class_names`, or the sorted values of labels that
+    are text.
+    """
     if isinstance(labels, list):
         class_names = sorted(set(labels))
         numbers = {name: number for number, name in enumerate(class_names)}

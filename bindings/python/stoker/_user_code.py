@@ -1,4 +1,4 @@
-"""What the program's own code does on threads of stoker's: its exceptions, its forks, and calls that hang."""
+"""Runs the program's own code on stoker's threads: handles its exceptions, its forks, and calls that hang."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Returned = TypeVar("Returned")
 
 
 def described(error: BaseException) -> str:
-    """The exception, and the line of the user's code that raised it."""
+    """Returns the exception, and the line of the user's code that raised it."""
     try:
         message = str(error)
     except Exception:
@@ -34,7 +34,7 @@ def described(error: BaseException) -> str:
 
 
 def _place(frames: Iterable[tuple[types.FrameType, int]]) -> str:
-    """The user's line among these frames, the innermost first: " (train.py, line 7, in augment)"."""
+    """Returns the user's line among these frames, the innermost first: " (train.py, line 7, in augment)"."""
     others = [(frame.f_code, line) for frame, line in frames if not is_ours(frame.f_code.co_filename)]
     if not others:
         return ""
@@ -43,19 +43,19 @@ def _place(frames: Iterable[tuple[types.FrameType, int]]) -> str:
 
 
 def _in_library(file: str) -> bool:
-    """Whether a file of Python is one of a library, or of Python itself."""
+    """Returns whether a Python file belongs to a library, or to Python itself."""
     if file.startswith((_STANDARD, "<frozen ", "<__array_function__")):
         return True
     return not {"site-packages", "dist-packages"}.isdisjoint(pathlib.PurePath(file).parts)
 
 
 def is_ours(file: str) -> bool:
-    """Whether a file of Python is part of the package."""
+    """Returns whether a Python file is part of the package."""
     return os.path.dirname(file) == _HERE
 
 
 def name_of(function: object) -> str:
-    """A name for messages, the same in each process: "Trainer.augment"."""
+    """Returns a name for messages, the same in each process: "Trainer.augment"."""
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None)
     if isinstance(name, str):
         return name.rpartition("<locals>.")[2]
@@ -64,7 +64,9 @@ def name_of(function: object) -> str:
 
 
 def called(function: Callable[..., Returned], *arguments: Any) -> Returned:
-    """What the function returns. If it forks, the child ends with the call: it has nobody to return to."""
+    """Returns the result of the function. If it forks, the child ends with the call: it has nobody to return
+    to.
+    """
     process = os.getpid()
     try:
         returned = function(*arguments)
@@ -79,7 +81,7 @@ def called(function: Callable[..., Returned], *arguments: Any) -> Returned:
 
 def _end_process(error: BaseException | None) -> NoReturn:
     """Ends the process as the interpreter would after this error, without waiting for threads."""
-    code = 0 if error is None else 130 if isinstance(error, KeyboardInterrupt) else 1  # as a shell has it
+    code = 0 if error is None else 130 if isinstance(error, KeyboardInterrupt) else 1  # as shells report it
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else error.code is not None
         if code is True:
@@ -96,8 +98,8 @@ def wait(waits: str, ended: Callable[[float], bool], of: Collection[int] | None 
     """Waits until `ended(seconds)`, and if it takes long names the calls that it waits for.
 
     Args:
-        waits: who waits, for messages.
-        of: whose calls they are (`_stoker.calls_in_progress`); None: anyone's.
+        waits: the name of the waiting object, for messages.
+        of: the objects whose calls these are (`_stoker.calls_in_progress`); None: any.
     """
     named: set[str] = set()
     seconds = _HANGS
@@ -105,12 +107,12 @@ def wait(waits: str, ended: Callable[[float], bool], of: Collection[int] | None 
         seconds = _HANGS / 10  # for calls that begin meanwhile
         try:
             warn_of_calls(waits, of, named)
-        except Warning as error:  # where warnings are errors; the wait goes on
+        except Warning as error:  # if warnings are errors; the wait continues
             print(f"{type(error).__name__}: {error}", file=sys.stderr)
 
 
 def warn_of_calls(waits: str, of: Collection[int] | None = None, named: set[str] | None = None) -> None:
-    """Warns of each call that takes long and was not named."""
+    """Warns of each call that takes long and was not named before."""
     frames = sys._current_frames()
     for whose, thread, seconds, what in _stoker.calls_in_progress():
         if seconds < _HANGS / 2 or (of is not None and whose not in of) or (named and what in named):
@@ -128,13 +130,13 @@ def _outwards(frame: types.FrameType | None) -> Iterator[types.FrameType]:
 
 
 def _warn(text: str) -> None:
-    """Warns of the line that called the package."""
+    """Warns, naming the line that called the package."""
     ours = itertools.takewhile(lambda frame: is_ours(frame.f_code.co_filename), _outwards(sys._getframe()))
     warnings.warn(text, RuntimeWarning, stacklevel=1 + sum(1 for _ in ours))
 
 
 def leave() -> None:
-    """Begins the end of the program, which waits for calls in progress; Ctrl-C ends it without them."""
+    """Begins the end of the program, which waits for calls in progress; Ctrl-C ends it without waiting."""
     try:
         wait("the end of the program", _stoker.leave)
     except BaseException as error:  # the threads of the calls would not survive the interpreter's end

@@ -1,4 +1,4 @@
-"""Watching a loader: a live panel, and trace files."""
+"""Shows the activity of a loader: a live panel, and trace files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stoker._device_loader import DeviceLoader
     from stoker._loader import Loader
 
-_LINE_SECONDS = 5.0  # at least between two lines of a log
+_LINE_SECONDS = 5.0  # the shortest time between two lines of a log
 
 
 class _AtExit:
@@ -177,7 +177,7 @@ class Monitor:
                 return
             self._end.set()
         if thread is not threading.current_thread():
-            thread.join(timeout=5)  # where a terminal takes no more, it is left behind
+            thread.join(timeout=5)  # a terminal that takes no more output is left behind
 
     def __enter__(self) -> Monitor:
         return self.start()
@@ -202,7 +202,7 @@ def _watch(
     end: threading.Event,
     at_exit: _AtExit,
 ) -> None:
-    """The monitor's thread. Keeps neither the loader nor the monitor."""
+    """The monitor's thread. Keeps neither the loader nor the monitor alive."""
     try:
         while not end.wait(interval):
             watched = loader()
@@ -216,14 +216,14 @@ def _watch(
                 display.show(*look)
         display.close()
     except Exception as error:  # noqa: BLE001: whatever it is, training goes on
-        with contextlib.suppress(Exception):  # warnings are errors, or nobody can be told
+        with contextlib.suppress(Exception):  # warnings may be errors, and nobody is left to be told
             warnings.warn(f"stoker's monitor has ended: {error!r}", RuntimeWarning, stacklevel=1)
     finally:
         at_exit.disarm()
 
 
 def _display() -> _Display:
-    """The view for the place where the program runs."""
+    """Returns the view for the environment in which the program runs."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is not None and hasattr(shell, "kernel"):  # not in a terminal
@@ -243,7 +243,7 @@ class _Notebook:
         self._handle.update({"text/plain": panel.rstrip("\n")}, raw=True)
 
     def close(self) -> None:
-        """The last look stays."""
+        """Leaves the last panel on the screen."""
 
 
 class _Terminal:
@@ -254,9 +254,9 @@ class _Terminal:
 
     def show(self, panel: str, line: str) -> None:
         columns, rows = shutil.get_terminal_size()
-        lines = [""]  # a free one, for what is printed meanwhile
+        lines = [""]  # an empty line, for the program's output in the meantime
         lines += (part for long in panel.splitlines() for part in textwrap.wrap(long, max(columns - 1, 10)))
-        del lines[max(rows - 1, 1) :]  # what is above the screen could not be redrawn
+        del lines[max(rows - 1, 1) :]  # lines above the screen could not be redrawn
         down = "\x1bD"  # scrolls where there is no line below; keeps the column
         room = f"\x1b[K{down * len(lines)}\x1b[{len(lines)}A"
         text = "".join(f"{down}\r{text}\x1b[K" for text in lines)

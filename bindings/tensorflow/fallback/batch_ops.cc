@@ -2,13 +2,14 @@
 // tf.data.Dataset of them where the dataset op cannot be built (stoker/tensorflow/_fallback.py).
 //
 //   StokerEpoch(current, index, state) -> epoch
-//                                            current, or the next epoch where that is negative; a
+//                                            current, or the next epoch if that is negative; a
 //                                            state of another loader, in bytes, is refused
-//   StokerBatchAt(epoch, index) -> columns   one batch, by its name; stoker's own memory, no copy
-//                                            but of strings; behind it, where asked for, sample
-//                                            ids and paths
+//   StokerBatchAt(epoch, index) -> columns   one batch, by its name, in stoker's own memory,
+//   without
+//                                            a copy except of strings; if requested, sample ids
+//                                            and paths follow
 //
-// Both name the loader by the attributes `key` and `spec`, as the dataset op does.
+// Both ops name the loader by the attributes `key` and `spec`, as the dataset op does.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -69,7 +70,7 @@ int CodeOf(int32_t code) {
 constexpr int kString = 7;
 constexpr int kInt64 = 9;
 
-// The TF_DataType of a column; 0 for none.
+// Returns the TF_DataType of a column; 0 for none.
 int TypeOf(int32_t dtype) {
   switch (dtype) {
     case STOKER_F32:
@@ -118,9 +119,9 @@ bool Check(stoker_error* error, const StatusPtr& status) {
 class Source {
  public:
   struct Flags {
-    bool sample_ids = false;  // are the output after the columns
-    bool paths = false;       // are the last output
-    bool pinned = false;      // the epoch is named, and the count of epochs stays
+    bool sample_ids = false;  // they are the output after the columns
+    bool paths = false;       // they are the last output
+    bool pinned = false;      // the epoch is named, and the counter of epochs is not changed
   };
 
   Source(std::string key, std::string spec, Flags flags)
@@ -135,7 +136,7 @@ class Source {
 
   const char* key() const { return key_.c_str(); }
 
-  // NULL, with the reason in `status`, on failure.
+  // Returns NULL on failure, with the reason in `status`.
   stoker_dataset* Open(const StatusPtr& status) {
     const std::lock_guard lock(mutex_);
     if (dataset_ == nullptr) {
@@ -144,7 +145,8 @@ class Source {
     return dataset_;
   }
 
-  // Whether the state is of this loader. The one of the call before is not looked at again.
+  // Returns whether the state belongs to this loader. The state of the previous call is not checked
+  // again.
   bool CheckState(const std::string& state, const StatusPtr& status) {
     stoker_dataset* const dataset = Open(status);
     if (dataset == nullptr) return false;
@@ -268,8 +270,8 @@ void ComputeEpoch(void* kernel, TF_OpKernelContext* context) {
   if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());
 }
 
-// Gives an element of a string tensor a copy of the bytes. False, with the reason in `status`, if
-// there is no memory.
+// Gives an element of a string tensor a copy of the bytes. Returns false, with the reason in
+// `status`, if there is no memory.
 bool SetString(TF_TString& element, const char* bytes, uint64_t size, const StatusPtr& status) {
   auto* const copy = static_cast<char*>(std::malloc(size + 1));
   if (copy == nullptr) {
@@ -420,9 +422,9 @@ void ComputeBatch(void* kernel, TF_OpKernelContext* context) {
   if (!Ok(status)) TF_OpKernelContext_Failure(context, status.get());
 }
 
-// Not marked as stateful, although an epoch comes from a counter: tf.data would warn at each
-// checkpoint of a pipeline with a stateful function, and the epoch taken is in the checkpoint (as
-// the state of a scan()). Inputs are arguments of a function, so no op is folded.
+// The op is not marked as stateful, although an epoch comes from a counter: tf.data would warn at
+// each checkpoint of a pipeline with a stateful function, and the epoch taken is in the checkpoint
+// (as the state of a scan()). Inputs are arguments of a function, so no op is folded.
 void Register(const char* op, std::initializer_list<const char*> inputs, const char* output,
               void* (*create)(TF_OpKernelConstruction*),
               void (*compute)(void*, TF_OpKernelContext*)) {
@@ -458,7 +460,7 @@ const Registration kRegistration;
 
 }  // namespace
 
-// As in the dataset op: passes stoker's table, and a function that any thread may call to ask
+// As in the dataset op, receives stoker's table, and a function that any thread may call to ask
 // whether Python has a signal to handle (NULL: none). The third argument is unused here. Returns
 // NULL, or why the table was refused.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(

@@ -67,7 +67,7 @@ void TF_OpKernelContext_Failure(TF_OpKernelContext* context, TF_Status* status);
 int TF_NumOutputs(TF_OpKernelContext* context);
 int TF_ExpectedOutputDataType(TF_OpKernelContext* context, int output);
 void TF_GetInput(TF_OpKernelContext* context, int input, TF_Tensor** tensor, TF_Status* status);
-// In TensorFlow's own memory; strings are empty.
+// Allocates in TensorFlow's own memory; strings are empty.
 TF_Tensor* TF_AllocateOutput(TF_OpKernelContext* context, int output, int dtype,
                              const int64_t* dims, int rank, size_t bytes, TF_Status* status);
 void TF_SetOutput(TF_OpKernelContext* context, int output, const TF_Tensor* tensor,

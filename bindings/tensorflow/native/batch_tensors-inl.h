@@ -1,4 +1,4 @@
-// A batch's columns as tensors, without a copy; strings are copied.
+// Converts a batch's columns to tensors, without a copy; strings are copied.
 //
 // Part of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
@@ -85,7 +85,7 @@ class ColumnBuffer : public tensorflow::TensorBuffer {
   stoker_owner* const owner_;
 };
 
-// A copy of the strings of column `i`.
+// Returns a copy of the strings of column `i`.
 inline absl::Status StringTensor(const stoker_batch* batch, int32_t i,
                                  const tensorflow::TensorShape& shape, tensorflow::Tensor* tensor) {
   *tensor = tensorflow::Tensor(tensorflow::DT_STRING, shape);
@@ -100,7 +100,7 @@ inline absl::Status StringTensor(const stoker_batch* batch, int32_t i,
   return absl::OkStatus();
 }
 
-// Column `i` of the batch, which must match the dataset's declaration.
+// Converts column `i` of the batch, which must match the dataset's declaration.
 inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::DataType type,
                              const tensorflow::PartialTensorShape& declared,
                              std::vector<tensorflow::Tensor>* tensors) {
@@ -141,14 +141,14 @@ struct Elements {
   }  // columns of the batch, which come first
 };
 
-// (rows,): the sample of each row.
+// Returns (rows,): the sample of each row.
 inline tensorflow::Tensor SampleIds(const uint64_t* ids, int64_t rows) {
   tensorflow::Tensor tensor(tensorflow::DT_INT64, tensorflow::TensorShape({rows}));
   std::copy_n(ids, rows, tensor.vec<int64_t>().data());
   return tensor;
 }
 
-// (rows,): the file of each row.
+// Returns (rows,): the file of each row.
 inline absl::Status Paths(stoker_dataset* dataset, const uint64_t* ids, int64_t rows,
                           tensorflow::Tensor* paths) {
   *paths = tensorflow::Tensor(tensorflow::DT_STRING, tensorflow::TensorShape({rows}));
@@ -160,7 +160,7 @@ inline absl::Status Paths(stoker_dataset* dataset, const uint64_t* ids, int64_t 
   return absl::OkStatus();
 }
 
-// The requested columns; others (labels that the source does not have) are released.
+// Converts the requested columns; others (labels that the source does not have) are released.
 inline absl::Status ToTensors(stoker_dataset* dataset, const stoker_batch* batch,
                               const Elements& elements, std::vector<tensorflow::Tensor>* tensors) {
   std::vector<tensorflow::Tensor> made;

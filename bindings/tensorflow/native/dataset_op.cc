@@ -1,5 +1,5 @@
-// StokerDataset: a loader as a source of tf.data. Compiled where TensorFlow is installed, for that
-// very TensorFlow: its C++ interfaces differ from release to release.
+// StokerDataset: a loader as a source of tf.data. Compiled where TensorFlow is installed, for
+// exactly that TensorFlow: its C++ interfaces differ from release to release.
 //
 // Promises: the tensors are stoker's own memory, not copies; each new iterator takes the next epoch
 // unless the dataset names one; checkpoints hold a state (loader_state.h), and restoring replays
@@ -28,7 +28,7 @@ struct Attributes {
   std::string spec;
   int64_t epoch;    // -1: the next one
   int64_t batches;  // per epoch
-  bool drops_rows;  // a batch may lose all its rows, and is left out then
+  bool drops_rows;  // a batch may lose all its rows, and is then left out
   Elements elements;
 };
 
@@ -121,7 +121,7 @@ class DatasetOp : public data::DatasetOpKernel {
   Attributes attributes_;
 };
 
-// Stateful, so that two of them are never merged into one.
+// Stateful, so that two ops are never merged into one.
 REGISTER_OP("StokerDataset")
     .Output("handle: variant")
     .Attr("key: string")
@@ -143,10 +143,9 @@ REGISTER_KERNEL_BUILDER(Name("StokerDataset").Device(tensorflow::DEVICE_CPU), Da
 }  // namespace
 }  // namespace stoker_tf
 
-// Passes stoker's table to the plugin, with a function that any thread may call to ask whether
-// Python has a signal to handle (NULL: none), and PyGILState_GetThisThreadState. Returns NULL, or
-// why the table was refused. A second call with another table is refused: there is one libstoker in
-// a process.
+// Receives stoker's table, with a function that any thread may call to ask whether Python has a
+// signal to handle (NULL: none), and PyGILState_GetThisThreadState. Returns NULL, or why the table
+// was refused. A second call with another table is refused: a process has one libstoker.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
     const stoker_api* api, int (*interrupted)(void*), void* (*python_thread)()) {
   if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||
@@ -164,7 +163,7 @@ extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
   return nullptr;
 }
 
-// The TensorFlow version that it was compiled for.
+// Returns the TensorFlow version that the op was compiled for.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_built_for() {
   return STOKER_TF_VERSION;
 }

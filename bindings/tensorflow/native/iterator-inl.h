@@ -2,7 +2,7 @@
 //
 // Nothing is opened or read before the first GetNext, so that Restore and Skip before it decode
 // nothing in vain. With split providers (tf.data service's DYNAMIC sharding) the iterator requests
-// splits ahead of what it delivers, and stores those between in the checkpoint. Part of
+// splits ahead of what it delivers, and stores the splits in between in the checkpoint. Part of
 // dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
 
@@ -75,8 +75,8 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     Wait wait(ctx->cancellation_manager(), [this] {
       if (splits_ != nullptr) splits_->Cancel();
     });
-    // Held while waiting, because a position in the middle of a call has no meaning; ending the
-    // wait does not need it.
+    // The lock is held while waiting, because a position in the middle of a call has no meaning;
+    // ending the wait does not need it.
     tensorflow::mutex_lock lock(mutex_);
     if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
     if (absl::Status status = OpenCursor(); !status.ok()) return Stuck(status);
@@ -87,7 +87,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return absl::OkStatus();
   }
 
-  // `left_out`: the batch has lost all its rows, which only batches of splits are delivered with.
+  // `left_out`: the batch has lost all its rows; only batches of splits are delivered then.
   absl::Status GetBatch(data::IteratorContext* ctx, const Wait& wait,
                         std::vector<tensorflow::Tensor>* out, bool* end_of_sequence, bool* left_out)
       TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -105,7 +105,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     const std::unique_ptr<stoker_batch, void (*)(stoker_batch*)> batch(next, Api().batch_free);
     if (error != nullptr) return Failed(ToStatus(error), passed != 0);
     if (const char* warning = Api().dataset_warning(loader_)) {
-      // Not through TensorFlow's log: most programs run at a level that omits warnings.
+      // TensorFlow's log is not used: most programs run at a level that omits warnings.
       std::fprintf(stderr, "stoker: %s\n", warning);
     }
     refusals_ = 0;
@@ -123,7 +123,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
 
   absl::Status SkipInternal(data::IteratorContext* ctx, int num_to_skip, bool* end_of_sequence,
                             int* num_skipped) override {
-    if (splits_ != nullptr) {  // others may have taken the batches between
+    if (splits_ != nullptr) {  // others may have taken the batches in between
       return Base::SkipInternal(ctx, num_to_skip, end_of_sequence, num_skipped);
     }
     tensorflow::mutex_lock lock(mutex_);
@@ -144,7 +144,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     const std::string& prefix = this->prefix();
     TF_RETURN_IF_ERROR(OpenCursor());
     // An iterator that was never used has no epoch, and saving it takes none: its state is that of
-    // epoch 0, and only says which loader it is of.
+    // epoch 0, and only identifies its loader.
     bool decided = false;
     std::string state;
     TF_RETURN_IF_ERROR(StateAt(Position(&decided), &state));
@@ -180,8 +180,9 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   }
 
  private:
-  // Where the iteration goes on. FailedPrecondition: the checkpoint is of another loader, or of
-  // another pinned epoch. Splits are batches of one world and batch size.
+  // Returns the batch at which the iteration continues. FailedPrecondition: the checkpoint comes
+  // from another loader, or from another pinned epoch. Splits are batches of one world and batch
+  // size.
   absl::Status ReadState(data::IteratorStateReader* reader, stoker_batch_name* next)
       TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!reader->Contains(this->prefix(), "state")) {
@@ -206,8 +207,8 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
         "the checkpoint is of ", named(pin), ", this is ", named(this->dataset()->epoch())));
   }
 
-  // Another world or batch size is possible only with a symbolic checkpoint: others have the
-  // batches in TensorFlow's buffers, which each rank would deliver again.
+  // Another world or batch size is possible only with a symbolic checkpoint: other checkpoints
+  // contain the batches in TensorFlow's buffers, which each rank would deliver again.
   absl::Status PlaceOf(const tensorflow::tstring& state, bool symbolic, stoker_batch_name* next)
       TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     next->struct_size = sizeof(*next);
@@ -257,8 +258,8 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return absl::OkStatus();
   }
 
-  // The next batch to deliver; batch 0 of the pinned epoch, or of epoch 0, while none is decided
-  // and with splits.
+  // Returns the next batch to deliver; batch 0 of the pinned epoch, or of epoch 0, while no epoch
+  // is decided and with splits.
   stoker_batch_name Position(bool* decided) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     stoker_batch_name at{};
     at.struct_size = sizeof(at);
@@ -292,9 +293,9 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return Stuck(status);
   }
 
-  // Handles an error that the next call would repeat. It keeps its code, so that a program may make
-  // room and try again; because ignore_errors() would retry for ever, it becomes Cancelled after
-  // many.
+  // Handles an error that the next call would repeat. The error keeps its code, so that a program
+  // may make room and try again; because ignore_errors() would retry forever, it becomes Cancelled
+  // after many repetitions.
   absl::Status Stuck(const absl::Status& status) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (++refusals_ <= kMaxRefusals) return status;
     return absl::CancelledError(
@@ -302,8 +303,8 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   }
 
   // Claims splits so that stoker always has as many batches to work on as its depth allows, which
-  // is tuned, and the one that is delivered next. The provider may be remote, and is waited for
-  // with mutex_ held: Wait's callback cancels it and needs none of our locks.
+  // is tuned, plus the one that is delivered next. The provider may be remote, and is waited for
+  // with mutex_ held: Wait's callback cancels it without taking any of these locks.
   absl::Status ClaimSplits(const Wait& wait) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     TF_RETURN_IF_ERROR(ReadInfo());
     const size_t ahead = static_cast<size_t>(std::max(depth_.load(), 1)) + 1;
@@ -328,7 +329,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     return absl::OkStatus();
   }
 
-  // An iterator has the batches of one epoch; otherwise samples would be repeated or lost.
+  // An iterator has the batches of one epoch only; otherwise samples would be repeated or lost.
   absl::Status CheckEpoch(int64_t epoch) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (split_epoch_ < 0) split_epoch_ = epoch;
     if (epoch >= 0 && left_epoch_ == epoch) {

@@ -1,5 +1,5 @@
-// Access to stoker through a table of C functions that Python passes once; nothing here links to
-// stoker.
+// Gives access to stoker through a table of C functions that Python passes once; nothing here links
+// to stoker.
 //
 // Part of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace stoker_tf {
 
-// The arguments of stoker_tf_bind. Set once, before the first dataset.
+// The arguments of stoker_tf_bind, set once, before the first dataset.
 struct Binding {
   std::atomic<const stoker_api*> api{nullptr};
   std::atomic<int (*)(void*)> interrupted{nullptr};
@@ -91,8 +91,8 @@ inline absl::Status CheckBound() {
 }
 
 // The loader that a dataset names by its key. If this process has it, it is kept from the start;
-// otherwise the first request for a batch opens it, not the graph: a process that only passes the
-// graph on (such as a dispatcher of tf.data service) lists no folder. Thread-safe.
+// otherwise it is opened by the first request for a batch, not by the graph: a process that only
+// passes the graph on (such as a dispatcher of tf.data service) lists no folder. Thread-safe.
 class Source {
  public:
   Source(std::string key, std::string spec) : key_(std::move(key)), spec_(std::move(spec)) {
@@ -107,7 +107,7 @@ class Source {
 
   const std::string& key() const { return key_; }
 
-  // Valid as long as this; NULL if it is not open.
+  // Valid as long as this object; NULL if it is not open.
   stoker_dataset* IfOpen() const {
     tensorflow::mutex_lock lock(mutex_);
     return dataset_;
@@ -141,7 +141,7 @@ class Source {
 // the stack of the waiting call.
 class Wait {
  public:
-  // `cancel`: what to cancel besides stoker's own wait; called on another thread, perhaps at once.
+  // `cancel`: cancels other waits, besides stoker's own; called on another thread, perhaps at once.
   Wait(tensorflow::CancellationManager* manager, std::function<void()> cancel)
       : manager_(manager), cancel_(std::move(cancel)) {
     if (manager_ == nullptr) return;

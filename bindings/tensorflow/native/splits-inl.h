@@ -60,8 +60,8 @@ class ReplayedEpochs {
     ++loader.epochs;
   }
 
-  // The epoch in whose middle a replayed job continues. Jobs of a loader come one after another, so
-  // it is the last one; for two simultaneous jobs it is unknown.
+  // Returns the epoch in whose middle a replayed job continues. Jobs of a loader come one after
+  // another, so it is the last one; for two simultaneous jobs it is unknown.
   absl::Status Resume(const std::string& key, int64_t* epoch) {
     tensorflow::mutex_lock lock(mutex_);
     Loader& loader = Asked(key);
@@ -75,7 +75,7 @@ class ReplayedEpochs {
     return absl::OkStatus();
   }
 
-  // The loader's next epoch, after all that were replayed.
+  // Returns the loader's next epoch, after all that were replayed.
   int64_t Take(const std::string& key) {
     tensorflow::mutex_lock lock(mutex_);
     Asked(key);

@@ -24,14 +24,14 @@ def as_tf_dataset(
     paths: Optional[bool] = None,
     names: bool = False,
 ) -> tf.data.Dataset:
-    """The loader's batches as a `tf.data.Dataset`, without a copy.
+    """Returns the loader's batches as a `tf.data.Dataset`, without a copy.
 
     Elements are (images, labels), or images if the source has nothing else: (rows, height, width, 3), or
     (rows, 3, height, width) with `layout="NCHW"`, and (rows,) int64, or (rows, num_classes) float32 with
-    `MixUp` or `CutMix`. The further columns of `stoker.files` come behind them, strings (which are copied)
-    as tf.string; `fit` takes a third one for the samples' weights. The batch dimension is static unless the
-    last batch of an epoch is short; a checkpoint of other ranks whose rest ends with a short batch is refused
-    where it is static. Cardinality is known.
+    `MixUp` or `CutMix`. Further columns of `stoker.files` follow, strings (which are copied) as tf.string;
+    `fit` takes a third element for the samples' weights. The batch dimension is static unless the last batch
+    of an epoch is short; if it is static, a checkpoint of other ranks whose rest ends with a short batch is
+    refused. The cardinality is known.
 
     Each new iterator takes the loader's next epoch at its first batch (`fit(epochs=3)`, `repeat(3)` and
     three `for` loops see epochs 0, 1 and 2) and checkpoints hold it.
@@ -103,9 +103,9 @@ def _of_tuples(
 
 
 def _named(names: tuple[str, ...]) -> Any:
-    """A function that makes a dictionary of a batch's columns.
+    """Returns a function that makes a dictionary of a batch's columns.
 
-    An op cannot give dictionaries: TensorFlow sorts their keys, so that tensors would change places. The
+    An op cannot return dictionaries: TensorFlow sorts their keys, so that tensors would change places. The
     function has no operations; tf.data passes the tensors on and does not run it.
     """
 
@@ -125,12 +125,12 @@ def _keep_with_graph(loader: Loader) -> None:
     while graph is not None:
         graph._stoker_loaders = [*getattr(graph, "_stoker_loaders", []), loader]
         outer = getattr(graph, "outer_graph", None)
-        # The last one, of the process, would keep the loader for good.
+        # The outermost graph, that of the process, is left out: it would keep the loader for good.
         graph = outer if hasattr(outer, "outer_graph") else None
 
 
 class _Dataset(tf.data.Dataset):  # type: ignore[misc]
-    """The dataset over an op's handle, or over that of a dataset which it is `made_of`, and keeps.
+    """The dataset over an op's handle, or over the handle of the dataset `made_of`, which it keeps.
 
     Keeps the loader, because arrays cannot be opened by their spec.
     """

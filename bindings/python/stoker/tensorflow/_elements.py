@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def element_spec(loader: Loader, sample_ids: bool = False, paths: bool = False) -> Any:
-    """A TensorSpec for images, labels if there are any, and the requested extras.
+    """Returns a TensorSpec for images, for labels if there are any, and for the requested extras.
 
     The batch dimension is known unless it varies.
     """

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: dict[str, bool]) -> tf.Tensor:
-    """The handle of a dataset with the same elements as the dataset op's.
+    """Returns the handle of a dataset with the same elements as the dataset op's.
 
     The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too, with a state
     of the loader beside it, so that another loader refuses it. It is decided in a separate step, because a

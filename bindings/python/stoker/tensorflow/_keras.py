@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
-    """A callback that makes epoch k of `fit` epoch k of the loader, whatever was iterated before.
+    """Returns a callback that makes epoch k of `fit` epoch k of the loader, whatever was iterated before.
 
     For `BackupAndRestore`, which resumes at an epoch without telling the dataset, and for `initial_epoch`:
 
@@ -30,7 +30,7 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
     """
 
     class FollowEpochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
-        following: Optional[int] = None  # the epoch that fit's first batch is to take
+        following: Optional[int] = None  # the epoch that fit's first batch must take
 
         def on_train_begin(self, logs: Any = None) -> None:
             self.first = True

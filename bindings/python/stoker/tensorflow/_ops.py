@@ -27,7 +27,7 @@ class FallbackWarning(UserWarning):
 
 
 def load_ops(op: str = "auto") -> str:
-    """Registers stoker's ops with TensorFlow, and returns which: "native" or "fallback".
+    """Registers stoker's ops with TensorFlow, and returns which ones: "native" or "fallback".
 
     `as_tf_dataset` does it automatically. Call it in processes that receive a dataset as a graph:
     the dispatcher and the workers of tf.data service, or a program that loads a saved dataset.
@@ -47,7 +47,7 @@ def load_ops(op: str = "auto") -> str:
 
 
 def choose(op: str) -> tuple[str, Any]:
-    """("native" or "fallback", the module with its ops)."""
+    """Returns ("native" or "fallback", the module with its ops)."""
     asked = op
     if op == "auto":
         asked = os.environ.get(_ENVIRONMENT) or "auto"
@@ -108,7 +108,7 @@ def _fallback() -> Any:
 
 
 def load(path: pathlib.Path) -> Any:
-    """The ops of a plugin, bound to this process' libstoker."""
+    """Returns the ops of a plugin, bound to this process' libstoker."""
     ops = tf.load_op_library(str(path))
     library = ctypes.CDLL(str(path))
     bind = library.stoker_tf_bind

@@ -40,7 +40,7 @@ _LINK = ["-Wl,-z,defs", "-Wl,--exclude-libs,ALL"]
 _COMPILE_SECONDS = 600
 _PROOF_SECONDS = 300
 
-# A compiler's messages when the machine failed, not the source: worth another try.
+# A compiler's messages when the machine failed, not the source: another try may succeed.
 _PASSING = [
     *map(os.strerror, [errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.EMFILE, errno.ENFILE]),
     *("out of memory", "memory exhausted", "temporary file", "Killed", "due to signal", "no end after"),
@@ -64,7 +64,7 @@ class _RefusedError(PluginError):
 
 
 def plugin(force: bool = False) -> pathlib.Path:
-    """The plugin for this TensorFlow: from the cache, else built now, with a line on stderr.
+    """Returns the plugin for this TensorFlow: from the cache, otherwise built now, with a line on stderr.
 
     Args:
         force: build it even if the cache has one.
@@ -100,7 +100,7 @@ def plugin(force: bool = False) -> pathlib.Path:
 
 
 def _place() -> pathlib.Path:
-    """The cache folder for everything but the compiler, which a cached plugin does not need."""
+    """Returns the cache folder for everything but the compiler, which a cached plugin does not need."""
     flags = [flag for flag in tf.sysconfig.get_compile_flags() if not flag.startswith("-I")]
     digest = hashlib.sha256(
         json.dumps([tf.__version__, _framework().stat().st_size, flags, _FLAGS, _LINK]).encode()
@@ -114,7 +114,7 @@ def _place() -> pathlib.Path:
 
 
 def _cache() -> pathlib.Path:
-    """The user's cache folder; a relative XDG_CACHE_HOME is ignored, as its specification says."""
+    """Returns the user's cache folder; a relative XDG_CACHE_HOME is ignored, as its specification says."""
     for folder in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache")):
         if os.path.isabs(folder):
             return pathlib.Path(folder)
@@ -122,7 +122,7 @@ def _cache() -> pathlib.Path:
 
 
 def _check_owner(place: pathlib.Path) -> None:
-    """PluginError if other users could have put files into this folder. It need not exist."""
+    """Raises PluginError if other users could have put files into this folder. It need not exist."""
     for folder in (place.parent, place):
         with contextlib.suppress(OSError):
             _refuse_others(folder, os.lstat(folder))
@@ -167,7 +167,7 @@ def _framework() -> pathlib.Path:
 
 
 def _any_cached(place: pathlib.Path) -> pathlib.Path:
-    """A plugin that another compiler built, for images without a compiler."""
+    """Returns a plugin that another compiler built, for images without a compiler."""
     for path in sorted(place.glob("*.so")):
         if _is_good(path):
             return path
@@ -177,7 +177,7 @@ def _any_cached(place: pathlib.Path) -> pathlib.Path:
 
 
 def _is_good(path: pathlib.Path) -> bool:
-    """Whether the file is byte for byte the one that this user accepted for this TensorFlow."""
+    """Returns whether the file is byte for byte the one that this user accepted for this TensorFlow."""
     try:
         for part in (path, path.with_suffix(".json")):
             _refuse_others(part, os.stat(part))
@@ -206,7 +206,7 @@ def _raise_if_refused(path: pathlib.Path) -> None:
 
 @contextlib.contextmanager
 def _lock(path: pathlib.Path) -> Iterator[None]:
-    """One process builds while the others wait; if files cannot be locked, each builds its own."""
+    """Makes one process build while the others wait; if files cannot be locked, each builds its own."""
     with open(path, "a", encoding="utf-8") as file:
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -227,7 +227,7 @@ class _Compiler:
 
 
 def _find_compiler() -> Optional[_Compiler]:
-    """$CXX, or the first of the usual names that runs."""
+    """Returns $CXX, or the first of the usual names that runs."""
     asked = os.environ.get("CXX")
     candidates = [shlex.split(asked)] if asked else [["g++"], ["c++"], ["clang++"]]
     for command in candidates:
@@ -243,7 +243,7 @@ def _build_or_note(compiler: _Compiler, path: pathlib.Path) -> None:
     try:
         _build(compiler, path)
     except _RefusedError as error:
-        if _is_good(path):  # forced, and the one from before still serves
+        if _is_good(path):  # forced, and the earlier plugin still serves
             raise
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             note = pathlib.Path(folder, "plugin.json")
@@ -347,7 +347,7 @@ def _run(
 
 
 def main(arguments: Optional[list[str]] = None) -> int:
-    """`stoker build-tf-plugin`; returns the exit code."""
+    """Runs `stoker build-tf-plugin`; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="stoker build-tf-plugin",
         description="Build stoker's dataset op for the TensorFlow that is installed, or check that it "

@@ -35,8 +35,8 @@ class DataLoader:
             for images, labels in loader:
                 ...
 
-    Batches are (images, labels), or images alone if the source has nothing else, or have the further columns
-    of `stoker.files` behind them; `batch["label"]` are the labels, too:
+    Batches are (images, labels), or images alone if the source has nothing else; further columns of
+    `stoker.files` follow. `batch["label"]` are the labels, too:
 
     - images: (rows, 3, height, width) float32, value / 255 or normalised; or as dtype and layout say.
     - labels: (rows,), int64, or as given to `stoker.files`; with `MixUp` or `CutMix` (rows, num_classes),
@@ -175,14 +175,15 @@ class DataLoader:
         return Iterator(self._share, self._pin_memory)
 
     def set_epoch(self, epoch: int) -> None:
-        """The next `for` takes this epoch, for the order and all random transforms; as DistributedSampler's.
+        """Makes the next `for` take this epoch, for the order and all random transforms; as
+        DistributedSampler's.
 
         After `load_state_dict` of a state in the middle of that epoch the next `for` continues there.
         """
         self._share.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Batches of an epoch for this process, with its current rank."""
+        """Returns the number of batches of an epoch for this process, with its current rank."""
         return len(self._share)
 
     # --- attributes --------------------------------------------------------------------------------
@@ -231,7 +232,7 @@ class DataLoader:
         return self._pin_memory
 
     def __getattr__(self, name: str) -> Any:
-        """Other attributes of torch's DataLoader, with their values for no worker processes."""
+        """Returns other attributes of torch's DataLoader, with their values for no worker processes."""
         if name in _options.OPTIONS:
             return _options.OPTIONS[name].now
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -256,21 +257,22 @@ class DataLoader:
     # --- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the latest `for`: a few numbers, as in torchdata's StatefulDataLoader.
+        """Returns the position of the latest `for`: a few numbers, as in torchdata's StatefulDataLoader.
 
         It is after the last delivered batch; after a finished epoch, at the start of the next one.
         """
         return self._share.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next `for` continues there, with the same batches; nothing is replayed. {} changes nothing.
+        """Makes the next `for` continue there, with the same batches; nothing is replayed. {} changes
+        nothing.
 
-        The state may be of another number of processes or batch size; see `stoker.Loader.load_state_dict`.
-        The next `for` and `sampler` then have what is left of its epoch; `len(loader)` and `len(sampler)` are
-        those of whole epochs.
+        The state may come from another number of processes or batch size; see
+        `stoker.Loader.load_state_dict`. The next `for` and `sampler` then have what is left of its epoch;
+        `len(loader)` and `len(sampler)` are those of whole epochs.
 
         Raises:
-            FailedPreconditionError: the state is of a loader with other options or samples.
+            FailedPreconditionError: the state comes from a loader with other options or samples.
             ValueError, TypeError: it is not a loader's state.
         """
         if state != {}:

@@ -1,4 +1,4 @@
-"""Dataset: a source with torchvision's names."""
+"""Dataset: a source under torchvision's names."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Dataset(torch.utils.data.Dataset[Any]):
         self._source: Source = options["source"]
         transforms, mix, _ = split(options["transforms"])
         self._mixes = mix is not None
-        self._compose: Compose | None = None  # rows of arrays as they are
+        self._compose: Compose | None = None  # none: rows of arrays are unchanged
         if transforms:
             self._dtype = getattr(torch, options["dtype"])
             self._compose = Compose(
                 transforms,
-                dtype={"bfloat16": "float32"}.get(options["dtype"], options["dtype"]),  # NumPy has none
+                dtype={"bfloat16": "float32"}.get(options["dtype"], options["dtype"]),  # NumPy lacks it
                 layout=options["layout"],
                 exif_orientation=options["exif_orientation"],
                 accept_truncated=options["accept_truncated"],
@@ -94,7 +94,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
     # --- samples -----------------------------------------------------------------------------------
 
     def __getitem__(self, index: int) -> Any:
-        """One sample: (image, label), with further columns behind them, or the image alone."""
+        """Returns one sample: (image, label), further columns after them, or the image alone."""
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
@@ -110,7 +110,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return torch.from_numpy(self._compose(image, position=draw)).to(self._dtype)
 
     def __getitems__(self, indices: list[int]) -> Any:
-        """A batch that the loader makes, or a list of samples.
+        """Returns a batch that the loader makes, or a list of samples.
 
         For a torch.utils.data.DataLoader made from a loader's `dataset`, `batch_sampler` (possibly wrapped in
         one that skips batches) and `collate_fn`, without worker processes.

@@ -28,7 +28,7 @@ class Iterator:
         return self
 
     def __next__(self) -> Batch:
-        """The next batch; raises what `stoker.Iterator` does."""
+        """Returns the next batch; raises what `stoker.Iterator` does."""
         batch = next(self._begun or self._begin())
         made = taken(batch)
         return _pinned(made) if self._pins else made
@@ -52,7 +52,7 @@ class Iterator:
 
 
 def taken(batch: Tensor | Columns[Tensor]) -> Batch:
-    """stoker's batch as torch tensors, without a copy."""
+    """Returns stoker's batch as torch tensors, without a copy."""
     if isinstance(batch, Tensor):
         return _tensor(batch)
     images, *others = (column if isinstance(column, list) else _tensor(column) for column in batch)
@@ -64,13 +64,13 @@ def taken(batch: Tensor | Columns[Tensor]) -> Batch:
 
 
 def _tensor(tensor: Tensor) -> torch.Tensor:
-    from_dlpack: Any = torch.utils.dlpack.from_dlpack  # takes what has __dlpack__, and says otherwise
+    from_dlpack: Any = torch.utils.dlpack.from_dlpack  # takes objects with __dlpack__, and says so otherwise
     made: torch.Tensor = from_dlpack(tensor)
     return made
 
 
 def _pinned(batch: Batch) -> Batch:
-    """A copy in memory that torch pins, and keeps until copies from it are done."""
+    """Returns a copy in memory that torch pins, and keeps until copies from it are done."""
     if isinstance(batch, torch.Tensor):
         return batch.pin_memory()
     return batch._make(column if isinstance(column, list) else column.pin_memory() for column in batch)

@@ -19,8 +19,8 @@ def collated(samples: Any) -> Any:
 
 
 class _Option(NamedTuple):
-    now: Any  # the loader's attribute of that name: what torch's DataLoader without workers has
-    harmless: Callable[[Any], bool]  # nothing is lost where it has this value
+    now: Any  # the loader's attribute of that name: its value in torch's DataLoader without workers
+    harmless: Callable[[Any], bool]  # whether nothing is lost with this value
     instead: str
 
 
@@ -89,7 +89,7 @@ OPTIONS = {
 
 
 def check(given: dict[str, Any]) -> None:
-    """TypeError for an option that torch does not have, or whose meaning would be lost."""
+    """Raises TypeError for an option that torch does not have, or whose meaning would be lost."""
     for name, value in given.items():
         option = OPTIONS.get(name)
         if option is None:

@@ -12,17 +12,17 @@ Rank = tuple[int, int]  # rank, world
 
 
 def of_process_group() -> Rank | None:
-    """From torch.distributed; None while it has no process group."""
+    """Returns the rank in torch.distributed; None while it has no process group."""
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return None
 
 
 def of_environment(rank_counts: bool) -> Rank | None:
-    """RANK and WORLD_SIZE, which torchrun and others set; None if there is one process.
+    """Returns RANK and WORLD_SIZE, which torchrun and others set; None if there is one process.
 
     Args:
-        rank_counts: false: if only WORLD_SIZE is set, as by Lightning, any rank will do.
+        rank_counts: False: if only WORLD_SIZE is set, as by Lightning, any rank will do.
 
     Raises:
         FailedPreconditionError: there are several, and this process' rank is unknown.

@@ -31,7 +31,8 @@ class Batch(list[int]):
         self._drops = drops  # bad samples
 
     def made(self) -> Any:
-        """The batch. Skipped batches before it are not made. With `on_bad` some of its samples may be others.
+        """Returns the batch. Skipped batches before it are not made. With `on_bad` some of its samples may be
+        others.
 
         Raises:
             TypeError: the list was changed, which the loader cannot follow.
@@ -73,15 +74,15 @@ class Sequential(torch.utils.data.SequentialSampler):
         self._share = share
 
     def __iter__(self) -> Iterator[int]:
-        """This process' samples."""
+        """Yields this process' samples."""
         return self._share.order()
 
     def __len__(self) -> int:
-        """How many they are."""
+        """Returns the number of samples."""
         return self._share.samples()
 
     def set_epoch(self, epoch: int) -> None:
-        """As the loader's."""
+        """Does what the loader's `set_epoch` does."""
         self._share.set_epoch(epoch)
 
 
@@ -93,15 +94,15 @@ class Shuffled(torch.utils.data.RandomSampler):
         self._share = share
 
     def __iter__(self) -> Iterator[int]:
-        """This process' samples, in the order of the next epoch, which stays the next one."""
+        """Yields this process' samples, in the order of the next epoch, which stays the next one."""
         return self._share.order()
 
     def __len__(self) -> int:
-        """How many they are."""
+        """Returns the number of samples."""
         return self._share.samples()
 
     def set_epoch(self, epoch: int) -> None:
-        """As the loader's."""
+        """Does what the loader's `set_epoch` does."""
         self._share.set_epoch(epoch)
 
 
@@ -123,9 +124,9 @@ class BatchSampler(torch.utils.data.BatchSampler):
             yield Batch(order.sample_ids(*place), place, iteration, loader._drops_rows)
 
     def __len__(self) -> int:
-        """Batches of an epoch, for this process."""
+        """Returns the number of batches of an epoch, for this process."""
         return len(self._share)
 
     def set_epoch(self, epoch: int) -> None:
-        """As the loader's."""
+        """Does what the loader's `set_epoch` does."""
         self._share.set_epoch(epoch)

@@ -42,8 +42,8 @@ class Share:
         self._closed = False
         self._loader: Loader | None = None
         self._batches: DeviceLoader | None = None
-        self._epoch = 0  # where the next loader begins
-        self._group = _ranks.of_process_group()  # as it was when last seen
+        self._epoch = 0  # epoch at which the next loader begins
+        self._group = _ranks.of_process_group()  # the group when it was last looked at
         self._open(self._given or self._group or (0, 1))
 
     def _open(self, rank: _ranks.Rank) -> Loader:
@@ -57,7 +57,7 @@ class Share:
         self._loader, self._rank = loader, rank
         return loader
 
-    # --- rank and loader when they are needed --------------------------------------------------------------
+    # --- rank and loader, at first use ---------------------------------------------------------------------
 
     @property
     def loader(self) -> Loader:
@@ -66,12 +66,14 @@ class Share:
             return self._loader_of(self._now())
 
     def __len__(self) -> int:
-        """The number of batches in an epoch; the same for all ranks except with "uneven"."""
+        """Returns the number of batches in an epoch; the same for all ranks except with "uneven"."""
         with self._lock:
             return len(self._loader_of(self._now(rank_counts=self._options["remainder"] == "uneven")))
 
     def _now(self, rank_counts: bool = True) -> _ranks.Rank:
-        """The given rank; else the process group's, also after its end; else the environment's."""
+        """Returns the given rank, otherwise the process group's, also after its end, otherwise the
+        environment's.
+        """
         if self._given is not None:
             return self._given
         self._group = _ranks.of_process_group() or self._group
@@ -127,7 +129,7 @@ class Share:
             return iter(self.batches)
 
     def begin_epoch(self) -> tuple[DeviceIterator, Loader, Place]:
-        """The same with its loader, and its first batch, whose epoch it has taken."""
+        """Does the same, and returns its loader and its first batch, whose epoch it has taken."""
         with self._lock:
             batches = self.batches
             loader = batches.loader
@@ -149,7 +151,7 @@ class Share:
         return (len(loader) - 1) * loader.batch_size + loader._native.last_rows
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration takes this epoch, or continues in its middle after a restored state."""
+        """Makes the next iteration take this epoch, or continue in its middle after a restored state."""
         number = _checks.epoch(epoch)
         with self._lock:
             self._epoch = number
@@ -162,7 +164,7 @@ class Share:
         return self.loader.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next iteration continues there."""
+        """Makes the next iteration continue at the state."""
         with self._lock:
             if self._loader is not None and self._rank != self._now():
                 self._loader._resume = None  # another rank's
