@@ -1,10 +1,11 @@
 // Measures reads from a cache of remote objects (io/objects/disk_cache.h) against the same bytes
 // from local files, all in the page cache: one file for each sample, which is opened, or one for
-// all, which stays open. Also what adding costs, and loading the list of a large cache.
+// all, which stays open. Also measures the cost of adding ranges, and of loading the list of a
+// large cache.
 //
 //   cache_bench --benchmark_enable_random_interleaving --benchmark_repetitions=9
 //
-// Its files are made in $TMPDIR, else in /tmp.
+// Makes its files in $TMPDIR, else in /tmp.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -124,7 +125,7 @@ void Cached(benchmark::State& state) {
   Report(state, length);
 }
 
-// As a reader reads a folder of images.
+// Reads files like a reader reads a folder of images.
 void OneFileEach(benchmark::State& state) {
   const auto length = static_cast<size_t>(state.range(0));
   const std::vector<std::string>& paths = MadeOnce<ManyFiles>(length).paths;

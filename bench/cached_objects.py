@@ -1,10 +1,10 @@
-"""Decoded photographs a second from the cache of remote objects, beside those from local files.
+"""Measures decoded photographs a second from the cache of remote objects, beside those from local files.
 
     python bench/cached_objects.py PHOTOS [--shards 8] [--batch-size 32] [--epochs 2] [--rounds 9]
         [--workers 0] [--folder /tmp]
 
-PHOTOS is a folder of class folders. Its photographs are put into tar archives, which a server of this
-machine has, and an epoch puts them into the cache. Then each round measures all of them, in turns, over
+PHOTOS is a folder of class folders. Its photographs are put into tar archives, which a server on this machine
+serves, and an epoch puts them into the cache. Then each round measures all of the following, in turns, over
 some epochs of a loader of its own, with everything in the page cache:
 
     folder    stoker.image_folder: a file for each photograph
@@ -63,7 +63,9 @@ def write_archives(photos, folder, shards):
 
 
 def measure(source, args, runtime):
-    """(wall seconds, CPU seconds) of an image, without the first epoch, which brings memory and threads."""
+    """Returns (wall seconds, CPU seconds) of an image, without the first epoch, which starts memory and
+    threads.
+    """
     images = 0
     with stoker.Loader(
         source, TRANSFORMS, batch_size=args.batch_size, shuffle=True, seed=1, runtime=runtime

@@ -1,4 +1,5 @@
-"""Cold data read in random order, not decoded: stoker beside fio, threads that pread, and other loaders.
+"""Reads cold data in random order, without decoding: stoker beside fio, threads that pread, and other
+loaders.
 
     python bench/cold_reads.py [--only CASE …] [--rounds 5] [--others fio pread tf.data torch webdataset]
         [--stoker build/stoker] [--folder /var/tmp] [--gib 2]
@@ -74,7 +75,7 @@ def make_files(folder, size, count):
 
 
 def make_tars(folder, size, count):
-    """The samples only need the name of an image."""
+    """The samples need no more than the name of an image."""
     per_shard = max(1, SHARD_BYTES // size)
     for first in range(0, count, per_shard):
         path = folder / f"{first // per_shard:04}.tar"
@@ -87,7 +88,7 @@ def make_tars(folder, size, count):
 
 
 def shuffled(samples):
-    """In stoker's order, which depends on their number and the seed alone."""
+    """Returns the samples in stoker's order, which depends only on their number and the seed."""
     import stoker
 
     numbers = stoker.arrays(np.zeros((len(samples), 1), np.uint8))
@@ -101,7 +102,7 @@ def files_of(samples):
 
 
 def drop_from_cache(paths):
-    """Returns the share that the kernel keeps nevertheless."""
+    """Returns the share that the kernel kept nevertheless."""
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
         os.fdatasync(descriptor)
@@ -121,7 +122,7 @@ def drop_from_cache(paths):
 def stoker(case):
     command = [case.stoker, "bench", case.source, "--read-only", "--json", "--epochs", "1", "--shuffle"]
     command += ["--seed", str(SEED), "--reads", str(DEPTH)]
-    hidden = {**os.environ, "PATH": "/nonexistent"}  # it would run fio, too, for the first reads
+    hidden = {**os.environ, "PATH": "/nonexistent"}  # else it would run fio for the first reads
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=hidden)
     report = json.loads(done.stdout)
     assert report["samples_read"] == len(case.samples) and report["fio"] is None
@@ -129,7 +130,7 @@ def stoker(case):
 
 
 def write_list(path, samples):
-    """As stoker does, it opens a tar once, and a file for its one sample."""
+    """Opens files as stoker does: a tar once, and a file for its one sample."""
     lines = ["fio version 2 iolog", *(f"{file} add" for file in files_of(samples))]
     opened = set()
     for file, offset, size in samples:
@@ -238,7 +239,9 @@ PROGRAMS = {
 
 
 def apart(name, case):
-    """Rate and bytes from storage, in a process of its own: TensorFlow and PyTorch do not share one."""
+    """Returns rate and bytes from storage, in a process of its own: TensorFlow and PyTorch do not share
+    one.
+    """
 
     def blocks():
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_inblock

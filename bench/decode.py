@@ -1,4 +1,4 @@
-"""Whole photographs to RGB arrays: stoker.decode_image beside what else decodes them in Python.
+"""Decodes whole photographs to RGB arrays: stoker.decode_image beside other decoders for Python.
 
     python bench/decode.py PHOTOS [--rounds 7] [--images 200] [--core 0] [--paths] [--only NAME ...]
 
@@ -99,7 +99,7 @@ def reading(decode):
     return lambda image: decode(pathlib.Path(image).read_bytes() if isinstance(image, str) else image)
 
 
-# (name, module, what makes a function of a path or of bytes)
+# (name, module, function that makes a decoder of a path or of bytes)
 DECODERS = [
     ("stoker", "stoker", stoker_one),
     ("stoker, two", "stoker", stoker_two),
@@ -119,7 +119,7 @@ DECODERS = [
 
 
 def made(only):
-    """The decoders that can be used here, by name."""
+    """Returns the decoders that can be used here, by name."""
     found = {}
     for name, module, make in DECODERS:
         if only and name not in only and name != "stoker":

@@ -181,7 +181,7 @@ class Measurements {
     list_.push_back({name, run, false, baseline, {}});
   }
 
-  // Rows of a batch, one after the other.
+  // Returns rows of a batch, one after the other.
   PixelOutput Row(const Photo& p, DType dtype = DType::kU8, Layout layout = Layout::kNhwc) {
     uint8_t* const batch = memory_.data() + (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64);
     const size_t row = static_cast<size_t>(&p - photos_.data()) % kRows;

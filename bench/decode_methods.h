@@ -58,7 +58,7 @@ class Sequential {
   void Rows(const Photo& photo, const Rect& region);
   void Batch(const Photo& photo, Box box, const PixelOutput& output,
              std::span<const uint8_t> index = {});
-  // Decodes the whole image first, and takes what is needed from it.
+  // Decodes the whole image first, and takes the needed part of it.
   void BatchFromImage(const Photo& photo, Box box, const PixelOutput& output);
 
   // Batch in pieces.

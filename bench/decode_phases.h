@@ -28,7 +28,7 @@ class DecodePhases {
   }
 
   void Header();
-  void Tables();   // all that the scan needs
+  void Tables();   // all tables that the scan needs
   void Destuff();  // the whole scan
   void Skip() { Parse(false, false); }
   void Decode() { Parse(true, false); }

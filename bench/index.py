@@ -1,4 +1,4 @@
-"""What it costs to open data sets of many samples: time and memory of the index, and the start of an epoch.
+"""Measures opening data sets of many samples: time and memory of the index, and the start of an epoch.
 
     python bench/index.py [tar tfrecord arrow records] [--samples 10000000] [--keys 1000000] [--shards 1000]
         [--folder /tmp]
@@ -107,10 +107,10 @@ def opened(make):
 
 
 def first_batch(source, kind):
-    """Milliseconds, the median of seven epochs."""
+    """Returns milliseconds, the median of seven epochs."""
     transforms = [] if kind == "records" else [stoker.Resize((8, 8))]
     loader = stoker.Loader(source, transforms, batch_size=64, shuffle=True)
-    next(iter(loader.epoch(0)))  # which starts threads
+    next(iter(loader.epoch(0)))  # starts the threads
     times = []
     for epoch in range(1, 8):
         start = time.perf_counter()

@@ -46,7 +46,7 @@ std::vector<Transform> TinyTransforms() {
   return {RandomResizedCrop{.height = kSide, .width = kSide}, RandomHorizontalFlip{}};
 }
 
-// As many samples as ImageNet has, all identical.
+// A source of as many samples as ImageNet has, all identical.
 class TinySource final : public SampleSource {
  public:
   uint64_t size() const override { return 1'281'167; }
@@ -94,7 +94,7 @@ class TinyReader final : public Reader {
   std::vector<ReadRequest*> finished_;
 };
 
-// CPU of Plan::Apply alone.
+// Returns the CPU time of Plan::Apply alone.
 double ApplyMicroseconds() {
   constexpr uint64_t kSamples = 20'000;
   const Plan plan = Plan::Compile(TinyTransforms()).value();
@@ -182,7 +182,8 @@ struct SmallRows {
   }
 };
 
-// CPU time of copying the same rows, in a similar order, into a batch's worth of memory.
+// Returns the CPU time of copying the same rows, in a similar order, into a batch's worth of
+// memory.
 double CopyMicroseconds(const SmallRows& rows, size_t batch) {
   std::vector<uint8_t> images(batch * SmallRows::kRowBytes);
   std::vector<int64_t> labels(batch);
@@ -198,7 +199,7 @@ double CopyMicroseconds(const SmallRows& rows, size_t batch) {
   return (CpuMicroseconds() - begun) / (4 * SmallRows::kSamples);
 }
 
-// The same for rows in memory that are copied as they are: everything except copying.
+// Measures the same for rows in memory that are only copied: everything except copying.
 void CopyOverhead(benchmark::State& state) {
   const SmallRows rows;
   LoaderOptions options;

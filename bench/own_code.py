@@ -1,4 +1,4 @@
-"""What the program's own Python code costs: stoker.from_dataset and stoker.Map, beside loaders without any.
+"""Measures the program's own Python code: stoker.from_dataset and stoker.Map, beside loaders without any.
 
     python bench/own_code.py PHOTOS [--batch-size 64] [--rounds 7] [--epochs 3]
 
@@ -26,7 +26,7 @@ import zlib
 import numpy as np
 import stoker
 
-SAMPLES = 20_000  # of what is not a photograph
+SAMPLES = 20_000  # samples that are not photographs
 
 
 def arguments():
@@ -41,7 +41,7 @@ def arguments():
 
 
 def png():
-    """A PNG of 8 × 8."""
+    """Returns a PNG of 8 × 8."""
 
     def chunk(kind, content):
         checksum = zlib.crc32(kind + content)
@@ -53,7 +53,7 @@ def png():
 
 
 def callers_seconds(names):
-    """The CPU time of the threads with these names."""
+    """Returns the CPU time of the threads with these names."""
     nanoseconds = 0
     for task in pathlib.Path("/proc/self/task").iterdir():
         if (task / "comm").read_text().strip() in names:

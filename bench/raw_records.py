@@ -46,7 +46,7 @@ def write(path, rows, row_bytes):
 
 
 def copier(fill, args, row_bytes):
-    """An epoch of batches that `fill(to, row)` fills."""
+    """Makes an epoch of batches that `fill(to, row)` fills."""
     slots = np.ones((4, args.batch_size, row_bytes), np.uint8)
     order = np.random.default_rng(1).permutation(args.rows).tolist()
 
@@ -58,7 +58,7 @@ def copier(fill, args, row_bytes):
 
 
 def loaded(source, args):
-    """With a loader of its own each time, which makes nothing ahead while others are measured."""
+    """Uses a new loader each time, so that none makes batches ahead while others are measured."""
 
     def measured():
         with stoker.Loader(source, batch_size=args.batch_size, shuffle=True, seed=1) as loader:
@@ -72,7 +72,7 @@ def loaded(source, args):
 
 
 def timed(epoch, epochs=3):
-    """CPU seconds of an epoch, without the first one, for which memory gets its pages."""
+    """Returns the CPU seconds of an epoch, without the first one, in which memory gets its pages."""
     epoch()
     start = time.process_time()
     for _ in range(epochs):

@@ -164,7 +164,7 @@ PROGRAMS = {
 
 
 def family():
-    """This process and those that it has started."""
+    """Returns this process and those that it has started."""
     found, parents = {os.getpid()}, {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -200,7 +200,7 @@ def measure(args):
         next(batches)
     taken = {"seconds": time.perf_counter() - start, "cpu": cpu_seconds() - cpu, "images": count * BATCH}
     print(json.dumps(taken), flush=True)
-    os._exit(0)  # workers need no farewell
+    os._exit(0)  # workers need no orderly end
 
 
 def run(program, args):

@@ -101,7 +101,7 @@ void Run(benchmark::State& state, int64_t target, Resampling (*make_task)(uint64
   hwy::SetSupportedTargetsForTest(0);
 }
 
-// File bytes, with the padding that Apply may read.
+// Returns files' bytes, with the padding that Apply may read.
 std::vector<std::vector<uint8_t>> ReadPhotos(const char* folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

@@ -14,14 +14,15 @@
 
 namespace stoker {
 
-// How storage is slow. Each read takes as long as the slowest of these.
+// The ways in which storage is slow. Each read takes as long as the slowest of them.
 struct SlowStorage {
   using Duration = std::chrono::nanoseconds;
   Duration latency{0};                                  // of each read
   std::function<Duration(const std::string&)> extra{};  // of reads of a path, in addition to the
                                                         // latency
   uint64_t bytes_per_second = 0;                        // of all reads together; 0: no limit
-  // No read ends in the first `stall` of every `stall_every`, counted from the disk's making.
+  // No read ends in the first `stall` of every `stall_every`, counted from the construction of the
+  // disk.
   Duration stall{0};
   Duration stall_every{0};  // 0: never
 };
@@ -32,14 +33,14 @@ class SlowDisk {
   explicit SlowDisk(SlowStorage storage) : storage_(std::move(storage)) {}
 
   using Time = std::chrono::steady_clock::time_point;
-  // When a read that was submitted at `begun` may end; its size is known.
+  // Returns when a read that was submitted at `begun` may end; its size is known.
   Time EndOf(const ReadRequest& request, Time begun);
 
  private:
   const SlowStorage storage_;
   const Time made_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
-  Time busy_until_;  // where throughput is limited; under mutex_
+  Time busy_until_;  // until then throughput is used up; under mutex_
 };
 
 // For use with RuntimeWithReaders:

@@ -1,11 +1,11 @@
-"""What each operation on a finished image costs: stoker's steps beside torchvision and DALI's CPU operators.
+"""Measures each operation on a finished image: stoker's steps beside torchvision and DALI's CPU operators.
 
     python bench/torchvision_steps.py PHOTOS --augment-bench build/bench/augment_bench
         [--rounds 5] [--dali PYTHON] [--only NAME] [--core 0]
 
-As torchvision_transforms.py, but for one operation with fixed parameters, and without what leads to the
-tile and back: stoker's are the steps of augment_bench (built with STOKER_BENCH=ON) on the best instruction
-set, minus the copy that each begins with; its --benchmark_min_time is 0.1 s.
+Like torchvision_transforms.py, but for one operation with fixed parameters, and without the way to the tile
+and back: stoker's are the steps of augment_bench (built with STOKER_BENCH=ON) on the best instruction set,
+minus the copy that each begins with; its --benchmark_min_time is 0.1 s.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import tempfile
 import numpy as np
 import torchvision_transforms as beside
 
-ANGLE = 17.0  # as augment_bench turns: a sine of 0.2924
+ANGLE = 17.0  # as in augment_bench: a sine of 0.2924
 
 
 def of_torchvision(images):

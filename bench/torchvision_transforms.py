@@ -1,4 +1,4 @@
-"""What each transform costs: stoker beside torchvision and DALI's CPU operators.
+"""Measures each transform: stoker beside torchvision and DALI's CPU operators.
 
     python bench/torchvision_transforms.py PHOTOS [--rounds 7] [--dali PYTHON] [--only NAME] [--core 0]
 
@@ -28,7 +28,7 @@ import time
 import numpy as np
 
 IMAGES, SIZE, SECONDS = 32, 224, 0.15
-LEAST = 5  # microseconds, of what ratios are given to
+LEAST = 5  # microseconds; ratios are given to costs of at least this
 
 
 def write_images(folder, path):
@@ -202,7 +202,7 @@ LIBRARIES = {"stoker": of_stoker, "torchvision": of_torchvision, "DALI": of_dali
 
 
 def serve(args, libraries):
-    """One library: answers each name on stdin with what it costs."""
+    """One library: for each name on stdin it prints the cost."""
     os.sched_setaffinity(0, {args.core})
     measures, version = libraries[args.serve](list(np.load(args.photos)))
     print(json.dumps({"version": version, "names": list(measures)}), flush=True)
@@ -233,7 +233,7 @@ def spread(values, digits=1):
 
 
 def report(name, rounds, others):
-    """`rounds`: of each round, {library: what it measured}."""
+    """Prints the results; `rounds`: for each round, {library: its measurements}."""
     columns = [f"{name:27}"]
     columns += [f"{spread([r['stoker'][kind] for r in rounds], 0):>20}" for kind in ("first", "more")]
     for other in others:

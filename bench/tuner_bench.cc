@@ -36,8 +36,8 @@ constexpr uint32_t kBatchSize = 32;
 struct Workload {
   std::string name;
   std::string meaning;
-  // Nanoseconds that the consumer takes after batch `index`; `made_ns`: the fastest time of
-  // producing one. It sleeps, like a program whose accelerator is working.
+  // Returns the nanoseconds that the consumer takes after batch `index`; `made_ns`: the shortest
+  // time of producing one. The consumer sleeps, like a program whose accelerator is working.
   std::function<uint64_t(uint64_t index, uint64_t made_ns)> step;
   SlowStorage storage{};
   bool huge = false;  // photographs of 24 megapixels are mixed in

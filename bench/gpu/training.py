@@ -1,12 +1,12 @@
-"""Trains for a while, and tells how long the training waited for its batches.
+"""Trains for a while, and measures how long the training waited for its batches.
 
     python bench/gpu/training.py PHOTOS --framework torch --loader stoker
     python bench/gpu/training.py PHOTOS --framework torch --loader usual --workers 16
     python bench/gpu/training.py PHOTOS --framework jax --loader stoker
 
-A step is first timed on a batch that is on the device already. Then the training runs, for a while until
-no batch is left that was made meanwhile, and then is timed; what it takes longer than its steps is what
-it waited. Prints one JSON object. `usual` is torch's DataLoader with
+A step is first timed on a batch that is on the device already. Then the training runs for a while, until no
+batch is left that was made meanwhile, and is then timed; the time beyond that of its steps is its wait.
+Prints one JSON object. `usual` is torch's DataLoader with
 torchvision's transforms, pinned memory and copies that do not block (for JAX: its arrays, put on the
 device).
 """
@@ -39,7 +39,7 @@ def stoker_batches(args: argparse.Namespace, layout: str, dtype: str) -> Any:
 
 
 class OnDevice:
-    """torch's batches, copied without blocking."""
+    """Yields torch's batches, copied without blocking."""
 
     def __init__(self, loader: Iterable[Any], device: Any) -> None:
         self.loader, self.device = loader, device
@@ -78,7 +78,7 @@ def usual_batches(args: argparse.Namespace, pinned: bool) -> Any:
 
 
 def forever(loader: Iterable[Any]) -> Iterator[Any]:
-    """Epoch after epoch."""
+    """Yields batches of one epoch after another."""
     while True:
         empty = True
         for batch in loader:
@@ -207,7 +207,7 @@ def jax_training(args: argparse.Namespace) -> tuple[Callable[[Any], None], Calla
 
 
 def copy_of(batch: Any) -> Any:
-    """Memory of the framework's own: stoker's is wanted back."""
+    """Returns the framework's own memory to the device: stoker's measurement needs it."""
     return tuple(x.clone() if hasattr(x, "clone") else x.copy() for x in batch)
 
 
@@ -243,7 +243,7 @@ def main() -> None:
         return time.perf_counter() - begun
 
     bare = steps(lambda: resident)
-    for _ in range(max(args.warmup, 40)):  # what was made ahead while nothing was taken is used up
+    for _ in range(max(args.warmup, 40)):  # uses up the batches that were made ahead while nothing was taken
         step(next(batches))
     finish()
     trained = steps(lambda: next(batches))

@@ -1,4 +1,4 @@
-"""One photograph as a server decodes it: `stoker.Compose` against Pillow and TensorFlow.
+"""Transforms one photograph as a server does: `stoker.Compose` against Pillow and TensorFlow.
 
     python bench/tensorflow/compose.py PHOTO.jpg [--rounds 7] [--calls 100]
 

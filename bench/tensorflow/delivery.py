@@ -1,4 +1,4 @@
-"""What it costs to hand a batch that is ready to TensorFlow.
+"""Measures the cost of handing a finished batch to TensorFlow.
 
     python bench/tensorflow/delivery.py [--rounds 5] [--rows 64] [--height 224]
 
@@ -32,7 +32,7 @@ images = np.zeros((args.rows, *shape), np.uint8)
 labels = np.zeros(args.rows, np.int64)
 signature = (tf.TensorSpec(images.shape, tf.uint8), tf.TensorSpec(labels.shape, tf.int64))
 ready = args.batches + 10
-# One epoch is longer than what is timed; every row is the same memory.
+# One epoch is longer than the timed period; every row is the same memory.
 endless = stoker.arrays(
     np.broadcast_to(images[:1], (args.rows * 1000, *shape)), np.zeros(args.rows * 1000, np.int64)
 )
@@ -77,10 +77,10 @@ def drain(iterator, batches):
 
 
 def measure(dataset, graph):
-    """Seconds a batch: of the wall, and of this thread's CPU."""
+    """Returns seconds a batch: of wall time, and of this thread's CPU time."""
     iterator = iter(dataset)
     (drain(iterator, tf.constant(2)) if graph else (next(iterator), next(iterator)))
-    time.sleep(0.3 + ready * images.nbytes / 2e9)  # until all that may be in production is ready
+    time.sleep(0.3 + ready * images.nbytes / 2e9)  # until all batches that may be in production are ready
     wall, cpu = time.perf_counter(), time.thread_time()
     if graph:
         drain(iterator, tf.constant(args.batches))

@@ -123,7 +123,7 @@ def measure(name):
     consume = fit if args.fit else loop
     consume(dataset, 1)
     decoded = photos = args.epochs * len(dataset) * BATCH
-    # stoker is some batches ahead when the clock starts, and when it stops: what counts is what it decoded.
+    # stoker is some batches ahead when the clock starts, and when it stops: the photographs it decoded count.
     before = loader and loader.stats()["samples"]
     wall, cpu = time.perf_counter(), cpu_seconds()
     stalls = consume(dataset, args.epochs)

@@ -1,4 +1,4 @@
-"""How long Ctrl-C takes to be seen while a program waits for a batch.
+"""Measures how long Ctrl-C takes to be seen while a program waits for a batch.
 
     python bench/tensorflow/interrupts.py [--rounds 3]
 
@@ -70,7 +70,7 @@ def seconds(step, dataset):
 
 
 def delay(step, dataset):
-    """Milliseconds from SIGINT to KeyboardInterrupt."""
+    """Returns the milliseconds from SIGINT to KeyboardInterrupt."""
     iterator = iter(dataset)
     sent = []
 

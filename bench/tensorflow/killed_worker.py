@@ -1,10 +1,10 @@
-"""tf.data service while one of three workers is killed and started again: stoker and a stock source.
+"""Runs tf.data service while one of three workers is killed and started again: stoker and a stock source.
 
     python bench/tensorflow/killed_worker.py PHOTOS [--seconds 60]
 
-Both sources have the same number
-of elements; the worker is killed (SIGKILL) when a quarter of them has arrived, and another takes its
-port. Printed: what arrived, what arrived twice, and whether the job ended within the time.
+Both sources have the same number of elements; the worker is killed (SIGKILL) when a quarter of them has
+arrived, and another one takes its port. Printed: the elements that arrived, those that arrived twice, and
+whether the job ended in time.
 """
 
 import argparse
@@ -102,7 +102,7 @@ def main():
     dataset = loader.as_tf_dataset(epoch=0)
     measure("stoker", dataset, lambda batch: np.asarray(batch[0]).tobytes())
     measure("stock", tf.data.Dataset.range(len(dataset)).map(lambda x: x), int)
-    os._exit(0)  # a consumer that never ends would be waited for
+    os._exit(0)  # otherwise a consumer that never ends would be waited for
 
 
 worker() if args.worker else main()

@@ -46,8 +46,8 @@ class HillClimber : public Controller {
     last_taken_ = record.taken_ns;
   }
 
-  // What a consumer waits that comes at random for what is made at random, with so many places
-  // between them.
+  // Returns the wait of a consumer that asks at random times, for a producer with random times and
+  // so many places between them.
   static double Wait(double produce, double consume, double places) {
     if (produce <= 0) return 0;
     if (consume <= 0) return produce;

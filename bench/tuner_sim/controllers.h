@@ -1,4 +1,4 @@
-// Who may choose the settings of a simulated loader.
+// Controllers of a simulated loader: they choose its settings.
 #pragma once
 
 #include <memory>
@@ -11,10 +11,11 @@ namespace stoker::tuner_sim {
 // The real Tuner.
 std::unique_ptr<Controller> MakeTuned(const TunerLimits& limits);
 
-// What tf.data's AUTOTUNE does, in its idea (Murray et al., "tf.data: A Machine Learning Data
-// Processing Framework", VLDB 2021): begin with one of everything; from time to time model the
-// output latency from mean times, with a queue of random arrivals between producer and consumer;
-// raise by one what lowers it most, again and again, until nothing does or all is at its maximum.
+// The idea of tf.data's AUTOTUNE (Murray et al., "tf.data: A Machine Learning Data Processing
+// Framework", VLDB 2021): begins with one of everything; from time to time models the output
+// latency from mean times, with a queue of random arrivals between producer and consumer; raises by
+// one the setting that lowers it most, again and again, until none does or all are at their
+// maximum.
 std::unique_ptr<Controller> MakeHillClimber(const Workload& workload, const TunerLimits& limits);
 
 }  // namespace stoker::tuner_sim

@@ -24,7 +24,7 @@ class Draws {
   uint64_t Below(uint64_t n) { return Next() % n; }
   bool Chance(double p) { return Uniform() < p; }
 
-  // Of mean 1.
+  // Distributions with mean 1.
   double Exponential() { return -std::log1p(-Uniform()); }
   double LogNormal(double sigma) {
     const double normal =

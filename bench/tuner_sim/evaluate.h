@@ -1,4 +1,4 @@
-// One workload, run in every way that is compared.
+// Runs one workload in every way that is compared.
 #pragma once
 
 #include <array>
@@ -17,10 +17,12 @@ const char* NameOf(Strategy strategy);
 
 struct Run {
   Outcome outcome;
-  double throughput = 0;  // of the best grid point's
-  double memory = 0;      // of the smallest grid point's that reaches 99 % of the best
-  double whole_run = 0;   // throughput from the first batch on, of the best grid point's
-  // Batches until 64 in a row took at most 5 % longer than with the best grid point; all, if never.
+  double throughput = 0;  // relative to the best grid point's
+  double memory = 0;      // relative to that of the smallest grid point that reaches 99 % of the
+                          // best throughput
+  double whole_run = 0;   // throughput from the first batch on, relative to the best grid point's
+  // Batches until 64 in a row took at most 5 % longer than with the best grid point; all batches,
+  // if that never happened.
   uint32_t converged_after = 0;
 };
 

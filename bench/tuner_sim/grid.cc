@@ -43,7 +43,7 @@ class Search {
     enough_ = kEnough * result_.best_outcome.batches_per_second;
   }
 
-  // In each column of workers and reads: the least depth that does, if any.
+  // Finds the least sufficient depth, if any, in each column of workers and reads.
   void FindSmallest() {
     for (size_t r = 0; r < reads_.size(); ++r) {
       size_t least = 0;  // fewer workers never need less depth
@@ -52,7 +52,7 @@ class Search {
         if (!d) break;
         least = *d;
         Consider(*d, w, r);
-        // Deeper than what uses less with more workers already: fewer only save their buffers.
+        // Deeper than a smaller point with more workers: fewer workers only save their buffers.
         if (kDepths[*d] * workload_.slot_bytes > result_.smallest_outcome.memory) break;
       }
     }

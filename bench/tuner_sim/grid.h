@@ -1,4 +1,4 @@
-// All settings there are, tried one by one: what a tuner is measured against.
+// Tries all settings one by one; a tuner is measured against the result.
 #pragma once
 
 #include "bench/tuner_sim/simulation.h"
@@ -11,17 +11,18 @@ TunerLimits GridLimits(const Workload& workload);
 struct GridResult {
   TunerSettings best;
   Outcome best_outcome;
-  // The least memory of those that reach 99 % of the best throughput.
+  // The point with the least memory among those that reach 99 % of the best throughput.
   TunerSettings smallest;
   Outcome smallest_outcome;
   int points = 0;  // simulated
 };
 
-// Leaves out what cannot be better: throughput grows with depth and with workers, so the best is
-// among the deepest with all workers, and the smallest of each column is found by bisection.
+// Leaves out points that cannot be better: throughput grows with depth and with workers, so the
+// best is among the deepest with all workers, and the smallest of each column is found by
+// bisection.
 GridResult SearchGrid(const Workload& workload);
 
-// Every point; some hundred times slower. What SearchGrid is tested against.
+// Simulates every point, which is some hundred times slower. SearchGrid is tested against it.
 GridResult SearchWholeGrid(const Workload& workload);
 
 }  // namespace stoker::tuner_sim

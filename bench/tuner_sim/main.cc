@@ -1,4 +1,5 @@
-// tuner_sim: the tuner against the exhaustive grid, a hill climber and fixed depths, simulated.
+// tuner_sim: compares the tuner with the exhaustive grid, a hill climber and fixed depths,
+// simulated.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -94,7 +95,7 @@ void PrintTable(const std::vector<Row>& rows) {
   }
 }
 
-// The tuner's worst.
+// Prints the workloads on which the tuner is worst.
 void PrintWorst(const std::vector<Row>& rows) {
   fmt::print(
       "\n| outside | workload | throughput | memory | changes | depth, workers, reads: "
@@ -126,7 +127,7 @@ void WriteCsv(const std::vector<Row>& rows, const std::string& path) {
   }
 }
 
-// Batch by batch, as CSV.
+// Prints a run batch by batch, as CSV.
 void PrintTrace(const Workload& workload) {
   Trace trace;
   Simulate(workload, *MakeTuned(GridLimits(workload)), &trace);

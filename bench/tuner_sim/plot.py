@@ -1,4 +1,4 @@
-"""Plots what tuner_sim wrote.
+"""Plots the output of tuner_sim.
 
 build/bench/tuner_sim/tuner_sim --csv results.csv
 build/bench/tuner_sim/tuner_sim --trace-steps > steps.csv
@@ -43,7 +43,7 @@ def save(figure, path):
 
 
 def plot_results(rows, path):
-    """Throughput and memory of each way, workloads sorted."""
+    """Plots throughput and memory of each way, with the workloads sorted."""
     figure, (fast, memory) = plt.subplots(1, 2, figsize=(8, 3.2))
     for way, colour in COLOURS.items():
         of_way = [row for row in rows if row["way"] == way]
@@ -61,7 +61,7 @@ def plot_results(rows, path):
 
 
 def plot_steps(rows, path):
-    """Depth, workers and wait over time, while the consumer's step changes."""
+    """Plots depth, workers and wait over time, while the consumer's step changes."""
     seconds = [float(row["seconds"]) for row in rows]
     figure, (step, settings, wait) = plt.subplots(
         3, 1, figsize=(8, 4.2), sharex=True, height_ratios=[1, 2, 1]

@@ -8,7 +8,7 @@
 namespace stoker::tuner_sim {
 namespace {
 
-// Small numbers, lowest first.
+// A set of small numbers, taken lowest first.
 class Numbers {
  public:
   void Add(uint32_t n) { words_[n / 64] |= uint64_t{1} << (n % 64), ++count_; }
@@ -127,7 +127,7 @@ class Pipeline {
     }
   }
 
-  // Claims what may be read, and gives free workers what there is.
+  // Claims rows that may be read, and gives free workers the rows that are ready.
   void Work() {
     const uint64_t rows = uint64_t{opened_} * w_.batch_size;
     const auto most = static_cast<uint32_t>(RowsAhead(settings_.reads, settings_.workers));
@@ -135,7 +135,7 @@ class Pipeline {
     while (busy_ < settings_.workers && ready_.count() != 0) Begin(TakeReady());
   }
 
-  // In memory there are no requests to take from: a worker claims the next row.
+  // Samples in memory have no requests to take from: a worker claims the next row.
   uint32_t TakeReady() {
     if (w_.channels != 0 && !w_.oldest_first) return ready_.TakeLowest();
     return ready_.TakeIf(
@@ -187,7 +187,7 @@ class Pipeline {
     GoOn(index);
   }
 
-  // As fast as the busy workers are now; long ones look again.
+  // Continues a row as fast as the busy workers are now; long rows are looked at again.
   void GoOn(uint32_t index) {
     Request& request = requests_[index];
     const double now = std::min(request.left, w_.quantum_ns);
@@ -273,10 +273,10 @@ class Pipeline {
   Controller& controller_;
   Trace* const trace_;
   TunerSettings settings_;
-  std::vector<Batch> open_;  // all there ever are
+  std::vector<Batch> open_;  // all batches of the run
   std::vector<Request> requests_;
   Numbers free_, ready_;
-  std::vector<double> channel_free_;  // when
+  std::vector<double> channel_free_;  // time when each is free
   std::vector<Event> events_;         // a heap, soonest first
   double now_ = 0, asked_ = 0, stalled_until_ = 0;
   bool asking_ = false;

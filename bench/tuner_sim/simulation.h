@@ -1,9 +1,9 @@
-// A loader's pipeline, simulated sample by sample with its own rules, without a clock:
+// Simulates a loader's pipeline, sample by sample with its own rules, without a clock:
 //
 //  - a batch is opened when one is taken, up to `depth` open ones; rows are claimed in order;
 //  - at most `reads` of them are being read, and reads + 3 × workers requests are in use in all; a
 //    request is free again when its row is decoded;
-//  - workers take what has been read, lowest request first; batches are delivered in order.
+// - workers take rows that have been read, lowest request first; batches are delivered in order.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace stoker::tuner_sim {
 
-// Who chooses the settings while it runs.
+// Chooses the settings while a simulation runs.
 class Controller {
  public:
   virtual ~Controller() = default;
@@ -39,18 +39,18 @@ struct Outcome {
   double seconds = 0;
   double batches_per_second = 0;
   double waited = 0;  // share of the time
-  double memory = 0;  // bytes, mean over time: depth × slot, and read buffers in use × their size
-  double depth = 0;   // these too
+  double memory = 0;  // bytes, mean over time: depth × slot, plus read buffers in use × their size
+  double depth = 0;   // means over time, as the next two
   double workers = 0;
   double reads = 0;
   uint32_t changes = 0;  // of settings
   double whole_run_seconds = 0;
 };
 
-// What it was at each batch; for plots.
+// The record of each batch, for plots.
 struct Trace {
   std::vector<BatchRecord> records;
-  std::vector<TunerSettings> settings;  // after it
+  std::vector<TunerSettings> settings;  // after the batch
 };
 
 Outcome Simulate(const Workload& workload, Controller& controller, Trace* trace = nullptr);

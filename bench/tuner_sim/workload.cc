@@ -72,7 +72,7 @@ void DrawWork(Draws& draws, Work kind, double mean, Workload& workload) {
   }
 }
 
-// Says what storage brings at best, samples a nanosecond.
+// Draws the storage. Returns its best rate, in samples per nanosecond.
 double DrawStorage(Draws& draws, Storage kind, Workload& workload) {
   double service = 0, sigma = 0, delay = 0, best = 0;
   switch (kind) {
@@ -189,7 +189,7 @@ Workload MakeWorkload(uint64_t seed, uint32_t index, bool short_phases) {
   const double mean_work = in_memory ? draws.LogBetween(20, 500) * kMicrosecond
                                      : draws.LogBetween(200, 5000) * kMicrosecond;
 
-  // As many batches as take 20 s, within reason.
+  // Makes as many batches as take 20 s, within reason.
   const double work_ns = workload.batch_size * mean_work / workload.max_workers;
   const double guess = work_ns * std::max(1.0, recipe.demand);
   const double least = phases && !short_phases ? 3.0 * kShortestPhase : 800;

@@ -1,5 +1,6 @@
-// What a simulated job is made of: what each sample costs its workers and the storage, and when the
-// consumer asks. Everything is drawn beforehand, so that every way of running it sees the same.
+// Workload: a simulated job: the cost of each sample for workers and storage, and the times at
+// which the consumer asks. Everything is drawn beforehand, so that every way of running the job
+// sees the same.
 #pragma once
 
 #include <cstdint>
@@ -17,47 +18,52 @@ struct Workload {
   double slot_bytes = 0;    // a batch's memory
   double buffer_bytes = 0;  // an encoded sample's
 
-  std::vector<float> work;  // by sample: of a worker that has a core for itself
-  double quantum_ns = 0;    // workers are as fast as others let them, looked at so often
-  double mix_ns = 0;        // of one worker, after a batch's last row
+  std::vector<float> work;  // by sample: time of a worker that has a core for itself
+  double quantum_ns = 0;    // interval at which workers adapt to how fast others let them run
+  double mix_ns = 0;        // time of one worker, after a batch's last row
 
   // Storage: `channels` serve one read each at a time, first come first served; then comes a delay
-  // that is the same however many there are (a network). No channel: samples are in memory.
+  // that is the same however many reads there are (a network). No channel: samples are in memory.
   int channels = 0;
   std::vector<float> service;  // by sample
   std::vector<float> delay;    // by sample; empty: none
-  double thrash = 0;           // a read takes so much more for each that waits behind a channel
-  double elevator = 0;         // and so much less for each doubling of the reads in flight
+  double thrash = 0;           // share by which a read takes longer for each read that waits behind
+                               // a channel
+  double elevator = 0;         // share by which a read takes less time for each doubling of the
+                               // reads in flight
 
   struct Stall {
-    uint64_t sample = 0;  // storage stands still from this one's read on
+    uint64_t sample = 0;  // storage stands still from the read of this sample on
     double duration = 0;
   };
   std::vector<Stall> stalls;  // by sample, ascending
 
-  std::vector<double> gap;   // by batch: from having it to asking for the next
-  std::vector<float> cores;  // by batch: that workers share; more busy ones are slower
-  // Of the cores, so many are whole; a worker on another's twin adds only `twin_gain` of a core.
+  std::vector<double> gap;   // by batch: from receiving it to asking for the next
+  std::vector<float> cores;  // by batch: cores that workers share; more busy workers are slower
+  // The share of the cores that are whole; a worker on another's twin adds only `twin_gain` of a
+  // core.
   double whole_cores = 1;  // share
   double twin_gain = 0.3;
 
-  // Workers take the oldest row that was read; else the lowest request, whose row may be younger.
+  // Workers take the oldest row that was read; otherwise the lowest request, whose row may be
+  // younger.
   bool oldest_first = true;
 
   uint64_t samples() const { return uint64_t{batch_size} * batches; }
-  // From here on it is measured: what comes before is starting.
+  // Measurement begins at this batch; the batches before it are start-up.
   uint32_t converged_from() const { return batches / 5; }
 };
 
-// The `index`-th workload of `seed`. The same on every machine with the same floating point.
+// Returns the `index`-th workload of `seed`, which is the same on every machine with the same
+// floating point.
 //
 // Where the load changes (the consumer's step, a disk, a neighbour) each phase has 1300 batches or
-// more: with `short_phases`, 130. Then a loader that hoards 64 batches while there is time, because
-// it knows what comes, gains more than 5 % on any that does not.
+// more; with `short_phases`, 130. In phases that short, a loader that hoards 64 batches while there
+// is time, because it knows what comes, gains more than 5 % on any that does not.
 Workload MakeWorkload(uint64_t seed, uint32_t index, bool short_phases = false);
 
-// A step of 5 ms, then of 50 ms, then of 5 ms, 1500 batches each; eight workers, of which the fast
-// phases need five.
+// Returns a job with steps of 5 ms, then of 50 ms, then of 5 ms, 1500 batches each; eight workers,
+// of which the fast phases need five.
 Workload MakeStepChange();
 
 }  // namespace stoker::tuner_sim

@@ -1,9 +1,9 @@
-"""How a loader follows a step whose length changes: 5 ms, then 50 ms, then 5 ms.
+"""Shows how a loader follows a step whose length changes: 5 ms, then 50 ms, then 5 ms.
 
     python bench/tuning/phases.py PHOTOS [--csv FILE] [--plot FILE] [--batch-size 24] [--batches 800]
 
-Written for each batch: when it was taken, the step, the settings, and how long it was waited for. The
-step is a sleep, as of a program whose accelerator works. The plot needs matplotlib.
+Writes for each batch: when it was taken, the step, the settings, and how long it was waited for. The step is
+a sleep, like that of a program whose accelerator works. The plot needs matplotlib.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Loaders that share: training and validation in one process, and several ranks on one machine.
+"""Runs loaders that share: training and validation in one process, and several ranks on one machine.
 
     python bench/tuning/together.py PHOTOS [--ranks 8] [--seconds 10]
 
@@ -51,7 +51,7 @@ def consume(loader, step, seconds, result):
 
 
 def together(**jobs):
-    """Jobs: name=(loader, seconds of a step), each on a thread of its own."""
+    """Runs jobs: name=(loader, seconds of a step), each on a thread of its own."""
     results = {name: {} for name in jobs}
     threads = [
         threading.Thread(target=consume, args=(loader, step, args.seconds, results[name]))
