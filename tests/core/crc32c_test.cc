@@ -43,7 +43,7 @@ TEST(Crc32c, TheInstructionGivesWhatTheTableGives) {
   std::vector<uint8_t> bytes(40'000);
   for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
   for (int i = 0; i < 2000; ++i) {
-    // Around the places where three parts, and words, begin and end.
+    // Sizes around the places where three parts, and words, begin and end.
     const size_t size = i < 1000 ? static_cast<size_t>(i) : random() % 7 * 3072 + random() % 40;
     const auto part = std::span(bytes).subspan(random() % 64, size);
     const auto before = static_cast<uint32_t>(random());

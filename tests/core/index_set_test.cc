@@ -50,7 +50,7 @@ TEST(IndexSet, ThreadsNeverHoldTheSameNumber) {
   std::atomic<bool> twice{false};
   auto worker = [&] {
     for (int i = 0; i < 20000; ++i) {
-      // One of them, or any.
+      // Takes a given number, or any.
       const auto wanted = static_cast<uint32_t>(i % 70);
       auto index = i % 2 == 0 ? set.Take() : std::nullopt;
       if (i % 2 != 0 && set.TakeThis(wanted)) index = wanted;

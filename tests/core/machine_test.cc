@@ -13,7 +13,7 @@
 namespace stoker {
 namespace {
 
-// A made-up /proc and /sys/fs/cgroup.
+// A simulated /proc and /sys/fs/cgroup.
 class MachineTest : public testing::Test {
  protected:
   MachineTest() {

@@ -150,7 +150,7 @@ TEST(SlotPool, BatchesOutliveThePool) {
   EXPECT_EQ(moved.rows(), 3);
 }
 
-// A batch with the number `n` in every byte of its image and label columns.
+// Returns a batch with the number `n` in every byte of its image and label columns.
 Batch Lend(SlotPool& pool, int n) {
   Slot* slot = pool.Acquire();
   if (slot == nullptr) return {};
@@ -185,7 +185,7 @@ TEST(SlotPool, ImageOwnersHoldTheSlotUntilTheLastIsReleased) {
   std::shared_ptr<void> second = batch.Owner(0);
   batch.Release();
   EXPECT_FALSE(batch);
-  batch.Release();  // of an empty batch: nothing
+  batch.Release();  // releasing an empty batch does nothing
   EXPECT_EQ(pool->lent(), 1);
   owner.reset();
   EXPECT_EQ(pool->lent(), 1);

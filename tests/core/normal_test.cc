@@ -18,7 +18,7 @@ TEST(Log, MatchesStdLog) {
   EXPECT_EQ(Log(1), 0.0);
 }
 
-// The distribution function of the normal distribution, by the C library.
+// Returns the distribution function of the normal distribution, by the C library.
 double NormalShare(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
 TEST(NormalQuantile, InvertsTheDistributionFunction) {

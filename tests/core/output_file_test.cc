@@ -52,13 +52,13 @@ mode_t ModeOf(const fs::path& path) {
 constexpr uid_t kNobody = 65534;
 constexpr int kSkip = 77;
 
-// For good, with all groups. In a user namespace they may not be there.
+// Drops root's rights for good, with all groups. In a user namespace the groups may not exist.
 bool BecomeNobody() {
   const gid_t group = kNobody;
   return setgroups(1, &group) == 0 && setgid(kNobody) == 0 && setuid(kNobody) == 0;
 }
 
-// In a folder of its own, with both kinds of temporary files.
+// Runs in a folder of its own, with both kinds of temporary files.
 class OutputFileTest : public ::testing::TestWithParam<Temporary> {
  protected:
   OutputFileTest() {
@@ -257,16 +257,16 @@ TEST_P(OutputFileTest, WritesToAFifo) {
   ASSERT_EQ(mkfifo(At("pipe").c_str(), 0600), 0);
   std::string got;
   std::thread reader([&] { got = ReadFile(At("pipe")); });
-  EXPECT_TRUE(CheckCanWrite(At("pipe")).ok());  // without the reader's noticing
+  EXPECT_TRUE(CheckCanWrite(At("pipe")).ok());  // the reader does not notice
   const Status status = Replace(At("pipe"), "through");
   reader.join();
-  // fdatasync() is for what lies on a disk.
+  // fdatasync() only works for files on a disk.
   EXPECT_TRUE(status.ok()) << status.error().ToString();
   EXPECT_EQ(got, "through");
   EXPECT_TRUE(fs::is_fifo(At("pipe")));
 }
 
-// In a child, whose standard output may be anything.
+// Runs in a child, whose standard output may be anything.
 void WithStandardOutput(int descriptor, const std::string& path) {
   EXPECT_EQ(ExitCodeOfChild([&] {
               dup2(descriptor, STDOUT_FILENO);

@@ -30,8 +30,8 @@ bool IsPermutation(const std::vector<uint64_t>& table) {
   return true;
 }
 
-// Chi-square of `counts` against equal ones, as a standard normal deviate (Wilson and Hilferty,
-// PNAS 1931).
+// Returns chi-square of `counts` against equal ones, as a standard normal deviate (Wilson and
+// Hilferty, PNAS 1931).
 double Deviate(const std::vector<uint64_t>& counts) {
   const double total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), 0ull));
   const double expected = total / static_cast<double>(counts.size());
@@ -44,12 +44,12 @@ double Deviate(const std::vector<uint64_t>& counts) {
   return (std::cbrt(chi2 / k) - (1 - v)) / std::sqrt(v);
 }
 
-constexpr double kP1e4 = 3.719;  // a deviate above it has p < 1e-4, below its negative too
+constexpr double kP1e4 = 3.719;  // a deviate above it, or below its negative, has p < 1e-4
 
-// Neither too uneven nor too even for chance.
+// The counts are neither too uneven nor too even for chance.
 bool Uniform(const std::vector<uint64_t>& counts) { return std::abs(Deviate(counts)) < kP1e4; }
 
-// The rank of a permutation among all of its length.
+// Returns the rank of a permutation among all of its length.
 uint64_t Lehmer(const std::vector<uint64_t>& table) {
   uint64_t code = 0;
   for (size_t i = 0; i < table.size(); ++i) {
@@ -101,7 +101,7 @@ TEST(Permutation, IsTheSameOnEveryMachine) {
   EXPECT_EQ(Permutation(~uint64_t{0}, 1, 0)(7), 4047296176503597059u);
 }
 
-// 1500 of each; 300 where Effort is less than full.
+// 1500 of each length; 300 if Effort is less than full.
 TEST(Permutation, AllOrdersOfShortLengthsAreEquallyLikely) {
   for (uint64_t n : {2, 3, 4, 5}) {
     uint64_t orders = 1;
@@ -131,7 +131,7 @@ TEST(Permutation, EveryPositionGetsEverySampleEquallyOften) {
   }
 }
 
-// 300 of each; 60 where Effort is less than full.
+// 300 of each length; 60 if Effort is less than full.
 TEST(Permutation, NeighboursAreUnrelated) {
   for (uint64_t n : {64, 257, 1000, 1281167}) {
     const uint64_t bins = std::min<uint64_t>(n - 1, 1000);

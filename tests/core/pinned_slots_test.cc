@@ -13,7 +13,7 @@
 namespace stoker {
 namespace {
 
-// Notes what is pinned.
+// Records the pinned memory.
 class Notes final : public Pinning {
  public:
   Status Pin(void* data, size_t bytes) override {

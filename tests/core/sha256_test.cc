@@ -19,7 +19,7 @@ TEST(Sha256, HasTheStandardsDigests) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// The padding takes a block of its own from 56 bytes on. By hashlib.
+// From 56 bytes on the padding takes a block of its own. Values from hashlib.
 TEST(Sha256, HasDigestsOfLengthsAroundABlock) {
   const auto digest = [](size_t bytes) { return Hexadecimal(Sha256(std::string(bytes, 'x'))); };
   EXPECT_EQ(digest(55), "d5e285683cd4efc02d021a5c62014694958901005d6f71e89e0989fac77e4072");

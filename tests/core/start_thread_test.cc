@@ -105,7 +105,7 @@ TEST(StartThread, StartsFewerThreadsWhenAddressSpaceIsShort) {
             0);
 }
 
-// Of which so many copies can be made.
+// Can be copied `copies_left` times; the next copy throws.
 struct CopiedRarely {
   CopiedRarely(std::atomic<int>& copies_left, std::atomic<int>& times_run)
       : left(copies_left), ran(times_run) {}

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What one thread tells.
+// Records the calls of one thread.
 class Told final : public TraceListener {
  public:
   explicit Told(bool* gone = nullptr) : gone_(gone) {}
@@ -56,7 +56,7 @@ TEST(Trace, WithoutListenersIsANoOp) {
   EXPECT_FALSE(trace.listening());
   const TraceSpan span(trace, "a");
   trace.Counter({}, "c", 1);
-  EXPECT_TRUE(trace.Listen(&trace, nullptr));  // nobody is taken off
+  EXPECT_TRUE(trace.Listen(&trace, nullptr));  // no listener is removed
 }
 
 TEST(Trace, ReportsSpansCountersAndInstants) {

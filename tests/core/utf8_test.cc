@@ -8,7 +8,7 @@
 namespace stoker {
 namespace {
 
-// Unicode's definition, forwards.
+// The reference: Unicode's definition, read forwards.
 std::string Encoded(uint32_t point) {
   const auto tail = [point](int shift) {
     return static_cast<char>(0x80 | (point >> shift & 0x3F));

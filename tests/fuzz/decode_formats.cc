@@ -63,7 +63,7 @@ void Decode(Decoder& decoder, std::span<const uint8_t> input,
   if (whole.ok()) Compare(rows, region, *whole);
 }
 
-// All samples of a PNG, into memory of their exact size.
+// Decodes all samples of a PNG, into memory of their exact size.
 void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
   std::vector<uint8_t> padded(input.begin(), input.end());
   padded.resize(input.size() + kBufferPadding);
@@ -86,7 +86,7 @@ uint32_t U32(const std::vector<uint8_t>& bytes, size_t at) {
          bytes[at + 3];
 }
 
-// Of all chunks that are there.
+// Corrects the checksums of all chunks.
 void MendChecksums(std::vector<uint8_t>& png) {
   for (size_t at = 8; at + 12 <= png.size();) {
     const size_t length = U32(png, at);

@@ -32,8 +32,8 @@ struct Input {
   std::span<const uint8_t> photograph;
 };
 
-// Empty where our decoder does not take the file. Where there can be no index, one of entry_points
-// that are all the same.
+// Returns an empty index if the fast decoder does not accept the file. If there can be no index,
+// returns one of entry points that are all the same.
 std::vector<uint8_t> MakeIndex(std::span<const uint8_t> file, const FrameHeader& header,
                                bool& sound) {
   std::vector<uint8_t> packed;

@@ -7,11 +7,11 @@
 namespace stoker::testing {
 
 // `input`: the number of changes (its lowest four bits) and how many bytes are cut off the index;
-// three bytes per change (two for where, one for what); and a photograph. Its index, changed so and
-// signed again, is used to decode a region that the input chooses. Aborts if an invariant is
-// violated: if the index was not used, any difference from decoding without one; if it was used, an
-// incomplete sink, or for a valid photograph other pixels although at most one entry point is
-// wrong. (Two can confirm each other.)
+// three bytes per change (two for the offset, one for the value); and a photograph. The
+// photograph's index, changed in this way and signed again, is used to decode a region that the
+// input chooses. Aborts if an invariant is violated: if the index was not used, any difference from
+// decoding without one; if it was used, an incomplete sink, or for a valid photograph other pixels
+// although at most one entry point is wrong. (Two can confirm each other.)
 void DecodeFuzzedIndex(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing

@@ -41,7 +41,7 @@ constexpr DecodeLimits kTightTruncated{1 << 18, 20, /*accept_truncated=*/true};
 
 struct Outcome {
   Result<ImageInfo> info;
-  Status status;  // of Decode, where Open went well
+  Status status;  // of Decode, if Open succeeded
   Rect region;
   Rows rows;
 
@@ -73,7 +73,7 @@ Outcome DecodeChosen(JpegDecoder& decoder, std::span<const uint8_t> bytes, uint6
   return outcome;
 }
 
-// Same pixels, of which libjpeg-turbo's columns may be more.
+// Expects the same pixels; libjpeg-turbo may deliver more columns.
 void CompareRows(const Outcome& ours, const Outcome& libjpegs) {
   const auto pixel = ours.rows.region().layout == PixelLayout::kGray ? size_t{1} : size_t{3};
   const auto at = [&](const Outcome& o, size_t y) {
@@ -87,7 +87,7 @@ void CompareRows(const Outcome& ours, const Outcome& libjpegs) {
   }
 }
 
-// None if they refuse it.
+// Returns none if the decoder refuses the file.
 std::optional<Outcome> DecodeByBoth(JpegDecoder& decoder, JpegDecoder& libjpeg,
                                     std::span<const uint8_t> bytes) {
   const uint64_t digest = Digest(bytes);

@@ -71,7 +71,7 @@ std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.e
 
 constexpr std::string_view kXmp = "<rdf:Description tiff:Orientation=\"6\"/>";
 
-// Zeros in place of the last `lost` bytes, and behind them.
+// Returns the bytes with zeros in place of the last `lost` bytes, and behind them.
 std::vector<uint8_t> ZerosAtTheEnd(std::vector<uint8_t> jpeg, size_t lost) {
   const size_t size = jpeg.size();
   jpeg.resize(size - lost);
@@ -79,7 +79,7 @@ std::vector<uint8_t> ZerosAtTheEnd(std::vector<uint8_t> jpeg, size_t lost) {
   return jpeg;
 }
 
-// Cut in the data of a scan, and in the header of the last one.
+// Cuts in the data of a scan, and in the header of the last one.
 bool WriteTruncated(const std::string& folder, const JpegOptions& options) {
   std::vector<uint8_t> jpeg = MakeJpeg(options);
   constexpr std::array<uint8_t, 2> kScan = {0xFF, 0xDA};

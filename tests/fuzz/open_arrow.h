@@ -1,4 +1,4 @@
-// Opens an Arrow IPC file that may have any bytes.
+// Opens an Arrow IPC file from untrusted bytes.
 #pragma once
 
 #include <cstdint>

@@ -7,9 +7,9 @@
 namespace stoker::testing {
 
 // Opens a cache whose lock and index are `bytes`, and aborts if a promise is broken: each record
-// counts for one range at most, what is read lies in the data, and what was missed can be kept and
-// is read then. The first byte says by its lowest bit whether records are signed, so that a fuzzer
-// reaches what lies behind their checksums; eight bytes of the lock follow it.
+// counts for one range at most, bytes that are read lie in the data, and a missed range can be kept
+// and then read. The lowest bit of the first byte says whether records are signed, so that a fuzzer
+// reaches the code behind their checksums; eight bytes of the lock follow it.
 void OpenFuzzedCache(std::span<const uint8_t> bytes);
 
 }  // namespace stoker::testing

@@ -18,7 +18,7 @@ namespace {
 using dataset_index::Header;
 using dataset_index::Section;
 
-// Version, size and checksums as they would be.
+// Sets version, size and checksums to valid values.
 void Sign(std::vector<uint8_t>& file) {
   Header header;
   if (file.size() < sizeof(header)) return;

@@ -8,8 +8,8 @@
 namespace stoker::testing {
 
 // Takes the input as headers of a response, as a file of AWS' tools and as a URL, and aborts if an
-// invariant is violated: a range is not empty, a URL has a host or a bucket and a key, and what is
-// sent of it has no line break.
+// invariant is violated: a range is not empty, a URL has a host or a bucket and a key, and the
+// parts of it that are sent have no line break.
 void ParseFuzzedHttp(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing

@@ -1,4 +1,4 @@
-// What a parser promises of what it returns, whatever it was given.
+// Checks what a parser promises for its result, whatever its input.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 namespace stoker::testing {
 
-// Ends the process if `what` is not so: a finding, for a fuzzer.
+// Ends the process if `what` does not hold, which a fuzzer reports.
 inline void Promise(bool kept, const char* what) {
   if (kept) return;
   std::fprintf(stderr, "broken promise: %s\n", what);

@@ -1,4 +1,4 @@
-// Replays every input that was ever of interest to a fuzzer.
+// Replays every input that a fuzzer has found interesting.
 #include <gtest/gtest.h>
 
 #include <filesystem>

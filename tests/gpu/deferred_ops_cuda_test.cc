@@ -20,7 +20,7 @@ using testing::MadeJob;
 using testing::Random;
 using testing::ResultOf;
 
-// Memory of a device's.
+// Memory on a device.
 class Room {
  public:
   Room(Device& device, size_t bytes)
@@ -51,8 +51,8 @@ class ApplyDeferredOnDevice : public ::testing::TestWithParam<DeviceName> {
     if (device_ != nullptr) device_->Destroy(stream_);
   }
 
-  // A job whose memory is the host's, on the device: with its addresses as far off a boundary of 16
-  // as they are.
+  // Copies a job whose memory is on the host to the device, with its addresses at the same distance
+  // from a boundary of 16.
   void ApplyDeferred(const DeferredOpsJob& job) {
     const size_t values =
         static_cast<size_t>(job.rows) * static_cast<size_t>(job.height * job.width) * 3;
@@ -83,7 +83,7 @@ class ApplyDeferredOnDevice : public ::testing::TestWithParam<DeviceName> {
   }
 
  private:
-  // And waits.
+  // Copies and waits.
   void Copy(void* to, const void* from, size_t bytes) {
     const DeviceEvent done = device_->MakeEvent().value();
     Status status = device_->Copy(to, from, bytes, stream_);

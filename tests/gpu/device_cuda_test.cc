@@ -25,17 +25,17 @@ using testing::PinnedBytes;
 
 constexpr size_t kBytes = 3 * 64;
 
-// Functions that give what is to be given back: nobody is told when they fail.
+// Functions that release objects: their failures are reported to nobody.
 const std::set<std::string> kUntold = {"cudaFree", "cudaHostUnregister", "cudaStreamDestroy",
                                        "cudaEventDestroy", "cuCtxPopCurrent"};
-// Functions that are called for each of the others, those above included.
+// Functions that every other function calls, including those above.
 const std::set<std::string> kAround = {"cuCtxPushCurrent", "cudaThreadExchangeStreamCaptureMode"};
 
-// What goes another way where they fail: the node is unknown, RecordAll waits.
+// Functions whose failure has a fallback: the node is unknown, RecordAll waits.
 const std::set<std::string> kOptional = {"cudaDeviceGetPCIBusId",
                                          "cudaGetDriverEntryPointByVersion"};
 
-// Keeps what `made` gives, and `undo` for the end.
+// Keeps the result of `made`, and `undo` for the end.
 class Undo {
  public:
   ~Undo() {
@@ -53,7 +53,7 @@ class Undo {
   std::vector<std::function<void()>> steps_;
 };
 
-// Each of a device's functions at least once; gives back what it made, also where one fails.
+// Calls each of a device's functions at least once; releases what it made, also if one fails.
 Status UseAll(Device& device, uint8_t* pages) {
   Undo undo;
   const auto free = [&](void* data) { device.Free(data); };

@@ -104,7 +104,7 @@ TEST_P(DeviceTest, ApplyDeferredRunsInStreamOrder) {
   device_->Destroy(stream);
 }
 
-// A stream waits for the record that there was when it was told to, and keeps what it needs.
+// A stream waits for the record that existed when Wait was called, and keeps what it needs.
 
 TEST_P(DeviceTest, FreeWaitsForWorkThatUsesTheMemory) {
   const PinnedBytes from(device_, 4096), to(device_, 4096);
@@ -135,7 +135,7 @@ TEST_P(DeviceTest, CopiesWithinTheDevice) {
   device_->Destroy(stream);
 }
 
-// Of all streams: those that others made, the default ones, and those that have gone.
+// RecordAll covers all streams: those that others made, the default ones, and those that have gone.
 
 // CUDA's legacy default stream by both of its names, and the thread's own.
 
@@ -232,7 +232,7 @@ TEST_P(DeviceTest, AForkedChildIsRefused) {
   device_->Destroy(stream);
 }
 
-// Its threads stay behind: to join them would not end.
+// The device's threads stay in the parent: joining them would not end.
 
 TEST(HostDeviceTest, MayBeDestroyedInAForkedChild) {
   std::shared_ptr<Device> device = Device::Open({DeviceName::Kind::kHost, 0}).value();

@@ -70,7 +70,7 @@ TEST_F(PciLinkTest, MissingOrMalformedFilesAreUnknown) {
   Write("current_link_speed", "16.0 GT/s PCIe");
   EXPECT_TRUE(unknown(Look()));  // a width of 0
   Write("current_link_width", "255");
-  EXPECT_TRUE(unknown(Look()));  // what a device that has gone says
+  EXPECT_TRUE(unknown(Look()));  // as reported by a device that has gone
   Write("current_link_speed", "-1");
   Write("current_link_width", "nan");
   EXPECT_TRUE(unknown(Look()));

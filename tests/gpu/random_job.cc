@@ -7,7 +7,7 @@ namespace stoker::testing {
 
 namespace {
 
-// A box of the image, at an edge or a corner more often than not; or none.
+// Returns a box of the image, at an edge or a corner more often than not; or none.
 WorkBox RandomBox(Random& random, int width, int height) {
   if (random.OneIn(6)) return {};
   WorkBox box;
@@ -40,7 +40,7 @@ ErasedBox RandomErasure(Random& random, const DeferredOpsJob& job) {
   return erased;
 }
 
-// The mixing of one batch, which all of its rows have; now and then they have not.
+// Draws the mixing of one batch, which all of its rows have; now and then none have it.
 DeferredOps RandomMixing(Random& random, const DeferredOpsJob& job) {
   DeferredOps work;
   if (random.OneIn(4)) return work;
@@ -61,7 +61,7 @@ void AddWork(Random& random, MadeJob& made) {
   DeferredOps mixing = RandomMixing(random, job);
   for (size_t row = 0; row < static_cast<size_t>(job.rows); ++row) {
     if (random.OneIn(5)) mixing = RandomMixing(random, job);
-    DeferredOps work = mixing;  // there also where it is not to be looked at
+    DeferredOps work = mixing;  // set even where it must be ignored
     work.mirror = random.OneIn(2) ? 1 : 0;
     auto* at = reinterpret_cast<uint8_t*>(made.work.data() + row * words);
     std::memcpy(at, &work, sizeof(work));

@@ -1,5 +1,5 @@
 // The device fails at each of its calls in turn, once or from then on. Nothing hangs or leaks,
-// every host batch is returned, and whatever is delivered without an error is right.
+// every host batch is returned, and every batch that is delivered without an error is right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,8 @@ struct Fault {
   std::optional<DeviceCall> only{};  // count calls of this kind
 };
 
-// A device with a fault. One that is lost for good has ended its work before it says so.
+// A device with a fault. A device that is lost for good has ended its work before it reports the
+// loss.
 struct FaultyDevice {
   FaultyDevice(const DeviceUnderTest& under_test, Fault fault)
       : inner(under_test.MakeDelayed()),
@@ -73,7 +74,7 @@ std::vector<Error> Consume(Stager& stager, StreamReader& reader, int batches) {
     }
     if (!*batch) continue;
     ReadBatch read;
-    // Both ways of being used, and none.
+    // Uses the batch in both ways, or in neither.
     if (i % 4 == 1) {
       batch->MarkUntracked();
     } else if (i % 4 == 2) {
@@ -93,7 +94,7 @@ std::vector<Error> Consume(Stager& stager, StreamReader& reader, int batches) {
 
 class StagerFaultTest : public ::testing::TestWithParam<DeviceUnderTest> {
  protected:
-  // True when the fault came.
+  // Returns whether the fault occurred.
   bool Run(Fault fault, bool has_deferred_ops) {
     SCOPED_TRACE("call " + std::to_string(fault.at));
     StagingOptions options;
@@ -152,7 +153,7 @@ TEST_P(StagerFaultTest, SurvivesAFailureAtEveryCallOfEachKind) {
 // The consumer's stream no longer exists and cannot be waited for, so the stager waits for all work
 // of the device.
 TEST_P(StagerFaultTest, AConsumersFailedRecordIsNotADeviceError) {
-  // The thread that lets go is the consumer's: there, records fail.
+  // The releasing thread is the consumer's, on which records fail.
   const std::thread::id consumer = std::this_thread::get_id();
   StagingOptions options;
   options.hook = [consumer](DeviceCall call) -> Status {

@@ -20,8 +20,8 @@ using ::stoker::testing::OpenFakeDevice;
 using ::stoker::testing::PlanOf;
 using ::stoker::testing::StagingOptions;
 
-// The errors of three calls in a row, or none when 20 batches went well. A consumer who is not told
-// by Next may be by the batch.
+// Returns the errors of three calls in a row, or none if 20 batches succeeded. A consumer whom Next
+// does not tell of an error may learn of it from the batch.
 std::vector<Error> Consume(Stager& stager, DeviceStream stream) {
   std::vector<Error> errors;
   bool told = false;
@@ -36,7 +36,7 @@ std::vector<Error> Consume(Stager& stager, DeviceStream stream) {
   return errors;
 }
 
-// True when the work that was to fail was given.
+// Returns whether the work that was to fail was given.
 bool IsLost(const std::string& call, int nth) {
   SCOPED_TRACE(call + " " + std::to_string(nth));
   FakeCuda cuda;

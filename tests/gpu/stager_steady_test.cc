@@ -71,8 +71,8 @@ TEST_P(StagerSteadyTest, RunsAheadOfTheDeviceByAtMostOneRing) {
   EXPECT_EQ(staging.device->count(DeviceCall::kSynchronize), 0) << "so that Stop is seen";
 }
 
-// A consumer with an order of its own says only that it uses a batch. Its streams may be gone when
-// it releases the batch, on a thread that may make no call to the device.
+// A consumer with its own order only says that it uses a batch. Its streams may be gone when it
+// releases the batch, on a thread that may make no call to the device.
 TEST_P(StagerSteadyTest, UnknownUseWaitsForAllWorkOfTheDevice) {
   StagingOptions options;
   thread_local bool letting_go = false;
@@ -174,7 +174,7 @@ TEST_P(StagerSteadyTest, StatsCountCopies) {
   EXPECT_GT(stats.host_wait_ns, 0U);
 }
 
-// Spans, as a profiler sees them.
+// Spans as a profiler sees them.
 class Names final : public TraceListener {
  public:
   int64_t Begin(const char* name) override {

@@ -40,7 +40,7 @@ void ExpectStopped(Stager& stager) {
   }
 }
 
-// Ends it, and looks whether anything is left.
+// Ends the stager, and checks that nothing is left.
 void ExpectNothingLeft(std::unique_ptr<Staging> staging) {
   const std::shared_ptr<HookedDevice> device = staging->device;
   staging->stager.reset();
@@ -50,7 +50,7 @@ void ExpectNothingLeft(std::unique_ptr<Staging> staging) {
   EXPECT_EQ(device->alive(), 0);
 }
 
-// A source that gives nothing until it is interrupted; says when it is asked.
+// A source that gives nothing until it is interrupted; it reports when it is asked.
 StagingOptions WithoutEnd(std::atomic<bool>& asked) {
   StagingOptions options;
   options.host.before = [&](uint64_t, uint64_t index, const Interrupt& interrupt) -> Status {

@@ -31,7 +31,7 @@ class StagerTest : public ::testing::TestWithParam<DeviceUnderTest> {};
 INSTANTIATE_TEST_SUITE_P(, StagerTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
-// The next batch that is one, and which it must be.
+// Returns the next batch that is not an error; expects which one it is.
 struct InOrder {
   Staging& staging;
   uint64_t epoch = 0, index = 0;

@@ -1,4 +1,4 @@
-"""What the Python tests share: where the repository, its build and photographs are.
+"""Fixtures of the Python tests: the repository, its build, and photographs.
 
 Run by `./dev test`, or by hand: .venv/bin/python -m pytest tests/python
 """
@@ -11,9 +11,10 @@ import sys
 
 import pytest
 
-# Ignored where a shell has started us in the background; programs that we start would ignore it, too.
+# A shell that starts the tests in the background ignores SIGINT, and programs that they start would inherit
+# that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# Where tests give programs a terminal, it is one whose cursor can be moved, whatever ours is.
+# If tests give programs a terminal, its cursor can be moved, whatever the tests' own terminal is.
 os.environ["TERM"] = "xterm"
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -49,7 +50,7 @@ def photos():
 
 
 def make_photos(folder, count, classes):
-    """Photographs by the package's own `stoker synth`."""
+    """Makes photographs by the package's own `stoker synth`."""
     subprocess.run(
         [sys.executable, "-m", "stoker", "synth", folder, "--count", str(count), "--classes", str(classes)],
         check=True,

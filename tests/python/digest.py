@@ -1,11 +1,11 @@
-"""The digest of `stoker bench --digest` (bindings/cli/bench/digest.h), computed from what Python got."""
+"""Computes the digest of `stoker bench --digest` (bindings/cli/bench/digest.h) from Python's batches."""
 
 import numpy as np
 import xxhash
 
 
 class Digest:
-    """Of each batch, in order: epoch, index, rows, ids; of each column dtype, shape, elements."""
+    """Adds for each batch, in order: epoch, index, rows, ids; for each column dtype, shape, elements."""
 
     def __init__(self):
         self._hash = xxhash.xxh64()
@@ -23,7 +23,7 @@ class Digest:
 
 
 def of_epochs(iterations):
-    """Of (epoch, iterable) pairs whose iterators have sample_ids."""
+    """Returns the digest of (epoch, iterable) pairs whose iterators have sample_ids."""
     digest = Digest()
     for epoch, iteration in iterations:
         iterator = iter(iteration)

@@ -1,4 +1,4 @@
-"""The program draw_plan, and what of torchvision it is compared with.
+"""Runs the program draw_plan, and torchvision for comparison.
 
 STOKER_BUILD: the build directory (default: build beside this repository's sources).
 STOKER_PHOTOS: a directory of photographs; a few made ones otherwise.
@@ -24,7 +24,7 @@ def spec_of(transforms, **options):
 
 
 def drawn(transforms, width, height, count, **options):
-    """What is drawn for `count` images of that size."""
+    """Returns what is drawn for `count` images of that size."""
     command = [DRAW_PLAN, spec_of(transforms, **options), f"{width}x{height}x{count}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -32,7 +32,7 @@ def drawn(transforms, width, height, count, **options):
 
 
 def applied(transforms, files, shape, dtype="uint8"):
-    """The rows (three planes each) and what was drawn for them."""
+    """Returns the rows (three planes each) and what was drawn for them."""
     command = [DRAW_PLAN, spec_of(transforms, dtype=dtype, layout="NCHW"), *files]
     done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
@@ -41,7 +41,7 @@ def applied(transforms, files, shape, dtype="uint8"):
 
 
 def decoded(path):
-    """Three planes, as Pillow decodes them (which test_pillow.py holds our decoder against)."""
+    """Returns three planes, as Pillow decodes them (test_pillow.py compares our decoder with Pillow)."""
     image = PIL.ImageOps.exif_transpose(PIL.Image.open(path)).convert("RGB")
     return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
 
@@ -53,7 +53,7 @@ def photographs():
 
 
 def made_arrays(sizes, seed=7):
-    """Noise on slopes, whose colours are as saturated as any, and flat parts."""
+    """Returns noise on slopes, with fully saturated colours, and flat parts."""
     random = np.random.default_rng(seed)
     for height, width in sizes:
         y, x = np.mgrid[0:height, 0:width]
@@ -72,7 +72,9 @@ def write_jpegs(folder, arrays):
 
 
 class Differences:
-    """Between our values and theirs, over many images. Shares are 0 of no images."""
+    """The differences between our values and theirs, over many images. Shares are 0 if there are no
+    images.
+    """
 
     def __init__(self):
         self.largest, self.total, self.values, self.differing, self.beyond_one = 0.0, 0.0, 0, 0, 0
@@ -89,7 +91,7 @@ class Differences:
 
     @property
     def share(self):
-        """Of values that differ."""
+        """The share of values that differ."""
         return self.differing / max(1, self.values)
 
     @property
@@ -108,7 +110,7 @@ class Differences:
 
 
 def inverse_of(matrix):
-    """What torchvision's affine or rotate is called with for the matrix of one of a policy's steps."""
+    """Returns the arguments of torchvision's affine or rotate for the matrix of one of a policy's steps."""
     a, b, c, d, e, f = matrix
     if (a, e) == (1, 1) and (b, d) == (0, 0):
         return "translate", [-c, -f]
@@ -129,8 +131,9 @@ def theirs_of_affine(functional, step, image, fill):
 
 
 def between_pixels(matrix, height, width, within=1e-3):
-    """Where the place that a pixel comes from is so close to the border between two that rounding
-    decides which it is: (height, width)."""
+    """Marks where the source position of a pixel is so close to the border between two pixels that rounding
+    decides which one it is: (height, width).
+    """
     a, b, c, d, e, f = matrix
     y, x = np.mgrid[0:height, 0:width] - np.array([(height - 1) / 2, (width - 1) / 2]).reshape(2, 1, 1)
     places = a * x + b * y + c + (width - 1) / 2, d * x + e * y + f + (height - 1) / 2
@@ -148,7 +151,7 @@ def theirs_of_reframe(functional, step, image):
 
 
 def theirs(functional, step, image, fill=None):
-    """torchvision's result of one step on a tensor. `fill`: None where torchvision is given none."""
+    """Returns torchvision's result of one step on a tensor. `fill`: None if torchvision is given none."""
     name = step["name"]
     if name in ("AdjustBrightness", "AdjustContrast", "AdjustSaturation", "AdjustSharpness"):
         return getattr(functional, f"adjust_{name[6:].lower()}")(image, step["factor"])
@@ -174,6 +177,6 @@ def theirs(functional, step, image, fill=None):
 
 
 def mirrored(functional, sample, image):
-    """The flips that were fused."""
+    """Returns the flips that were fused."""
     image = functional.horizontal_flip(image) if sample["geometry"]["mirror_columns"] else image
     return functional.vertical_flip(image) if sample["geometry"]["mirror_rows"] else image

@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 
-# `threads_left(name, most)`: how many threads of this name there are, once it is at most so many. A thread
-# that was joined is listed for a moment longer.
+# `threads_left(name, most)` waits until there are at most so many threads of this name, and returns their
+# number. A thread that was joined is listed for a moment longer.
 BEGINNING = """
 import contextlib, os, pathlib, stoker, threading, time
 def threads(name):
@@ -22,7 +22,7 @@ def threads_left(name, most):
 
 
 def check(program):
-    """Runs BEGINNING and the program; it has to end within a minute, with nothing to say."""
+    """Runs BEGINNING and the program, which must end within a minute, without output on stderr."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", BEGINNING + program],
         capture_output=True, timeout=60, env=dict(os.environ),

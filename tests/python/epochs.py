@@ -5,7 +5,7 @@ import stoker
 
 
 def taken(iteration):
-    """Copies of all batches: a list of (images, labels)."""
+    """Returns copies of all batches: a list of (images, labels)."""
     return [tuple(column.copy() for column in columns) for columns in iteration]
 
 
@@ -17,7 +17,7 @@ def same(some, others):
 
 
 def same_for_settings(make, source, wanted):
-    """Compares an epoch, with any threads and depth, with what is wanted. `source`: makes a source."""
+    """Compares an epoch, with any threads and depth, with the wanted one. `source`: makes a source."""
     for threads, depth in [(1, 1), (3, 2), (8, 9)]:
         runtime = stoker.Runtime(threads=threads)
         same(taken(make(source(), runtime=runtime, depth=depth)), wanted)

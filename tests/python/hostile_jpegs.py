@@ -1,4 +1,4 @@
-"""JPEG files that are made to hurt, built marker by marker."""
+"""Hostile JPEG files, built marker by marker."""
 
 
 def segment(marker, body):
@@ -12,7 +12,7 @@ HUFFMAN = b"".join(segment(0xC4, bytes([table, 1]) + bytes(15) + bytes([0])) for
 
 
 def frame(marker, width, height):
-    """A frame header of one gray component."""
+    """Returns a frame header of one gray component."""
     sides = height.to_bytes(2, "big") + width.to_bytes(2, "big")
     return segment(marker, bytes([8]) + sides + bytes([1, 1, 0x11, 0]))
 
@@ -22,13 +22,13 @@ def scan(first, last, high_low):
 
 
 def baseline(width, height, size=None):
-    """A header that says width × height, on a file of `size` bytes; by default, enough for 8 × 8."""
+    """Returns a file of `size` bytes whose header says width × height; by default, enough for 8 × 8."""
     data = SOI + QUANTISATION + frame(0xC0, width, height) + HUFFMAN + scan(0, 63, 0) + b"\x3f"
     return data + EOI if size is None else (data + bytes(size))[: size - 2] + EOI
 
 
 def many_scans(count, width=64, height=64):
-    """A progressive file of `count` scans: the DC, then the same refinement again and again."""
+    """Returns a progressive file of `count` scans: the DC, then the same refinement again and again."""
     blocks = (width // 8) * (height // 8)
     data = SOI + QUANTISATION + frame(0xC2, width, height) + HUFFMAN
     data += scan(0, 0, 0x01) + bytes(blocks // 8)

@@ -1,12 +1,12 @@
-"""Runs that are killed with SIGKILL at random moments, and go on from their last saved state.
+"""Kills runs with SIGKILL at random moments, and resumes them from their last saved state.
 
     python tests/python/kill_runs.py [--kills 200] [--ways stoker,other-worlds,native,fallback] [--seed 1]
 
-Each way to resume is killed so many times, in worlds of 1, 3 and 8 ranks: two epochs of photographs,
-shuffled, in whose place another one comes where they are damaged. The table says how many runs had other ids
-or pixels than one that was not killed. The ways: a loader's state; the same, with another number of ranks and
-another batch size after each kill; tf.train.Checkpoint, with the dataset op and with the prebuilt ones.
-test_killed.py and tensorflow/test_killed_checkpoint.py try a few of them.
+Each way to resume is killed so many times, in worlds of 1, 3 and 8 ranks: two shuffled epochs of photographs,
+some of which are damaged and substituted. The table says how many runs had other ids or pixels than a run
+that was not killed. The ways: a loader's state; the same, with another number of ranks and another batch size
+after each kill; tf.train.Checkpoint, with the dataset op and with the prebuilt ones. test_killed.py and
+tensorflow/test_killed_checkpoint.py try a few of them.
 
 A program that is killed appends a line to LOG for each step, prints a line too, and replaces the file SAVED
 now and then: {"lines": how many of LOG's lines are before the state, …}. Started again, it goes on there.
@@ -31,11 +31,11 @@ HERE = pathlib.Path(__file__).parent
 WORLDS = {1: 4, 3: 2, 8: 1}  # with their batch sizes
 WAYS = ("stoker", "other-worlds", "native", "fallback")
 
-# --- in a program that is killed --------------------------------------------------------------------
+# --- in a program that is killed ----------------------------------------------------------------------
 
 
 def resumed_lines(folder: pathlib.Path) -> tuple[dict[str, Any] | None, Any]:
-    """What was saved, and LOG, open at its end and without the lines that were written after that."""
+    """Returns the saved state, and LOG, open at its end and without the lines that were written after it."""
     saved = folder / "saved.json"
     found = json.loads(saved.read_text()) if saved.exists() else None
     log = folder / "log"
@@ -45,17 +45,17 @@ def resumed_lines(folder: pathlib.Path) -> tuple[dict[str, Any] | None, Any]:
 
 
 def save(folder: pathlib.Path, found: dict[str, Any]) -> None:
-    """A kill leaves the one before, or this one."""
+    """Saves the state; a kill leaves the previous file or this one."""
     new = folder / "saving.json"
     new.write_text(json.dumps(found))
     os.replace(new, folder / "saved.json")
 
 
-# --- in one that kills them -------------------------------------------------------------------------
+# --- in the program that kills ------------------------------------------------------------------------
 
 
 def damaged(photos: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
-    """A copy of the folder in which every ninth photograph is cut off."""
+    """Makes a copy of the folder in which every ninth photograph is cut off."""
     shutil.copytree(photos, copy)
     for path in sorted(copy.rglob("*.jpg"))[4::9]:
         path.write_bytes(path.read_bytes()[:100])
@@ -69,7 +69,8 @@ def killed_run(
     chance: random.Random,
     arguments: Callable[[], tuple[Any, ...]],
 ) -> tuple[list[Any], int]:
-    """LOG's lines after so many kills, or fewer if the run ends before, and how many there were.
+    """Returns LOG's lines after so many kills, or fewer if the run ends before, and how many kills there
+    were.
 
     Args:
         arguments: returns the program's, besides the folder, for its next start.
@@ -96,7 +97,7 @@ def killed_run(
 
 
 def rows_of(log: list[Any]) -> list[list[Any]]:
-    """All rows of each epoch, in an order that does not depend on the ranks."""
+    """Returns all rows of each epoch, in an order that does not depend on the ranks."""
     return [
         sorted(row for step in log if step["epoch"] == epoch for rows in step["rows"] for row in rows)
         for epoch in range(2)
@@ -104,11 +105,11 @@ def rows_of(log: list[Any]) -> list[list[Any]]:
 
 
 def differing(way: str, world: int, kills: int, seed: int, photos: pathlib.Path, folder: pathlib.Path) -> int:
-    """How many runs, of as many as have so many kills, are not as the one that was not killed.
+    """Returns how many runs, of as many as have so many kills, differ from the one that was not killed.
 
     Args:
         photos: as `damaged` makes it.
-        folder: where the runs' folders come.
+        folder: parent of the runs' folders.
     """
     chance = random.Random(seed)
     of_tensorflow = way in ("native", "fallback")

@@ -6,7 +6,7 @@ class Mute(Exception):
         raise RuntimeError("no words")
 
 
-# Each with a pattern of what stoker says of it first.
+# Each with a pattern for the beginning of stoker's message.
 ODD = [
     (ValueError("half of \udcff"), r"ValueError: half of \\udcff \("),
     (Mute(), r"Mute: its message cannot be shown \("),

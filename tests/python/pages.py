@@ -1,4 +1,4 @@
-"""The code blocks of the repository's pages, and what can be said of a command without running it."""
+"""Finds the code blocks of the repository's pages, and checks commands without running them."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ class Block:
     page: str
     line: int  # of the first line of `text`
     language: str
-    not_run: str  # why; empty where it is run
+    not_run: str  # the reason; empty if it is run
     text: str
 
     def __str__(self):
@@ -27,7 +27,7 @@ class Block:
 
 
 def blocks_of(path):
-    """In the page's order. A marker stands on the line before its block."""
+    """Returns the blocks in the page's order. A marker stands on the line before its block."""
     lines = path.read_text().split("\n")
     name = str(path.relative_to(ROOT))
     blocks, at = [], 0
@@ -54,7 +54,7 @@ BLOCKS = {str(path.relative_to(ROOT)): blocks_of(path) for path in PAGES}
 
 
 def commands_of(block):
-    """Commands as lists of words. Comments are left out, what `&&` joins is several."""
+    """Returns commands as lists of words. Comments are left out; `&&` separates commands."""
     lines = block.text.replace("\\\n", " ").split("\n")
     if block.language == "console":
         lines = [line[2:] for line in lines if line.startswith("$ ")]
@@ -66,11 +66,11 @@ def commands_of(block):
             words = words[end + 1 :]
 
 
-# --- looking a command up --------------------------------------------------------------------------
+# --- looking a command up ---------------------------------------------------------------------------
 
 
 def look_up(words):
-    """Asserts that what a command names is there: the script, its options, presets, packages."""
+    """Asserts that the things a command names exist: the script, its options, presets, packages."""
     program, rest = words[0], words[1:]
     name = pathlib.Path(program).name
     if program == "sudo":
@@ -107,7 +107,7 @@ def _look_options_up(script, words):
 
 
 def _look_program_up(program, words):
-    """build/bench/x is made of bench/x.cc, or of a folder bench/x with a main.cc."""
+    """build/bench/x is made from bench/x.cc, or from a folder bench/x with a main.cc."""
     assert program.startswith("build/"), f"nothing is known of {program}"
     name = pathlib.Path(program).name
     sources = [*ROOT.glob(f"bench/**/{name}.cc"), *ROOT.glob(f"tests/**/{name}.cc")]

@@ -6,7 +6,7 @@ import PIL.ImageOps
 
 
 def size_after(size, max_size, height, width):
-    """The (height, width) that torchvision.transforms.v2.Resize(size, max_size=max_size) makes."""
+    """Returns the (height, width) of torchvision.transforms.v2.Resize(size, max_size=max_size)."""
     short, long = sorted((height, width))
     if size is None:
         new = (int(max_size * short / long), max_size)
@@ -19,11 +19,13 @@ def size_after(size, max_size, height, width):
 
 
 def resized(image, size, max_size, interpolation):
-    """The image of Pillow, resized by it, as uint8 (height, width, 3). `interpolation`: "bicubic", …"""
+    """Returns Pillow's image, resized by Pillow, as uint8 (height, width, 3). `interpolation`: "bicubic",
+    …
+    """
     height, width = size_after(size, max_size, image.height, image.width)
     return np.asarray(image.resize((width, height), getattr(PIL.Image.Resampling, interpolation.upper())))
 
 
 def viewed(path):
-    """The photograph as Pillow decodes it, turned as its EXIF orientation says."""
+    """Returns the photograph as Pillow decodes it, turned as its EXIF orientation says."""
     return PIL.ImageOps.exif_transpose(PIL.Image.open(path)).convert("RGB")

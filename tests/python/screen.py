@@ -1,4 +1,4 @@
-"""A screen: what a terminal shows of the bytes that it was sent. Just what our programs send."""
+"""A screen: shows the bytes that a terminal was sent. Supports only what our programs send."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _TOKEN = re.compile(r"\x1b\[(\d*)([AJK])|\x1b([78D])|([\r\n])|([^\x1b\r\n]+)")
 
 
 class Screen:
-    """Lines are as long as they get; scrolls at the end of `height`."""
+    """Lines have no maximal length; the screen scrolls at the end of `height`."""
 
     def __init__(self, height: int) -> None:
         self.lines = [""] * height
@@ -17,7 +17,7 @@ class Screen:
         self._saved = (0, 0)
 
     def shown(self) -> list[str]:
-        """All that there is, from the first line that was ever there, without blanks at the end."""
+        """Returns all lines, from the very first one, without blanks at the end."""
         lines = [line.rstrip() for line in self.scrolled + self.lines]
         while lines and not lines[-1]:
             lines.pop()

@@ -1,4 +1,6 @@
-"""The table in docs/formats.md of what Pillow and stoker accept: each file is made, and both are asked."""
+"""Checks the table in docs/formats.md of files that Pillow and stoker accept: makes each file, and opens it
+with both.
+"""
 
 import io
 import json
@@ -47,7 +49,7 @@ SEVERAL = {"save_all": True, "append_images": [PHOTOGRAPH.transpose(Image.Transp
 
 
 def segments(jpeg):
-    """(marker, begin, end) of each, up to the header of the first scan."""
+    """Returns (marker, begin, end) of each segment, up to the header of the first scan."""
     at, marker = 2, 0
     while marker != 0xDA:
         marker, end = jpeg[at + 1], at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
@@ -56,7 +58,7 @@ def segments(jpeg):
 
 
 def segment(jpeg, wanted):
-    """Its begin."""
+    """Returns the segment's begin."""
     return next(begin for marker, begin, _ in segments(jpeg) if marker == wanted)
 
 
@@ -72,7 +74,7 @@ def jpegs():
     frame, scans = segment(JPEG, 0xC0), [m.start() for m in re.finditer(b"\xff\xda", PROGRESSIVE)]
     restart, middle = RESTARTS.index(b"\xff\xd1"), (data + len(JPEG)) // 2
     cmyk = encoded("JPEG", "CMYK")
-    made = ROOT / "tests/fuzz/corpus/jpeg"  # what Pillow cannot write
+    made = ROOT / "tests/fuzz/corpus/jpeg"  # files that Pillow cannot write
     return {
         "progressive JPEG": PROGRESSIVE,
         "progressive JPEG without its last scans": PROGRESSIVE[: scans[3]] + b"\xff\xd9",
@@ -110,7 +112,7 @@ def chunk(kind, data):
 
 
 def chunks(png):
-    """(kind, begin, end) of each."""
+    """Returns (kind, begin, end) of each chunk."""
     at = 8
     while at < len(png):
         end = at + 12 + int.from_bytes(png[at : at + 4], "big")
@@ -175,7 +177,7 @@ FILES = {**jpegs(), **pngs(), **others()}
 
 
 def table():
-    """(file, Pillow, stoker) of each."""
+    """Returns (file, Pillow, stoker) of each row."""
     page = (ROOT / "docs/formats.md").read_text()
     (section,) = re.findall(r"## What Pillow and stoker accept\n(.*?)\n## ", page, re.S)
     for line in section.splitlines():
@@ -189,7 +191,7 @@ TABLE = list(table())
 
 @pytest.fixture(scope="module")
 def classes(command, tmp_path_factory):
-    """Of the bad files, by name: what `stoker verify` says."""
+    """Returns for each bad file, by name, what `stoker verify` says."""
     folder = tmp_path_factory.mktemp("accepted")
     for i, (name, _, _) in enumerate(TABLE):
         if FILES[name] is not None:
@@ -204,7 +206,7 @@ def classes(command, tmp_path_factory):
 
 
 def pillows(data):
-    """Its pixels, or None."""
+    """Returns the file's pixels, or None."""
     try:
         with Image.open(io.BytesIO(data)) as image:
             return np.asarray(image.convert("RGB"))

@@ -32,7 +32,7 @@ def write(path, table, rows=7, form=pa.ipc.new_stream, **options):
 
 
 def table_of(folder, **columns):
-    """A folder's samples: the images, the labels and further columns."""
+    """Returns a folder's samples: the images, the labels and further columns."""
     source = stoker.image_folder(folder)
     images = [pathlib.Path(source.path(i)).read_bytes() for i in range(len(source))]
     return pa.table({"image": images, "label": source._labels(), **columns})
@@ -45,7 +45,7 @@ def table(made):
 
 @pytest.fixture(scope="module")
 def files(table, tmp_path_factory):
-    """The photographs of `made`, in its order, in four files of both forms."""
+    """Writes the photographs of `made`, in its order, into four files of both forms."""
     folder = tmp_path_factory.mktemp("arrow")
     for i in range(4):
         form = pa.ipc.new_stream if i % 2 else pa.ipc.new_file
@@ -95,7 +95,7 @@ def test_types_of_images_and_columns(table, tmp_path, images, form):
     }
     matrix = pa.FixedSizeListArray.from_arrays(pa.array(range(6 * count), pa.int32()), 3)
     values["matrix"] = pa.FixedSizeListArray.from_arrays(matrix, 2)
-    others = {  # that are not read
+    others = {  # columns that are not read
         "null": pa.nulls(count),
         "list": pa.array([[1], None, [2, 3]] * 20),
         "map": pa.array([[("a", 1)]] * count, pa.map_(pa.string(), pa.int8())),
@@ -257,7 +257,7 @@ def test_files_before_version_0_15(table, tmp_path, form):
 
 @pytest.fixture(scope="module")
 def saved(made, tmp_path_factory):
-    """The photographs of `made`, saved by datasets in three files."""
+    """Saves the photographs of `made` by datasets in three files."""
     datasets = pytest.importorskip("datasets", reason="datasets is not installed here")
     source = stoker.image_folder(made)
     features = datasets.Features(
@@ -302,11 +302,11 @@ def test_images_that_are_paths_are_refused(made, saved, tmp_path):
     refused(stoker.InvalidArgumentError, "row 1 of column 'image' has no bytes.*save_to_disk", path)
 
 
-# --- what is wrong with files -----------------------------------------------------------------------
+# --- faults of files --------------------------------------------------------------------------------
 
 
 def refused(kind, words, path, **options):
-    """The error of opening a file that is wrong."""
+    """Returns the error of opening a file that is wrong."""
     with pytest.raises(kind, match=words) as error:
         stoker.arrow(path, **options)
     assert error.value.file == str(path)

@@ -30,7 +30,9 @@ def words(*parts):
 
 
 def inverse_affine(angle=0.0, translate=(0.0, 0.0), scale=1.0, shear=(0.0, 0.0)):
-    """Of the map R(angle) S(scale) shears, then the translation: output to input, both centred."""
+    """Returns the matrix of the map R(angle) S(scale) shears, then the translation: output to input, both
+    centred.
+    """
     rotation, shear_x, shear_y = (math.radians(a) for a in (angle, *shear))
     a = math.cos(rotation - shear_y) / math.cos(shear_y)
     b = -a * math.tan(shear_x) - math.sin(rotation)
@@ -70,7 +72,7 @@ def one_number(name, function, values):
     return [(words(name, v), lambda image, v=v: function(image, v)) for v in values]
 
 
-# Some, and those of AutoAugment.
+# Some sizes, and those of AutoAugment.
 FACTORS = [0.0, 0.1, 0.73, 1.0, 1.5, 1.9, *(1 + sign * k / 10 for k in range(1, 10) for sign in (-1, 1))]
 
 # A step, what torchvision does, and how far apart they may be: the fraction of values that differ,
@@ -157,7 +159,7 @@ def apply_step(step, images):
 
 
 def differences(step, theirs, images):
-    """Absolute, of each value."""
+    """The absolute difference of each value."""
     wanted = np.stack([theirs(torch.from_numpy(image)).numpy() for image in images])
     got = apply_step(step, images).reshape(wanted.shape)
     differ = np.abs(got.astype(int) - wanted.astype(int))

@@ -1,4 +1,4 @@
-"""Samples that cannot be used: fail, substitute or drop; what is counted and listed. NumPy only."""
+"""Samples that cannot be used: fail, substitute or drop; their counts and their list. NumPy only."""
 
 import json
 import pathlib
@@ -218,7 +218,7 @@ def test_a_source_that_gives_nothing_any_more_ends_the_run(made):
             return 800
 
         def __getitem__(self, i):
-            if i == 0:  # which is asked for when the source is made
+            if i == 0:  # it is requested when the source is made
                 return source.path(0)
             raise NameError("a mistake of the program's own")
 

@@ -1,4 +1,4 @@
-"""A batch is a named tuple of columns. test_jax.py and test_torch.py have what others make of it."""
+"""A batch is a named tuple of columns. test_jax.py and test_torch.py test what other libraries make of it."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""`stoker bench --device`: the same batches by way of a device, and what is told of it."""
+"""`stoker bench --device`: the same batches by way of a device, and the report about it."""
 
 import json
 import subprocess

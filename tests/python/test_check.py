@@ -1,4 +1,6 @@
-"""The style checks find what they are for: each is shown one planted fault, and a sound counterpart."""
+"""The style checks find the faults that they exist for: each is shown one planted fault, and a sound
+counterpart.
+"""
 
 import json
 import shutil
@@ -100,7 +102,7 @@ def test_tidy(tree):
         }
         tree.write("build/compile_commands.json", json.dumps([entry]))
 
-    assert tree.check("tidy")[0] == 2  # no build: it says so instead of passing
+    assert tree.check("tidy")[0] == 2  # no build: an error instead of passing
     tree.write("io/value.h", "#pragma once\ninline int* Value() { return nullptr; }\n")
     add("io/a.cc", '#include "io/value.h"\nint* value = Value();\n')
     assert "1 files looked at, 0 with" in tree.check("tidy")[1]

@@ -1,4 +1,4 @@
-"""The `stoker` command from outside: what others script. STOKER_COMMAND names it; else build/stoker."""
+"""The `stoker` command from outside, as scripts use it. STOKER_COMMAND names it; else build/stoker."""
 
 import errno
 import fcntl
@@ -34,7 +34,7 @@ def run(*arguments, **options):
 
 
 def bench(*arguments):
-    """The report of a bench that must succeed."""
+    """Returns the report of a bench that must succeed."""
     done = run("bench", *arguments, "--json")
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr == b""
@@ -43,7 +43,7 @@ def bench(*arguments):
 
 
 def failure(done, code):
-    """The one line that a command which failed with `code` wrote."""
+    """Returns the one line that a command which failed with `code` wrote."""
     assert done.returncode == code, (done.returncode, done.stderr)
     line = done.stderr.decode()
     assert line.startswith("stoker: error: ") and line.count("\n") == 1 and line.endswith(".\n"), line
@@ -51,7 +51,7 @@ def failure(done, code):
 
 
 def as_somebody():
-    """What stands before a command that permissions hold for."""
+    """Returns the prefix of a command to which permissions apply."""
     if os.geteuid() != 0:
         return []
     if shutil.which("setpriv") is None:  # root reads everything, unless it gives up its capabilities
@@ -124,7 +124,7 @@ def test_version():
     assert re.fullmatch(r"libjpeg-turbo \d+\.\d+\.\d+", pixels)  # what "to the bit" means
 
 
-# --- what it does -------------------------------------------------------------------------------
+# --- what the commands do -------------------------------------------------------------------------
 
 
 def test_synth_is_repeatable(made, tmp_path):
@@ -423,13 +423,13 @@ def test_an_output_that_cannot_be_written_is_told_before_the_run(made, tmp_path,
 
 
 def read_within(pipe, seconds):
-    """What a FIFO's writers write until the last one has gone."""
+    """Returns what a FIFO's writers write until the last one has gone."""
     return subprocess.run(["cat", pipe], capture_output=True, timeout=seconds, check=True).stdout
 
 
 @pytest.mark.parametrize("option", ["--prometheus", "--trace"])
 def test_outputs_replace_files_and_nothing_else(made, tmp_path, option):
-    """Run by root, --prometheus /dev/full once made a file of that device."""
+    """Regression test: run by root, --prometheus /dev/full once made a file of that device."""
     quick = ("bench", made, *SMALL)
     (tmp_path / "page.part").write_text("mine")
     (tmp_path / "far").mkdir()
@@ -896,7 +896,7 @@ def pseudo_terminal():
 
 
 def written_to(terminal):
-    """What is written to a pseudo-terminal, piece by piece, until its last writer has gone."""
+    """Returns what is written to a pseudo-terminal, piece by piece, until its last writer has gone."""
     while True:
         try:
             yield os.read(terminal, 1 << 16)
@@ -907,7 +907,9 @@ def written_to(terminal):
 
 
 def interrupted(*arguments, at):
-    """What a command writes to stdout, and shows on a terminal, that is interrupted once it shows `at`."""
+    """Returns what a command writes to stdout and shows on a terminal, if it is interrupted once it shows
+    `at`.
+    """
     master, slave = pseudo_terminal()
     with subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=slave) as process:
         os.close(slave)
@@ -960,7 +962,7 @@ def test_an_index_that_is_stopped_leaves_nothing(made, tmp_path, sent):
 
 
 def test_a_signal_that_is_ignored_stays_so(made):
-    """As by nohup."""
+    """Ignores SIGHUP, as under nohup."""
     master, slave = pseudo_terminal()
     with subprocess.Popen(
         [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000"],
@@ -1051,12 +1053,14 @@ def test_live_on_a_terminal(made):
         assert word in text
     screen = Screen(height=24)
     screen.write(text)
-    assert screen.shown() == []  # nothing of it stays
+    assert screen.shown() == []  # nothing of it remains
     assert "throughput" in stdout.decode()
 
 
 def live(made, rows, columns, term):
-    """What a terminal of that size and kind is sent by --live, until it has shown something three times."""
+    """Returns what --live sends to a terminal of that size and kind, until it has shown something three
+    times.
+    """
     master, slave = pseudo_terminal()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     with subprocess.Popen(

@@ -96,7 +96,7 @@ def test_kinds_of_bytes(photo):
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
 def test_pixels_are_treated_as_a_files(dtype):
-    """What a loader makes of arrays, and of views of them that are not dense."""
+    """Returns what a loader makes of arrays, and of views of them that are not dense."""
     random = np.random.default_rng(1)
     images = random.integers(0, 256, (5, 90, 100, 3), np.uint8)
     transforms = [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()]

@@ -1,4 +1,4 @@
-"""What `Compose` draws when it is called without a position, as the `transform=` of a dataset is."""
+"""Tests the draws of `Compose` when it is called without a position, like the `transform=` of a dataset."""
 
 import concurrent.futures
 import copy
@@ -14,12 +14,12 @@ import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 
-# Each pixel says where it is: RandomCrop(1) shows what was drawn, out of a million places.
+# Each pixel contains its position: RandomCrop(1) shows what was drawn, out of a million positions.
 PLACES = np.arange(1000 * 1000, dtype="<u4").view(np.uint8).reshape(1000, 1000, 4)[:, :, :3].copy()
 
 
 def drawn(compose, **key):
-    """The place that one call drew."""
+    """Returns the position that one call drew."""
     return int.from_bytes(compose(PLACES, **key).tobytes(), "little")
 
 
@@ -70,7 +70,9 @@ def test_threads_never_draw_the_same():
 
 
 def test_copies_draw_differently():
-    """From the original, from each other, and from their own copies; the same in each run."""
+    """Copies draw differently from the original, from each other, and from their own copies; the same in each
+    run.
+    """
 
     def drawn_by_copies():
         compose = crop(seed=6)
@@ -188,7 +190,7 @@ print(json.dumps([*of_multiprocessing(compose), *told, several(compose)]))
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """What a program prints."""
+    """Returns what a program prints."""
     monkeypatch.setenv("PYTHONPATH", str(pathlib.Path(__file__).parent), prepend=os.pathsep)
 
     def printed(program, *arguments):
@@ -205,12 +207,14 @@ def run(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "os.fork"])
 def test_processes_draw_differently(how, run):
-    """Siblings, those of the next epoch, those that were given the Compose and those that made it."""
+    """Compares siblings, those of the next epoch, those that were given the Compose and those that made
+    it.
+    """
     parent, *children = run(PROGRAM, how)
     assert parent == several(crop(seed=3))
     if how != "os.fork":
         given, made = children[::2], children[1::2]
-        if how == "fork":  # which process it is decides, not where the Compose was made
+        if how == "fork":  # the process decides, not where the Compose was made
             assert given == made
         assert run(PROGRAM, how) == [parent, *children]
         children = given
@@ -221,13 +225,13 @@ def test_processes_draw_differently(how, run):
 
 @pytest.mark.parametrize("how", ["fork", "spawn"])
 def test_tasks_of_a_pool_draw_differently(how, run):
-    """The Compose is pickled for each of them."""
+    """The Compose is pickled for each task."""
     places = run(TASKS, how)
     assert len(places) == 40 and len(set(places)) > 38  # of a million
 
 
 def test_forks_of_forks_draw_differently(run):
-    """By os.fork of a process of multiprocessing, and the other way round."""
+    """Forks by os.fork from a process of multiprocessing, and the other way round."""
     processes = run(FORKS)
     assert len(processes) == 5 and processes[-1] == several(crop(seed=3))
     together = [place for places in processes for place in places]

@@ -1,4 +1,4 @@
-"""decode_image, decode_images: the same pixels as Pillow's, and what happens to everything else."""
+"""decode_image, decode_images: the same pixels as Pillow's, and errors for everything else."""
 
 import gc
 import io
@@ -330,7 +330,7 @@ def test_ctrl_c_ends_the_wait(paths):
 
 @pytest.fixture(scope="module")
 def recipes():
-    """The functions of docs/python.md that take the place of other libraries'."""
+    """The functions of docs/python.md that replace other libraries'."""
     names = {"np": np, "stoker": stoker}
     for block in BLOCKS["docs/python.md"]:
         if block.language == "python" and "def imdecode" in block.text:

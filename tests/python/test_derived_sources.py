@@ -21,7 +21,7 @@ def paths_of(source):
 
 
 def numbers(samples, **options):
-    """Samples in memory whose rows are their numbers, with labels 0, 1 and 2 in turn."""
+    """Returns samples in memory whose rows are their numbers, with labels 0, 1 and 2 in turn."""
     return stoker.arrays(np.arange(samples), np.arange(samples) % 3, **options)
 
 
@@ -239,7 +239,7 @@ def test_refused_combinations(given, error, words):
 
 
 def mixed():
-    """Samples 0 to 9 three times as often as samples 10 to 99."""
+    """Draws samples 0 to 9 three times as often as samples 10 to 99."""
     held = numbers(100)
     return stoker.combine([held.subset(range(10)), held.subset(range(10, 100))], [3, 1], samples=80)
 
@@ -254,7 +254,7 @@ ORDERED = {
 
 
 def positions_of(source, world, epoch, batch_size=4):
-    """The row at each position of an epoch, of all ranks together."""
+    """Returns the row at each position of an epoch, over all ranks together."""
     found = {}
     for rank in range(world):
         loader = stoker.Loader(source, batch_size=batch_size, seed=3, rank=rank, world=world)
@@ -318,7 +318,7 @@ def test_a_mixture_has_its_shares():
     assert np.bincount(rows[rows < 10]).tolist() == [6] * 10
     assert np.bincount(rows[rows >= 10]).max() == 1
     four = np.concatenate([positions_of(mixed(), 1, epoch) for epoch in range(4)])
-    assert np.bincount(four[four >= 10]).max() == 1  # 4 × 20 of 90: none has come twice
+    assert np.bincount(four[four >= 10]).max() == 1  # 4 × 20 of 90: no sample has come twice
 
 
 def test_classes_are_balanced(made):

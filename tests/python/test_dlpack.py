@@ -1,4 +1,4 @@
-"""Tensors: what DLPack, NumPy and memoryview make of them."""
+"""Tensors as DLPack, NumPy and memoryview see them."""
 
 import ctypes
 import gc
@@ -62,7 +62,7 @@ set_name.restype, set_name.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_
 
 
 def looked_into(capsule):
-    """What is in a capsule, and where; it stays the capsule's."""
+    """Returns the content of a capsule, and its address; the capsule keeps it."""
     name = get_name(capsule)
     address = get_pointer(capsule, name)
     managed = KINDS[name].from_address(address)
@@ -71,7 +71,7 @@ def looked_into(capsule):
 
 
 def taken(capsule):
-    """What is in a capsule, and where; the deleter is the caller's to call."""
+    """Returns the content of a capsule, and its address; the caller must call the deleter."""
     managed, address = looked_into(capsule)
     del managed.capsule
     assert set_name(capsule, USED) == 0
@@ -102,7 +102,7 @@ def lent(loader):
     return loader.stats()["lent_batches"]
 
 
-# --- what a tensor says -----------------------------------------------------------------------------
+# --- properties of a tensor -------------------------------------------------------------------------
 
 
 def test_tensor_attributes(tensors):
@@ -203,7 +203,7 @@ def test_a_copy_shares_no_memory(tensors, loader):
     assert kept
 
 
-# --- who keeps what ---------------------------------------------------------------------------------
+# --- lifetimes --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [None, (1, 0)])
@@ -301,7 +301,7 @@ def test_memoryviews(tensors, made):
 
 
 def test_bfloat16_without_ml_dtypes(made, monkeypatch):
-    """Where it is missing NumPy has no such arrays, and tensors are as ever."""
+    """If it is missing NumPy has no such arrays, and tensors work as before."""
     import importlib.util
 
     find = importlib.util.find_spec

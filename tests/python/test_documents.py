@@ -1,6 +1,6 @@
 """Every code block of every page runs, or the page says why it does not.
 
-What becomes of a block follows from the word behind its fence:
+The treatment of a block follows from the word behind its fence:
 
     python    executed, on small folders; the blocks of a page share their names, in order
     sh        stoker's commands are run; of others the script, options, presets and packages are looked up
@@ -79,7 +79,7 @@ def test_text_hides_no_commands(blocks):
 
 
 def stoker_command(*words, cwd=None, code=0):
-    """What the package's command prints."""
+    """Returns what the package's command prints."""
     command = [sys.executable, "-m", "stoker", *map(str, words)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == code, f"exit code {done.returncode}: {done.stderr}"
@@ -88,7 +88,9 @@ def stoker_command(*words, cwd=None, code=0):
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory):
-    """What pages talk of: photographs, shards, the recipe that docs/transforms.md explains."""
+    """Makes the files that pages mention: photographs, shards, the recipe that docs/transforms.md
+    explains.
+    """
     folder = tmp_path_factory.mktemp("documents")
     for name, count in (("train", 20), ("val", 6)):
         stoker_command("synth", folder / "photos" / name, "--count", count, "--classes", 3)
@@ -120,7 +122,7 @@ def scratch(tmp_path_factory):
     (saved / "state.json").write_text(json.dumps({**dict.fromkeys(names), **state}))
     (saved / "dataset_info.json").write_text("{}")
     shutil.copy(golden / "named", folder / "data-0.arrow")
-    with contextlib.suppress(ImportError):  # pages' blocks that need it are left out then
+    with contextlib.suppress(ImportError):  # pages' blocks that need it are then left out
         import pyarrow.parquet
 
         rows = [{"bytes": image.read_bytes(), "path": image.name} for image in images]
@@ -140,7 +142,7 @@ def here(scratch, monkeypatch):
 
 
 class Smaller(ast.NodeTransformer):
-    """The same program with less to do: batches of 4, one epoch of `fit`, two turns of a loop."""
+    """Returns the same program with less to do: batches of 4, one epoch of `fit`, two turns of a loop."""
 
     def visit_keyword(self, node):
         self.generic_visit(node)
@@ -159,13 +161,13 @@ class Smaller(ast.NodeTransformer):
 
 
 def parsed(block):
-    """The block's syntax tree; its lines are those of the page."""
+    """Returns the block's syntax tree; its lines are those of the page."""
     tree = ast.parse("\n" * (block.line - 1) + block.text, str(ROOT / block.page))
     return ast.fix_missing_locations(Smaller().visit(tree))
 
 
 def imports_of(tree):
-    """(the name that is bound, the module), of each import."""
+    """Returns (the name that is bound, the module), of each import."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((n.asname or n.name.partition(".")[0], n.name) for n in node.names)
@@ -178,18 +180,18 @@ def names_in(tree):
 
 
 def installed(module):
-    """A package, and not a mere folder, as tests/python/tensorflow is."""
+    """Returns whether it is a package, and not a mere folder, as tests/python/tensorflow is."""
     found = importlib.util.find_spec(module)
     return found is not None and found.origin is not None
 
 
 def lacks(module):
-    """Whether an import is of something that not everybody has."""
+    """Returns whether an import is of an optional package."""
     optional = ("cupy", "datasets", "jax", "pyarrow", "tensorflow", "torch", "xxhash")
     return any(part in optional and not installed(part) for part in module.split("."))
 
 
-# Of calls that import one of these.
+# Calls that import one of these.
 NEEDED_BY = {"stoker.parquet(": "pyarrow"}
 
 
@@ -218,7 +220,7 @@ def batches_to_digest():
     return [(0, index, iterator.sample_ids, *batch) for index, batch in enumerate(iterator)]
 
 
-# What the Python of a page takes for granted, and how it is made when a block first names it.
+# Names that the Python of a page takes for granted, and how each is made when a block first uses it.
 ASSUMED = {
     "README.md": {
         "jpeg_bytes": jpeg_bytes,
@@ -271,7 +273,7 @@ def test_python(blocks, here):
 
 
 def test_the_graph_that_serves_has_the_pixels_of_the_loader(photos):
-    """What docs/tensorflow.md prints and says of it, on every photograph."""
+    """Runs what docs/tensorflow.md prints and describes, on every photograph."""
     tf = pytest.importorskip("tensorflow")
     if not hasattr(tf, "io"):  # tests/python/tensorflow
         pytest.skip("TensorFlow is not installed")
@@ -301,7 +303,7 @@ MOST = {"--count": 8, "--epochs": 1, "--threads": 2}
 
 
 def run_stoker(words, where):
-    """A page's command, on the small folders and with less to do; what it prints."""
+    """Runs a page's command on the small folders and with less to do; returns what it prints."""
     places = {**PLACES, "DIR": "made"} if words[0] == "synth" else PLACES
     words = [places.get(word, word) for word in words]
     for at, word in enumerate(words):
@@ -315,7 +317,7 @@ def test_commands(blocks, here):
     for block in blocks:
         for words in commands_of(block):
             line = shlex.join(words)
-            if words[0] == "taskset":  # whose cores may not be allotted to us
+            if words[0] == "taskset":  # its cores may not be allotted to us
                 words = words[3:]
             try:
                 if words[0] not in ("stoker", "build/stoker"):
@@ -337,7 +339,7 @@ def open_recipe(recipe, where):
 
 
 def open_spec(spec, where):
-    """As the package does, over photographs that are here."""
+    """Opens a loader spec as the package does, over photographs that exist here."""
     photos = where / "photos" / "train"
     source = stoker.image_folder(photos)
     spec["source"].update(directory=str(photos), samples=len(source))

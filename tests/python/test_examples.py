@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def native():
-    """Skips where the dataset op cannot be built; elsewhere it is built now, and not in an example's time."""
+    """Skips if the dataset op cannot be built; otherwise it is built now, and not in an example's time."""
     build = [sys.executable, "-m", "stoker", "build-tf-plugin"]
     done = subprocess.run(build, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode != 0:
@@ -45,7 +45,7 @@ def op():
 
 @pytest.fixture
 def run(request, op):
-    """run(script, arguments...): what the example prints."""
+    """Returns run(script, arguments...), which returns what the example prints."""
     if op != "fallback":
         request.getfixturevalue("native")
 
@@ -63,7 +63,7 @@ def run(request, op):
 
 
 def number(pattern, text):
-    """What the pattern's group matched, as a number; the pattern must be there once."""
+    """Returns the match of the pattern's group as a number; the pattern must occur once."""
     found = re.findall(pattern, text)
     assert len(found) == 1, (pattern, text)
     return float(found[0].replace(",", ""))

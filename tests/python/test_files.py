@@ -15,7 +15,7 @@ TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 
 
 def listed(folder):
-    """A folder's paths and labels, in its order."""
+    """Returns a folder's paths and labels, in its order."""
     source = stoker.image_folder(folder)
     return [source.path(i) for i in range(len(source))], source._labels()
 
@@ -26,7 +26,7 @@ def make(source, **options):
 
 
 def columns_for(samples):
-    """Two further columns, by sample."""
+    """Returns two further columns, by sample."""
     return {
         "age": np.arange(samples, dtype=np.uint8) * 3,
         "place": np.random.default_rng(0).random((samples, 2)),
@@ -86,7 +86,7 @@ def test_a_generator_and_a_series():
     assert stoker.files(f"/{i}" for i in range(5)).path(4) == "/4"
     pandas = pytest.importorskip("pandas", reason="pandas is not installed here")
     frame = pandas.DataFrame({"path": ["/a", "/b", "/c"], "label": [1, 0, 1], "age": [3.5, 4.5, 5.5]})
-    frame = frame[frame.label == 1]  # whose index has a gap
+    frame = frame[frame.label == 1]  # its index has a gap
     source = stoker.files(frame.path, frame.label, columns=frame[["age"]])
     assert source.path(1) == "/c" and source._beside(1) == [1, 5.5]
 
@@ -256,7 +256,7 @@ def test_columns_without_labels(made):
 
 
 CAPTIONS = [f"{'ä' * (i % 3)} photo {i}" if i % 7 else "" for i in range(60)]
-RAW = [bytes(range(i)) for i in range(60)]  # with NULs, and what is no UTF-8
+RAW = [bytes(range(i)) for i in range(60)]  # with NULs, and bytes that are not UTF-8
 
 
 @pytest.mark.parametrize("device", [None, "cpu", "host"])
@@ -349,7 +349,7 @@ def test_class_numbers_are_mixed(made):
         rows += len(images)
         np.testing.assert_array_equal(batch["image"], images)
         np.testing.assert_array_equal(batch["label"], soft)
-        np.testing.assert_array_equal(batch["age"], columns["age"][iterator.sample_ids])  # left alone
+        np.testing.assert_array_equal(batch["age"], columns["age"][iterator.sample_ids])  # unchanged
     assert rows == 60
 
 

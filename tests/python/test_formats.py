@@ -1,4 +1,4 @@
-"""PNG and WebP as Pillow writes them: its pixels, whatever the files are called."""
+"""PNG and WebP as Pillow writes them: the pixels are Pillow's, whatever the files are called."""
 
 import io
 
@@ -12,7 +12,7 @@ SIZES = [(1, 1), (3, 2), (17, 9), (64, 48), (131, 97)]  # width, height
 
 
 def pixels(width, height, channels, seed=0):
-    """Smooth, with noise."""
+    """Returns a smooth image with noise."""
     random = np.random.default_rng(seed)
     y, x, c = np.mgrid[0:height, 0:width, 0:channels]
     values = x * (c + 2) + y * (5 - c) + random.integers(0, 40, (height, width, channels))
@@ -26,7 +26,7 @@ def encoded(image, kind, **options):
 
 
 def decoded(data, width, height):
-    """All of it, untouched."""
+    """Returns the whole image, unchanged."""
     return stoker.Compose([stoker.CenterCrop((height, width))])(data)
 
 
@@ -52,7 +52,7 @@ def test_png(mode, size):
     expect_pillows(encoded(image_of(mode, size), "PNG"))
 
 
-@pytest.mark.filterwarnings("ignore:Palette images with Transparency")  # it is left out, as is wanted
+@pytest.mark.filterwarnings("ignore:Palette images with Transparency")  # it is left out on purpose
 @pytest.mark.parametrize("bits", [1, 2, 4, 8])
 def test_palette(bits):
     image = Image.fromarray(pixels(40, 30, 3)).quantize(1 << bits)
@@ -67,7 +67,7 @@ def test_transparent_colors_are_ignored(mode, transparency):
 
 
 def test_gray_of_16_bits():
-    """The upper 8, where Pillow clips at 255 (docs/formats.md)."""
+    """Returns the upper 8 bits, where Pillow clips at 255 (docs/formats.md)."""
     values = np.arange(61 * 67, dtype=np.uint16).reshape(61, 67) * 16
     upper = np.repeat((values >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
     expect_pillows(encoded(Image.fromarray(values), "PNG"), upper)
@@ -109,7 +109,7 @@ def test_orientation(kind, options, orientation):
 
 
 def xmp_of(orientation, element):
-    """An XMP packet; the orientation as an element or as an attribute."""
+    """Returns an XMP packet; the orientation as an element or as an attribute."""
     if element:
         return f"<rdf:Description><tiff:Orientation>{orientation}</tiff:Orientation></rdf:Description>"
     return f'<x:xmpmeta><rdf:Description tiff:Orientation="{orientation}"/></x:xmpmeta>'
@@ -158,7 +158,7 @@ def expect_turned_as_by_pillow(data, tolerance=0):
 @pytest.mark.parametrize("exif", [None, "no tag", 1, 3, 9])
 @pytest.mark.parametrize("orientation", range(10))
 def test_orientation_of_xmp(orientation, exif, element):
-    """Where EXIF says nothing; 0 and 9 are no orientations."""
+    """The orientation where EXIF has none; 0 and 9 are not orientations."""
     image, xmp = image_of("RGB", (60, 40)), xmp_of(orientation, element)
     options = {} if exif is None else {"exif": exif_of(None if exif == "no tag" else exif)}
     expect_turned_as_by_pillow(encoded(image, "JPEG", xmp=xmp.encode(), **options), tolerance=2)
@@ -196,7 +196,7 @@ def test_orientation_of_several_exif_parts():
 
 
 def test_other_formats_are_named():
-    """Sound images: never is the advice to remove them."""
+    """For sound images the advice is never to remove them."""
     image = image_of("RGB", (60, 40))
     kinds = {"GIF": "GIF", "BMP": "BMP", "TIFF": "TIFF", "PPM": "PNM", "ICO": "ICO", "AVIF": "AVIF"}
     kinds |= {"JPEG2000": "JPEG 2000", "DDS": "DDS", "QOI": "QOI"}
@@ -214,14 +214,14 @@ def test_zeros_in_place_of_the_end_marker():
     padded = data[:-2] + bytes(500)
     np.testing.assert_array_equal(decoded(padded, 60, 40), decoded(data, 60, 40))
     with Image.open(io.BytesIO(padded)) as image:
-        image.load()  # Pillow takes it, too
+        image.load()  # Pillow accepts it, too
     for damaged in (data[:-2], data[: len(data) // 2] + bytes(5000)):
         with pytest.raises(stoker.DataLossError, match="truncated"):
             decoded(damaged, 60, 40)
 
 
 def test_lost_end_markers_are_counted(tmp_path):
-    """Of all that was decoded: the loader is ahead of the batches that are taken."""
+    """Counts cover everything that was decoded: the loader is ahead of the batches that are taken."""
     data = encoded(image_of("RGB", (60, 40)), "JPEG")
     for name, content, counted in (("lost", data[:-2] + bytes(500), True), ("whole", data, False)):
         (tmp_path / name).mkdir()

@@ -19,7 +19,7 @@ TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 
 
 class Photos:
-    """The photographs of a folder, in a form of the test's choice."""
+    """Gives the photographs of a folder, in a form of the test's choice."""
 
     def __init__(self, folder, sample=lambda path, label: (path.read_bytes(), label)):
         source = stoker.image_folder(folder)
@@ -92,7 +92,7 @@ def test_columns(made):
             "half": np.float32(number / 2),
             "box": [number, number + 1, number + 2, number + 3],
             "flag": number % 2 == 0,
-            "label": label,  # the first in a batch, as of other sources
+            "label": label,  # the first in a batch, as with other sources
         }
 
     photos = Photos(made, sample)
@@ -148,7 +148,7 @@ def test_errors_of_stoker_keep_their_class_and_file(made):
     error = stoker.NotFoundError("no such thing")
     got = raised(stoker.NotFoundError)
     assert got.file.startswith("Photos[") and got.cause.startswith("no such thing")
-    error = stoker.CancelledError("closed")  # which would mean something to the loader
+    error = stoker.CancelledError("closed")  # it would mean something to the loader
     assert raised(stoker.UnavailableError).cause.startswith("closed")
     error = stoker.ResourceExhaustedError("too much")
     assert raised(stoker.UnavailableError).cause.startswith("too much")

@@ -24,7 +24,7 @@ def make(source, **options):
 
 @pytest.fixture(scope="module")
 def of_paths(made):
-    """The photographs of `made` as a dataset of paths, with further columns."""
+    """Returns the photographs of `made` as a dataset of paths, with further columns."""
     source = stoker.image_folder(made)
     count = len(source)
     columns = {
@@ -48,7 +48,7 @@ def of_paths(made):
 
 @pytest.fixture(scope="module")
 def of_files(of_paths, tmp_path_factory):
-    """The same in three Arrow files."""
+    """Returns the same in three Arrow files."""
     folder = tmp_path_factory.mktemp("hf")
     of_paths.save_to_disk(folder, num_shards=3)
     return datasets.load_from_disk(folder)
@@ -56,7 +56,7 @@ def of_files(of_paths, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def in_memory(of_files, tmp_path_factory):
-    """The same in memory."""
+    """Returns the same in memory."""
     folder = tmp_path_factory.mktemp("memory")
     of_files.save_to_disk(folder)
     return datasets.load_from_disk(folder, keep_in_memory=True)
@@ -181,7 +181,9 @@ def test_what_is_wrong(of_files, in_memory):
 
 
 def with_rows(of_files, **rows):
-    """A dataset in memory, of bytes and paths, with these rows in place of its first ones, by column."""
+    """Returns a dataset in memory, of bytes and paths, with these rows in place of its first ones, by
+    column.
+    """
     columns = of_files.cast_column("image", datasets.Image(decode=False)).to_dict()
     for name, values in rows.items():
         columns[name][: len(values)] = values

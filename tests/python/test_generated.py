@@ -1,4 +1,4 @@
-"""What tools/generate.py writes is what the library says."""
+"""The output of tools/generate.py matches the library."""
 
 import inspect
 import re

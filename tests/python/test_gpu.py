@@ -1,4 +1,4 @@
-"""Batches on a real GPU; skipped where there is none. bench/gpu/measure.sh runs it where there is one."""
+"""Batches on a real GPU; skipped if there is none. bench/gpu/measure.sh runs it on machines with one."""
 
 import gc
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 
-SIDE = 32  # of images that are the number of their sample in every byte
+SIDE = 32  # side of images that are the number of their sample in every byte
 
 
 def numbered(samples):
@@ -80,8 +80,9 @@ def test_torch_cupy_and_jax_see_the_same_memory(gpu, torch):
 
 
 def test_other_streams_see_whole_batches(gpu, torch):
-    """10,000 batches, each used on one of three streams that are late by a random time, and let go at
-    once: whatever is wrong is counted on the device, and nobody waits in between."""
+    """Uses 10,000 batches, each on one of three streams that are late by a random time, and releases them at
+    once: faults are counted on the device, and nobody waits in between.
+    """
     streams = [torch.cuda.Stream() for _ in range(3)]
     wrong = [torch.zeros((), dtype=torch.int64, device=gpu) for _ in streams]
     random = np.random.default_rng(0)
@@ -129,8 +130,9 @@ def test_a_tensor_outlives_its_loader(gpu, torch):
 
 
 def test_a_graph_can_be_captured_meanwhile(gpu, torch):
-    """Batches are let go right before and during a capture: nothing that is done for them, here or in the
-    loader's thread, may break it or become part of it."""
+    """Batches are released right before and during a capture: no call for them, here or in the loader's
+    thread, may break the capture or become part of it.
+    """
     batches = iter(stoker.Loader(numbered(4096), batch_size=16).to_device(gpu))
     static = torch.empty((16, SIDE, SIDE, 3), dtype=torch.uint8, device=gpu)
     for _ in range(50):

@@ -15,7 +15,7 @@ EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", 
 
 @pytest.fixture(name="list_folder")
 def fixture_list_folder(build):
-    """Runs the program: (exit code, samples or None, what it says on standard error)."""
+    """Runs the program: returns (exit code, samples or None, standard error)."""
     program = build / "tests/io/sources/list_folder"
     if not program.is_file():
         pytest.skip(f"{program} is not built")

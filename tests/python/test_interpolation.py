@@ -88,7 +88,7 @@ def test_random_sizes_are_pillows(name):
 @each_filter
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_images_that_are_turned_are_pillows(name, orientation):
-    """What is clamped depends on which axis comes first, as viewed."""
+    """Clamping depends on which axis comes first, as viewed."""
     exif = PIL.Image.Exif()
     exif[0x0112] = orientation
     for before, after in [((120, 90), (63, 45)), ((40, 30), (280, 210)), ((112, 96), (56, 48))]:
@@ -146,7 +146,7 @@ def keys_weights(before, after):
     ("before", "after"), [((375, 500), (224, 224)), ((40, 90), (97, 31)), ((5, 3), (20, 20))]
 )
 def test_bicubic_without_antialias_takes_four_samples(before, after):
-    """As tf.image.resize does, but for what rounding the first axis to levels changes."""
+    """Does what tf.image.resize does, except for the rounding of the first axis to levels."""
     compose = stoker.Compose([stoker.Resize(after, interpolation="bicubic", antialias=False)])
     pixels = np.random.default_rng(6).integers(64, 192, (*before, 3), np.uint8)
     rows, columns = keys_weights(before[0], after[0]), keys_weights(before[1], after[1])

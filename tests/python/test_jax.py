@@ -1,4 +1,4 @@
-"""JAX takes the arrays, without a copy where it can. Skips where JAX is missing."""
+"""JAX takes the arrays, without a copy if it can. Skips if JAX is missing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A run that is killed at random moments goes on from its last saved state: nothing twice, nothing lost."""
+"""A run that is killed at random moments continues from its last saved state: nothing twice, nothing lost."""
 
 import os
 
@@ -12,5 +12,5 @@ KILLS = 12 if os.environ.get("STOKER_FULL_EFFORT") else 3
 
 @pytest.mark.parametrize(("way", "world"), [("stoker", 1), ("stoker", 3), ("stoker", 8), ("other-worlds", 1)])
 def test_the_run_equals_the_uninterrupted_one(made, tmp_path, way, world):
-    """Ids and pixels, of each rank in each step; or of each epoch, where the ranks are others."""
+    """Returns ids and pixels, of each rank in each step; or of each epoch, if the ranks differ."""
     assert differing(way, world, KILLS, 1, damaged(made, tmp_path / "photos"), tmp_path) == 0

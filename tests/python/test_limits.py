@@ -1,5 +1,6 @@
-"""max_pixels, max_scans and memory_budget: at each front door the options that errors advise are there, and
-following the advice helps."""
+"""max_pixels, max_scans and memory_budget: every interface has the options that errors advise, and following
+the advice helps.
+"""
 
 import json
 import pickle
@@ -16,7 +17,7 @@ SIDE = 64
 PIXELS = SIDE * SIDE
 SCANS = 210  # 200 are allowed by default
 
-# A file, the limit that refuses it, and the one that does not.
+# A file, the limit that refuses it, and one that does not.
 CASES = {
     "pixels": (hostile_jpegs.many_scans(2), {"max_pixels": PIXELS - 1}, {"max_pixels": PIXELS}),
     "scans": (hostile_jpegs.many_scans(SCANS), {}, {"max_scans": SCANS}),
@@ -29,7 +30,9 @@ ADVICE = {
 
 @pytest.fixture(params=CASES)
 def case(request, tmp_path):
-    """A folder with one such file, what refuses it, what does not, and what the error must end with."""
+    """Makes a folder with one such file; returns the limit that refuses it, one that does not, and how the
+    error must end.
+    """
     data, too_low, enough = CASES[request.param]
     (tmp_path / "photos" / "class").mkdir(parents=True)
     (tmp_path / "photos" / "class" / "a.jpg").write_bytes(data)
@@ -86,7 +89,7 @@ def test_torch(case):
 
 
 def test_a_state_goes_on_with_other_limits(made):
-    """So that a run that met a large photograph can be resumed as the error advises."""
+    """A run that met a large photograph can be resumed as the error advises."""
     source = stoker.image_folder(made)
     state = stoker.Loader(source, EVALUATION, batch_size=4).state_dict()
     stoker.Loader(source, EVALUATION, batch_size=4, max_pixels=10**9, max_scans=300).load_state_dict(state)

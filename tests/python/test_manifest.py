@@ -17,7 +17,7 @@ TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 
 
 def listed(folder):
-    """A folder's paths below it, and labels, in its order."""
+    """Returns a folder's paths below it, and labels, in its order."""
     source = stoker.image_folder(folder)
     return [os.path.relpath(source.path(i), folder) for i in range(len(source))], source._labels()
 
@@ -40,7 +40,7 @@ def text(file, content):
     return file
 
 
-# --- what is read -----------------------------------------------------------------------------------
+# --- content of manifests ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def run_bench(where):
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
-# --- what is wrong ----------------------------------------------------------------------------------
+# --- faults -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

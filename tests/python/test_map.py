@@ -1,4 +1,4 @@
-"""stoker.Map: functions of the program's own after the transforms. NumPy only."""
+"""stoker.Map: the program's own functions after the transforms. NumPy only."""
 
 import functools
 import gc
@@ -569,7 +569,7 @@ def test_closing_waits_for_the_call(made):
     assert entered.wait(60)
     closing = threading.Thread(target=loader.close)
     closing.start()
-    taking.join(60)  # who waits for a batch is let go at once
+    taking.join(60)  # threads that wait for a batch are released at once
     assert not taking.is_alive() and closing.is_alive()
     assert loader.stats()["map_seconds"] == 0
     go.set()

@@ -1,4 +1,4 @@
-"""What `import stoker` says where the compiled part of the package cannot be loaded."""
+"""The message of `import stoker` if the compiled part of the package cannot be loaded."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ def copy(tmp_path):
 
 
 def imported(folder):
-    """The last line that `import stoker` prints from there."""
+    """Returns the last line that `import stoker` prints from there."""
     environment = {**os.environ, "PYTHONPATH": str(folder.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-c", "import stoker"],
@@ -33,7 +33,7 @@ def imported(folder):
 
 
 def rename_needed(folder, **names):
-    """Libraries that libstoker needs are called otherwise, by names as long: no machine has them."""
+    """Renames the libraries that libstoker needs, to names of the same length that no machine has."""
     (library,) = folder.glob("libstoker.so*")
     content = library.read_bytes()
     for old, new in names.items():
@@ -119,7 +119,7 @@ def test_every_library_that_the_package_needs_has_its_package_named():
 
 
 def test_the_library_exports_all_that_the_package_calls():
-    """A name that libstoker keeps to itself would be missed at its first call only."""
+    """A name that libstoker keeps to itself would be missed only at its first call."""
     modules = [*PACKAGE.glob("_stoker*.so")]
     for module in modules:
         done = subprocess.run(["ldd", "-r", module], capture_output=True, check=True, text=True)

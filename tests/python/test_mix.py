@@ -1,4 +1,4 @@
-"""MixUp and CutMix: against NumPy, and against torchvision where it is installed."""
+"""Compares MixUp and CutMix with NumPy, and with torchvision if it is installed."""
 
 import pickle
 
@@ -19,7 +19,7 @@ def source():
 
 
 def pairs(source, mix, **options):
-    """(mixed, labels, images, classes): the same batches with and without mixing."""
+    """Returns (mixed, labels, images, classes): the same batches with and without mixing."""
     options = {"batch_size": 8, "shuffle": True, "seed": 3, **options}
     crop = [stoker.RandomResizedCrop(SIDE)]
     mixed = stoker.Loader(source, [*crop, mix], **options)
@@ -34,7 +34,7 @@ def one_hot(classes):
 
 
 def blended(values, own, others):
-    """In float32, as torchvision does it."""
+    """Mixes in float32, as torchvision does."""
     values = values.astype(np.float32)
     return values * np.float32(own) + np.roll(values, 1, axis=0) * np.float32(others)
 
@@ -44,7 +44,7 @@ def rounded(values, dtype):
 
 
 def weights_of(labels, classes):
-    """The two weights of a batch to the bit, from a row whose neighbour has another class."""
+    """Returns the two weights of a batch to the bit, from a row whose neighbour has another class."""
     for row in range(len(classes)):
         if classes[row] != classes[row - 1]:
             return labels[row, classes[row]], labels[row, classes[row - 1]]
@@ -52,7 +52,7 @@ def weights_of(labels, classes):
 
 
 def lam_of(own, others):
-    """A double that has these weights."""
+    """Returns a double that has these weights."""
     near = [float(own), 1 - float(others)]
     shares = (0, 0.2, -0.2, 0.45, -0.45)
     steps = [share * float(np.spacing(weight)) for weight in (own, others) for share in shares]
@@ -63,7 +63,7 @@ def lam_of(own, others):
 
 
 def box_of(mixed, before):
-    """(rows, columns) that were pasted, from where pixels have changed; none: (0, 0)."""
+    """Returns (rows, columns) that were pasted, from where pixels have changed; (0, 0) if none have."""
     changed = (mixed != before).any(axis=(0, 3))
     lines, columns = changed.any(axis=1), changed.any(axis=0)
     if not changed.any():
@@ -126,7 +126,7 @@ def test_mixing_matches_torchvision(source, kind, monkeypatch):
 
 
 def test_random_choice_is_one_of_them_for_each_batch(source):
-    """And the one that it is has the lam that it would have alone."""
+    """The chosen transform has the lam that it would have alone."""
 
     def labels(mix):
         return [labels.tobytes() for _, labels, *_ in pairs(source, mix)]

@@ -145,7 +145,7 @@ def test_a_cache_that_is_removed(server, tmp_path, wanted):
 
 
 def test_processes_that_are_killed_while_they_cache(server, tmp_path, wanted):
-    """kill -9 at any time leaves a cache that is right."""
+    """kill -9 at any time leaves a correct cache."""
     program = (
         "import stoker, sys\n"
         "source = stoker.tar(sys.argv[1], cache=sys.argv[2], cache_bytes=1 << 26)\n"

@@ -1,4 +1,4 @@
-"""Sources of objects behind URLs, on a server of this machine that also misbehaves."""
+"""Sources of objects behind URLs, on a local server that also misbehaves."""
 
 import io
 import os
@@ -435,7 +435,7 @@ def test_no_source_shows_a_signature(server, folder):
     for source in (one, two, stoker.combine([one, two])):
         assert "secret" not in f"{source!r} {source} {make(source)!r}"
         assert f"{server.url}/" in repr(source)
-    for source in (one, two):  # which need the signature to be opened again
+    for source in (one, two):  # they need the signature to be opened again
         assert len(pickle.loads(pickle.dumps(source))) == len(source)
 
 
@@ -461,7 +461,7 @@ def test_no_error_of_a_record_shows_a_signature(server, folder, tmp_path):
 
 
 def test_without_libcurl(server, tmp_path):
-    """A copy of the package looks for libraries that no machine has."""
+    """A copy of the package that looks for libraries which no machine has."""
     copy = pathlib.Path(shutil.copytree(pathlib.Path(stoker.__file__).parent, tmp_path / "stoker"))
     (library,) = copy.glob("libstoker.so*")
     content = library.read_bytes()
@@ -483,7 +483,7 @@ def test_without_libcurl(server, tmp_path):
 
 
 def tls(tmp_path):
-    """A context for a server of this machine, and its certificate."""
+    """Returns a context for a local server, and its certificate."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed here")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"

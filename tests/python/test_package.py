@@ -1,4 +1,4 @@
-"""The Python package: what comes out of a loader, and who owns it. NumPy only."""
+"""The Python package: the batches of a loader, and who owns them. NumPy only."""
 
 import gc
 import json

@@ -1,4 +1,4 @@
-"""The Python package: every wrong thing is refused, early and by name."""
+"""The Python package refuses all wrong arguments, early and by name."""
 
 import copy
 import os

@@ -25,7 +25,7 @@ def index_of(folder, *arguments):
 
 
 def epoch(source):
-    """The loader, and copies of the batches of its second epoch."""
+    """Returns the loader, and copies of the batches of its second epoch."""
     loader = stoker.Loader(source, TRAIN, batch_size=8, shuffle=True, seed=7)
     return loader, taken(loader.epoch(1))
 
@@ -89,7 +89,7 @@ def test_the_same_list_with_and_without(own):
 
 
 def test_the_list_is_that_of_the_index(own):
-    """An image that the times do not tell of is seen by listing only."""
+    """An image that the times do not reveal is found only by listing."""
     folder = os.path.dirname(stoker.image_folder(own, crop_index=None).path(0))
     before = os.stat(folder)
     shutil.copy(stoker.image_folder(own).path(0), os.path.join(folder, "smuggled.jpg"))

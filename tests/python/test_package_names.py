@@ -1,4 +1,4 @@
-"""The Python package: what it has names for, and what it says of itself."""
+"""The Python package: its public names, and its texts about itself."""
 
 import gc
 import inspect
@@ -24,7 +24,7 @@ def test_public_names_are_those_of_all():
 def test_everything_has_a_docstring(name):
     told = inspect.getdoc(getattr(stoker, name))
     assert told and len(told) > 25
-    assert not told.startswith(f"{name}(")  # what a dataclass has by itself
+    assert not told.startswith(f"{name}(")  # the docstring that a dataclass has by itself
 
 
 @pytest.mark.parametrize("name", CLASSES)

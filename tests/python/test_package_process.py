@@ -111,7 +111,7 @@ print("done")
 
 
 def test_iterating_at_the_very_end(made):
-    """In an atexit handler that was there before stoker's, and so runs after it."""
+    """Uses an atexit handler that was registered before stoker's, and so runs after it."""
     program = """
 import atexit, sys
 @atexit.register
@@ -134,7 +134,7 @@ next(iterator)
 
 
 def interrupted(process):
-    """Sends Ctrl-C when the process says that it is about to wait; what it printed about that."""
+    """Sends Ctrl-C when the process says that it is about to wait; returns what it printed about that."""
     assert process.stdout.readline() == "waiting\n"
     time.sleep(0.3)  # so that it does
     sent = time.monotonic()
@@ -424,7 +424,7 @@ def attempt(**runtime):
 
 
 def limited(program):
-    """What a program prints that sets limits for itself."""
+    """Returns what a program prints that sets limits for itself."""
     done = subprocess.run(
         [sys.executable, "-c", LIMITED + program], capture_output=True, text=True, timeout=120
     )
@@ -459,7 +459,7 @@ def test_little_address_space_is_fewer_workers_or_an_error(megabytes, executor):
 
 
 def usage():
-    """Kilobytes resident, threads, open files."""
+    """Returns kilobytes resident, threads, open files."""
     with open("/proc/self/status") as status:
         fields = dict(line.split(":", 1) for line in status)
     return int(fields["VmRSS"].split()[0]), int(fields["Threads"]), len(os.listdir("/proc/self/fd"))

@@ -97,7 +97,7 @@ def test_a_state_after_leaving_the_loop(made):
     ],
 )
 def test_a_state_of_other_options_says_which(made, options, said):
-    """Both values of each, whichever of the two is the default, and nothing of the others."""
+    """The message has both values of each option, whichever is the default, and nothing about the others."""
     loader = make(made)
     next(iter(loader))
     state = json.loads(json.dumps(loader.state_dict()))
@@ -220,7 +220,7 @@ def test_a_state_of_other_arrays_is_refused(dtype, shape):
     def load(*arrays):
         return stoker.Loader(stoker.arrays(*arrays), batch_size=4)
 
-    # Of more bytes than are looked at, in rows that are short and long.
+    # Columns of more bytes than are looked at, with short and long rows.
     a = np.random.default_rng(1).integers(0, 100, (50, *shape)).astype(dtype)
     labels = np.arange(50)
     state = json.loads(json.dumps(load(a, labels).state_dict()))

@@ -37,7 +37,7 @@ def table(made):
 
 @pytest.fixture(scope="module")
 def files(table, tmp_path_factory):
-    """The photographs of `made`, in its order, in three files of several row groups."""
+    """Writes the photographs of `made`, in its order, into three files of several row groups."""
     folder = tmp_path_factory.mktemp("parquet")
     for i, compression in enumerate(["snappy", "zstd", "none"]):
         pq.write_table(table.slice(25 * i, 25), folder / f"{i}.parquet", 7, compression=compression)
@@ -282,7 +282,7 @@ def test_a_file_that_changes_later(table, tmp_path):
     failed()
     path.write_bytes(whole)
     source = stoker.parquet(path)
-    (tmp_path / "b.parquet").write_bytes(whole)  # as long, and with other labels for all that one knows
+    (tmp_path / "b.parquet").write_bytes(whole)  # as long, and with other labels, which nothing else reveals
     (tmp_path / "b.parquet").replace(path)
     failed()
     path.unlink()

@@ -1,4 +1,4 @@
-"""Pixels against Pillow, torchvision and TensorFlow, through the program apply_plan.
+"""Compares pixels with Pillow, torchvision and TensorFlow, through the program apply_plan.
 
 STOKER_BUILD: the build directory (default: build beside this repository's sources).
 STOKER_PHOTOS: a directory of photographs, compared as well when set.
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not APPLY_PLAN.exists(), reason=f"{APPLY_PLAN} i
 
 
 def apply_plan(transforms, files, shape, dtype=np.uint8):
-    """Rows of our transforms, and for each file (box, resized size, flip)."""
+    """Returns rows of our transforms, and for each file (box, resized size, flip)."""
     done = subprocess.run([APPLY_PLAN, *transforms, "--", *files], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     numbers = [[int(n) for n in line.split()] for line in done.stderr.decode().splitlines()]
@@ -36,7 +36,7 @@ def open_image(path):
 
 
 def center_crop(image, height, width):
-    """torchvision's, of an array at least that large."""
+    """Crops an array at least that large, like torchvision."""
     y = int(round((image.shape[0] - height) / 2.0))
     x = int(round((image.shape[1] - width) / 2.0))
     return image[y : y + height, x : x + width]
@@ -49,7 +49,7 @@ def shorter_side_to(size, width, height):
 
 
 class Differences:
-    """Largest and mean absolute difference over many images."""
+    """Returns the largest and mean absolute difference over many images."""
 
     def __init__(self):
         self.largest, self.total, self.values, self.images = 0.0, 0.0, 0, 0
@@ -194,8 +194,9 @@ def test_evaluation_is_torchvisions(files):
 
 
 def kolmogorov_smirnov(ours, theirs):
-    """p of the two-sample test; ties make it larger than it is, never smaller (Press et al.:
-    Numerical Recipes, 14.3)."""
+    """Returns p of the two-sample test; ties make it larger than it is, never smaller (Press et al.:
+    Numerical Recipes, 14.3).
+    """
     values = np.concatenate([ours, theirs])
     ranks = [np.searchsorted(np.sort(side), values, "right") / len(side) for side in (ours, theirs)]
     largest = np.abs(ranks[0] - ranks[1]).max()
@@ -208,7 +209,7 @@ def kolmogorov_smirnov(ours, theirs):
 
 
 def of_boxes(boxes, width, height):
-    """What is compared of boxes (x, y, width, height) in an image of that size."""
+    """Returns the compared numbers of boxes (x, y, width, height) in an image of that size."""
     x, y, w, h = np.asarray(boxes, np.float64).T
     return {
         "share of the area": w * h / (width * height),
@@ -253,7 +254,7 @@ def test_the_comparison_of_distributions_sees_differences():
 
 
 def two_taps(array, size, axis):
-    """Linear interpolation along an axis, pixels' centres at halves, no wider when it shrinks."""
+    """Interpolates linearly along an axis, with pixels' centres at halves, no wider when it shrinks."""
     length = array.shape[axis]
     at = np.clip((np.arange(size) + 0.5) * length / size - 0.5, 0, length - 1)
     low = np.floor(at).astype(int)

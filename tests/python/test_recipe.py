@@ -1,4 +1,4 @@
-"""Recipes: the same bytes for any threads, depth, executor, and wherever a transform is done."""
+"""Recipes: the same bytes for any threads, depth and executor, and wherever a transform is executed."""
 
 import itertools
 import json
@@ -87,7 +87,7 @@ def test_one_digest(command, made, tmp_path, name):
 
 
 def rows(made, transforms, **options):
-    """All rows of two epochs; transforms are keyed by their place."""
+    """Returns all rows of two epochs; transforms are keyed by their place."""
     loader = stoker.Loader(
         stoker.image_folder(made), transforms, batch_size=16, seed=3, shuffle=True, **options
     )
@@ -171,7 +171,7 @@ def test_bad_recipes(command, tmp_path, recipe, words, code):
 
 
 def test_a_recipe_is_shuffled_and_its_mix_is_told(command, made, tmp_path):
-    path = tmp_path / "eval"  # which is also the name of a transform of the command's
+    path = tmp_path / "eval"  # also the name of a transform of the command's
     path.write_text(json.dumps(RECIPES["mixed"]))
     report = bench(command, made, path.name, cwd=tmp_path)
     assert report["options"]["shuffle"] is True

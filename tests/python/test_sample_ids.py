@@ -1,4 +1,4 @@
-"""Sample ids and paths as columns of batches, where they are asked for."""
+"""Sample ids and paths as columns of batches, if they are requested."""
 
 import threading
 
@@ -17,7 +17,7 @@ def make(source, **options):
 
 
 def check(source, batch, ids):
-    """Whether a batch has these ids, and what belongs to them."""
+    """Asserts that a batch has these ids, and the images and labels that belong to them."""
     assert batch.keys()[-2:] == ("sample_id", "path")
     found = np.asarray(batch["sample_id"])
     assert found.dtype == np.int64 and found.tolist() == ids.tolist() == list(np.asarray(batch[-2]))
@@ -42,7 +42,7 @@ def test_each_alone(made):
     source = stoker.image_folder(made)
     ids = next(iter(stoker.Loader(source, SMALL, batch_size=4, sample_ids=True)))
     assert ids.keys() == ("image", "label", "sample_id") and ids["sample_id"].tolist() == [0, 1, 2, 3]
-    ids["sample_id"][0] = 7  # it is the program's
+    ids["sample_id"][0] = 7  # it belongs to the program
     paths = next(iter(stoker.Loader(source, SMALL, batch_size=4, paths=True)))
     assert paths.keys() == ("image", "label", "path") and paths["path"][3] == source.path(3)
     images = stoker.arrays(np.zeros((4, 8, 8, 3), np.uint8))

@@ -36,7 +36,7 @@ class Images:
 
 
 def padded(pixels, size, fill=0):
-    """The image in the corner of (height, width, 3)."""
+    """Returns the image in the corner of (height, width, 3)."""
     row = np.full((*size, 3), fill, pixels.dtype)
     row[: pixels.shape[0], : pixels.shape[1]] = pixels
     return row

@@ -1,4 +1,4 @@
-"""What a loader says of itself: what the program waited for, its settings, and Prometheus' text."""
+"""A loader's statistics: the causes of waits, its settings, and Prometheus' text."""
 
 import time
 

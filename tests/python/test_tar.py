@@ -29,7 +29,7 @@ def make(source, **options):
 
 
 def members_of(folder):
-    """A folder's samples as members of an archive: lists of (name, bytes)."""
+    """Returns a folder's samples as members of an archive: lists of (name, bytes)."""
     source = stoker.image_folder(folder)
     for i in range(len(source)):
         name = f"train/{i:05d}"
@@ -53,7 +53,7 @@ def archive(path, members, form=tarfile.PAX_FORMAT):
 
 @pytest.fixture(scope="module")
 def shards(made, tmp_path_factory):
-    """The photographs of `made`, in its order, in seven archives of three kinds."""
+    """Writes the photographs of `made`, in its order, into seven archives of three kinds."""
     folder = tmp_path_factory.mktemp("shards")
     samples = list(members_of(made))
     forms = [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
@@ -165,7 +165,7 @@ def test_a_long_list(shards, tmp_path, monkeypatch):
     wanted = stoker.tar(f"{shards}/*.tar")
     paths = sorted(shards.glob("*.tar"))
     monkeypatch.setattr(_sources, "_MOST_SHARDS", 2 * len(str(shards)) + 100)
-    source = stoker.tar(paths)  # the folder stands in its pattern once
+    source = stoker.tar(paths)  # the folder occurs once in its pattern
     assert source._spec["shards"].count(str(shards)) == 1
     assert source._native.fingerprint == wanted._native.fingerprint and source.path(59) == wanted.path(59)
     assert stoker.tar([paths[0]] * 9).path(80) == str(paths[0])
@@ -227,11 +227,11 @@ def test_the_command_has_the_same_digest(command, made, shards):
     assert subprocess.run(wrong, capture_output=True, check=False).returncode == 2
 
 
-# --- what is wrong with archives ----------------------------------------------------------------------
+# --- faults of archives -------------------------------------------------------------------------------
 
 
 def refused(kind, words, path, **options):
-    """The error of opening an archive that is wrong."""
+    """Returns the error of opening an archive that is wrong."""
     with pytest.raises(kind, match=words) as error:
         stoker.tar(path, **options)
     assert error.value.file == str(path)

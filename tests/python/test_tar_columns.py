@@ -21,7 +21,7 @@ def caption(i):
 
 
 def beside(i):
-    """The texts of a sample by extension, as they are in its archive."""
+    """Returns the texts of a sample by extension, as they are in its archive."""
     rows = np.random.default_rng(i).bytes(i)
     return {"txt": caption(i).encode(), "json": json.dumps({"i": i}).encode(), "features.npy": rows}
 

@@ -22,7 +22,7 @@ def make(folder, size=32, **options):
 
 
 def arrays(batches):
-    """(images, labels) of tensors, as arrays that are kept."""
+    """Returns (images, labels) of tensors, as arrays that are kept."""
     return [tuple(np.array(column) for column in batch) for batch in batches]
 
 
@@ -145,14 +145,14 @@ def test_resuming_in_the_middle(made, device):
     again.to_device(name).load_state_dict(state)
     device = again.to_device(name)
     same([*arrays(device), *arrays(device)], wanted)
-    # Saved by the one, taken by the other.
+    # Saved by one loader, loaded by the other.
     loader.load_state_dict(state)
     assert device.state_dict()["epoch"] == 3
     same([*taken(loader), *arrays(loader.to_device("cpu"))], wanted)
 
 
 def test_no_memory_beside_the_loaders(made):
-    """One engine's, whichever way its batches are taken."""
+    """The memory of one engine, whichever way its batches are taken."""
     loader = make(made, size=96, depth=64, dtype="float32")
     before = loader.stats()
     device = loader.to_device("cpu")
@@ -166,13 +166,13 @@ def test_no_memory_beside_the_loaders(made):
 
 
 def test_a_device_gets_the_loaders_memory(made):
-    """Who only takes batches on a device pays for one engine."""
+    """A program that only takes batches on a device pays for one engine."""
     loader = make(made, depth=4, runtime=stoker.Runtime(threads=1))
     before = loader.stats()["memory_used"]
     device = loader.to_device("host")
     assert before / 2 < device.stats()["memory_used"] < before * 1.5
     assert loader.stats()["memory_used"] == device.stats()["memory_used"]
-    assert len(list(loader.epoch(0))) == len(loader)  # and gets another one, if he likes
+    assert len(list(loader.epoch(0))) == len(loader)  # a program that wants another engine gets one
 
 
 def test_iterators_side_by_side(made):
@@ -256,7 +256,7 @@ def test_close_leaves_the_loader(made, device):
 
 @DEVICES
 def test_close_ends_a_wait(made, tmp_path, device):
-    """Of a thread that waits for a batch that takes a second or more."""
+    """Close ends the wait of a thread for a batch that takes a second or more."""
     (tmp_path / "class").mkdir()
     photo = next(made.rglob("*.jpg"))
     for n in range(4000):
@@ -340,7 +340,7 @@ def test_leaving_with_live_tensors(made, program, device):
 
 @pytest.mark.parametrize("device", ["loader", "cpu", "host"])
 def test_a_handler_that_saves_and_raises_loses_no_batch(made, tmp_path, device):
-    """It takes its time, so that the batch that is waited for is there when it raises."""
+    """The handler takes its time, so that the awaited batch is ready when it raises."""
     (tmp_path / "class").mkdir()
     photo = next(made.rglob("*.jpg"))
     for n in range(4000):
@@ -446,12 +446,12 @@ def test_no_driver_is_looked_for(made, tmp_path):
     if "Operation not permitted" in done.stderr:
         pytest.skip("strace may not trace here")
     assert done.returncode == 0, done.stderr
-    assert "_stoker" in calls  # it has seen what was opened
+    assert "_stoker" in calls  # strace has seen what was opened
     assert [line for line in calls.splitlines() if "libcuda" in line or "/dev/nvidia" in line] == []
 
 
 def test_the_package_has_no_driver_among_its_libraries():
-    """What the loader of the system would load with it."""
+    """Lists what the system's loader would load with it."""
     folder = pathlib.Path(stoker.__file__).parent
     for library in [*folder.glob("_stoker*.so"), *folder.glob("libstoker.so*")]:
         listed = subprocess.run(["ldd", str(library)], capture_output=True, text=True, check=True).stdout

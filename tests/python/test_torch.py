@@ -1,4 +1,4 @@
-"""stoker.torch.DataLoader, and stoker's tensors in PyTorch. Skips where PyTorch is missing."""
+"""stoker.torch.DataLoader, and stoker's tensors in PyTorch. Skips if PyTorch is missing."""
 
 import gc
 import json
@@ -22,7 +22,7 @@ def make(folder, transforms=TRAIN, **options):
 
 
 def kept(batches):
-    """Copies of all batches, as NumPy arrays of bytes."""
+    """Returns copies of all batches, as NumPy arrays of bytes."""
     return [tuple(t.view(torch.uint8).numpy().copy() for t in batch) for batch in batches]
 
 
@@ -269,7 +269,7 @@ def test_wrong_options(made):
 
 
 def test_resuming_in_the_middle(made):
-    """As torchdata's StatefulDataLoader: the next `for` has the rest, and the one after it is whole."""
+    """Like torchdata's StatefulDataLoader: the next `for` has the rest, and the one after it is whole."""
     loader = make(made)
     list(loader)
     for step, _ in enumerate(loader):
@@ -290,7 +290,7 @@ def test_resuming_in_the_middle(made):
         again.set_epoch(epoch)
         epochs += kept(again)
     same(epochs, rest)
-    # And one that says another goes there.
+    # A loop that says another epoch continues there.
     again.load_state_dict(state)
     again.set_epoch(2)
     assert again.state_dict() == {**state, "epoch": 2, "batch": 0}

@@ -171,7 +171,7 @@ def test_the_dataset_has_torchvisions_names(made):
 
 
 def test_the_dataset_cannot_be_changed(made):
-    """The loader would not see it."""
+    """The loader would not see the change."""
     dataset = make(made).dataset
     for name in ("transform", "targets", "samples", "root", "classes", "anything"):
         with pytest.raises(AttributeError, match=rf"dataset\.{name} cannot be set: .*transforms="):
@@ -214,7 +214,7 @@ def test_a_dataset_of_another_kind_of_source(made):
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "bfloat16", "float32"])
 def test_single_samples(made, dtype):
-    """The pixels of a batch's row, where nothing is random."""
+    """Returns the pixels of a batch's row, where nothing is random."""
     loader = make(made, EVAL, shuffle=False, dtype=dtype)
     dataset = loader.dataset
     for first, (images, labels) in zip(range(0, 60, 8), loader):
@@ -265,7 +265,7 @@ def test_a_loader_of_the_same_samples(made):
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("drop_last", [False, True])
 def test_the_samplers(made, shuffle, drop_last):
-    """Which samples this process has, in which order, and how many."""
+    """Returns which samples this process has, in which order, and how many."""
     for rank in range(2):
         loader = make(made, shuffle=shuffle, drop_last=drop_last, rank=rank, world=2)
         sampler, batches = loader.sampler, loader.batch_sampler
@@ -288,7 +288,7 @@ def test_the_samplers(made, shuffle, drop_last):
 
 
 def rebuilt(loader, batch_sampler=None, **options):
-    """As others do: torch's DataLoader of the parts of one."""
+    """Makes torch's DataLoader of the parts of ours, as other programs do."""
     names = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator",
              "multiprocessing_context", "prefetch_factor", "persistent_workers")  # fmt: skip
     options = {**{name: getattr(loader, name) for name in names}, **options}
@@ -363,7 +363,7 @@ def test_a_batch_that_was_changed_is_refused(made):
 
 
 def damaged(made, tmp_path, *bad):
-    """A copy of the folder whose samples of these ids are no photographs."""
+    """Makes a copy of the folder whose samples of these ids are not photographs."""
     shutil.copytree(made, tmp_path / "photos")
     source = stoker.image_folder(tmp_path / "photos")
     for sample in bad:
@@ -380,7 +380,7 @@ def test_a_loader_made_of_the_parts_has_the_policies(made, tmp_path, on_bad):
 
 
 def test_a_batch_without_rows_is_an_error_behind_a_batch_sampler(made, tmp_path):
-    """It cannot be left out there, as an iteration over the loader does."""
+    """The batch cannot be left out there, as an iteration over the loader does."""
     folder = damaged(made, tmp_path, 3, 59)
     loader = make(folder, batch_size=1, shuffle=False, on_bad="drop", max_bad_fraction=1)
     assert len(list(loader)) == 58
@@ -405,7 +405,7 @@ def model(classes=3):
 
 
 def test_accelerate(made):
-    """`prepare` takes it as it is: its order is that of the process, and its device was given."""
+    """`prepare` returns it unchanged: its order is that of the process, and its device was given."""
     accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed here")
     accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2)
     network = model()

@@ -1,4 +1,4 @@
-"""Which samples each process has, whenever it learns which process it is. Skips where PyTorch is missing."""
+"""The samples of each process, whenever it learns its rank. Skips if PyTorch is missing."""
 
 import collections
 import json
@@ -37,7 +37,7 @@ def tell(**found):
 
 
 def run(tmp_path, folder, program, launch=()):
-    """What each process told, by its rank."""
+    """Returns what each process reported, by its rank."""
     script = tmp_path / "program.py"
     script.write_text(HEAD + textwrap.dedent(program))
     (tmp_path / "told").mkdir(exist_ok=True)
@@ -54,7 +54,7 @@ TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "
 
 
 def reference(folder, rank, world, epochs=1, **options):
-    """Ids of all batches, of a loader that was told its rank."""
+    """Returns the ids of all batches, of a loader that was told its rank."""
     options = {"batch_size": 4, "shuffle": True, "seed": 1, "rank": rank, "world": world, **options}
     loader = stoker.torch.DataLoader(stoker.image_folder(folder), [stoker.RandomResizedCrop(32)], **options)
     found = []
@@ -82,7 +82,7 @@ def test_processes_of_torchrun_share_the_samples(made, tmp_path, order):
 
 
 def test_torchrun_without_a_process_group(made, tmp_path):
-    """RANK and WORLD_SIZE say it; rank= and world= say otherwise."""
+    """RANK and WORLD_SIZE set the rank; rank= and world= override them."""
     program = """
         loader, alone = make(), make(rank=0, world=1)
         tell(length=len(loader), epoch=ids(loader), alone=ids(alone))
@@ -115,7 +115,7 @@ def test_a_state_goes_from_one_run_to_another(made, tmp_path):
 
 @pytest.fixture
 def alone(monkeypatch):
-    """No process group, and no word of one."""
+    """There is no process group, and no environment variable for one."""
     for name in ("RANK", "WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     return monkeypatch
@@ -377,7 +377,7 @@ LIGHTNING = """
 
 
 def sums(folder, rank, epoch, **options):
-    """Of the images of an epoch's batches."""
+    """Returns the sums of the images of an epoch's batches."""
     loader = make(folder, rank=rank, world=2, **options)
     loader.set_epoch(epoch)
     return [images.double().sum((1, 2, 3)).tolist() for images, _ in loader]

@@ -1,7 +1,7 @@
-"""Pixels of all transforms against torchvision's, with the same drawn parameters, through draw_plan.
+"""Compares pixels of all transforms with torchvision's, with the same drawn parameters, through draw_plan.
 
-What goes into torchvision's functions are our own rows of the resampling that comes first, which
-test_pillow.py compares by itself. Run with -s to see how far apart they are.
+The inputs of torchvision's functions are our own rows of the resampling that comes first, which
+test_pillow.py compares separately. Run with -s to see how far apart they are.
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="session", params=BEFORE)
 def images(request, files):
-    """How the list of transforms begins, and the images there."""
+    """Returns how the list of transforms begins, and the images at that point."""
     before = BEFORE[request.param]
     rows, _ = applied(before, files, (SIZE, SIZE))
     return request.param, before, rows
@@ -257,7 +257,7 @@ def test_erasing_of_floats(kind, images, files):
 
 
 def place_of(sample):
-    """Where the crop begins in the image, or outside."""
+    """Returns where the crop begins in the image, or outside."""
     x, y = sample["geometry"]["box"][:2]
     for step in sample["steps"]:
         if step["name"] == "Reframe":
@@ -266,7 +266,7 @@ def place_of(sample):
 
 
 def compare_crops(what, files, size, flip=True, **options):
-    """`options`: of RandomCrop."""
+    """`options`: those of RandomCrop."""
     transforms = [named("RandomCrop", height=size, width=size, **options)]
     transforms += [named("RandomHorizontalFlip")] * flip
     ours, samples = applied(transforms, files, (size, size))

@@ -1,4 +1,4 @@
-"""What the random transforms draw against what torchvision's draw, through draw_plan.
+"""Compares the draws of the random transforms with torchvision's, through draw_plan.
 
 Both sides' seeds are fixed, so that a test passes always or never. A p below 1e-4 fails. How small a
 deviation is found: for two samples of 20,000, Kolmogorov and Smirnov's test finds distributions that are
@@ -32,7 +32,7 @@ def resized(height, width):
 
 
 def draws(transform, height=224, width=224, count=DRAWS, **options):
-    """What is drawn by one transform for an image of that size."""
+    """Returns what one transform draws for an image of that size."""
     return drawn([resized(height, width), transform], width, height, count, **options)
 
 
@@ -63,13 +63,13 @@ def chi_square_tail(value, degrees):
 
 
 def evenness(counts, weights):
-    """Of counts that are expected to be as the weights."""
+    """Tests counts that are expected to be proportional to the weights."""
     expected = weights / weights.sum() * sum(counts)
     return chi_square_tail(((counts - expected) ** 2 / expected).sum(), len(counts) - 1)
 
 
 def chi_square(ours, theirs):
-    """Of two samples of anything that can be counted; what is rare is counted together."""
+    """Tests two samples of anything that can be counted; rare values are counted together."""
     counts = [collections.Counter(side) for side in (ours, theirs)]
     table = np.array([[c[kind] for c in counts] for kind in counts[0] | counts[1]], float)
     rare = table.sum(1) < 20
@@ -87,7 +87,7 @@ def check(**chances):
 
 
 def found(test, deviating, samples=200):
-    """The share of samples whose deviation a test finds."""
+    """Returns the share of samples whose deviation a test finds."""
     return np.mean([test(*deviating(np.random.default_rng(seed))) < LEAST_P for seed in range(samples)])
 
 
@@ -288,14 +288,15 @@ def test_linspace_matches_torch():
 
 
 def affine(matrix):
-    """Rounded: torchvision's goes through degrees and back."""
+    """Returns rounded steps: torchvision's angles go through degrees and back."""
     matrix = tuple(round(float(m), 6) + 0.0 for m in matrix)
     return () if matrix == (1, 0, 0, 0, 1, 0) else (("Affine", *matrix),)
 
 
 def their_steps(name, magnitude, height, width):
-    """What torchvision does for an operation of its policies, as our steps: one, or none where the image
-    stays as it is."""
+    """Returns torchvision's result for an operation of its policies, as our steps: one, or none if the image
+    is unchanged.
+    """
     inverse = geometry._get_inverse_affine_matrix
     if name == "Identity":
         return ()
@@ -331,7 +332,7 @@ def our_steps(sample):
 
 
 def recorded(policy, height, width, count):
-    """The steps of each of `count` calls, without the pixels."""
+    """Returns the steps of each of `count` calls, without the pixels."""
     calls = []
 
     class Recording(type(policy)):
@@ -348,7 +349,7 @@ def recorded(policy, height, width, count):
 
 
 def possible(space, bins, of, height, width):
-    """The steps of all operations of the strengths `of`, in both directions."""
+    """Returns the steps of all operations of the strengths `of`, in both directions."""
     steps = set()
     for name, (magnitudes, signed) in space.items():
         values = magnitudes(bins, height, width)

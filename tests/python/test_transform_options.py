@@ -1,4 +1,4 @@
-"""Bad options of transforms: refused where they are given, with the names of transform and option."""
+"""Bad options of transforms are refused where they are given, with the names of transform and option."""
 
 import enum
 import inspect
@@ -179,7 +179,7 @@ def test_interpolations_of_torchvision_and_pillow():
 CROP = stoker.RandomResizedCrop(32)
 NORMALIZE = stoker.Normalize((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 
-# What only the whole list shows: the place, the transform, and what is said of it.
+# Faults that only the whole list shows: the place, the transform, and the message.
 BAD_LISTS = [
     ([stoker.ColorJitter(0.4), CROP], "uint8", ["transforms[0], ColorJitter", "differ in size"]),
     ([CROP, stoker.RandomErasing(value="random")], "uint8", ["transforms[1], RandomErasing", "value"]),

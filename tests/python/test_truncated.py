@@ -1,5 +1,7 @@
-"""accept_truncated: what Pillow makes of a JPEG that ends early, with ImageFile.LOAD_TRUNCATED_IMAGES; it is
-counted, there at each front door, and off by default."""
+"""accept_truncated: the result equals Pillow's for a JPEG that ends early, with
+ImageFile.LOAD_TRUNCATED_IMAGES; such files are counted, every interface has the option, and it is off by
+default.
+"""
 
 import io
 import json
@@ -39,7 +41,7 @@ def accepting(data, **options):
 
 
 def segments(data):
-    """(begin, end) of each marker's segment; the bytes between them are data of scans."""
+    """Returns (begin, end) of each marker's segment; the bytes between them are data of scans."""
     at = 2
     while at + 4 <= len(data):
         if data[at] != 0xFF or data[at + 1] in (0x00, 0xFF, *range(0xD0, 0xD8)):
@@ -215,7 +217,7 @@ def test_a_loader_counts_them(folder):
 
 
 def test_a_state_goes_on_with_it(made):
-    """So that a run that met a truncated photograph can be resumed as the error advises."""
+    """A run that met a truncated photograph can be resumed as the error advises."""
     source = stoker.image_folder(made)
     state = stoker.Loader(source, EVALUATION, batch_size=4).state_dict()
     stoker.Loader(source, EVALUATION, batch_size=4, accept_truncated=True).load_state_dict(state)

@@ -1,4 +1,4 @@
-"""Watching a loader from Python: the monitor, and the trace file."""
+"""Watching a loader from Python: the monitor and the trace file."""
 
 import gc
 import io
@@ -28,7 +28,7 @@ def loader(made):
 
 
 def until(condition, seconds=20):
-    """Waits for it, and says whether it came true."""
+    """Waits for the condition, and returns whether it came true."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
@@ -36,7 +36,7 @@ def until(condition, seconds=20):
 
 
 def drain(loader):
-    """Takes an epoch, and how many batches it had."""
+    """Takes an epoch, and returns how many batches it had."""
     return sum(1 for _ in loader)
 
 
@@ -144,7 +144,7 @@ def test_trace_is_written_at_the_end_of_the_interpreter(made, tmp_path):
     assert events(path)
 
 
-# --- the monitor: where it shows what it shows --------------------------------------------------------
+# --- the monitor: its views ---------------------------------------------------------------------------
 
 
 class FakeTerminal(io.StringIO):
@@ -261,7 +261,7 @@ class FakeHandle:
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """A fake IPython, in a notebook; its handles."""
+    """Returns a fake IPython, in a notebook; its handles."""
     handles = []
 
     def display(data, *, raw, display_id):

@@ -1,4 +1,4 @@
-"""What the examples of WebDataset's README do, with its own library and with stoker: the same batches."""
+"""Runs the examples of WebDataset's README with its own library and with stoker: the same batches."""
 
 import io
 import json

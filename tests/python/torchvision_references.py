@@ -30,7 +30,7 @@ SHUFFLES = {torch.utils.data.RandomSampler: True, torch.utils.data.SequentialSam
 
 
 def translated(transform):
-    """stoker's transform; none for one that only changes the data type, which the loader does."""
+    """Returns stoker's transform; None for one that only changes the data type, which the loader does."""
     name = type(transform).__name__
     if name == "PILToTensor" or (name == "ConvertImageDtype" and transform.dtype == torch.float32):
         return None

@@ -1,4 +1,4 @@
-// Helpers for the batches of a loader.
+// Fingerprints and ids of a loader's batches.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace stoker::testing {
 
-// Shuffled batches of 8 augmented photographs, on two workers.
+// Options of shuffled batches of 8 augmented photographs, on two workers.
 LoaderOptions SmallBatches(std::shared_ptr<const SampleSource> source);
 
-// A hash of every byte of the batch, its shape, its ids and its position.
+// Returns a hash of every byte of the batch, its shape, its ids and its position.
 uint64_t Fingerprint(const Batch& batch);
 
 // Takes batches to the end of the epoch; fails the test on an error.

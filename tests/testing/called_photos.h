@@ -1,4 +1,4 @@
-// A source that is called for the photographs of another one.
+// A source with calls that gives the photographs of another source.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace stoker::testing {
 
 class CalledPhotos final : public SampleSource {
  public:
-  // How a sample is given; `file`: the photograph's path.
+  // The form of a sample; `file`: the photograph's path.
   using Call = std::function<Status(uint64_t id, const std::string& file, LoadedSample& loaded)>;
 
   CalledPhotos(std::shared_ptr<const SampleSource> photos, int threads, Call call)
@@ -53,7 +53,7 @@ class CalledPhotos final : public SampleSource {
       {.name = "label", .kind = Field::Kind::kLoaded, .dtype = DType::kI64, .is_label = true}};
 };
 
-// Gives the content of the file, and behind it some zeros, which decoders do not read.
+// Gives the content of the file, followed by some zeros, which decoders do not read.
 inline Status GiveBytes(const std::string& file, LoadedSample& loaded, size_t zeros = 0) {
   std::ifstream stream(file, std::ios::binary);
   std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};

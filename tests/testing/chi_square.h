@@ -8,9 +8,9 @@
 
 namespace stoker::testing {
 
-// As a standard normal deviate (Wilson and Hilferty, PNAS 1931): above 3.719 by chance once in
-// 10,000, and below its negative as often. Counts where nothing is expected must be 0, or it is
-// infinite.
+// Returns a standard normal deviate (Wilson and Hilferty, PNAS 1931): above 3.719 by chance once in
+// 10,000, and below its negative as often. It is infinite if a count is not 0 where nothing is
+// expected.
 inline double ChiSquareDeviate(const std::vector<uint64_t>& counts,
                                const std::vector<double>& expected) {
   double chi2 = 0, degrees = -1;

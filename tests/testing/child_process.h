@@ -1,4 +1,4 @@
-// A child process for what a test cannot undo in its own.
+// Runs a function in a child process, for tests that a process cannot undo.
 #pragma once
 
 #include <sys/wait.h>
@@ -6,8 +6,8 @@
 
 namespace stoker::testing {
 
-// Returns what `body` returns in a child process: it may lower limits, drop privileges or change
-// file systems. -1 if a signal ended the child, which a hang becomes after a minute.
+// Returns the result of `body` in a child process: it may lower limits, drop privileges or change
+// file systems. -1 if a signal ended the child; a hang ends so after a minute.
 template <typename Body>
 int ExitCodeOfChild(const Body& body) {
   const pid_t child = fork();

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::align_val_t kPage{4096};
 
-// Called on a stream's thread. Every third stream is slow, every third is not delayed at all.
+// A delay called on a stream's thread. Every third stream is slow, every third is not delayed at
+// all.
 void DelaySometimes() {
   static std::atomic<uint32_t> streams{0};
   thread_local const uint32_t stream = streams++;
@@ -29,7 +30,7 @@ void DelaySometimes() {
   std::this_thread::sleep_for(std::chrono::microseconds(random.Between(1, 200)));
 }
 
-// A device and the FakeCuda that it belongs to.
+// A device and its FakeCuda.
 struct DeviceOnFakeCuda {
   explicit DeviceOnFakeCuda(BeforeWork before_work)
       : cuda(FakeMachine{.before_work = std::move(before_work)}) {}
@@ -111,7 +112,7 @@ bool StreamHook::Held() const {
 
 void StreamHook::Release() {
   std::lock_guard lock(shared_->mutex);
-  shared_->hold_next = false;  // nothing had come so far
+  shared_->hold_next = false;  // nothing had arrived before
   shared_->held = false;
   ++shared_->releases;
   shared_->released.notify_all();

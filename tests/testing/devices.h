@@ -1,4 +1,4 @@
-// The devices that tests run on: the host, CUDA on a FakeCuda, and CUDA where there is a GPU.
+// The devices that tests run on: the host, CUDA on a FakeCuda, and CUDA if there is a GPU.
 #pragma once
 
 #include <chrono>
@@ -19,13 +19,13 @@ namespace stoker::testing {
 
 struct DeviceUnderTest {
   std::string name;  // letters only
-  // A device whose streams call the hook before each piece of their work; a GPU's streams do not.
-  // Violations on a FakeCuda, and what is still allocated there, fail the test when the device
-  // ends.
+  // Makes a device whose streams call the hook before each piece of their work; a GPU's streams do
+  // not. Violations on a FakeCuda, and memory that is still allocated there, fail the test when the
+  // device ends.
   std::function<std::shared_ptr<Device>(BeforeWork)> make;
 
-  // A device whose streams are delayed at random, some of them more than others; a GPU's streams,
-  // which have no hook, are not delayed.
+  // Makes a device whose streams are delayed at random, some of them more than others; a GPU's
+  // streams, which have no hook, are not delayed.
   std::shared_ptr<Device> MakeDelayed() const;
 
   friend std::ostream& operator<<(std::ostream& out, const DeviceUnderTest& device) {
@@ -39,7 +39,7 @@ std::vector<DeviceUnderTest> DevicesUnderTest();
 // A hook called before each piece of a stream's work.
 class StreamHook {
  public:
-  // A random delay up to `longest`.
+  // Delays the stream at random, up to `longest`.
   explicit StreamHook(std::chrono::microseconds longest = {}, uint64_t seed = 1);
 
   BeforeWork AsBeforeWork() const;  // may be called after this object was destroyed

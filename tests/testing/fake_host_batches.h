@@ -18,7 +18,8 @@ struct HostBatchesOptions {
   int64_t epoch_rows = 16 * 5 + 3;       // so the last batch of an epoch is short; no rows: none
   bool one_slab = true;                  // otherwise each column except the first has its own
                                          // memory
-  size_t zeros = SIZE_MAX;               // a column whose bytes are all 0, as work that is none
+  size_t zeros = SIZE_MAX;               // a column whose bytes are all 0, as operations that do
+                                         // nothing
   std::shared_ptr<Device> pinned_for{};  // the memory is pinned for it; null: it is not
   // Called before a batch, or the end of an epoch, is made; its error replaces it. May wait, and
   // return Cancelled when `interrupt` says so, which replaces nothing.
@@ -45,7 +46,7 @@ class FakeHostBatches final : public HostBatches {
   uint64_t epoch_ = 0, index_ = 0;
 };
 
-// The bytes of a column of a batch.
+// Fills a column of a batch with its bytes.
 std::vector<uint8_t> BytesOf(size_t column, uint64_t epoch, uint64_t index, size_t bytes);
 
 }  // namespace stoker::testing

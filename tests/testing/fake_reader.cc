@@ -88,7 +88,8 @@ size_t FakeReader::Reap(std::span<ReadRequest*> done, bool wait) {
     if (due == flights_.end()) break;
     const auto many = static_cast<uint64_t>(flights_.end() - due);
     Flight& chosen = due[static_cast<ptrdiff_t>(Random() % many)];
-    Read(*chosen.request);  // as late as possible: the buffer belongs to the reader until now
+    Read(*chosen.request);  // It is read as late as possible: the buffer belongs to the reader
+                            // until now.
     done[n++] = chosen.request;
     chosen = flights_.back();
     flights_.pop_back();

@@ -21,7 +21,7 @@ namespace {
 
 std::atomic<FakeRings*> current{nullptr};
 
-// What is used of an io_uring_sqe.
+// The members of an io_uring_sqe that are used.
 struct Operation {
   explicit Operation(const io_uring_sqe& sqe)
       : code(sqe.opcode),
@@ -136,7 +136,7 @@ class FakeKernel {
     return 0;
   }
 
-  // As if time had passed: what can complete does, one at least.
+  // Lets time pass: completes what can complete, at least one operation.
   int Wait(io_uring& ring) {
     if (const int taken = Submit(ring); taken < 0) return taken;
     for (int i = 0; i < 100 && cq_tail_ == cq_head_; ++i) {
@@ -181,7 +181,7 @@ class FakeKernel {
     linked_ = (sqe.flags & (IOSQE_IO_LINK | IOSQE_IO_HARDLINK)) != 0;
   }
 
-  // Cancels only what has begun: the first operation of a chain.
+  // Cancels only operations that have begun: the first one of a chain.
   void Cancel(const io_uring_sqe& sqe) {
     int found = 0;
     for (LinkedOperations& chain : chains_) {
@@ -200,7 +200,7 @@ class FakeKernel {
            chain.left.front().code != IORING_OP_CLOSE;
   }
 
-  // Does operations of the chains, in any order. Returns whether any could go on.
+  // Runs operations of the chains, in any order. Returns whether any could proceed.
   bool Advance() {
     if (dead() && rings_.faults().loses) return false;
     bool could = false;
@@ -250,7 +250,7 @@ class FakeKernel {
     }
   }
 
-  // Without blocking, so that reads may meet EAGAIN.
+  // The read does not block, so that it may meet EAGAIN.
   int32_t Open(OpenFile& file, const Operation& operation) {
     const int flags = operation.open_flags | O_NONBLOCK;
     const int descriptor = calls_->Open(operation.path.c_str(), flags);

@@ -1,7 +1,8 @@
-// The kernel's side of io_uring, in the test's process: a program that is linked with fake_ring.cc
-// has liburing's functions replaced. Operations are done by a reader's FileCalls, so that they meet
-// the faults of a FaultyDisk; they complete late and out of order, entries are refused or take a
-// part of the queue, and the ring may die. Only what UringReader uses is there.
+// A simulated kernel side of io_uring, in the test's process: a program that is linked with
+// fake_ring.cc has liburing's functions replaced. Operations are done by a reader's FileCalls, so
+// that they meet the faults of a FaultyDisk; they complete late and out of order, entries are
+// refused or take a part of the queue, and the ring may die. Only functions that UringReader uses
+// exist.
 #pragma once
 
 #include <atomic>
@@ -24,13 +25,13 @@ struct RingFaults {
   // After that many entries the ring is dead: they all fail with EBADF. Below 0: never.
   int64_t lives = -1;
   bool loses = false;  // nothing in a dead ring completes
-  // Operations on such a file wait as long as this is true, unless they are cancelled. May be
-  // called on any reader's thread.
+  // Operations on a file for which this returns true wait until it returns false, unless they are
+  // cancelled. May be called on any reader's thread.
   std::function<bool(const std::string& path)> hangs{};
   bool cancels = true;  // false: what hangs cannot be cancelled
 };
 
-// What all rings have done. Thread-safe.
+// Counts of all rings together. Thread-safe.
 struct RingCounts {
   std::atomic<uint64_t> entries{0}, refused{0}, partly{0}, dead{0}, late{0}, cancelled{0};
 };

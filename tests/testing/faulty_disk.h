@@ -18,12 +18,12 @@
 
 namespace stoker::testing {
 
-// What goes wrong. The numbers are fractions of the calls that they concern.
+// The faults of system calls. The numbers are fractions of the calls that they concern.
 struct DiskFaults {
   uint64_t seed = 1;
   double interrupted = 0;    // opens and reads: EINTR
   double would_block = 0;    // reads of a descriptor with O_NONBLOCK: EAGAIN
-  double shorter = 0;        // reads: fewer bytes than there are, but one
+  double shorter = 0;        // reads: fewer bytes than there are, but at least one
   double no_descriptor = 0;  // opens: EMFILE or ENFILE
   // Reads of this file fail with `error` from this byte on; earlier bytes are read.
   std::string bad_file{};

@@ -42,7 +42,7 @@ struct Maker {
     return wide >> (16 - options.bit_depth);
   }
 
-  // A row of which every dx-th pixel is there, from x on.
+  // Appends a row with every dx-th pixel from x on.
   Bytes Row(int x, int dx, int y) {
     Bytes row;
     uint32_t bits = 0;
@@ -58,7 +58,7 @@ struct Maker {
     return row;
   }
 
-  // As clause 9 of the standard has it.
+  // The filters as clause 9 of the standard defines them.
   static int Predict(int filter, int a, int b, int c) {
     const int p = a + b - c;
     const int pa = std::abs(p - a), pb = std::abs(p - b), pc = std::abs(p - c);

@@ -7,9 +7,9 @@
 
 namespace stoker::testing {
 
-// A header of 512 bytes, with its checksum. `type`: '0' a file, '1' a hard link, '2' a symbolic
-// one, '5' a folder, 'L' a GNU long name, 'x' a PAX header. Precondition: the name has at most 100
-// bytes.
+// Returns a header of 512 bytes, with its checksum. `type`: '0' a file, '1' a hard link, '2' a
+// symbolic link, '5' a folder, 'L' a GNU long name, 'x' a PAX header. Precondition: the name has at
+// most 100 bytes.
 std::string TarHeader(std::string_view name, uint64_t bytes, char type = '0',
                       std::string_view link = "");
 

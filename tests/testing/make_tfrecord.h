@@ -12,8 +12,8 @@ namespace stoker::testing {
 // A record with the checksums of its length and data.
 std::string TfRecordOf(std::string_view data);
 
-// Features of a tf.train.Example, packed as protobuf's writers do. Several are one behind the
-// other.
+// Returns features of a tf.train.Example, packed as protobuf's writers do. Several are
+// concatenated.
 std::string BytesFeature(std::string_view name, const std::vector<std::string>& values);
 std::string FloatFeature(std::string_view name, const std::vector<float>& values);
 std::string IntegerFeature(std::string_view name, const std::vector<int64_t>& values);

@@ -1,5 +1,5 @@
-// A source of any size whose every answer about a sample holds the sample's number, so that tests
-// of sources that are made from others see whom was asked for what.
+// NumberedSource: a source of any size whose every answer about a sample contains the sample's
+// number, so that tests of sources made from others see which source was asked for which sample.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ class NumberedSource final : public SampleSource {
  public:
   static constexpr uint32_t kFiles = 7;
 
-  // Answers are `first` and more.
+  // Answers are numbers from `first` on.
   explicit NumberedSource(uint64_t size, uint64_t first = 0, std::string name = "numbered",
                           std::vector<std::string> classes = {})
       : size_(size), first_(first), name_(std::move(name)), classes_(std::move(classes)) {}

@@ -17,7 +17,7 @@ namespace stoker::testing {
 
 namespace {
 
-// "GET /x HTTP/1.1\r\n…Range: bytes=0-9\r\n"
+// Parses a request like "GET /x HTTP/1.1\r\n…Range: bytes=0-9\r\n".
 ObjectServer::Get GetOf(std::string_view head) {
   ObjectServer::Get get;
   get.last = std::numeric_limits<uint64_t>::max();

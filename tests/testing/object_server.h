@@ -1,4 +1,4 @@
-// A server of one object for tests, on a port of this machine.
+// ObjectServer: serves one object for tests, on a port of this machine.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,9 @@
 
 namespace stoker::testing {
 
-// Answers each GET by the bytes that `answer` returns, headers and body. It is called on a thread
-// for each connection, which is closed after a response that says so, and is kept otherwise.
+// Answers each GET with the bytes that `answer` returns, headers and body. `answer` is called on a
+// thread for each connection; the connection is closed after a response that says so, and otherwise
+// kept.
 class ObjectServer {
  public:
   struct Get {
@@ -30,7 +31,7 @@ class ObjectServer {
   const std::string& url() const { return url_; }  // "http://127.0.0.1:12345"
   uint64_t requests() const { return requests_; }
 
-  // The response that is right: a part of `object`.
+  // Returns the correct response: a part of `object`.
   static std::string Part(const std::string& object, const Get& get);
 
  private:

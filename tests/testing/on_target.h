@@ -1,4 +1,4 @@
-// Tests that run once for each instruction set that this CPU has and the library was built for.
+// Runs tests once for each instruction set that this CPU has and the library was built for.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace stoker::testing {
 
-// While it lives, the library uses this instruction set.
+// During its lifetime the library uses this instruction set.
 class ScopedTarget {
  public:
   explicit ScopedTarget(int64_t target) { Use(target); }

@@ -1,5 +1,5 @@
-// A source with many samples in each file: those of another source, one after another in a few
-// large files.
+// A source with many samples in each file: the samples of another source, one after another in a
+// few large files.
 #pragma once
 
 #include <cstdint>

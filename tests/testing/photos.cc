@@ -14,7 +14,7 @@ std::vector<std::filesystem::path> Photos() {
   const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
   if (directory == nullptr) return paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    const bool hidden = entry.path().filename().string()[0] == '.';  // then it is no photograph
+    const bool hidden = entry.path().filename().string()[0] == '.';  // not a photograph
     if (entry.is_regular_file() && !hidden) paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());

@@ -1,4 +1,4 @@
-// What this process holds now: descriptors, threads, memory.
+// Counts what this process holds now: descriptors, threads, memory.
 #pragma once
 
 #include <unistd.h>
@@ -20,8 +20,8 @@ inline int EntriesOf(const char* folder) {
 inline int OpenDescriptors() { return EntriesOf("/proc/self/fd"); }
 inline int LiveThreads() { return EntriesOf("/proc/self/task"); }
 
-// The number of threads once it is `wanted`, or what it stays at. A joined thread is listed for a
-// moment longer, until the kernel has taken it down.
+// Returns the number of threads once it is `wanted`, or the number that stays. A joined thread is
+// listed for a moment longer, until the kernel has removed it.
 inline int LiveThreadsDownTo(int wanted) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (LiveThreads() > wanted && std::chrono::steady_clock::now() < deadline) {
@@ -30,7 +30,7 @@ inline int LiveThreadsDownTo(int wanted) {
   return LiveThreads();
 }
 
-// Bytes of memory, all of the address space and what is resident of it.
+// Returns bytes of memory: the whole address space, and the resident part of it.
 struct MemoryUsage {
   uint64_t mapped = 0;
   uint64_t resident = 0;

@@ -1,13 +1,13 @@
-// The system refuses memory: a program that is linked with refused_memory.cc has an mmap of its
-// own.
+// RefusedMemory: makes the system refuse memory, in a program that is linked with
+// refused_memory.cc, which replaces mmap.
 #pragma once
 
 #include <cstdint>
 
 namespace stoker::testing {
 
-// For its lifetime, of each `each` mappings without a file that have at least `smallest` bytes, the
-// last is refused with ENOMEM. One at a time.
+// During its lifetime, the last one of each `each` mappings without a file that have at least
+// `smallest` bytes is refused with ENOMEM. One at a time.
 class RefusedMemory {
  public:
   explicit RefusedMemory(uint64_t each, uint64_t smallest = 0);

@@ -33,7 +33,8 @@ class TempFolder {
   const std::string& path() const { return path_.native(); }
   std::string Path(const std::string& name) const { return (path_ / name).string(); }
 
-  // How many files of the folder are open: descriptors of the process, and those of its rings.
+  // Returns how many files of the folder are open: descriptors of the process, and those of its
+  // rings.
   size_t OpenFiles() const {
     const std::string below = Path("");
     size_t n = 0;
@@ -51,7 +52,7 @@ class TempFolder {
     return n;
   }
 
-  // Writes a file, whose folders are made, and returns its path.
+  // Writes a file, creating its folders, and returns its path.
   std::string Write(const std::string& name, std::string_view bytes) const {
     const std::filesystem::path path = path_ / name;
     std::filesystem::create_directories(path.parent_path());
@@ -71,7 +72,7 @@ inline std::string BytesOfFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Bytes that differ from offset to offset, so that moved bytes are detected.
+// Returns bytes that differ from offset to offset, so that moved bytes are detected.
 inline std::vector<uint8_t> Pattern(size_t size, uint32_t seed = 1) {
   std::vector<uint8_t> bytes(size);
   uint32_t x = seed * 2654435761u + 1;

@@ -1,7 +1,8 @@
-// Random loaders over photographs from one pixel to a hundred megapixels, with budgets from the
-// smallest that opens up. Whatever comes: what is counted never exceeds the budget, every batch is
-// delivered or refused with what would do, and nothing hangs. Beside it all memory of the process
-// is counted where it is taken, and what is not in the budget's account printed.
+// Runs random loaders over photographs from one pixel to a hundred megapixels, with budgets from
+// the smallest that opens upwards. In all cases the counted memory never exceeds the budget, every
+// batch is delivered or refused with a sufficient budget, and nothing hangs. In addition all memory
+// of the process is counted where it is allocated, and memory outside the budget's account is
+// printed.
 //
 //     budget_torture --folder DIR [--sets N] [--first N] [--seed N] [--megapixels N] [--cgroup DIR]
 //
@@ -40,18 +41,18 @@ struct Arguments {
   std::string cgroup;
   uint64_t sets = 1000, first = 0, seed = 1;
   double megapixels = 100;
-  uint64_t fixed_mib = 32;  // what a process takes beside: docs/tuning.md, "The budget"
+  uint64_t fixed_mib = 32;  // memory that a process takes besides: docs/tuning.md, "The budget"
 };
 
-// What became of a set.
+// The result of a set.
 struct Outcome {
   uint64_t budget = 0, minimum = 0, peak = 0;
   uint64_t batches = 0, refused = 0, waited = 0;
-  int64_t beside = 0;  // held at most, and not in the budget's account at its most
+  int64_t beside = 0;  // the most held outside the budget's account, when that is at its most
   uint64_t slot_bytes = 0;
   std::vector<uint64_t> delivered;  // fingerprints; 0: refused
   std::vector<uint64_t> named;      // by refusals
-  std::string said;                 // by the last of them
+  std::string said;                 // by the last refusal
 };
 
 std::atomic<uint64_t> progress{0};
@@ -99,7 +100,7 @@ Result<Loaders> Open(const OptionSet& set, RuntimeOptions runtime, uint64_t budg
   return loaders;
 }
 
-// Below it Open names it, and with it Open succeeds.
+// With less Open names it, and with it Open succeeds.
 uint64_t MinimumOf(const OptionSet& set) {
   Result<Loaders> none = Open(set, set.runtime, 1);
   uint64_t minimum = 1;
@@ -147,9 +148,9 @@ Outcome Run(const OptionSet& set, const RuntimeOptions& runtime, uint64_t budget
   return outcome;
 }
 
-// With what refusals named nothing is refused any more. Of a batch the first bad sample alone is
-// told, and of a file that cannot even be read, or a lossless WebP, no more than the least is
-// known.
+// With the budgets that refusals named nothing is refused any more. Only the first bad sample of a
+// batch is reported, and for a file that cannot even be read, or a lossless WebP, no more than the
+// least is known.
 void FollowAdvice(const OptionSet& set, Outcome outcome) {
   constexpr uint64_t kMax = uint64_t{3} << 30;
   for (int step = 0; outcome.refused > 0; ++step) {
@@ -235,7 +236,7 @@ uint64_t ReadNumber(const std::string& path) {
   return value;
 }
 
-// The most that the group held, its page cache included; fails where its process was killed.
+// Returns the most that the group held, including its page cache; fails if its process was killed.
 uint64_t RunInGroup(const Arguments& given, uint64_t number, uint64_t limit, char* program) {
   const std::string group = given.cgroup + "/stoker_torture_" + std::to_string(getpid());
   std::filesystem::create_directory(group);

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 
-// glibc's own, under their other names.
+// glibc's own functions, under their other names.
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming): glibc's
 void* __libc_malloc(size_t);

@@ -1,4 +1,4 @@
-// The ends of loaders: each kind of end, as often as asked, with the descriptors, threads and
+// Ends loaders in each possible way, as often as asked, and compares the descriptors, threads and
 // memory of the process before and after.
 //
 //     ends [--times N] [--only NAME …]
@@ -56,7 +56,7 @@ class SlowMap final : public MapFunction {
   }
 };
 
-// What the ends have in common: photographs, half of them bad where that is asked for.
+// The common parts of the ends: photographs, half of them bad if requested.
 class Ends {
  public:
   Ends() {
@@ -131,7 +131,7 @@ void Pause(RandomStream& random) { std::this_thread::sleep_for(microseconds(rand
 
 using End = std::function<void()>;
 
-// Ends by dropping iterator and loader, whatever they are at.
+// Ends by dropping iterator and loader, whatever they are doing.
 End Dropped(std::shared_ptr<Loader> loader, std::shared_ptr<Iterator> iterator) {
   return [loader = std::move(loader), iterator = std::move(iterator)]() mutable {
     iterator.reset();
@@ -139,7 +139,7 @@ End Dropped(std::shared_ptr<Loader> loader, std::shared_ptr<Iterator> iterator) 
   };
 }
 
-// A loader of which some batches were taken, and which works on the next ones.
+// Makes a loader from which some batches were taken, and which works on the next ones.
 End InTheMiddle(LoaderOptions options, RandomStream& random) {
   auto loader = Open(std::move(options));
   auto iterator = loader->Iterate();
@@ -148,8 +148,8 @@ End InTheMiddle(LoaderOptions options, RandomStream& random) {
   return Dropped(std::move(loader), std::move(iterator));
 }
 
-// Each of the following functions makes a loader and brings it to where it is to end; it returns
-// how it ends.
+// Each of the following functions makes a loader and brings it to the point where it is to end; it
+// returns the function that ends it.
 
 End NeverIterated(const Ends& ends, RandomStream& random) {
   return [loader = Open(ends.Options(random))]() mutable { loader.reset(); };

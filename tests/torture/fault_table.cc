@@ -1,4 +1,5 @@
-// Each fault of storage and of samples, under each policy for bad samples: what an epoch gives.
+// Shows for each fault of storage and of samples, under each policy for bad samples, the result of
+// an epoch.
 //
 //     fault_table [--seeds N] [--only FAULT …]
 //
@@ -82,14 +83,14 @@ class PhotoObjects final : public SampleSource {
   ObjectVersions versions_;
 };
 
-// What a fault arranges before an epoch.
+// The preparation of a fault before an epoch.
 struct Setting {
   const PhotoFolder& photos;
   DiskFaults disk{};
   RingFaults ring{};
   DecodeLimits limits{};
   std::function<void()> once_listed = [] {};  // called before the first read
-  // The server's answer to a request for this sample, in place of the right one.
+  // Returns the server's answer to a request for this sample, in place of the right one.
   std::function<std::string(uint64_t id, const ObjectServer::Get&, std::string right)> answer =
       [](uint64_t, const ObjectServer::Get&, std::string right) { return right; };
   std::function<bool()> interrupt{};  // called while the consumer waits
@@ -178,7 +179,7 @@ void CutConnections(Setting& setting) {
   };
 }
 
-// Faults of samples: the policy says what happens.
+// Faults of samples: the policy decides.
 
 void Unreadable(Setting& setting) {
   setting.disk.bad_file = setting.photos.FileOf(kBad[1]);
@@ -263,7 +264,7 @@ void ChangedObjects(Setting& setting) {
   };
 }
 
-// Faults of no sample: batches fail, whatever the policy says.
+// Faults that concern no sample: batches fail, whatever the policy says.
 
 void NoDescriptors(Setting& setting) {
   setting.disk.no_descriptor = 0.05;
@@ -345,7 +346,7 @@ class Trial {
     options_.max_bad_fraction = 1;
   }
 
-  // Adds what came; returns "" or what was wrong.
+  // Adds the results; returns "" or what was wrong.
   std::string Run(Counts& total) {
     const int threads = LiveThreads();
     setting_.once_listed();
@@ -373,7 +374,7 @@ class Trial {
     options_.source = std::make_shared<PhotoObjects>(options_.source, server_->url());
   }
 
-  // What the model decodes.
+  // The model's decoder.
   void KeepContent() {
     for (uint64_t id = 0; id < kPhotos; ++id) {
       std::string path;
@@ -421,7 +422,7 @@ class Trial {
   void TakeBatch(Iterator& iterator, SoakModel& model) {
     const BatchName at = *iterator.position();
     const Result<Batch> batch = iterator.Next(setting_.interrupt);
-    // Without memory for a batch there is none yet; the next call asks again.
+    // Without memory there is no batch yet; the next call asks again.
     if (!batch.ok() && *iterator.position() == at) return Blame(batch.error());
     const ExpectedBatch expected = model.At(at);
     if (batch.ok() && !expected.fails) {
@@ -469,7 +470,7 @@ class Trial {
   std::unique_ptr<ObjectServer> server_;  // ends first: it calls this object
 };
 
-// Prints a line for each policy; returns whether all came out right.
+// Prints a line for each policy; returns whether all results were right.
 bool RunFault(const Fault& fault, ReadBy reader, uint64_t seeds) {
   bool right = true;
   for (const char* const policy : kPolicies) {

@@ -25,7 +25,7 @@ class Draws {
   RandomStream random_;
 };
 
-// An output of few rows is made of very many at a time: `ordinary` is none of those then.
+// Very many rows of a small output are made at a time; then `ordinary` photographs are not used.
 Transform DrawGeometry(Draws& draw, bool& ordinary) {
   const int sides[] = {7, 9, 32, 64, 96, 160, 224, 224, 384};
   const int width = draw.OneOf(sides), height = draw.OneOf(sides);
@@ -74,7 +74,7 @@ RuntimeOptions DrawRuntime(Draws& draw) {
 OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>& photographs) {
   Draws draw(seed, number);
   OptionSet set;
-  // The larger, the rarer; a third of the sets has ordinary ones alone.
+  // Larger photographs are rarer; a third of the sets has ordinary ones alone.
   const bool ordinary = draw.Chance(0.3);
   std::vector<Photograph> some;
   const size_t count = 4 + draw.Below(40);

@@ -21,7 +21,7 @@ struct OptionSet {
 // A function of `seed` and `number`.
 OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>& photographs);
 
-// Options that give the same batches with another executor, reader, and reads in flight.
+// Returns options that give the same batches with another executor, reader, and reads in flight.
 RuntimeOptions OtherMeans(const RuntimeOptions& runtime, uint64_t number);
 
 }  // namespace stoker::testing

@@ -50,7 +50,8 @@ Bytes FlatJpeg(int width, int height, bool progressive) {
   return bytes;
 }
 
-// Black: all filters and pixels are zeros. Of an interlaced one, those of all passes.
+// Writes a black image: all filters and pixels are zeros; for an interlaced one, those of all
+// passes.
 Bytes FlatPng(int width, int height, bool interlaced) {
   size_t raw = 0;
   constexpr int kPasses[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},

@@ -1,6 +1,6 @@
-// Hours of training in minutes: loaders with random options over photographs of which some are bad,
-// on storage that answers late, out of order and with errors, are stopped, resumed, moved about and
-// thrown away, while a model says what each batch must be.
+// Compresses hours of training into minutes: loaders with random options over photographs, some of
+// which are bad, on storage that answers late, out of order and with errors, are stopped, resumed,
+// moved and dropped, while a model computes what each batch must be.
 //
 //     soak [PHOTOS] [--seconds N] [--seed N] [--first N] [--sets N]
 //
@@ -48,7 +48,7 @@ struct Totals {
   uint64_t resumed = 0, sought = 0, interrupted = 0, by_name = 0, beside = 0, stopped = 0;
 };
 
-// The photographs, and which of them are bad.
+// The photographs, and the numbers of the bad ones.
 struct Storage {
   std::shared_ptr<const SampleSource> source;
   std::shared_ptr<const FakeDisk> disk;
@@ -123,7 +123,7 @@ std::shared_ptr<Runtime> RuntimeOf(const Storage& storage, Draw& draw) {
       .value();
 }
 
-// Options that make the same batches whatever the Runtime and the depth are.
+// Returns options that make the same batches for any Runtime and depth.
 LoaderOptions OptionsOf(const Storage& storage, Draw& draw) {
   LoaderOptions options;
   options.source = storage.source;
@@ -159,7 +159,7 @@ class Job {
         model_(options_, *storage.disk, storage.faults),
         totals_(totals) {}
 
-  // "" or what was wrong.
+  // Returns "" or what was wrong.
   std::string Run() {
     for (uint64_t life = 1 + draw_.Below(4); life > 0 && wrong_.empty(); --life) Live();
     ++totals_.sets;
@@ -167,7 +167,7 @@ class Job {
   }
 
  private:
-  // From opening a loader to its end, which leaves the position to the next one.
+  // Runs from opening a loader to its end, which leaves the position to the next loader.
   void Live() {
     LoaderOptions options = options_;
     options.runtime = RuntimeOf(storage_, draw_);
@@ -254,7 +254,7 @@ class Job {
     Check(loader_->BatchAt(name), name, expected);
   }
 
-  // A second iteration beside the first one.
+  // Runs a second iteration beside the first one.
   void Beside() {
     ++totals_.beside;
     const auto second = loader_->Iterate();
@@ -310,7 +310,7 @@ class Job {
   std::string wrong_;
 };
 
-// Ends the process, and names the set, if one takes longer than any should: it hangs.
+// Ends the process, and names the set, if a set takes longer than it should: it hangs.
 class HangWatch {
  public:
   explicit HangWatch(uint64_t seed) : seed_(seed), thread_([this] { Watch(); }) {}
@@ -356,7 +356,7 @@ struct Sample {
   double kib;
 };
 
-// KiB a minute, by least squares over the second half.
+// Returns KiB per minute, by least squares over the second half.
 double Slope(const std::vector<Sample>& all) {
   const std::vector<Sample> half(all.begin() + static_cast<ptrdiff_t>(all.size() / 2), all.end());
   const auto n = static_cast<double>(half.size());

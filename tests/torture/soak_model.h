@@ -1,5 +1,5 @@
-// SoakModel: what each batch of a loader must be, worked out without the engine, from the options,
-// the files and which of them are bad.
+// SoakModel: computes what each batch of a loader must be, without the engine, from the options,
+// the files and the list of bad files.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace stoker::testing {
 
-// Which samples are bad, by id.
+// The bad samples, by id.
 using Faults = std::map<uint64_t, SampleFault>;
 
 struct ExpectedRow {
@@ -40,7 +40,8 @@ class SoakModel {
   uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
   ExpectedBatch At(BatchName batch) const;
 
-  // "" if the batch is as expected, else what differs. Decodes `checked` of its rows again.
+  // Returns "" if the batch is as expected, otherwise the difference. Decodes `checked` of its rows
+  // again.
   std::string Differs(const Batch& batch, const ExpectedBatch& expected, uint64_t checked);
 
  private:

@@ -1,5 +1,5 @@
-// The libraries behind JPEG, PNG and WebP allocate no more than what is charged for them, which
-// follows from the header. The test is a program of its own, since it replaces malloc.
+// The libraries behind JPEG, PNG and WebP allocate no more than what is charged for them, which is
+// computed from the header. The test is a program of its own, because it replaces malloc.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -24,7 +24,7 @@
 #include "transforms/webp/decoder.h"
 #include "transforms/webp/library_bytes.h"
 
-// glibc's own, under their other names.
+// glibc's own functions, under their other names.
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming): glibc's
 void* __libc_malloc(size_t);
@@ -72,7 +72,7 @@ using testing::MakeWebp;
 using testing::Padded;
 using testing::Unpadded;
 
-// One row, over and over, in memory that is there from the start.
+// Decodes into the same row again and again, in memory that exists from the start.
 class OneRow final : public RowSink {
  public:
   Status Begin(const DecodedRegion& region) override {
@@ -89,7 +89,7 @@ class OneRow final : public RowSink {
   std::vector<uint8_t> row_ = std::vector<uint8_t>(1 << 20);
 };
 
-// Bytes of malloc while a region is decoded.
+// Returns the bytes of malloc while a region is decoded.
 template <typename Decoder>
 uint64_t PeakOf(Decoder& decoder, const std::vector<uint8_t>& file, const Rect& region,
                 OneRow& sink) {

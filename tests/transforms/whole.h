@@ -13,7 +13,7 @@
 
 namespace stoker::testing {
 
-// The file's bytes in a result of Padded.
+// Returns the file's bytes in a result of Padded.
 inline std::span<const uint8_t> Unpadded(const std::vector<uint8_t>& padded) {
   return std::span(padded).first(padded.size() - kBufferPadding);
 }
@@ -36,7 +36,8 @@ std::string Compare(Decoder& decoder, const std::vector<uint8_t>& padded, Rect r
   return difference.empty() ? "" : Text(region) + ": " + difference;
 }
 
-// The error of opening and decoding; Code::kInvalidArgument with an empty cause if there is none.
+// Returns the error of opening and decoding; Code::kInvalidArgument with an empty cause if there is
+// none.
 template <typename Decoder>
 Error ErrorOf(Decoder& decoder, const std::vector<uint8_t>& padded, Rect region = {}) {
   Result<ImageInfo> info = decoder.Open(Unpadded(padded));

@@ -35,7 +35,7 @@ Result<LoaderOptions> Parse(const std::string& text) {
   return ParseLoaderSpec(text, std::make_shared<FakeSource>());
 }
 
-// A good spec with `more` keys: R"("seed": 1)".
+// Returns a good spec with the keys in `more`: R"("seed": 1)".
 std::string With(const std::string& more) {
   return R"({"source": {"kind": "arrays"}, "batch_size": 4)" + (more.empty() ? "" : ", " + more) +
          "}";

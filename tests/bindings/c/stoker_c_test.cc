@@ -1,4 +1,4 @@
-// The table of C functions, used as a plugin would.
+// Uses the table of C functions as a plugin would.
 #include "bindings/c/stoker_c.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ namespace {
 
 using stoker::testing::PhotoFolder;
 
-// Another one each time, so that each test has loaders of its own.
+// A new key each time, so that each test has loaders of its own.
 std::string NewKey() {
   static int count = 0;
   return "stoker_c_test/" + std::to_string(++count);
@@ -49,7 +49,7 @@ class StokerCTest : public ::testing::Test {
     return dataset;
   }
 
-  // The error's code and message, freed; "" for none.
+  // Returns the error's code and message, and frees it; "" if there is no error.
   std::string Take(stoker_error* error) {
     if (error == nullptr) return "";
     const std::string text =
@@ -111,7 +111,7 @@ TEST_F(StokerCTest, RefusesUnknownAbiVersions) {
   EXPECT_STRNE(api_->version, "");
 }
 
-// C functions have no context: what they count is global.
+// C functions have no context, so their counters are global.
 std::atomic<int> spans_begun{0}, spans_ended{0};
 
 TEST_F(StokerCTest, TracesEachSpanOnceUntilTracingIsRemoved) {
@@ -140,7 +140,7 @@ TEST_F(StokerCTest, TracesEachSpanOnceUntilTracingIsRemoved) {
   EXPECT_EQ(spans_ended, spans_begun);
 }
 
-// The batches are the same as without the index, so no error tells of the damage.
+// The batches are the same as without the index, so no error reports the damage.
 TEST_F(StokerCTest, WarnsOnceOfADamagedIndex) {
   stoker_dataset* sound = Open(NewKey(), Spec());
   EXPECT_EQ(api_->dataset_warning(sound), nullptr);
@@ -298,7 +298,8 @@ TEST_F(StokerCTest, AStateIsTextThatFitsAndGivesItsPlace) {
   api_->dataset_free(dataset);
 }
 
-// Others have had six of the twenty photographs; fourteen are left, in batches of eight and six.
+// Other ranks have had six of the twenty photographs; fourteen are left, in batches of eight and
+// six.
 TEST_F(StokerCTest, ABatchOfAnEpochThatOthersBeganHasAName) {
   stoker_dataset* dataset = Open(NewKey(), Spec());
   stoker_cursor* cursor = nullptr;
@@ -440,7 +441,7 @@ TEST_F(StokerCTest, ColumnsSayWhetherTheyArePinned) {
   api_->cursor_free(cursor);
   api_->dataset_free(dataset);
 
-  // Found by its key: the host as a device, which a spec has no name for.
+  // The loader is found by its key: its device is the host, which a spec has no name for.
   const std::string key = NewKey();
   stoker::LoaderOptions options = stoker::ParseLoaderSpec(Spec()).value();
   options.pinned_for = stoker::Device::Open({stoker::DeviceName::Kind::kHost, 0}).value();

@@ -1,5 +1,5 @@
-// Many images on workers are those that one thread decodes, in order; of several failures the first
-// image's is reported.
+// Images decoded on workers equal those that one thread decodes, in order; of several failures the
+// first image's is reported.
 #include "engine/arrays/decoder_pool.h"
 
 #include <gtest/gtest.h>
@@ -144,7 +144,7 @@ TEST(DecoderPool, PoolsMayShareABudget) {
   EXPECT_EQ(budget->used(), 0U);
 }
 
-// An array outlives the pool, and memory is the caller's: two calls never share it.
+// An array outlives the pool, and its memory belongs to the caller: two calls never share it.
 TEST(DecoderPool, ArraysAreIndependent) {
   const std::vector<uint8_t> file = PoolFile(3);
   DecodedArray first, second;
@@ -198,7 +198,7 @@ TEST(ArrayMemory, KeepsLittleAndOutlivesItsMaker) {
   std::memset(last.get(), 1, ArrayMemory::kKeptBytes / 8);
 }
 
-// Memory beside the arrays is given back to the budget when a worker has grown large.
+// Memory other than the arrays is returned to the budget when a worker has grown large.
 TEST(DecoderPool, LargeWorkersAreNotKept) {
   DecoderPool pool({}, 256 << 20);
   ASSERT_TRUE(pool.Decode({MakeJpeg({.width = 64, .height = 64}), {}}, {}).ok());

@@ -1,5 +1,5 @@
 // Iterations of a loader on a device (the host counts as one) have the bytes, epochs and positions
-// of a loader without one.
+// of a loader without a device.
 #include "engine/loader/loader.h"
 
 #include <gtest/gtest.h>
@@ -202,7 +202,7 @@ TEST_F(DeviceIterationsTest, HoldingAllBuffersIsAnErrorThatSkipsNothing) {
   EXPECT_EQ(iterator->position(), (BatchName{0, 3}));
   held.clear();
   EXPECT_EQ(Rest(*iterator).size(), 3u);
-  // Also where all of them are held at the end of an epoch.
+  // This holds also if all of them are held at the end of an epoch.
   auto next = loader->Iterate();
   for (uint64_t n = 0; n < kPerEpoch; ++n) {
     if (held.size() == 3) held.erase(held.begin());

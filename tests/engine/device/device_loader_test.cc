@@ -42,7 +42,7 @@ class DeviceLoaderTest : public ::testing::TestWithParam<DeviceUnderTest> {
     return Loader::Open(std::move(options)).value();
   }
 
-  // By a stream, as a consumer's: the host may not read a device's memory.
+  // Reads by a stream, as a consumer does: the host may not read a device's memory.
   Bytes Read(const DeviceBatch& batch) {
     Bytes bytes;
     EXPECT_TRUE(batch.Wait().ok());
@@ -97,7 +97,7 @@ TEST_P(DeviceLoaderTest, DeliversTheHostLoadersBatches) {
 TEST_P(DeviceLoaderTest, ColumnsShareOneSlab) {
   auto loader = Open(Options());
   const DeviceBatch batch = loader->Iterate()->NextOnDevice().value();
-  // Images and labels lie on pages of their own, and so does what is left to do.
+  // Images and labels lie on pages of their own, and so do the deferred operations.
   EXPECT_EQ(loader->StageStats().copied_bytes % loader->StageStats().batches, 0u);
   EXPECT_EQ(loader->Stats().slot_bytes % 4096, 0u) << "no column has memory elsewhere";
 }

@@ -27,9 +27,9 @@ void ExpectCauses(const WaitCauses& causes, uint64_t storage, uint64_t decode, u
 
 TEST(StagedWaits, TakeTheCausesOfTheHostsWait) {
   ExpectCauses(ExplainStaged(Host(), 190, 90, 195), 60, 20, 10, 10 + 5);
-  ExpectCauses(ExplainStaged(Host(), 190, 140, 195), 30, 10, 10, 5);  // half of the host's
+  ExpectCauses(ExplainStaged(Host(), 190, 140, 195), 30, 10, 10, 5);  // half of the host's wait
   ExpectCauses(ExplainStaged(Host(), 190, 185, 195), 0, 0, 5, 5);
-  ExpectCauses(ExplainStaged(Host(), 190, 192, 195), 0, 0, 0, 3);  // it was there
+  ExpectCauses(ExplainStaged(Host(), 190, 192, 195), 0, 0, 0, 3);  // the batch was ready
 }
 
 TEST(StagedWaits, UnexplainedTimeIsOther) {
@@ -64,9 +64,9 @@ TEST(StagedWaits, MatchHostAndDeviceWaitsByBatchName) {
   StagedWaits waits;
   waits.AddHostWait(Host({0, 0}));
   waits.AddHostWait(Host({0, 1}));
-  waits.AddDeviceWait({0, 1}, 190, 140, 195);  // the first one was dropped
+  waits.AddDeviceWait({0, 1}, 190, 140, 195);  // the first wait was dropped
   waits.AddHostWait(Host({0, 1}));
-  waits.AddDeviceWait({0, 0}, 190, 200, 205);  // nobody knows it
+  waits.AddDeviceWait({0, 0}, 190, 200, 205);  // no host wait is known for it
   waits.AddOtherWait(215, 217);
   StagedWaits::Totals totals = waits.totals();
   EXPECT_EQ(totals.wait_ns, 55 + 5 + 2);

@@ -1,4 +1,4 @@
-// The assembler delivers batches in order, whatever the order in which rows are finished.
+// The assembler delivers batches in order, whatever order the rows are finished in.
 #include "engine/loader/assembler.h"
 
 #include <gtest/gtest.h>
@@ -155,7 +155,8 @@ TEST_F(AssemblerTest, ReopenOpensAppendedBatches) {
   EXPECT_EQ(batch.index(), 2u);
 }
 
-// A smaller depth would not help: no batch is in production. Nor is it advised where it is tuned.
+// A smaller depth would not help: no batch is in production. It is not advised, either, if the
+// depth is tuned.
 TEST_F(AssemblerTest, WithoutMemoryForOneBatchTheDepthIsNotBlamed) {
   std::vector<Slot*> held;
   for (int i = 0; i < 4; ++i) held.push_back(pool_->Acquire());

@@ -1,4 +1,4 @@
-// Samples that cannot be used: what takes their place, what is counted, and when a run ends.
+// Samples that cannot be used: their substitutes, the counts, and when a run ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -33,7 +33,7 @@ using ::testing::Not;
 constexpr uint64_t kPhotos = 41;
 constexpr size_t kRowBytes = size_t{16} * 16 * 3;
 
-// What an epoch gave: for each row of it the sample and the bytes of image and label.
+// The content of an epoch: for each row the sample and the bytes of image and label.
 struct Row {
   uint64_t sample;
   std::string bytes;
@@ -73,7 +73,7 @@ class BadSamplesTest : public ::testing::Test {
 
   std::string FileOf(uint64_t id) const { return files_[id]; }
 
-  // Damages five of the photographs, each in another way.
+  // Damages five of the photographs, each in a different way.
   void Damage() {
     photos_.Overwrite(3, "this is no photograph");
     photos_.Overwrite(11, "");
@@ -259,7 +259,7 @@ TEST_F(BadSamplesTest, ARunEndsWhenTooManyAreBad) {
         EXPECT_THAT(batch.error().cause, HasSubstr("max_bad_fraction = 0.05"));
         EXPECT_THAT(batch.error().cause, HasSubstr(" vanished"));
         EXPECT_THAT(batch.error().cause, HasSubstr("the first: " + photos_.path()));
-        if (++errors == 3) break;  // every later call says the same
+        if (++errors == 3) break;  // every later call returns the same
         continue;
       }
       ASSERT_EQ(errors, 0u);

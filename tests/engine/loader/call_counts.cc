@@ -18,7 +18,7 @@
 #include <cstring>
 #include <string_view>
 
-// glibc's own names for what is replaced below.
+// glibc's own names for the functions replaced below.
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming)
 void* __libc_malloc(size_t bytes);
@@ -77,10 +77,10 @@ void Count(std::atomic<uint64_t> Library::*what) {
   inside = false;
 }
 
-// Only then is open given a mode.
+// Only with these flags is open given a mode.
 bool MayCreate(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
-// The function of that name that would have run, had this program not replaced it.
+// Returns the function of that name that would have run if this program had not replaced it.
 template <typename Function>
 class Next {
  public:

@@ -17,8 +17,8 @@ struct Calls {
   uint64_t maps = 0;         // mmap, munmap, madvise
 };
 
-// Calls by library: the nearest library up the stack that is neither libc nor libstdc++ nor this
-// program's counting itself. Names without folder and version: "libjpeg.so".
+// Calls by library: the nearest library up the stack that is neither libc nor libstdc++ nor the
+// code that counts. Names have no folder and version: "libjpeg.so".
 std::map<std::string, Calls> StopCounting();
 void StartCounting();  // from zero, in all threads
 

@@ -108,7 +108,7 @@ TEST(LoaderState, OfAnotherWorldIsRefusedWhereTheRanksMustBeTheSame) {
               HasSubstr(": batch_size was 4 and is 8; world was 1 and is 3. "));
 }
 
-// A text that is wrong in one place, and what is said of it.
+// A text that is wrong in one place, and the error expected for it.
 TEST(LoaderState, HostileTextIsAnError) {
   const LoaderOptions options = Numbers();
   const std::string good = Saved(options, {1, 3});
@@ -151,7 +151,7 @@ TEST(LoaderState, HostileTextIsAnError) {
   }
 }
 
-// Options that no loader has, whose names and values could fill memory and the terminal.
+// Options that no loader has; their names and values could fill memory and the terminal.
 TEST(LoaderState, ManyHostileOptionsAreAShortError) {
   const LoaderOptions options = Numbers();
   const auto with = [&](int count, const std::string& value) {
@@ -177,7 +177,7 @@ TEST(LoaderState, TheLastEpochsEndIsAState) {
   EXPECT_EQ(Read(Saved(options, end), options).value(), end);
 }
 
-// How many rows a rank gets of `left` positions, by the definition of the options.
+// Returns how many rows a rank gets of `left` positions, by the definition of the options.
 uint64_t ShareOf(uint64_t left, const LoaderOptions& options, uint32_t rank) {
   while (options.remainder == Remainder::kDrop && left % options.world != 0) --left;
   while (options.remainder == Remainder::kPad && left % options.world != 0) ++left;
@@ -190,8 +190,8 @@ uint64_t ShareOf(uint64_t left, const LoaderOptions& options, uint32_t rank) {
 constexpr uint64_t kEpoch = 3;
 using Delivered = std::map<uint64_t, uint64_t>;  // the sample at each position
 
-// Takes `steps` steps of all ranks from a state, "" for the start of the epoch. They are to deliver
-// the positions from `done` on, dealt out row by row. Returns rank 0's state.
+// Takes `steps` steps of all ranks from a state, "" for the start of the epoch. Expects that they
+// deliver the positions from `done` on, dealt out row by row. Returns rank 0's state.
 std::string Walk(LoaderOptions options, const std::string& from, uint64_t done, uint64_t steps,
                  Delivered& delivered) {
   std::string state;
@@ -214,8 +214,8 @@ std::string Walk(LoaderOptions options, const std::string& from, uint64_t done, 
   return state;
 }
 
-// Runs with random worlds and batch sizes, of which each goes on from the last one's state, deliver
-// what one run does that nobody stops.
+// Runs with random worlds and batch sizes, each of which continues from the last one's state,
+// deliver the samples of one uninterrupted run.
 void ExpectAWholeEpoch(LoaderOptions options, testing::Random& random) {
   const Sampler alone = OrderOf(options);
   const uint64_t samples = alone.options().samples;
@@ -295,7 +295,8 @@ TEST(LoaderState, OfTheFirstRankServesAll) {
   EXPECT_EQ(OrderOf(options).batches_from(8), 0u);
 }
 
-// What drop and drop_remainder leave out of an ended epoch does not come back in another world.
+// Samples that drop and drop_remainder leave out of an ended epoch do not come back in another
+// world.
 TEST(LoaderState, AnEndedEpochStaysEnded) {
   for (const bool drop : {false, true}) {
     LoaderOptions options = Numbers(101);

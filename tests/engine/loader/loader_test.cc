@@ -1,4 +1,4 @@
-// Iterations that share a loader: their epochs, where they begin and end, and what is prefetched.
+// Iterations that share a loader: their epochs, their beginnings and ends, and prefetching.
 #include "engine/loader/loader.h"
 
 #include <gtest/gtest.h>
@@ -205,8 +205,8 @@ TEST_F(LoaderTest, ARestoredStateGoesOnWithTheSameBatches) {
   EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
 }
 
-// Batches of 7 until photo 14, of 3 ranks from there, and whole epochs of theirs after it; by
-// iterating, by name and by appending.
+// Batches of 7 up to photograph 14, of 3 ranks from there, and whole epochs of these ranks after
+// it; by iterating, by name and by appending.
 TEST_F(LoaderTest, OtherRanksFinishAnEpochThatOneBegan) {
   const auto row_prints = [](const Batch& batch, std::vector<std::pair<uint64_t, uint64_t>>& all) {
     const Column& images = batch.images();

@@ -36,7 +36,7 @@ TEST(LoaderOptionTable, DefaultsAreInRange) {
   EXPECT_TRUE(checked.ok()) << checked.error().ToString();
 }
 
-// Sets a number to one that its range does not have; false: there is none of its type.
+// Sets a number to one outside its range; returns false if its type has none.
 struct PutOut {
   const OptionInfo& option;
   bool below;

@@ -1,4 +1,4 @@
-// Samples that a source is called for become the same batches as those of files.
+// Samples that a source is called for become the same batches as samples in files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,7 +118,7 @@ TEST_F(ProducerCalls, MemoryMayBeShort) {
   EXPECT_GT(calls, kPhotos);
 }
 
-// threads says how many calls of a source there are at a time, also for several of its loaders.
+// `threads` says how many calls of a source run at a time, also with several loaders.
 TEST_F(ProducerCalls, LoadersShareTheThreadsOfASource) {
   std::atomic<int> now{0}, most{0};
   const LoaderOptions options = Calling(
@@ -299,7 +299,7 @@ TEST_F(ProducerCalls, WrongRowsAreErrors) {
               HasSubstr("the source gave no row of field 'box'"));
 }
 
-// A file that could not be read leaves nothing: neither an image nor its path.
+// A file that could not be read leaves neither an image nor its path behind.
 TEST_F(ProducerCalls, AFileThatFailedIsForgotten) {
   auto loader = Producer::Open(Calling([](uint64_t, const std::string&, LoadedSample& loaded) {
                   EXPECT_FALSE(loaded.SetFile("/gone.jpg").ok());

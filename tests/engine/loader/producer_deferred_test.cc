@@ -32,7 +32,7 @@ using ::stoker::testing::RuntimeUnderTest;
 
 constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
 const Normalize kImageNet{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
-// Both infinities, so that mixing them gives NaN.
+// Values include both infinities, so that mixing them gives NaN.
 const Normalize kBeyondFloat16{{0.5F, 0.5F, 0.5F}, {1e-6F, 2e-6F, 1}};
 
 void MaybeFlip(Random& random, std::vector<Transform>& list) {

@@ -37,7 +37,7 @@ LoaderOptions Options(const PhotoFolder& photos, const RuntimeOptions& runtime) 
   return options;
 }
 
-// The number of threads that stay: the same for 20 looks in a row.
+// Returns the number of threads that stay: the same for 20 looks in a row.
 int LiveThreadsAtRest() {
   int threads = LiveThreads();
   for (int looks = 0; looks < 20; ++looks) {
@@ -49,7 +49,7 @@ int LiveThreadsAtRest() {
   return threads;
 }
 
-// 60 moments with each executor; fewer where Effort is less than full.
+// 60 moments with each executor; fewer if Effort is less than full.
 TEST(ProducerEnd, StopsAtAnyMomentWithoutLeakingThreadsOrDescriptors) {
   const PhotoFolder photos(40, 2);
   const int rounds = Effort(60);
@@ -135,7 +135,7 @@ TEST(ProducerEnd, AForkedChildIsRefusedAndMayOpenItsOwn) {
               if (loader->Iterate()->Next().ok()) return 2;
               loader->Stop();
               const LoaderStats stats = loader->Stats();
-              if (stats.batches != 0 || stats.threads != 0) return 3;  // the parent's are not told
+              if (stats.batches != 0 || stats.threads != 0) return 3;  // not counted by the parent
               held.Release();
               iterator.reset();
               loader.reset();  // touches no thread of the parent

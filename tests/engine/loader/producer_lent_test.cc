@@ -72,7 +72,7 @@ TEST(ProducerLent, WithoutALimitAWholeEpochIsHeldAndOutlivesTheLoader) {
   const testing::PhotoFolder photos(61, 4);
   LoaderOptions options = Options(photos);
   options.lent_batches = 0;
-  options.epochs = 1;  // nothing more is made behind it
+  options.epochs = 1;  // so that nothing more is made
   auto loader = Producer::Open(options).value();
   std::vector<Batch> held;
   while (Batch batch = loader->Next().value()) held.push_back(std::move(batch));

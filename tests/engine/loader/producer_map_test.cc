@@ -75,7 +75,7 @@ Status InvertRow(const MappedRow& row) {
   return {};
 }
 
-// The same, of a batch.
+// Does the same to a batch.
 Status InvertBatch(const Batch& batch) {
   for (uint8_t& value : batch.images().as<uint8_t>()) value = static_cast<uint8_t>(255 - value);
   for (int64_t row = 0; row < batch.rows(); ++row) {
@@ -261,7 +261,7 @@ TEST_F(ProducerMap, BadSamplesAreNotMapped) {
   EXPECT_EQ(calls, 4);
 }
 
-// What a function keeps stays valid and unchanged, whether its batch is delivered or not.
+// Memory that a function keeps stays valid and unchanged, whether its batch is delivered or not.
 TEST_F(ProducerMap, MemoryMayBeKept) {
   struct Kept {
     std::shared_ptr<void> owner;
@@ -384,7 +384,7 @@ TEST_F(ProducerMap, SurplusEnginesInACallAreNotWaitedFor) {
     EXPECT_FALSE(iterators.back()->Next([] { return true; }).ok());
     entered.acquire();
   }
-  iterators.clear();  // would wait for ever
+  iterators.clear();  // would wait forever
   std::jthread stopping([&] { loader->Stop(); });
   go.set_value();
   stopping.join();
@@ -412,7 +412,7 @@ TEST_F(ProducerMap, IterationsPreferEnginesThatAreInNoCall) {
   EXPECT_FALSE(loader->Iterate(20)->Next(interrupted).ok());  // moves the engine in the call
   auto after = loader->Iterate(8);
   ASSERT_TRUE(after->Seek({8, 1}).ok());
-  EXPECT_TRUE(after->Next().ok());  // the other one, which is used last then
+  EXPECT_TRUE(after->Next().ok());  // another one, which was used last
   after.reset();
   for (const uint64_t epoch : {uint64_t{7}, uint64_t{30}}) {
     const Result<Batch> batch = loader->Iterate(epoch)->Next();

@@ -156,7 +156,7 @@ TEST_F(ProducerMix, ALastBatchOfOneRowIsMixedWithItself) {
   EXPECT_NEAR(sum, 1, 1e-6);
 }
 
-// Every combination, or a third where Effort is less than full.
+// Every combination, or a third of them if Effort is less than full.
 TEST_F(ProducerMix, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   auto one = Open(Options(RuntimeUnderTest(1)));
   std::vector<uint64_t> expected = TakeEpoch(*one);
@@ -235,7 +235,7 @@ TEST_F(ProducerMix, AFailedSampleFailsOnlyItsBatch) {
   EXPECT_EQ(Take(*loader, 1)[0], expected[2]);
 }
 
-// Nothing but the wider labels is charged.
+// Only the wider labels are charged.
 TEST_F(ProducerMix, TheBudgetHasRoomForSoftLabels) {
   RuntimeOptions runtime = RuntimeUnderTest(2);
   runtime.memory_budget = 100'000;

@@ -1,4 +1,4 @@
-// Samples that are ranges of large files give the batches that files of their own give, and their
+// Samples that are ranges of large files give the same batches as files of their own, and their
 // files stay open no longer than loaders read them.
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST_P(ProducerRanges, NoFileIsOpenAfterTheLastLoader) {
   EXPECT_EQ(folder.OpenFiles(), 0u);
 }
 
-// Another list of the same files, which were written anew while the first loader has them open.
+// Another list of the same files, which were rewritten while the first loader has them open.
 TEST_P(ProducerRanges, ALoaderReadsTheFilesThatAreThereWhenItStarts) {
   const PhotoFolder photos(30, 2), others(30, 3);
   const auto packed = std::make_shared<PackedFiles>(photos.Source(), folder.Path(""), 2);

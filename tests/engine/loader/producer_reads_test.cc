@@ -1,5 +1,5 @@
 // Reading does not affect batches, unless it fails. Uses a reader that completes late and out of
-// order, and fails where the test says so.
+// order, and fails as the test says.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Samples whose byte ranges are records become the same batches as those of files.
+// Samples whose byte ranges are records become the same batches as samples in files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

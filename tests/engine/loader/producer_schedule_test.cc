@@ -81,7 +81,7 @@ TEST_F(ProducerScheduleTest, RepeatsTheSameEpoch) {
 TEST_F(ProducerScheduleTest, DeliversAppendedBatchesInCallOrder) {
   const auto epochs = Epochs(4);
   auto loader = Producer::Open(Options()).value();
-  (void)loader->Next().value();  // in the middle of something else
+  (void)loader->Next().value();  // in the middle of another epoch
   const std::vector<BatchName> wanted = {{3, 5}, {0, 0}, {0, 0}, {2, 5}, {2, 5}, {1, 3},
                                          {3, 5}, {0, 1}, {0, 5}, {1, 5}, {2, 0}};
   size_t appended = 0, taken = 0;

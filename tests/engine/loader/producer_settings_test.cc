@@ -40,7 +40,7 @@ class ProducerSettings : public ::testing::TestWithParam<ExecutorKind> {
     return options;
   }
 
-  // Nothing is fixed.
+  // No setting is fixed.
   static std::shared_ptr<Runtime> Tuned(uint64_t budget = 0) {
     RuntimeOptions options = RuntimeUnderTest(0);
     options.executor = GetParam();
@@ -55,8 +55,8 @@ class ProducerSettings : public ::testing::TestWithParam<ExecutorKind> {
     std::this_thread::sleep_for(3 * (std::chrono::steady_clock::now() - begun));
   }
 
-  // Bursts until the tuner has made the loader deeper, which is what bursts need. `each`: after
-  // each of them.
+  // Takes bursts until the tuner has made the loader deeper, because bursts need depth. `each`:
+  // called after each burst.
   static void BurstsUntilDeeper(
       Producer& loader, const std::function<void()>& each = [] {}) {
     const int before = loader.Stats().depth;
@@ -120,7 +120,7 @@ TEST_P(ProducerSettings, MemoryFollowsTheDepth) {
   });
 }
 
-// It ends right after its settings have moved, with so many more batches taken.
+// The loader ends right after its settings have changed, with `round` further batches taken.
 TEST_P(ProducerSettings, EndsWhileBeingTuned) {
   for (int round = 0; round < Effort(5); ++round) {
     const auto loader = Producer::Open(Options(Tuned())).value();

@@ -1,5 +1,5 @@
-// When nothing moves, the log and the statistics say what has not ended. What hangs is released by
-// the line in the log: without it these tests would not end.
+// When nothing moves, the log and the statistics say which work has not ended. The line in the log
+// releases the work that hangs: without the line these tests would not end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// Something that hangs until a line in the log has these words.
+// Hangs until a line in the log has these words.
 class Hang {
  public:
   explicit Hang(std::string until) : until_(std::move(until)) {}
@@ -58,7 +58,7 @@ class Hang {
   std::vector<std::string> lines_;
 };
 
-// Does nothing, after a while.
+// Does nothing, after a delay.
 class HangingFunction final : public MapFunction {
  public:
   HangingFunction(Hang& hang, int calls) : hang_(hang), calls_(calls) {}

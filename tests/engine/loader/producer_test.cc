@@ -89,8 +89,8 @@ TEST_F(ProducerTest, EveryEpochHasEverySampleOnceWithItsLabel) {
   EXPECT_EQ(orders.size(), 3u) << "each epoch has an order of its own";
 }
 
-// Every combination; where Effort is less than full a quarter of the nine of threads and depth,
-// others with the next reader.
+// Every combination; if Effort is less than full, a quarter of the nine of threads and depth,
+// different ones with the next reader.
 TEST_F(ProducerTest, BytesDependOnNeitherThreadsNorDepthNorReaderNorExecutor) {
   const auto expected = TakeEpochs(*Open(Options(RuntimeUnderTest(1))), 3);
   std::vector<ReaderKind> readers = {ReaderKind::kPread};

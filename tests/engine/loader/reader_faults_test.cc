@@ -1,6 +1,6 @@
-// What the readers' system calls may do to a loader: nothing, where the fault passes; otherwise the
-// one error of the sample that it concerns. With real photographs, in files of their own and packed
-// into large ones, read by pread and by a ring whose kernel is tests/testing/fake_ring.h.
+// Faults of the readers' system calls do nothing to a loader if they pass; otherwise they are the
+// one error of the sample concerned. Uses real photographs, in files of their own and packed into
+// large ones, read by pread and by a ring whose kernel is tests/testing/fake_ring.h.
 //
 // A failing case names its seed; the same seed gives the same faults.
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ using ::testing::HasSubstr;
 constexpr size_t kFaultPhotos = 61;
 constexpr uint32_t kFaultBatch = 8;
 
-// Real photographs, or made ones, copied into the folder.
+// Copies real photographs, or generated ones, into the folder.
 std::shared_ptr<const SampleSource> CopyPhotos(const TempFolder& folder) {
   std::vector<std::filesystem::path> photos = testing::Photos();
   const PhotoFolder made(photos.empty() ? static_cast<int>(kFaultPhotos) : 0, 1);
@@ -65,13 +65,13 @@ std::shared_ptr<const SampleSource> CopyPhotos(const TempFolder& folder) {
   return Files(std::move(paths)).value();
 }
 
-// What came instead of each batch of an epoch: a fingerprint, or an error.
+// What an epoch gave for each batch: a fingerprint, or an error.
 struct Epoch {
   std::vector<uint64_t> prints;  // 0: an error
   std::vector<Error> errors;
 };
 
-// Which reader, and whether the photographs are packed into large files.
+// The reader, and whether the photographs are packed into large files.
 using Case = std::tuple<ReaderKind, bool>;
 
 class ReaderFaults : public ::testing::TestWithParam<Case> {
@@ -123,14 +123,14 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
       if (batch.ok()) continue;
       epoch.errors.push_back(batch.error());
       on_error();
-      if (batch.error().file.empty()) {  // it is not that of a sample
+      if (batch.error().file.empty()) {  // the error does not concern a sample
         ADD_FAILURE() << batch.error().ToString();
         return epoch;
       }
     }
   }
 
-  // An epoch of a loader with these faults, which leaves no file, ring, thread or byte behind.
+  // Runs an epoch of a loader with these faults, which leaves no file, ring, thread or byte behind.
   Epoch Run(DiskFaults disk_faults, RingFaults ring_faults, const Interrupt& interrupt = {}) {
     const int threads = testing::LiveThreads();
     rings.reset();  // one at a time
@@ -155,7 +155,7 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
     return Take(*Producer::Open(Options(Sound())).value()).prints;
   }
 
-  // The file of the sample that is `row` of the batch, and where it begins in the file.
+  // Returns the file of the sample in row `row` of the batch, and where the sample begins in it.
   std::pair<std::string, ByteRange> SampleOf(size_t batch, size_t row) const {
     auto producer = Producer::Open(Options(Sound())).value();
     (void)testing::Take(*producer, batch);
@@ -202,7 +202,7 @@ TEST_P(ReaderFaults, ThatPassChangeNothing) {
 TEST_P(ReaderFaults, AnErrorInTheMiddleOfASampleFailsItsBatchAlone) {
   const std::vector<uint64_t> expected = Expected();
   const auto [path, range] = SampleOf(2, 5);
-  // Of a packed file, the samples behind it fail, too.
+  // In a packed file, the samples behind it fail, too.
   const uint64_t bad_from = range.offset + range.length / 2;
   const Epoch epoch = Run({.bad_file = path, .bad_from = bad_from}, {.late = 0.5});
   ASSERT_EQ(epoch.prints.size(), expected.size());
@@ -307,7 +307,7 @@ TEST_P(BrokenRing, IsReplacedByPlainReads) {
   }
 }
 
-// What it holds never completes: the kernel may still write to the buffers of those reads.
+// Reads that it holds never complete: the kernel may still write to their buffers.
 TEST_P(BrokenRing, DoesNotKeepTheReadsThatItLoses) {
   const std::vector<uint64_t> expected = Expected();
   const Epoch epoch = Run({}, {.late = 0.9, .lives = 3, .loses = true});
@@ -320,7 +320,7 @@ class LateReads : public ReaderFaults {
  protected:
   LateReads() { limit = std::chrono::milliseconds(1); }
 
-  // An epoch during which reads of the file hang. Its samples are errors, and others are not.
+  // Runs an epoch during which reads of the file hang. Its samples are errors, and others are not.
   void ExpectOnlyErrorsOf(const std::string& file, bool cancels, DiskFaults disk_faults = {}) {
     const std::vector<uint64_t> expected = Expected();
     const auto hang = [&](const std::string& path) { return hangs && path == file; };
@@ -350,7 +350,7 @@ TEST_P(LateReads, AreCancelled) {
   EXPECT_EQ(rings->lost(), 0);
 }
 
-// The completions come after all, into the memory that the reads were given up with.
+// The completions arrive after all, and refer to memory that was given up with the reads.
 TEST_P(LateReads, ThatCannotBeCancelledEndLater) {
   depth = 1;
   on_error = [this] { hangs = false; };
@@ -360,7 +360,7 @@ TEST_P(LateReads, ThatCannotBeCancelledEndLater) {
   EXPECT_EQ(bytes_left, 0u);
 }
 
-// Of files alone: of each packed file more samples would hang than may be in flight.
+// Only for separate files: of each packed file more samples would hang than may be in flight.
 class LateReadsOfFiles : public LateReads {};
 
 TEST_P(LateReadsOfFiles, ThatCannotBeCancelledAreLeftToTheKernel) {

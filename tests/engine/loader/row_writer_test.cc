@@ -22,7 +22,7 @@ struct Ended {
   Status status;
 };
 
-// Hands out the samples that the test has prepared, and records how they end.
+// Hands out the samples that the test has prepared, and records their results.
 class FakeSamples final : public RowWriter::Samples {
  public:
   std::optional<uint32_t> TakeReady() override {
@@ -77,7 +77,7 @@ class RowWriterTest : public ::testing::Test {
     if (slot_ != nullptr) pool_->Abandon(slot_);
   }
 
-  // The sample of this row with the bytes of its file, as a reader leaves it.
+  // Prepares the sample of this row with the bytes of its file, as a reader leaves it.
   uint32_t Read(uint32_t row) {
     const uint32_t index = samples_.Take().value();
     SampleInFlight& sample = samples_[index];
@@ -106,7 +106,7 @@ class RowWriterTest : public ::testing::Test {
     return options;
   }
 
-  // What the plan alone makes of the sample of a row.
+  // Returns what the plan alone makes of the sample of a row.
   std::vector<uint8_t> Expected(uint32_t row) {
     const Plan plan = *PlanOf(options_, false).value();
     const auto workspace = plan.MakeWorkspace(budget_);

@@ -141,7 +141,7 @@ TEST_P(SamplerRanks, TheRestOfAnEpochMatchesTheDefinition) {
   }
 }
 
-// How often each sample comes in an epoch, and what each position is, of all ranks together.
+// Counts how often each sample comes in an epoch, and collects each position, over all ranks.
 struct Epoch {
   std::vector<int> count;
   std::map<uint64_t, uint64_t> sample_at;
@@ -223,7 +223,7 @@ TEST_P(SamplerRanks, DropRemainderKeepsRanksInStep) {
 }
 
 // Sources with an order of their own: all ranks together have the positions of one rank, which are
-// those of the order, in any sequence of questions.
+// those of the order, whatever the sequence of queries.
 TEST_P(SamplerRanks, RanksTogetherHaveTheSourcesOrder) {
   using Source = std::shared_ptr<const SampleSource>;
   const auto numbers = [](uint64_t size) -> Source {

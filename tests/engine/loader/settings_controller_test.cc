@@ -14,15 +14,15 @@ class SettingsControllerTest : public ::testing::Test {
  protected:
   static constexpr uint64_t kSecond = 1'000'000'000;
 
-  // A loader with memory for `max_slots` slots in production, beside what is sure for the samples
-  // of so many loaders.
+  // Makes a loader with memory for `max_slots` slots in production, in addition to the memory that
+  // so many loaders always have for samples.
   void Open(const TunerOptions& options, int max_slots, int loaders = 1) {
     const uint64_t samples = static_cast<uint64_t>(loaders) * kSureReads * kReadBufferBytes;
     memory_.emplace(static_cast<uint64_t>(max_slots) * slot_ + samples, /*workers=*/4, [] {});
     Start(options);
   }
 
-  // A loader that shares 16 slots with another one, which still holds all but `free_slots` of them.
+  // Makes a loader that shares 16 slots with another one, which still holds all but `free_slots`.
   void OpenBesideAHolder(int free_slots) {
     memory_.emplace(16 * slot_ + 2 * kSureReads * kReadBufferBytes, /*workers=*/4, [] {});
     holder_ = memory_->Lease({.slot_bytes = slot_}, 1).value();
@@ -47,7 +47,7 @@ class SettingsControllerTest : public ::testing::Test {
     controller_->Start();
   }
 
-  // A batch that its consumer waited for, at this second.
+  // Returns a batch that its consumer waited for, at this second.
   void Take(uint64_t second, uint64_t waited_ns = 0) {
     BatchRecord batch;
     batch.name = {0, second};
@@ -62,7 +62,7 @@ class SettingsControllerTest : public ::testing::Test {
     controller_->Learn(batch);
   }
 
-  // Eight batches at once and then a pause of two seconds; a batch takes a quarter of a second.
+  // Takes eight batches at once, then pauses for two seconds; a batch takes a quarter of a second.
   void TakeBurst() {
     for (int i = 0; i < 8; ++i) {
       BatchRecord batch;
@@ -136,7 +136,7 @@ TEST_F(SettingsControllerTest, StartDecidesNothingWhereMemoryIsShort) {
   EXPECT_EQ(Stats().decisions_made, 0u);
 }
 
-// Bursts need a deeper loader, and the two slots are all there are.
+// Bursts need a deeper loader, but there are only two slots.
 TEST_F(SettingsControllerTest, AGrowthThatFindsNoMemoryIsOneDecisionOfTheLimit) {
   OpenBesideAHolder(/*free_slots=*/2);
   for (int burst = 0; burst < 50; ++burst) TakeBurst();

@@ -1,5 +1,5 @@
-// In the steady state stoker's own code allocates nothing and takes no lock for a sample; what it
-// does for a batch is counted too, and what other libraries do is listed.
+// In the steady state stoker's own code allocates nothing and takes no lock for a sample; its calls
+// for a batch are counted too, and the calls of other libraries are listed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -35,7 +35,7 @@ struct Setting {
   bool derived = false;  // a source made from others, with an order of its own
 };
 
-// As many samples an epoch as the folder has.
+// Has as many samples an epoch as the folder.
 std::shared_ptr<const SampleSource> DerivedFrom(const std::shared_ptr<const SampleSource>& folder) {
   const SourceSplit split = Split(folder, 0.5, 1).value();
   const std::vector<double> weights{1, 2};
@@ -52,7 +52,7 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
   RuntimeOptions runtime;
   runtime.threads = threads;
   runtime.reader = reader;
-  runtime.reads_in_flight = 32;  // how often its thread wakes depends on it
+  runtime.reads_in_flight = 32;  // determines how often its thread wakes
   LoaderOptions options;
   options.source = derived ? DerivedFrom(photos.Source()) : photos.Source();
   options.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
@@ -82,8 +82,8 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
   }
   ASSERT_TRUE(calls.contains("steady_state_test"));  // stoker's code is linked into it
   const testing::Calls& own = calls.at("steady_state_test");
-  // A worker has two samples in hand, each with memory of its own: which of the two, and of several
-  // workers which, meets the largest sample depends on what was ready first.
+  // A worker holds two samples, each with memory of its own. Which of the two, and which of several
+  // workers, gets the largest sample depends on what was ready first.
   const auto growing = static_cast<uint64_t>(kSamples / 50);
   // For each batch: its lease, and the memory of its labels (two: the block and its count).
   EXPECT_LE(own.allocations, growing + static_cast<uint64_t>(3 * kBatches));
@@ -100,7 +100,7 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
     EXPECT_LE(own.reads, 4 * kSamples);
     EXPECT_GE(own.reads, 4 * (kSamples - (loader->Stats().depth + 1) * kBatch - 64));
   }
-  // What is known to allocate is seen to: libjpeg-turbo makes its structures.
+  // The counter sees a known allocation: libjpeg-turbo makes its structures.
   testing::StartCounting();
   { const JpegDecoder decoder({}, nullptr, JpegDecoder::Backend::kLibjpegOnly); }
   EXPECT_TRUE(testing::StopCounting().contains("libjpeg.so")) << "the counting itself is blind";

@@ -22,7 +22,7 @@ uint64_t Sum(const std::vector<uint64_t>& shares) {
   return std::accumulate(shares.begin(), shares.end(), uint64_t{0});
 }
 
-// The reference: hands out units one by one, each to the claim that has least for its weight.
+// The reference: hands out units one by one, each to the claim that has the least for its weight.
 std::vector<uint64_t> OneByOne(uint64_t total, const std::vector<FairClaim>& claims) {
   std::vector<uint64_t> shares;
   for (const FairClaim& claim : claims) shares.push_back(claim.minimum);
@@ -74,7 +74,7 @@ TEST(FairShares, HugeNumbersDoNotWrap) {
       ASSERT_LE(share, left);
       left -= share;
     }
-    EXPECT_LE(left, total >> 40) << total;  // doubles end there
+    EXPECT_LE(left, total >> 40) << total;  // the precision of doubles
   }
 }
 
@@ -105,7 +105,7 @@ TEST(FairShares, MatchHandingOutOneByOne) {
   }
 }
 
-// FairSharesWithRoom also divides what nobody needs.
+// FairSharesWithRoom also divides the rest that no claim needs.
 TEST(FairSharesWithRoom, DividesTheSurplusByWeight) {
   const std::vector<FairClaim> claims{{1, 1, 2}, {3, 1, 0}};
   EXPECT_EQ(FairSharesWithRoom(3, claims), (std::vector<uint64_t>{2, 1}));

@@ -21,7 +21,7 @@ namespace {
 using testing::Effort;
 using testing::Random;
 
-// Half of it is for batches, and half for samples, of however many loaders.
+// Half of the budget is for batches, half for samples, with any number of loaders.
 constexpr uint64_t kBudget = 20'000'000;
 constexpr uint64_t kHalf = kBudget / 2;
 constexpr MemoryNeeds kLoader{.slot_bytes = 1'000'000, .first_depth = 2, .max_depth = 64};
@@ -84,7 +84,7 @@ TEST_F(MemoryManagerTest, ALeaseReservesItsFirstBatchesAndReleasesThem) {
 }
 
 TEST_F(MemoryManagerTest, LoadersShareByNeedAndWeightAndReturnTheirSurplus) {
-  constexpr uint64_t kUnit = kHalf / 1000;  // of which the least that a loader has is 100
+  constexpr uint64_t kUnit = kHalf / 1000;  // a loader always has 100 of them
   const auto train = Lease(1);
   EXPECT_FALSE(train->shared());
   EXPECT_EQ(train->workers(), 8) << "what nobody needs is there to grow into";
@@ -102,7 +102,7 @@ TEST_F(MemoryManagerTest, LoadersShareByNeedAndWeightAndReturnTheirSurplus) {
   EXPECT_EQ(validation->workers(), 6);
   EXPECT_EQ(train->batch_bytes(), 250 * kUnit);
   EXPECT_EQ(validation->batch_bytes(), 750 * kUnit);
-  validation->SetNeed({0, 0}, 1);  // one without needs keeps what it began with
+  validation->SetNeed({0, 0}, 1);  // a loader without needs keeps what it began with
   EXPECT_EQ(validation->workers(), 1);
   EXPECT_EQ(train->workers(), 7);
   train->SetNeed({2, 200 * kUnit}, 1);  // 5 and 700 are left, and go by weight
@@ -192,7 +192,7 @@ TEST_F(MemoryManagerTest, DrainWaitsForTheLoadersOwnWork) {
   const auto lease = Lease();
   const auto other = Lease();
   const WorkToken others = other->Begin();
-  lease->Drain();  // nothing of its own is in work
+  lease->Drain();  // none of its own work is in progress
   for (int round = 0; round < Effort(300); ++round) {
     std::atomic<int> ended{0};
     std::vector<std::thread> workers;
@@ -324,7 +324,7 @@ TEST_F(MemoryManagerTest, ANewLoaderWaitsForOtherLoadersSamples) {
   std::vector<std::unique_ptr<MemoryLease>> made(2);
   std::vector<std::thread> openers;
   for (auto& lease : made) openers.emplace_back([&] { lease = Lease(); });
-  while (first->TryBegin()) std::this_thread::yield();  // until one of them waits
+  while (first->TryBegin()) std::this_thread::yield();  // until one thread waits
   EXPECT_EQ(sample.bytes(), kHalf) << "nothing that is in work is taken";
   work = WorkToken();
   for (std::thread& opener : openers) opener.join();
@@ -334,7 +334,7 @@ TEST_F(MemoryManagerTest, ANewLoaderWaitsForOtherLoadersSamples) {
   EXPECT_TRUE(first->TryBegin());
 }
 
-// ---- All of it at once
+// ---- All together
 
 // A loader without batches: its threads take samples of given needs, each into a buffer that the
 // thread keeps, and are woken as reader threads are.
@@ -404,7 +404,7 @@ class SmallLoader {
   const std::unique_ptr<MemoryLease> lease_;
 };
 
-// Mostly little, sometimes a good part of the samples' share, or more than it.
+// Returns mostly small needs, sometimes a good part of the samples' share, or more than it.
 std::vector<uint64_t> DrawNeeds(Random& random, int samples) {
   std::vector<uint64_t> needs;
   for (int i = 0; i < samples; ++i) {
@@ -442,7 +442,7 @@ TEST(MemoryManagerUnderLoad, RefusesTheSameSamplesAsTheReference) {
   EXPECT_GT(waited, 0u);
 }
 
-// Other loaders come, put samples on the wait list, and go before it is their turn.
+// Other loaders open, put samples on the wait list, and close before these have their turn.
 TEST(MemoryManagerUnderLoad, LoadersGoWhileTheirSamplesWait) {
   for (uint32_t seed = 0; seed < static_cast<uint32_t>(Effort(20)); ++seed) {
     SCOPED_TRACE(seed);
@@ -455,7 +455,7 @@ TEST(MemoryManagerUnderLoad, LoadersGoWhileTheirSamplesWait) {
     for (int gone = 0; gone < 20;) {
       const auto goes = manager.Lease(kLoader, 1).value();
       WorkToken work = goes->TryBegin();
-      if (!work) continue;  // another one's sample waits: later
+      if (!work) continue;  // a sample of another loader waits: try later
       goes->JoinWaitList(0, goes->Begin());
       goes->JoinWaitList(1, std::move(work));
       goes->Drain();

@@ -69,7 +69,7 @@ TEST(MemoryPlan, RefusesSizesThatOverflow) {
   EXPECT_FALSE(PlanMemory(needs, ~uint64_t{0} / 16).ok());
 }
 
-// Whatever the first loader has done with its share, the second one opens with what it named.
+// Whatever the first loader has done with its share, the second one opens with the budget it named.
 TEST(MemoryPlan, ASecondLoaderOpensWithTheBudgetItNamed) {
   RandomStream random({1, 2, 3}, 0);
   for (int i = 0; i < 2000; ++i) {

@@ -45,7 +45,7 @@ TEST_F(MemoryRefused, NowAndThenChangesNothing) {
   for (const uint64_t each : {2, 3, 5}) {
     SCOPED_TRACE("each " + std::to_string(each));
     auto producer = Producer::Open(Options()).value();
-    // A sample is tried again once, alone; what it needs then is smaller.
+    // A sample is tried again once, alone; its needs are then smaller.
     std::optional<RefusedMemory> memory(std::in_place, each, 64 << 10);
     std::vector<uint64_t> prints;
     while (true) {

@@ -59,7 +59,7 @@ class ProducerMemory : public ::testing::Test {
     photos_.Overwrite(id, {bytes.begin(), bytes.end()});
   }
 
-  // 4 MiB for batches, at most; what is left for samples.
+  // Batches have at most 4 MiB; the rest is for samples.
   LoaderOptions Options(RuntimeOptions runtime, uint64_t budget) const {
     LoaderOptions options;
     options.source = photos_.Source();
@@ -86,7 +86,7 @@ TEST_F(ProducerMemory, SamplesWithoutRoomWaitAndBatchesStayTheSame) {
   const std::vector<uint64_t> expected = Expected();
   uint64_t waited = 0;
   for (const ExecutorKind executor : ExecutorsUnderTest()) {
-    // Whether two of them meet is chance: as often as it takes.
+    // It is a matter of chance whether two of them meet, so the test repeats until they do.
     for (int round = 0; round < Effort(4) || (waited == 0 && round < 40); ++round) {
       RuntimeOptions runtime = RuntimeUnderTest(1 + (round + 1) % 4);
       runtime.executor = executor;

@@ -13,7 +13,7 @@
 namespace stoker {
 namespace {
 
-// Always wants as many reads as it has requests.
+// Always pulls as many reads as it has free requests.
 class Hungry final : public ReadClient {
  public:
   Hungry(MemoryBudget& budget, size_t requests) : requests_(requests) {
@@ -45,7 +45,7 @@ class Hungry final : public ReadClient {
     return read_;
   }
 
-  // Wants no more; whether all of its requests have come back.
+  // Stops requesting reads; returns whether all of its requests have come back.
   bool Full() {
     std::lock_guard lock(mutex_);
     full_ = true;

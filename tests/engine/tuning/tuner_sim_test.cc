@@ -1,5 +1,5 @@
-// The bounds that tuner_sim shows for hundreds of workloads, for a few: simulated, so that they are
-// the same on every machine and however busy it is.
+// Checks for a few workloads the bounds that tuner_sim shows for hundreds. Simulated, so the
+// results are the same on every machine, however busy it is.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ TEST(TunerSim, ReachesNearlyTheBestGridPointInLittleMemory) {
   EXPECT_GE(small + 2, static_cast<int>(workloads));
 }
 
-// Bisection finds what trying all finds.
+// Bisection finds the same as trying all points.
 TEST(TunerSim, SearchGridMatchesSearchingTheWholeGrid) {
   for (const uint32_t i : {3u, 39u}) {
     const Workload workload = MakeWorkload(1, i);

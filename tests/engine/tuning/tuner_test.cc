@@ -61,7 +61,7 @@ Tuned Tune(const Workload& workload, const TunerLimits& limits = kLimits) {
   return tuned;
 }
 
-// From batch `from` on: the share of the time that was waited.
+// Returns the share of the time that was waited, from batch `from` on.
 double Waited(const Trace& trace, size_t from, size_t to) {
   uint64_t waited = 0;
   for (size_t k = from; k < to; ++k) {
@@ -84,7 +84,7 @@ TEST(Tuner, StartsWithAllWorkersAndTheFixedSettings) {
   EXPECT_EQ(tuner.settings().reads, 90);  // beyond the limit: set is set
 }
 
-// After a validation of a minute or a lunch of an hour the settings are what they were before.
+// After a validation of a minute or a lunch break of an hour the settings are as before.
 TEST(Tuner, ALongPauseDoesNotReduceProduction) {
   for (const double pause_ms : {60e3, 3600e3}) {
     Workload workload = Steady(5, 4000);
@@ -103,9 +103,9 @@ TEST(Tuner, ALongPauseDoesNotReduceProduction) {
   }
 }
 
-// Workers are the limit, and samples differ, so that some depth is of use; then a validation, a
-// first step that is compiled, somebody who looks at a batch. What would be made meanwhile is not
-// worth its memory.
+// Workers are the limit, and samples differ, so that some depth is useful; then comes a validation,
+// a first step that is compiled, or somebody who looks at a batch. Batches that could be made
+// meanwhile are not worth their memory.
 TEST(Tuner, APauseDoesNotIncreaseDepth) {
   for (const double step_ms : {0.5, 5.0}) {
     Draws draws(11);
@@ -125,7 +125,7 @@ TEST(Tuner, APauseDoesNotIncreaseDepth) {
   }
 }
 
-// Between two looks pass more batches than the mean loss covers. If it overshot, the tuner would
+// More batches pass between two looks than the mean loss covers. If the tuner overshot, it would
 // find reasons to grow for seconds after the load has gone.
 TEST(Tuner, ShrinksAfterVeryHighBatchRates) {
   constexpr double kStep = 3'000;
@@ -203,7 +203,7 @@ TEST(Tuner, UnavoidableWaitsChangeNothing) {
   EXPECT_LE(changes, 1);
 }
 
-// The consumer waits 2 % of its time, and no batch cost anything like it.
+// The consumer waits 2 % of its time, but no batch cost anything like it.
 TEST(Tuner, WorkersShrinkAlsoAtAFixedDepthOfOne) {
   Tuner tuner({.fixed = {.depth = 1}}, kLimits);
   uint64_t now = 1'000'000'000;
@@ -382,7 +382,7 @@ TEST(TunerModel, PredictsTheCostOfOtherSettings) {
       const auto n = static_cast<size_t>(model.count());
       const auto real = static_cast<double>(truth.records.back().taken_ns -
                                             truth.records[truth.records.size() - n - 1].taken_ns);
-      // Where no two batches overlap, their ends are ragged, which a fluid's are not.
+      // If no two batches overlap, their ends are ragged, unlike a fluid's.
       EXPECT_NEAR(model.Replay(other).total / real, 1, other.depth == 1 ? 0.12 : 0.04)
           << gap_ms << ": " << other.depth << ", " << other.workers << ", " << other.reads;
     }

@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 
 constexpr uint64_t kS = 1'000'000'000;
 
-// Four workers, random crops of JPEGs, 100 s, of which `waited` were waited for decoding.
+// Four workers, random crops of JPEGs, 100 s, of which `waited` were spent waiting for decoding.
 LoaderStats Decoding(uint64_t waited) {
   LoaderStats stats;
   stats.batches = 1000;
@@ -51,7 +51,7 @@ TEST(Advice, IsEmptyBeforeTheSecondBatch) {
   stats.batches = 1;
   EXPECT_EQ(Advice(stats), "");
   stats = {};
-  stats.batches = 10;  // and no time has passed
+  stats.batches = 10;  // but no time has passed
   EXPECT_EQ(Advice(stats), "");
 }
 
@@ -123,7 +123,7 @@ TEST(Advice, NamesWorkersHeldByOtherLoaders) {
   EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Other loaders have the rest of"));
 }
 
-// The tuner takes as few as do; what it leaves is nobody's, and cores are not missing.
+// The tuner takes as few workers as are enough; the rest is unused, and cores are not missing.
 TEST(Advice, DoesNotSuggestCoresWhenWorkersAreLeftOver) {
   LoaderStats stats = Decoding(20);
   stats.work_ns = 240 * kS;  // three workers' time

@@ -1,4 +1,4 @@
-// The cause of waits in jobs where it is known because the test injects it: the largest cause is
+// The cause of waits in jobs whose cause is known because the test injects it: the largest cause is
 // the true one, and the advice begins with it. The injected delay is many times as long as
 // everything else, and mostly sleep, so that a busy machine changes nothing.
 #include <gmock/gmock.h>
@@ -71,7 +71,7 @@ class SlowSamples final : public SampleSource {
   const Slow slow_;
 };
 
-// One in each batch.
+// One slow sample in each batch.
 bool IsChosen(uint64_t id) { return id % kBatch == 3; }
 
 class Attribution : public ::testing::Test {
@@ -81,7 +81,7 @@ class Attribution : public ::testing::Test {
     uint32_t reads = 0;           // 0: tuned
     SlowSamples::Slow samples{};  // null: as quick as they are
     int depth = 2;
-    // What the consumer does with a batch.
+    // The consumer's use of a batch.
     std::function<Duration(int batch)> step = [](int) { return 40ms; };
     int batches = 12;
     std::shared_ptr<Device> device{};
@@ -104,11 +104,11 @@ class Attribution : public ::testing::Test {
     return options;
   }
 
-  // The first batches, which find nothing begun, are left out.
+  // The first batches, for which nothing was prefetched, are left out.
   static LoaderStats Run(const LoaderOptions& options, const Job& job) {
     const std::shared_ptr<Loader> loader = Loader::Open(options).value();
     std::unique_ptr<Iterator> iterator = loader->Iterate();
-    // Takes a batch and has its step, with the batch in hand; false at an epoch's end.
+    // Takes a batch and runs its step while holding the batch; returns false at an epoch's end.
     const auto step = [&job](int i, const auto& batch) {
       if (batch) std::this_thread::sleep_for(job.step(i));
       return static_cast<bool>(batch);
@@ -147,7 +147,7 @@ class Attribution : public ::testing::Test {
     return stats;
   }
 
-  // More than all others together.
+  // The cause is larger than all others together.
   static void ExpectCause(const LoaderStats& stats, uint64_t WaitCauses::*cause,
                           const std::string& words) {
     const WaitCauses& waited = stats.waited;
@@ -232,7 +232,8 @@ TEST_F(Attribution, NamesASlowConsumerAsTheLimit) {
   EXPECT_TRUE(stats.depth_given && !stats.reads_given);
 }
 
-// It takes five batches at once, of which two are there; there is time to make all of them.
+// The consumer takes five batches at once, of which two are ready; there is time to make all of
+// them.
 TEST_F(Attribution, BlamesDecodingForABurstyConsumer) {
   const LoaderStats stats =
       Run({.samples = [](uint64_t) { return 20ms; },
@@ -248,7 +249,7 @@ TEST_F(Attribution, BlamesDecodingForAConsumerThatOnlyTakesBatches) {
   ExpectCause(stats, kDecode, "Decoding is the limit, at ");
 }
 
-// Sixteen times the same row.
+// The same row, sixteen times.
 LoaderOptions InMemory(ArrayColumn row) {
   static const int64_t label = 1;
   row.name = "image";
@@ -279,7 +280,7 @@ TEST_F(Attribution, BlamesTransformsForImagesInMemory) {
   ExpectCause(Run(options, job), kDecode, " is the limit, at ");
 }
 
-// The calling thread, and those that it starts, on one core for a while.
+// Restricts the calling thread, and threads that it starts, to one core for a while.
 class OnOneCore {
  public:
   OnOneCore() {

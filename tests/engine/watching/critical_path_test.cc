@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kUs = 1'000, kMs = 1'000'000;
 
-// The times of a sample in milliseconds; `busy`: since when its worker was busy.
+// Returns the times of a sample in milliseconds; `busy`: since when its worker was busy.
 SamplePath PathOf(uint64_t claimed, uint64_t read, uint64_t workers_since, uint64_t done,
                   bool behind_workers = false) {
   SamplePath path;
@@ -315,12 +315,12 @@ std::function<uint64_t(uint64_t)> Always(uint64_t ns) {
   return [ns](uint64_t) { return ns; };
 }
 
-// Now and then another one.
+// Returns a different value now and then.
 std::function<uint64_t(uint64_t)> OneOf(uint64_t samples, uint64_t ns, uint64_t else_ns) {
   return [=](uint64_t sample) { return sample % samples == samples / 2 ? ns : else_ns; };
 }
 
-// Batches of this size, with so many requests: 4,000 samples.
+// Makes batches of this size, with so many requests: 4,000 samples.
 class NamedCause : public ::testing::TestWithParam<std::pair<uint64_t, int>> {
  protected:
   const uint64_t size_ = GetParam().first;
@@ -343,7 +343,7 @@ TEST_P(NamedCause, IsDecodingWhenWorkersAreNeverIdle) {
   EXPECT_LT(StorageShare(job), 0.01);
 }
 
-// Reads take most of a request's time, and yet more of them at a time would bring nothing.
+// Reads take most of a request's time, but more concurrent reads would not help.
 TEST_P(NamedCause, IsDecodingWhenSlowReadsOverlapBusyWorkers) {
   Job job = this->job();
   job.one_read_at_a_time = true;

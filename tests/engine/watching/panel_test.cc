@@ -35,7 +35,7 @@ LoaderStats Later() {
   return stats;
 }
 
-// The numbers before each %.
+// Returns the numbers before each %.
 std::vector<long> PercentsIn(const std::string& text) {
   std::vector<long> percents;
   const std::regex number("([0-9]+)%");
@@ -112,7 +112,7 @@ TEST(Panel, CausesAddUpToTheWhole) {
     const std::string text = Panel(Later(), now, 1);
     return text.substr(0, text.find('\n'));
   };
-  // More than there is time: they began before the period.
+  // The sum is more than the time, because the waits began before the period.
   EXPECT_THAT(waited(1500, 500, 0, 0), HasSubstr("waited 100%: storage 75%, decode 25%"));
   EXPECT_THAT(waited(900, 800, 0, 700), HasSubstr("waited 100%: "));
   // Each rounded by itself, these would be 34 + 34 of 67, and 34 times 3 of 101.

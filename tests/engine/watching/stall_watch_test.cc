@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kSecond = 1'000'000'000, kPatience = 30 * kSecond, kLookEvery = kSecond / 20;
 
-// How often it reports a stall in `seconds` of looks.
+// Returns how often it reports a stall in `seconds` of looks.
 int Stalls(StallWatch& watch, uint64_t& now, uint64_t seconds, uint64_t state) {
   int stalls = 0;
   for (const uint64_t end = now + seconds * kSecond; now < end; now += kLookEvery) {
@@ -38,7 +38,7 @@ TEST(StallWatch, WhatMovesIsNoStall) {
   for (uint64_t state = 0; state < 1000; ++state) EXPECT_EQ(Stalls(watch, now, 25, state), 0);
 }
 
-// SIGSTOP, a debugger, a machine that was asleep.
+// Time passes at once after SIGSTOP, a debugger, or a machine that was asleep.
 TEST(StallWatch, TimeInWhichNobodyLookedHardlyCounts) {
   StallWatch watch(kPatience);
   uint64_t now = 0;

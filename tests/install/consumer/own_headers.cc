@@ -1,4 +1,4 @@
-// A program whose own headers are called as some of stoker's.
+// A program whose own headers have the names of some of stoker's.
 #include <stoker/stoker.h>
 
 #include <cstdio>

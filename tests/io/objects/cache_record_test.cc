@@ -43,7 +43,7 @@ TEST(CacheRecord, IsRefusedInPartsZerosAndOtherSegments) {
   EXPECT_FALSE(UnpackCacheRecord(PackedCacheRecord{}, 0, 1 << 20));
 }
 
-// Whoever made the file may have signed any numbers.
+// The maker of a file may have signed any numbers.
 TEST(CacheRecord, IsRefusedOutsideOfItsSegment) {
   const auto holds = [](uint64_t position, uint64_t length) {
     const CacheRecord record{.position = position, .length = length};

@@ -1,4 +1,4 @@
-// CacheTable against a map, and what it takes.
+// Compares CacheTable with a map, and measures its memory.
 #include "io/objects/cache_table.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(CacheTable, DoesWhatAMapDoes) {
   CacheTable table;
   std::map<uint64_t, CachePlace> twin;
   for (int i = 0; i < 200'000; ++i) {
-    // In few parts and at few homes, so that searches are long and wrap around.
+    // Keys in few parts and at few homes, so that searches are long and wrap around.
     const uint64_t key = static_cast<uint64_t>(random.Between(0, 2)) << 58 |
                          static_cast<uint64_t>(random.Between(0, 300)) << 20 |
                          static_cast<uint64_t>(random.OneIn(2) ? 0 : 0xFFFF'0000);
@@ -29,7 +29,7 @@ TEST(CacheTable, DoesWhatAMapDoes) {
       table.Put(key, place);
       twin[key] = place;
     } else if (random.OneIn(3) && known != twin.end()) {
-      // Only from the place that it has.
+      // Remove works only with the place that the key has.
       CachePlace other = known->second;
       if (random.OneIn(2)) ++other.position;
       const bool same = other == known->second;

@@ -1,4 +1,4 @@
-// Ranges of made-up objects for tests of the cache, and what its folder takes.
+// Simulated ranges of objects for tests of the cache, and the size of its folder.
 #pragma once
 
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ inline CachedObject ObjectOf(int number, const std::string& version = "\"v1\"") 
           uint64_t{1} << 32};
 }
 
-// The content of a range, which differs for each object, version, offset and length.
+// Returns the content of a range, which differs for each object, version, offset and length.
 inline std::vector<uint8_t> ContentOf(const CachedObject& object, uint64_t offset, size_t length) {
   const RangeKey key = object.KeyOf(offset, length);
   return Pattern(length, static_cast<uint32_t>(key.number) ^ key.check);
@@ -41,7 +41,7 @@ inline Hit Look(DiskCache& cache, const CachedObject& object, uint64_t offset, s
   return got == ContentOf(object, offset, length) ? Hit::kRight : Hit::kWrong;
 }
 
-// The disk space of the folder's files.
+// Returns the disk space of the folder's files.
 inline uint64_t AllocatedBytes(const std::string& folder) {
   constexpr uint64_t kUnit = 512;  // of st_blocks
   uint64_t sum = 0;
@@ -53,7 +53,7 @@ inline uint64_t AllocatedBytes(const std::string& folder) {
   return sum;
 }
 
-// The folder's files with this ending, sorted by name.
+// Returns the folder's files with this ending, sorted by name.
 inline std::vector<std::string> FilesOf(const std::string& folder, const std::string& ending) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

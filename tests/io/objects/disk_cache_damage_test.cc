@@ -43,7 +43,7 @@ void KeepAll(DiskCache& cache) {
   for (int i = 0; i < kRanges; ++i) Keep(cache, ObjectOf(i), 7, kLength);
 }
 
-// How many ranges are read; none of them is wrong.
+// Counts the ranges that are read; none of them may be wrong.
 int HitsOfAll(DiskCache& cache) {
   int hits = 0;
   for (int i = 0; i < kRanges; ++i) {
@@ -180,7 +180,7 @@ TEST_F(DamagedCache, AFifoOrAFolderInItsPlaceIsNoFile) {
   EXPECT_FALSE(DiskCache::Open(path, kMiB).ok());
 }
 
-// What a kill leaves behind between the steps of adding and of removing a file.
+// The leftovers of a kill between the steps of adding and of removing a file.
 TEST_F(DamagedCache, HalvesOfSegmentsAreRemovedWhenThereIsNoRoom) {
   const DiskCacheSettings at_once{.idle = std::chrono::seconds(0),
                                   .pause = std::chrono::milliseconds(0)};

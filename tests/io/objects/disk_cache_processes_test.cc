@@ -30,7 +30,7 @@ using testing::TempFolder;
 const DiskCacheSettings kNoPause{.idle = std::chrono::seconds(0),
                                  .pause = std::chrono::milliseconds(0)};
 
-// A range that a random number names; all processes mean the same one by it.
+// Returns the range that a random number stands for; it is the same in all processes.
 struct Drawn {
   CachedObject object;
   uint64_t offset = 0;
@@ -64,7 +64,7 @@ void Kill(pid_t child) {
 }
 
 // Each round has new versions, so that ranges come and go: four processes add them and remove those
-// of the round before, and are killed one after another, while this one checks what it finds.
+// of the previous round, and are killed one after another, while this process checks what it finds.
 TEST(CacheProcesses, KilledWritersLeaveNothingWrongAndTheBoundHolds) {
   const TempFolder folder;
   const std::string path = folder.Path("cache");
@@ -81,7 +81,7 @@ TEST(CacheProcesses, KilledWritersLeaveNothingWrongAndTheBoundHolds) {
       writers.push_back(child);
     }
     for (const pid_t writer : writers) {
-      // Only what the processes have done tells when the next one is killed.
+      // Only the processes' progress tells when the next one is killed.
       const uint64_t enough = cache->counts().hits + static_cast<uint64_t>(random.Between(1, 60));
       while (cache->counts().hits < enough) {
         const Drawn drawn = Draw(random, round);
@@ -150,7 +150,7 @@ TEST(CacheProcesses, AForkedChildAddsNothing) {
   EXPECT_EQ(Look(*cache, ObjectOf(3), 0, 10), Hit::kRight);
 }
 
-// Threads with two caches of one folder, as of two processes: adding, reading, removing.
+// Threads with two caches of one folder, like two processes: adding, reading, removing.
 TEST(CacheThreads, ReadWhatOthersAddWhileFilesAreRemoved) {
   const TempFolder folder;
   const std::string path = folder.Path("cache");

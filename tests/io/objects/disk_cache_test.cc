@@ -1,4 +1,4 @@
-// What a cache keeps, for whom, and how much of the disk it takes.
+// The ranges that a cache keeps, for whom, and how much of the disk they take.
 #include "io/objects/disk_cache.h"
 
 #include <fcntl.h>
@@ -26,11 +26,11 @@ using testing::ObjectOf;
 using testing::OpenCache;
 using testing::TempFolder;
 
-// Never paused; files that nobody uses make room at once.
+// Settings without pauses; files that nobody uses make room at once.
 const DiskCacheSettings kAtOnce{.idle = std::chrono::seconds(0),
                                 .pause = std::chrono::milliseconds(0)};
 
-// Files look as if nobody had used them for two hours.
+// Makes files look as if nobody had used them for two hours.
 void Age(const std::string& folder) {
   for (const std::string& file : FilesOf(folder, ".data")) {
     const timespec before{.tv_sec = time(nullptr) - 7200, .tv_nsec = 0};
@@ -96,8 +96,8 @@ TEST(DiskCache, IsForItsOwnerOnly) {
   }
 }
 
-// Against a set of what was kept: one cache that is closed and opened again, and a second one, as
-// of another process.
+// Compares with a set of the kept ranges: one cache that is closed and opened again, and a second
+// one, like that of another process.
 TEST(DiskCache, DoesWhatASetDoes) {
   const TempFolder folder;
   testing::Random random(1);

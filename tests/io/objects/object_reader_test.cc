@@ -1,4 +1,4 @@
-// Reads of objects, from a server that is sound or not.
+// Reads objects from a server that works correctly, or not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::string BytesOf(const ReadRequest& request) {
   return {reinterpret_cast<const char*>(request.buffer.data()), request.size};
 }
 
-// A fetch of as many bytes as there is room for.
+// Returns a fetch of as many bytes as there is room for.
 ObjectFetch FetchOf(const std::string& url, std::span<uint8_t> to, uint64_t offset = 0) {
   ObjectFetch fetch;
   fetch.url = url;
@@ -70,7 +70,7 @@ class ObjectReads : public ::testing::Test {
     return requests;
   }
 
-  // Reads all, as many at a time as the reader takes.
+  // Reads all requests, as many at a time as the reader takes.
   static void ReadAll(Reader& reader, std::vector<ReadRequest>& requests) {
     std::vector<ReadRequest*> all;
     for (ReadRequest& request : requests) all.push_back(&request);
@@ -126,7 +126,7 @@ TEST_F(ObjectReads, AreTriedAgain) {
   EXPECT_EQ(server.requests(), 60);
 }
 
-// S3 answers some that a further try may cure with 400.
+// S3 answers some failures that another try may cure with 400.
 TEST_F(ObjectReads, AreTriedAgainAsTheCodeOfS3Says) {
   const std::string timeout = "<Error><Code>RequestTimeout</Code></Error>";
   const std::string skewed = "<Error><Code>RequestTimeTooSkewed</Code></Error>";
@@ -173,7 +173,7 @@ TEST_F(ObjectReads, FailAfterTheLastTry) {
   EXPECT_EQ(server.requests(), 3);
 }
 
-// A response that is hostile or wrong ends as an error, whatever it is.
+// A response that is hostile or wrong ends as an error.
 TEST_F(ObjectReads, OfWrongResponsesFail) {
   for (const char* const response :
        {"HTTP/1.1 206 P\r\n\r\n", "HTTP/1.1 206 P\r\nContent-Length: 10\r\n\r\n0123456789",
@@ -258,7 +258,7 @@ std::string WithoutTag(std::string response) {
   return response.erase(response.find(tag), tag.size());
 }
 
-// Such a response may have any bytes.
+// A response without the known version may have any bytes.
 TEST_F(ObjectReads, WithoutTheKnownVersionFail) {
   const ObjectServer server(
       [&](const ObjectServer::Get& get) { return WithoutTag(ObjectServer::Part(object_, get)); });
@@ -274,7 +274,7 @@ TEST_F(ObjectReads, WithoutTheKnownVersionFail) {
   EXPECT_EQ(server.requests(), 6);
 }
 
-// What has a tag now may be another object than that of the same date.
+// An object that now has a tag may differ from the one of the same date.
 TEST_F(ObjectReads, OfAVersionWithAnotherNameAreNotKept) {
   const ObjectServer server([&](const ObjectServer::Get& get) {
     std::string response = ObjectServer::Part(object_, get);
@@ -354,7 +354,7 @@ TEST(ObjectVersion, IdentifiesAnObjectOfItsUrl) {
   EXPECT_FALSE(ObjectVersion({.bytes = 1, .etag = {}, .modified_s = 0}).Identifies("https://h/x"));
 }
 
-// ReadAt through windows, ahead, and in pieces is what a string gives.
+// ReadAt returns the same through windows, with read-ahead, and in pieces as a string does.
 TEST_F(ObjectReads, ThroughAFileAreTheObjects) {
   const std::string object = Noise(21'000'000);
   const ObjectServer server(

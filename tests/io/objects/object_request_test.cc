@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 constexpr std::time_t kTime = 1369353600;  // 2013-05-24 00:00:00
 constexpr char kEmpty[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-// The account and the requests of AWS' page "Signature Calculations for the Authorization Header".
+// The account and the requests on AWS' page "Signature Calculations for the Authorization Header".
 const AwsCredentials kExample{.key_id = "AKIAIOSFODNN7EXAMPLE",
                               .secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
                               .token = ""};

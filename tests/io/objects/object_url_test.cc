@@ -82,7 +82,7 @@ TEST(ObjectUrl, IsKnownWithoutItsSignature) {
   }
 }
 
-// Two servers may have buckets of one name.
+// Two servers may have buckets of the same name.
 TEST(ObjectUrl, OfABucketIsKnownWithItsEndpoint) {
   setenv("AWS_ENDPOINT_URL", "http://one", 1);
   const std::string one = ObjectIdentity("s3://b/a");

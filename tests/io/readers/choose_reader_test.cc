@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Makes io_uring_setup fail for this thread, for ever: what a container's seccomp profile does.
+// Makes io_uring_setup fail for this thread from now on, as a container's seccomp profile does.
 bool ForbidUring(uint32_t error_number) {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

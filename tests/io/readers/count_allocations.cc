@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <new>
 
-// In a file of its own: a compiler that sees these and their callers together takes the pair of
-// malloc and delete for a mistake.
+// These are in a file of their own: a compiler that sees them and their callers together takes the
+// pair of malloc and delete for a mistake.
 
 namespace {
 std::atomic<uint64_t> count{0};

@@ -1,4 +1,4 @@
-// Counts what the program it is linked into allocates by `new`, on all threads.
+// Counts what the program with which it is linked allocates by `new`, on all threads.
 #pragma once
 
 #include <cstdint>

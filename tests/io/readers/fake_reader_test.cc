@@ -21,7 +21,8 @@ std::shared_ptr<FakeDisk> DiskOf(int files) {
   return disk;
 }
 
-// Reads files 0 … n - 1 at depth 16; the order in which they completed, failures as "!path".
+// Reads files 0 … n - 1 at depth 16. Returns the order in which they completed, failures as
+// "!path".
 std::vector<std::string> ReadAll(std::shared_ptr<const FakeDisk> disk, int n, uint64_t seed) {
   MemoryBudget budget(1 << 20);
   FakeReader reader(disk, 16, seed);

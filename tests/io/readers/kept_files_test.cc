@@ -61,7 +61,7 @@ TEST(KeptFiles, WithoutSlotsKeepsNothing) {
   EXPECT_EQ(files.Take("a"), nullptr);
 }
 
-// The same rules, word for word.
+// A literal implementation of the same rules.
 class PlainTable {
  public:
   struct Entry {

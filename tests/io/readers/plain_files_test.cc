@@ -23,8 +23,8 @@ namespace {
 
 using testing::Pattern;
 
-// A system of files whose descriptors keep what was opened, as the kernel's do, and of which there
-// are not many.
+// A file system whose descriptors keep the opened file, as the kernel's do, and which has only a
+// few descriptors.
 class FewDescriptors final : public FileCalls {
  public:
   using Content = std::shared_ptr<std::vector<uint8_t>>;

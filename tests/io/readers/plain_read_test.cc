@@ -52,12 +52,12 @@ class FakeCalls final : public FileCalls {
   int Close(int descriptor) const override {
     EXPECT_EQ(descriptor, 7);
     --opened;
-    return -EIO;  // nobody minds
+    return -EIO;  // ignored
   }
 
   std::vector<uint8_t> bytes = Pattern(1000);
   mode_t mode = S_IFREG | 0644;
-  std::optional<size_t> stat_size;  // what stat says, where that is not the truth
+  std::optional<size_t> stat_size;  // result of stat, if that is wrong
   size_t at_most = SIZE_MAX;        // bytes a read
   int set_blocking_result = 0;
   mutable std::deque<int> open_results, stat_results;
@@ -150,7 +150,7 @@ TEST_F(PlainRead, WaitsWhenReadingWouldBlock) {
   Read();
   ExpectBytes(0, 1000);
   EXPECT_EQ(calls.made_blocking, 1);
-  calls.read_results = {-EAGAIN, -EAGAIN};  // still, though it may block: not for ever
+  calls.read_results = {-EAGAIN, -EAGAIN};  // still, although it may block: the retries end
   Read();
   ExpectError(Code::kUnavailable, "cannot read");
   calls.read_results = {-EAGAIN};
@@ -170,7 +170,7 @@ TEST_F(PlainRead, ErrorsSayWhatAndWhere) {
   calls.read_results = {50, -EIO};
   Read();
   ExpectError(Code::kUnavailable, "at byte 150");
-  Read();  // and the next is none the worse
+  Read();  // the next read is not affected
   ExpectBytes(100, 900);
 }
 

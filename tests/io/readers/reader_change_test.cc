@@ -1,4 +1,4 @@
-// Files that change while they are read, readers on other threads, and what a read costs.
+// Files that change while they are read, readers on other threads, and the cost of a read.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ class ReaderChangeTest : public ::testing::TestWithParam<ReaderKind> {
   std::unique_ptr<Reader> reader;
 };
 
-// Each version has bytes and a size of its own: what is read must be one of them, whole.
+// Each version has its own bytes and size: the result must be one of them, whole.
 TEST_P(ReaderChangeTest, AFileThatIsReplacedIsReadWhole) {
   const auto size_of = [](uint8_t version) { return version * size_t{9001}; };  // to 1.1 MB
   constexpr uint8_t kVersions = 120;
@@ -141,7 +141,7 @@ TEST_P(ReaderChangeTest, AllocatesNothingForRangesWhenWarm) {
   for (const ReadRequest& r : requests) EXPECT_EQ(r.size, 5000u);
 }
 
-// How many read calls this process has made; the ring's reads are not among them.
+// Returns how many read calls this process has made; the ring's reads are not among them.
 uint64_t ReadCallsSoFar() {
   std::ifstream io("/proc/self/io");
   uint64_t calls = 0;

@@ -20,7 +20,7 @@ class ReaderFixture : public ::testing::TestWithParam<ReaderKind> {
  protected:
   void SetUp() override { Make(8); }
 
-  // `files`: how many it keeps open. `limit`: of a read of the ring.
+  // `files`: how many files it keeps open. `limit`: time limit of a read of the ring.
   void Make(uint32_t depth, uint32_t files = 64, std::chrono::nanoseconds limit = {}) {
     reader.reset();
     Result<std::unique_ptr<Reader>> made = GetParam() == ReaderKind::kUring

@@ -68,7 +68,7 @@ TEST_P(ReaderFlowTest, GivesUpReadsThatTakeTooLong) {
   }
 }
 
-// The descriptor of the one ring of this process; -1: there is none.
+// Returns the descriptor of the one ring of this process; -1: there is none.
 int RingDescriptor() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;  // that of the folder itself
@@ -78,7 +78,7 @@ int RingDescriptor() {
   return -1;
 }
 
-// As daemons do: all descriptors are closed, and the next files get their numbers.
+// Like daemons do, closes all descriptors, so that the next files get their numbers.
 TEST_P(ReaderFlowTest, LeavesADescriptorAloneThatIsItsNoMore) {
   const int descriptor = RingDescriptor();
   if (descriptor < 0) GTEST_SKIP() << "there is no ring";
@@ -117,7 +117,7 @@ TEST_P(ReaderFlowTest, NoticesAnotherRingInPlaceOfItsOwn) {
   }
 }
 
-// Asks the kernel to drop what it keeps of a file, so that the next read waits for the disk.
+// Asks the kernel to drop its copy of a file, so that the next read waits for the disk.
 void Evict(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY);
   fdatasync(descriptor);
@@ -157,7 +157,7 @@ TEST_P(ReaderFlowTest, DestructorReapsReadsInFlight) {
       all.push_back(&r);
     }
     Evict(path);
-    // Only the ring can leave it waiting; pread refuses it in Submit.
+    // Only the ring can leave the read waiting; pread refuses the file in Submit.
     if (round % 5 == 0) requests[round].path = folder.Path("fifo");
     ASSERT_EQ(reader->Submit(all), all.size());
     if (round % 2 == 1) {

@@ -105,7 +105,7 @@ TEST_P(ReaderRangeTest, AFileThatGivesNoMoreIsReadFromTheOneInItsPlace) {
   ExpectBytes(request, Part(Pattern(1000, 2), 500, 500));
 }
 
-// More files than are kept open, and more reads in flight than that.
+// There are more files than are kept open, and more reads in flight than that.
 TEST_P(ReaderRangeTest, ManyFilesInFewSlots) {
   std::vector<std::vector<uint8_t>> contents;
   for (uint32_t i = 0; i < 12; ++i) {

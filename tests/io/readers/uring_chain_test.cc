@@ -20,8 +20,8 @@ struct Results {
 
 constexpr ChainKind kRanges[] = {ChainKind::kRange, ChainKind::kFirst, ChainKind::kNext};
 
-// The verdict, having checked that it does not depend on the order in which results arrive and is
-// not given before the last of them.
+// Returns the verdict, after checking that it does not depend on the order in which results arrive
+// and is not given before the last of them.
 State VerdictOf(uint32_t asked, ChainKind kind, const Results& results, uint32_t* size = nullptr) {
   std::array<ChainStep, 4> order = kAllSteps;
   const std::array<int32_t, 4> result{results.open, results.read, results.probe, results.close};
@@ -88,7 +88,7 @@ TEST(UringChain, AnyErrorBeforeCloseIsUnclear) {
     for (int32_t e : {-EINTR, -EAGAIN, -EIO, -ECANCELED, -EBADF, -ENOENT, -EISDIR}) {
       const int32_t cancelled = -ECANCELED;
       EXPECT_EQ(VerdictOf(8, kind, {e, cancelled, cancelled, cancelled}), State::kUnclear);
-      // A read that met a descriptor that was not its own must not count.
+      // A read of another file's descriptor must not count.
       if (Has(kind, ChainStep::kOpen)) {
         EXPECT_EQ(VerdictOf(8, kind, {e, 8, 0, 0}), State::kUnclear);
       }
@@ -110,7 +110,7 @@ TEST(UringChain, AFailedCloseHarmsNoBytes) {
 }
 
 // The slot that a first read opens its file into holds the file that was closed for it, until the
-// open has replaced it: a read that met the old one must not count.
+// open has replaced it: a read of the old file must not count.
 TEST(UringChain, AFirstReadInAUsedSlotNeedsItsOwnOpen) {
   for (const bool opens : {true, false}) {
     for (const bool read_first : {true, false}) {

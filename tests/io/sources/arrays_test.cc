@@ -112,7 +112,7 @@ TEST(Arrays, FingerprintSamplesLargeArraysEverywhere) {
       EXPECT_NE(PrintOf(column), print) << "byte " << at << " of rows of " << row;
       bytes[at] ^= 1;
     }
-    // Whatever changes in an eighth of them all is seen: gaps are shorter.
+    // A change of any eighth of them is noticed: gaps are shorter.
     for (uint64_t begin = 0; begin + kMany / 8 <= all && row < 150'000; begin += kMany / 8) {
       std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(begin), kMany / 8, uint8_t{1});
       EXPECT_NE(PrintOf(column), print) << "from " << begin << " of rows of " << row;
@@ -151,7 +151,7 @@ TEST(Arrays, FingerprintTouchesFewPages) {
 
 TEST(Arrays, FingerprintHandlesZeroStrides) {
   ArrayColumn column = Images();
-  column.samples = uint64_t{1} << 60;  // one row, again and again
+  column.samples = uint64_t{1} << 60;  // one row repeated
   column.row_stride = 0;
   EXPECT_NE(PrintOf(column), PrintOf(Images()));
 }

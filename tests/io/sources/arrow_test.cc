@@ -44,7 +44,7 @@ std::string ImageOf(const SampleSource& source, uint64_t id) {
   return BytesOfFile(path).substr(range.offset, range.length);
 }
 
-// The row of a sample in a field.
+// Returns the row of a sample in a field.
 template <typename T>
 T RowOf(const SampleSource& source, const char* name, uint64_t id) {
   T row{};
@@ -80,7 +80,7 @@ class MemoryFile {
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  // Returns its path.
+  // Writes the file, and returns its path.
   std::string Write(const std::string& bytes) const {
     EXPECT_EQ(ftruncate(descriptor_, 0), 0);
     EXPECT_EQ(pwrite(descriptor_, bytes.data(), bytes.size(), 0),
@@ -290,7 +290,7 @@ TEST(Arrow, AFileThatIsCutIsRefusedAtEachByte) {
   }
 }
 
-// Whatever a file says, images lie in it and columns have a row for each: for the sanitizers.
+// Whatever a file says, images lie in it and columns have a row for each. For the sanitizers.
 TEST(Arrow, AnyByteMayBeWrong) {
   const MemoryFile file;
   for (const char* name : {"labelled", "alone", "columns"}) {

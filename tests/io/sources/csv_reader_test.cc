@@ -38,7 +38,7 @@ Result<Records> ReadAll(const std::string& text, char delimiter = ',') {
   return ReadAll(TextFile("text", text), delimiter);
 }
 
-// The reference: looks at one character after the other. nullopt: not CSV.
+// The reference: looks at one character after the other. Returns nullopt if the text is not CSV.
 std::optional<Records> ReadPlainly(const std::string& text, char delimiter) {
   enum class In { kLine, kStart, kPlain, kQuotes, kQuote, kReturn };
   Records records;
@@ -117,7 +117,7 @@ TEST(CsvReader, AgreesWithThePlainReader) {
   EXPECT_LT(good, cases - cases / 20);
 }
 
-// Blocks of a file end anywhere.
+// Blocks of a file may end anywhere.
 TEST(CsvReader, BlocksDoNotMatter) {
   const TempFolder folder;
   Random random(2);

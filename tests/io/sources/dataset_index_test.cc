@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<uint8_t>;
 
-// A list of `counts` images in the class folders "a", "b", …: the last class has a folder below it
-// with none.
+// Makes a list of `counts` images in the class folders "a", "b", …: the last class has a folder
+// below it without images.
 ImageList ListOf(const std::vector<int>& counts) {
   std::vector<std::string> classes;
   std::vector<ListedFolder> folders;
@@ -178,7 +178,7 @@ TEST_F(DatasetIndexTest, AnUnfinishedWriterKeepsTheOldIndex) {
   ExpectSame(open, list);
 }
 
-// Neither writes into the other's file or removes it.
+// Neither writer writes into the other's file or removes it.
 TEST_F(DatasetIndexTest, TwoWritersDoNotDisturbEachOther) {
   auto first = DatasetIndexWriter::Create(path_).value();
   auto second = DatasetIndexWriter::Create(path_).value();

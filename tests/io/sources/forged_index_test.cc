@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 namespace format = dataset_index;
 using Folder = ImageList::Folder;
 
-// What a file's sections hold: of two classes with three images, and a folder without one.
+// The content of a file's sections: two classes with three images, and a folder without one.
 struct Forgery {
   std::vector<Folder> folders = {
       {.names_begin = 0, .path_begin = 0, .path_bytes = 2, .first_file = 0, .top = 0},

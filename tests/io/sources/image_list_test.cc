@@ -87,7 +87,7 @@ TEST(ImageList, UnsortedNamesAreFoundOrMissed) {
   EXPECT_EQ(PositionsIn(other, list), (std::vector<uint32_t>{kNowhere, kNowhere, 0}));
 }
 
-// Any list may be read back, in pieces of any size.
+// Any list may be read from a file, in pieces of any size.
 TEST(ImageList, ListsPassTheirCheck) {
   RandomStream random({4, 5, 6}, 0);
   for (int i = 0; i < 200; ++i) {

@@ -65,7 +65,7 @@ TEST(NumberText, Numbers) {
   }
 }
 
-// The nearest double, as the C library finds it.
+// Expects the nearest double, as the C library computes it.
 TEST(NumberText, AgreesWithTheLibrary) {
   std::mt19937_64 random(4);
   for (int i = 0; i < 20'000; ++i) {

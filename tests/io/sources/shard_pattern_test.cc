@@ -32,7 +32,7 @@ Error Refused(std::string_view pattern) {
   return paths.ok() ? Error{} : paths.error();
 }
 
-// The examples of the Python package braceexpand 0.1.7, and what it says of others.
+// The examples of the Python package braceexpand 0.1.7, and its results for others.
 TEST(ShardPattern, ExpandsBracesAsBraceexpand) {
   EXPECT_THAT(Expanded("s-{000..002}.tar"), ElementsAre("s-000.tar", "s-001.tar", "s-002.tar"));
   EXPECT_THAT(Expanded("{07..10}"), ElementsAre("07", "08", "09", "10"));
@@ -185,7 +185,7 @@ TEST(ShardPattern, QuotedPathsStandForThemselves) {
   }
 }
 
-// By trying everything that a star may stand for.
+// The reference: tries everything that a star may stand for.
 bool MatchesByTrying(std::string_view name, std::string_view wildcards) {
   if (wildcards.empty()) return name.empty();
   if (wildcards[0] == '*') {

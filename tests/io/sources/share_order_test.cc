@@ -30,7 +30,7 @@ std::vector<uint64_t> EpochOf(const SampleOrder& order, uint64_t epoch, uint64_t
   return samples;
 }
 
-// How often each sample of each group comes.
+// Counts how often each sample of each group comes.
 std::vector<std::vector<uint64_t>> CountsOf(const SampleGroups& groups,
                                             const std::vector<uint64_t>& samples) {
   std::vector<std::vector<uint64_t>> counts;
@@ -128,7 +128,7 @@ TEST(ShareOrder, ALargeGroupGoesOnInTheNextEpoch) {
 TEST(ShareOrder, GroupsAreMixedEvenly) {
   const ShareOrder order(Runs({500, 500}), std::vector<double>{1, 1}, 1000);
   const std::vector<uint64_t> samples = EpochOf(order, 3);
-  // Of 100 positions 50 ± 4.7 are the first group's.
+  // The first group has 50 ± 4.7 of 100 positions.
   for (size_t begin = 0; begin < samples.size(); begin += 100) {
     const auto firsts = std::count_if(samples.begin() + static_cast<std::ptrdiff_t>(begin),
                                       samples.begin() + static_cast<std::ptrdiff_t>(begin) + 100,

@@ -49,7 +49,7 @@ struct Case {
 };
 void PrintTo(const Case& shown, std::ostream* out) { *out << shown.name; }
 
-// Everything that a source says about a sample.
+// Everything that a source returns for a sample.
 struct Said {
   std::string path;
   uint64_t offset = 0, length = 0;
@@ -67,7 +67,7 @@ std::vector<uint8_t> RowsOf(const SampleSource& source, size_t field,
   return rows;
 }
 
-// What equal samples have equal: of a string its bytes, wherever they are.
+// The part that equal samples have in common: for a string its bytes, wherever they are.
 std::vector<uint8_t> ContentOf(const SampleSource& source, size_t field, uint64_t id) {
   if (!IsString(source.fields()[field].dtype)) return RowsOf(source, field, {id});
   std::string_view text;
@@ -476,7 +476,7 @@ Case CombinationOf(const char* name, const std::vector<Case>& of) {
   return {name, [=] { return combine(false); }, [=] { return combine(true); }};
 }
 
-// `of` in an order of its own; the others are in another order.
+// Returns `of` in an order of its own; the others are in another order.
 Case BalancedCase(const char* name, const Case& of) {
   return {name, [=] { return Balanced(of.open()).value(); },
           [=] { return Balanced(of.open(), {.samples = 5}).value(); }};

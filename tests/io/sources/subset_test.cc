@@ -29,7 +29,7 @@ Source Choose(const Source& source, const std::vector<uint64_t>& ids) {
   return Subset(source, ids).value();
 }
 
-// The numbers of a subset's samples in the source that it was made from.
+// Returns the numbers of a subset's samples in the source that it was made from.
 std::vector<uint64_t> NumbersOf(const SampleSource& source) {
   std::vector<uint64_t> numbers;
   for (uint64_t id = 0; id < source.size(); ++id) numbers.push_back(source.RangeOf(id).offset);
@@ -72,7 +72,7 @@ TEST(Subset, EveryAnswerIsThatOfTheChosenSample) {
   EXPECT_EQ(chosen->Describe(), "subset(numbered, 304 of 1000 samples)");
 }
 
-// More than fit in one piece, of any number.
+// More ids than fit in one piece, of any number.
 TEST(Subset, RowsTogetherAreThoseOneByOne) {
   std::vector<uint64_t> ids(500);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * 617 % 1000;

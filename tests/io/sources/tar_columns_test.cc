@@ -31,7 +31,7 @@ using testing::TarFile;
 using testing::TarHeader;
 using Source = std::shared_ptr<const SampleSource>;
 
-// The rows of all samples in a column of strings.
+// Returns the rows of all samples in a column of strings.
 std::vector<std::string> TextsOf(const SampleSource& source, size_t field) {
   std::vector<uint64_t> ids(source.size());
   std::iota(ids.begin(), ids.end(), 0);

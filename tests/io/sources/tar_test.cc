@@ -1,4 +1,4 @@
-// Samples in tar archives: how members become samples, and what is said of archives that are wrong.
+// Samples in tar archives: how members become samples, and the errors of archives that are wrong.
 #include "io/sources/tar.h"
 
 #include <fcntl.h>
@@ -39,7 +39,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Source = std::shared_ptr<const SampleSource>;
 
-// The bytes of all samples' images, as a reader reads them.
+// Returns the bytes of all samples' images, as a reader reads them.
 std::vector<std::string> ImagesOf(const SampleSource& source) {
   std::vector<std::string> images;
   MemoryBudget budget(64 << 20);
@@ -210,7 +210,7 @@ TEST_F(TarTest, SamplesOfSeveralShardsAreInOrder) {
   EXPECT_EQ(Tar(pattern, {.threads = 257}).error().code, Code::kInvalidArgument);
 }
 
-// ---- What is wrong with an archive
+// ---- Faults of an archive
 
 TEST_F(TarTest, RefusesDuplicates) {
   const Error error = Refused(TarFile("1.jpg", "one") + TarFile("1.JPG", "two") + TarEnd());
@@ -331,7 +331,8 @@ TEST_F(TarTest, NamesTheFirstShardThatFails) {
   EXPECT_EQ(Tar(folder_.path()).error().code, Code::kInvalidArgument);
 }
 
-// Whatever byte of the headers changes: samples or an error, and no sample outside the archive.
+// Whichever byte of the headers changes, the result is samples or an error, and no sample outside
+// the archive.
 TEST_F(TarTest, SurvivesAnyDamage) {
   const std::string sound = TarFile(std::string(120, 'n') + ".jpg", "x") + TarPaxName("2.jpg") +
                             TarFile("x.jpg", "y") + TarEnd();
@@ -363,7 +364,7 @@ TEST_F(TarTest, KeepsAnIndex) {
   SetTime(archive, 1000);
   EXPECT_THAT(ImagesOf(*Tar(archive).value()), ElementsAre("one"));
   ASSERT_TRUE(fs::exists(ShardIndexPath(archive)));
-  // Only the index is believed while size and time are the same.
+  // The index is trusted only while size and time are the same.
   Shard(TarFile("2.gif", "two") + TarEnd());
   SetTime(archive, 1000);
   EXPECT_THAT(ImagesOf(*Tar(archive).value()), ElementsAre("two"));

@@ -1,5 +1,5 @@
-// Features of a tf.train.Example: those that protobuf's writers make, those that they might make,
-// and bytes that are none.
+// Features of a tf.train.Example: those that protobuf's writers make, others that are allowed, and
+// bytes that are not features.
 #include "io/sources/tf_example.h"
 
 #include <gmock/gmock.h>
@@ -86,7 +86,7 @@ TEST(TfExample, TakesTheLastOfSeveral) {
   EXPECT_THAT(Integers(Found(pieces, "x")), ElementsAre(3));
 }
 
-// A parser must take both, whatever the message's definition says.
+// A parser must accept both, whatever the message's definition says.
 TEST(TfExample, TakesValuesThatAreNotPacked) {
   const std::string list = "\x08\x05\x08\x06" + LengthDelimited(1, "\x07");
   const std::string feature = LengthDelimited(3, list);
@@ -103,7 +103,8 @@ TEST(TfExample, RefusesAFeatureInPieces) {
   EXPECT_EQ(all.error().code, Code::kDataLoss);
 }
 
-// Every way of cutting a message, and random changes: an error or an answer, and nothing else.
+// Tries every way of cutting a message, and random changes: an error or an answer, and nothing
+// else.
 TEST(TfExample, AnyBytesGiveAnAnswer) {
   const std::string sound = ExampleOf(BytesFeature("image", {"jpeg"}) +
                                       FloatFeature("box", {0.5F}) + IntegerFeature("label", {300}));

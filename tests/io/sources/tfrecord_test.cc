@@ -1,4 +1,4 @@
-// Samples in TFRecord files: how records become samples, and what is said of files that are wrong.
+// Samples in TFRecord files: how records become samples, and the errors of files that are wrong.
 #include "io/sources/tfrecord.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ struct Unpacked {
   std::vector<uint8_t> rows;
 };
 
-// A sample as a reader reads it and a worker unpacks it.
+// Returns a sample as a reader reads it and a worker unpacks it.
 Result<Unpacked> Take(const SampleSource& source, uint64_t id) {
   MemoryBudget budget(64 << 20);
   ReadRequest read;
@@ -224,7 +224,7 @@ TEST_F(TfRecordTest, NamesTheDamagedPlace) {
   }
   refused("GIF89a", 0, "no TFRecord file");
   refused(std::string(1000, '\0'), 0, "no TFRecord file");
-  // The largest length there is, with its checksum.
+  // The largest possible length, with its checksum.
   std::string largest(8, '\xff');
   const uint32_t crc = MaskedCrc({reinterpret_cast<const uint8_t*>(largest.data()), 8});
   largest.append(reinterpret_cast<const char*>(&crc), 4);

@@ -29,7 +29,7 @@ using Source = std::shared_ptr<const SampleSource>;
 
 Source Samples(uint64_t size) { return std::make_shared<NumberedSource>(size); }
 
-// Samples in memory with these labels.
+// Makes samples in memory with these labels.
 Source Labelled(const std::vector<int32_t>& labels) {
   const auto kept = std::make_shared<std::vector<int32_t>>(labels);
   return Arrays({{"image", DType::kI32, {}, kept->data(), kept->size()},
@@ -46,7 +46,7 @@ std::vector<int32_t> LongTail() {
   return labels;
 }
 
-// How often each sample comes in the epochs from `first` on.
+// Counts how often each sample comes in the epochs from `first` on.
 std::vector<uint64_t> CountsOf(const SampleSource& source, uint64_t first, uint64_t epochs) {
   std::vector<uint64_t> counts(source.size());
   for (uint64_t epoch = first; epoch < first + epochs; ++epoch) {
@@ -182,7 +182,7 @@ TEST(Balanced, NeedsClassNumbers) {
 
 TEST(Repeated, EachSampleComesInARow) {
   const Source source = Repeated(Samples(10), 3).value();
-  EXPECT_EQ(source->order()->positions(), 10u);  // as without
+  EXPECT_EQ(source->order()->positions(), 10u);  // as without repetition
   for (const uint64_t epoch : {0, 5}) {
     const Permutation shuffled(10, 4, epoch);
     for (uint64_t i = 0; i < 10; ++i) EXPECT_EQ(source->order()->At(4, epoch, i), shuffled(i / 3));

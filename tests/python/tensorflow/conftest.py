@@ -1,5 +1,5 @@
-"""What the TensorFlow tests share. They need the package and TensorFlow installed, and run twice: with
-the dataset op that is built for this TensorFlow, and with the prebuilt fallback.
+"""Fixtures of the TensorFlow tests, which need the package and TensorFlow installed, and run twice: with the
+dataset op that is built for this TensorFlow, and with the prebuilt fallback.
 
 Run by `./dev test`, or by hand: python -m pytest tests/python/tensorflow
 """
@@ -16,7 +16,7 @@ tf = pytest.importorskip("tensorflow")
 np = pytest.importorskip("numpy")
 stoker = pytest.importorskip("stoker")
 
-# Two devices for tf.distribute; before TensorFlow looks at any.
+# Two devices for tf.distribute; this must come before TensorFlow looks at any.
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
@@ -69,12 +69,12 @@ def noting(seen):
 
 
 def arrays(dataset):
-    """All batches, as arrays that do not depend on stoker's memory."""
+    """Returns all batches, as arrays that do not depend on stoker's memory."""
     return [tuple(np.array(column) for column in batch) for batch in dataset]
 
 
 def same(got, want):
-    """Whether two lists of batches are equal to the byte."""
+    """Returns whether two lists of batches are equal to the byte."""
     assert len(got) == len(want)
     for batch, expected in zip(got, want):
         for column, other in zip(batch, expected):

@@ -16,7 +16,7 @@ _made = []
 
 
 class Directory:
-    """What Keras calls `batch` and `prefetch` of."""
+    """The object on which Keras calls `batch` and `prefetch`."""
 
     def __init__(self, image_paths, labels, label_mode, num_classes, shuffle=False, seed=None, **images):
         self.paths = [str(path) for path in image_paths]
@@ -59,7 +59,7 @@ class Directory:
         return as_tf_dataset(loader)
 
     def decoded(self, batch_size):
-        """By stoker.decode_image, then resized or padded by TensorFlow."""
+        """Decodes by stoker.decode_image, then resizes or pads by TensorFlow."""
         mode = "unchanged" if self.channels == 4 else "rgb"
         resize = tf.image.resize_with_pad if self.pad else tf.image.resize
 

@@ -1,4 +1,4 @@
-"""The plugin's cache: built once, accepted when proven, refused with words, never trusted blindly."""
+"""The plugin's cache: built once, accepted when proven, refused with a message, never trusted blindly."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ exit 1
 """
 
 
-# "Compiles" by a copy of a plugin that is good, and notes each time.
+# "Compiles" by copying a plugin that is good, and records each call.
 COPYING = """#!/bin/sh
 if [ $1 = --version ]; then echo copying 1.0; exit; fi
 echo >> {tries}
@@ -41,7 +41,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def filled(good, cache):
-    """A cache with that plugin."""
+    """Returns a cache with that plugin."""
     place = cache / "stoker" / good.parent.name
     shutil.copytree(good.parent, place)
     return place / good.name
@@ -56,7 +56,7 @@ def compiler(tmp_path, monkeypatch, text):
 
 @pytest.fixture
 def none_loaded(monkeypatch):
-    """As in a process that has not used TensorFlow yet."""
+    """Resets the state to that of a process that has not used TensorFlow yet."""
     monkeypatch.setattr(_ops, "_loaded", {k: v for k, v in _ops._loaded.items() if k == "fallback"})
     monkeypatch.setattr(_ops, "_refused", None)
 
@@ -143,7 +143,7 @@ def test_what_the_machine_failed_at_is_tried_again(cache, tmp_path, monkeypatch,
 
 
 def test_the_proof_takes_nothing_from_the_current_folder(good, cache, tmp_path, monkeypatch):
-    """Neither modules that are called as the proof's are, nor a sitecustomize by a PYTHONPATH of `.`."""
+    """Uses neither modules with the names of the proof's, nor a sitecustomize from a PYTHONPATH of `.`."""
     folder = tmp_path / "project"
     folder.mkdir()
     for name in ("base64", "tempfile", "numpy", "tensorflow", "stoker", "sitecustomize"):
@@ -187,7 +187,7 @@ def test_a_folder_that_others_can_write_is_not_trusted(filled, parents, mode):
 
 
 def test_a_cache_below_a_folder_that_anyone_can_write_is_not_trusted(filled, cache, tmp_path, monkeypatch):
-    """They could put another in its place; in a sticky one, as /tmp is, they cannot."""
+    """Other users could put another plugin in its place; in a sticky folder, like /tmp, they cannot."""
     monkeypatch.setenv("CXX", "/nowhere/g++")
     cache.chmod(0o777)
     with pytest.raises(PluginError, match=f"any user can replace files in {cache}"):

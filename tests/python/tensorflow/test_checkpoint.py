@@ -1,4 +1,4 @@
-"""An iterator goes on exactly where it was, in a new process."""
+"""An iterator continues exactly where it was, in a new process."""
 
 import pathlib
 
@@ -117,7 +117,7 @@ def saved_after(steps, dataset, folder):
 
 
 def test_another_world_goes_on_with_what_is_left(make, tmp_path):
-    """Of 48 samples, eight ranks have had 16."""
+    """Eight ranks have delivered 16 of 48 samples."""
     eight = symbolic(make(batch_size=1, world=8).as_tf_dataset(op="native"))
     path = saved_after(2, eight, tmp_path)
     order = np.concatenate([ids for *_, ids in make(sample_ids=True).epoch(0)])

@@ -1,4 +1,4 @@
-"""Sample ids and paths as columns of the dataset, where they are asked for."""
+"""Sample ids and paths as columns of the dataset, if they are requested."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from test_service import running
 
 
 def by_iterator(loader, epoch):
-    """(images, labels, ids, paths) of each batch, as the Python loader tells them."""
+    """Returns (images, labels, ids, paths) of each batch, from the Python loader."""
     batches, iterator = [], iter(loader.epoch(epoch))
     for images, labels in iterator:
         ids = iterator.sample_ids.astype(np.int64)

@@ -32,7 +32,7 @@ def rows_of(images):
 
 
 def test_fit_under_a_strategy_trains_the_epochs_that_follow_epochs_says(make, op):
-    """What the model's own layer saw; Keras takes a batch of an iterator of its own to build it."""
+    """Returns what the model's own layer saw; Keras takes a batch of a separate iterator to build it."""
     seen = []
 
     class Note(tf.keras.layers.Layer):
@@ -68,7 +68,7 @@ def test_fit_under_a_strategy_trains_the_epochs_that_follow_epochs_says(make, op
 
 
 def test_ranks_share_an_epoch(make, op):
-    """The way that costs nothing: stoker's own rank and world."""
+    """Uses the way that costs nothing: stoker's own rank and world."""
     parts = [arrays(make(rank=r, world=2, batch_size=4).as_tf_dataset(op=op)) for r in range(2)]
     # Row j of rank r is sample 2 j + r of the step.
     joined = [np.stack([a[0], b[0]], 1).reshape(8, 32, 32, 3) for a, b in zip(*parts)]

@@ -1,4 +1,4 @@
-"""It ends: Ctrl-C, and the interpreter's end while everything is busy."""
+"""Ends: Ctrl-C, and the interpreter's end while everything is busy."""
 
 import gc
 import os
@@ -45,7 +45,7 @@ def slow(made, tmp_path):
 
 
 def interrupted(wait):
-    """Whether SIGINT that comes while `wait` waits ends it, before what it waits for is there."""
+    """Returns whether SIGINT during `wait` ends it before the awaited batch is ready."""
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -67,7 +67,7 @@ def test_ctrl_c_in_an_eager_loop_loses_nothing(slow):
 
 @pytest.fixture
 def alarm():
-    """Calls what it is given as a signal handler, 0.1 s later."""
+    """Calls its argument as a signal handler, 0.1 s later."""
     before = signal.getsignal(signal.SIGALRM)
 
     def after(call):

@@ -1,4 +1,4 @@
-"""Errors are TensorFlow's classes with stoker's words, and the iteration goes on after them."""
+"""Errors are TensorFlow's classes with stoker's messages, and the iteration continues after them."""
 
 import gc
 import shutil
@@ -139,7 +139,7 @@ def some_arrays():
 
 
 def test_arrays_made_inside_a_traced_function(op):
-    """The graph runs when the call that made the loader is over; it keeps the loader."""
+    """The graph runs after the call that made the loader has returned; it keeps the loader."""
 
     @tf.function
     def total():

@@ -30,7 +30,7 @@ class Ended(Exception):
 
 
 def fit(loader, op, epochs, folder=None, end_at=None, initial_epoch=0):
-    """The batches that were seen. `folder`: of BackupAndRestore."""
+    """Returns the batches that were seen. `folder`: of BackupAndRestore."""
     seen = []
 
     def note(images, labels):
@@ -81,7 +81,7 @@ def test_initial_epoch_without_a_checkpoint(make, op):
 
 
 def test_validation_sees_a_pinned_epoch_each_time(make, op):
-    """And training goes on with epochs of its own."""
+    """Training also continues with epochs of its own."""
     seen = []
 
     def noted(images, labels):

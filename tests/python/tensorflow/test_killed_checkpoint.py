@@ -1,4 +1,4 @@
-"""Iterators of a program that is killed at random moments go on from their last checkpoint."""
+"""Iterators of a program that is killed at random moments continue from their last checkpoint."""
 
 import os
 

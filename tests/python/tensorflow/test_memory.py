@@ -14,7 +14,7 @@ def address(array):
 
 
 def note_address(seen):
-    """A map function that notes where the images are, and passes them on untouched."""
+    """A map function that records where the images are, and passes them on untouched."""
 
     def note(images):
         seen.append(address(images))
@@ -51,7 +51,7 @@ def test_no_copy_from_the_slot_to_the_user(make, op, behind):
     assert count == len(seen) > 0
     del images, array, mapped
     gc.collect()
-    if behind != "cache":  # TensorFlow's cache goes when it likes
+    if behind != "cache":  # TensorFlow's cache is freed at an unknown time
         assert loader.stats()["lent_batches"] == 0
 
 

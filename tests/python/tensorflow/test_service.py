@@ -64,7 +64,7 @@ def test_dynamic_every_batch_exactly_once(make, workers):
 
 
 def test_dynamic_workers_that_get_nothing_give_nothing(make):
-    """One worker claims both batches; what comes to the others is the end."""
+    """One worker claims both batches; the others get the end."""
     with running("native", 3) as target:
         loader = make(batch_size=24)
         assert len(loader) == 2
@@ -107,7 +107,7 @@ def test_dynamic_repetitions_that_end_early_begin_the_next_epoch(make, mode):
 
 @pytest.mark.parametrize("repetitions", [1, 2])
 def test_distributed_save(make, op, tmp_path, repetitions):
-    """A snapshot takes its splits from the same providers, and ends where they do."""
+    """A snapshot takes its splits from the same providers, and ends where they end."""
     dispatcher = service.DispatchServer(
         service.DispatcherConfig(port=0, work_dir=str(tmp_path / "work"), fault_tolerant_mode=True)
     )

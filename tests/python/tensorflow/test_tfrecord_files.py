@@ -75,7 +75,7 @@ def shards(samples, tmp_path_factory):
 
 
 def test_samples_are_those_that_were_written(samples, shards):
-    """The golden set: TensorFlow's writer, and TensorFlow's parser beside ours."""
+    """The golden set: TensorFlow's writer, and TensorFlow's parser beside stoker's."""
     columns = ["image/height", "image/object/bbox", "image/channels"]
     source = stoker.tfrecord(f"{shards}/train-*", columns=columns)
     files = sorted(str(path) for path in shards.glob("train-*") if path.suffix != INDEX)
@@ -252,7 +252,7 @@ def test_the_command_reads_them(shards, tmp_path):
     assert "(mean of 144)" in done.stdout, "three rounds of 48"
 
 
-# --- what is wrong ------------------------------------------------------------------------------------
+# --- faults --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

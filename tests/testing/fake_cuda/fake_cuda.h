@@ -35,7 +35,7 @@ struct FakeFault {
   bool later = false;
 };
 
-// The number of allocations on all devices together.
+// Returns the number of allocations on all devices together.
 struct FakeHeld {
   int allocations = 0, pinned = 0, streams = 0, events = 0;
   friend bool operator==(const FakeHeld&, const FakeHeld&) = default;
@@ -57,7 +57,7 @@ class FakeCuda {
   int Calls(const std::string& function) const;  // so far
   int Calls() const;
   std::vector<std::string> Called() const;  // the functions, in alphabetical order
-  int Contexts() const;                     // that were made
+  int Contexts() const;                     // contexts made so far
   bool HasContext(int device) const;
   FakeHeld Held() const;
 

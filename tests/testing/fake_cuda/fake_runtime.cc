@@ -20,7 +20,7 @@ using stoker::testing::Run;
 using stoker::testing::RunOnDevice;
 using stoker::testing::RunOnStream;
 
-// Waits for what the stream was given so far.
+// Waits for the work that the stream was given so far.
 void Await(FakeState::Stream& stream) {
   stoker::HostEvent end;
   end.Record(*stream.thread);

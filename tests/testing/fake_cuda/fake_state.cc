@@ -13,7 +13,7 @@ constexpr std::align_val_t kAlignment{256};
 
 uintptr_t AddressOf(const void* data) { return reinterpret_cast<uintptr_t>(data); }
 
-// Whose range [data, data + bytes) lies in, or the end.
+// Returns the allocation whose range [data, data + bytes) contains the address, or the end.
 template <typename Ranges>
 auto Around(Ranges& ranges, const void* data) {
   auto after = ranges.upper_bound(AddressOf(data));
@@ -31,7 +31,7 @@ struct InstalledState {
   std::shared_ptr<FakeState> state;
 };
 
-// CUDA's functions are functions of the process: so is what they see.
+// CUDA's functions belong to the process, and so does the state that they use.
 InstalledState& TheInstalled() {
   static InstalledState installed;
   return installed;
@@ -141,7 +141,7 @@ cudaError_t FakeState::Allocate(int device, size_t bytes, void** data) {
   std::lock_guard lock(mutex_);
   if (bytes > machine_.device_bytes - allocated_bytes_) return cudaErrorMemoryAllocation;
   *data = ::operator new(bytes, kAlignment);
-  std::memset(*data, 0xA5, bytes);  // what was there before is nobody's business
+  std::memset(*data, 0xA5, bytes);  // the earlier content must not be used
   allocations_[AddressOf(*data)] = {bytes, device};
   allocated_bytes_ += bytes;
   return cudaSuccess;

@@ -1,4 +1,4 @@
-// Arrays of every format, orientation and region against the whole image, pixel by pixel.
+// Compares arrays of every format, orientation and region with the whole image, pixel by pixel.
 #include "transforms/array/array_decoder.h"
 
 #include <gtest/gtest.h>
@@ -83,14 +83,14 @@ Sample MakeSample(uint64_t n) {
   return sample;
 }
 
-// The pixel at (x, y) of the image as viewed.
+// Returns the pixel at (x, y) of the image as viewed.
 const uint8_t* PixelOf(const WholeImage& whole, Orientation orientation, int x, int y) {
   const Rect at = Stored({x, y, 1, 1}, whole.size, orientation);
   return whole.pixels.data() +
          static_cast<ptrdiff_t>(at.y * whole.size.width + at.x) * BytesPerPixel(whole.layout);
 }
 
-// What the array must hold, by the definitions.
+// Returns what the array must hold, by the definitions.
 std::vector<uint8_t> NaiveArray(const WholeImage& whole, Orientation orientation,
                                 const Rect& region, bool gray) {
   std::vector<uint8_t> array;
@@ -162,7 +162,7 @@ TEST_F(ArrayDecoderTest, ArraysAreThePixelsAsViewed) {
   }
 }
 
-// The largest difference of two arrays of one size.
+// Returns the largest difference of two arrays of one size.
 int Apart(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
   int most = a.size() == b.size() ? 0 : 256;
   for (size_t i = 0; most < 256 && i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
@@ -249,7 +249,8 @@ TEST_F(ArrayDecoderTest, TakesDecodedImages) {
             NaiveArray(whole, Orientation::kNormal, region, true));
 }
 
-// The sample `index` of row `y` of a decoded PNG of 8 or 16 bits, by libspng's own conversion.
+// Returns the sample `index` of row `y` of a decoded PNG of 8 or 16 bits, by libspng's own
+// conversion.
 std::vector<uint8_t> NaiveSamples(std::span<const uint8_t> png, int channels, int bits,
                                   ImageSize stored, Orientation orientation, const Rect& region) {
   const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> library(
@@ -382,7 +383,7 @@ TEST_F(ArrayDecoderTest, DamageIsTheDecodersError) {
   EXPECT_GT(failed, 10u);
 }
 
-// The budget is for what is kept beside the array.
+// The budget covers memory other than the array.
 TEST(ArrayDecoder, KeepsToItsBudget) {
   MemoryBudget none(4096);
   ArrayDecoder decoder({}, none);

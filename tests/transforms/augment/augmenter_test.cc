@@ -58,7 +58,7 @@ void ExpectSameAsPlain(Augmenter& augmenter, const Step& step, ImageSize size, C
                                     << int(*differs.in1) << ", plain " << int(*differs.in2);
 }
 
-// Each kind of step with usual parameters and those at the ends of their ranges.
+// Returns each kind of step with usual parameters and with those at the ends of their ranges.
 std::vector<Step> Steps() {
   std::vector<Step> steps = {Grayscale{}, Invert{}, AutoContrast{}, Equalize{}};
   for (const float factor : {0.0F, 0.1F, 0.5F, 1.0F, 1.37F, 2.0F, 19.0F, 1e20F, 3e38F}) {
@@ -120,8 +120,8 @@ std::vector<ImageSize> Sizes() {
   return sizes;
 }
 
-// Where Effort is less than full: a fifth of the steps, and of what is not random one kind, another
-// for the next size.
+// If Effort is less than full: a fifth of the steps, and one kind of those that are not random,
+// another one for the next size.
 TEST(Augmenter, EveryStepMatchesTheReference) {
   std::vector<Step> steps = Steps();
   const std::vector<Step> geometry = Geometry();

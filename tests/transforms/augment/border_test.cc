@@ -5,7 +5,7 @@
 namespace stoker {
 namespace {
 
-// One step towards the image after the other.
+// The reference: moves towards the image one step after the other.
 int64_t Mirrored(int64_t at, int64_t size, bool edge_twice) {
   while (at < 0 || at >= size) {
     if (at < 0) at = edge_twice ? -1 - at : -at;

@@ -24,7 +24,7 @@ using testing::ForEachTarget;
 
 constexpr std::align_val_t kAligned{64};
 
-// Of that many bytes and no more, as aligned as a GrowingBuffer's where kernels care.
+// Memory of exactly that many bytes, aligned like a GrowingBuffer's where kernels need it.
 class Memory {
  public:
   explicit Memory(size_t bytes)

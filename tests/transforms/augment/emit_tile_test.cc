@@ -17,7 +17,7 @@ using testing::ForEachTarget;
 
 constexpr size_t kGuard = 64;
 
-// A tile's pixels as a row of a batch, with a frame of bytes that stay.
+// Emits a tile's pixels as a row of a batch, with a frame of bytes that must not change.
 class Emitted {
  public:
   Emitted(ImageSize size, DType dtype, Layout layout, bool stream, bool upwards)

@@ -121,7 +121,7 @@ TEST(ImageDecoder, ErrorsNameOtherFormats) {
   }
 }
 
-// An image that was opened before does not stand in for one that could not be opened.
+// A previously opened image does not replace one that could not be opened.
 TEST(ImageDecoder, DecodeFailsUnlessAnImageIsOpen) {
   ImageDecoder decoder;
   testing::KeepRows rows;

@@ -31,7 +31,7 @@ Error ErrorOf(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}, R
 
 std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
 
-// The first marker with this second byte; its payload's length is behind it.
+// Returns the first marker with this second byte; its payload's length is behind it.
 size_t Find(const std::vector<uint8_t>& jpeg, uint8_t marker, size_t from = 0) {
   for (size_t i = from; i + 1 < jpeg.size(); ++i) {
     if (jpeg[i] == 0xFF && jpeg[i + 1] == marker) return i;
@@ -97,7 +97,7 @@ TEST(JpegDamage, IgnoresTheEndMarkerOfAThumbnail) {
   EXPECT_EQ(ErrorOf(bytes).cause, kTruncated);
 }
 
-// Zeros in place of the last `lost` bytes.
+// Returns the bytes with zeros in place of the last `lost` bytes.
 std::vector<uint8_t> WithZeros(const std::vector<uint8_t>& jpeg, size_t lost, size_t zeros) {
   std::vector<uint8_t> bytes(jpeg.size() - lost + zeros);
   std::copy_n(jpeg.begin(), jpeg.size() - lost, bytes.begin());
@@ -153,7 +153,7 @@ TEST(JpegDamage, AcceptsZerosAfterDataThatEndInZero) {
 }
 
 // Zeros are valid codes, so truncated data filled up with zeros parse to the end; they are refused
-// all the same.
+// nevertheless.
 TEST(JpegDamage, RefusesTruncatedDataFilledWithZeros) {
   for (const int restart_interval : {0, 3}) {
     JpegOptions options{128, 96, JpegColor::kYCbCr, Luma(2, 2)};
@@ -166,12 +166,12 @@ TEST(JpegDamage, RefusesTruncatedDataFilledWithZeros) {
       }
     }
   }
-  // Of others what is missing cannot be told from what never was.
+  // In other files missing data cannot be distinguished from data that never existed.
   for (const JpegScans scans : {JpegScans::kProgressive, JpegScans::kOnePerComponent}) {
     const auto whole = MakeJpeg({64, 48, JpegColor::kYCbCr, Luma(2, 2), scans});
     EXPECT_EQ(ErrorOf(WithZeros(whole, 2, 1000)).cause, kTruncated);
   }
-  // Nor is anything else that stands there a reason to guess.
+  // Other bytes in its place are no reason to guess, either.
   const std::vector<uint8_t> whole = MakeJpeg();
   EXPECT_EQ(ErrorOf(WithZeros(whole, 2, 1)).cause, kTruncated);
   for (const std::string_view behind : {"\xFF", "\xFF\xFF\xFF", "text", "\1"}) {
@@ -223,7 +223,7 @@ TEST(JpegDamage, RefusesAScanThatEndsEarly) {
   EXPECT_EQ(error.cause, "damaged JPEG: the compressed data of a scan ends too early");
   EXPECT_GE(error.offset, middle - 64);
   EXPECT_LE(error.offset, bytes.size());
-  // Rows that are whole can be had: damage behind them goes unseen.
+  // Complete rows can be decoded: damage behind them goes unnoticed.
   EXPECT_EQ(ErrorOf(bytes, {}, {0, 0, 128, 16}).cause, "no error");
 }
 
@@ -309,7 +309,7 @@ TEST(JpegDamage, EveryChangedByteGivesPixelsOrAnErrorWithAnOffset) {
           ASSERT_FALSE(status.error().cause.empty());
         }
       }
-      // The decoder is none the worse for it.
+      // The decoder is not affected by it.
       ASSERT_TRUE(DecodeAll(decoder, good, {}, sink).ok());
     }
   }
@@ -402,7 +402,8 @@ TEST(JpegLimits, LimitScansOfLargeImagesByPixels) {
   EXPECT_EQ(ErrorOf(many, limits).cause, "more than 1134 scans in a JPEG of this size");
   limits.max_pixels = 16 * 16 * 1136 / 16;
   EXPECT_EQ(ErrorOf(many, limits).cause, "no error");
-  // Common progressive files, and sequential ones of a scan for each component, are never too much.
+  // Common progressive files, and sequential ones with a scan for each component, are never too
+  // much.
   limits.max_pixels = 16 * 16;
   for (const JpegScans scans : {JpegScans::kProgressive, JpegScans::kOnePerComponent}) {
     options.scans = scans;
@@ -431,7 +432,7 @@ TEST(JpegLimits, MayBeUnlimited) {
   EXPECT_EQ(ErrorOf(MakeJpeg({30, 20}), none).cause, "no error");
 }
 
-// All that libjpeg-turbo allocates: what a whole image's coefficients take, and more.
+// Counts all memory of libjpeg-turbo: that of a whole image's coefficients, and the rest.
 TEST(JpegLimits, CoefficientsAreChargedToTheBudget) {
   JpegOptions options{64, 64};
   options.scans = JpegScans::kProgressive;

@@ -1,4 +1,4 @@
-// Helpers of the JPEG tests: a sink that keeps its rows, and the crop to compare them with.
+// RowSinks and comparisons for the JPEG tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -102,7 +102,7 @@ std::string Text(const Rect& r);
 
 Rect RandomRegion(ImageSize size, RandomStream& random);
 
-// The regions where mistakes are likely: all, one pixel, the corners, edges.
+// Returns the regions where mistakes are likely: all, one pixel, the corners, edges.
 std::vector<Rect> EdgeRegions(ImageSize s);
 
 }  // namespace stoker::testing

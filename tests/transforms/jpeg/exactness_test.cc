@@ -13,7 +13,7 @@
 namespace stoker::testing {
 namespace {
 
-// One decoder for all tests: what an image leaves behind in it must not show in the next.
+// One decoder for all tests, so that state left by an image would show in the next.
 JpegDecoder& Decoder() {
   static JpegDecoder decoder;
   return decoder;
@@ -104,7 +104,7 @@ std::vector<ImageSize> Sizes() {
   return sizes;
 }
 
-// Where Effort is less than full: a fifth of the sizes, others for each kind.
+// If Effort is less than full: a fifth of the sizes, different ones for each kind.
 TEST_P(Exactness, RandomRegionsEqualTheFullDecode) {
   const Coding& coding = GetParam();
   const std::vector<ImageSize> sizes = Sizes();

@@ -253,7 +253,7 @@ TEST(Xmp, CountsWhenExifHasNoOrientation) {
   EXPECT_EQ(orientation(by_xmp), Orientation::kRotate90);
   EXPECT_EQ(orientation(WithSegment(by_xmp, other)), Orientation::kRotate90);
   EXPECT_EQ(orientation(WithSegment(WithSegment(plain, other), six)), Orientation::kRotate90);
-  for (const int exif : {1, 3, 9, 0}) {  // also where it makes no sense
+  for (const int exif : {1, 3, 9, 0}) {  // also where it has no meaning
     const Orientation wanted = exif == 3 ? Orientation::kRotate180 : Orientation::kNormal;
     EXPECT_EQ(orientation(WithSegment(by_xmp, ExifSegment(exif, true))), wanted) << exif;
     EXPECT_EQ(orientation(WithSegment(WithSegment(plain, ExifSegment(exif, true)), six)), wanted);

@@ -1,4 +1,4 @@
-// The same promise on real photographs: those below the directory that STOKER_PHOTOS names.
+// Checks the same promises on real photographs: those below the directory that STOKER_PHOTOS names.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// DecodeLimits::accept_truncated: what is there of a truncated file is decoded as by libjpeg-turbo
-// with an end-of-image marker behind it; and nothing else changes.
+// DecodeLimits::accept_truncated: the existing part of a truncated file is decoded as by
+// libjpeg-turbo with an end-of-image marker behind it; nothing else changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -183,7 +183,7 @@ TEST_F(TruncatedJpegTest, DamageIsNotAccepted) {
   }
 }
 
-// Nor is a file that says it is complete.
+// A file that says it is complete does not count, either.
 TEST_F(TruncatedJpegTest, DataThatEndBeforeTheMarkerAreDamaged) {
   std::vector<uint8_t> bytes = MakeJpeg({128, 128});
   bytes.resize(bytes.size() * 3 / 4);

@@ -27,8 +27,9 @@ double BetaBelow(double a, double x) {
   return sum * std::exp(a * (std::log(x) + std::log1p(-x)) - log_b) / a;
 }
 
-// The largest distance between the samples' distribution function and Beta(a, a)'s. Not looked at
-// next to 1, where doubles are too far apart for a small a; next to 0 they are not.
+// Returns the largest distance between the samples' distribution function and Beta(a, a)'s. Values
+// next to 1 are left out, because doubles are too far apart there for a small a; next to 0 they are
+// not.
 double Distance(const std::vector<double>& sorted, double a) {
   const auto n = static_cast<double>(sorted.size());
   double distance = 0;
@@ -149,9 +150,9 @@ TEST(CutMix, BoxesMatchTorchvision) {
   }
 }
 
-// The mean of what a row keeps, over all centres and a fine grid of lam, against 20,000 draws: the
-// standard deviation of their mean is below 0.0018, so an error of 0.016 is found with a
-// probability above 0.9999.
+// Compares the mean of the share that a row keeps, over all centres and a fine grid of lam, with
+// 20,000 draws: the standard deviation of their mean is below 0.0018, so an error of 0.016 is found
+// with a probability above 0.9999.
 TEST(CutMix, KeptShareHasTheRightMean) {
   constexpr int kSide = 32, kLams = 2000, kDraws = 20'000;
   double expected = 0;
@@ -196,7 +197,8 @@ TEST(DrawMix, ASingleChoiceIsAlwaysTaken) {
   }
 }
 
-// Draws are the same on every machine, compiler and day, so that a saved run goes on as it began.
+// Draws are the same on every machine, with every compiler and on every day, so that a saved run
+// continues as it began.
 TEST(DrawMix, DrawsNeverChange) {
   const BatchMix mix{.choices = {MixUp{0.2}, CutMix{1}}, .p = {0.5, 0.5}};
   EXPECT_EQ(DrawMix(mix, {1, 2, 0}, {224, 160}),

@@ -16,12 +16,12 @@ namespace {
 
 constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
 
-// On every instruction set that this machine has.
+// Runs on every instruction set that this machine has.
 class Mixes : public testing::OnTarget {
  protected:
   static constexpr size_t kMargin = 64;
 
-  // Any bits: numbers of every size, infinite ones, and what is none.
+  // Returns any bits: numbers of every size, infinities, and NaN.
   std::vector<uint8_t> Random(size_t bytes) {
     std::vector<uint8_t> random(bytes + 2 * kMargin);
     for (uint8_t& byte : random) byte = static_cast<uint8_t>(random_());

@@ -1,4 +1,4 @@
-// Counts what is allocated through operator new, which libstoker.so then uses, too.
+// Counts allocations through operator new, which libstoker.so then uses, too.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

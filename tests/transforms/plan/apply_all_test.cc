@@ -39,8 +39,8 @@ struct Sample {
   }
 };
 
-// Small and large, of all kinds; one in six damaged, one in three with an index, of which some are
-// wrong.
+// Files small and large, of all kinds; one in six damaged, one in three with an index, some of
+// which are wrong.
 Sample MakeSample(uint64_t n) {
   RandomStream random({7, 0, n}, 0);
   JpegOptions options;

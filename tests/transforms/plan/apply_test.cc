@@ -33,7 +33,7 @@ using testing::JpegOptions;
 using testing::JpegScans;
 using testing::MakeJpeg;
 
-// File bytes with the padding that Apply may read.
+// Returns file bytes with the padding that Apply may read.
 struct File {
   explicit File(std::vector<uint8_t> content) : bytes(std::move(content)), size(bytes.size()) {
     bytes.resize(size + kBufferPadding, 0xff);
@@ -65,7 +65,7 @@ DType RandomDType(Random& random) {
   return kDTypes[random.Between(0, 3)];
 }
 
-// A list that Compile accepts.
+// Returns a list that Compile accepts.
 std::vector<Transform> RandomTransforms(Random& random, DType dtype) {
   std::vector<Transform> list;
   const auto size = [&] { return random.OneIn(4) ? random.Between(1, 8) : random.Between(1, 100); };
@@ -136,7 +136,8 @@ ImageView ViewOf(const WholeImage& image) {
           {ptrdiff_t{image.size.width} * BytesPerPixel(image.layout)}};
 }
 
-// The same pixels in another layout, with gaps between the rows. From gray: three equal channels.
+// Returns the same pixels in another layout, with gaps between the rows. From gray: three equal
+// channels.
 struct Relaid {
   Relaid(const WholeImage& image, PixelLayout layout, int gap) {
     const int step = layout == PixelLayout::kInterleaved ? 3 : 1;
@@ -299,7 +300,7 @@ TEST(Apply, PropagatesDecodeErrors) {
     EXPECT_EQ(status.error().code, Code::kDataLoss);
     EXPECT_EQ(ApplyReference(plan, file.span(), {}, wanted.data()).error().code, Code::kDataLoss);
   }
-  const File file(whole);  // and the workspace is as good as new
+  const File file(whole);  // the workspace is as good as new
   StageTimes times;
   ASSERT_TRUE(plan.Apply(file.span(), {}, *workspace, row.data(), times).ok());
   ASSERT_TRUE(ApplyReference(plan, file.span(), {}, wanted.data()).ok());

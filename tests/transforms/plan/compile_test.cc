@@ -22,7 +22,7 @@ Result<Plan> Compile(std::vector<Transform> transforms, DType dtype = DType::kU8
   return Plan::Compile(std::move(transforms), options);
 }
 
-// The text of the refusal; empty when there is none.
+// Returns the text of the refusal; empty if there is none.
 std::string Refusal(std::vector<Transform> transforms, DType dtype = DType::kU8) {
   const Result<Plan> plan = Compile(std::move(transforms), dtype);
   if (plan.ok()) return "";

@@ -11,7 +11,7 @@
 namespace stoker {
 namespace {
 
-// What is written over memory that was used before.
+// Operations are written over memory that was used before.
 struct Left {
   DeferredOps row;
   std::vector<ErasedBox> boxes;
@@ -67,7 +67,7 @@ TEST(DeferToDevice, DefersErasuresInOrder) {
   EXPECT_EQ(third.noisy, 0u);
 }
 
-// A plan that defers operations refuses the same lists and has the same numbers; its rows are
+// A plan that defers operations refuses the same lists and draws the same numbers; its rows are
 // bytes.
 TEST(DeferToDevice, ChecksTheWholeListAndMakesRowsOfBytes) {
   const std::vector<Transform> list = {RandomResizedCrop{4, 6}, RandomErasing{.p = 1},

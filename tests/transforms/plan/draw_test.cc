@@ -44,7 +44,7 @@ TEST(SizeAfter, TruncatesTheLongerSide) {
   EXPECT_EQ(SizeAfter({.size = 65535}, {65535, 1}), (ImageSize{2147483647, 65535}));
 }
 
-// Figures of torchvision's _compute_resized_output_size.
+// Values of torchvision's _compute_resized_output_size.
 TEST(SizeAfter, HasALongestSide) {
   const Resize coco{.size = 800, .max_size = 1333};
   EXPECT_EQ(SizeAfter(coco, {640, 480}), (ImageSize{1066, 800}));
@@ -72,7 +72,7 @@ TEST(CenterBox, MatchesTorchvision) {
   }
 }
 
-// torchvision's get_params as it is written there, on another generator.
+// torchvision's get_params as written there, on another generator.
 Rect Independent(const RandomResizedCrop& t, ImageSize image, std::mt19937_64& engine) {
   const auto uniform = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(engine);
@@ -98,7 +98,7 @@ Rect Independent(const RandomResizedCrop& t, ImageSize image, std::mt19937_64& e
   return {(image.width - w) / 2, (image.height - h) / 2, w, h};
 }
 
-// Chi-square of two samples of equal size over bins with edges at the quantiles of both.
+// Returns chi-square of two samples of equal size over bins with edges at the quantiles of both.
 double TwoSampleChi2(std::vector<double> a, std::vector<double> b, int bins) {
   std::vector<double> all = a;
   all.insert(all.end(), b.begin(), b.end());

@@ -25,7 +25,7 @@ struct Output {
     const PixelOutput output{bytes.data(), dtype, one, zero, layout, false};
     stoker::Erase(erasure, RowFormat(output, kSize), bytes.data());
   }
-  // The bits of a value.
+  // Returns the bits of a value.
   uint32_t At(int x, int y, int c) const {
     const int at = layout == Layout::kNhwc ? (y * kSize.width + x) * 3 + c
                                            : (c * kSize.height + y) * kSize.width + x;

@@ -150,7 +150,7 @@ TEST(Geometry, ACropThatDoesNotFitIsAnErrorOfTheSample) {
             "transforms[0], RandomCrop");
 }
 
-// As CIPA DC-008 defines each orientation: where the row 0 and the column 0 of the file are seen.
+// CIPA DC-008 defines each orientation by where the row 0 and the column 0 of the file are seen.
 Naive Upright(const Naive& stored, int orientation) {
   const bool transposed = orientation >= 5;
   const bool columns = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;

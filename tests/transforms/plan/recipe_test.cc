@@ -129,7 +129,7 @@ void AppliesAsTheReference() {
   }
 }
 
-// The most that a workspace holds while it makes many rows of an image.
+// Returns the most that a workspace holds while it makes many rows of an image.
 uint64_t PeakOf(const Plan& plan, const ImageView& image) {
   MemoryBudget budget(64 << 20);
   auto workspace = plan.MakeWorkspace(budget);

@@ -82,7 +82,7 @@ std::string Deflated(std::string_view text) {
   return out;
 }
 
-// All ways in which a text chunk may hold `text`.
+// Returns a chunk of each kind that may hold `text`.
 std::vector<std::vector<uint8_t>> TextChunks(const std::string& keyword, const std::string& text) {
   const std::string name = keyword + "\0"s;
   return {PngChunk("tEXt", Bytes(name + text)),
@@ -98,7 +98,7 @@ std::string Xmp(int orientation) {
          "\"/></x:xmpmeta>";
 }
 
-// As ImageMagick writes it.
+// Returns the form that ImageMagick writes.
 std::string RawProfile(int orientation) {
   std::vector<uint8_t> exif = Bytes("Exif\0\0"s);
   const std::vector<uint8_t> tiff = OrientationTiff(orientation, true);
@@ -162,7 +162,7 @@ TEST(PngInfo, HostileTextIsBounded) {
   const auto of = [&](const std::vector<uint8_t>& chunk) {
     return InfoOf(WithChunk(png, "IDAT", chunk)).orientation;
   };
-  // Behind a megabyte nothing is looked at; up to there, across pieces too.
+  // Text behind a megabyte is not looked at; up to there it is, across pieces too.
   for (const auto& [before, found] : {std::pair(size_t{(1 << 20) - 100}, true),
                                       {size_t{1 << 21}, false},
                                       {size_t{8192 - 40}, true},

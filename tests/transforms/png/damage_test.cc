@@ -44,7 +44,7 @@ std::vector<uint8_t> First(const std::vector<uint8_t>& bytes, size_t n) {
   return first;
 }
 
-// The end of the last IDAT chunk.
+// Returns the end of the last IDAT chunk.
 size_t EndOfPixels(const std::vector<uint8_t>& png) { return png.size() - 12; }
 
 TEST(PngDamage, RefusesTruncatedPixels) {
@@ -65,8 +65,9 @@ TEST(PngDamage, RefusesTruncatedPixels) {
   }
 }
 
-// Whether it is seen does not depend on the region. (One bit makes the last chunk of pixels one
-// that may be ignored, if it is damaged too: that is seen when its rows are wanted.)
+// Whether damage is noticed does not depend on the region. (A single changed bit makes the last
+// chunk of pixels one that may be ignored, if it is damaged too: this is noticed when its rows are
+// wanted.)
 TEST(PngDamage, NoticesEveryFlippedBit) {
   for (const PngOptions& options : Kinds()) {
     const std::vector<uint8_t> png = MakePng(options);

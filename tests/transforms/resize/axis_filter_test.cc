@@ -145,7 +145,7 @@ double Kernel(Interpolation interpolation, double x) {
   return x < 1 ? 1.5 * x * x * x - 2.5 * x * x + 1 : -0.5 * x * x * x + 2.5 * x * x - 4 * x + 2;
 }
 
-// Empty where a sample lies on the border of a box, and may count to either side.
+// Returns an empty list if a sample lies on the border of a box, and may count to either side.
 std::vector<double> KernelWeights(const AxisSpec& spec, int output) {
   const double scale = static_cast<double>(spec.in) / spec.out;
   const double width = spec.antialias ? std::max(scale, 1.0) : 1.0;
@@ -162,7 +162,7 @@ std::vector<double> KernelWeights(const AxisSpec& spec, int output) {
   return weights;
 }
 
-// The weights of all samples, also of those that an output does not take.
+// Returns the weights of all samples, including those that an output does not take.
 std::vector<int> WeightsOf(const AxisFilter& filter, const AxisSpec& spec, int i) {
   const AxisTaps& taps = filter.taps();
   std::vector<int> weights(static_cast<size_t>(spec.in) + 2);

@@ -16,7 +16,7 @@
 namespace stoker {
 namespace {
 
-// The number that 16 bits stand for, in a double.
+// Returns the number that 16 bits stand for, as a double.
 double Value(uint16_t bits, int fraction, int least) {
   const int exponent = (bits & 0x7fff) >> fraction, rest = bits & ((1 << fraction) - 1);
   const double size = exponent == 0
@@ -88,7 +88,7 @@ TEST(Half, EveryValueRoundTrips) {
 constexpr DType kDTypes[] = {DType::kU8, DType::kF32, DType::kF16, DType::kBF16};
 constexpr Layout kLayouts[] = {Layout::kNhwc, Layout::kNchw};
 
-// One image in a row of a batch, larger than what is emitted, so that its frame can be looked at.
+// Emits one image into a row of a batch that is larger, so that the frame around it can be checked.
 struct Rows {
   Rows(const PixelOutput& output, int width, int height, size_t misaligned)
       : format(output, {width, height}),
@@ -102,7 +102,7 @@ struct Rows {
   size_t first;
 };
 
-// Finished pixels, as a strip has them.
+// Makes finished pixels as a strip has them.
 class Emits : public testing::OnTarget {
  protected:
   static constexpr int kRows = 5, kMaxPixels = 150, kStride = 3 * kMaxPixels + 17;
@@ -165,7 +165,7 @@ TEST_P(Emits, EveryTypeLayoutAndWidthMatchesTheReference) {
   }
 }
 
-// Of any bits that are below 2.
+// Returns a number of random bits whose magnitude is below 2.
 float Small(std::mt19937& random) {
   return std::bit_cast<float>(static_cast<uint32_t>(random()) & 0xbfffffffU);
 }

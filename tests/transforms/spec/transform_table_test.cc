@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A transform for which its own check finds nothing.
+// Returns a transform that passes its own check.
 Transform Valid(const TransformRow& row) {
   Transform transform = row.standard;
   for (const Parameter& parameter : row.parameters) {
@@ -50,7 +50,7 @@ TEST(TransformTable, DefaultsAreInRange) {
   }
 }
 
-// Sets a number of the option to what its range does not have; false: it has none.
+// Sets a number of the option to a value outside its range; returns false if there is none.
 struct PutOut {
   const OptionInfo& option;
   bool below;

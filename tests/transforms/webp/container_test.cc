@@ -106,7 +106,7 @@ TEST(WebpInfo, ReadsOrientationFromExif) {
                 static_cast<Orientation>(orientation));
       EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, chunks)).orientation,
                 static_cast<Orientation>(orientation));
-      // What the header does not announce is not there.
+      // Chunks that the header does not announce are ignored.
       EXPECT_EQ(InfoOf(Extended(webp, 64, 48, 0, {}, chunks)).orientation, Orientation::kNormal);
     }
   }

@@ -44,7 +44,7 @@ TEST(WebpDamage, RefusesTruncationAtEveryByte) {
   }
 }
 
-// The sizes of the file and of its image chunk match the shortened data.
+// Sets the sizes of the file and of its image chunk to those of the shortened data.
 TEST(WebpDamage, RefusesDataThatEndEarly) {
   WebpDecoder decoder;
   for (const bool lossless : {false, true}) {

@@ -49,7 +49,7 @@ TEST(Hash64, DoesNotDependOnHowTheBytesAreSplit) {
   }
 }
 
-// Batches of `rows` rows, 4 bytes of pixels each, sample ids from `first_id`.
+// Returns batches of `rows` rows, 4 bytes of pixels each, sample ids from `first_id`.
 class Batches {
  public:
   Batch Make(int64_t rows, uint64_t first_id, uint64_t epoch = 0, uint64_t index = 0) {

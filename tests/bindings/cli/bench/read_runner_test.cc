@@ -1,4 +1,4 @@
-// `stoker bench --read-only`: what is read is what a loader reads, and is counted right.
+// `stoker bench --read-only` reads what a loader reads, and counts it correctly.
 #include "bindings/cli/bench/read_runner.h"
 
 #include <gmock/gmock.h>
@@ -196,7 +196,7 @@ TEST(CachedShare, CountsWhatIsThere) {
   EXPECT_EQ(CachedShare(files), 1.0) << "they have just been written";
   EXPECT_EQ(CachedShare(ListedFiles({{folder.Path("missing")}, {folder.Path(".")}})), std::nullopt);
   ASSERT_TRUE(DropFromPageCache(files).ok());
-  const double dropped = CachedShare(files).value();  // the file system may ignore it
+  const double dropped = CachedShare(files).value();  // the file system may ignore the request
   EXPECT_GE(dropped, 0);
   EXPECT_LE(dropped, 1);
 }

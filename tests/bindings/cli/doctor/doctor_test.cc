@@ -12,7 +12,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A machine with two devices, of the second of which little is known.
+// A machine with two devices; little is known about the second one.
 DoctorReport MadeUp() {
   DoctorReport report;
   report.version = "1.2.3";
@@ -47,7 +47,7 @@ TEST(DoctorTest, ExaminesThisMachine) {
   for (const auto& [name, version] : report.libraries) {
     EXPECT_THAT(version, ::testing::MatchesRegex("[0-9]+\\.[0-9]+(\\.[0-9]+)?")) << name;
   }
-  // A device, or why there is none; never both.
+  // There is a device, or a reason why there is none; never both.
   EXPECT_EQ(report.cuda.devices.empty(), !report.cuda.why_not.empty());
   EXPECT_EQ(report.cuda.built, report.cuda.runtime > 0);
 }

@@ -1,4 +1,4 @@
-// The index of a flat folder lies in the folder itself, whose modification time therefore tells
+// The index of a flat folder lies in the folder itself, so the folder's modification time says
 // nothing. The folder is read again and its names are compared.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using FlatIndexTest = testing::IndexedFolderTest;
 TEST_F(FlatIndexTest, OpensAFlatFolderByItsIndex) {
   for (const char* name : {"b.jpg", "a.webp", "\xff.jpg", "readme.md", ".hidden/x.jpg"}) File(name);
   MakeIndex();
-  MakeIndex();  // that another one was there does not matter
+  MakeIndex();  // an index that exists already does not matter
   ExpectByIndex();
 }
 

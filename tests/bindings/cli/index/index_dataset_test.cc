@@ -1,5 +1,5 @@
-// Loaders deliver the same batches with an index of `stoker index` as without one, whatever has
-// become of the index or the photographs.
+// Loaders deliver the same batches with an index of `stoker index` as without one, even if the
+// index or the photographs have changed.
 #include "bindings/cli/index/index_dataset.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ LoaderOptions Options(std::shared_ptr<const SampleSource> source) {
   options.shuffle = true;
   options.seed = 3;
   options.runtime = Runtime::Create(testing::RuntimeUnderTest(3)).value();
-  options.epochs = 1;  // and no more is prefetched
+  options.epochs = 1;  // so that no more is prefetched
   return options;
 }
 
@@ -93,7 +93,7 @@ TEST(IndexDataset, DoesNotDependOnThreads) {
   ASSERT_TRUE(IndexDataset(folder.path() + "//", {.out = four, .threads = 4}).ok());
   EXPECT_EQ(ReadText(one), ReadText(four));
   EXPECT_EQ(TakeEpoch(Source(folder, CropIndex::kFile, four)).paths.indexed, 70u);
-  EXPECT_EQ(TakeEpoch(folder.Source()).paths.indexed, 0u);  // it has none of its own
+  EXPECT_EQ(TakeEpoch(folder.Source()).paths.indexed, 0u);  // the folder has none of its own
 }
 
 TEST(IndexDataset, CountsUnindexedFilesByReason) {
@@ -120,7 +120,7 @@ TEST(IndexDataset, CountsUnindexedFilesByReason) {
   EXPECT_EQ(report.skipped_files[1].reason, "not a JPEG");
 }
 
-// What this process has read so far, from wherever.
+// Returns what this process has read so far, from anywhere.
 uint64_t BytesRead() {
   std::ifstream io("/proc/self/io");
   std::string name;
@@ -273,7 +273,7 @@ TEST(ImageFolderIndex, ChangesToAnOpenIndexChangeNoPixels) {
   }
 }
 
-// Rows of all photographs, each decoded with what the source says.
+// Returns rows of all photographs, each decoded with the source's entry points.
 class Rows {
  public:
   explicit Rows(const PhotoFolder& folder) {
@@ -283,7 +283,7 @@ class Rows {
       files_.back().append(kBufferPadding, '\0');
     }
   }
-  // All rows, end to end.
+  // Returns all rows, end to end.
   std::vector<uint8_t> Decode(const SampleSource& source) {
     std::vector<uint8_t> rows(files_.size() * plan_.row_bytes());
     StageTimes times;
@@ -329,7 +329,7 @@ TEST(ImageFolderIndex, EveryChangedByteIsHarmless) {
     const bool said = !source->Warning().empty();
     refused += said ? 1 : 0;
     wrong += rows.paths().contradicted - before;
-    ASSERT_EQ(rows.paths().contradicted - before, said ? 0u : 1u) << at;  // counted, or told
+    ASSERT_EQ(rows.paths().contradicted - before, said ? 0u : 1u) << at;  // counted, or reported
   }
   EXPECT_GT(refused, 100u / step);
   EXPECT_GT(wrong, 100u / step);

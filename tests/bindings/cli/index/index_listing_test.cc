@@ -1,5 +1,5 @@
-// Opening a folder by its index gives what listing it gives, and a folder that has changed is
-// listed again.
+// Opening a folder by its index gives the same result as listing it, and a folder that has changed
+// is listed again.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST_F(IndexListingTest, HandlesLongPaths) {
   File("a/1.jpg");
   MakeIndex(base_ / "index");
   ExpectByIndex(base_ / "index");
-  // Farther from the file system's root they would be too long, and that is said.
+  // Farther from the file system's root the paths would be too long, which is an error.
   const fs::path longer = base_ / std::string(130, 'r');
   fs::rename(root_, longer);
   const ImageFolderOptions options{.crop_index = CropIndex::kFile,
@@ -179,7 +179,7 @@ TEST_F(IndexListingTest, NoticesAFileAddedRightAfterTheIndex) {
   }
 }
 
-// Folders have such times on machines whose clocks are wrong, and after unpacking archives.
+// Folders have such times on machines with wrong clocks, and after unpacking archives.
 TEST_F(IndexListingTest, NoticesChangesToFoldersWithStrangeTimes) {
   const time_t made = time(nullptr);
   for (const time_t seconds :
@@ -189,7 +189,7 @@ TEST_F(IndexListingTest, NoticesChangesToFoldersWithStrangeTimes) {
     const std::array<timespec, 2> times{timespec{seconds, 0}, timespec{seconds, 0}};
     ASSERT_EQ(utimensat(AT_FDCWD, (root_ / "a").c_str(), times.data(), 0), 0);
     MakeIndex();
-    if (seconds > made) {  // what their clock says of other changes nobody can tell
+    if (seconds > made) {  // with such a clock nobody can tell the times of other changes
       ExpectListed();
     } else {
       ExpectByIndex();
@@ -293,7 +293,7 @@ TEST_F(IndexListingTest, RecordsTheFactsOfImages) {
        .format = static_cast<uint8_t>(ImageFormat::kWebp)},
       {}};
   for (const bool listed : {false, true}) {
-    if (listed) File("a/0.jpg");  // which the index does not know
+    if (listed) File("a/0.jpg");  // the index does not know it
     const SourcePtr source = Open(CropIndex::kAuto);
     EXPECT_EQ(source->Warning().empty(), !listed);
     for (uint64_t id = 0; id < 8; ++id) EXPECT_EQ(source->FactsOf(id + (listed ? 1 : 0)), want[id]);

@@ -1,4 +1,4 @@
-// Where `stoker index` puts a file, and where it does not.
+// Tests where `stoker index` writes its file, and where it refuses to.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ void Write(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Not one photograph is read for it: `progress` would be called.
+// No photograph is read for the refusal: `progress` would be called.
 Error Refused(const PhotoFolder& folder, const std::string& out) {
   const auto never = [](uint64_t, uint64_t) -> bool {
     ADD_FAILURE() << "photographs are read";
@@ -102,7 +102,7 @@ TEST(IndexLocation, RefusesALocationInsideAClass) {
 
 TEST(IndexLocation, DefaultLocationReplacesAFileAndRefusesADirectory) {
   const PhotoFolder folder(4, 2);
-  Write(IndexOf(folder), "");  // somebody's `: > .stoker-index`: the name is ours
+  Write(IndexOf(folder), "");  // a user's `: > .stoker-index`: the name is stoker's
   ASSERT_TRUE(IndexDataset(folder.path()).ok());
   EXPECT_EQ(folder.Source()->Warning(), "");
   fs::remove(IndexOf(folder));
@@ -113,7 +113,7 @@ TEST(IndexLocation, DefaultLocationReplacesAFileAndRefusesADirectory) {
             IndexOf(folder) + ": cannot write: a directory is in the way. Move it away.");
 }
 
-// While it lives, permissions hold for root as well.
+// During its lifetime permissions apply to root as well.
 class Unprivileged {
  public:
   Unprivileged() { EXPECT_EQ(seteuid(user_ == 0 ? 65534 : user_), 0); }

@@ -85,7 +85,7 @@ class IndexedFolderTest : public ::testing::Test {
     const std::array<timespec, 2> times{info.st_atim, info.st_mtim};
     ASSERT_EQ(utimensat(AT_FDCWD, path.parent_path().c_str(), times.data(), 0), 0);
   }
-  // Expects the same as by listing and, except for a flat folder, that nothing was listed.
+  // Expects the same result as by listing and, except for a flat folder, that nothing was listed.
   void ExpectByIndex(const std::string& index = "") {
     const CropIndex use = index.empty() ? CropIndex::kAuto : CropIndex::kFile;
     const Source source = Open(use, index);

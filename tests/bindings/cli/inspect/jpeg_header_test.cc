@@ -57,7 +57,7 @@ Error ErrorOf(const Bytes& bytes) {
   return {};
 }
 
-// Of a file that repeats `segment` without an end.
+// Reads a file that repeats `segment` without an end.
 Error ErrorOfEndless(const Bytes& segment, uint64_t& furthest) {
   Bytes window;
   const ReadAt read = [&](uint64_t offset, size_t size) {

@@ -22,7 +22,7 @@ uint64_t Fnv1a(const std::vector<uint8_t>& bytes) {
   return hash;
 }
 
-// What libjpeg makes of a file.
+// Returns what libjpeg reads from a file.
 struct Decoded {
   int width = 0, height = 0, components = 0, h = 0, v = 0;
   bool progressive = false;
@@ -59,8 +59,8 @@ Decoded Decode(const std::vector<uint8_t>& bytes) {
 }
 
 TEST(Scene, IsTheSameOnEveryMachine) {
-  // Written down once from this code; other numbers are other photographs, and another version of
-  // what `stoker synth` leaves in its folders.
+  // The numbers were written down once from this code. Other numbers mean other photographs, and
+  // require another version in the hidden file of `stoker synth`.
   const Scene scene = RenderScene({.width = 208, .height = 160, .detail = 1.5}, {{1, 2, 3}, 0});
   EXPECT_EQ(Fnv1a(scene.y.pixels), 15458323032166312607u);
   EXPECT_EQ(Fnv1a(scene.cb.pixels), 13174243708184791530u);

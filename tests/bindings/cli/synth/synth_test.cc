@@ -53,8 +53,8 @@ class SynthTest : public testing::Test {
     std::ofstream(directory_ / path) << text;
   }
 
-  // Everything below the folder but stoker's hidden file. Long content is told by size and hash, so
-  // that a failure can be read.
+  // Returns everything below the folder but stoker's hidden file. Long content is given by size and
+  // hash, so that a failure can be read.
   std::map<std::string, std::string> Files() const {
     std::map<std::string, std::string> files;
     if (!fs::exists(directory_)) return files;
@@ -198,7 +198,7 @@ TEST_F(SynthTest, ErrorNamesAnUnwritableFolder) {
   fs::create_directories(directory_);
   chmod(root_.c_str(), 0755);
   chmod(directory_.c_str(), 0555);
-  // root writes everywhere: become nobody for a moment.
+  // root may write everywhere, so the test becomes nobody for a moment.
   const bool root = geteuid() == 0;
   if (root && seteuid(65534) != 0) GTEST_SKIP() << "cannot give up root";
   const Error error = ErrorOf({.count = 1});

@@ -77,7 +77,7 @@ TEST_F(GoodSamplesTest, AreAManifest) {
   EXPECT_TRUE(Verify(*good).value().bad.empty());
 }
 
-// Whatever a manifest may have as its label: type, shape and value are kept.
+// For any type that a manifest's label may have, type, shape and value are kept.
 TEST_F(GoodSamplesTest, KeepTheirLabels) {
   folder_.Write("1.png", Image());
   folder_.Write("2.png", Image());
@@ -154,7 +154,7 @@ TEST_F(GoodSamplesTest, AreNotWrittenWhereThereAreNone) {
   EXPECT_FALSE(fs::exists(list_));
 }
 
-// ".." behind a link is the parent of what the link leads to.
+// ".." behind a link is the parent of the link's target.
 TEST_F(GoodSamplesTest, KeepPathsOverLinks) {
   folder_.Write("elsewhere/deep/1.png", "x");
   folder_.Write("elsewhere/2.png", Image());

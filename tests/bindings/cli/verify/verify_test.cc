@@ -48,7 +48,7 @@ class VerifyTest : public ::testing::Test {
   static VerifyReport Check(const SampleSource& source, const VerifyOptions& options = {}) {
     return Verify(source, options).value();
   }
-  // "1 truncated 812; …": ids, faults and offsets.
+  // Returns "1 truncated 812; …": ids, faults and offsets.
   static std::string Found(const VerifyReport& report) {
     std::string text;
     for (size_t i = 0; i < report.bad.size(); ++i) {
@@ -124,7 +124,7 @@ TEST_F(VerifyTest, AFileThatMayNotBeReadIsUnreadable) {
   EXPECT_EQ(Found(report), "1 unreadable; ");
 }
 
-// No image that the limits allow takes so much; a file may.
+// No image within the limits takes so much, but a file may.
 TEST_F(VerifyTest, AFileLargerThanTheMemoryIsOverTheLimits) {
   File("a.jpg", Photo());
   File("b.jpg", Photo());

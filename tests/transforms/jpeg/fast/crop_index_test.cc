@@ -41,7 +41,7 @@ CropIndex::Match OpenIndex(const std::vector<uint8_t>& packed, const std::vector
   return CropIndex().Open(packed, File(padded), header);
 }
 
-// As an index that was written so.
+// Signs the changed index as if it had been written so.
 void Sign(std::vector<uint8_t>& packed) {
   const uint64_t checksum = Hash64(std::span<const uint8_t>(packed).subspan(8));
   std::memcpy(packed.data(), &checksum, sizeof(checksum));
@@ -123,8 +123,8 @@ TEST_P(IndexedKind, PositionsMatchTheReference) {
 
 // One bit of the index is wrong, under a valid checksum: the pixels never change. (This holds for
 // these images. In general an entry point that is wrong by a few bits, under a valid checksum, can
-// lead to the next one all the same, since Huffman codes synchronise themselves.) Every bit meets
-// every region; where Effort is less than full, one of the four.
+// still lead to the next one, because Huffman codes synchronise themselves.) Every bit meets every
+// region; if Effort is less than full, one of the four.
 TEST_P(IndexedKind, AWrongBitChangesNoPixel) {
   for (const int restart_interval : {0, 5}) {
     JpegOptions options = Options(150, 60);
@@ -156,7 +156,7 @@ TEST_P(IndexedKind, AWrongBitChangesNoPixel) {
   }
 }
 
-// Any change that leaves the checksum as it was is noticed when the index is opened.
+// Any change that leaves the checksum the same is noticed when the index is opened.
 TEST_P(IndexedKind, ChecksumNoticesEveryChangedByte) {
   const std::vector<uint8_t> bytes = Padded(MakeJpeg(Options(70, 40)));
   const std::vector<uint8_t> good = MakeIndex(bytes);
@@ -192,7 +192,7 @@ TEST_P(IndexedKind, HostileIndexesAreHarmless) {
     const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
     std::vector<uint8_t> index = MakeIndex(bytes, static_cast<int>(1 + below(9)));
     for (size_t i = 0; i < 1 + below(6); ++i) {
-      // The content's hash stays: what is stale is not looked at.
+      // The content's hash is kept, because a stale index would not be used.
       const size_t at = 16 + below(index.size() - 16);
       index[at] = static_cast<uint8_t>(below(256));
     }
@@ -238,9 +238,9 @@ TEST(CropIndex, IgnoresTheIndexOfAnotherFile) {
   EXPECT_EQ(OpenIndex(index, end), CropIndex::Match::kStale);
 }
 
-// Changes a byte that ContentHash does not cover. If it is decoded, it contradicts the index or
-// gives what it gives without one; if not, the pixels are those of the sound file. Tries one byte
-// in 97; a fifth of those where Effort is less than full.
+// Changes a byte that ContentHash does not cover. If the byte is decoded, it contradicts the index
+// or gives the same as without one; if not, the pixels are those of the sound file. Tries one byte
+// in 97; a fifth of those if Effort is less than full.
 TEST(CropIndex, SurvivesDamageThatTheHashMisses) {
   const JpegOptions options{.width = 500, .height = 400, .quality = 97};
   const std::vector<uint8_t> good = Padded(MakeJpeg(options));

@@ -1,4 +1,4 @@
-// Runs something once for each instruction set that this CPU has and the library was built for.
+// Runs a function once for each instruction set that this CPU has and the library was built for.
 #pragma once
 
 #include <functional>

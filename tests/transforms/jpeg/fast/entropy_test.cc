@@ -1,5 +1,5 @@
-// The entropy decoder matches its bit-by-bit reference on random bits, which hold everything that a
-// hostile file can, and never leaves its memory.
+// The entropy decoder matches its bit-by-bit reference on random bits, which include everything
+// that a hostile file can contain, and never leaves its memory.
 #include "transforms/jpeg/fast/entropy.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ class Writer {
     }
   }
 
-  // The code of the symbol at `index` of the table.
+  // Writes the code of the symbol at `index` of the table.
   void Code(const std::vector<uint8_t>& spec, size_t index) {
     uint64_t code = 0;
     for (int length = 1; length <= 16; ++length, code <<= 1) {
@@ -118,8 +118,8 @@ void WriteBlock(const std::vector<uint8_t>& dc, const std::vector<uint8_t>& ac,
   }
 }
 
-// Even ones are random bits: these end in damage soon. Odd ones are whole, with a bit changed here
-// and there, or with an end that comes too early.
+// Even inputs are random bits, which end in damage soon. Odd inputs are whole, with a bit changed
+// here and there, or with an end that comes too early.
 void MakeScan(uint64_t n, CodedScan& scan) {
   RandomStream random({5, 0, n}, 0);
   std::vector<uint8_t> dc[2], ac[2];
@@ -156,7 +156,7 @@ void MakeScan(uint64_t n, CodedScan& scan) {
   if (n % 8 == 5) scan.size = random.Below(scan.size);
 }
 
-// All but the trash behind each group.
+// Compares everything but the unused room behind each group.
 bool SameBlocks(const Parsed& a, const Parsed& b) {
   for (size_t g = 0; g < kRows * kRowGroups; ++g) {
     const size_t at = g * jpeg::kGroupStride;
@@ -184,7 +184,7 @@ void Expect(const Parsed& got, const ReferenceScan& reference, const char* what)
   const uint8_t* const data = reference.scan.data.data();
   for (const int16_t g : got.guard) ASSERT_EQ(g, 0) << what;
   ASSERT_EQ(got.state.damaged, plain.state.damaged) << what;
-  if (plain.state.damaged) return;  // where it stops is then of no interest
+  if (plain.state.damaged) return;  // the position where it stops does not matter then
   ASSERT_EQ(got.run.count, plain.run.count) << what;
   ASSERT_EQ(got.state.dc, plain.state.dc) << what;
   ASSERT_EQ(got.Position(data), plain.Position(data)) << what;
@@ -211,7 +211,7 @@ class InRuns {
   jpeg::McuRun& run() { return got_->run; }
   const Parsed& got() const { return *got_; }
 
-  // To be called at a stop: false when nothing is left to parse.
+  // Must be called at a stop; returns false when nothing is left to parse.
   bool GoOn() {
     jpeg::McuRun& run = got_->run;
     left_ -= std::exchange(begun_, run.count) - run.count;
@@ -235,7 +235,7 @@ class InRuns {
   int begun_ = 0;
 };
 
-// Where the data end too early, that is seen at the end of a run, or of a round.
+// Data that end too early are noticed at the end of a run, or of a round.
 void ExpectInRuns(const Parsed& got, const ReferenceScan& reference) {
   const jpeg::EntropyState& plain = reference.decoded.state;
   if (!plain.damaged && plain.reader.Beyond(plain.stop)) {

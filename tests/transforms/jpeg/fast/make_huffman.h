@@ -10,7 +10,7 @@
 
 namespace stoker::testing {
 
-// A random prefix code for `symbols`, lengths from very even to very uneven.
+// Returns a random prefix code for `symbols`, with lengths from very even to very uneven.
 inline std::vector<uint8_t> RandomHuffman(std::vector<uint8_t> symbols, RandomStream& random) {
   for (size_t i = symbols.size(); i > 1; --i) std::swap(symbols[i - 1], symbols[random.Below(i)]);
   std::vector<uint8_t> spec(16, 0);
@@ -50,7 +50,7 @@ inline std::vector<uint8_t> AcSymbols() {
   return symbols;
 }
 
-// A random subset of `symbols`, at least one.
+// Returns a random subset of `symbols`, at least one.
 inline std::vector<uint8_t> SomeOf(const std::vector<uint8_t>& symbols, RandomStream& random) {
   std::vector<uint8_t> some;
   const uint64_t share = 1 + random.Below(6);

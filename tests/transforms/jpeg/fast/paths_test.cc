@@ -1,5 +1,5 @@
-// Our decoder and libjpeg-turbo give the same pixels, and the same errors, whatever the bytes; and
-// it is known which of them it was.
+// Our decoder and libjpeg-turbo give the same pixels, and the same errors, for any bytes; and the
+// test knows which of them decoded.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,10 +19,10 @@ namespace {
 
 using Backend = JpegDecoder::Backend;
 
-// Both ways in turn.
+// Decodes in both ways in turn.
 class BothBackends {
  public:
-  // Empty when they agree.
+  // Returns an empty text if they agree.
   std::string Compare(const std::vector<uint8_t>& padded, const Rect& region) {
     const Status fast = DecodeAll(fast_, padded, region, fast_rows_);
     const Status slow = DecodeAll(slow_, padded, region, slow_rows_);
@@ -36,7 +36,7 @@ class BothBackends {
     return Difference();
   }
 
-  // What headers say; empty when they agree.
+  // Compares what the headers say; returns an empty text if they agree.
   std::string CompareInfo(const std::vector<uint8_t>& padded) {
     const Result<ImageInfo> a = OpenPadded(fast_, padded), b = OpenPadded(slow_, padded);
     if (a.ok() != b.ok()) return "accepted by one";
@@ -110,8 +110,8 @@ TEST_P(FastKind, EqualsTheFullDecode) {
   });
 }
 
-// Files are damaged at every place and decoded through regions of every height. The fast decoder
-// reports what libjpeg-turbo reports of the rows it parses, and accepts what it accepts.
+// Files are damaged at every place and decoded through regions of every height. In the rows that it
+// parses, the fast decoder reports the same as libjpeg-turbo, and accepts the same.
 TEST_P(FastKind, BackendsAgreeOnDamage) {
   BothBackends both;
   uint64_t accepted = 0, refused = 0;

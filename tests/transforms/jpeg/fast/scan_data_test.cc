@@ -18,7 +18,7 @@ struct Scan {
   std::vector<std::vector<uint8_t>> segment;  // without stuffed zeros
 };
 
-// One byte in `rare` is 0xFF; all are where that is 1.
+// Returns random bytes of which one in `rare` is 0xFF; all are if that is 1.
 Scan MakeScan(RandomStream& random, uint64_t rare) {
   Scan scan;
   const uint64_t segments = 1 + random.Below(3);
@@ -36,8 +36,8 @@ Scan MakeScan(RandomStream& random, uint64_t rare) {
   return scan;
 }
 
-// Rounds of at most kRoundBytes, until the segment's data have been used up, or more than there
-// are.
+// Uses rounds of at most kRoundBytes, until the segment's data have been used up, or more bits than
+// there are.
 void ReadSegment(const std::vector<uint8_t>& bytes, RandomStream& random, jpeg::ScanData& data,
                  jpeg::EntropyState& state) {
   size_t used = 0;
