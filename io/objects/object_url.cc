@@ -116,7 +116,7 @@ bool IsObjectUrl(std::string_view path) { return SchemeOf(path) != nullptr; }
 Result<ObjectUrl> ParseObjectUrl(std::string_view url) {
   const Scheme* const scheme = SchemeOf(url);
   if (scheme == nullptr) {
-    return BadUrl(url, "this is no URL that objects are read from",
+    return BadUrl(url, "objects cannot be read from this kind of URL",
                   "Give http://, https://, s3:// or gs://");
   }
   return scheme->store == ObjectUrl::Store::kHttp ? ParseHttp(url) : ParseStore(url, *scheme);

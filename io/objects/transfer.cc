@@ -118,7 +118,7 @@ bool Transfer::TakeBody(const char* bytes, size_t count) {
   }
   if (!accepted_) refused_ = Accept();
   if (!refused_ && wanted_ && count > *wanted_ - received_) {
-    refused_ = WrongResponse(*fetch_, "the server sends more bytes than it says");
+    refused_ = WrongResponse(*fetch_, "the server sends more bytes than it has announced");
   }
   if (!refused_ && !wanted_) refused_ = MakeRoomFor(received_ + count);
   if (refused_) return false;
@@ -172,7 +172,7 @@ std::optional<FetchFailure> Transfer::CheckVersion() const {
 std::optional<FetchFailure> Transfer::CheckRange() {
   const auto& range = response_.range;
   if (!range || !range->first || *range->first != fetch_->offset) {
-    return WrongResponse(*fetch_, "the server sends another range than this one");
+    return WrongResponse(*fetch_, "the server sends a different range than the requested one");
   }
   if (!range->total) {
     return WrongResponse(*fetch_, "the server does not say how long the object is");
@@ -191,7 +191,7 @@ std::optional<FetchFailure> Transfer::CheckRange() {
     response_.status = 416;
     return FailureOfStatus(*fetch_, response_, "", has_credentials_);
   }
-  return WrongResponse(*fetch_, "the server sends another range than this one");
+  return WrongResponse(*fetch_, "the server sends a different range than the requested one");
 }
 
 // Checks a response with the whole object (200).

@@ -120,13 +120,13 @@ class BatchReader {
     const ArrowNode& node = batch_.nodes[place.nodes];
     if (batch_.rows > std::numeric_limits<int64_t>::max() / per_row ||
         static_cast<uint64_t>(node.rows) != batch_.rows * per_row) {
-      return Damaged(column, "there are other rows than in its record batch");
+      return Damaged(column, "the number of rows differs from that of its record batch");
     }
     if (node.nulls == 0) return {};
     const ArrowBuffer validity = BufferAt(place, 0);
     const auto elements = static_cast<uint64_t>(node.rows);
     if (!Has(validity, elements / 8 + (elements % 8 == 0 ? 0 : 1), 1)) {
-      return Damaged(column, "it is not known which rows are null");
+      return Damaged(column, "the bitmap of nulls is too short");
     }
     ASSIGN_OR_RETURN(const auto bits,
                      Read(static_cast<uint64_t>(validity.offset), (elements + 7) / 8));

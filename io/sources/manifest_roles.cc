@@ -65,7 +65,7 @@ Result<size_t> FindPath(const std::vector<std::string>& names, const std::string
   return WrongColumn(
       "no column has a usual name of paths, such as 'path' or 'file_name'; the columns are " +
           Listed(names),
-      "Name it by path_column");
+      "Name it with path_column");
 }
 
 // Returns the columns that `columns` names, or all that are neither the path nor the label.
@@ -113,7 +113,7 @@ Result<ManifestRoles> FindRoles(const std::vector<std::string>& names,
     if (place == label || names[place] == "label" || names[place] == "image") {
       return WrongColumn("column '" + names[place] + "' cannot be a further column: batches have " +
                              (place == label ? "it as their label" : "another one of this name"),
-                         "Name those that are wanted by columns");
+                         "Name the wanted ones with columns");
     }
   }
   roles.has_label = label.has_value();

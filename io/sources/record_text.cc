@@ -39,7 +39,7 @@ Result<Field> ParseField(size_t index, std::string_view text) {
     return RefuseField(index, "has no name");
   }
   const std::optional<DType> dtype = DTypeOf(TakeUntil(text, " "));
-  if (!dtype) return RefuseField(index, "has no type that NumPy has a name for");
+  if (!dtype) return RefuseField(index, "has a type that NumPy has no name for");
   Field field{.name = std::string(name), .dtype = *dtype};
   while (!text.empty()) {
     const std::string_view digits = TakeUntil(text, " ");
@@ -47,7 +47,7 @@ Result<Field> ParseField(size_t index, std::string_view text) {
     const auto [behind, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), dimension);
     if (error != std::errc() || behind != digits.data() + digits.size() || dimension < 0) {
-      return RefuseField(index, "has a dimension that is no number");
+      return RefuseField(index, "has a dimension that is not a number");
     }
     field.row_shape.push_back(dimension);
   }
