@@ -37,7 +37,7 @@ Status CheckJob(const StagePlan& plan) {
                                          ? std::vector<int64_t>{job.height, job.width, 3}
                                          : std::vector<int64_t>{3, job.height, job.width};
   if (to.dtype != job.dtype || to.row_shape != shape) {
-    return Invalid("the finished column is not what the job makes");
+    return Invalid("the finished column differs from the job's output");
   }
   if (plan.has_work && plan.host.back().row_bytes() != DeferredOpsBytes(job.boxes)) {
     return Invalid("the column of work is not as wide as a row's work");
