@@ -18,7 +18,8 @@ Status Caught(const Call& call) {
   } catch (const std::exception& error) {
     return Error{.code = Code::kUnavailable, .cause = error.what()};
   } catch (...) {
-    return Error{.code = Code::kUnavailable, .cause = "it threw what is no std::exception"};
+    return Error{.code = Code::kUnavailable,
+                 .cause = "it threw something that is not a std::exception"};
   }
 }
 
