@@ -176,7 +176,7 @@ SourceHandle OpenDataset(py::object load, std::string name, std::string identity
   const auto beside = std::make_shared<Beside>();
   std::vector<ArrayColumn> made = ColumnsOf(columns, *beside);
   for (const ArrayColumn& column : made) {
-    if (column.samples != size) throw py::value_error("columns of other lengths");
+    if (column.samples != size) throw py::value_error("columns differ in length");
   }
   parts.columns = Value(MemoryColumns::Make(std::move(made), beside));
   return {.source = std::make_shared<const DatasetSource>(std::move(load), std::move(parts))};

@@ -133,7 +133,7 @@ SourceHandle OpenRanges(
   const auto beside = std::make_shared<Beside>();
   std::vector<ArrayColumn> made = ColumnsOf(columns, *beside);
   for (const ArrayColumn& column : made) {
-    if (column.samples != parts.images.size()) throw py::value_error("columns of other lengths");
+    if (column.samples != parts.images.size()) throw py::value_error("columns differ in length");
     if (!IsString(column.dtype)) parts.column_bytes += column.samples * column.row_bytes();
   }
   for (const StringRows& strings : beside->strings) parts.column_bytes += strings.memory_bytes();

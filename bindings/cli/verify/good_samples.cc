@@ -55,7 +55,7 @@ Status CheckWholeFiles(const SampleSource& source) {
 
 Error NotInJson(const std::string& what, const std::string& path, std::string advice) {
   return {.code = Code::kInvalidArgument,
-          .cause = what + ", which JSON cannot say",
+          .cause = what + ", which JSON cannot represent",
           .file = path,
           .advice = std::move(advice)};
 }

@@ -30,7 +30,7 @@ def read(path: str, path_column: str | None, label_column: str | None, columns: 
         table = file.read(columns=[names[i] for i in wanted])
     if table.num_rows == 0:
         raise InvalidArgumentError("the file has no rows", path)
-    advice = "Name the columns that are wanted by columns"
+    advice = "Name the wanted columns with columns"
     arrays = {i: _tables.rows_of(path, names[i], table.column(names[i]), advice) for i in wanted}
     paths = arrays[place]
     if not isinstance(paths, list):
