@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
+#include "core/buffer.h"
 #include "core/stage_times.h"
 #include "engine/loader/check_options.h"
 #include "engine/loader/producer_parts.h"
@@ -71,10 +73,13 @@ std::string SoakModel::DifferentRow(const Batch& batch, size_t row, const Expect
   const SampleSource& source = *options_.source;
   std::string path;
   source.PathOf(source.RangeOf(expected.sample).file, path);
+  const std::vector<uint8_t>& file = disk_.files.at(path);
+  padded_.assign(file.begin(), file.end());
+  padded_.resize(file.size() + kBufferPadding);
   StageTimes times;
-  const Status status =
-      plan_.Apply(disk_.files.at(path), {options_.seed, batch.epoch(), expected.position},
-                  *workspace_, row_.data(), times);
+  const Status status = plan_.Apply(std::span(padded_).first(file.size()),
+                                    {options_.seed, batch.epoch(), expected.position}, *workspace_,
+                                    row_.data(), times);
   if (!status.ok()) return status.error().ToString();
   const auto* const delivered = static_cast<const uint8_t*>(batch.images().data);
   if (std::memcmp(delivered + row * row_.size(), row_.data(), row_.size()) != 0) {

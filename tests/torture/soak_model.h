@@ -55,7 +55,7 @@ class SoakModel {
   const Plan plan_;
   MemoryBudget budget_{uint64_t{1} << 40};
   const std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_;
-  std::vector<uint8_t> row_;
+  std::vector<uint8_t> row_, padded_;
   uint64_t checks_ = 0;
 };
 
