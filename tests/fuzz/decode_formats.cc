@@ -86,8 +86,9 @@ uint32_t U32(const std::vector<uint8_t>& bytes, size_t at) {
          bytes[at + 3];
 }
 
-// Corrects the checksums of all chunks.
-void MendChecksums(std::vector<uint8_t>& png) {
+}  // namespace
+
+void MendPngChecksums(std::vector<uint8_t>& png) {
   for (size_t at = 8; at + 12 <= png.size();) {
     const size_t length = U32(png, at);
     if (length > png.size() - at - 12) return;
@@ -99,14 +100,12 @@ void MendChecksums(std::vector<uint8_t>& png) {
   }
 }
 
-}  // namespace
-
 void DecodeFuzzedPng(std::span<const uint8_t> input) {
   static MemoryBudget budget(kMemory);
   static PngDecoder decoder(kTight, &budget);  // state must not leak
   std::vector<uint8_t> png(input.begin(), input.end());
   Decode(decoder, png, DecodeWholePng);
-  MendChecksums(png);
+  MendPngChecksums(png);
   Decode(decoder, png, DecodeWholePng);
   DecodeUnchanged(decoder, png);
 }

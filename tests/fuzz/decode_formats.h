@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace stoker::testing {
 
@@ -13,5 +14,8 @@ namespace stoker::testing {
 // checksums are corrected first, so that the fuzzer gets past them.)
 void DecodeFuzzedPng(std::span<const uint8_t> input);
 void DecodeFuzzedWebp(std::span<const uint8_t> input);
+
+// Gives each chunk that is whole the checksum of its bytes. `png`: any bytes.
+void MendPngChecksums(std::vector<uint8_t>& png);
 
 }  // namespace stoker::testing

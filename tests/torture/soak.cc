@@ -12,13 +12,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <fstream>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -32,6 +30,7 @@
 #include "tests/testing/fake_reader.h"
 #include "tests/testing/photo_folder.h"
 #include "tests/testing/process_usage.h"
+#include "tests/torture/hang_watch.h"
 #include "tests/torture/soak_model.h"
 
 namespace stoker::testing {
@@ -310,47 +309,6 @@ class Job {
   std::string wrong_;
 };
 
-// Ends the process, and names the set, if a set takes longer than it should: it hangs.
-class HangWatch {
- public:
-  explicit HangWatch(uint64_t seed) : seed_(seed), thread_([this] { Watch(); }) {}
-  ~HangWatch() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
-  void Begin(uint64_t set) {
-    const std::lock_guard lock(mutex_);
-    set_ = set;
-    changed_.notify_all();
-  }
-
- private:
-  void Watch() {
-    std::unique_lock lock(mutex_);
-    while (!ended_) {
-      const uint64_t set = set_;
-      const auto moved = [&] { return ended_ || set_ != set; };
-      if (changed_.wait_for(lock, std::chrono::minutes(5), moved)) continue;
-      std::printf("seed %llu, set %llu: it hangs\n", static_cast<unsigned long long>(seed_),
-                  static_cast<unsigned long long>(set));
-      std::fflush(stdout);
-      std::_Exit(2);
-    }
-  }
-
-  const uint64_t seed_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t set_ = 0;
-  bool ended_ = false;
-  std::thread thread_;
-};
-
 struct Sample {
   double minutes;
   double kib;
@@ -404,7 +362,7 @@ int Run(const Arguments& given) {
   };
   Totals totals;
   std::vector<Sample> memory;
-  HangWatch watch(given.seed);
+  HangWatch watch(given.seed, "set", std::chrono::minutes(5));
   for (uint64_t set = given.first; set - given.first < given.sets; ++set) {
     watch.Begin(set);
     const std::string wrong = Job(storage, Draw({given.seed, 0, set}), totals).Run();
