@@ -41,6 +41,13 @@ const std::string* Find(const Identity& identity, std::string_view name) {
   return found == identity.end() ? nullptr : &found->second;
 }
 
+// Of an option that an identity has only where batches depend on it.
+bool IsOfSome(std::string_view name) {
+  return std::ranges::any_of(AllLoaderOptions(), [name](const LoaderOptionRow& row) {
+    return row.decides && row.option.name == name;
+  });
+}
+
 // "transforms[2]" of "transforms[2].p"; empty for other names.
 std::string_view TransformOf(std::string_view name) {
   const size_t dot = name.rfind("].");
@@ -105,9 +112,12 @@ Identity IdentityOf(const LoaderOptions& options) {
                     {std::string(kFingerprint), FingerprintText(source)}};
   LoaderOptions given = options, standard;  // options are read through pointers
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
-    if (row.option.in == nullptr || !row.changes_batches) continue;
+    const bool decides = row.decides && options.on_bad[*row.decides] != OnBad::kFail;
+    if (row.option.in == nullptr || !(row.changes_batches || decides)) continue;
     std::string value = TextOf(row.option, row.option.in(given));
-    if (value == TextOf(row.option, row.option.in(standard))) continue;
+    // Of those that decide what is bad the default is there, too: without it, one that an earlier
+    // stoker saved cannot be told from one with the default.
+    if (!decides && value == TextOf(row.option, row.option.in(standard))) continue;
     identity.emplace_back(row.option.name, std::move(value));
   }
   for (size_t i = 0; i < options.transforms.size(); ++i) {
@@ -139,6 +149,8 @@ std::vector<std::string> Differences(const Identity& saved, const Identity& here
   for (const std::string_view name : names) {
     if (std::ranges::find(except, name) != except.end() || differs(TransformOf(name))) continue;
     if (name == kFingerprint && differs(kSamples)) continue;  // it goes without saying
+    const bool both = Find(saved, name) != nullptr && Find(here, name) != nullptr;
+    if (!both && IsOfSome(name)) continue;  // of an earlier stoker, or on_bad is different
     const std::string was = ValueIn(saved, name), is = ValueIn(here, name);
     if (was == is) continue;
     different.push_back(name);

@@ -14,7 +14,9 @@ namespace stoker {
 
 // Each name once, with its value: "samples", "fingerprint", options, "transforms[0]" (its name),
 // "transforms[0].scale", "mix", "map". Values that are left at their defaults are left out: a state
-// stays short, and one that was saved before an option existed still fits.
+// stays short, and one that was saved before an option existed still fits. Options that decide
+// which samples are bad (max_pixels, max_scans, accept_truncated) are there where on_bad forgives
+// what they decide, and only there: else they change errors, no batches.
 using Identity = std::vector<std::pair<std::string, std::string>>;
 
 // Of what all ranks have in common. The program's function is named, its code is not compared.
@@ -25,7 +27,8 @@ std::string ValueIn(const Identity& identity, std::string_view name);
 
 // What is different, in words: "the data set has 59 samples, the state was saved on 60",
 // "seed was 7 and is 8". The parameters of a transform that is another one are not compared, nor
-// the names in `except`.
+// the names in `except`, nor options that decide which samples are bad where one of the two has
+// none.
 std::vector<std::string> Differences(const Identity& saved, const Identity& here,
                                      const std::vector<std::string_view>& except);
 

@@ -112,12 +112,14 @@ std::vector<LoaderOptionRow> MakeTable() {
                "of several scans (a progressive one) may cost: 4 bytes of memory for each "
                "of the pixels, and 16 scans of an image that large.",
        .of_images = true,
-       .changes_batches = false},
+       .changes_batches = false,
+       .decides = SampleFault::kOverLimits},
       {.option = {{.name = "max_scans", .low = 1, .high = 1e6},
                   [](O& options) -> OptionValue { return &options.limits.max_scans; }},
        .doc = "refuse JPEGs with more scans",
        .of_images = true,
-       .changes_batches = false},
+       .changes_batches = false,
+       .decides = SampleFault::kOverLimits},
       {.option = {{.name = "accept_truncated"},
                   [](O& options) -> OptionValue { return &options.limits.accept_truncated; }},
        .doc = "decode truncated JPEGs as far as they go",
@@ -125,7 +127,8 @@ std::vector<LoaderOptionRow> MakeTable() {
                "`stats()` counts such samples as `accepted_truncated`. Without it, and for other "
                "formats, truncation is a DataLossError.",
        .of_images = true,
-       .changes_batches = false},
+       .changes_batches = false,
+       .decides = SampleFault::kTruncated},
       {.option = {{.name = "on_bad"}, &PolicyOf},
        .doc = "what becomes of photographs and records that cannot be read or decoded: \"fail\", "
               "\"substitute\" or \"drop\"; or by class of faults, and the others fail: "

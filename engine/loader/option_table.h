@@ -2,9 +2,11 @@
 // flags and Python's signature read this table. Defaults are those of LoaderOptions.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "core/sample_fault.h"
 #include "engine/loader/options.h"
 #include "transforms/spec/option.h"
 
@@ -18,6 +20,9 @@ struct LoaderOptionRow {
   const char* zero = nullptr;
   bool of_images = false;       // an option of Compose and of recipes, too
   bool changes_batches = true;  // the batches of all ranks together depend on it
+  // It decides which samples have this fault. Where on_bad forgives that, batches depend on it,
+  // too; otherwise only errors do.
+  std::optional<SampleFault> decides{};
   // The group in `stoker bench --help` that has a flag for it, "" the main one; null: no flag.
   const char* flag_group = nullptr;
 };

@@ -98,6 +98,49 @@ TEST(LoaderState, NamesTransformsAndTheirParameters) {
   EXPECT_THAT(Refused(Saved(saved, {}), here), HasSubstr("mix was none and is MixUp(alpha 0.5)"));
 }
 
+TEST(LoaderState, NamesLimitsWhereBadSamplesAreForgiven) {
+  LoaderOptions saved = Numbers();
+  saved.on_bad = BadPolicy::Parse("over_limits=drop").value();
+  LoaderOptions here = saved;
+  here.limits.max_pixels = 1000;
+  here.limits.max_scans = 10;
+  const std::string is_less =
+      ": max_pixels was 268435456 and is 1000; max_scans was 200 and is 10. ";
+  EXPECT_THAT(Refused(Saved(saved, {}), here), HasSubstr(is_less));
+  EXPECT_THAT(Refused(Saved(here, {}), saved), HasSubstr("max_pixels was 1000 and is 268435456"));
+  here = saved;
+  here.limits.accept_truncated = true;  // is for another class
+  EXPECT_EQ(Refused(Saved(saved, {}), here), "");
+  saved.on_bad = here.on_bad = BadPolicy::Parse("truncated=substitute").value();
+  EXPECT_THAT(Refused(Saved(saved, {}), here),
+              HasSubstr(": accept_truncated was false and is true. "));
+  EXPECT_EQ(Refused(Saved(here, {}), here), "");
+}
+
+// A run that ended with an error goes on with other limits.
+TEST(LoaderState, OfOtherLimitsIsTakenWhereBadSamplesAreErrors) {
+  LoaderOptions here = Numbers();
+  here.limits = {.max_pixels = 1000, .max_scans = 10, .accept_truncated = true};
+  EXPECT_EQ(Refused(Saved(Numbers(), {}), here), "");
+  EXPECT_EQ(Refused(Saved(here, {}), Numbers()), "");
+  here.on_bad = BadPolicy::Parse("drop").value();
+  EXPECT_THAT(Refused(Saved(Numbers(), {}), here),
+              HasSubstr("other options or samples: on_bad was fail and is drop. "));
+}
+
+TEST(LoaderState, OfAnEarlierStokerHasNoLimits) {
+  LoaderOptions options = Numbers();
+  options.on_bad = BadPolicy::Parse("drop").value();
+  options.limits = {.max_pixels = 1000, .max_scans = 10, .accept_truncated = true};
+  std::string state = Saved(options, {1, 3});
+  for (const char* of :
+       {R"(,"max_pixels":"1000")", R"(,"max_scans":"10")", R"(,"accept_truncated":"true")"}) {
+    ASSERT_NE(state.find(of), std::string::npos) << of << " in " << state;
+    state.erase(state.find(of), std::string(of).size());
+  }
+  EXPECT_EQ(Read(state, options).value(), (BatchName{1, 3}));
+}
+
 TEST(LoaderState, OfAnotherWorldIsRefusedWhereTheRanksMustBeTheSame) {
   LoaderOptions here = Numbers();
   here.world = 3;
