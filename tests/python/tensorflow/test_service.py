@@ -1,7 +1,9 @@
 """tf.data service, with the workers in processes of their own."""
 
 import contextlib
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -126,6 +128,50 @@ def test_distributed_save(make, op, tmp_path, repetitions):
     assert digests(got) == digests(want)
     worker._stop()
     dispatcher._stop()
+
+
+# --- states: workers that write a snapshot save their iterators ---------------------------------------
+
+
+@pytest.fixture(scope="module")
+def split_state(tmp_path_factory):
+    """The op of split_state.cc."""
+    library = tmp_path_factory.mktemp("op") / "split_state.so"
+    flags = [*tf.sysconfig.get_compile_flags(), "-fPIC", "-shared", "-w"]
+    source = pathlib.Path(__file__).with_name("split_state.cc")
+    compiler = os.environ.get("CXX", "c++")
+    subprocess.run([compiler, *flags, source, "-o", library, *tf.sysconfig.get_link_flags()], check=True)
+    return tf.load_op_library(str(library)).stoker_test_split_state
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "^OK$"),
+        ({"depth": 1}, "^OK$"),
+        ({"world": 3}, "other options or samples: world was 1 and is 3. Give"),
+        ({"world": 2, "batch_size": 4}, "batch_size was 8 and is 4; world was 1 and is 2. Give"),
+        ({"seed": 6}, "seed was 5 and is 6. Give"),
+    ],
+)
+@pytest.mark.parametrize("epoch", [None, 1])
+def test_a_worker_refuses_what_another_world_has_saved(make, split_state, options, said, epoch):
+    """Splits are batches of one world. No other checkpoint is offered: there symbolic ones would do."""
+    saved = make().as_tf_dataset(op="native", epoch=epoch)
+    restored = make(**options).as_tf_dataset(op="native", epoch=epoch)
+    words = split_state(saved._variant_tensor, restored._variant_tensor, 2).numpy().decode()
+    assert re.search(said, words), words
+    assert "symbolic" not in words
+
+
+def test_the_programs_own_iterator_cannot_be_saved(make, op, tmp_path):
+    """TensorFlow's iterators over a service have no checkpoints: nothing of another world comes back."""
+    with running(op, 1) as target:
+        iterator = iter(distributed(make().as_tf_dataset(op=op), target, service.ShardingPolicy.OFF))
+        next(iterator)
+        with pytest.raises(tf.errors.UnimplementedError):
+            tf.train.Checkpoint(iterator=iterator).write(str(tmp_path / "saved"))
 
 
 # --- kills: kills.py measures many of them ------------------------------------------------------------
