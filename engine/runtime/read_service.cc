@@ -100,7 +100,7 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
     if (pulled != 0) ++turn;
     if (pulled == 0 && reader.in_flight() == 0) {
       if (closing_.load(std::memory_order_acquire)) return;
-      Sleep(wakes);
+      Sleep(wakes, /*briefly=*/reader.FreeLost());
       continue;
     }
     const size_t finished = Read(reader, requests, pulled);
@@ -125,10 +125,15 @@ void ReadService::Wake() {
   woken_.notify_all();
 }
 
-void ReadService::Sleep(uint32_t wakes) {
+void ReadService::Sleep(uint32_t wakes, bool briefly) {
   std::unique_lock lock(sleep_mutex_);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  woken_.wait(lock, [&] { return wakes_.load(std::memory_order_seq_cst) != wakes; });
+  const auto woken = [&] { return wakes_.load(std::memory_order_seq_cst) != wakes; };
+  if (briefly) {
+    (void)woken_.wait_for(lock, std::chrono::seconds(1), woken);
+  } else {
+    woken_.wait(lock, woken);
+  }
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -72,7 +72,7 @@ class ReadService {
 
   void Run(ReaderThread& self);
   void Serve(ReaderThread& self, Reader& reader);
-  void Sleep(uint32_t wakes);  // until the next Wake
+  void Sleep(uint32_t wakes, bool briefly);  // until the next Wake; `briefly`: or for a second
   size_t Read(Reader& reader, std::span<ReadRequest*> requests, size_t pulled);
   size_t PullAll(const std::vector<ReadClient*>& clients, size_t first,
                  std::vector<ReadRequest*>& requests, size_t room);

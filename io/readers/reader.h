@@ -86,6 +86,10 @@ class Reader {
   // and Reap returns them with Cancelled.
   virtual void GiveUp(const void* /*owner*/) {}
 
+  // Gives back the memory of lost reads (see MakeUringReader) that have ended since, and returns
+  // whether some have not. Reap does so, too; this is for a thread that has no reads in flight.
+  virtual bool FreeLost() { return false; }
+
   virtual ReaderCounts counts() const { return {}; }
 
   virtual size_t in_flight() const = 0;  // submitted and not yet reaped
@@ -114,11 +118,12 @@ Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int 
 // `limit`: how long a read may take; 0: no limit. A read that takes longer is Unavailable, and is
 // cancelled. If the kernel cannot cancel it, because a disk hangs, it is lost: its memory and its
 // place among the reads in flight belong to the kernel until it ends, and the reader's thread
-// cannot exit before. When all places are lost, reads wait for one, also up to `limit`, and are
-// then Unavailable for a reason that does not lie in their files. With a limit, a FIFO is not
-// distinguished from a file that hangs. A read that has to be repeated plainly (of an unexpected
-// file) has no limit, and before Linux 6.3 the steps of a chain after the first are tried on the
-// reader's thread, which a file system may block. Reads of pread cannot be given up.
+// cannot exit before; then FreeLost or Reap gives them back. When all places are lost, reads wait
+// for one, also up to `limit`, and are then Unavailable for a reason that does not lie in their
+// files. With a limit, a FIFO is not distinguished from a file that hangs. A read that has to be
+// repeated plainly (of an unexpected file) has no limit, and before Linux 6.3 the steps of a chain
+// after the first are tried on the reader's thread, which a file system may block. Reads of pread
+// cannot be given up.
 //
 // `calls`: the plain system calls of this reader alone (plain_read.h), for tests. Null: the
 // system's.

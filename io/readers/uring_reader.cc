@@ -144,6 +144,7 @@ class UringReader final : public Reader {
   size_t Reap(std::span<ReadRequest*> done, bool wait) override;
   void CloseFiles() override;
   void GiveUp(const void* owner) override;
+  bool FreeLost() override;
   ReaderCounts counts() const override;
   size_t in_flight() const override { return in_flight_; }
   size_t capacity() const override { return flights_.size(); }
@@ -188,6 +189,7 @@ class UringReader final : public Reader {
   const uint32_t most_files_;
   KeptFiles files_;       // a slot's direct descriptor follows those of the flights
   size_t in_flight_ = 0;  // requests
+  size_t lost_ = 0;       // flights that are lost
   // Indices of flights. A flight that is in none of these lists is in the kernel, or lost there.
   std::vector<uint32_t> free_;
   std::vector<uint32_t> queued_;    // in the submission queue, in its order
@@ -463,6 +465,16 @@ void UringReader::GiveUp(const void* owner) {
   }
 }
 
+bool UringReader::FreeLost() {
+  if (lost_ == 0) return false;
+  if (!broken_) {  // this thread may not have entered the kernel since the reads ended
+    ++counts_.calls;
+    (void)io_uring_get_events(&ring_);
+  }
+  Collect();
+  return lost_ > 0;
+}
+
 ReadRequest* UringReader::Deliver(Flight& flight) {
   ReadRequest* const request = std::exchange(flight.request, nullptr);
   if (flight.chain.state() == Chain::State::kWhole) {
@@ -547,6 +559,7 @@ void UringReader::CancelChain(uint32_t index) {
 void UringReader::GiveUpRead(uint32_t index) {
   Flight& flight = flights_[index];
   flight.lost = flight.chain.missing();
+  ++lost_;
   flight.lost_buffer = flight.request->buffer.HandOver();
   flight.lost_file = std::exchange(flight.file, nullptr);
   if (flight.lost_file != nullptr) files_.Drop(*flight.lost_file);
@@ -557,6 +570,7 @@ void UringReader::GiveUpRead(uint32_t index) {
 void UringReader::CompleteLost(uint32_t index) {
   Flight& flight = flights_[index];
   if (--flight.lost > 0) return;
+  --lost_;
   flight.lost_buffer.Free();
   KeptFile* const file = std::exchange(flight.lost_file, nullptr);
   if (file != nullptr && --file->reads == 0) CloseKept(*file);

@@ -19,6 +19,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/memory_budget.h"
 #include "core/sample_fault.h"
 #include "engine/loader/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
@@ -141,6 +142,7 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
     Epoch epoch = Take(*producer, interrupt);
     producer.reset();
     bytes_left = runtime->budget().used();
+    at_end(runtime->budget());
     EXPECT_TRUE(bytes_left == 0 || rings->faults().loses || !rings->faults().cancels);
     runtime.reset();
     EXPECT_EQ(disk->open_files(), 0);
@@ -175,6 +177,7 @@ class ReaderFaults : public ::testing::TestWithParam<Case> {
   int depth = 0;                           // LoaderOptions::depth
   std::function<void()> on_error = [] {};  // called for each batch that fails
   uint64_t bytes_left = 0;                 // of the budget, when the loader had ended
+  std::function<void(const MemoryBudget&)> at_end = [](const auto&) {};  // called then
 };
 
 TEST_P(ReaderFaults, ThatPassChangeNothing) {
@@ -362,6 +365,18 @@ TEST_P(LateReads, ThatCannotBeCancelledEndLater) {
 
 // Only for separate files: of each packed file more samples would hang than may be in flight.
 class LateReadsOfFiles : public LateReads {};
+
+// Nothing is read any more: the reader's thread sleeps when they end.
+TEST_P(LateReadsOfFiles, ThatEndWhenTheLoaderHasGiveTheirMemoryBack) {
+  at_end = [this](const MemoryBudget& budget) {
+    EXPECT_GT(budget.used(), 0u);
+    hangs = false;
+    while (budget.used() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  ExpectOnlyErrorsOf(SampleOf(2, 5).first, /*cancels=*/false);
+  EXPECT_GT(bytes_left, 0u);
+  EXPECT_EQ(rings->lost(), 0);
+}
 
 TEST_P(LateReadsOfFiles, ThatCannotBeCancelledAreLeftToTheKernel) {
   const std::string file = SampleOf(2, 5).first;
