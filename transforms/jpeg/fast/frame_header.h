@@ -44,7 +44,10 @@ struct FrameHeader {
 };
 
 // The order in which a block's coefficients are coded: kZigZag[k] is row × 8 + column.
-extern const std::array<uint8_t, 64> kZigZag;
+inline constexpr std::array<uint8_t, 64> kZigZag = {
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
+    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
 // Parses the header. Accepts only files that libjpeg-turbo also accepts, with the same meaning, and
 // only the kinds that the following phases decode. Otherwise returns the reason; `header` is then

@@ -13,6 +13,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/jpeg/fast/pair_products-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker::jpeg {
 namespace HWY_NAMESPACE {
@@ -32,36 +34,6 @@ using Limits = hn::RebindToUnsigned<Words>;
 using Bytes = hn::Rebind<uint8_t, Words>;
 using Row = hn::Vec<Words>;
 using Wide = hn::Vec<Sums>;
-
-// Constants of the algorithm, × 2^13. Each output is a sum of products of pairs of inputs.
-constexpr int kOne = 8192;
-constexpr int kF0298 = 2446, kF0390 = 3196, kF0541 = 4433, kF0765 = 6270, kF0899 = 7373,
-              kF1175 = 9633, kF1501 = 12299, kF1847 = 15137, kF1961 = 16069, kF2053 = 16819,
-              kF2562 = 20995, kF3072 = 25172;
-
-struct Factors {
-  int first;
-  int second;
-};
-
-HWY_INLINE Row PairOf(Factors f) {
-  const auto both =
-      static_cast<uint32_t>(f.second) << 16 | (static_cast<uint32_t>(f.first) & 0xFFFF);
-  return hn::BitCast(Words(), hn::Set(Sums(), static_cast<int32_t>(both)));
-}
-
-// first × pair[0] + second × pair[1], for each pair of a.
-HWY_INLINE Wide Products(Row a, Factors fa) {
-  Wide first = hn::Zero(Sums()), second = first;
-  first = hn::ReorderWidenMulAccumulate(Sums(), a, PairOf(fa), first, second);
-  return hn::RearrangeToOddPlusEven(first, second);
-}
-HWY_INLINE Wide Products(Row a, Factors fa, Row b, Factors fb) {
-  Wide first = hn::Zero(Sums()), second = first;
-  first = hn::ReorderWidenMulAccumulate(Sums(), a, PairOf(fa), first, second);
-  first = hn::ReorderWidenMulAccumulate(Sums(), b, PairOf(fb), first, second);
-  return hn::RearrangeToOddPlusEven(first, second);
-}
 
 // The even half (from inputs 0, 2, 4, 6) and the odd half (1, 3, 5, 7) of four outputs; the others
 // are their mirror images.

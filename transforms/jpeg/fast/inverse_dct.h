@@ -38,4 +38,8 @@ bool InverseDct(const Quantiser& quantiser, int groups, int16_t* coefficients, c
 bool InverseDctPlain(const Quantiser& quantiser, int groups, int16_t* coefficients,
                      const uint8_t* last, uint8_t* out, ptrdiff_t stride);
 
+// Its transform in one dimension, × sqrt(8), in place: of eight values of 16 bits, `step` apart.
+// Results are rounded by adding `rounding`, and divided by 1 << shift.
+void InverseDctLinePlain(int* v, int step, int rounding, int shift);
+
 }  // namespace stoker::jpeg

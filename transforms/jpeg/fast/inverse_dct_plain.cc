@@ -5,11 +5,7 @@
 
 namespace stoker::jpeg {
 
-namespace {
-
-// The transform in one dimension, × sqrt(8), in place, on values `step` apart, divided by 1 <<
-// shift.
-void Pass(int* v, int step, int shift) {
+void InverseDctLinePlain(int* v, int step, int rounding, int shift) {
   const int64_t v0 = v[0], v1 = v[step], v2 = v[2 * step], v3 = v[3 * step], v4 = v[4 * step],
                 v5 = v[5 * step], v6 = v[6 * step], v7 = v[7 * step];
   // Even part: a butterfly and a rotation by 6 × pi / 16.
@@ -23,13 +19,14 @@ void Pass(int* v, int step, int shift) {
   const int64_t z3 = z5 - (v7 + v3) * 16069, z4 = z5 - (v5 + v1) * 3196;
   const int64_t odd[4] = {v1 * 12299 + z1 + z4, v3 * 25172 + z2 + z3, v5 * 16819 + z2 + z4,
                           v7 * 2446 + z1 + z3};
-  const int64_t half = 1 << (shift - 1);
   for (int i = 0; i < 4; ++i) {
-    // The sums fit into 32 bits.
-    v[i * step] = static_cast<int32_t>(even[i] + odd[i] + half) >> shift;
-    v[(7 - i) * step] = static_cast<int32_t>(even[i] - odd[i] + half) >> shift;
+    // The sums of numbers in range fit into 32 bits; those of others wrap, as in vectors.
+    v[i * step] = static_cast<int32_t>(even[i] + odd[i] + rounding) >> shift;
+    v[(7 - i) * step] = static_cast<int32_t>(even[i] - odd[i] + rounding) >> shift;
   }
 }
+
+namespace {
 
 // Transforms one block; the pointers are its first coefficient and its first sample.
 bool TransformBlock(const Quantiser& q, int16_t* coefficients, uint8_t* out, ptrdiff_t stride) {
@@ -42,10 +39,10 @@ bool TransformBlock(const Quantiser& q, int16_t* coefficients, uint8_t* out, ptr
     coefficients[at] = 0;
   }
   if (!in_range) return false;
-  for (int x = 0; x < 8; ++x) Pass(block + x, 8, 11);
+  for (int x = 0; x < 8; ++x) InverseDctLinePlain(block + x, 8, 1 << 10, 11);
   for (const int v : block) in_range &= std::abs(v) <= kMaxMiddle;
   if (!in_range) return false;
-  for (int y = 0; y < 8; ++y) Pass(block + 8 * y, 1, 18);
+  for (int y = 0; y < 8; ++y) InverseDctLinePlain(block + 8 * y, 1, 1 << 17, 18);
   for (int i = 0; i < 64; ++i) {
     out[i / 8 * stride + i % 8] = static_cast<uint8_t>(std::clamp(block[i] + 128, 0, 255));
   }
