@@ -10,6 +10,7 @@ set(stoker_parts
   stoker_gpu
   stoker_jpeg
   stoker_objects
+  stoker_packed
   stoker_png
   stoker_readers
   stoker_sources

@@ -95,6 +95,7 @@ ImageFormat SniffFormat(std::span<const uint8_t> bytes) {
     return ImageFormat::kJpeg;
   }
   if (Has(bytes, 0, "\x89PNG\r\n\x1A\n")) return ImageFormat::kPng;
+  if (Has(bytes, 0, "\xF5stkjpg")) return ImageFormat::kPackedJpeg;
   if (Has(bytes, 0, "RIFF") && Has(bytes, 8, "WEBP")) return ImageFormat::kWebp;
   return SniffOther(bytes.first(std::min<size_t>(bytes.size(), kSniffBytes)));
 }
@@ -139,6 +140,8 @@ const char* NameOf(ImageFormat format) {
       return "DDS";
     case ImageFormat::kQoi:
       return "QOI";
+    case ImageFormat::kPackedJpeg:
+      return "packed JPEG";
   }
   return "unknown";
 }

@@ -27,6 +27,7 @@ enum class ImageFormat {
   kOpenExr,
   kDds,
   kQoi,
+  kPackedJpeg,  // a JPEG whose coefficients are packed (transforms/packed/format.h)
 };
 
 // Reads at most the first kSniffBytes; with fewer, a format may remain unknown.

@@ -6,7 +6,7 @@
 namespace stoker {
 
 ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
-    : jpeg_(limits, budget), png_(limits, budget), webp_(limits, budget) {}
+    : jpeg_(limits, budget), png_(limits, budget), webp_(limits, budget), packed_(limits, budget) {}
 
 Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
   format_ = ImageFormat::kUnknown;
@@ -25,6 +25,8 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
       return png_.Open(bytes);
     case ImageFormat::kWebp:
       return webp_.Open(bytes);
+    case ImageFormat::kPackedJpeg:
+      return packed_.Open(bytes);
     case ImageFormat::kUnknown:
       return Error{Code::kDataLoss, "not a supported image", {}, 0, ConvertAdvice(format_)};
     default:
@@ -55,6 +57,9 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
       return;
     case ImageFormat::kWebp:
       status_ = webp_.Decode(region, sink);
+      return;
+    case ImageFormat::kPackedJpeg:
+      status_ = packed_.Decode(region, sink);
       return;
     case ImageFormat::kJpeg:
       jpeg_.Start(region, sink, crop_index);

@@ -11,13 +11,14 @@
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/decoder.h"
+#include "transforms/packed/decoder.h"
 #include "transforms/png/decoder.h"
 #include "transforms/webp/decoder.h"
 
 namespace stoker {
 
-// JPEG, PNG and WebP; for guarantees see JpegDecoder, PngDecoder and WebpDecoder. JPEGs are decoded
-// in pieces, the others completely in Start. Not thread-safe.
+// JPEG, PNG, WebP and packed JPEG; for guarantees see JpegDecoder, PngDecoder, WebpDecoder and
+// PackedJpegDecoder. JPEGs are decoded in pieces, the others completely in Start. Not thread-safe.
 class ImageDecoder {
  public:
   // `budget`, if given, must outlive the decoder.
@@ -53,6 +54,7 @@ class ImageDecoder {
   JpegDecoder jpeg_;
   PngDecoder png_;
   WebpDecoder webp_;
+  PackedJpegDecoder packed_;
   ImageFormat format_ = ImageFormat::kUnknown;  // of the open image
   Status status_;                               // of an image that was decoded in Start
 };

@@ -48,6 +48,7 @@ static_assert(static_cast<int>(ImageFormat::kBmp) == 5);
 static_assert(static_cast<int>(ImageFormat::kTiff) == 6);
 static_assert(static_cast<int>(ImageFormat::kPnm) == 7);
 static_assert(static_cast<int>(ImageFormat::kQoi) == 18);
+static_assert(static_cast<int>(ImageFormat::kPackedJpeg) == 19);
 
 struct Indexed {
   ImageFacts facts;
@@ -104,7 +105,7 @@ class FileIndexer {
 
   static bool IsDecoded(ImageFormat format) {
     return format == ImageFormat::kJpeg || format == ImageFormat::kPng ||
-           format == ImageFormat::kWebp;
+           format == ImageFormat::kWebp || format == ImageFormat::kPackedJpeg;
   }
 
   ImageFacts LookAt(std::span<const uint8_t> file) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/try.h"
+#include "transforms/packed/format.h"
 #include "transforms/png/chunks.h"
 #include "transforms/webp/container.h"
 
@@ -106,6 +107,12 @@ Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
                      }));
     facts.size = header.size;
     facts.header = std::move(header);
+  }
+  if (*facts.format == ImageFormat::kPackedJpeg) {
+    ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&file](uint64_t offset, size_t n) {
+                       return file.At(sizeof(packed::FixedPart) + offset, n);
+                     }));
+    facts.size = header.size;
   }
   if (*facts.format == ImageFormat::kPng) {
     ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, png::kHeaderBytes));

@@ -18,7 +18,7 @@ namespace stoker {
 struct FileFacts {
   std::optional<uint64_t> bytes;          // nullopt: it could not be opened
   std::optional<ImageFormat> format;      // nullopt: nothing could be read
-  std::optional<ImageSize> size;          // as stored; of JPEG, PNG and WebP
+  std::optional<ImageSize> size;          // as stored; of what is decoded
   std::optional<JpegDescription> header;  // of a JPEG
   std::optional<Error> error;
 };

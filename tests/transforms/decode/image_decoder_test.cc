@@ -15,6 +15,7 @@
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_webp.h"
 #include "tests/transforms/whole.h"
+#include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/reference.h"
 #include "transforms/png/reference_decoder.h"
@@ -37,9 +38,12 @@ TEST(ImageDecoder, DetectsEachFormatByItsContent) {
   ImageDecoder decoder;
   for (int round = 0; round < 2; ++round) {
     const std::vector<uint8_t> jpeg = Padded(MakeJpeg()), png = Padded(MakePng()),
-                               webp = Padded(MakeWebp());
+                               webp = Padded(MakeWebp()),
+                               packed = Padded(PackJpeg(Unpadded(jpeg)).value());
     EXPECT_EQ(decoder.Open(Unpadded(jpeg))->format, ImageFormat::kJpeg);
     EXPECT_EQ(Compare(decoder, jpeg, {5, 5, 20, 20}, DecodeWhole(Unpadded(jpeg)).value()), "");
+    EXPECT_EQ(decoder.Open(Unpadded(packed))->format, ImageFormat::kPackedJpeg);
+    EXPECT_EQ(Compare(decoder, packed, {5, 5, 20, 20}, DecodeWhole(Unpadded(jpeg)).value()), "");
     EXPECT_EQ(decoder.Open(Unpadded(png))->format, ImageFormat::kPng);
     EXPECT_EQ(Compare(decoder, png, {5, 5, 20, 20}, DecodeWholePng(Unpadded(png)).value()), "");
     EXPECT_EQ(decoder.Open(Unpadded(webp))->format, ImageFormat::kWebp);

@@ -35,6 +35,7 @@ TEST(Format, IsDetectedFromTheBytes) {
   EXPECT_EQ(Sniff("II*\0...."sv), ImageFormat::kTiff);
   EXPECT_EQ(Sniff("MM\0*...."sv), ImageFormat::kTiff);
   EXPECT_EQ(Sniff("P6\n3 4\n255\n"), ImageFormat::kPnm);
+  EXPECT_EQ(Sniff("\xF5stkjpg\x01"), ImageFormat::kPackedJpeg);
   EXPECT_STREQ(NameOf(ImageFormat::kWebp), "WebP");
 }
 

@@ -1,0 +1,109 @@
+// Every changed byte is found where the changed part is used, and no byte is trusted.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/sign_packed_jpeg.h"
+#include "tests/transforms/whole.h"
+#include "transforms/packed/decoder.h"
+#include "transforms/packed/pack.h"
+#include "transforms/packed/restore.h"
+
+namespace stoker::testing {
+namespace {
+
+std::vector<uint8_t> PackedImage(int width = 48, int height = 40) {
+  const std::vector<uint8_t> jpeg =
+      MakeJpeg({.width = width, .height = height, .sampling = Luma(2, 2)});
+  return PackJpeg(Unpadded(Padded(jpeg))).value();
+}
+
+TEST(PackedDamage, OfOneByteIsFound) {
+  const std::vector<uint8_t> sound = PackedImage();
+  PackedJpegDecoder decoder;
+  for (size_t at = 0; at < sound.size(); ++at) {
+    for (const uint8_t change : {0x01, 0x80}) {
+      std::vector<uint8_t> file = sound;
+      file[at] ^= change;
+      const Error error = ErrorOf(decoder, Padded(file));
+      ASSERT_NE(error.cause, "") << at;
+      ASSERT_TRUE(error.code == Code::kDataLoss || (at == 7 && error.code == Code::kUnimplemented))
+          << at << ": " << error.ToString();
+      ASSERT_TRUE(error.offset.has_value() && *error.offset <= file.size()) << at;
+      ASSERT_FALSE(RestoreJpeg(Unpadded(Padded(file))).ok()) << at;
+    }
+  }
+}
+
+TEST(PackedDamage, TruncatedFilesAreRefused) {
+  const std::vector<uint8_t> sound = PackedImage();
+  PackedJpegDecoder decoder;
+  for (size_t size = 0; size < sound.size(); ++size) {
+    const Error error = ErrorOf(decoder, Padded(std::span(sound).first(size)));
+    ASSERT_EQ(error.code, Code::kDataLoss) << size;
+    ASSERT_EQ(error.detail, Error::Detail::kTruncated) << size;
+    ASSERT_EQ(error.offset, size);
+  }
+  std::vector<uint8_t> longer = sound;
+  longer.push_back(0);
+  EXPECT_EQ(ErrorOf(decoder, Padded(longer)).cause, "damaged packed JPEG: bytes behind its end");
+}
+
+// Damage below the region is not read.
+TEST(PackedDamage, IsFoundInTheRowsThatAreUsed) {
+  std::vector<uint8_t> file = PackedImage(48, 64);
+  file.back() ^= 1;
+  PackedJpegDecoder decoder;
+  EXPECT_EQ(ErrorOf(decoder, Padded(file), {0, 0, 48, 20}).cause, "");
+  EXPECT_EQ(ErrorOf(decoder, Padded(file), {0, 0, 48, 64}).cause,
+            "damaged packed JPEG: the checksum of a row of MCUs");
+}
+
+// Forged bytes give other pixels or an error. (With a sanitizer this also finds accesses outside
+// the file.)
+TEST(PackedDamage, ForgedBytesAreNotTrusted) {
+  const std::vector<uint8_t> sound = PackedImage(70, 40);
+  const PackedParts parts = PartsOf(sound);
+  PackedJpegDecoder decoder;
+  int decoded = 0, failed = 0;
+  for (uint64_t n = 0; n < 3000; ++n) {
+    RandomStream random({1, 0, n}, 0);
+    std::vector<uint8_t> file = sound;
+    // In the directory or in the rows.
+    const size_t from = n % 4 == 0 ? parts.directory_at : parts.rows_at;
+    const size_t end = n % 4 == 0 ? parts.rows_at : file.size();
+    for (uint64_t i = 0; i <= random.Below(8); ++i) {
+      file[from + random.Below(end - from)] = static_cast<uint8_t>(random.Below(256));
+    }
+    SignPackedJpeg(file);
+    const Error error = ErrorOf(decoder, Padded(file), RandomRegion({70, 40}, random));
+    ++(error.cause.empty() ? decoded : failed);
+    (void)RestoreJpeg(Unpadded(Padded(file)));
+  }
+  EXPECT_GT(decoded, 100);
+  EXPECT_GT(failed, 100);
+}
+
+TEST(PackedLimits, AreTheJpegs) {
+  const std::vector<uint8_t> file = Padded(PackedImage());
+  PackedJpegDecoder decoder(DecodeLimits{.max_pixels = 48 * 40 - 1});
+  EXPECT_EQ(decoder.Open(Unpadded(file)).error().code, Code::kResourceExhausted);
+  MemoryBudget nothing(100);
+  PackedJpegDecoder poor({}, &nothing);
+  const Error error = ErrorOf(poor, file);
+  EXPECT_EQ(error.code, Code::kResourceExhausted);
+  EXPECT_GT(error.wanted_bytes, 0u);
+}
+
+TEST(PackedJpeg, OfAnotherVersionIsUnimplemented) {
+  std::vector<uint8_t> file = PackedImage();
+  file[7] = 2;
+  PackedJpegDecoder decoder;
+  const Error error = ErrorOf(decoder, Padded(file));
+  EXPECT_EQ(error.code, Code::kUnimplemented);
+  EXPECT_EQ(error.cause, "a packed JPEG of version 2");
+}
+
+}  // namespace
+}  // namespace stoker::testing

@@ -1,0 +1,30 @@
+// Controls: what SIMD code needs to take the words of a quad, or the DC differences of a run, out
+// of packed bytes: each word's two bytes, and factors that shift it to the upper end of 16 bits and
+// back with its sign.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "transforms/packed/format.h"
+#include "transforms/packed/widths.h"
+
+namespace stoker::packed {
+
+// For 16 words in two halves of 8. The bytes of each half are counted from where it begins.
+struct Control {
+  alignas(32) std::array<uint8_t, 32> bytes{};
+  alignas(32) std::array<uint16_t, 16> up{};
+  alignas(32) std::array<uint16_t, 16> down{};  // the upper 16 bits of a product count
+};
+
+struct Controls {
+  std::array<Control, kTuples> quad;
+  std::array<uint8_t, kTuples> second_half{};  // where it begins
+  std::array<uint8_t, kTuples> size{};         // of a quad
+  std::array<Control, 16> dc;                  // by code; its halves have DcWidth bytes
+};
+
+extern const Controls kControls;
+
+}  // namespace stoker::packed

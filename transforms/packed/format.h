@@ -1,0 +1,127 @@
+// The format of a packed JPEG: the quantised coefficients of a baseline JPEG at fixed positions of
+// a bit stream instead of in Huffman codes, and all that is needed to restore the file to the byte.
+// Numbers are little-endian; bits fill bytes from the lowest.
+//
+//   bytes
+//   8   F5 "stkjpg" 01: magic, and the format's version
+//   4   the size of the JPEG
+//   4   the size of its header: all before the first byte of entropy-coded data
+//   4   the size of its tail: all behind the entropy-coded data, which is the end-of-image marker
+//       and whatever follows it
+//   4   1 if zeros fill the last byte before a marker of the entropy-coded data, 0 if ones do
+//   4   the CRC-32C of what precedes it, and of the header, the tail and the directory
+//       header, tail
+//       directory, for each row of MCUs:
+//   4     where the row ends, from the end of the directory
+//   4     the CRC-32C of the row
+//       rows of MCUs, from top to bottom, without gaps
+//
+// So the rows of a crop are one range of the file.
+//
+//   row of MCUs: the rows of blocks of all components, in the order of an MCU's blocks
+//   2 × runs  the sizes of all runs, row by row
+//       the runs, row by row
+//
+//   run: 16 blocks side by side, or what is left of the row: up to 4 groups
+//   1   the width of a DC difference in bits: 0 to 10, or 11 for a width of 12
+//   2   the DC coefficient of the first block
+//   2 × width  differences of each block's DC coefficient to the one before, 0 for the first
+//       groups
+//
+//   group: 4 blocks side by side. Blocks that the row does not have are zero.
+//   1   the number of quads that follow, 0 to 16, in the order of kQuadOrder; all others are zero
+//   1 × quads  the index in kWidths of each quad's widths
+//       quads
+//
+//   quad: coefficients in two rows and two columns of 4 blocks: 16 words in two's complement,
+//   end to end, block by block. Each of a block's four words has a width of its own, of 0 to 12
+//   bits; together they have an even number of bits, so a quad is a whole number of bytes. The DC
+//   coefficient's word is zero.
+//
+// Rows 0 and 2, 1 and 3, 4 and 6, 5 and 7 make quads, and columns likewise: the pairs of numbers
+// whose products the inverse DCT adds.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "transforms/jpeg/fast/frame_header.h"
+
+namespace stoker::packed {
+
+static_assert(std::endian::native == std::endian::little);
+
+struct FixedPart {
+  std::array<uint8_t, 7> magic;
+  uint8_t version;
+  uint32_t jpeg_bytes, header_bytes, tail_bytes;
+  uint32_t pads_with_zeros;
+  uint32_t checksum;
+};
+static_assert(sizeof(FixedPart) == 28);
+inline constexpr std::array<uint8_t, 7> kMagic = {0xF5, 's', 't', 'k', 'j', 'p', 'g'};
+inline constexpr uint8_t kVersion = 1;
+
+struct DirectoryEntry {
+  uint32_t end, checksum;
+};
+static_assert(sizeof(DirectoryEntry) == 8);
+
+inline constexpr int kRunBlocks = 16;
+inline constexpr int kRunGroups = 4;
+inline constexpr int kGroupBlocks = 4;
+inline constexpr int kQuads = 16;      // of a group
+inline constexpr int kQuadWords = 16;  // four of each block
+inline constexpr int kGroupWords = kQuads * kQuadWords;
+inline constexpr int kMaxWidth = 12;
+
+// The largest run. Unpacking one reads no byte behind kRunReach, whatever it contains.
+inline constexpr size_t kRunBytes =
+    3 + 2 * kMaxWidth + kRunGroups * (1 + kQuads + kQuads * kQuadWords * kMaxWidth / 8);
+inline constexpr size_t kRunReach = kRunBytes + 32;
+
+// A quad's number is 4 × its pair of rows + its pair of columns. The first four are the top left
+// quarter of the blocks.
+inline constexpr std::array<uint8_t, kQuads> kQuadOrder = {0, 1,  4,  5, 8,  2,  3,  6,
+                                                           9, 12, 13, 7, 10, 11, 14, 15};
+inline constexpr int kPairs[4][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}};
+
+// The coefficient that a word of a quad is: row × 8 + column. It is one of block word / 4, and its
+// width is the one at word % 4.
+constexpr int CoefficientOf(int quad, int word) {
+  return kPairs[quad / 4][word % 2] * 8 + kPairs[quad % 4][word / 2 % 2];
+}
+
+constexpr int DcWidth(int code) { return code <= 10 ? code : code == 11 ? kMaxWidth : 0; }
+
+inline uint16_t LoadU16(const uint8_t* at) { return static_cast<uint16_t>(at[0] | at[1] << 8); }
+
+// One row of blocks of a row of MCUs.
+struct BlockRow {
+  int component = 0;
+  int row = 0;      // of the component's in an MCU
+  int columns = 1;  // blocks of an MCU
+  int blocks = 0;   // of the image
+
+  int groups() const { return (blocks + kGroupBlocks - 1) / kGroupBlocks; }
+  int runs() const { return (blocks + kRunBlocks - 1) / kRunBlocks; }
+};
+
+// The rows of blocks of each row of MCUs.
+struct BlockRows {
+  explicit BlockRows(const jpeg::FrameHeader& header);
+
+  std::array<BlockRow, 4> row;
+  int count = 0;
+  int runs = 0;
+  int mcus = 0;  // across
+
+  std::span<const BlockRow> all() const { return {row.data(), static_cast<size_t>(count)}; }
+};
+
+int McuRowsOf(const jpeg::FrameHeader& header);
+
+}  // namespace stoker::packed

@@ -1,0 +1,278 @@
+#include "transforms/packed/pack.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/buffer.h"
+#include "core/crc32c.h"
+#include "core/memory_budget.h"
+#include "core/try.h"
+#include "transforms/jpeg/fast/entropy.h"
+#include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/jpeg/fast/inverse_dct.h"
+#include "transforms/jpeg/fast/mcu_parser.h"
+#include "transforms/packed/format.h"
+#include "transforms/packed/pack_run.h"
+#include "transforms/packed/packed_file.h"
+#include "transforms/packed/restorer.h"
+
+namespace stoker {
+namespace packed {
+namespace {
+
+constexpr uint8_t kEndOfImage = 0xD9;  // behind 0xFF
+
+Error StoredAsItIs(const std::string& why) {
+  return {.code = Code::kUnimplemented,
+          .cause = "this JPEG is not packed: " + why,
+          .advice = "Store it as it is"};
+}
+Error StoredAsItIs(Fallback why) { return StoredAsItIs(NameOf(why)); }
+
+// The offset of the first marker behind `from` that is not part of the entropy-coded data, or the
+// end of the file.
+size_t EndOfScan(std::span<const uint8_t> jpeg, size_t from) {
+  for (size_t at = from; at + 1 < jpeg.size(); at += 2) {
+    const void* const found = std::memchr(&jpeg[at], 0xFF, jpeg.size() - 1 - at);
+    if (found == nullptr) break;
+    at = static_cast<size_t>(static_cast<const uint8_t*>(found) - jpeg.data());
+    const uint8_t marker = jpeg[at + 1];
+    const bool in_scan = marker == 0 || (marker >= 0xD0 && marker <= 0xD7);
+    if (!in_scan) return at;
+  }
+  return jpeg.size();
+}
+
+// The coefficients of a row of MCUs: decodes them, and checks what the inverse DCT checks.
+class McuRow {
+ public:
+  explicit McuRow(MemoryBudget& memory) : coefficients_(memory), last_(memory), samples_(memory) {}
+
+  // `jpeg` as for McuParser.
+  Status Start(std::span<const uint8_t> jpeg, const jpeg::FrameHeader& frame,
+               const BlockRows& rows);
+
+  // Decodes the next row. Fallback::kNone, or why it cannot be decoded.
+  Fallback Decode();
+  // The groups of a row of blocks.
+  const int16_t* groups(int block_row) const { return groups_[static_cast<size_t>(block_row)]; }
+  // Whether stoker's decoder would decode it; false: libjpeg-turbo would. Clears it.
+  bool InRange();
+
+ private:
+  Status Reserve();
+
+  const BlockRows* rows_ = nullptr;
+  jpeg::McuParser parser_;
+  std::array<jpeg::Quantiser, 3> quantiser_;
+  GrowingBuffer coefficients_;  // all zero unless a row has been decoded
+  GrowingBuffer last_;
+  GrowingBuffer samples_;
+  std::array<int16_t*, 4> groups_{};
+  std::array<uint8_t*, 4> last_of_{};
+};
+
+Status McuRow::Start(std::span<const uint8_t> jpeg, const jpeg::FrameHeader& frame,
+                     const BlockRows& rows) {
+  rows_ = &rows;
+  if (const Fallback why = parser_.Open(jpeg, frame); why != Fallback::kNone) {
+    return StoredAsItIs(why);
+  }
+  if (const Fallback why = parser_.Start(); why != Fallback::kNone) return StoredAsItIs(why);
+  for (size_t i = 0; i < static_cast<size_t>(frame.components); ++i) {
+    const auto table = static_cast<size_t>(frame.component[i].quantisation);
+    jpeg::SetQuantiser(frame.quantisation[table], quantiser_[i]);
+  }
+  return Reserve();
+}
+
+Status McuRow::Reserve() {
+  size_t groups = 0, widest = 0;
+  for (const BlockRow& row : rows_->all()) {
+    groups += static_cast<size_t>(row.groups());
+    widest = std::max(widest, static_cast<size_t>(row.groups()));
+  }
+  const Growth growths[] = {{coefficients_, groups * jpeg::kGroupStride * sizeof(int16_t)},
+                            {last_, groups * kGroupBlocks},
+                            {samples_, widest * 8 * jpeg::kGroupRow}};
+  TRY(GrowAll(growths));  // new memory is zero
+  std::memset(coefficients_.data(), 0, growths[0].bytes);
+  std::memset(last_.data(), 0, growths[1].bytes);
+  auto* next = reinterpret_cast<int16_t*>(coefficients_.data());
+  uint8_t* next_last = last_.data();
+  auto block = parser_.blocks().begin();
+  for (size_t r = 0; r < static_cast<size_t>(rows_->count); ++r) {
+    const BlockRow& row = rows_->row[r];
+    groups_[r] = std::exchange(next, next + ptrdiff_t{row.groups()} * jpeg::kGroupStride);
+    last_of_[r] = std::exchange(next_last, next_last + ptrdiff_t{row.groups()} * kGroupBlocks);
+    for (int column = 0; column < row.columns; ++column, ++block) {
+      block->groups = groups_[r];
+      block->last = last_of_[r];
+    }
+  }
+  return {};
+}
+
+Fallback McuRow::Decode() {
+  parser_.Decode(0, rows_->mcus);
+  while (jpeg::McuRun* const run = parser_.Next()) Parse(*run);
+  return parser_.why();
+}
+
+bool McuRow::InRange() {
+  bool in_range = true;
+  for (size_t r = 0; r < static_cast<size_t>(rows_->count); ++r) {
+    const BlockRow& row = rows_->row[r];
+    const ptrdiff_t stride = ptrdiff_t{row.groups()} * jpeg::kGroupRow;
+    in_range &= InverseDct(quantiser_[static_cast<size_t>(row.component)], row.groups(), groups_[r],
+                           last_of_[r], samples_.data(), stride);
+  }
+  return in_range;
+}
+
+}  // namespace
+}  // namespace packed
+
+struct JpegPacker::State {
+  Status ReadHeader(std::span<const uint8_t> jpeg);
+  Status PackAll(std::span<const uint8_t> jpeg);
+  Status PackRow();
+  void Sign();
+  Result<bool> Restores(std::span<const uint8_t> jpeg);
+  void Append(std::span<const uint8_t> bytes);
+
+  MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
+  packed::McuRow mcu_row{uncounted};
+  packed::JpegRestorer restorer;
+  std::vector<uint8_t> restored;
+
+  jpeg::FrameHeader frame;
+  std::optional<packed::BlockRows> rows;
+  packed::FixedPart fixed{};
+  std::vector<packed::DirectoryEntry> directory;
+  std::vector<uint8_t> packed;  // its first `size` bytes
+  size_t size = 0, rows_at = 0;
+};
+
+JpegPacker::JpegPacker() : state_(std::make_unique<State>()) {}
+JpegPacker::~JpegPacker() = default;
+JpegPacker::JpegPacker(JpegPacker&&) noexcept = default;
+JpegPacker& JpegPacker::operator=(JpegPacker&&) noexcept = default;
+
+Result<std::vector<uint8_t>> JpegPacker::Pack(std::span<const uint8_t> jpeg) {
+  State& s = *state_;
+  TRY(s.ReadHeader(jpeg));
+  TRY(s.PackAll(jpeg));
+  for (const uint32_t pads_with_zeros : {0, 1}) {
+    s.fixed.pads_with_zeros = pads_with_zeros;
+    s.Sign();
+    ASSIGN_OR_RETURN(const bool restores, s.Restores(jpeg));
+    if (!restores) continue;
+    const auto begin = s.packed.begin();
+    return std::vector<uint8_t>(begin, begin + static_cast<ptrdiff_t>(s.size));
+  }
+  return packed::StoredAsItIs("it would not be restored to the byte");
+}
+
+// Begins the packed file with all that does not depend on coefficients.
+Status JpegPacker::State::ReadHeader(std::span<const uint8_t> jpeg) {
+  if (const Fallback why = jpeg::ParseHeader(jpeg, frame); why != Fallback::kNone) {
+    return packed::StoredAsItIs(why);
+  }
+  const std::span<const uint8_t> tail = jpeg.subspan(packed::EndOfScan(jpeg, frame.scan_offset));
+  if (tail.size() < 2 || tail[1] != packed::kEndOfImage) {
+    return packed::StoredAsItIs("its data are not followed by an end-of-image marker");
+  }
+  if (jpeg.size() > std::numeric_limits<uint32_t>::max()) {
+    return packed::StoredAsItIs("the file is too large");
+  }
+  rows.emplace(frame);
+  fixed = {.magic = packed::kMagic,
+           .version = packed::kVersion,
+           .jpeg_bytes = static_cast<uint32_t>(jpeg.size()),
+           .header_bytes = static_cast<uint32_t>(frame.scan_offset),
+           .tail_bytes = static_cast<uint32_t>(tail.size()),
+           .pads_with_zeros = 0,
+           .checksum = 0};
+  directory.resize(static_cast<size_t>(packed::McuRowsOf(frame)));
+  size = sizeof(fixed);
+  Append(jpeg.first(frame.scan_offset));
+  Append(tail);
+  size += directory.size() * sizeof(packed::DirectoryEntry);
+  rows_at = size;
+  return {};
+}
+
+void JpegPacker::State::Append(std::span<const uint8_t> bytes) {
+  if (packed.size() < size + bytes.size()) packed.resize(size + bytes.size());
+  std::copy(bytes.begin(), bytes.end(), packed.begin() + static_cast<ptrdiff_t>(size));
+  size += bytes.size();
+}
+
+Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
+  TRY(mcu_row.Start(jpeg, frame, *rows));
+  for (packed::DirectoryEntry& entry : directory) {
+    const size_t begin = size;
+    if (const Fallback why = mcu_row.Decode(); why != Fallback::kNone) {
+      return packed::StoredAsItIs(why);
+    }
+    TRY(PackRow());
+    if (!mcu_row.InRange()) return packed::StoredAsItIs(Fallback::kCoefficient);
+    if (size - rows_at > std::numeric_limits<uint32_t>::max()) {
+      return packed::StoredAsItIs("the packed file is too large");
+    }
+    entry = {static_cast<uint32_t>(size - rows_at), Crc32c({packed.data() + begin, size - begin})};
+  }
+  return {};
+}
+
+Status JpegPacker::State::PackRow() {
+  const auto runs = static_cast<size_t>(rows->runs);
+  const size_t most = size + runs * (2 + packed::kRunBytes) + packed::kPackSlack;
+  if (packed.size() < most) packed.resize(std::max(most, packed.size() * 2));
+  uint8_t* sizes = packed.data() + size;
+  uint8_t* run = sizes + 2 * runs;
+  for (int r = 0; r < rows->count; ++r) {
+    const int blocks = rows->row[static_cast<size_t>(r)].blocks;
+    const int16_t* groups = mcu_row.groups(r);
+    for (int b = 0; b < blocks; b += packed::kRunBlocks, sizes += 2) {
+      uint8_t* const end = packed::PackRun(groups, std::min(blocks - b, packed::kRunBlocks), run);
+      if (end == nullptr) return packed::StoredAsItIs(Fallback::kCoefficient);
+      const auto bytes = static_cast<uint16_t>(end - run);
+      std::memcpy(sizes, &bytes, sizeof(bytes));
+      run = end;
+      groups += ptrdiff_t{packed::kRunGroups} * jpeg::kGroupStride;
+    }
+  }
+  size = static_cast<size_t>(run - packed.data());
+  return {};
+}
+
+void JpegPacker::State::Sign() {
+  const size_t directory_bytes = directory.size() * sizeof(packed::DirectoryEntry);
+  std::memcpy(packed.data() + rows_at - directory_bytes, directory.data(), directory_bytes);
+  std::memcpy(packed.data(), &fixed, sizeof(fixed));
+  const std::span<const uint8_t> before{packed.data(), offsetof(packed::FixedPart, checksum)};
+  const std::span<const uint8_t> behind{packed.data() + sizeof(fixed), rows_at - sizeof(fixed)};
+  fixed.checksum = Crc32c(behind, Crc32c(before));
+  std::memcpy(packed.data(), &fixed, sizeof(fixed));
+}
+
+Result<bool> JpegPacker::State::Restores(std::span<const uint8_t> jpeg) {
+  if (packed.size() < size + kBufferPadding) packed.resize(size + kBufferPadding);
+  ASSIGN_OR_RETURN(const packed::PackedFile file, packed::PackedFile::Open({packed.data(), size}));
+  const Status status = restorer.Restore(file, restored);
+  if (!status.ok() && status.error().code == Code::kResourceExhausted) return status.error();
+  return status.ok() && std::equal(jpeg.begin(), jpeg.end(), restored.begin(), restored.end());
+}
+
+Result<std::vector<uint8_t>> PackJpeg(std::span<const uint8_t> jpeg) {
+  return JpegPacker().Pack(jpeg);
+}
+
+}  // namespace stoker

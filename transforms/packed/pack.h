@@ -1,0 +1,39 @@
+// Packs JPEGs: their quantised coefficients, entropy-decoded once, in a form that takes a few SIMD
+// instructions a block to unpack (format.h). A packed JPEG is an image file of its own, which
+// ImageDecoder decodes to the same pixels; RestoreJpeg gives the JPEG back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/result.h"
+
+namespace stoker {
+
+// Reuses its memory from file to file. Not thread-safe.
+class JpegPacker {
+ public:
+  JpegPacker();
+  ~JpegPacker();
+  JpegPacker(JpegPacker&&) noexcept;
+  JpegPacker& operator=(JpegPacker&&) noexcept;
+
+  // Packs a file, restores it from the result and compares the two. `jpeg`: the whole file,
+  // followed by kBufferPadding readable bytes.
+  //
+  // Unimplemented, with the reason, if this file must be stored as it is: it is no JPEG or a
+  // damaged one, stoker's own decoder does not take its kind (progressive, more than 8 bits, …), or
+  // it would not be restored to the byte. ResourceExhausted if the system has no memory.
+  Result<std::vector<uint8_t>> Pack(std::span<const uint8_t> jpeg);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Packs one file.
+Result<std::vector<uint8_t>> PackJpeg(std::span<const uint8_t> jpeg);
+
+}  // namespace stoker

@@ -1,0 +1,80 @@
+// PackedFile: a packed JPEG (format.h) whose header and directory have been read, and RunReader,
+// which goes through a row's runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/result.h"
+#include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/packed/format.h"
+
+namespace stoker::packed {
+
+// The error that a packed JPEG is damaged at `offset`.
+Error Damaged(const std::string& what, size_t offset);
+
+// Points into the file's bytes, which must stay valid.
+class PackedFile {
+ public:
+  PackedFile() = default;
+
+  // `bytes`: the whole file, followed by kBufferPadding readable bytes. DataLoss, with an offset,
+  // for a file that is truncated, or damaged before its rows; Unimplemented for another version.
+  static Result<PackedFile> Open(std::span<const uint8_t> bytes);
+
+  const jpeg::FrameHeader& frame() const { return frame_; }
+  size_t jpeg_bytes() const { return fixed_.jpeg_bytes; }
+  bool pads_with_zeros() const { return fixed_.pads_with_zeros != 0; }
+  std::span<const uint8_t> header() const {
+    return bytes_.subspan(sizeof(FixedPart), fixed_.header_bytes);
+  }
+  std::span<const uint8_t> tail() const {
+    return bytes_.subspan(sizeof(FixedPart) + fixed_.header_bytes, fixed_.tail_bytes);
+  }
+  int mcu_rows() const { return mcu_rows_; }
+  std::span<const uint8_t> bytes() const { return bytes_; }
+
+  // The bytes of a row of MCUs. DataLoss if they do not have their checksum.
+  Result<std::span<const uint8_t>> Row(int mcu_row) const;
+
+ private:
+  Status ReadHeader();
+  Status CheckEnd() const;
+  DirectoryEntry Entry(int mcu_row) const;
+
+  std::span<const uint8_t> bytes_;
+  FixedPart fixed_{};
+  jpeg::FrameHeader frame_;
+  int mcu_rows_ = 0;
+  size_t directory_at_ = 0, rows_at_ = 0;
+};
+
+// Goes through the runs of a row of MCUs, row of blocks by row of blocks. What the sizes say is
+// not trusted.
+class RunReader {
+ public:
+  // Begins a row that has `runs`. `file` must stay valid. DataLoss.
+  Status Start(const PackedFile& file, int mcu_row, int runs);
+
+  void Skip(int runs);
+  // The next run, of which kRunReach bytes are readable until the next call; null if the sizes are
+  // wrong.
+  const uint8_t* Next();
+
+  Error WrongSizes() const;
+
+ private:
+  const uint8_t* file_ = nullptr;
+  const uint8_t* size_ = nullptr;  // the next run's
+  const uint8_t* run_ = nullptr;
+  const uint8_t* row_end_ = nullptr;
+  const uint8_t* readable_end_ = nullptr;
+  bool wrong_ = false;
+  std::array<uint8_t, kRunReach> copy_;  // of a run at the end of the file
+};
+
+}  // namespace stoker::packed
