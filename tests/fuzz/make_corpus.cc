@@ -1,20 +1,24 @@
 // make_corpus DIR: writes the seeds of the corpora of images, one small file for each kind, to the
-// folders jpeg, png and webp in DIR.
+// folders jpeg, packed, png and webp in DIR.
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "core/buffer.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_webp.h"
+#include "tests/testing/sign_packed_jpeg.h"
+#include "transforms/packed/pack.h"
 
 namespace {
 
@@ -109,6 +113,31 @@ bool WriteJpegs(const std::string& folder) {
          Write(folder + "zeros_for_data.jpg", ZerosAtTheEnd(jpeg, jpeg.size() / 4));
 }
 
+// JPEGs that can be packed, and the first of them with some of its bytes changed.
+bool WritePacked(const std::string& folder) {
+  std::vector<uint8_t> first;
+  for (const Seed& seed : Seeds()) {
+    std::vector<uint8_t> jpeg = MakeJpeg(seed.options);
+    const size_t size = jpeg.size();
+    jpeg.resize(size + stoker::kBufferPadding);
+    const auto packed = stoker::PackJpeg(std::span(jpeg).first(size));
+    if (!packed.ok()) continue;
+    if (!Write(folder + seed.name + ".packed", *packed)) return false;
+    if (first.empty()) first = *packed;
+  }
+  const PackedParts parts = PartsOf(first);
+  for (size_t n = 0; n < 12; ++n) {
+    std::vector<uint8_t> changed = first;
+    const size_t from = n % 3 == 0 ? parts.directory_at : parts.rows_at;
+    for (size_t i = 0; i <= n; ++i) {
+      changed[from + (i * 37 + n * 11) % (changed.size() - from)] ^=
+          static_cast<uint8_t>(1 << i % 8);
+    }
+    if (!Write(folder + "changed" + std::to_string(n) + ".packed", changed)) return false;
+  }
+  return true;
+}
+
 // Orientations in text, compressed and not: XMP, and EXIF as ImageMagick writes it.
 bool WritePngTexts(const std::string& folder) {
   std::string profile = "\nexif\n      26\n";
@@ -195,7 +224,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string corpus = std::string(argv[1]) + "/";
-  const bool done =
-      WriteJpegs(corpus + "jpeg/") && WritePngs(corpus + "png/") && WriteWebps(corpus + "webp/");
+  const bool done = WriteJpegs(corpus + "jpeg/") && WritePacked(corpus + "packed/") &&
+                    WritePngs(corpus + "png/") && WriteWebps(corpus + "webp/");
   return done ? 0 : 1;
 }

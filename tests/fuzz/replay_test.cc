@@ -10,6 +10,7 @@
 #include "tests/fuzz/decode_formats.h"
 #include "tests/fuzz/decode_indexed.h"
 #include "tests/fuzz/decode_jpeg.h"
+#include "tests/fuzz/decode_packed.h"
 #include "tests/fuzz/open_arrow.h"
 #include "tests/fuzz/open_cache.h"
 #include "tests/fuzz/open_index.h"
@@ -46,6 +47,8 @@ TEST(Replay, IndexCorpus) {
   });
 }
 TEST(Replay, CacheCorpus) { Replay(STOKER_FUZZ_CORPUS "/cache", OpenFuzzedCache); }
+TEST(Replay, PackedCorpus) { Replay(STOKER_FUZZ_CORPUS "/packed", DecodeFuzzedPacked); }
+TEST(Replay, JpegCorpusPacked) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedPacked); }
 TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
 TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
