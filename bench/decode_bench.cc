@@ -1,11 +1,11 @@
-// decode_bench DIR [ROUNDS [NAME]]: measures decoding, phase by phase and as a whole, by stoker and
-// by libjpeg-turbo, on the photographs of a directory; file bytes are in memory.
+// decode_bench DIR [ROUNDS [NAME...]]: measures decoding, phase by phase and as a whole, by stoker
+// and by libjpeg-turbo, on the photographs of a directory; file bytes are in memory.
 //
 // Every round measures each item once, on all photographs, one after the other, so that
 // disturbances of the machine affect all alike. It prints medians of CPU microseconds per
 // photograph, and the ratio to libjpeg-turbo (or, for types and layouts, to bytes in NHWC) within a
-// round with its smallest and largest value. With NAME only items whose name contains it are run
-// (for a profiler).
+// round with its smallest and largest value. With names only items whose name contains one of them
+// are run.
 #include <time.h>
 
 #include <algorithm>
@@ -33,6 +33,8 @@
 #include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/reference_decoder.h"
+#include "transforms/packed/pack.h"
+#include "transforms/packed/restore.h"
 #include "transforms/plan/draw.h"
 #include "transforms/resize/resampler.h"
 
@@ -54,6 +56,25 @@ void MakeIndexes(std::vector<Photo>& photos) {
                 kIntervals[i], total / static_cast<double>(photos.size()),
                 100 * total / static_cast<double>(bytes));
   }
+}
+
+void PackAll(std::vector<Photo>& photos) {
+  JpegPacker packer;
+  double jpeg_bytes = 0, packed_bytes = 0;
+  int stored = 0;
+  for (Photo& photo : photos) {
+    Result<std::vector<uint8_t>> packed = packer.Pack(photo.bytes());
+    if (!packed.ok()) {
+      ++stored;
+      continue;
+    }
+    jpeg_bytes += static_cast<double>(photo.bytes().size());
+    packed_bytes += static_cast<double>(packed->size());
+    photo.packed = *std::move(packed);
+    photo.packed.resize(photo.packed.size() + kBufferPadding);
+  }
+  std::printf("packed: %.3f x the JPEGs' bytes; %d photographs are stored as they are\n",
+              packed_bytes / jpeg_bytes, stored);
 }
 
 std::array<Resampling, 2> TasksOf(ImageSize size, uint64_t number) {
@@ -193,8 +214,10 @@ class Measurements {
     const std::string whole = "libjpeg-turbo: image to rows", crop = "libjpeg-turbo: crop to rows";
     Add(whole, "", [=, this](const Photo& p) { theirs_.Rows(p, all(p)); });
     Add("ours, alone: image to rows", whole, [=, this](const Photo& p) { ours_.Rows(p, all(p)); });
+    Add("packed: image to rows", whole, [=, this](const Photo& p) { packed_.Rows(p, all(p)); });
     Add(crop, "", [this](const Photo& p) { theirs_.Rows(p, p.crop()); });
     Add("ours, alone: crop to rows", crop, [this](const Photo& p) { ours_.Rows(p, p.crop()); });
+    Add("packed: crop to rows", crop, [this](const Photo& p) { packed_.Rows(p, p.crop()); });
   }
 
   void AddBatches() {
@@ -206,6 +229,8 @@ class Measurements {
           [=, this](const Photo& p) { theirs_.BatchFromImage(p, box, Row(p)); });
       Add("ours, alone: " + to, theirs, [=, this](const Photo& p) { ours_.Batch(p, box, Row(p)); });
       Add("ours: " + to, theirs, [=, this](const Photo& p) { turns_.Batch(p, box, Row(p)); });
+      Add("packed: " + to, "ours: " + to,
+          [=, this](const Photo& p) { packed_.Batch(p, box, Row(p)); });
       for (size_t i = 0; i < kIntervals.size(); ++i) {
         Add("ours, indexed every " + std::to_string(kIntervals[i]) + ": " + to, theirs,
             [=, this](const Photo& p) { turns_.Batch(p, box, Row(p), p.index[i]); });
@@ -213,6 +238,11 @@ class Measurements {
     }
     Add("ours: making an index, every 8", "",
         [this](const Photo& p) { (void)maker_.Make(p.bytes(), made_); });
+    Add("packing", "", [this](const Photo& p) { (void)packer_.Pack(p.bytes()); });
+    Add("restoring", "", [](const Photo& p) {
+      if (p.packed.empty()) return;
+      (void)RestoreJpeg(std::span(p.packed).first(p.packed.size() - kBufferPadding));
+    });
   }
 
   void AddTypes() {
@@ -239,6 +269,11 @@ class Measurements {
         const With only(target);
         turns_.Batch(p, Box::kCrop, Row(p), p.index[1]);
       });
+      Add(std::string("packed, ") + hwy::TargetName(target) + ": crop to batch row",
+          with + ": crop to batch row", [=, this](const Photo& p) {
+            const With only(target);
+            packed_.Batch(p, Box::kCrop, Row(p));
+          });
     }
   }
 
@@ -262,6 +297,8 @@ class Measurements {
   std::vector<uint8_t> memory_;
   Sequential theirs_{JpegDecoder::Backend::kLibjpegOnly}, ours_{JpegDecoder::Backend::kFastest};
   Interleaved turns_;
+  Packed packed_;
+  JpegPacker packer_;
   jpeg::CropIndexMaker maker_;
   std::vector<uint8_t> made_;
   DecodePhases phases_;
@@ -270,7 +307,7 @@ class Measurements {
 
 int Main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: decode_bench DIR [ROUNDS [NAME]]\n");
+    std::fprintf(stderr, "usage: decode_bench DIR [ROUNDS [NAME...]]\n");
     return 2;
   }
   std::vector<Photo> photos = ReadPhotos(argv[1]);
@@ -292,10 +329,15 @@ int Main(int argc, char** argv) {
   }
   std::printf("\n");
   MakeIndexes(photos);
+  PackAll(photos);
   Measurements measurements(photos);
   std::vector<Measured>& all = measurements.list();
   if (argc > 3) {
-    std::erase_if(all, [argv](const Measured& m) { return m.name.find(argv[3]) == m.name.npos; });
+    std::erase_if(all, [=](const Measured& m) {
+      return std::none_of(argv + 3, argv + argc, [&m](const char* name) {
+        return m.name.find(name) != std::string::npos;
+      });
+    });
   }
   const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
   for (int i = 0; i < rounds; ++i) RunRound(all, photos);

@@ -76,6 +76,23 @@ void Sequential::Begin(const Photo& photo, Box box, const PixelOutput& output,
 
 void Sequential::Finish() { Must(decoder_.Finish()); }
 
+void Packed::Open(const Photo& photo) {
+  const std::span<const uint8_t> packed(photo.packed);
+  const auto bytes = packed.empty() ? photo.bytes() : packed.first(packed.size() - kBufferPadding);
+  if (!decoder_.Open(bytes).ok()) std::abort();
+}
+
+void Packed::Rows(const Photo& photo, const Rect& region) {
+  Open(photo);
+  Must(decoder_.Decode(region, discard_));
+}
+
+void Packed::Batch(const Photo& photo, Box box, const PixelOutput& output) {
+  const Rect region = StartOf(resampler_, photo, box, output);
+  Open(photo);
+  Must(decoder_.Decode(region, resampler_));
+}
+
 void Interleaved::Batch(const Photo& photo, Box box, const PixelOutput& output,
                         std::span<const uint8_t> index) {
   (first_begun_ ? second_ : first_).Begin(photo, box, output, index);

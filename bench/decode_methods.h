@@ -8,6 +8,7 @@
 
 #include "core/buffer.h"
 #include "core/memory_budget.h"
+#include "transforms/decode/image_decoder.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/resize/resampler.h"
@@ -28,6 +29,7 @@ struct Photo {
   ImageSize size;
   std::array<Resampling, 2> task;                             // by Box
   std::array<std::vector<uint8_t>, kIntervals.size()> index;  // empty if there can be none
+  std::vector<uint8_t> packed;                                // padded; empty likewise
 
   std::span<const uint8_t> bytes() const {
     return std::span(padded).first(padded.size() - kBufferPadding);
@@ -69,6 +71,21 @@ class Sequential {
 
  private:
   JpegDecoder decoder_;
+  MemoryBudget budget_{uint64_t{1} << 30};
+  Resampler resampler_{budget_};
+  Discard discard_;
+};
+
+// Decodes packed photographs, one after the other, and as they are those that are not packed.
+class Packed {
+ public:
+  void Rows(const Photo& photo, const Rect& region);
+  void Batch(const Photo& photo, Box box, const PixelOutput& output);
+
+ private:
+  void Open(const Photo& photo);
+
+  ImageDecoder decoder_;
   MemoryBudget budget_{uint64_t{1} << 30};
   Resampler resampler_{budget_};
   Discard discard_;
