@@ -107,6 +107,7 @@ void SamplesInFlight::SetPlace(uint32_t index, Place place) {
 void SamplesInFlight::SetReady(uint32_t index) {
   SetPlace(index, Place::kReady);
   ready_.Give(index);
+  ready_count_.fetch_add(1, std::memory_order_release);
 }
 
 SamplesInFlight::Placed SamplesInFlight::PlaceOf(uint32_t index) const {
@@ -116,7 +117,16 @@ SamplesInFlight::Placed SamplesInFlight::PlaceOf(uint32_t index) const {
           .place = static_cast<Place>(placed & 7)};
 }
 
+// A caller first makes sure of one of the samples, whichever it will be. To look for one is not
+// enough: the set has several words, so it may miss a sample that becomes ready where it has looked
+// already, while another caller takes one where it has not. It would come back without a sample,
+// and the one that it missed would have no task.
 std::optional<uint32_t> SamplesInFlight::TakeReady() {
+  uint32_t count = ready_count_.load(std::memory_order_relaxed);
+  do {
+    if (count == 0) return std::nullopt;
+  } while (!ready_count_.compare_exchange_weak(count, count - 1, std::memory_order_acquire,
+                                               std::memory_order_relaxed));
   while (true) {
     std::optional<uint32_t> oldest;
     uint64_t first = ~uint64_t{0};
@@ -126,7 +136,7 @@ std::optional<uint32_t> SamplesInFlight::TakeReady() {
       first = key;
       oldest = index;
     });
-    if (!oldest || ready_.TakeThis(*oldest)) return oldest;
+    if (oldest && ready_.TakeThis(*oldest)) return oldest;
   }
 }
 

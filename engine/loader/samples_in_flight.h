@@ -71,9 +71,9 @@ class SamplesInFlight {
 
   // Marks a sample whose bytes have arrived: it waits for a worker.
   void SetReady(uint32_t index);
-  uint32_t ready() const { return ready_.available(); }
+  uint32_t ready() const { return ready_count_.load(std::memory_order_relaxed); }
   // Takes the ready sample whose row is needed first, because completing later rows first finishes
-  // no batch.
+  // no batch. None only if as many calls have taken one as samples were ready before this call.
   std::optional<uint32_t> TakeReady();
 
   // Where a sample is, for reports of stalls: set by the thread that owns the sample, read by any.
@@ -98,6 +98,7 @@ class SamplesInFlight {
   std::vector<SampleInFlight> samples_;
   IndexSet free_;
   IndexSet ready_;
+  std::atomic<uint32_t> ready_count_{0};       // samples in ready_ that no caller is about to take
   std::vector<std::atomic<uint64_t>> rows_;    // Placed::row
   std::vector<std::atomic<uint64_t>> places_;  // the rest of Placed
   std::atomic<bool> waiting_{false};
