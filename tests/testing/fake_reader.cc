@@ -7,6 +7,12 @@
 
 namespace stoker::testing {
 
+namespace {
+
+constexpr size_t kOverwritten = 16 << 10;  // bytes of a buffer: all of a small file's
+
+}  // namespace
+
 FakeReader::FakeReader(std::shared_ptr<const FakeDisk> disk, uint32_t depth, uint64_t seed)
     : disk_(std::move(disk)), depth_(depth), state_(seed) {
   flights_.reserve(depth);
@@ -36,6 +42,11 @@ int FakeReader::FaultOf(const std::string& path) {
   return Chance(disk_->random_failures) ? EIO : 0;
 }
 
+size_t FakeReader::RoomFor(const std::string& path, size_t size) const {
+  const auto room = disk_->room.find(path);
+  return std::max({size, size_t{1}, room != disk_->room.end() ? room->second : 0});
+}
+
 void FakeReader::Read(ReadRequest& request) {
   request.size = 0;
   request.status = {};
@@ -56,7 +67,7 @@ void FakeReader::Read(ReadRequest& request) {
     return;
   }
   const size_t size = known ? request.length : bytes.size() - request.offset;
-  if (Status room = request.buffer.Grow(std::max<size_t>(size, 1)); !room.ok()) {
+  if (Status room = request.buffer.Grow(RoomFor(request.path, size)); !room.ok()) {
     request.status = std::move(room).error().WithFile(request.path);
     return;
   }
@@ -72,7 +83,7 @@ size_t FakeReader::Submit(std::span<ReadRequest* const> requests) {
     flights_.push_back({request, time_ + delay});
     // The buffer belongs to the reader now: overwrite it, so that other uses are noticed.
     if (const size_t bytes = request->buffer.capacity(); bytes > 0) {
-      std::memset(request->buffer.data(), 0xDD, bytes);
+      std::memset(request->buffer.data(), 0xDD, std::min(bytes, kOverwritten));
     }
   }
   return taken;

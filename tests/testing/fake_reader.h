@@ -23,8 +23,10 @@ struct FakeFault {
 struct FakeDisk {
   std::map<std::string, std::vector<uint8_t>> files;  // by path; all others are NotFound
   std::map<std::string, FakeFault> faults;            // by path; stronger than `files`
-  double random_failures = 0;                         // fraction of reads that fail with EIO
-  double at_once = 0.5;        // fraction of reads that have completed when Submit returns
+  std::map<std::string, size_t> room;  // by path: the buffer that a read takes, if it is larger
+                                       // than the file
+  double random_failures = 0;          // fraction of reads that fail with EIO
+  double at_once = 0.5;                // fraction of reads that have completed when Submit returns
   uint32_t longest_delay = 8;  // the others complete after 1 to `longest_delay` calls of Reap
 };
 
@@ -49,6 +51,7 @@ class FakeReader final : public Reader {
   uint64_t Random();
   bool Chance(double fraction);
   int FaultOf(const std::string& path);  // an errno, or 0
+  size_t RoomFor(const std::string& path, size_t size) const;
   void Read(ReadRequest& request);
 
   const std::shared_ptr<const FakeDisk> disk_;

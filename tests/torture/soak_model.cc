@@ -16,9 +16,11 @@ SoakModel::SoakModel(const LoaderOptions& options, const FakeDisk& disk, const F
       disk_(disk),
       faults_(faults),
       sampler_(Sampler::Make(SamplerOptionsOf(options)).value()),
-      plan_(PlanOf(options, /*defer_to_device=*/false).value().value()),
-      workspace_(plan_.MakeWorkspace(budget_)),
-      row_(BytesOf(plan_.dtype(), plan_.row_shape())) {}
+      plan_(PlanOf(options, /*defer_to_device=*/false).value()),
+      row_(plan_ ? BytesOf(plan_->dtype(), plan_->row_shape())
+                 : options.source->fields()[0].row_bytes()) {
+  if (plan_) workspace_ = plan_->MakeWorkspace(budget_);
+}
 
 ExpectedBatch SoakModel::At(BatchName batch) const {
   ExpectedBatch expected;
@@ -69,21 +71,31 @@ std::string SoakModel::Differs(const Batch& batch, const ExpectedBatch& expected
   return {};
 }
 
-std::string SoakModel::DifferentRow(const Batch& batch, size_t row, const ExpectedRow& expected) {
+// Writes the expected row to row_.
+Status SoakModel::MakeRow(uint64_t epoch, const ExpectedRow& expected) {
   const SampleSource& source = *options_.source;
+  if (!plan_) {
+    std::ranges::copy(source.View(0, expected.sample), row_.begin());
+    return {};
+  }
   std::string path;
   source.PathOf(source.RangeOf(expected.sample).file, path);
   const std::vector<uint8_t>& file = disk_.files.at(path);
   padded_.assign(file.begin(), file.end());
   padded_.resize(file.size() + kBufferPadding);
   StageTimes times;
-  const Status status = plan_.Apply(std::span(padded_).first(file.size()),
-                                    {options_.seed, batch.epoch(), expected.position}, *workspace_,
-                                    row_.data(), times);
-  if (!status.ok()) return status.error().ToString();
+  return plan_->Apply(std::span(padded_).first(file.size()),
+                      {options_.seed, epoch, expected.position}, *workspace_, row_.data(), times);
+}
+
+std::string SoakModel::DifferentRow(const Batch& batch, size_t row, const ExpectedRow& expected) {
+  const SampleSource& source = *options_.source;
+  const Status made = MakeRow(batch.epoch(), expected);
+  if (!made.ok()) return made.error().ToString();
   const auto* const delivered = static_cast<const uint8_t*>(batch.images().data);
   if (std::memcmp(delivered + row * row_.size(), row_.data(), row_.size()) != 0) {
-    return "the pixels of row " + std::to_string(row) + " are not those of " + path;
+    return "the values of row " + std::to_string(row) + " are not those of sample " +
+           std::to_string(expected.sample);
   }
   int64_t label = 0;
   source.FixedRows(1, {&expected.sample, 1}, &label);

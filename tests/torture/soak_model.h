@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct ExpectedBatch {
 
 class SoakModel {
  public:
-  // The references must outlive it. Photographs on disk, without a batch mix.
+  // The references must outlive it. Photographs on `disk`, whether they are read or a source is
+  // called for them, or rows in memory without transforms; without a batch mix.
   SoakModel(const LoaderOptions& options, const FakeDisk& disk, const Faults& faults);
 
   uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
@@ -46,15 +48,16 @@ class SoakModel {
 
  private:
   void Settle(uint64_t epoch, uint64_t position, uint64_t sample, ExpectedBatch& batch) const;
+  Status MakeRow(uint64_t epoch, const ExpectedRow& expected);
   std::string DifferentRow(const Batch& batch, size_t row, const ExpectedRow& expected);
 
   const LoaderOptions& options_;
   const FakeDisk& disk_;
   const Faults& faults_;
   const Sampler sampler_;
-  const Plan plan_;
+  const std::optional<Plan> plan_;  // none: rows are copied
   MemoryBudget budget_{uint64_t{1} << 40};
-  const std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_;
+  std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_{nullptr, nullptr};
   std::vector<uint8_t> row_, padded_;
   uint64_t checks_ = 0;
 };
