@@ -1,13 +1,15 @@
 """Measures opening data sets of many samples: time and memory of the index, and the start of an epoch.
 
-    python bench/index.py [tar tfrecord arrow records] [--samples 10000000] [--keys 1000000] [--shards 1000]
-        [--folder /tmp]
+    python bench/index.py [tar tfrecord arrow records packed] [--samples 10000000] [--keys 1000000]
+        [--shards 1000] [--folder /tmp]
 
 Writes tiny images, --samples of them for TFRecord, Arrow (with pyarrow) and raw records, and --keys for tar
-archives, which have a label in a member of its own; the files are in the page cache. Prints for each kind
+archives, which have a label in a member of its own, and for packed sets, which `stoker pack` makes of as many
+files; they are in the page cache. Prints for each kind
 
     first     seconds to open it without an index file
-    again     seconds to open it with the index file that was written then (Arrow and records have none)
+    again     seconds to open it a second time: with the index file that was written then (Arrow and records
+              have none), or of a packed set
     bytes     memory a sample that the source takes, by the resident set of the process
     epoch     milliseconds to the first batch of a shuffled epoch in the middle of a run, and the same for a
               thousandth of the samples: an epoch's order is computed, not made
@@ -15,6 +17,8 @@ archives, which have a label in a member of its own; the files are in the page c
 
 import argparse
 import os
+import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -92,7 +96,31 @@ def write_records(folder, samples, shards):
     return lambda: stoker.records(f"{folder}/records.bin", np.int64)
 
 
-KINDS = {"tar": write_tars, "tfrecord": write_tfrecords, "arrow": write_arrow, "records": write_records}
+def write_packed(folder, samples, shards):
+    photos = pathlib.Path(folder, "photos")
+    for first in range(0, samples, 1300):
+        images = photos / f"n{first // 1300:08d}"
+        images.mkdir(parents=True)
+        for i in range(first, min(first + 1300, samples)):
+            (images / f"{images.name}_{i:07d}.jpg").write_bytes(IMAGE)
+    packed = f"{folder}/set"
+    size = str(max(samples // shards, 1) * len(IMAGE))
+    subprocess.run(
+        [sys.executable, "-m", "stoker", "pack", photos, packed, "--shard-size", size],
+        check=True,
+        capture_output=True,
+    )
+    shutil.rmtree(photos)
+    return lambda: stoker.packed(packed)
+
+
+KINDS = {
+    "tar": write_tars,
+    "tfrecord": write_tfrecords,
+    "arrow": write_arrow,
+    "records": write_records,
+    "packed": write_packed,
+}
 
 
 def resident():
@@ -120,7 +148,7 @@ def first_batch(source, kind):
 
 
 def measure(kind, args):
-    samples = args.keys if kind == "tar" else args.samples
+    samples = args.keys if kind in ("tar", "packed") else args.samples
     with tempfile.TemporaryDirectory(dir=args.folder) as folder, tempfile.TemporaryDirectory() as small:
         make = KINDS[kind](folder, samples, args.shards)
         few = KINDS[kind](small, samples // 1000, 1)()
@@ -128,7 +156,7 @@ def measure(kind, args):
         epochs = first_batch(source, kind), first_batch(few, kind)
         count = len(source)
         del source
-        again = f"{opened(make)[1]:9.2f}" if kind in ("tar", "tfrecord") else " " * 9
+        again = f"{opened(make)[1]:9.2f}" if kind in ("tar", "tfrecord", "packed") else " " * 9
         print(
             f"{kind:9} {count:10,} {first:9.2f} {again} {taken / count:7.1f}"
             f" {epochs[0]:9.2f} ({epochs[1]:.2f})"

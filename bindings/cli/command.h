@@ -22,6 +22,8 @@ void AddInspect(CLI::App& app, Command& chosen);
 void AddVerify(CLI::App& app, Command& chosen);
 void AddExplain(CLI::App& app, Command& chosen);
 void AddIndex(CLI::App& app, Command& chosen);
+void AddPack(CLI::App& app, Command& chosen);
+void AddUnpack(CLI::App& app, Command& chosen);
 void AddDoctor(CLI::App& app, Command& chosen);
 
 }  // namespace stoker::cli

@@ -22,6 +22,7 @@ constexpr const char* kFooter = R"(Try it without data of your own:
   stoker inspect photos
   stoker verify photos
   stoker index photos
+  stoker pack photos packed
   stoker explain photos
   stoker bench photos
   stoker doctor
@@ -41,7 +42,9 @@ std::vector<std::string> ArgumentsOf(int argc, char** argv) {
 
 Error MissingCommand() {
   return {.code = Code::kInvalidArgument,
-          .cause = "a command is missing: synth, inspect, verify, index, explain, bench or doctor",
+          .cause =
+              "a command is missing: synth, inspect, verify, index, pack, unpack, explain, bench "
+              "or doctor",
           .advice = "`stoker help` explains them"};
 }
 
@@ -66,6 +69,8 @@ int Main(int argc, char** argv) {
   AddInspect(app, chosen);
   AddVerify(app, chosen);
   AddIndex(app, chosen);
+  AddPack(app, chosen);
+  AddUnpack(app, chosen);
   AddExplain(app, chosen);
   AddBench(app, chosen);
   AddDoctor(app, chosen);

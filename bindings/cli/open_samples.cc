@@ -10,6 +10,7 @@
 #include "core/utf8.h"
 #include "io/sources/huggingface.h"
 #include "io/sources/manifest.h"
+#include "io/sources/open_packed.h"
 #include "io/sources/open_source.h"
 
 namespace stoker::cli {
@@ -21,6 +22,7 @@ const char* KindOf(const std::string& given) {
   if (IsManifest(given)) return "manifest";
   std::error_code failed;
   if (std::filesystem::is_directory(given, failed)) {
+    if (IsPackedSet(given)) return "packed";
     return IsSavedDataset(given) ? "arrow" : "image_folder";
   }
   if (given.ends_with(".arrow") || given.ends_with(".feather")) return "arrow";
@@ -77,12 +79,16 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
       return Error{.code = Code::kInvalidArgument,
                    .cause = "--crop-index is for folders of photographs; files of many have none"};
     }
-    arguments = {{"shards", given}, {"root", "."}};
+    if (kind == "packed") {
+      arguments = {{"folder", given}};
+    } else {
+      arguments = {{"shards", given}, {"root", "."}};
+    }
   }
   TRY(AddOptions(kind, options, arguments));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    OpenSource(kind, std::move(arguments)));
-  if (kind == "image_folder") WarnOfSplits(given, source->classes());
+  if (kind == "image_folder" || kind == "packed") WarnOfSplits(given, source->classes());
   return source;
 }
 

@@ -12,19 +12,21 @@ namespace stoker::cli {
 
 // Says what DIR may be, for the help of an option.
 inline constexpr char kDirHelp[] =
-    "folder of photographs, with a subfolder for each\nclass; tar archives as WebDataset writes "
-    "them:\n'shards/{000..127}.tar'; TFRecord files:\n'train-*.tfrecord'; Arrow files: "
+    "folder of photographs, with a subfolder for each\nclass; what `stoker pack` made of it; tar "
+    "archives as\n"
+    "WebDataset writes them: 'shards/{000..127}.tar';\nTFRecord files: 'train-*.tfrecord'; Arrow "
+    "files: "
     "'data-*.arrow', or a\n"
     "folder of save_to_disk; or a manifest that lists\n"
     "images: train.csv, .tsv or .jsonl";
 
-// A folder of photographs; the tar archives of a pattern (io/sources/tar.h), which ends in ".tar";
-// the TFRecord files of a pattern with ".tfrecord" in it (io/sources/tfrecord.h); Arrow files, by
-// a pattern that ends in ".arrow" or ".feather", or a folder of Hugging Face's save_to_disk
-// (io/sources/arrow.h); or a manifest (io/sources/manifest.h). `crop_index` is for folders: "auto",
-// "off" or a file. `options`: further arguments of the source as in a loader spec, "NAME=VALUE";
-// several values of a name are its lines. Prints a warning if a folder's classes are splits of a
-// dataset.
+// A folder of photographs; a packed set (io/sources/packed.h); the tar archives of a pattern
+// (io/sources/tar.h), which ends in ".tar"; the TFRecord files of a pattern with ".tfrecord" in it
+// (io/sources/tfrecord.h); Arrow files, by a pattern that ends in ".arrow" or ".feather", or a
+// folder of Hugging Face's save_to_disk (io/sources/arrow.h); or a manifest
+// (io/sources/manifest.h). `crop_index` is for folders: "auto", "off" or a file. `options`: further
+// arguments of the source as in a loader spec, "NAME=VALUE"; several values of a name are its
+// lines. Prints a warning if a folder's classes are splits of a dataset.
 Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",
     const std::vector<std::string>& options = {});

@@ -186,6 +186,14 @@ py::bytes PathOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(path);
 }
 
+// Returns a sample's name (SampleSource::NameOf); empty: it has none.
+py::bytes NameOf(const SourceHandle& self, uint64_t id) {
+  if (id >= self.source->size()) throw py::index_error("no such sample");
+  std::string name;
+  self.source->NameOf(id, name);
+  return py::bytes(name);
+}
+
 // Returns (offset, length) of a sample's image in its file; None: all of the file.
 py::object RangeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
@@ -343,6 +351,7 @@ void AddSources(py::module_& module) {
                              [](const SourceHandle& self) { return self.source->in_memory(); })
       .def("rows", &BytesOfRows, py::arg("field"))
       .def("path", &PathOf, py::arg("sample"))
+      .def("name", &NameOf, py::arg("sample"))
       .def("range", &RangeOf, py::arg("sample"))
       .def("read", &ReadSample, py::arg("sample"))
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))

@@ -93,8 +93,8 @@ Status CheckCalls(const SampleSource& source) {
       return Error{Code::kInvalidArgument, "rows of field '" + field.name + "' of " +
                                                source.Describe() + " have a side below 1"};
     }
-    const bool is_given = source.calls() != 0 || source.packed();
-    if (!is_given || (IsString(field.dtype) && !source.packed())) {
+    const bool is_given = source.calls() != 0 || source.has_records();
+    if (!is_given || (IsString(field.dtype) && !source.has_records())) {
       return Error{.code = Code::kInvalidArgument,
                    .cause = "field '" + field.name + "' of " + source.Describe() + " is kLoaded" +
                             (!is_given ? ", but the source has no calls"

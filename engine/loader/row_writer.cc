@@ -52,7 +52,7 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
       fields_(source_.fields().size()),
       adds_labels_(AddsLabels(source_, plan_)),
       size_column_(SizeColumn(source_, plan_)),
-      packed_(source_.packed()),
+      has_records_(source_.has_records()),
       samples_(samples),
       counters_(static_cast<size_t>(workers)),
       paces_(static_cast<size_t>(workers)) {
@@ -83,7 +83,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
         continue;
       }
       std::span<const uint8_t> image(sample.read.buffer.data(), sample.read.size);
-      if (writer_.packed_) {
+      if (writer_.has_records_) {
         if (Status unpacked = Unpack(sample, image); !unpacked.ok()) {
           End(*index, std::move(unpacked));
           continue;
@@ -118,7 +118,8 @@ class RowWriter::SampleFeed final : public ImageFeed {
     if (status.ok()) {
       samples_.End(index, work, {}, worker_);
     } else {
-      Error error = std::move(status).error().WithFile(sample.read.path);
+      Error error = NamedError(writer_.source_, sample.read.sample,
+                               std::move(status).error().WithFile(sample.read.path));
       const bool forgiven = !decoded && samples_.Forgive(index, work, error, worker_);
       if (!forgiven) samples_.End(index, work, std::move(error), worker_);
     }

@@ -92,7 +92,7 @@ class RowWriter {
   const size_t fields_;                      // of the source
   const bool adds_labels_;                   // AddsLabels
   const std::optional<size_t> size_column_;  // SizeColumn
-  const bool packed_;                        // SampleSource::packed
+  const bool has_records_;                   // SampleSource::has_records
   SamplesInFlight& samples_;
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker

@@ -74,10 +74,6 @@ Status CheckTogether(const SourceList& sources) {
       return CannotCombine("of " + sources.front()->Describe() + " and " + source->Describe() +
                            " one reads files, and the other one calls the program for its samples");
     }
-    if (source->packed() != sources.front()->packed()) {
-      return CannotCombine("of " + sources.front()->Describe() + " and " + source->Describe() +
-                           " one has records, and the other one images");
-    }
     if (named == nullptr && !source->classes().empty()) named = source.get();
     if (named != nullptr) TRY(CheckClasses(*named, *source));
     files += source->files();

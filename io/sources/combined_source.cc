@@ -24,6 +24,7 @@ CombinedSource::CombinedSource(std::string name,
     last.file_end += last.source->files();
     parts_.push_back(last);
     calls_ = std::max(calls_, last.source->calls());
+    has_records_ = has_records_ || last.source->has_records();
     if (const ObjectVersions* const theirs = last.source->objects()) {
       if (!objects_) objects_.emplace();
       objects_->Add(*theirs);
@@ -89,6 +90,11 @@ std::span<const uint8_t> CombinedSource::View(size_t field, uint64_t id) const {
 void CombinedSource::ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const {
   const Part& part = PartOf(id);
   part.source->ReadCropIndex(id - part.begin, most, record);
+}
+
+void CombinedSource::NameOf(uint64_t id, std::string& name) const {
+  const Part& part = PartOf(id);
+  part.source->NameOf(id - part.begin, name);
 }
 
 ImageFacts CombinedSource::FactsOf(uint64_t id) const {

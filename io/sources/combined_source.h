@@ -28,12 +28,13 @@ class CombinedSource final : public SampleSource {
   int calls() const override { return calls_; }
   Status Load(uint64_t id, LoadedSample& loaded) const override;
   void AddCalled(std::vector<const SampleSource*>& called) const override;
-  bool packed() const override { return parts_.front().source->packed(); }
+  bool has_records() const override { return has_records_; }
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> rows) const override;
   uint64_t files() const override { return parts_.back().file_end; }
   ByteRange RangeOf(uint64_t id) const override;
   void PathOf(uint32_t file, std::string& path) const override;
+  void NameOf(uint64_t id, std::string& name) const override;
   const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override;
   std::span<const uint8_t> View(size_t field, uint64_t id) const override;
@@ -59,6 +60,7 @@ class CombinedSource final : public SampleSource {
   const std::string name_;
   std::vector<Part> parts_;
   int calls_ = 0;                          // the most of any source
+  bool has_records_ = false;               // whether any source is; the others' records are images
   std::optional<ObjectVersions> objects_;  // of all sources; none: they have files only
   std::vector<std::string> classes_;
   const std::shared_ptr<const SampleOrder> order_;  // null: each sample once

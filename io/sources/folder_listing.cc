@@ -292,6 +292,11 @@ class Walk {
 
 }  // namespace
 
+std::string WithSlash(std::string folder) {
+  while (folder.ends_with('/')) folder.pop_back();
+  return folder + '/';
+}
+
 // Overflows only for times beyond any real clock's range.
 int64_t Nanoseconds(const timespec& time) {
   return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +

@@ -49,6 +49,9 @@ struct ListedTree {
   std::map<uint32_t, SkippedFiles> skipped;  // by `top`, if there are any
 };
 
+// The path of a folder, with one slash at its end.
+std::string WithSlash(std::string folder);
+
 int64_t Nanoseconds(const timespec& time);
 
 // Returns ListedFolder::modified_ns of `path`, a folder or a link to one, relative to an open

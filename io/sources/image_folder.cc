@@ -61,11 +61,8 @@ class FolderSource final : public SampleSource {
       : directory_(std::move(directory)),
         list_(std::move(list)),
         found_(std::move(found)),
-        positions_(std::move(positions)) {
-    prefix_ = directory_;
-    while (prefix_.ends_with('/')) prefix_.pop_back();
-    prefix_ += '/';
-  }
+        positions_(std::move(positions)),
+        prefix_(WithSlash(directory_)) {}
 
   uint64_t size() const override { return list_.files.size(); }
 

@@ -13,7 +13,7 @@
 namespace stoker {
 
 // In the order of torchvision's ImageFolder. `folders`, `files`, `paths` and `names` are sections
-// of an index file, unchanged (dataset_index_format.h).
+// of a file, unchanged (section_format.h).
 struct ImageList {
   // A listed folder, with or without images directly in it. Files are grouped by folder, in the
   // folders' order.

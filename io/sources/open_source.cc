@@ -11,6 +11,7 @@
 #include "io/sources/csv_reader.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/manifest.h"
+#include "io/sources/packed.h"
 #include "io/sources/record_text.h"
 #include "io/sources/records.h"
 #include "io/sources/tar.h"
@@ -138,6 +139,11 @@ Opened OpenArrow(const SourceArguments& given, int threads) {
   return Arrow(given.at("shards"), options);
 }
 
+Opened OpenPacked(const SourceArguments& given, int threads) {
+  ASSIGN_OR_RETURN(CacheOptions cache, CacheOf(given));
+  return Packed(given.at("folder"), {.threads = threads, .cache = std::move(cache)});
+}
+
 std::vector<SourceRow> MakeTable() {
   return {
       {.kind = "image_folder",
@@ -152,6 +158,11 @@ std::vector<SourceRow> MakeTable() {
          return ImageFolder(given.at("directory"),
                             {.threads = threads, .crop_index = kind, .crop_index_file = index});
        }},
+      {.kind = "packed",
+       .arguments = {{.name = "folder"},
+                     {.name = "cache", .standard = "off", .words = {"off"}},
+                     {.name = "cache_bytes", .standard = "0", .is_path = false}},
+       .open = &OpenPacked},
       {.kind = "records",
        .arguments = {{.name = "paths"},
                      {.name = "record", .is_path = false},

@@ -18,13 +18,13 @@
 #include "io/objects/object_settings.h"
 #include "io/objects/object_url.h"
 #include "io/objects/object_version.h"
-#include "io/sources/dataset_index_format.h"
+#include "io/sources/section_format.h"
 
 namespace stoker {
 
 namespace {
 
-using dataset_index::BytesOf;
+using sections::BytesOf;
 
 constexpr uint64_t kMostShardIndexBytes = (uint64_t{1} << 30) - 1;
 

@@ -28,6 +28,13 @@ int64_t SampleSource::LabelOf(uint64_t id) const {
   return fields()[*field].IntegerIn(&row);
 }
 
+Error NamedError(const SampleSource& source, uint64_t id, Error error) {
+  std::string name;
+  source.NameOf(id, name);
+  if (!name.empty()) error.cause += " (" + name + ")";
+  return error;
+}
+
 std::string FingerprintText(const SampleSource& source) {
   std::array<char, 17> text{};
   std::snprintf(text.data(), text.size(), "%016llx",

@@ -117,15 +117,15 @@ class SampleSource {
     if (calls() != 0) called.push_back(this);
   }
 
-  // Whether a sample's ByteRange is a record, which holds the encoded image and other values. A
-  // source with calls has none.
-  virtual bool packed() const { return false; }
+  // Whether a sample's ByteRange is a record, which holds the encoded image and a checksum or other
+  // values. A source with calls has none.
+  virtual bool has_records() const { return false; }
 
   // Returns the part of `record`, the bytes of the sample's ByteRange, that is the encoded image,
   // and writes the rows of all kLoaded fields, one behind the other, to `rows`, which has their
   // size; strings are views of `record`. It is called on threads that decode: no I/O, no lock, and
   // no allocation but for an error, which names file and offset and becomes the error of the
-  // sample's batch. Precondition: packed().
+  // sample's batch. Precondition: has_records().
   virtual Result<std::span<const uint8_t>> Unpack(uint64_t /*id*/, std::span<const uint8_t> record,
                                                   std::span<uint8_t> /*rows*/) const {
     return record;
@@ -139,6 +139,10 @@ class SampleSource {
   // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from
   // RangeOf.
   virtual void PathOf(uint32_t file, std::string& path) const = 0;
+
+  // Replaces `name` by what the sample was called before it was put into a file with others: the
+  // path of a photograph below its folder. Empty: it has no other name than its file.
+  virtual void NameOf(uint64_t /*id*/, std::string& name) const { name.clear(); }
 
   // The versions, when the source was opened, of the objects whose URLs PathOf may return
   // (io/objects/object_url.h). They live as long as the source. Null: there are no objects.
@@ -192,6 +196,9 @@ class SampleSource {
   // For messages and reports: "image_folder(photos/train)".
   virtual std::string Describe() const = 0;
 };
+
+// Returns `error` with the name that the sample has beside its file's, if it has one.
+Error NamedError(const SampleSource& source, uint64_t id, Error error);
 
 // Returns Fingerprint() in the form that specs and states have: 16 hexadecimal digits.
 std::string FingerprintText(const SampleSource& source);

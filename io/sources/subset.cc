@@ -46,7 +46,7 @@ class SubsetSource final : public SampleSource {
   void AddCalled(std::vector<const SampleSource*>& called) const override {
     source_->AddCalled(called);
   }
-  bool packed() const override { return source_->packed(); }
+  bool has_records() const override { return source_->has_records(); }
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> rows) const override {
     return source_->Unpack(ids_[id], record, rows);
@@ -72,6 +72,7 @@ class SubsetSource final : public SampleSource {
     return source_->View(field, ids_[id]);
   }
 
+  void NameOf(uint64_t id, std::string& name) const override { source_->NameOf(ids_[id], name); }
   void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
     source_->ReadCropIndex(ids_[id], most, record);
   }

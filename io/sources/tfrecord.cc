@@ -113,7 +113,7 @@ class TfRecordSource final : public SampleSource {
   const ObjectVersions* objects() const override {
     return records_.objects ? &*records_.objects : nullptr;
   }
-  bool packed() const override { return true; }
+  bool has_records() const override { return true; }
 
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> rows) const override {

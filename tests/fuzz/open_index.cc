@@ -4,44 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "io/sources/dataset_index.h"
 #include "io/sources/source.h"
 #include "tests/fuzz/fuzzed_rows.h"
+#include "tests/fuzz/sign_sections.h"
 
 namespace stoker::testing {
 namespace {
-
-using dataset_index::Header;
-using dataset_index::Section;
-
-// Sets version, size and checksums to valid values.
-void Sign(std::vector<uint8_t>& file) {
-  Header header;
-  if (file.size() < sizeof(header)) return;
-  std::memcpy(&header, file.data(), sizeof(header));
-  header.version = dataset_index::kVersion;
-  header.file_bytes = file.size();
-  header.checksum = 0;
-  const std::span<uint8_t> behind = std::span(file).subspan(sizeof(header));
-  const size_t sections = std::min<size_t>(header.sections, behind.size() / sizeof(Section));
-  for (size_t i = 0; i < sections; ++i) {
-    Section section;
-    std::memcpy(&section, behind.data() + i * sizeof(section), sizeof(section));
-    const std::span<const uint8_t> all = file;
-    if (section.offset <= all.size() && section.bytes <= all.size() - section.offset) {
-      section.checksum = dataset_index::Checksum(all.subspan(section.offset, section.bytes));
-    }
-    std::memcpy(behind.data() + i * sizeof(section), &section, sizeof(section));
-  }
-  const std::span<const uint8_t> list = behind.first(sections * sizeof(Section));
-  const std::span head(reinterpret_cast<const uint8_t*>(&header), sizeof(header));
-  header.checksum = Hash64(list, Hash64(head));
-  std::memcpy(file.data(), &header, sizeof(header));
-}
 
 void RequireAPathBelow(const std::string& path) {
   Require(!path.empty() && path.front() != '/' && path.front() != '.',
@@ -89,7 +61,7 @@ void OpenFuzzedIndex(std::span<const uint8_t> bytes) {
   static const int descriptor = memfd_create("index", MFD_CLOEXEC);
   static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
   std::vector<uint8_t> file(bytes.begin(), bytes.end());
-  Sign(file);
+  SignSections(file, dataset_index::kVersion);
   Require(ftruncate(descriptor, 0) == 0 &&
               pwrite(descriptor, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
           "the input is put into a file");

@@ -14,6 +14,7 @@
 #include "tests/fuzz/open_arrow.h"
 #include "tests/fuzz/open_cache.h"
 #include "tests/fuzz/open_index.h"
+#include "tests/fuzz/open_packed_set.h"
 #include "tests/fuzz/open_tar.h"
 #include "tests/fuzz/open_tfrecord.h"
 #include "tests/fuzz/parse_http.h"
@@ -54,6 +55,7 @@ TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp);
 TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
 TEST(Replay, HttpCorpus) { Replay(STOKER_FUZZ_CORPUS "/http", ParseFuzzedHttp); }
 TEST(Replay, RecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/record", ParseFuzzedRecord); }
+TEST(Replay, PackedSetCorpus) { Replay(STOKER_FUZZ_CORPUS "/packed_set", OpenFuzzedPackedSet); }
 TEST(Replay, TarCorpus) { Replay(STOKER_FUZZ_CORPUS "/tar", OpenFuzzedTar); }
 TEST(Replay, TfRecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/tfrecord", OpenFuzzedTfRecord); }
 TEST(Replay, ShardsCorpus) { Replay(STOKER_FUZZ_CORPUS "/shards", ExpandFuzzedShards); }

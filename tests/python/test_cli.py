@@ -206,6 +206,72 @@ def test_the_folders_own_index(dataset, photograph):
     assert "cannot write: a directory is in the way" in failure(run("index", folder), 3)
 
 
+# --- pack and unpack ------------------------------------------------------------------------------------
+
+
+def test_pack_takes_the_place_of_the_folder(made, tmp_path):
+    packed, out = tmp_path / "packed", tmp_path / "out"
+    done = run("pack", made, packed, "--shard-size", "200KB", "--json")
+    assert done.returncode == 0 and done.stderr == b"", done.stderr
+    report = json.loads(done.stdout)
+    assert report["samples"] == report["added"] == 60 and report["shards"] > 1
+    assert report["packed"] + sum(report["as_they_are"].values()) == 60
+    assert report["file_bytes"] == sum(path.stat().st_size for path in made.rglob("*.jpg"))
+    assert report["set_bytes"] == sum(path.stat().st_size for path in packed.iterdir())
+    digests = {bench(folder, *SMALL, "--digest")["digest"] for folder in (made, packed)}
+    assert len(digests) == 1
+    inspected = [json.loads(run("inspect", folder, "--json").stdout) for folder in (made, packed)]
+    for members in inspected:
+        for name in ("source", "list_bytes", "seconds"):
+            del members[name]
+    assert inspected[0] == inspected[1]
+    assert json.loads(run("verify", packed, "--json").stdout)["bad"] == []
+    assert run("explain", packed).returncode == 0
+    checked = json.loads(run("pack", "--verify", packed, "--json").stdout)
+    assert checked["samples"] == 60 and checked["damaged"] == 0
+    assert checked["bytes"] == report["file_bytes"]
+    listed = json.loads(run("pack", "--list", packed, "--json").stdout)["photographs"]
+    assert [photo["path"] for photo in listed] == sorted(
+        str(p.relative_to(made)) for p in made.rglob("*.jpg")
+    )
+    assert run("pack", "--list", packed).stdout.count(b"\n") == 61
+    assert json.loads(run("unpack", packed, out, "--json").stdout)["bytes"] == report["file_bytes"]
+    for photo in listed:
+        assert (out / photo["path"]).read_bytes() == (made / photo["path"]).read_bytes()
+
+
+def test_pack_refuses(made, tmp_path, dataset):
+    packed = tmp_path / "packed"
+    assert "OUT is missing" in failure(run("pack", made), 2)
+    assert "only one folder" in failure(run("pack", "--verify", made, packed), 2)
+    assert "exclude each other" in failure(run("pack", "--verify", "--list", made), 2)
+    assert "this folder is no packed set" in failure(run("pack", "--verify", made), 1)
+    assert "cannot open" in failure(run("unpack", tmp_path / "nowhere", tmp_path / "out"), 1)
+    folder, _ = dataset
+    assert run("pack", folder, packed).returncode == 0
+    assert "that are not in" in failure(run("pack", made, packed), 3)
+    assert "is not empty" in failure(run("unpack", packed, made), 3)
+    assert "something else in it" in failure(run("pack", made, folder / "class"), 3)
+    (packed / "index.stoker").unlink()
+    assert "packing has not finished" in failure(run("bench", packed), 1)
+
+
+def test_pack_goes_on_after_a_kill(made, tmp_path):
+    """Killed at any moment, the same command completes it."""
+    packed = tmp_path / "packed"
+    for delay in (0, 0.01, 0.02, 0.05, 0.1):
+        with subprocess.Popen(
+            [COMMAND, "pack", made, packed, "--shard-size", "100KB"], stdout=subprocess.PIPE
+        ) as process:
+            time.sleep(delay)
+            process.kill()
+    assert run("pack", made, packed, "--shard-size", "100KB").returncode == 0
+    assert run("pack", "--verify", packed).returncode == 0
+    assert not [path for path in packed.iterdir() if path.name.startswith(".")]
+    digests = {bench(folder, *SMALL, "--digest")["digest"] for folder in (made, packed)}
+    assert len(digests) == 1
+
+
 def test_inspect_names_broken_files(dataset, photograph):
     folder, add = dataset
     text = add("text.jpg", b"no photograph")

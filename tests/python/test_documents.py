@@ -94,6 +94,7 @@ def scratch(tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
     for name, count in (("train", 20), ("val", 6)):
         stoker_command("synth", folder / "photos" / name, "--count", count, "--classes", 3)
+    stoker_command("pack", folder / "photos" / "train", folder / "packed" / "train")
     transforms = [
         {"name": "RandomResizedCrop", "height": 224, "width": 224},
         {"name": "RandomHorizontalFlip"},
@@ -298,7 +299,7 @@ def test_the_graph_that_serves_has_the_pixels_of_the_loader(photos):
 
 # --- commands ------------------------------------------------------------------------------------------
 
-PLACES = {"DIR": "photos/train", "PHOTOS": "photos/train", "N": "8"}
+PLACES = {"DIR": "photos/train", "PHOTOS": "photos/train", "OUT": "packed/train", "NEW": "new", "N": "8"}
 MOST = {"--count": 8, "--epochs": 1, "--threads": 2}
 
 

@@ -34,9 +34,11 @@ class Group final : public ImageFeed {
     ReadRequest read;
     read.buffer = GrowingBuffer(budget_);
     SampleReads(source).Read(id, read);
-    if (!read.status.ok()) return std::move(read.status).error().WithFile(read.path);
+    if (!read.status.ok()) {
+      return NamedError(source, id, std::move(read.status).error().WithFile(read.path));
+    }
     std::span<const uint8_t> encoded(read.buffer.data(), read.size);
-    if (source.packed()) {
+    if (source.has_records()) {
       std::vector<uint8_t> rows(LoadedBytes(source.fields()));
       ASSIGN_OR_RETURN(encoded, source.Unpack(id, encoded, rows));
     }

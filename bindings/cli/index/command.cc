@@ -10,9 +10,8 @@
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/index/index_dataset.h"
-#include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/progress.h"
+#include "bindings/cli/watched_work.h"
 #include "core/plural.h"
 #include "core/try.h"
 
@@ -57,12 +56,8 @@ Result<IndexReport> Make(const IndexArguments& given) {
   const IndexOptions options{.out = given.out.value_or(""),
                              .threads = static_cast<int>(given.threads),
                              .list_skipped = static_cast<size_t>(given.list_skipped)};
-  ProgressBar bar;
-  const InterruptGuard interrupt;
-  return IndexDataset(given.directory, options, [&](uint64_t done, uint64_t total) {
-    if (bar.Due()) bar.Show(done, total, fmt::format("{} of {} files", done, total));
-    return !interrupt.interrupted();
-  });
+  WatchedWork work("files");
+  return IndexDataset(given.directory, options, work.progress());
 }
 
 double Share(const IndexReport& report) {

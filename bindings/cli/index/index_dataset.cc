@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "bindings/cli/image_facts.h"
 #include "core/file_kind.h"
 #include "core/start_thread.h"
 #include "core/try.h"
@@ -38,18 +39,6 @@ constexpr uint64_t kChunk = 16;  // files that a thread takes at a time
 constexpr uint64_t kCommonFile = uint64_t{64} << 20;
 constexpr uint64_t kLargestFile = uint64_t{1} << 30;
 
-// The format numbers in the index file, independent of the enum.
-static_assert(static_cast<int>(ImageFormat::kUnknown) == 0);
-static_assert(static_cast<int>(ImageFormat::kJpeg) == 1);
-static_assert(static_cast<int>(ImageFormat::kPng) == 2);
-static_assert(static_cast<int>(ImageFormat::kWebp) == 3);
-static_assert(static_cast<int>(ImageFormat::kGif) == 4);
-static_assert(static_cast<int>(ImageFormat::kBmp) == 5);
-static_assert(static_cast<int>(ImageFormat::kTiff) == 6);
-static_assert(static_cast<int>(ImageFormat::kPnm) == 7);
-static_assert(static_cast<int>(ImageFormat::kQoi) == 18);
-static_assert(static_cast<int>(ImageFormat::kPackedJpeg) == 19);
-
 struct Indexed {
   ImageFacts facts;
   std::vector<uint8_t> record;
@@ -71,7 +60,7 @@ class FileIndexer {
 
  private:
   Indexed IndexBytes(std::span<const uint8_t> file) {
-    Indexed indexed{.facts = LookAt(file), .record = {}, .reason = {}};
+    Indexed indexed{.facts = FactsOfFile(file, decoder_), .record = {}, .reason = {}};
     if (SniffFormat(file) != ImageFormat::kJpeg) {
       indexed.reason = "not a JPEG";
     } else if (Fallback why = maker_.Make(file, indexed.record); why != Fallback::kNone) {
@@ -106,17 +95,6 @@ class FileIndexer {
   static bool IsDecoded(ImageFormat format) {
     return format == ImageFormat::kJpeg || format == ImageFormat::kPng ||
            format == ImageFormat::kWebp || format == ImageFormat::kPackedJpeg;
-  }
-
-  ImageFacts LookAt(std::span<const uint8_t> file) {
-    const ImageFormat format = SniffFormat(file);
-    ImageFacts facts{.file_bytes = file.size(), .format = static_cast<uint8_t>(format)};
-    if (const Result<ImageInfo> info = decoder_.Open(file); info.ok()) {
-      facts.width = static_cast<uint32_t>(info->size.width);
-      facts.height = static_cast<uint32_t>(info->size.height);
-      facts.orientation = static_cast<uint8_t>(info->orientation);
-    }
-    return facts;
   }
 
   MemoryBudget budget_{kCommonFile};
@@ -312,21 +290,15 @@ Result<DatasetIndexWriter> Create(const std::string& out, bool own, const std::s
   return error;
 }
 
-// Returns the path, ending in one slash.
-std::string RootOf(std::string directory) {
-  while (directory.ends_with('/')) directory.pop_back();
-  return directory + '/';
-}
-
 }  // namespace
 
-std::string IndexFileOf(const std::string& directory) { return RootOf(directory) + kIndexName; }
+std::string IndexFileOf(const std::string& directory) { return WithSlash(directory) + kIndexName; }
 
 Result<IndexReport> IndexDataset(const std::string& directory, const IndexOptions& options,
                                  const IndexProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
   ASSIGN_OR_RETURN(ImageList list, ListAtRest(directory, options.threads));
-  const std::string root = RootOf(directory);
+  const std::string root = WithSlash(directory);
   const bool own = options.out.empty();
   const std::string out = own ? IndexFileOf(directory) : options.out;
   ASSIGN_OR_RETURN(DatasetIndexWriter writer, Create(out, own, root, list));

@@ -1,6 +1,3 @@
-#include "bindings/cli/inspect/inspect.h"
-#include "core/try.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,12 +7,15 @@
 
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/inspect/inspect.h"
 #include "bindings/cli/inspect/inspect_report.h"
-#include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/progress.h"
+#include "bindings/cli/pack/restore_file.h"
 #include "bindings/cli/split_folders.h"
+#include "bindings/cli/watched_work.h"
+#include "core/try.h"
 #include "io/sources/image_folder.h"
+#include "io/sources/open_packed.h"
 
 namespace stoker::cli {
 
@@ -41,18 +41,39 @@ Examples:
 Exit codes: 0 no file is broken; 1 one is, or the folder is missing or has no image; 2 a bad option;
 3 the system (permission, memory, I/O); 130 interrupted.)";
 
+// Looks at the files that a packed set was made of.
+Result<DatasetReport> LookAtSet(const std::string& folder, const InspectOptions& options,
+                                const InspectProgress& progress) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const PackedIndex> index, OpenPackedIndex(folder));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source, Packed(folder, index));
+  WarnOfSplits(folder, source->classes());
+  return Inspect(*source, options, progress, [&]() -> LookAtSample {
+    auto restorer = std::make_shared<FileRestorer>(*source, *index);
+    return [&, restorer](uint64_t id, std::string& path) -> FileFacts {
+      source->NameOf(id, path);
+      Result<std::span<const uint8_t>> file = restorer->Restore(id);
+      FileFacts facts;
+      if (!file.ok()) {
+        facts.error = std::move(file).error();
+        return facts;
+      }
+      facts = FileInspector::LookAt(*file);
+      if (facts.error) facts.error = std::move(*facts.error).WithFile(path);
+      return facts;
+    };
+  });
+}
+
 Result<DatasetReport> Look(const InspectArguments& given) {
   const int threads = static_cast<int>(given.threads);
+  const InspectOptions options{.threads = threads,
+                               .list_broken = static_cast<size_t>(given.list_broken)};
+  WatchedWork work("files");
+  if (IsPackedSet(given.directory)) return LookAtSet(given.directory, options, work.progress());
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    ImageFolder(given.directory, {.threads = threads}));
   WarnOfSplits(given.directory, source->classes());
-  InspectOptions options{.threads = threads, .list_broken = static_cast<size_t>(given.list_broken)};
-  ProgressBar bar;
-  const InterruptGuard interrupt;
-  return Inspect(*source, options, [&](uint64_t done, uint64_t total) {
-    if (bar.Due()) bar.Show(done, total, fmt::format("{} of {} files", done, total));
-    return !interrupt.interrupted();
-  });
+  return Inspect(*source, options, work.progress());
 }
 
 Result<int> RunInspectCommand(const InspectArguments& given) {
@@ -72,7 +93,8 @@ void AddInspect(CLI::App& app, Command& chosen) {
       "inspect", "Describe a folder of photographs: counts, sizes, formats, broken files");
   command
       ->add_option("DIR", given->directory,
-                   "folder of photographs, with a subfolder for each class")
+                   "folder of photographs, with a subfolder for each class,\nor what `stoker pack` "
+                   "made of it")
       ->type_name("")
       ->required();
   AddNumber(*command, "--list-broken", given->list_broken, {0, 1'000'000'000},

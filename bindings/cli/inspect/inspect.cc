@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <optional>
@@ -137,17 +138,16 @@ class Inspection {
       : source_(source), options_(options), progress_(progress) {}
 
   // The body of each thread.
-  void Run() {
+  void Run(const LookAtSample& look) {
     Counts counts;
-    FileInspector inspector;
     std::string path;
     while (!cancelled_) {
       const uint64_t first = next_.fetch_add(kFilesAtATime);
       if (first >= source_.size()) break;
       const uint64_t end = std::min(first + kFilesAtATime, source_.size());
       for (uint64_t id = first; id < end; ++id) {
-        source_.PathOf(source_.RangeOf(id).file, path);
-        Count(id, path, inspector.Look(path), options_.list_broken, counts);
+        FileFacts facts = look(id, path);
+        Count(id, path, std::move(facts), options_.list_broken, counts);
       }
       Report(end - first);
     }
@@ -212,10 +212,22 @@ void FillReport(Counts& counts, size_t list_broken, DatasetReport& report) {
 
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
                               const InspectProgress& progress) {
+  return Inspect(source, options, progress, [&source]() -> LookAtSample {
+    auto inspector = std::make_shared<FileInspector>();
+    return [&source, inspector](uint64_t id, std::string& path) {
+      source.PathOf(source.RangeOf(id).file, path);
+      return inspector->Look(path);
+    };
+  });
+}
+
+Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
+                              const InspectProgress& progress,
+                              const std::function<LookAtSample()>& make_look) {
   TRY(CheckThreads(options.threads));
   const auto start = std::chrono::steady_clock::now();
   Inspection inspection(source, options, progress);
-  InParallel(options.threads, [&inspection] { inspection.Run(); });
+  InParallel(options.threads, [&] { inspection.Run(make_look()); });
   if (inspection.cancelled()) {
     return Error{Code::kCancelled, "stopped before all files were inspected", source.Describe()};
   }

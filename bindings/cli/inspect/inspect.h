@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/cli/inspect/inspect_file.h"
 #include "core/result.h"
 #include "io/sources/source.h"
 
@@ -63,6 +64,10 @@ struct DatasetReport {
 // Called regularly, from one thread at a time; `false` ends the work with Cancelled.
 using InspectProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
+// Looks at the file of a sample, whose path below its folder, or any other, replaces `path`. Used
+// by one thread.
+using LookAtSample = std::function<FileFacts(uint64_t id, std::string& path)>;
+
 // Opens every file of `source` once. A file counts as broken if it cannot be opened, is empty or
 // not an image, or is a JPEG, PNG or WebP whose header cannot be read. Damage and truncation after
 // the header are found by Verify (bindings/cli/verify/verify.h).
@@ -71,5 +76,10 @@ using InspectProgress = std::function<bool(uint64_t done, uint64_t total)>;
 // depend on the number of threads, except for `seconds`.
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options = {},
                               const InspectProgress& progress = {});
+
+// The same with the files that `make_look`, which each thread calls once, looks at.
+Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
+                              const InspectProgress& progress,
+                              const std::function<LookAtSample()>& make_look);
 
 }  // namespace stoker

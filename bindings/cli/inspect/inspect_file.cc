@@ -76,18 +76,40 @@ class OpenFile {
 }  // namespace
 
 struct FileInspector::State {
-  Status Look(OpenFile& file, FileFacts& facts);
-  Status ReadHeader(OpenFile& file, FileFacts& facts);
-
   std::vector<uint8_t> window;
 };
 
-Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
-  ASSIGN_OR_RETURN(uint64_t size, file.Size());
+namespace {
+
+// Does nothing for a format that stoker does not decode.
+Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
+  if (*facts.format == ImageFormat::kJpeg) {
+    ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader(at));
+    facts.size = header.size;
+    facts.header = std::move(header);
+  }
+  if (*facts.format == ImageFormat::kPackedJpeg) {
+    ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&at](uint64_t offset, size_t n) {
+                       return at(sizeof(packed::FixedPart) + offset, n);
+                     }));
+    facts.size = header.size;
+  }
+  if (*facts.format == ImageFormat::kPng) {
+    ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, png::kHeaderBytes));
+    ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(start));
+    facts.size = header.size;
+  }
+  if (*facts.format == ImageFormat::kWebp) {
+    ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, webp::kSizeBytes));
+    ASSIGN_OR_RETURN(facts.size, webp::ReadSize(start));
+  }
+  return {};
+}
+
+Status LookThrough(uint64_t size, const ReadAt& at, FileFacts& facts) {
   facts.bytes = size;
   if (size == 0) return Error{Code::kDataLoss, "empty file"};
-  file.ExpectLittle();
-  ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, kSniffBytes));
+  ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, kSniffBytes));
   facts.format = SniffFormat(start);
   if (*facts.format == ImageFormat::kUnknown) {
     return Error{.code = Code::kDataLoss,
@@ -96,35 +118,17 @@ Status FileInspector::State::Look(OpenFile& file, FileFacts& facts) {
                  .offset = 0,
                  .advice = ConvertAdvice(*facts.format)};
   }
-  return ReadHeader(file, facts);
+  return ReadImageHeader(at, facts);
 }
 
-// Does nothing for a format that stoker does not decode.
-Status FileInspector::State::ReadHeader(OpenFile& file, FileFacts& facts) {
-  if (*facts.format == ImageFormat::kJpeg) {
-    ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&file](uint64_t offset, size_t n) {
-                       return file.At(offset, n);
-                     }));
-    facts.size = header.size;
-    facts.header = std::move(header);
-  }
-  if (*facts.format == ImageFormat::kPackedJpeg) {
-    ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&file](uint64_t offset, size_t n) {
-                       return file.At(sizeof(packed::FixedPart) + offset, n);
-                     }));
-    facts.size = header.size;
-  }
-  if (*facts.format == ImageFormat::kPng) {
-    ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, png::kHeaderBytes));
-    ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(start));
-    facts.size = header.size;
-  }
-  if (*facts.format == ImageFormat::kWebp) {
-    ASSIGN_OR_RETURN(std::span<const uint8_t> start, file.At(0, webp::kSizeBytes));
-    ASSIGN_OR_RETURN(facts.size, webp::ReadSize(start));
-  }
-  return {};
+Status LookThroughFile(OpenFile& file, FileFacts& facts) {
+  ASSIGN_OR_RETURN(uint64_t size, file.Size());
+  file.ExpectLittle();
+  return LookThrough(
+      size, [&file](uint64_t offset, size_t n) { return file.At(offset, n); }, facts);
 }
+
+}  // namespace
 
 FileInspector::FileInspector() : state_(std::make_unique<State>()) {}
 FileInspector::~FileInspector() = default;
@@ -132,8 +136,15 @@ FileInspector::~FileInspector() = default;
 FileFacts FileInspector::Look(const std::string& path) {
   FileFacts facts;
   OpenFile file(path, state_->window);
-  Status status = state_->Look(file, facts);
+  Status status = LookThroughFile(file, facts);
   if (!status.ok()) facts.error = std::move(status).error().WithFile(path);
+  return facts;
+}
+
+FileFacts FileInspector::LookAt(std::span<const uint8_t> file) {
+  FileFacts facts;
+  Status status = LookThrough(file.size(), InMemory(file), facts);
+  if (!status.ok()) facts.error = std::move(status).error();
   return facts;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "bindings/cli/inspect/jpeg_header.h"
@@ -30,6 +31,8 @@ class FileInspector {
   ~FileInspector();
 
   FileFacts Look(const std::string& path);
+  // The same of a file's bytes; errors name no file.
+  static FileFacts LookAt(std::span<const uint8_t> file);
 
  private:
   struct State;

@@ -163,12 +163,16 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
                 kMaxHeader);
 }
 
-Result<JpegDescription> ReadJpegHeader(std::span<const uint8_t> bytes) {
-  return ReadJpegHeader([bytes](uint64_t offset, size_t size) {
+ReadAt InMemory(std::span<const uint8_t> bytes) {
+  return [bytes](uint64_t offset, size_t size) {
     const size_t begin = static_cast<size_t>(std::min<uint64_t>(offset, bytes.size()));
     return Result<std::span<const uint8_t>>(
         bytes.subspan(begin, std::min(size, bytes.size() - begin)));
-  });
+  };
+}
+
+Result<JpegDescription> ReadJpegHeader(std::span<const uint8_t> bytes) {
+  return ReadJpegHeader(InMemory(bytes));
 }
 
 std::string JpegDescription::ChromaName() const {

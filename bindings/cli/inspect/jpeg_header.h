@@ -36,13 +36,15 @@ struct JpegDescription {
 // until the next call.
 using ReadAt = std::function<Result<std::span<const uint8_t>>(uint64_t offset, size_t size)>;
 
+// Reads from bytes in memory.
+ReadAt InMemory(std::span<const uint8_t> bytes);
+
 // Reads segments up to the start of the first scan. DataLoss with the offset: not a JPEG, ended too
 // early, an invalid frame, an unexpected marker. Whatever the bytes are, it only moves forward,
 // requests each byte a few times at most, and gives up after 1 MiB that belong to no segment or 32
 // MiB of header. Errors of `read` are passed on.
 Result<JpegDescription> ReadJpegHeader(const ReadAt& read);
 
-// Reads from bytes in memory.
 Result<JpegDescription> ReadJpegHeader(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

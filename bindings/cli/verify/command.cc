@@ -15,9 +15,9 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/progress.h"
 #include "bindings/cli/verify/good_samples.h"
 #include "bindings/cli/verify/verify.h"
+#include "bindings/cli/watched_work.h"
 #include "core/try.h"
 
 namespace stoker::cli {
@@ -70,12 +70,8 @@ Status CheckGood(const VerifyArguments& given, const SampleSource& source) {
 Result<VerifyReport> CheckAll(const SampleSource& source, const VerifyArguments& given) {
   VerifyOptions options{.threads = static_cast<int>(given.threads)};
   SetLimits(given.limits, options.limits);
-  ProgressBar bar;
-  const InterruptGuard interrupt;
-  return Verify(source, options, [&](uint64_t done, uint64_t total) {
-    if (bar.Due()) bar.Show(done, total, fmt::format("{} of {} samples", done, total));
-    return !interrupt.interrupted();
-  });
+  WatchedWork work("samples");
+  return Verify(source, options, work.progress());
 }
 
 Status WriteGood(const SampleSource& source, const VerifyReport& report, const std::string& path) {

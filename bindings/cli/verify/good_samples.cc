@@ -40,7 +40,7 @@ Error NoManifest(const SampleSource& source, const std::string& why) {
 
 // Checks that a line with a path and a label describes a sample completely.
 Status CheckWholeFiles(const SampleSource& source) {
-  if (source.packed() || (source.size() != 0 && source.RangeOf(0).length != kUnknownLength)) {
+  if (source.has_records() || (source.size() != 0 && source.RangeOf(0).length != kUnknownLength)) {
     return NoManifest(source, "not say which part of a file a sample is");
   }
   for (const Field& field : source.fields().subspan(1)) {

@@ -48,7 +48,7 @@ class SampleChecker {
     reads_.Read(id, request_);
     TRY(request_.status);
     std::span<const uint8_t> image(request_.buffer.data(), request_.size);
-    if (source_.packed()) {
+    if (source_.has_records()) {
       ASSIGN_OR_RETURN(image, source_.Unpack(id, image, request_.rows));
     }
     Status status = Decode(image);

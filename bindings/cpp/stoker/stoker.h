@@ -21,6 +21,7 @@
 #include "io/sources/image_folder.h"
 #include "io/sources/loaded_sample.h"
 #include "io/sources/manifest.h"
+#include "io/sources/packed.h"
 #include "io/sources/path_source.h"
 #include "io/sources/records.h"
 #include "io/sources/subset.h"

@@ -24,7 +24,7 @@ except ImportError as _error:
     from stoker import _missing_library
 
     raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
-from stoker import _arrow, _huggingface, _parquet_rows, _records, _sources, _transforms, _user_code
+from stoker import _arrow, _huggingface, _packed, _parquet_rows, _records, _sources, _transforms, _user_code
 from stoker._arrow import *  # noqa: F403
 from stoker._batch import Batch
 from stoker._compose import Compose
@@ -52,6 +52,7 @@ from stoker._iterator import DeviceIterator, Epoch, Iterator
 from stoker._loader import Loader
 from stoker._map import Map
 from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
+from stoker._packed import *  # noqa: F403
 from stoker._parquet_rows import *  # noqa: F403
 from stoker._records import *  # noqa: F403
 from stoker._runtime import Runtime
@@ -99,6 +100,7 @@ __all__ = [
     "unpadded",
     *_arrow.__all__,
     *_huggingface.__all__,
+    *_packed.__all__,
     *_parquet_rows.__all__,
     *_records.__all__,
     *_sources.__all__,

@@ -39,8 +39,8 @@ _MOST_SHARDS = 1_000_000  # bytes of a list of archives in JSON: a loader spec h
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `manifest`, `files`, `tar`, `tfrecord`, `arrow`, `records`, `arrays`,
-    `from_dataset`, `from_hf` and `combine`, and by the functions below.
+    Made by `image_folder`, `packed`, `manifest`, `files`, `tar`, `tfrecord`, `arrow`, `records`,
+    `arrays`, `from_dataset`, `from_hf` and `combine`, and by the functions below.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:

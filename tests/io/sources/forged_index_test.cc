@@ -13,12 +13,13 @@
 
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"
+#include "io/sources/section_format.h"
 
 namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
-namespace format = dataset_index;
+namespace format = sections;
 using Folder = ImageList::Folder;
 
 // The content of a file's sections: two classes with three images, and a folder without one.
@@ -30,34 +31,29 @@ struct Forgery {
   std::string paths = "a/b/b/c/";
   std::vector<ImageList::File> files = {{0, 1}, {0, 2}, {1, 1}};
   std::string names = "xyz";
-  std::vector<format::Facts> facts = {{.record_end = 4}, {.record_end = 4}, {.record_end = 9}};
+  std::vector<dataset_index::Facts> facts = {
+      {.record_end = 4}, {.record_end = 4}, {.record_end = 9}};
   std::string records = "aaaabbbbb";
   std::string skipped{};
   std::vector<format::Section> more = {};
-  uint32_t version = format::kVersion;
-
-  template <typename Column>
-  static std::span<const uint8_t> BytesOf(const Column& column) {
-    return {reinterpret_cast<const uint8_t*>(column.data()), column.size() * sizeof(column[0])};
-  }
+  uint32_t version = dataset_index::kVersion;
 
   std::string File() const {
     std::vector<format::Section> sections;
     const uint64_t begin = sizeof(format::Header) + (7 + more.size()) * sizeof(format::Section);
     std::string behind;
-    const auto add = [&](format::SectionKind kind, std::span<const uint8_t> bytes,
-                         bool sum = true) {
+    const auto add = [&](format::Kind kind, std::span<const uint8_t> bytes, bool sum = true) {
       sections.push_back(
           {kind, 0, begin + behind.size(), bytes.size(), sum ? format::Checksum(bytes) : 0});
       behind.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     };
-    add(format::kCropIndexes, BytesOf(records), false);
-    add(format::kFolders, BytesOf(folders));
-    add(format::kPaths, BytesOf(paths));
-    add(format::kFiles, BytesOf(files));
-    add(format::kNames, BytesOf(names));
-    add(format::kFacts, BytesOf(facts));
-    add(format::kSkipped, BytesOf(skipped));
+    add(format::kCropIndexes, format::ColumnBytes(records), false);
+    add(format::kFolders, format::ColumnBytes(folders));
+    add(format::kPaths, format::ColumnBytes(paths));
+    add(format::kFiles, format::ColumnBytes(files));
+    add(format::kNames, format::ColumnBytes(names));
+    add(format::kFacts, format::ColumnBytes(facts));
+    add(format::kSkipped, format::ColumnBytes(skipped));
     sections.insert(sections.end(), more.begin(), more.end());
     return Signed(sections, behind, begin + behind.size());
   }
@@ -65,13 +61,14 @@ struct Forgery {
   std::string Signed(const std::vector<format::Section>& sections, const std::string& behind,
                      uint64_t file_bytes) const {
     format::Header header;
+    header.magic = dataset_index::kMagic;
     header.version = version;
     header.sections = static_cast<uint32_t>(sections.size());
     header.file_bytes = file_bytes;
     const std::span head(reinterpret_cast<const uint8_t*>(&header), sizeof(header));
-    header.checksum = Hash64(BytesOf(sections), Hash64(head));
+    header.checksum = Hash64(format::ColumnBytes(sections), Hash64(head));
     std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
-    const auto list = BytesOf(sections);
+    const auto list = format::ColumnBytes(sections);
     bytes.append(reinterpret_cast<const char*>(list.data()), list.size());
     return bytes + behind;
   }

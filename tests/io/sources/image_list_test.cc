@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "io/sources/dataset_index_check.h"
+#include "io/sources/image_list_check.h"
 
 namespace stoker {
 namespace {

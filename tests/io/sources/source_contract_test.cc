@@ -23,6 +23,7 @@
 #include "io/sources/combine.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/manifest.h"
+#include "io/sources/packed.h"
 #include "io/sources/path_source.h"
 #include "io/sources/records.h"
 #include "io/sources/source.h"
@@ -31,6 +32,7 @@
 #include "io/sources/tar.h"
 #include "io/sources/tfrecord.h"
 #include "io/sources/weighted.h"
+#include "tests/testing/make_packed.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"
 #include "tests/testing/photo_folder.h"
@@ -430,6 +432,19 @@ Source ArrowFile(const char* name, const ArrowOptions& options = {}) {
   return Arrow(std::string(STOKER_ARROW_FILES) + "/" + name, options).value();
 }
 
+// Sets in a folder that lives as long as the case.
+Case PackedSets() {
+  auto folder = std::make_shared<testing::TempFolder>();
+  const auto make = [&folder](const char* name, const testing::NamedFiles& files) {
+    std::filesystem::create_directory(folder->Path(name));
+    testing::MakePackedSet(folder->Path(name), files, 2);
+  };
+  make("one", {{"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/1.jpg", "333"}, {"c/d/1.jpg", ""}});
+  make("other", {{"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/2.jpg", "333"}});
+  return {"packed", [folder] { return Packed(folder->Path("one")).value(); },
+          [folder] { return Packed(folder->Path("other")).value(); }};
+}
+
 Case ArrowWithLabels() {
   return {"arrow", [] { return ArrowFile("labelled"); }, [] { return ArrowFile("others"); }};
 }
@@ -445,8 +460,8 @@ INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
                                            FilesAlone(), RecordFiles(), ManifestCase(),
                                            JsonManifestCase(), TarsWithLabels(), TarsAlone(),
-                                           RecordsWithLabels(), RecordsAlone(), ArrowWithLabels(),
-                                           ArrowWithColumns(),
+                                           RecordsWithLabels(), RecordsAlone(), PackedSets(),
+                                           ArrowWithLabels(), ArrowWithColumns(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),
@@ -506,6 +521,8 @@ INSTANTIATE_TEST_SUITE_P(
                       CombinationOf("combined_files", {FilesWithColumns(), FilesWithColumns()}),
                       CombinationOf("combined_arrays", {ArraysCase("", DType::kU8, 24),
                                                         ArraysCase("", DType::kU8, -12)}),
+                      SubsetOf("subset_of_packed", PackedSets()),
+                      CombinationOf("combined_packed", {PackedSets(), PackedSets()}),
                       WeightedCase("weighted_folder", NestedFolder()),
                       BalancedCase("balanced_files", FilesWithColumns()),
                       RepeatedCase("repeated_arrays", ArraysCase("", DType::kI64, 12))),

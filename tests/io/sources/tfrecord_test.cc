@@ -102,7 +102,7 @@ TEST_F(TfRecordTest, RecordsOfAllFilesAreSamples) {
   Shard(ImageRecord("", 3), "train-2.tfrecord");
   const Source source = Opened(folder_.path() + "/train-*");
   ASSERT_EQ(source->size(), 3u);
-  EXPECT_TRUE(source->packed());
+  EXPECT_TRUE(source->has_records());
   EXPECT_EQ(source->label(), 1u);
   EXPECT_EQ(ImageOf(*source, 0), "one");
   EXPECT_EQ(ImageOf(*source, 1), "two");

@@ -150,9 +150,9 @@ def test_sources_made_from_it(samples, shards, made):
     same(taken(make(validation)), taken(make(folder[1])))
     both = stoker.combine([validation, training])
     same(taken(make(both)), taken(make(stoker.combine([folder[1], folder[0]]))))
-    with pytest.raises(ValueError, match="one has records, and the other one images"):
-        alone = stoker.tfrecord(str(shards / "train-*"), label=None)
-        stoker.combine([alone, stoker.image_folder(made / "class00")])
+    alone = stoker.tfrecord(str(shards / "train-*"), label=None)
+    flat = stoker.image_folder(made / "class00")
+    assert len(taken(make(stoker.combine([alone, flat]), batch_size=1))) == len(alone) + len(flat)
 
 
 def test_without_labels_and_with_class_names(shards):

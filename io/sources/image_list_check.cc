@@ -1,4 +1,4 @@
-#include "io/sources/dataset_index_check.h"
+#include "io/sources/image_list_check.h"
 
 #include <string>
 

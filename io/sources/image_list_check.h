@@ -1,4 +1,4 @@
-// Checks an index file's list of images before its numbers are used.
+// Checks the list of images in a file before its numbers are used.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,34 @@
+// Checks a packed set completely, for `stoker pack --verify`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bindings/cli/for_each_sample.h"
+#include "core/result.h"
+
+namespace stoker {
+
+struct CheckOptions {
+  int threads = 0;           // 0: the cores allotted
+  size_t most_listed = 100;  // how many of the damaged parts the report has
+};
+
+struct SetCheck {
+  std::string source;  // "packed(OUT)"
+  uint64_t samples = 0;
+  uint64_t bytes = 0;        // of the files that were restored
+  uint64_t damaged = 0;      // shards whose list is damaged, and photographs
+  std::vector<Error> first;  // of these: of shards, then of photographs in their order
+  double seconds = 0;
+};
+
+// Reads every byte of the packed set in `folder`: the index, what each shard says of its records,
+// and each record, whose file is restored and compared with the checksum that it had. Damage is in
+// the report; errors are those of opening the set, of the machine, and Cancelled.
+Result<SetCheck> CheckSet(const std::string& folder, const CheckOptions& options = {},
+                          const SampleProgress& progress = {});
+
+}  // namespace stoker

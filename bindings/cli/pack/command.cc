@@ -1,0 +1,220 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bindings/cli/arguments.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/outcome.h"
+#include "bindings/cli/pack/check_set.h"
+#include "bindings/cli/pack/list_set.h"
+#include "bindings/cli/pack/pack_folder.h"
+#include "bindings/cli/watched_work.h"
+#include "core/plural.h"
+#include "core/try.h"
+#include "core/utf8.h"
+#include "io/sources/open_packed.h"
+
+namespace stoker::cli {
+
+namespace {
+
+using PackJsonObject = nlohmann::ordered_json;
+
+struct PackArguments {
+  std::string directory, out;
+  PackOptions options;
+  int64_t threads = 0;
+  int64_t list_damaged = 100;
+  bool verify = false, list = false, json = false;
+};
+
+constexpr const char* kPackFooter =
+    R"(Packs the photographs of DIR into a few large files, which random crops read faster and decode for
+less CPU; and nothing is lost: `stoker unpack` gives back every file, to the byte. Each JPEG is packed,
+restored and compared. One that does not come back equal, and every other format, is stored as it is.
+
+OUT takes the place of DIR: order, labels, classes and pixels are the same, and so are batches, digests
+and the states of loaders. DIR is not changed, and not needed any more.
+
+A run that was interrupted, or failed, is continued by the same command: shards that are complete stay.
+So does every later run: shards are never changed. New photographs of DIR, or those of another folder,
+are added with --append: then OUT is as if all had been in one folder, in its order. Numbers of samples
+and of classes may change by that, as in the folder.
+
+Examples:
+  stoker pack photos/train packed/train
+  stoker pack more/train packed/train --append
+  stoker pack --verify packed/train
+  stoker pack --list packed/train
+  stoker bench packed/train
+
+Exit codes: 0 done; 1 the folder is missing or has no image, a photograph cannot be read, --verify found
+damage; 2 a bad option; 3 the system (disk full, permission, memory, I/O, OUT has something else in it);
+130 interrupted.)";
+
+std::string SizeText(uint64_t bytes) {
+  constexpr uint64_t kGiga = 1'000'000'000;
+  const auto size = static_cast<double>(bytes);
+  return bytes < kGiga ? fmt::format("{:.1f} MB", size / 1e6)
+                       : fmt::format("{:.1f} GB", size / 1e9);
+}
+
+double ShareOf(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string PackText(const PackReport& report) {
+  const std::string speed =
+      report.added == 0
+          ? ""
+          : fmt::format(" ({:.0f} a second)", static_cast<double>(report.added) / report.seconds);
+  std::string text = fmt::format(
+      "{}: {} {} added in {:.1f} s{}\n"
+      "  {}: {} {} in {} {}, {}: {:.1f} % of the photographs' {}\n"
+      "  packed {}, stored as they are {}\n",
+      Printable(report.source), report.added, Plural(report.added, "photograph", "photographs"),
+      report.seconds, speed, Printable(report.out), report.samples,
+      Plural(report.samples, "photograph", "photographs"), report.shards,
+      Plural(report.shards, "shard", "shards"), SizeText(report.set_bytes),
+      100 * ShareOf(report.set_bytes, report.file_bytes), SizeText(report.file_bytes),
+      report.packed, report.samples - report.packed);
+  for (const auto& [reason, count] : report.as_they_are) {
+    text += fmt::format("    as they are: {} ({})\n", count, Printable(reason));
+  }
+  return text;
+}
+
+std::string PackJson(const PackReport& report) {
+  PackJsonObject skipped = PackJsonObject::object();
+  for (const auto& [extension, files] : report.skipped.by_extension) skipped[extension] = files;
+  const PackJsonObject json = {{"source", report.source},
+                               {"out", report.out},
+                               {"added", report.added},
+                               {"added_bytes", report.added_bytes},
+                               {"as_they_are", report.as_they_are},
+                               {"samples", report.samples},
+                               {"packed", report.packed},
+                               {"file_bytes", report.file_bytes},
+                               {"set_bytes", report.set_bytes},
+                               {"share", ShareOf(report.set_bytes, report.file_bytes)},
+                               {"shards", report.shards},
+                               {"skipped", std::move(skipped)},
+                               {"seconds", report.seconds}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string CheckText(const SetCheck& check) {
+  std::string text = fmt::format(
+      "{}: {} {} of {} restored and compared in {:.1f} s\n  damaged: {}\n", Printable(check.source),
+      check.samples, Plural(check.samples, "photograph", "photographs"), SizeText(check.bytes),
+      check.seconds, check.damaged == 0 ? "none" : std::to_string(check.damaged));
+  for (const Error& error : check.first) text += "  " + Printable(error.Message()) + "\n";
+  return text;
+}
+
+std::string CheckJson(const SetCheck& check) {
+  PackJsonObject first = PackJsonObject::array();
+  for (const Error& error : check.first) {
+    first.push_back(
+        {{"file", error.file},
+         {"offset", error.offset ? PackJsonObject(*error.offset) : PackJsonObject(nullptr)},
+         {"cause", error.cause},
+         {"advice", error.advice}});
+  }
+  const PackJsonObject json = {
+      {"source", check.source},   {"samples", check.samples},         {"bytes", check.bytes},
+      {"damaged", check.damaged}, {"damaged_list", std::move(first)}, {"seconds", check.seconds}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+Result<int> Verify(const PackArguments& given) {
+  WatchedWork work("photographs");
+  ASSIGN_OR_RETURN(const SetCheck check,
+                   CheckSet(given.directory,
+                            {.threads = static_cast<int>(given.threads),
+                             .most_listed = static_cast<size_t>(given.list_damaged)},
+                            work.progress()));
+  TRY(Print(given.json ? CheckJson(check) : CheckText(check)));
+  return check.damaged == 0 ? kExitOk : kExitData;
+}
+
+Result<int> List(const PackArguments& given) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const PackedIndex> index,
+                   OpenPackedIndex(given.directory));
+  if (given.json) {
+    TRY(WriteSetJson("packed(" + given.directory + ")", *index, &Print));
+  } else {
+    TRY(WriteSetText(*index, &Print));
+  }
+  return kExitOk;
+}
+
+Result<int> Pack(const PackArguments& given) {
+  PackOptions options = given.options;
+  options.threads = static_cast<int>(given.threads);
+  WatchedWork work("photographs");
+  ASSIGN_OR_RETURN(const PackReport report,
+                   PackFolder(given.directory, given.out, options, work.progress()));
+  if (!report.skipped.empty()) Warn(report.skipped.Warning());
+  TRY(Print(given.json ? PackJson(report) : PackText(report)));
+  return kExitOk;
+}
+
+Status CheckArguments(const PackArguments& given) {
+  const auto wrong = [](const char* cause, const char* advice) {
+    return Error{.code = Code::kInvalidArgument, .cause = cause, .advice = advice};
+  };
+  const bool looks = given.verify || given.list;
+  if (given.verify && given.list) return wrong("--verify and --list exclude each other", "");
+  if (looks && !given.out.empty()) {
+    return wrong("with --verify and --list only one folder is given", "Give the packed set");
+  }
+  if (looks && given.options.append) return wrong("--append is for packing", "");
+  if (!looks && given.out.empty()) {
+    return wrong("OUT is missing, the folder to write", "`stoker help pack` explains it");
+  }
+  return {};
+}
+
+Result<int> RunPackCommand(const PackArguments& given) {
+  TRY(CheckArguments(given));
+  Result<int> code = given.verify ? Verify(given) : given.list ? List(given) : Pack(given);
+  if (code.ok()) return code;
+  return Fail(WithOptionNames(code.error()), ExitCodeOf(code.error(), {given.out}), given.json);
+}
+
+}  // namespace
+
+void AddPack(CLI::App& app, Command& chosen) {
+  auto given = std::make_shared<PackArguments>();
+  CLI::App* command =
+      app.add_subcommand("pack", "Pack a folder without loss, to be read and cropped faster");
+  command
+      ->add_option("DIR", given->directory,
+                   "folder of photographs, with a subfolder for each\nclass; with --verify and "
+                   "--list the packed set")
+      ->type_name("")
+      ->required();
+  command->add_option("OUT", given->out, "folder for the packed set: new, or one to continue")
+      ->type_name("");
+  command->add_flag("--append", given->options.append,
+                    "add the photographs of DIR to those that OUT has");
+  AddBytes(*command, "--shard-size", given->options.shard_bytes,
+           "size of a shard, behind which the next one begins");
+  command->add_flag("--verify", given->verify,
+                    "check every byte of a packed set, and restore every\nphotograph");
+  command->add_flag("--list", given->list, "list the photographs of a packed set");
+  AddNumber(*command, "--list-damaged", given->list_damaged, {0, 1'000'000'000},
+            "number of damaged photographs to name, with --verify");
+  AddNumber(*command, "--threads", given->threads, {0, 256},
+            "packing threads; 0: the cores allotted");
+  command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
+  command->footer(kPackFooter);
+  command->callback([given, &chosen] { chosen = [given] { return RunPackCommand(*given); }; });
+}
+
+}  // namespace stoker::cli

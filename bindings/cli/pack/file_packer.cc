@@ -1,0 +1,128 @@
+#include "bindings/cli/pack/file_packer.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+#include "bindings/cli/image_facts.h"
+#include "core/buffer.h"
+#include "core/crc32c.h"
+#include "core/memory_budget.h"
+#include "core/try.h"
+#include "io/readers/plain_read.h"
+#include "io/sources/folder_listing.h"
+#include "transforms/decode/image_decoder.h"
+#include "transforms/packed/pack.h"
+
+namespace stoker {
+
+using packed_set::Entry;
+using packed_set::Form;
+
+namespace {
+
+constexpr uint64_t kCommonFile = uint64_t{64} << 20;
+// What is read of a larger one, and what its buffer may have beside it.
+constexpr uint64_t kLargestFile = packed_set::kMaxImageBytes + kCommonFile;
+
+Error TooLarge(const std::string& path) {
+  return {.code = Code::kUnimplemented,
+          .cause = "a file of 4 GiB or more cannot be packed",
+          .file = path,
+          .advice = "Move it out of the folder"};
+}
+
+}  // namespace
+
+struct FilePacker::State {
+  // Reads the file, and gives its bytes to `use`.
+  template <typename Use>
+  auto Read(const std::string& path, const Use& use) -> decltype(use(std::span<const uint8_t>())) {
+    common.path = path;
+    ReadPlainly(common);
+    if (common.status.ok()) return use({common.buffer.data(), common.size});
+    if (common.status.error().code != Code::kResourceExhausted) {
+      return std::move(common.status).error();
+    }
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
+    MemoryBudget more(kLargestFile);
+    ReadRequest read;
+    read.buffer = GrowingBuffer(more);
+    read.path = path;
+    ReadPlainly(read);
+    if (!read.status.ok()) return std::move(read.status).error();
+    return use({read.buffer.data(), read.size});
+  }
+
+  Result<PackedFile> PackBytes(std::span<const uint8_t> file) {
+    PackedFile packed;
+    packed_set::Sample& sample = packed.entry.sample;
+    const ImageFacts facts = FactsOfFile(file, decoder);
+    sample.file_bytes = static_cast<uint32_t>(file.size());
+    sample.file_crc = Crc32c(file);
+    sample.width = facts.width;
+    sample.height = facts.height;
+    sample.orientation = facts.orientation;
+    sample.format = facts.format;
+    Result<std::vector<uint8_t>> jpeg = packer.Pack(file);
+    if (jpeg.ok() && jpeg->size() <= packed_set::kMaxImageBytes) {
+      sample.form = Form::kPackedJpeg;
+      packed.image = *std::move(jpeg);
+    } else if (jpeg.ok() || jpeg.error().code == Code::kUnimplemented) {
+      packed.image.assign(file.begin(), file.end());
+      packed.reason = jpeg.ok() ? "too large" : jpeg.error().cause;
+    } else {
+      return std::move(jpeg).error();
+    }
+    return packed;
+  }
+
+  MemoryBudget budget{kCommonFile};
+  ReadRequest common;
+  ImageDecoder decoder;
+  JpegPacker packer;
+};
+
+FilePacker::FilePacker() : state_(std::make_unique<State>()) {
+  state_->common.buffer = GrowingBuffer(state_->budget);
+}
+
+FilePacker::~FilePacker() = default;
+
+Result<PackedFile> FilePacker::Pack(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return SystemError(errno, "cannot open", path);
+  if (static_cast<uint64_t>(info.st_size) > packed_set::kMaxImageBytes) return TooLarge(path);
+  return state_->Read(path, [&](std::span<const uint8_t> file) -> Result<PackedFile> {
+    if (file.size() > packed_set::kMaxImageBytes) return TooLarge(path);
+    Result<PackedFile> packed = state_->PackBytes(file);
+    if (!packed.ok()) return std::move(packed).error().WithFile(path);
+    packed->entry.modified_ns = Nanoseconds(info.st_mtim);
+    return packed;
+  });
+}
+
+Result<PackedFile> FilePacker::Compare(const std::string& path, const Entry& known) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return SystemError(errno, "cannot open", path);
+  PackedFile same{.entry = known, .image = {}, .reason = {}};
+  if (static_cast<uint64_t>(info.st_size) == known.sample.file_bytes) {
+    if (Nanoseconds(info.st_mtim) == known.modified_ns) return same;
+    ASSIGN_OR_RETURN(const uint32_t crc,
+                     state_->Read(path, [](std::span<const uint8_t> file) -> Result<uint32_t> {
+                       return Crc32c(file);
+                     }));
+    if (crc == known.sample.file_crc) return same;
+  }
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "the packed set has another photograph under this path",
+               .file = path,
+               .advice =
+                   "Shards are never changed: give the file another name, or pack into a new "
+                   "folder"};
+}
+
+}  // namespace stoker

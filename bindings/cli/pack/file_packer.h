@@ -1,0 +1,42 @@
+// Reads one photograph and gives it the form in which a packed set stores it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/sources/packed_format.h"
+
+namespace stoker {
+
+struct PackedFile {
+  packed_set::Entry entry;     // without place and path
+  std::vector<uint8_t> image;  // as stored; empty if the set has the file already
+  std::string reason;          // why it is stored as it is; empty: it is a packed JPEG
+};
+
+// Keeps memory for the next file: a few times that of the largest so far, up to 64 MiB. Larger
+// files are read one at a time in the process. One thread at a time.
+class FilePacker {
+ public:
+  FilePacker();
+  ~FilePacker();
+
+  // Reads and packs a file. Errors, with the file: those of reading it; Unimplemented if it has 4
+  // GiB or more; ResourceExhausted.
+  Result<PackedFile> Pack(const std::string& path);
+
+  // The same for a file that the set has as `known`, which is read only if its size or time are
+  // others. InvalidArgument: the file has other content now.
+  Result<PackedFile> Compare(const std::string& path, const packed_set::Entry& known);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stoker

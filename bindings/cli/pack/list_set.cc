@@ -1,0 +1,106 @@
+#include "bindings/cli/pack/list_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/try.h"
+#include "core/utf8.h"
+#include "io/sources/packed_format.h"
+#include "transforms/decode/format.h"
+
+namespace stoker {
+namespace {
+
+using packed_set::Form;
+using packed_set::Sample;
+using SetJsonObject = nlohmann::ordered_json;
+
+constexpr size_t kPieceBytes = 1 << 20;
+
+const char* FormName(Form form) {
+  switch (form) {
+    case Form::kFile:
+      return "as it is";
+    case Form::kPackedJpeg:
+      return "packed";
+  }
+  return "unknown";
+}
+
+std::string PathOf(const PackedIndex& index, uint64_t id) {
+  std::string path;
+  index.list().AppendPath(id, path);
+  return path;
+}
+
+std::string LineOf(const PackedIndex& index, uint64_t id) {
+  const Sample& sample = index.samples()[id];
+  return fmt::format("{:>8}  {:>10}  {:>10}  {:<8}  {:>5} x {:<5}  {} at {:<10}  {}\n", id,
+                     sample.file_bytes, sample.bytes, FormName(sample.form), sample.width,
+                     sample.height, packed_set::ShardName(sample.shard()), sample.offset(),
+                     Printable(PathOf(index, id)));
+}
+
+std::string JsonOf(const PackedIndex& index, uint64_t id) {
+  const Sample& sample = index.samples()[id];
+  const int64_t label = index.list().LabelOf(id);
+  const SetJsonObject json = {
+      {"id", id},
+      {"path", PathOf(index, id)},
+      {"label", label == kNoLabel ? SetJsonObject(nullptr) : SetJsonObject(label)},
+      {"bytes", sample.file_bytes},
+      {"stored_bytes", sample.bytes},
+      {"packed", sample.form == Form::kPackedJpeg},
+      {"format", NameOf(static_cast<ImageFormat>(sample.format))},
+      {"width", sample.width},
+      {"height", sample.height},
+      {"shard", packed_set::ShardName(sample.shard())},
+      {"offset", sample.offset()}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Calls `write` with the texts of all samples, in large pieces, the first of them behind `piece`,
+// and returns what is left.
+template <typename TextOf>
+Result<std::string> WriteAll(const PackedIndex& index, std::string piece, const TextWriter& write,
+                             const TextOf& text_of) {
+  for (uint64_t id = 0; id < index.samples().size(); ++id) {
+    piece += text_of(id);
+    if (piece.size() < kPieceBytes) continue;
+    TRY(write(piece));
+    piece.clear();
+  }
+  return piece;
+}
+
+}  // namespace
+
+Status WriteSetText(const PackedIndex& index, const TextWriter& write) {
+  std::string heading = fmt::format("{:>8}  {:>10}  {:>10}  {:<8}  {:^13}  {:<26}  {}\n", "id",
+                                    "bytes", "stored", "form", "width x height", "where", "path");
+  ASSIGN_OR_RETURN(
+      const std::string rest,
+      WriteAll(index, std::move(heading), write, [&](uint64_t id) { return LineOf(index, id); }));
+  return write(rest);
+}
+
+Status WriteSetJson(const std::string& source, const PackedIndex& index, const TextWriter& write) {
+  const auto is_there = [](const packed_set::Shard& shard) { return shard.bytes != 0; };
+  const SetJsonObject summary = {{"source", source},
+                                 {"samples", index.samples().size()},
+                                 {"classes", index.list().classes},
+                                 {"shards", std::ranges::count_if(index.shards(), is_there)}};
+  std::string begin = summary.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  begin.resize(begin.size() - 2);  // the line feed and the brace at its end
+  begin += ",\n  \"photographs\": [";
+  ASSIGN_OR_RETURN(const std::string rest,
+                   WriteAll(index, std::move(begin), write, [&](uint64_t id) {
+                     return (id == 0 ? "\n    " : ",\n    ") + JsonOf(index, id);
+                   }));
+  return write(rest + "\n  ]\n}\n");
+}
+
+}  // namespace stoker

@@ -1,0 +1,57 @@
+// Packs a folder of photographs, for `stoker pack`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "core/result.h"
+#include "io/sources/source.h"
+
+namespace stoker {
+
+struct PackOptions {
+  int threads = 0;                           // 0: the cores allotted
+  bool append = false;                       // add to a set that is complete
+  uint64_t shard_bytes = uint64_t{1} << 30;  // where the next shard begins
+};
+
+struct PackReport {
+  std::string source;  // "image_folder(photos/train)"
+  std::string out;
+  uint64_t added = 0;        // photographs, by this run
+  uint64_t added_bytes = 0;  // of their files
+  uint64_t samples = 0;      // of the set, as all below
+  uint64_t packed = 0;       // as packed JPEGs
+  uint64_t file_bytes = 0;   // of the photographs' files
+  uint64_t set_bytes = 0;    // of shards and index
+  uint64_t shards = 0;
+  std::map<std::string, uint64_t> as_they_are;  // of those that were added, by reason
+  SkippedFiles skipped;                         // of the folder
+  double seconds = 0;
+};
+
+// Called regularly, from one thread at a time; `false` ends the work with Cancelled.
+using PackProgress = std::function<bool(uint64_t done, uint64_t total)>;
+
+// Adds the photographs of image_folder(directory) to the packed set in `out`, which is made if need
+// be, in the folder's order. Each is packed and restored for comparison; one that does not come
+// back to the byte, or is in no form that can be packed, is stored as it is. Shards are complete or
+// absent, and are never changed; the index is written last. So a run that was interrupted, or
+// failed, is continued by running it again: only its last shard is packed anew.
+//
+// Photographs that the set has already, by path, are not read if size and time are the same.
+// Without `append` the set must have all of the folder's photographs afterwards, and no other: a
+// complete set to which some would be added, and one with others, are refused. With it, the set is
+// as if all had been in one folder: it has those of both, in ImageFolder's order, with its classes.
+//
+// The result does not depend on the number of threads. Memory: for each thread some copies of a
+// photograph, and 150 bytes and the path for each that is in the set.
+//
+// InvalidArgument, Cancelled, FailedPrecondition (another process packs into it), the errors of
+// ImageFolder, of a photograph that cannot be read, and the system's on writing.
+Result<PackReport> PackFolder(const std::string& directory, const std::string& out,
+                              const PackOptions& options = {}, const PackProgress& progress = {});
+
+}  // namespace stoker

@@ -1,0 +1,64 @@
+#include "bindings/cli/pack/restore_file.h"
+
+#include <utility>
+
+#include "core/crc32c.h"
+#include "core/try.h"
+#include "io/sources/packed_shard.h"
+#include "transforms/packed/restore.h"
+
+namespace stoker {
+
+using packed_set::Form;
+
+namespace {
+
+// A record, and what its buffer may have beside it.
+constexpr uint64_t kMostBytes = packed_set::kMaxImageBytes + (uint64_t{64} << 20);
+
+}  // namespace
+
+FileRestorer::FileRestorer(const SampleSource& source, const PackedIndex& index)
+    : source_(source), index_(index), reads_(source), budget_(kMostBytes) {
+  request_.buffer = GrowingBuffer(budget_);
+}
+
+Result<std::span<const uint8_t>> FileRestorer::Restore(uint64_t id) {
+  Result<std::span<const uint8_t>> file = RestoreRecord(id);
+  if (file.ok()) return file;
+  Error error = std::move(file).error();
+  if (error.file.empty()) {
+    error.file = request_.path;
+    error.offset = request_.offset + error.offset.value_or(0);
+  }
+  return NamedError(source_, id, std::move(error));
+}
+
+Result<std::span<const uint8_t>> FileRestorer::RestoreRecord(uint64_t id) {
+  const packed_set::Sample& sample = index_.samples()[id];
+  reads_.Read(id, request_);
+  TRY(std::move(request_.status));
+  ASSIGN_OR_RETURN(std::span<const uint8_t> file,
+                   source_.Unpack(id, {request_.buffer.data(), request_.size}, {}));
+  if (!IsSoundRecord({request_.buffer.data(), request_.size})) {
+    return Error{.code = Code::kDataLoss,
+                 .cause = "the record is damaged: its checksum is wrong",
+                 .advice = packed_set::kShardFile.remake};
+  }
+  if (sample.form == Form::kPackedJpeg) {
+    ASSIGN_OR_RETURN(file_, RestoreJpeg(file));
+    file = file_;
+  } else if (sample.form != Form::kFile) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "it is stored in a form that this stoker does not know",
+                 .advice = "Use a newer version"};
+  }
+  if (file.size() != sample.file_bytes || Crc32c(file) != sample.file_crc) {
+    return Error{.code = Code::kDataLoss,
+                 .cause = "it is not the file that was packed: its checksum is another one",
+                 .advice = packed_set::kShardFile.remake};
+  }
+  return file;
+}
+
+}  // namespace stoker

@@ -1,0 +1,40 @@
+// Gives back the files that a packed set was made of.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "io/objects/sample_reads.h"
+#include "io/readers/reader.h"
+#include "io/sources/packed_index.h"
+#include "io/sources/source.h"
+
+namespace stoker {
+
+// Keeps memory for the next file. One thread at a time. Source and index must outlive it.
+class FileRestorer {
+ public:
+  // `source`: of the index (packed.h).
+  FileRestorer(const SampleSource& source, const PackedIndex& index);
+
+  // Returns the bytes of the file of sample `id`, valid until the next call. Its record's checksum,
+  // the file's size and the file's checksum were right: otherwise DataLoss. Unimplemented: it is
+  // stored in a form that this version does not know. Errors name shard, offset and path.
+  Result<std::span<const uint8_t>> Restore(uint64_t id);
+
+ private:
+  Result<std::span<const uint8_t>> RestoreRecord(uint64_t id);
+
+  const SampleSource& source_;
+  const PackedIndex& index_;
+  SampleReads reads_;
+  MemoryBudget budget_;
+  ReadRequest request_;
+  std::vector<uint8_t> file_;
+};
+
+}  // namespace stoker

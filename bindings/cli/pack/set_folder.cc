@@ -1,0 +1,158 @@
+#include "bindings/cli/pack/set_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/output_file.h"
+#include "core/try.h"
+#include "io/sources/folder_listing.h"
+#include "io/sources/packed_index.h"
+#include "io/sources/packed_merge.h"
+
+namespace stoker {
+
+namespace {
+
+namespace fs = std::filesystem;
+using packed_set::Entry;
+using packed_set::Sample;
+
+// The number of a shard's file; nullopt: the name is none of a shard.
+std::optional<uint32_t> NumberOf(const std::string& name) {
+  uint32_t number = 0;
+  const char* const end = name.data() + name.size();
+  const auto [behind, error] = std::from_chars(name.data(), end, number);
+  if (error != std::errc() || number >= packed_set::kMaxShards) return std::nullopt;
+  return packed_set::ShardName(number) == name ? std::optional(number) : std::nullopt;
+}
+
+Error InTheWay(const std::string& folder, const std::string& name) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "this folder has something else in it ('" + name + "'), and is no packed set",
+          .file = folder,
+          .advice = "Name a new folder"};
+}
+
+Result<Descriptor> Lock(const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) return CannotWrite(failed.value(), folder);
+  Descriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.open()) return CannotWrite(errno, folder);
+  if (flock(*lock, LOCK_EX | LOCK_NB) == 0) return lock;
+  // Other errors: this file system has no locks.
+  if (errno != EWOULDBLOCK) return lock;
+  return Error{.code = Code::kFailedPrecondition,
+               .cause = "another process packs into this folder",
+               .file = folder,
+               .advice = "Wait for it, or name another folder"};
+}
+
+struct Content {
+  std::vector<uint32_t> shards;        // their numbers, sorted
+  std::vector<std::string> left_over;  // temporary files of a killed run
+  bool has_index = false;
+};
+
+Result<Content> LookInto(const std::string& folder) {
+  Content content;
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    const std::string name = entry->path().filename();
+    const std::optional<uint32_t> number = NumberOf(name);
+    if (number) {
+      content.shards.push_back(*number);
+    } else if (name == packed_set::kIndexName) {
+      content.has_index = true;
+    } else if (OutputFile::IsTemporaryName(name)) {
+      content.left_over.push_back(WithSlash(folder) + name);
+    } else {
+      return InTheWay(folder, name);
+    }
+  }
+  if (failed) return SystemError(failed.value(), "cannot list", folder);
+  std::ranges::sort(content.shards);
+  return content;
+}
+
+}  // namespace
+
+Result<SetFolder> SetFolder::Open(const std::string& folder) {
+  ASSIGN_OR_RETURN(Descriptor lock, Lock(folder));
+  ASSIGN_OR_RETURN(const Content content, LookInto(folder));
+  SetFolder set(folder, std::move(lock));
+  set.has_index_ = content.has_index;
+  TRY(set.ReadShards(content.shards));
+  std::error_code ignored;  // they are in nobody's way
+  for (const std::string& path : content.left_over) fs::remove(path, ignored);
+  return set;
+}
+
+Status SetFolder::ReadShards(const std::vector<uint32_t>& numbers) {
+  for (const uint32_t number : numbers) {
+    const std::string path = WithSlash(path_) + packed_set::ShardName(number);
+    ASSIGN_OR_RETURN(PackedShard read, ReadPackedShard(path, number));
+    const auto index = static_cast<uint32_t>(shards_.size());
+    const PackedShard& shard = shards_.emplace_back(std::move(read));
+    for (uint32_t entry = 0; entry < shard.entries.size(); ++entry) {
+      known_.emplace(shard.paths[entry], Place{index, entry});
+    }
+  }
+  return {};
+}
+
+const Entry* SetFolder::Find(std::string_view path) const {
+  const auto found = known_.find(path);
+  if (found == known_.end()) return nullptr;
+  return &shards_[found->second.shard].entries[found->second.entry];
+}
+
+Result<PackedShardWriter> SetFolder::NewShard() {
+  const auto exists = [this](uint32_t number) {
+    return std::ranges::any_of(shards_, [&](const PackedShard& s) { return s.number == number; });
+  };
+  while (exists(next_)) ++next_;
+  if (next_ >= packed_set::kMaxShards) {
+    return Error{Code::kResourceExhausted, "a packed set has at most 2^20 shards", path_};
+  }
+  begun_.push_back(next_);
+  const uint32_t number = next_++;
+  return PackedShardWriter::Create(WithSlash(path_) + packed_set::ShardName(number), number);
+}
+
+Result<SetFolder::Written> SetFolder::WriteIndex() {
+  TRY(ReadShards(std::exchange(begun_, {})));
+  std::vector<MergedSample> samples;
+  samples.reserve(known_.size());
+  for (const auto& [path, place] : known_) {
+    samples.push_back({path, shards_[place.shard].entries[place.entry].sample});
+  }
+  Result<MergedSet> merged = MergeShards(std::move(samples));
+  if (!merged.ok()) return std::move(merged).error().WithFile(path_);
+  Written written{.samples = merged->samples.size()};
+  for (const Sample& sample : merged->samples) {
+    written.packed += sample.form == packed_set::Form::kPackedJpeg ? 1 : 0;
+    written.file_bytes += sample.file_bytes;
+    written.image_bytes += sample.bytes;
+  }
+  std::vector<packed_set::Shard> shards;
+  for (const PackedShard& shard : shards_) {
+    shards.resize(std::max<size_t>(shards.size(), shard.number + 1));
+    shards[shard.number] = shard.shard;
+    written.shard_bytes += shard.shard.bytes;
+    ++written.shards;
+  }
+  ASSIGN_OR_RETURN(written.index_bytes, WritePackedIndex(WithSlash(path_) + packed_set::kIndexName,
+                                                         merged->list, shards, merged->samples));
+  return written;
+}
+
+}  // namespace stoker

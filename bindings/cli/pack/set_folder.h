@@ -1,0 +1,68 @@
+// SetFolder: the folder of a packed set that is being written.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/descriptor.h"
+#include "core/result.h"
+#include "io/sources/packed_shard.h"
+
+namespace stoker {
+
+// Used by one thread at a time. While it exists no other process packs into the folder.
+class SetFolder {
+ public:
+  // Makes the folder if there is none, reads the shards in it, and removes what a killed run has
+  // left. InvalidArgument if anything else is in it, before anything is changed;
+  // FailedPrecondition if another process packs into it.
+  static Result<SetFolder> Open(const std::string& folder);
+
+  const std::string& path() const { return path_; }  // as given
+  bool has_index() const { return has_index_; }
+  // Whether photographs are in class folders; nullopt: there is none yet.
+  std::optional<bool> has_classes() const {
+    if (known_.empty()) return std::nullopt;
+    return known_.begin()->first.find('/') != std::string_view::npos;
+  }
+
+  // Returns what the set has under a path; null: nothing. A path that several shards have counts
+  // once.
+  const packed_set::Entry* Find(std::string_view path) const;
+  uint64_t samples() const { return known_.size(); }
+  // Begins a shard that the folder does not have yet.
+  Result<PackedShardWriter> NewShard();
+
+  struct Written {
+    uint64_t samples = 0, packed = 0;          // packed: as packed JPEGs
+    uint64_t file_bytes = 0, image_bytes = 0;  // of the files, and as stored
+    uint32_t shards = 0;
+    uint64_t shard_bytes = 0, index_bytes = 0;
+  };
+  // Reads the new shards, and writes the index of all. InvalidArgument if together they are no
+  // folder of classes: images beside class folders. Precondition: there is a shard with a record.
+  Result<Written> WriteIndex();
+
+ private:
+  struct Place {
+    uint32_t shard = 0, entry = 0;  // indexes in shards_ and its entries
+  };
+
+  SetFolder(std::string path, Descriptor lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  Status ReadShards(const std::vector<uint32_t>& numbers);
+
+  std::string path_;
+  Descriptor lock_;                 // of the folder
+  std::deque<PackedShard> shards_;  // which stay where they are: known_ has views of their paths
+  std::unordered_map<std::string_view, Place> known_;  // by path, in the shards' tables
+  std::vector<uint32_t> begun_;                        // numbers of the shards of this run
+  uint32_t next_ = 0;
+  bool has_index_ = false;
+};
+
+}  // namespace stoker

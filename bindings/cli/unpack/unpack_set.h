@@ -1,0 +1,29 @@
+// Restores the files of a packed set, for `stoker unpack`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bindings/cli/for_each_sample.h"
+#include "core/result.h"
+
+namespace stoker {
+
+struct UnpackReport {
+  std::string source;  // "packed(OUT)"
+  std::string out;
+  uint64_t files = 0, bytes = 0;  // that were written
+  double seconds = 0;
+};
+
+// Writes every photograph of the packed set in `folder` below `out`, a folder that is new or empty,
+// under the path and with the bytes that it had. Nothing is written outside of `out`, whatever the
+// index says. A file is there as a whole or not at all; an error or an interruption leaves those
+// that are written.
+//
+// Errors: those of opening the set, DataLoss (a photograph is not what was packed),
+// InvalidArgument (`out` is not empty), the system's on writing, Cancelled.
+Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out, int threads = 0,
+                               const SampleProgress& progress = {});
+
+}  // namespace stoker

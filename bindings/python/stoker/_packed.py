@@ -1,0 +1,87 @@
+"""Packed sets: the photographs of a folder, in a few large files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from stoker import _checks, _stoker
+from stoker._sources import Source, _absolute, _cache
+
+__all__ = ["Packed", "packed"]
+
+
+class Packed(Source):
+    """The source that `packed` returns. It can be pickled, and knows names and sizes."""
+
+    def __init__(
+        self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, bytes]
+    ) -> None:
+        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
+        self._arguments = arguments
+
+    def name(self, sample: int) -> str:
+        """The path of a photograph below the folder that was packed; `path` is its shard.
+
+        Raises:
+            IndexError: there is no such sample.
+        """
+        return os.fsdecode(self._native.name(self._number(sample)))
+
+    def image_size(self, sample: int) -> tuple[int, int] | None:
+        """Height and width of a sample as displayed (EXIF orientation applied), as when it was packed.
+
+        Nothing is read. None: the file was damaged or of an unknown format.
+
+        Raises:
+            IndexError: there is no such sample.
+        """
+        return self._native.image_size(self._number(sample))
+
+    def _image(self, sample: int) -> bytes:
+        return self._native.unpack(sample, self._bytes(sample))[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Unpickling opens the set again; it must exist there."""
+        return _packed, (self._arguments,)
+
+
+def packed(
+    folder: str | os.PathLike[Any],
+    *,
+    threads: int = 0,
+    cache: str | os.PathLike[Any] | None = None,
+    cache_bytes: int | None = None,
+) -> Packed:
+    """The photographs of a folder that `stoker pack` has put into a few large files.
+
+        source = stoker.packed("packed/train")  # in place of stoker.image_folder("photos/train")
+
+    Order, labels, classes and pixels are those of the folder, and so are batches, digests and states: a
+    loader's state that was saved on one continues on the other. A random crop needs one read, and less CPU.
+
+    Each photograph's checksum is checked when its turn comes. One that is damaged is a DataLossError of its
+    batch, with the shard, the offset and the photograph's name.
+
+    Args:
+        folder: what `stoker pack` made, or the URL of a copy of it (https://, http://, s3://, gs://).
+        threads: for looking at the files, 0 to 256; 0: the cores allotted.
+        cache, cache_bytes: for URLs, as of `tar`.
+
+    Raises:
+        NotFoundError: no such folder; a shard is missing; packing has not finished (a FileNotFoundError).
+        InvalidArgumentError: a folder that is no packed set (a ValueError).
+        DataLossError: the index or a shard is damaged, or is not of this set.
+        UnimplementedError: it was written by a newer version.
+        PermissionDeniedError: it may not be read (a PermissionError).
+    """
+    given = {"folder": _absolute("folder", folder), **_cache(cache, cache_bytes)}
+    return _packed(given, _checks.integer("threads", threads, 0, 256))
+
+
+def _packed(given: dict[str, bytes], threads: int = 0) -> Packed:
+    native = _stoker.open_source("packed", given, threads)
+    # A spec is UTF-8. Where a path is not, only other processes cannot find the set.
+    spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
+    text = f"stoker.packed({os.fsdecode(given['folder'])!r})"
+    return Packed(native, {"kind": "packed", **spec}, text, given)

@@ -1,0 +1,161 @@
+"""stoker.packed: what `stoker pack` makes of a folder takes its place."""
+
+import os
+import pathlib
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+
+stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+from epochs import same, same_for_ranks, same_for_settings, taken  # noqa: E402
+
+TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
+
+
+def command(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "stoker", *map(os.fspath, arguments)],
+        check=True,
+        capture_output=True,
+        timeout=120,
+    ).stdout
+
+
+def make(source, **options):
+    options = {"batch_size": 8, "shuffle": True, "seed": 7, **options}
+    return stoker.Loader(source, TRAIN, **options)
+
+
+@pytest.fixture(scope="module")
+def packed(made, tmp_path_factory):
+    """`made`, packed into several shards."""
+    folder = tmp_path_factory.mktemp("packed") / "set"
+    command("pack", made, folder, "--shard-size", "100KB")
+    assert len(list(folder.glob("0*.stoker"))) > 3
+    return folder
+
+
+@pytest.mark.parametrize("world", [1, 3, 8])
+def test_the_same_bytes_as_the_folder(made, packed, world):
+    same_for_ranks(partial(make, stoker.packed(packed)), partial(make, stoker.image_folder(made)), world)
+
+
+def test_the_same_bytes_with_any_threads_and_depth(made, packed):
+    wanted = taken(make(stoker.image_folder(made)))
+    same_for_settings(make, lambda: stoker.packed(packed), wanted)
+
+
+def test_the_same_bytes_on_devices(made, packed):
+    for device in ("cpu", "host"):
+        loaders = [
+            make(source).to_device(device) for source in (stoker.packed(packed), stoker.image_folder(made))
+        ]
+        ours, theirs = ([np.array(batch[0]) for batch in loader] for loader in loaders)
+        same([(image,) for image in ours], [(image,) for image in theirs])
+
+
+@pytest.mark.parametrize("begins_packed", [True, False])
+def test_a_state_goes_on_with_the_other(made, packed, begins_packed):
+    sources = [stoker.packed(packed), stoker.image_folder(made)]
+    first, second = sources if begins_packed else sources[::-1]
+    loader = make(first)
+    iterator = iter(loader)
+    next(iterator)
+    state = loader.state_dict()
+    rest = taken(iterator)
+    again = make(second)
+    again.load_state_dict(state)
+    same(taken(again), rest)
+
+
+def test_a_source_tells_of_itself(made, packed, monkeypatch):
+    source, folder = stoker.packed(packed), stoker.image_folder(made)
+    assert len(source) == 60 and source.has_labels and source.classes == folder.classes
+    assert source._labels() == folder._labels()
+    assert source._native.fingerprint == folder._native.fingerprint
+    for i in (0, 17, 59):
+        assert os.path.join(made, source.name(i)) == folder.path(i)
+        size = source.image_size(i)
+        assert size == stoker.decode_image(folder.path(i)).shape[:2]
+        assert pathlib.Path(source.path(i)).parent == packed and source.path(i).endswith(".stoker")
+        np.testing.assert_array_equal(
+            stoker.decode_image(source._image(i)), stoker.decode_image(folder.path(i))
+        )
+    with pytest.raises(IndexError):
+        source.name(60)
+    assert repr(source) == f"stoker.packed('{packed}')"
+    again = pickle.loads(pickle.dumps(source))
+    assert repr(again) == repr(source) and again._spec == source._spec
+    monkeypatch.chdir(packed.parent)
+    here = stoker.packed("set")
+    monkeypatch.chdir("/")
+    same(taken(make(here)), taken(make(folder)))
+
+
+def test_derived_sources(made, packed):
+    source, folder = stoker.packed(packed), stoker.image_folder(made)
+    for derive in (
+        lambda s: s.subset(range(30, 3, -1)),
+        lambda s: s.split(0.3, seed=2)[1],
+        lambda s: s.filter(labels=s.classes[1:]),
+        lambda s: s.balanced(),
+        lambda s: stoker.combine([s, s.subset(range(5))]),
+    ):
+        same(taken(make(derive(source))), taken(make(derive(folder))))
+
+
+def test_a_folder_and_its_set_together(made, packed):
+    mixed = stoker.combine([stoker.packed(packed), stoker.image_folder(made)])
+    twice = stoker.combine([stoker.image_folder(made), stoker.image_folder(made)])
+    same(taken(make(mixed)), taken(make(twice)))
+
+
+def test_unpack_gives_the_files_back(made, packed, tmp_path):
+    command("unpack", packed, tmp_path / "out")
+    before = {p.relative_to(made): p.read_bytes() for p in made.rglob("*.jpg")}
+    after = {p.relative_to(tmp_path / "out"): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")}
+    assert before == after
+
+
+def test_errors(made, packed, tmp_path):
+    with pytest.raises(stoker.NotFoundError):
+        stoker.packed(tmp_path / "nowhere")
+    with pytest.raises(stoker.InvalidArgumentError, match="this folder is no packed set"):
+        stoker.packed(made)
+    with pytest.raises(TypeError):
+        stoker.packed(7)
+    copy = tmp_path / "copy"
+    shutil.copytree(packed, copy)
+    (copy / "00001.stoker").rename(copy / "1")
+    with pytest.raises(stoker.NotFoundError, match=r"00001\.stoker: this shard of the packed set is missing"):
+        stoker.packed(copy)
+    (copy / "1").rename(copy / "00001.stoker")
+    (copy / "index.stoker").unlink()
+    with pytest.raises(stoker.NotFoundError, match="packing has not finished"):
+        stoker.packed(copy)
+
+
+def test_a_damaged_photograph_is_named(packed, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(packed, copy)
+    source = stoker.packed(copy)
+    path, (begin, length) = pathlib.Path(source.path(21)), source._native.range(21)
+    content = bytearray(path.read_bytes())
+    content[begin + length // 2] ^= 1
+    path.write_bytes(content)
+    whole = [stoker.Resize((48, 48))]  # a crop may not need the bytes
+    loader = stoker.Loader(source, whole, batch_size=1)
+    iterator = iter(loader)
+    for _ in range(21):
+        next(iterator)
+    with pytest.raises(stoker.DataLossError, match=re.escape(f"({source.name(21)})")) as failed:
+        next(iterator)
+    assert failed.value.file == str(path) and begin <= failed.value.offset < begin + length
+    rows = stoker.Loader(source, whole, batch_size=1, on_bad="drop", max_bad_fraction=1)
+    assert sum(len(images) for images, _ in rows) == 59
