@@ -90,6 +90,8 @@ def look_up(words):
         _look_packages_up(rest)
     elif program in ("cmake", "ctest", "ninja"):
         _look_cmake_up(rest)
+    elif program.endswith(".py"):
+        _look_options_up(ROOT / program, rest)
     elif program.endswith(".sh"):
         script = (ROOT / program).read_text()
         assert re.search(rf"^\s*{rest[0]}\b", script, re.M), f"{program} has no {rest[0]}"
@@ -110,8 +112,9 @@ def _look_program_up(program, words):
     """build/bench/x is made from bench/x.cc, or from a folder bench/x with a main.cc."""
     assert program.startswith("build/"), f"nothing is known of {program}"
     name = pathlib.Path(program).name
-    sources = [*ROOT.glob(f"bench/**/{name}.cc"), *ROOT.glob(f"tests/**/{name}.cc")]
-    sources += ROOT.glob(f"bench/**/{name}/main.cc")
+    sources = [ROOT.joinpath(program.removeprefix("build/")).with_suffix(".cc")]
+    sources += [*ROOT.glob(f"bench/**/{name}.cc"), *ROOT.glob(f"bench/**/{name}/main.cc")]
+    sources = [source for source in sources if source.is_file()]
     assert sources, f"nothing makes {program}"
     _look_options_up(sources[0], words)
 
