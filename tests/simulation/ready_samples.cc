@@ -4,11 +4,13 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/memory_budget.h"
 #include "engine/loader/samples_in_flight.h"
+#include "engine/runtime/concurrency_limit.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/simulated_source.h"
 #include "tests/torture/soak_job.h"
@@ -28,11 +30,15 @@ class ReadySamples {
  private:
   void Read();
   void Work();
+  void Tune();
+  void Send(uint32_t tasks);
 
   Draw draw_;
   MemoryBudget budget_{uint64_t{1} << 40};
   SamplesInFlight samples_;
+  ConcurrencyLimit limit_{1};
   std::atomic<uint64_t> claimed_{0};  // rows, in the order in which they are needed
+  std::atomic<uint64_t> taken_{0};    // samples
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t tasks_ = 0;  // this and the following: under mutex_
@@ -46,9 +52,19 @@ void ReadySamples::Read() {
     for (; !index; index = samples_.Take()) SimulateWork(1000);
     samples_[*index].ticket.batch = claimed_.fetch_add(1);
     samples_.SetReady(*index);
-    const std::lock_guard lock(mutex_);
-    ++tasks_;
-    changed_.notify_one();
+    Send(1);
+  }
+}
+
+void ReadySamples::Send(uint32_t tasks) {
+  const std::lock_guard lock(mutex_);
+  tasks_ += tasks;
+  changed_.notify_all();
+}
+
+void ReadySamples::Tune() {
+  for (int i = 0; i < 20; ++i) {
+    Send(limit_.SetLimit(1 + static_cast<uint32_t>(Scheduler::Running()->Below(3))));
   }
 }
 
@@ -59,9 +75,13 @@ void ReadySamples::Work() {
     if (tasks_ == 0) return;
     --tasks_;
     lock.unlock();
-    const std::optional<uint32_t> taken = samples_.TakeReady();
-    if (!taken) Scheduler::Running()->Fail("a worker finds no sample: its task's is left behind");
-    samples_.Give(*taken);
+    if (limit_.Enter()) {
+      const std::optional<uint32_t> taken = samples_.TakeReady();
+      if (!taken) Scheduler::Running()->Fail("a worker finds no sample: its task's is left behind");
+      samples_.Give(*taken);
+      ++taken_;
+      if (limit_.Leave()) Send(1);
+    }
     lock.lock();
   }
 }
@@ -78,6 +98,7 @@ void ReadySamples::Run() {
   std::vector<std::thread> readers, workers;
   for (uint64_t i = 1 + draw_.Below(2); i > 0; --i) readers.emplace_back([this] { Read(); });
   for (uint64_t i = 1 + draw_.Below(3); i > 0; --i) workers.emplace_back([this] { Work(); });
+  Tune();
   for (std::thread& reader : readers) reader.join();
   {
     const std::lock_guard lock(mutex_);
@@ -85,6 +106,9 @@ void ReadySamples::Run() {
   }
   changed_.notify_all();
   for (std::thread& worker : workers) worker.join();
+  if (taken_ == claimed_) return;
+  Scheduler::Running()->Fail(std::to_string(claimed_ - taken_) +
+                             " samples are left without a worker");
 }
 
 }  // namespace
