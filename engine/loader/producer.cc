@@ -163,25 +163,20 @@ void Producer::SendWorker(WorkToken task) {
 }
 
 // For every ready sample a worker task has been submitted, or was refused at the concurrency limit
-// and will be submitted again when a worker leaves. A worker that takes further samples leaves
-// their tasks behind, which end at once: if each took samples that became ready later, more and
-// more tasks would wait, and the tasks of other loaders behind them. Such a task enters and leaves,
-// too, because tasks that were refused wait for the next one to leave.
+// and will be submitted again when a worker leaves. A spare task enters and leaves, too, because
+// tasks that were refused wait for the next one to leave.
 void Producer::Work(void* producer, uint32_t, int worker) {
   auto& self = *static_cast<Producer*>(producer);
   const WorkToken task = self.memory_->Adopt();
   if (!self.concurrency_.Enter()) return;
-  if (!self.TakeSpareTask()) self.ProcessReady(worker);
+  self.ProcessReady(worker);
   if (self.concurrency_.Leave()) self.SendWorker(self.memory_->Begin());
 }
 
 // Bytes → row.
 void Producer::ProcessReady(int worker) {
   const std::optional<uint32_t> first = samples_.TakeReady();
-  if (!first) {  // another worker has taken it in addition to its own, since this task began
-    spare_tasks_.fetch_sub(1, std::memory_order_relaxed);
-    return;
-  }
+  if (!first) return;  // another worker has taken it in addition to its own
   samples_.SetPlace(*first, Place::kWorking);
   WorkerCounters& counters = writer_.counters(worker);
   std::optional<CoreClock> clock;
@@ -205,22 +200,9 @@ void Producer::ProcessReady(int worker) {
 // workers.
 std::optional<uint32_t> Producer::TakeReady() {
   if (stopped_.load(std::memory_order_relaxed)) return std::nullopt;
-  if (samples_.ready() < concurrency_.limit()) return std::nullopt;
-  const std::optional<uint32_t> taken = samples_.TakeReady();
-  if (!taken) return std::nullopt;
-  samples_.SetPlace(*taken, Place::kWorking);
-  spare_tasks_.fetch_add(1, std::memory_order_relaxed);
+  const std::optional<uint32_t> taken = samples_.TakeFurther(concurrency_.limit());
+  if (taken) samples_.SetPlace(*taken, Place::kWorking);
   return taken;
-}
-
-// Each sample that was taken without its task makes one task spare, whichever begins first.
-bool Producer::TakeSpareTask() {
-  int64_t spare = spare_tasks_.load(std::memory_order_relaxed);
-  while (spare > 0) {
-    const int64_t left = spare - 1;
-    if (spare_tasks_.compare_exchange_weak(spare, left, std::memory_order_relaxed)) return true;
-  }
-  return false;
 }
 
 // Worker → assembler. The worker that finishes the last row of a batch mixes it, and may hand it to

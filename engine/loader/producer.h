@@ -131,7 +131,6 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   static void Work(void* producer, uint32_t unused, int worker);  // a worker: bytes → row
   void ProcessReady(int worker);
   std::optional<uint32_t> TakeReady() override;
-  bool TakeSpareTask();
   void End(uint32_t sample, uint64_t work_ns, Status status, int worker) override;  // → assembler
 
   // Samples that cannot be used (producer_faults.cc).
@@ -187,11 +186,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   SamplesInFlight samples_;
   IndexSet substitutes_;  // samples that take the place of others, to be read
   ReadFeed feed_;
-  ConcurrencyLimit concurrency_;         // limits how many workers decode at a time
-  std::atomic<int64_t> spare_tasks_{0};  // submitted ones whose samples have been taken. Below 0
-                                         // for a moment, between a worker that finds no sample and
-                                         // the count of the one who has taken it
-  const std::optional<MapCaller> map_;   // the program's function
+  ConcurrencyLimit concurrency_;        // limits how many workers decode at a time
+  const std::optional<MapCaller> map_;  // the program's function
   RowWriter writer_;
   std::unique_ptr<Assembler> assembler_;       // replaced under lifecycle_
   const std::unique_ptr<MapThreads> maps_;     // null: no function of whole batches

@@ -12,6 +12,12 @@ namespace {
 
 uint64_t OrderOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
 
+// The two counts in SamplesInFlight::tasks_.
+constexpr uint64_t kOneReady = 1;
+constexpr uint64_t kOneSpare = uint64_t{1} << 32;
+uint32_t ReadyIn(uint64_t tasks) { return static_cast<uint32_t>(tasks); }
+uint32_t SpareIn(uint64_t tasks) { return static_cast<uint32_t>(tasks >> 32); }
+
 }  // namespace
 
 SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_memory)
@@ -107,8 +113,10 @@ void SamplesInFlight::SetPlace(uint32_t index, Place place) {
 void SamplesInFlight::SetReady(uint32_t index) {
   SetPlace(index, Place::kReady);
   ready_.Give(index);
-  ready_count_.fetch_add(1, std::memory_order_release);
+  tasks_.fetch_add(kOneReady, std::memory_order_release);
 }
+
+uint32_t SamplesInFlight::ready() const { return ReadyIn(tasks_.load(std::memory_order_relaxed)); }
 
 SamplesInFlight::Placed SamplesInFlight::PlaceOf(uint32_t index) const {
   const uint64_t placed = places_[index].load(std::memory_order_relaxed);
@@ -117,16 +125,32 @@ SamplesInFlight::Placed SamplesInFlight::PlaceOf(uint32_t index) const {
           .place = static_cast<Place>(placed & 7)};
 }
 
-// A caller first makes sure of one of the samples, whichever it will be. To look for one is not
-// enough: the set has several words, so it may miss a sample that becomes ready where it has looked
-// already, while another caller takes one where it has not. It would come back without a sample,
-// and the one that it missed would have no task.
 std::optional<uint32_t> SamplesInFlight::TakeReady() {
-  uint32_t count = ready_count_.load(std::memory_order_relaxed);
+  uint64_t tasks = tasks_.load(std::memory_order_relaxed);
+  uint64_t left = 0;
   do {
-    if (count == 0) return std::nullopt;
-  } while (!ready_count_.compare_exchange_weak(count, count - 1, std::memory_order_acquire,
-                                               std::memory_order_relaxed));
+    if (tasks == 0) return std::nullopt;
+    left = tasks - (SpareIn(tasks) != 0 ? kOneSpare : kOneReady);
+  } while (!tasks_.compare_exchange_weak(tasks, left, std::memory_order_acquire,
+                                         std::memory_order_relaxed));
+  if (SpareIn(tasks) != 0) return std::nullopt;
+  return TakeOldest();
+}
+
+std::optional<uint32_t> SamplesInFlight::TakeFurther(uint32_t least) {
+  uint64_t tasks = tasks_.load(std::memory_order_relaxed);
+  do {
+    if (ReadyIn(tasks) < std::max(least, 1U)) return std::nullopt;
+  } while (!tasks_.compare_exchange_weak(tasks, tasks - kOneReady + kOneSpare,
+                                         std::memory_order_acquire, std::memory_order_relaxed));
+  return TakeOldest();
+}
+
+// Called by a thread that has counted one of the ready samples as its own, whichever it will be. To
+// look for one is not enough: the set has several words, so a thread may miss a sample that becomes
+// ready where it has looked already, while another thread takes one where it has not. It would find
+// none, and the one that it missed would have no task.
+uint32_t SamplesInFlight::TakeOldest() {
   while (true) {
     std::optional<uint32_t> oldest;
     uint64_t first = ~uint64_t{0};
@@ -136,7 +160,7 @@ std::optional<uint32_t> SamplesInFlight::TakeReady() {
       first = key;
       oldest = index;
     });
-    if (oldest && ready_.TakeThis(*oldest)) return oldest;
+    if (oldest && ready_.TakeThis(*oldest)) return *oldest;
   }
 }
 

@@ -69,12 +69,18 @@ class SamplesInFlight {
   void EndRead() { reading_.fetch_sub(1, std::memory_order_relaxed); }
   uint32_t reading() const { return reading_.load(std::memory_order_relaxed); }
 
-  // Marks a sample whose bytes have arrived: it waits for a worker.
+  // Marks a sample whose bytes have arrived: it waits for a worker. The caller sends a task after
+  // each call.
   void SetReady(uint32_t index);
-  uint32_t ready() const { return ready_count_.load(std::memory_order_relaxed); }
-  // Takes the ready sample whose row is needed first, because completing later rows first finishes
-  // no batch. None only if as many calls have taken one as samples were ready before this call.
+  uint32_t ready() const;
+  // For a task: takes the ready sample whose row is needed first, because completing later rows
+  // first finishes no batch. None if the task is spare.
   std::optional<uint32_t> TakeReady();
+  // For a worker that has a sample: takes a further one, if at least `least` are ready, and makes
+  // one task spare, whichever begins next. Otherwise tasks whose samples are taken would take those
+  // that become ready later, more and more tasks would wait, and the tasks of other loaders behind
+  // them.
+  std::optional<uint32_t> TakeFurther(uint32_t least);
 
   // Where a sample is, for reports of stalls: set by the thread that owns the sample, read by any.
   enum class Place : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
@@ -93,12 +99,17 @@ class SamplesInFlight {
  private:
   uint32_t Free() const;  // how many may be taken
   bool HasBuffer(GrowingBuffer& buffer);
+  uint32_t TakeOldest();
 
   const bool in_memory_;
   std::vector<SampleInFlight> samples_;
   IndexSet free_;
   IndexSet ready_;
-  std::atomic<uint32_t> ready_count_{0};       // samples in ready_ that no caller is about to take
+  // What the tasks that have not begun will find: the number of samples in ready_ that no thread is
+  // about to take, and the number of spare tasks (times 2^32). Together they are as many as the
+  // tasks. One word, because a task that saw only one of the counts change could leave a sample
+  // without a task.
+  std::atomic<uint64_t> tasks_{0};
   std::vector<std::atomic<uint64_t>> rows_;    // Placed::row
   std::vector<std::atomic<uint64_t>> places_;  // the rest of Placed
   std::atomic<bool> waiting_{false};

@@ -23,7 +23,10 @@ constexpr uint32_t kSamples = 200;  // more than a word of the set has bits
 
 class ReadySamples {
  public:
-  explicit ReadySamples(uint64_t seed) : draw_({seed, 0, 0}), samples_(kSamples, budget_, true) {}
+  explicit ReadySamples(uint64_t seed)
+      : draw_({seed, 0, 0}),
+        rows_(1 + draw_.Below(draw_.Of<uint64_t>({3, 60}))),
+        samples_(kSamples, budget_, true) {}
 
   void Run();
 
@@ -34,6 +37,7 @@ class ReadySamples {
   void Send(uint32_t tasks);
 
   Draw draw_;
+  const uint64_t rows_;  // of each reader: few, so that a later one seldom makes up for a lost task
   MemoryBudget budget_{uint64_t{1} << 40};
   SamplesInFlight samples_;
   ConcurrencyLimit limit_{1};
@@ -46,8 +50,7 @@ class ReadySamples {
 };
 
 void ReadySamples::Read() {
-  constexpr uint64_t kRows = 60;
-  for (uint64_t row = 0; row < kRows; ++row) {
+  for (uint64_t row = 0; row < rows_; ++row) {
     std::optional<uint32_t> index = samples_.Take();
     for (; !index; index = samples_.Take()) SimulateWork(1000);
     samples_[*index].ticket.batch = claimed_.fetch_add(1);
@@ -76,10 +79,12 @@ void ReadySamples::Work() {
     --tasks_;
     lock.unlock();
     if (limit_.Enter()) {
-      const std::optional<uint32_t> taken = samples_.TakeReady();
-      if (!taken) Scheduler::Running()->Fail("a worker finds no sample: its task's is left behind");
-      samples_.Give(*taken);
-      ++taken_;
+      std::optional<uint32_t> taken = samples_.TakeReady();  // none if the task is spare
+      for (int more = 3; taken; --more) {
+        samples_.Give(*taken);
+        ++taken_;
+        taken = more > 0 ? samples_.TakeFurther(2) : std::nullopt;
+      }
       if (limit_.Leave()) Send(1);
     }
     lock.lock();

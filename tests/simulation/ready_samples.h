@@ -8,9 +8,8 @@
 namespace stoker::testing {
 
 // Reader threads make samples ready and send a task for each. Workers, whose number is limited,
-// take the sample that is needed first. Calls Scheduler::Fail if a task finds no sample, since each
-// task is sent after its sample is ready and takes one, and if a sample is left at the end. Only
-// within a simulation.
+// take the sample that is needed first, and further ones. Calls Scheduler::Fail if a sample is left
+// when all tasks have ended. Only within a simulation.
 void RunReadySamples(uint64_t seed);
 
 }  // namespace stoker::testing
