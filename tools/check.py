@@ -10,7 +10,7 @@ python  ruff check and ruff format with pyproject.toml; --fix rewrites the files
         installed; and mypy over the package, if it is installed
 tidy    clang-tidy with .clang-tidy, over the compile commands of --build, which compiles several sources
         together; a group is checked again only if one of its sources, a header of ours that it includes, or
-        the settings have changed
+        the settings have changed. Sources that two targets compile are checked with the first one
 shell   shellcheck
 
 Without a name: all checks. Exit code 0 if nothing was found, 1 if something was, 2 if a check could
@@ -61,7 +61,7 @@ EXTENSION = pathlib.Path("bindings/python")
 # Compiled where TensorFlow is installed, with its headers and the two of ours that are shipped with it.
 PLUGIN = pathlib.Path("bindings/tensorflow/native")
 # Flags that clang-tidy does not support.
-GCC_ONLY = re.compile(r" -fno-(move-loop-stores|thread-jumps)\b")
+GCC_ONLY = re.compile(r" (-fno-(move-loop-stores|thread-jumps)|--param \S+|-Wno-tsan)(?= )")
 
 
 class Unable(Exception):
@@ -250,18 +250,18 @@ def run_tidy(options):
     passed.mkdir(exist_ok=True)
     wanted = set(sources(options.root, (".cc",)))
     todo = {}
-    ours = 0
+    seen = set()
     for entry in entries:
         file = pathlib.Path(entry["directory"], entry["file"]).resolve()
         paths = sources_of(options.root, file)
-        if wanted.issuperset(paths) and paths:
-            ours += 1
+        if wanted.issuperset(paths) and not seen.issuperset(paths):
+            seen.update(paths)
             # Only what affects the meaning of the code, so that a build elsewhere has the same key.
             words = [w for w in shlex.split(entry["command"]) if w.startswith(("-D", "-std", "-W"))]
             key = tidy_key(options.root, paths, " ".join(words), version)
             if not (passed / key).exists():
                 todo[file] = (key, paths)
-    if not ours:
+    if not seen:
         raise Unable(f"{database} has none of our sources")
     problems = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

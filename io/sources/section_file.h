@@ -125,11 +125,10 @@ class SectionFileWriter {
   Result<uint64_t> Commit(const SectionFileKind& kind, uint64_t fingerprint);
 
  private:
-  SectionFileWriter(OutputFile file, size_t sections) : file_(std::move(file)), room_(sections) {}
+  explicit SectionFileWriter(OutputFile file) : file_(std::move(file)) {}
   Status Flush();
 
   OutputFile file_;
-  size_t room_;  // sections
   std::vector<sections::Section> sections_;
   std::vector<uint8_t> waiting_;
   uint64_t written_ = 0;  // through `waiting_`

@@ -16,7 +16,7 @@ constexpr size_t kWriteBytes = 1 << 20;
 
 Result<SectionFileWriter> SectionFileWriter::Create(const std::string& path, size_t sections) {
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, OutputFile::Origin::kOwn));
-  SectionFileWriter writer(std::move(file), sections);
+  SectionFileWriter writer(std::move(file));
   const std::vector<uint8_t> room(sizeof(Header) + sections * sizeof(Section));  // until Commit
   TRY(writer.Write(room));
   writer.begin_ = writer.written_;

@@ -126,8 +126,8 @@ void __tsan_unaligned_write2(void* at) { Check(at); }
 void __tsan_unaligned_write4(void* at) { Check(at); }
 void __tsan_unaligned_write8(void* at) { Check(at); }
 void __tsan_unaligned_write16(void* at) { Check(at); }
-void __tsan_vptr_read(void** at) { Check(at); }
-void __tsan_vptr_update(void** at, void*) { Check(at); }
+void __tsan_vptr_read(void** at) { Check(static_cast<void*>(at)); }
+void __tsan_vptr_update(void** at, void*) { Check(static_cast<void*>(at)); }
 void __tsan_read_range(void* at, size_t) { Check(at); }
 void __tsan_write_range(void* at, size_t) { Check(at); }
 

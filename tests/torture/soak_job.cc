@@ -141,16 +141,14 @@ void SoakJob::Next(Iterator& iterator, BatchName& at) {
   Result<Batch> batch = iterator.Next();
   if (options_.hooks.gets) options_.hooks.gets(batch);
   if (IsRefusal(batch)) return;
-  while (at.index < model_.batches_per_epoch()) {
+  for (; at.index < model_.batches_per_epoch(); ++at.index) {
     const ExpectedBatch expected = model_.At(at);
-    const bool is_left_out = !expected.fails && expected.rows.empty();
-    if (is_left_out) {
-      Count(expected);
-    } else {
+    if (expected.fails || !expected.rows.empty()) {
       Check(std::move(batch), at, expected);
+      ++at.index;
+      break;
     }
-    ++at.index;
-    if (!is_left_out) break;
+    Count(expected);  // all its rows are left out: it is not delivered
   }
   const auto position = iterator.position();
   if (!position || *position != at) Wrong("the iterator is at another batch");
@@ -242,7 +240,7 @@ void SoakJob::Stop() {
 
 // Each row of the batches that were taken counts once.
 void SoakJob::CheckCounts() {
-  if (!wrong_.empty()) return;
+  if (!wrong_.empty() || refused_) return;
   const LoaderStats stats = loader_->Stats();
   const auto check = [this](const char* what, uint64_t got, uint64_t expected) {
     if (got == expected) return;
