@@ -151,7 +151,8 @@ Result<std::shared_ptr<Runtime>> Runtime::Create(const RuntimeOptions& options) 
 }
 
 Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& given,
-                                                    ReadService::ReaderFactory make_reader) {
+                                                    ReadService::ReaderFactory make_reader,
+                                                    bool tune_workers) {
   TRY(Check(given));
   RuntimeOptions options = given;
   if (options.threads == 0) options.threads = DefaultThreads();
@@ -170,7 +171,8 @@ Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& given,
   }
   ASSIGN_OR_RETURN(Workers workers, MakeWorkers(options));
   options.threads = workers.executor->concurrency();
-  const TunerSettings fixed = FixedBy(given, options.threads);
+  TunerSettings fixed = FixedBy(given, options.threads);
+  if (tune_workers) fixed.workers = 0;
   return std::make_shared<Runtime>(std::make_unique<Runtime::Parts>(
       std::move(options), fixed, std::move(choice), std::move(make_reader), std::move(workers)));
 }
