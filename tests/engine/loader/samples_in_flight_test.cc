@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -86,6 +87,33 @@ TEST(SamplesInFlight, TakesTheReadySampleNeededFirst) {
     EXPECT_EQ(ticket.row, rows[next].row);
   }
   EXPECT_FALSE(samples.TakeReady());
+}
+
+TEST(SamplesInFlight, AFurtherSampleMakesTheNextTaskSpare) {
+  MemoryBudget memory(kPlentyForSamples);
+  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  const auto add = [&samples](uint64_t batch) {
+    const uint32_t index = samples.Take().value();
+    samples[index].ticket.batch = batch;
+    samples.SetReady(index);
+  };
+  const auto batch_of = [&samples](std::optional<uint32_t> taken) {
+    return samples[taken.value()].ticket.batch;
+  };
+  EXPECT_FALSE(samples.TakeFurther(0));
+  for (const uint64_t batch : {2, 0, 1}) add(batch);
+  EXPECT_FALSE(samples.TakeFurther(4));
+  EXPECT_EQ(batch_of(samples.TakeFurther(3)), 0u);
+  EXPECT_EQ(batch_of(samples.TakeFurther(2)), 1u);
+  EXPECT_EQ(samples.ready(), 1u);
+  // Two of the tasks are spare, and stay so when another sample becomes ready.
+  add(3);
+  EXPECT_FALSE(samples.TakeReady());
+  EXPECT_FALSE(samples.TakeReady());
+  EXPECT_EQ(batch_of(samples.TakeReady()), 2u);
+  EXPECT_EQ(batch_of(samples.TakeReady()), 3u);
+  EXPECT_FALSE(samples.TakeReady());
+  EXPECT_FALSE(samples.TakeFurther(0));
 }
 
 TEST(SamplesInFlight, ReadsAreCountedAndLimited) {
