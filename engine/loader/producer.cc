@@ -163,8 +163,9 @@ void Producer::SendWorker(WorkToken task) {
 }
 
 // For every ready sample a worker task has been submitted, or was refused at the concurrency limit
-// and will be submitted again when a worker leaves. A spare task enters and leaves, too, because
-// tasks that were refused wait for the next one to leave.
+// and will be submitted again when a worker leaves. A spare task, whose sample another worker has
+// taken in addition to its own, enters and leaves, too, because tasks that were refused wait for
+// the next one to leave.
 void Producer::Work(void* producer, uint32_t, int worker) {
   auto& self = *static_cast<Producer*>(producer);
   const WorkToken task = self.memory_->Adopt();
@@ -176,7 +177,7 @@ void Producer::Work(void* producer, uint32_t, int worker) {
 // Bytes → row.
 void Producer::ProcessReady(int worker) {
   const std::optional<uint32_t> first = samples_.TakeReady();
-  if (!first) return;  // another worker has taken it in addition to its own
+  if (!first) return;  // the task is spare
   samples_.SetPlace(*first, Place::kWorking);
   WorkerCounters& counters = writer_.counters(worker);
   std::optional<CoreClock> clock;

@@ -105,10 +105,10 @@ class SamplesInFlight {
   std::vector<SampleInFlight> samples_;
   IndexSet free_;
   IndexSet ready_;
-  // What the tasks that have not begun will find: the number of samples in ready_ that no thread is
-  // about to take, and the number of spare tasks (times 2^32). Together they are as many as the
-  // tasks. One word, because a task that saw only one of the counts change could leave a sample
-  // without a task.
+  // Counts the samples in ready_ that no thread is about to take, and the spare tasks (times 2^32).
+  // Their sum is the number of tasks that have not taken a sample or found that they are spare.
+  // Both counts are in one word, because a task that saw only one of them change could leave a
+  // sample without a task.
   std::atomic<uint64_t> tasks_{0};
   std::vector<std::atomic<uint64_t>> rows_;    // Placed::row
   std::vector<std::atomic<uint64_t>> places_;  // the rest of Placed

@@ -69,7 +69,7 @@ class Program:
             shutil.copytree(ROOT / folder, self.folder / folder)
 
     def compile_command(self):
-        """Of the instrumented sources, without the source, the object, and the file of dependences."""
+        """Returns the command that compiles an instrumented source, without the names of files."""
         commands = json.loads((self.build / "compile_commands.json").read_text(encoding="utf-8"))
         command = next(c["command"] for c in commands if "/stoker_simulated.dir/" in c["command"])
         words = shlex.split(re.sub(r" -(o|c|MT|MF) \S+| -MD\b", "", command))
