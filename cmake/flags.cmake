@@ -63,6 +63,13 @@ function(stoker_part name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Sanitize>:-O1>)
 endfunction()
 
+# stoker_unoptimised_by_clang(SOURCES...): by -O1 clang 14 takes a quarter of an hour to compile one of
+# them with sanitizers.
+function(stoker_unoptimised_by_clang)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
+    $<$<AND:$<CONFIG:Sanitize>,$<CXX_COMPILER_ID:Clang>>:-O0>)
+endfunction()
+
 # stoker_reference(SOURCES... [LIBS ...]): the references that fast code is compared with. They lie beside
 # it, and are a library of tests and benchmarks: libstoker has only those references that it calls.
 add_library(stoker_reference STATIC EXCLUDE_FROM_ALL)
