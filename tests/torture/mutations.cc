@@ -379,7 +379,8 @@ void Print(const std::vector<Row>& rows, const Epochs& all) {
 Photos PhotosIn(const std::string& folder) {
   Photos photos;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) photos.push_back(entry.path());
+    const bool is_hidden = entry.path().filename().string().starts_with('.');
+    if (entry.is_regular_file() && !is_hidden) photos.push_back(entry.path());
   }
   std::ranges::sort(photos);
   return photos;
