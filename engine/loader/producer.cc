@@ -383,15 +383,17 @@ bool Producer::TryHalt() {
 }
 
 // TryHalt for the thread that set halting_. A batch that waits for the program's function may wait
-// for an earlier one, whose samples are given up here: it is dropped first.
+// for an earlier one, whose samples are given up here: it is dropped first. Samples on the wait
+// list are given up before any wait, which an interrupt may end: samples of other loaders wait
+// behind them.
 bool Producer::EndWork() {
   ending_ = true;
   if (maps_ != nullptr) maps_->Close();
+  DropPostponed();
   if (running_ && !reads_.TryDetach(this, kInterruptInterval)) return false;
   running_ = false;
   DropSubstitutes();
   if (!memory_->TryDrain(kInterruptInterval)) return false;
-  DropPostponed();
   return maps_ == nullptr || maps_->Wait(kInterruptInterval);
 }
 

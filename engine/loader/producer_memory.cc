@@ -45,12 +45,14 @@ bool Producer::MustWait(uint32_t index, Status& status) {
   return false;
 }
 
-// After this call the sample belongs to the wait list.
+// After this call the sample belongs to the wait list, or it has ended, if nothing is pulled any
+// more: see Substitute.
 void Producer::Postpone(uint32_t index) {
   samples_[index].read.buffer.Free();
   samples_[index].path.times().begun_ns = 0;
   samples_.SetPlace(index, SamplesInFlight::Place::kPostponed);
   memory_->JoinWaitList(index, std::move(samples_[index].work));
+  if (ending_) DropPostponed();
 }
 
 // Replaces Pull while samples wait: retries the first sample of the wait list, if it is this
@@ -70,7 +72,7 @@ size_t Producer::PullRetry(std::span<ReadRequest*> requests) {
   return 1;
 }
 
-// Precondition: nothing is in progress any more.
+// Any thread, and several at a time.
 void Producer::DropPostponed() {
   for (uint32_t index : memory_->LeaveWaitList()) {
     samples_[index].work = memory_->Begin();

@@ -207,8 +207,7 @@ class MemoryLease {
   // Returns the first sample of the list, if it is this loader's and no work is in progress, after
   // freeing idle memory.
   std::optional<Retry> TakeRetry();
-  // Removes all its samples from the list and returns them. Precondition: none of its work is in
-  // progress.
+  // Removes all its samples from the list and returns them.
   std::vector<uint32_t> LeaveWaitList();
   // The error for a sample that found no room although it was alone: adds the budget that would
   // suffice to `error`, including `finish` bytes for what follows decoding. Where the system has no

@@ -118,6 +118,41 @@ TEST_F(ProducerCalls, MemoryMayBeShort) {
   EXPECT_GT(calls, kPhotos);
 }
 
+// A call holds memory, so other samples of its loader wait for theirs. An interrupted Seek, which
+// leaves the call behind, takes them from the wait list: nobody would retry them, and samples of
+// other loaders would wait behind them.
+TEST_F(ProducerCalls, AnInterruptedSeekLeavesNoSampleOnTheWaitList) {
+  const auto within = [](std::chrono::seconds most, auto done) {
+    return [end = std::chrono::steady_clock::now() + most, done] {
+      return done() || std::chrono::steady_clock::now() > end;
+    };
+  };
+  std::latch may_end(1);
+  // Two of them do not fit into the budget.
+  LoaderOptions left = Calling([&](uint64_t id, const std::string& file, LoadedSample& loaded) {
+    const Status given = GiveBytes(file, loaded, /*zeros=*/10 << 20);
+    if (id == 0) may_end.wait();
+    return given;
+  });
+  RuntimeOptions small = RuntimeUnderTest(2);
+  small.memory_budget = 24 << 20;
+  left.runtime = Runtime::Create(small).value();
+  left.shuffle = false;
+  left.depth = 2;
+  LoaderOptions other = left;
+  other.source = std::make_shared<CalledPhotos>(photos_.Source(), 2, CallForBytes);
+  const auto waits = Producer::Open(other).value();
+  const auto loader = Producer::Open(left).value();
+  const MemoryManager& memory = left.runtime->memory();
+  (void)loader->Next(within(std::chrono::seconds(20), [&] { return memory.samples_waited() > 0; }));
+  EXPECT_GT(memory.samples_waited(), 0u);
+  const Status sought = loader->Seek({1, 0}, Schedule::kEpochs, [] { return true; });
+  may_end.count_down();
+  EXPECT_EQ(sought.error().code, Code::kCancelled);
+  const Result<Batch> batch = waits->Next(within(std::chrono::seconds(20), [] { return false; }));
+  EXPECT_TRUE(batch.ok()) << batch.error().ToString();
+}
+
 // `threads` says how many calls of a source run at a time, also with several loaders.
 TEST_F(ProducerCalls, LoadersShareTheThreadsOfASource) {
   std::atomic<int> now{0}, most{0};
