@@ -22,15 +22,15 @@ void Check(const volatile void* address) {
   }
 }
 
-// A scheduling point, after which the memory must be there.
-void Point(const volatile void* address) {
-  if (Scheduler* const running = Scheduler::Running()) running->Point();
+// A scheduling point of the code at `place`, after which the memory must be there.
+void Point(const volatile void* address, const void* place) {
+  if (Scheduler* const running = Scheduler::Running()) running->PointAt(place);
   Check(address);
 }
 
 template <typename Value>
-int Exchange(volatile Value* address, Value* expected, Value wanted) {
-  Point(address);
+int Exchange(volatile Value* address, Value* expected, Value wanted, const void* place) {
+  Point(address, place);
   const Value before = *address;
   if (before == *expected) {
     *address = wanted;
@@ -41,10 +41,12 @@ int Exchange(volatile Value* address, Value* expected, Value wanted) {
 }
 
 template <typename Value>
-int ExchangeWeakly(volatile Value* address, Value* expected, Value wanted) {
+int ExchangeWeakly(volatile Value* address, Value* expected, Value wanted, const void* place) {
   Scheduler* const running = Scheduler::Running();
-  if (running == nullptr || running->Below(64) != 0) return Exchange(address, expected, wanted);
-  Point(address);
+  if (running == nullptr || running->Below(64) != 0) {
+    return Exchange(address, expected, wanted, place);
+  }
+  Point(address, place);
   *expected = *address;
   return 0;
 }
@@ -56,11 +58,11 @@ int ExchangeWeakly(volatile Value* address, Value* expected, Value wanted) {
 // All operations on values of one size. (`order` is ignored.)
 #define STOKER_ATOMIC_CALLS(bits)                                                               \
   uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t* at, int) {           \
-    Point(at);                                                                                  \
+    Point(at, __builtin_return_address(0));                                                     \
     return *at;                                                                                 \
   }                                                                                             \
   void __tsan_atomic##bits##_store(volatile uint##bits##_t* at, uint##bits##_t value, int) {    \
-    Point(at);                                                                                  \
+    Point(at, __builtin_return_address(0));                                                     \
     *at = value;                                                                                \
   }                                                                                             \
   STOKER_ATOMIC_CHANGE(bits, exchange, value)                                                   \
@@ -71,22 +73,22 @@ int ExchangeWeakly(volatile Value* address, Value* expected, Value wanted) {
   STOKER_ATOMIC_CHANGE(bits, fetch_xor, static_cast<uint##bits##_t>(before ^ value))            \
   int __tsan_atomic##bits##_compare_exchange_strong(                                            \
       volatile uint##bits##_t* at, uint##bits##_t* expected, uint##bits##_t wanted, int, int) { \
-    return Exchange(at, expected, wanted);                                                      \
+    return Exchange(at, expected, wanted, __builtin_return_address(0));                         \
   }                                                                                             \
   int __tsan_atomic##bits##_compare_exchange_weak(                                              \
       volatile uint##bits##_t* at, uint##bits##_t* expected, uint##bits##_t wanted, int, int) { \
-    return ExchangeWeakly(at, expected, wanted);                                                \
+    return ExchangeWeakly(at, expected, wanted, __builtin_return_address(0));                   \
   }                                                                                             \
   uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(                                    \
       volatile uint##bits##_t* at, uint##bits##_t expected, uint##bits##_t wanted, int, int) {  \
-    (void)Exchange(at, &expected, wanted);                                                      \
+    (void)Exchange(at, &expected, wanted, __builtin_return_address(0));                         \
     return expected;                                                                            \
   }
 
 #define STOKER_ATOMIC_CHANGE(bits, name, changed)                                                \
   uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t* at, uint##bits##_t value, \
                                               int) {                                             \
-    Point(at);                                                                                   \
+    Point(at, __builtin_return_address(0));                                                      \
     const uint##bits##_t before = *at;                                                           \
     *at = changed;                                                                               \
     return before;                                                                               \

@@ -1,5 +1,6 @@
 #include "tests/simulation/ready_samples.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -52,7 +53,10 @@ class ReadySamples {
 void ReadySamples::Read() {
   for (uint64_t row = 0; row < rows_; ++row) {
     std::optional<uint32_t> index = samples_.Take();
-    for (; !index; index = samples_.Take()) SimulateWork(1000);
+    for (uint64_t wait_ns = 1000; !index; index = samples_.Take()) {
+      SimulateWork(wait_ns);
+      wait_ns = std::min<uint64_t>(2 * wait_ns, 1'000'000);  // workers may be suspended for long
+    }
     samples_[*index].ticket.batch = claimed_.fetch_add(1);
     samples_.SetReady(*index);
     Send(1);

@@ -136,12 +136,27 @@ void Scheduler::DrawPace() {
   if (schedule_.warm_up) period_ = 1000;
   if (Below(2) == 0) disturb_every_ = uint64_t{1} << (6 + Below(8));
   next_disturb_ = disturb_every_ == kNever ? kNever : 1 + Below(2 * disturb_every_);
+  DrawSuspensions();
   if (schedule_.policy != Policy::kPriorities) return;
   next_draw_ = kMostAlone;
   const uint64_t length = uint64_t{1} << (8 + Below(9));
   changes_.resize(Below(12));
   for (uint64_t& change : changes_) change = Below(length);
   std::ranges::sort(changes_, std::greater<>());
+}
+
+void Scheduler::DrawSuspensions() {
+  const uint64_t kind = Below(4);
+  longest_suspension_ = uint64_t{1} << (14 + Below(15));
+  if (kind == 0) {
+    suspends_ = Suspends::kAtTimes;
+    suspend_every_ = uint64_t{1} << (4 + Below(8));
+    next_suspension_ = 1 + Below(2 * suspend_every_);
+  } else if (kind == 1) {
+    suspends_ = Suspends::kAtPlaces;
+    place_period_ = uint64_t{1} << (2 + Below(5));
+    slow_place_ = Below(place_period_);
+  }
 }
 
 ScheduleTotals Scheduler::Run(const Schedule& schedule, const std::function<void()>& body) {
@@ -240,12 +255,14 @@ void Scheduler::Look() {
   if (points_ >= kMostPoints) Fail("it does not end");
   if (now_ns_ >= next_deadline_) EndTimedWaits();
   if (points_ >= next_disturb_) Disturb();
+  if (points_ >= next_suspension_) return SuspendCurrent();
   if (points_ < next_look_) return;
   if (schedule_.policy == Policy::kRandom) {
     next_look_ = points_ + 1 + Below(2 * period_);
   } else {
     ChangePriority();
   }
+  next_look_ = std::min(next_look_, next_suspension_);
   SwitchTo(Choose());
 }
 
@@ -275,6 +292,24 @@ void Scheduler::Disturb() {
   }
   Thread& any = *threads_[Below(threads_.size())];
   if (any.state == State::kBlocked && any.waits == Waits::kCondition) Wake(any, false);
+}
+
+// Numbers places in the order in which they are seen, because a seed should mean the same wherever
+// the program is loaded.
+bool Scheduler::IsSlow(const void* place) {
+  uint64_t at = reinterpret_cast<uintptr_t>(place) * 0x9E3779B97F4A7C15 >> 52;
+  while (places_[at] != nullptr && places_[at] != place) at = (at + 1) % kMostPlaces;
+  if (places_[at] == nullptr) {
+    if (places_seen_ == kMostPlaces / 2) return false;
+    places_[at] = place;
+    numbers_[at] = places_seen_++;
+  }
+  return numbers_[at] % place_period_ == slow_place_ && Below(4) != 0;
+}
+
+void Scheduler::SuspendCurrent() {
+  if (suspends_ == Suspends::kAtTimes) next_suspension_ = points_ + 1 + Below(2 * suspend_every_);
+  Suspend(Waits::kClock, nullptr, now_ns_ + 1 + Below(longest_suspension_));
 }
 
 Scheduler::Thread& Scheduler::Choose() {
@@ -358,12 +393,16 @@ void Scheduler::WakeAllOn(const void* on, Waits waits) {
 
 // Returns false if the deadline has passed.
 bool Scheduler::Block(Waits waits, const void* on, uint64_t deadline_ns) {
+  ++current_->blocks;
+  return Suspend(waits, on, deadline_ns);
+}
+
+bool Scheduler::Suspend(Waits waits, const void* on, uint64_t deadline_ns) {
   Thread& self = *current_;
   self.state = State::kBlocked;
   self.waits = waits;
   self.on = on;
   self.deadline_ns = deadline_ns;
-  ++self.blocks;
   next_deadline_ = std::min(next_deadline_, deadline_ns);
   ready_[self.ready_at] = ready_.back();
   ready_[self.ready_at]->ready_at = self.ready_at;

@@ -9,7 +9,11 @@
 //
 // Time passes by a little at each scheduling point, and when no thread can run it jumps to the next
 // moment at which one can. A timed wait may end early (the clock jumps while others could run) and
-// an untimed one without a cause (POSIX allows it).
+// an untimed one without a cause (POSIX allows it). In half of the runs threads are suspended, for
+// long enough that the others do what they can without them: now and then, or most times that they
+// come to one place in the program, which finds errors that need a delay exactly there. (Delays at
+// chosen places: Li, Lu, Musuvathi, Nath, Padhye, "Efficient Scalable Thread-Safety-Violation
+// Detection", SOSP 2019.)
 //
 // What ends a run as failed: Fail; a deadlock; a program that can only go on because a timed wait
 // on a condition ends, which means that a wake-up was lost; more scheduling points than any run
@@ -71,7 +75,9 @@ class Scheduler {
   uint64_t Below(uint64_t n) { return Random() % n; }
 
   // Whether no thread that can run is passed over for long.
-  bool is_fair() const { return schedule_.policy == Policy::kRandom; }
+  bool is_fair() const {
+    return schedule_.policy == Policy::kRandom && suspends_ == Suspends::kNever;
+  }
 
   uint64_t now_ns() const { return now_ns_; }
   uint64_t points() const { return points_; }
@@ -80,6 +86,11 @@ class Scheduler {
   void Point() {
     now_ns_ += step_ns_;
     if (++points_ >= next_look_ || now_ns_ >= next_deadline_) Look();
+  }
+  // The same; `place`: the address of the code that comes to it.
+  void PointAt(const void* place) {
+    if (suspends_ == Suspends::kAtPlaces && IsSlow(place)) SuspendCurrent();
+    Point();
   }
 
   // For malloc_calls.cc.
@@ -119,6 +130,7 @@ class Scheduler {
  private:
   enum class State : uint8_t { kReady, kBlocked, kEnded };
   enum class Waits : uint8_t { kMutex, kCondition, kThread, kClock };
+  enum class Suspends : uint8_t { kNever, kAtTimes, kAtPlaces };
 
   struct Thread {
     uint32_t number = 0;
@@ -148,11 +160,14 @@ class Scheduler {
 
   uint64_t Random();
   void DrawPace();
+  void DrawSuspensions();
   Thread& Of(uint32_t number) { return *threads_[number - 1]; }
   const Thread& Of(uint32_t number) const { return *threads_[number - 1]; }
 
   void Look();
   void Disturb();
+  bool IsSlow(const void* place);
+  void SuspendCurrent();
   void ChangePriority();
   int64_t DrawPriority();
   void EndTimedWaits();
@@ -160,6 +175,7 @@ class Scheduler {
   void Wake(Thread& thread, bool timed_out);
   void WakeAllOn(const void* on, Waits waits);
   bool Block(Waits waits, const void* on, uint64_t deadline_ns);
+  bool Suspend(Waits waits, const void* on, uint64_t deadline_ns);
   Thread& Choose();
   void SwitchTo(Thread& next);
   static void RunThread(void* thread);
@@ -168,6 +184,8 @@ class Scheduler {
   void PrintThreads();
   void PrintBlock() const;
   std::string WaitsFor(const Thread& thread) const;
+
+  static constexpr uint64_t kMostPlaces = 4096;
 
   static Scheduler* running_;
 
@@ -182,6 +200,16 @@ class Scheduler {
   uint64_t longest_moment_ = 1;  // that passes while the clock is read, in nanoseconds
   uint64_t disturb_every_ = kNever;
   uint64_t next_disturb_ = kNever;
+  Suspends suspends_ = Suspends::kNever;
+  uint64_t longest_suspension_ = 1;  // in nanoseconds
+  uint64_t suspend_every_ = 1;       // kAtTimes: points, on average
+  uint64_t next_suspension_ = kNever;
+  // kAtPlaces: those are slow whose number, in the order in which a run comes to them, leaves this
+  // remainder.
+  uint64_t slow_place_ = 0, place_period_ = 1;
+  std::array<const void*, kMostPlaces> places_{};  // by hash
+  std::array<uint64_t, kMostPlaces> numbers_{};
+  uint64_t places_seen_ = 0;
   std::vector<uint64_t> changes_;  // kPriorities: points, the last one first
   int64_t lowest_ = 0;             // priority so far
   uint64_t next_draw_ = kNever;    // of priorities

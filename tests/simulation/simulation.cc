@@ -21,6 +21,8 @@
 namespace stoker::testing {
 namespace {
 
+constexpr uint64_t kParts = 4;  // of a run's ready samples, which are few at a time
+
 struct Arguments {
   std::string program, seeds = "1..100", schedule = "both";
   uint64_t first = 1, last = 100, block = 0;
@@ -45,7 +47,7 @@ ScheduleTotals RunOnce(const Arguments& given, uint64_t seed, Policy policy,
       .block = given.block,
       .replay = given.program + " --seeds " + text + ".." + text + " --schedule " + NameOf(policy)};
   const ScheduleTotals run = Scheduler::Run(schedule, [seed, &images, &totals] {
-    RunReadySamples(seed);
+    for (uint64_t part = 0; part < kParts; ++part) RunReadySamples(seed * kParts + part);
     RunWorkload(seed, images, totals.work);
   });
   ++totals.runs;

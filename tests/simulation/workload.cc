@@ -137,7 +137,8 @@ class Workload {
     SoakTotals totals;
     std::string wrong;
     bool mapped = false;
-    uint64_t most_steps = 24;
+    uint64_t most_lives = 3, most_steps = 24;
+    double seeks = 0.05;
     uint64_t think_ns = 0;  // of the consumer, for each batch
   };
 
@@ -221,6 +222,12 @@ void Workload::DrawLoading(size_t number, const std::shared_ptr<FakeDisk>& disk)
   }
   DrawOrder(draw_, options);
   options.weight = draw_.Of({1.0, 1.0, 3.0});
+  if (draw_.Chance(0.2)) {  // it is left early, often before it has begun again elsewhere
+    loading.most_lives = 12;
+    loading.most_steps = 4;
+    loading.seeks = 0.5;
+    options.lent_batches = 1;
+  }
   loading.think_ns = DrawTime(draw_, 8'000'000);
   loading.mapped = draw_.Chance(0.25);
   if (!loading.mapped) return;
@@ -269,8 +276,9 @@ void Workload::RunJob(size_t number, Draw draw) {
   SoakHooks hooks = HooksOf(number, draw);
   SoakJob job({.loader = loading.options,
                .runtime = [this] { return runtime_; },
-               .most_lives = 3,
+               .most_lives = loading.most_lives,
                .most_steps = loading.most_steps,
+               .seeks = loading.seeks,
                .may_be_refused = true,
                .hooks = std::move(hooks)},
               loading.storage, draw, loading.totals);

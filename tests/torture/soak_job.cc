@@ -93,7 +93,7 @@ bool SoakJob::Open() {
 
 void SoakJob::Step() {
   if (options_.hooks.step) options_.hooks.step();
-  if (draw_.Chance(0.05)) {
+  if (draw_.Chance(options_.seeks)) {
     ++totals_.sought;
     Seek({draw_.Below(5), draw_.Below(model_.batches_per_epoch())});
   }
@@ -154,7 +154,8 @@ void SoakJob::Next(Iterator& iterator, BatchName& at) {
   if (!position || *position != at) Wrong("the iterator is at another batch");
 }
 
-// Whether there was no memory for the engine that makes the batch: then it is not asked for again.
+// Whether the batch was refused, because there was no memory for an engine or too many are lent:
+// then the loader is left.
 bool SoakJob::IsRefusal(const Result<Batch>& batch) {
   if (!options_.may_be_refused || batch.ok()) return false;
   if (batch.error().code != Code::kResourceExhausted || FaultOf(batch.error())) return false;
@@ -210,8 +211,10 @@ void SoakJob::Beside() {
   }
 }
 
-// A wait that is interrupted loses nothing: the batch comes later.
+// A wait that is interrupted loses nothing: the batch comes later. It may be the first one after
+// Seek.
 void SoakJob::Interrupted() {
+  if (draw_.Chance(0.5)) Seek({draw_.Below(5), draw_.Below(model_.batches_per_epoch())});
   if (refused_ || at_.index == model_.batches_per_epoch()) return;
   const ExpectedBatch expected = model_.At(at_);
   if (expected.fails || expected.rows.empty()) return;
@@ -226,10 +229,14 @@ void SoakJob::Interrupted() {
   ++at_.index;
 }
 
-// Stops the loader while another thread waits for a batch.
+// Stops the loader while another thread waits for a batch, perhaps the first one after Seek.
 void SoakJob::Stop() {
+  if (draw_.Chance(0.5)) Seek({draw_.Below(5), draw_.Below(model_.batches_per_epoch())});
   ++totals_.stopped;
-  std::thread stopper([this] { loader_->Stop(); });
+  std::thread stopper([this] {
+    if (options_.hooks.step) options_.hooks.step();
+    loader_->Stop();
+  });
   while (true) {
     const Result<Batch> batch = iterator_->Next();
     if (!batch.ok() && !FaultOf(batch.error())) break;

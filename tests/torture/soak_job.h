@@ -64,7 +64,8 @@ class SoakJob {
     LoaderOptions loader;                               // without a Runtime and a depth
     std::function<std::shared_ptr<Runtime>()> runtime;  // of each of its loaders
     uint64_t most_lives = 4, most_steps = 60;
-    bool may_be_refused = false;  // the Runtime may have no memory for one more loader
+    double seeks = 0.05;          // in this share of the steps
+    bool may_be_refused = false;  // there may be no memory for one more loader, or too much is lent
     SoakHooks hooks{};
   };
 
@@ -104,7 +105,7 @@ class SoakJob {
   BatchName at_;            // the next batch
   BadCounts bad_;           // of the present loader's batches
   uint64_t passed_ = 0;     // and their number, without those that failed
-  bool refused_ = false;    // the present loader got no memory
+  bool refused_ = false;    // the present loader gives no more batches
   std::string wrong_;
 };
 
