@@ -297,14 +297,9 @@ void Scheduler::Disturb() {
 // Numbers places in the order in which they are seen, because a seed should mean the same wherever
 // the program is loaded.
 bool Scheduler::IsSlow(const void* place) {
-  uint64_t at = reinterpret_cast<uintptr_t>(place) * 0x9E3779B97F4A7C15 >> 52;
-  while (places_[at] != nullptr && places_[at] != place) at = (at + 1) % kMostPlaces;
-  if (places_[at] == nullptr) {
-    if (places_seen_ == kMostPlaces / 2) return false;
-    places_[at] = place;
-    numbers_[at] = places_seen_++;
-  }
-  return numbers_[at] % place_period_ == slow_place_ && Below(4) != 0;
+  const Arena::Off system_memory;
+  const uint64_t number = places_.try_emplace(place, places_.size()).first->second;
+  return number % place_period_ == slow_place_ && Below(4) != 0;
 }
 
 void Scheduler::SuspendCurrent() {

@@ -27,6 +27,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tests/simulation/fiber.h"
@@ -185,8 +186,6 @@ class Scheduler {
   void PrintBlock() const;
   std::string WaitsFor(const Thread& thread) const;
 
-  static constexpr uint64_t kMostPlaces = 4096;
-
   static Scheduler* running_;
 
   const Schedule schedule_;
@@ -207,12 +206,10 @@ class Scheduler {
   // kAtPlaces: those are slow whose number, in the order in which a run comes to them, leaves this
   // remainder.
   uint64_t slow_place_ = 0, place_period_ = 1;
-  std::array<const void*, kMostPlaces> places_{};  // by hash
-  std::array<uint64_t, kMostPlaces> numbers_{};
-  uint64_t places_seen_ = 0;
-  std::vector<uint64_t> changes_;  // kPriorities: points, the last one first
-  int64_t lowest_ = 0;             // priority so far
-  uint64_t next_draw_ = kNever;    // of priorities
+  std::unordered_map<const void*, uint64_t> places_;  // their numbers
+  std::vector<uint64_t> changes_;                     // kPriorities: points, the last one first
+  int64_t lowest_ = 0;                                // priority so far
+  uint64_t next_draw_ = kNever;                       // of priorities
 
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<Thread*> ready_;
