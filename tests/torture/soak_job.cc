@@ -95,7 +95,7 @@ void SoakJob::Step() {
   if (options_.hooks.step) options_.hooks.step();
   if (draw_.Chance(options_.seeks)) {
     ++totals_.sought;
-    Seek({draw_.Below(5), draw_.Below(model_.batches_per_epoch())});
+    Seek(AnyBatch());
   }
   if (draw_.Chance(0.03)) Restore();
   if (draw_.Chance(0.03)) ByName();
@@ -112,6 +112,8 @@ void SoakJob::Hold(size_t most) {
     if (options_.hooks.discard) options_.hooks.discard(std::move(batch));
   }
 }
+
+BatchName SoakJob::AnyBatch() { return {draw_.Below(5), draw_.Below(model_.batches_per_epoch())}; }
 
 void SoakJob::Seek(BatchName to) {
   const Status sought = iterator_->Seek(to);
@@ -194,7 +196,7 @@ void SoakJob::Check(Result<Batch> batch, BatchName name, const ExpectedBatch& ex
 
 void SoakJob::ByName() {
   ++totals_.by_name;
-  const BatchName name{draw_.Below(5), draw_.Below(model_.batches_per_epoch())};
+  const BatchName name = AnyBatch();
   Result<Batch> batch = loader_->BatchAt(name);
   if (options_.hooks.gets) options_.hooks.gets(batch);
   if (!IsRefusal(batch)) Check(std::move(batch), name, model_.At(name));
@@ -204,7 +206,7 @@ void SoakJob::ByName() {
 void SoakJob::Beside() {
   ++totals_.beside;
   const auto second = loader_->Iterate();
-  BatchName at{draw_.Below(5), draw_.Below(model_.batches_per_epoch())};
+  BatchName at = AnyBatch();
   if (!second->Seek(at).ok()) return Wrong("Seek of a second iterator failed");
   for (uint64_t batches = 1 + draw_.Below(5); batches > 0 && !refused_; --batches) {
     Next(*second, at);
@@ -214,7 +216,7 @@ void SoakJob::Beside() {
 // A wait that is interrupted loses nothing: the batch comes later. It may be the first one after
 // Seek.
 void SoakJob::Interrupted() {
-  if (draw_.Chance(0.5)) Seek({draw_.Below(5), draw_.Below(model_.batches_per_epoch())});
+  if (draw_.Chance(0.5)) Seek(AnyBatch());
   if (refused_ || at_.index == model_.batches_per_epoch()) return;
   const ExpectedBatch expected = model_.At(at_);
   if (expected.fails || expected.rows.empty()) return;
@@ -231,7 +233,7 @@ void SoakJob::Interrupted() {
 
 // Stops the loader while another thread waits for a batch, perhaps the first one after Seek.
 void SoakJob::Stop() {
-  if (draw_.Chance(0.5)) Seek({draw_.Below(5), draw_.Below(model_.batches_per_epoch())});
+  if (draw_.Chance(0.5)) Seek(AnyBatch());
   ++totals_.stopped;
   std::thread stopper([this] {
     if (options_.hooks.step) options_.hooks.step();

@@ -79,6 +79,7 @@ class SoakJob {
   void Live();
   bool Open();
   void Step();
+  BatchName AnyBatch();
   void Seek(BatchName to);
   void Restore();
   void Next(Iterator& iterator, BatchName& at);
