@@ -9,15 +9,20 @@
 
 namespace stoker::testing {
 
-std::vector<std::filesystem::path> Photos() {
+std::vector<std::filesystem::path> PhotosIn(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
-  const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
-  if (directory == nullptr) return paths;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const bool hidden = entry.path().filename().string()[0] == '.';  // not a photograph
     if (entry.is_regular_file() && !hidden) paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::vector<std::filesystem::path> Photos() {
+  const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
+  if (directory == nullptr) return {};
+  const std::vector<std::filesystem::path> paths = PhotosIn(directory);
   const auto step = static_cast<size_t>(10 / Effort(10));
   std::vector<std::filesystem::path> taken;
   for (size_t i = 0; i < paths.size(); i += step) taken.push_back(paths[i]);

@@ -8,6 +8,9 @@
 
 namespace stoker::testing {
 
+// The files below the folder, sorted, without hidden ones.
+std::vector<std::filesystem::path> PhotosIn(const std::filesystem::path& folder);
+
 // Sorted; empty if the variable is not set. Every fifth one if Effort is less than full.
 std::vector<std::filesystem::path> Photos();
 

@@ -376,16 +376,6 @@ void Print(const std::vector<Row>& rows, const Epochs& all) {
               Mib(static_cast<double>(all.beside)));
 }
 
-Photos PhotosIn(const std::string& folder) {
-  Photos photos;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    const bool is_hidden = entry.path().filename().string().starts_with('.');
-    if (entry.is_regular_file() && !is_hidden) photos.push_back(entry.path());
-  }
-  std::ranges::sort(photos);
-  return photos;
-}
-
 int Run(const Arguments& given) {
   std::optional<PhotoFolder> made;
   if (given.photos.empty()) made.emplace(40, 2);
