@@ -24,6 +24,7 @@ using Texts = std::vector<std::string>;
 
 constexpr size_t kMaxNesting = 32;
 constexpr size_t kMaxPathBytes = size_t{256} << 20;  // of all paths together
+constexpr size_t kMaxCopies = 2;  // of these paths: braces in braces are expanded level by level
 
 Error BadPattern(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
@@ -49,19 +50,39 @@ size_t BytesOfAll(const Texts& texts) {
   return bytes;
 }
 
+// What an expansion has made at all levels of braces. Its limits bound the time and the memory that
+// a pattern takes, however deep its braces are.
+struct Made {
+  size_t paths = 0, bytes = 0;
+
+  Status Add(size_t more_paths, size_t more_bytes) {
+    paths += more_paths;
+    bytes += more_bytes;
+    if (paths <= kMaxCopies * kMaxShards && bytes <= kMaxCopies * kMaxPathBytes) return {};
+    return BadPattern("has braces inside braces around too many paths",
+                      "Write the outer braces as several patterns, joined by ::");
+  }
+};
+
 // Returns each way to take one text of every part, joined; the last part changes fastest.
-Result<Texts> ProductOf(const std::vector<Texts>& parts) {
+Result<Texts> ProductOf(const std::vector<Texts>& parts, Made& made) {
   size_t paths = 1, bytes = 0;
   for (const Texts& part : parts) {
     bytes = bytes * part.size() + BytesOfAll(part) * paths;
     paths *= part.size();
     if (!IsAllowed(paths, bytes)) return TooManyPaths();
   }
+  TRY(made.Add(paths, bytes));
   Texts product(paths);
-  size_t repeats = paths;  // how often a text of this part is followed by the same one
-  for (const Texts& part : parts) {
-    repeats /= part.size();
-    for (size_t i = 0; i < paths; ++i) product[i] += part[i / repeats % part.size()];
+  std::vector<const std::string*> taken(parts.size());
+  for (size_t i = 0; i < paths; ++i) {
+    size_t rest = i, size = 0;
+    for (size_t part = parts.size(); part-- > 0; rest /= parts[part].size()) {
+      taken[part] = &parts[part][rest % parts[part].size()];
+      size += taken[part]->size();
+    }
+    product[i].reserve(size);
+    for (const std::string* text : taken) product[i] += *text;
   }
   return product;
 }
@@ -199,18 +220,18 @@ Result<std::optional<Texts>> RangeOfTexts(std::string_view text) {
   return std::optional<Texts>(std::move(texts));
 }
 
-Result<Texts> ExpandNested(std::string_view pattern, size_t nesting);
+Result<Texts> ExpandNested(std::string_view pattern, size_t nesting, Made& made);
 
 // Expands one pair of braces; `inside` is the text between them. Braces around a single text are
 // part of the path.
-Result<Texts> ExpandOne(std::string_view inside, size_t nesting) {
+Result<Texts> ExpandOne(std::string_view inside, size_t nesting, Made& made) {
   ASSIGN_OR_RETURN(std::optional<Texts> range, RangeOfTexts(inside));
   if (range) return *std::move(range);
   const std::vector<std::string_view> parts = SplitAtCommas(inside);
   Texts all;
   size_t bytes = 0;
   for (const std::string_view part : parts) {
-    ASSIGN_OR_RETURN(Texts texts, ExpandNested(part, nesting));
+    ASSIGN_OR_RETURN(Texts texts, ExpandNested(part, nesting, made));
     bytes += BytesOfAll(texts);
     if (!IsAllowed(all.size() + texts.size(), bytes)) return TooManyPaths();
     std::ranges::move(texts, std::back_inserter(all));
@@ -221,7 +242,7 @@ Result<Texts> ExpandOne(std::string_view inside, size_t nesting) {
   return all;
 }
 
-Result<Texts> ExpandNested(std::string_view pattern, size_t nesting) {
+Result<Texts> ExpandNested(std::string_view pattern, size_t nesting, Made& made) {
   if (nesting > kMaxNesting) return BadPattern("has braces nested deeper than 32");
   std::vector<Texts> parts;  // each has several texts, or one that lies between braces
   std::string plain;         // to be the next part
@@ -236,7 +257,8 @@ Result<Texts> ExpandNested(std::string_view pattern, size_t nesting) {
     }
     const size_t close = ClosingBrace(pattern, at);
     if (close == std::string_view::npos) return Unbalanced();
-    ASSIGN_OR_RETURN(Texts inside, ExpandOne(pattern.substr(at + 1, close - at - 1), nesting + 1));
+    const std::string_view between = pattern.substr(at + 1, close - at - 1);
+    ASSIGN_OR_RETURN(Texts inside, ExpandOne(between, nesting + 1, made));
     // This is checked before the next braces are expanded, so that not too many are.
     paths *= inside.size();
     bytes += BytesOfAll(inside);
@@ -250,7 +272,7 @@ Result<Texts> ExpandNested(std::string_view pattern, size_t nesting) {
     at = close + 1;
   }
   parts.push_back({std::move(plain)});
-  return ProductOf(parts);
+  return ProductOf(parts, made);
 }
 
 bool HasAnyOf(std::string_view characters, std::string_view text) {
@@ -436,7 +458,8 @@ Status AddPaths(const std::string& given, std::string_view root, Texts& paths) {
 }  // namespace
 
 Result<std::vector<std::string>> ExpandBraces(std::string_view pattern) {
-  return ExpandNested(pattern, 0);
+  Made made;
+  return ExpandNested(pattern, 0, made);
 }
 
 // Matches greedily, and backtracks to the last star only: an earlier star cannot match better.

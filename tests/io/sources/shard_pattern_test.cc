@@ -90,10 +90,14 @@ TEST(ShardPattern, RefusesBadPatterns) {
   std::string doubling;
   for (int i = 0; i < 10'000; ++i) doubling += "{,}";
   EXPECT_THAT(Refused("x" + doubling).cause, HasSubstr("more than"));
+  std::string nested = "{0..900000}";  // each level would copy all of it
+  for (int level = 0; level < 20; ++level) nested = "{,x" + nested + "}";
+  EXPECT_THAT(Refused(nested).cause, HasSubstr("braces inside braces"));
 }
 
 TEST(ShardPattern, AllowsTheMostPaths) {
   EXPECT_THAT(Expanded("{0..1048575}"), SizeIs(kMaxShards));
+  EXPECT_THAT(Expanded("a{0,b{1..1048575}}"), SizeIs(kMaxShards));
 }
 
 TEST(ShardPattern, FindsFilesByWildcards) {
