@@ -112,15 +112,18 @@ std::string RunSet(const SoakStorage& storage, Draw draw, SoakTotals& totals) {
 
 struct Sample {
   double minutes;
-  double kib;
+  MemoryUsage memory;
 };
 
-// Returns KiB per minute, by least squares over the second half.
-double Slope(const std::vector<Sample>& all) {
+double Kib(uint64_t bytes) { return static_cast<double>(bytes) / 1024; }
+
+// Returns how much a kind of memory grew over the second half, in KiB a minute, by least squares.
+double Slope(const std::vector<Sample>& all, uint64_t MemoryUsage::*kind) {
   const std::vector<Sample> half(all.begin() + static_cast<ptrdiff_t>(all.size() / 2), all.end());
   const auto n = static_cast<double>(half.size());
   double x = 0, y = 0, xx = 0, xy = 0;
-  for (const auto& [minutes, kib] : half) {
+  for (const auto& [minutes, memory] : half) {
+    const double kib = Kib(memory.*kind);
     x += minutes;
     y += kib;
     xx += minutes * minutes;
@@ -150,8 +153,12 @@ void Print(const SoakTotals& totals, const std::vector<Sample>& memory) {
       static_cast<unsigned long long>(totals.beside),
       static_cast<unsigned long long>(totals.interrupted),
       static_cast<unsigned long long>(totals.stopped));
-  std::printf("resident: %.0f KiB at the end, %+.1f KiB a minute over the second half\n",
-              memory.back().kib, Slope(memory));
+  const auto print = [&memory](const char* name, uint64_t MemoryUsage::*kind) {
+    std::printf("%s: %.0f KiB at the end, %+.1f KiB a minute over the second half\n", name,
+                Kib(memory.back().memory.*kind), Slope(memory, kind));
+  };
+  print("allocated", &MemoryUsage::allocated);
+  print("resident", &MemoryUsage::resident);
   std::printf("at the end: %d descriptors, %d threads\n", OpenDescriptors(), LiveThreads());
 }
 
@@ -165,6 +172,7 @@ int Run(const Arguments& given) {
   };
   SoakTotals totals;
   std::vector<Sample> memory;
+  memory.reserve(size_t{1} << 18);  // so that it does not grow with what it measures
   HangWatch watch(given.seed, "set", std::chrono::minutes(5));
   for (uint64_t set = given.first; set - given.first < given.sets; ++set) {
     watch.Begin(set);
@@ -174,7 +182,7 @@ int Run(const Arguments& given) {
                   static_cast<unsigned long long>(set), wrong.c_str());
       return 1;
     }
-    memory.push_back({minutes(), static_cast<double>(MemoryNow().resident) / 1024});
+    memory.push_back({minutes(), MemoryNow()});
     if (minutes() * 60 >= static_cast<double>(given.seconds)) break;
   }
   Print(totals, memory);
