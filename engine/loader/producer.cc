@@ -382,17 +382,17 @@ bool Producer::TryHalt() {
   return halted;
 }
 
-// TryHalt for the thread that set halting_. A batch that waits for the program's function may wait
-// for an earlier one, whose samples are given up here: it is dropped first. Samples on the wait
-// list are given up before any wait, which an interrupt may end: samples of other loaders wait
-// behind them.
+// TryHalt for the thread that set halting_. Whole batches that wait for the program's function are
+// dropped first, because they may wait for an earlier batch whose samples are given up here.
+// Samples that wait for memory, and substitutes that nobody has pulled, are given up before the
+// first wait: an interrupt may end any wait, and samples of other loaders would wait for them.
 bool Producer::EndWork() {
   ending_ = true;
   if (maps_ != nullptr) maps_->Close();
   DropPostponed();
+  DropSubstitutes();
   if (running_ && !reads_.TryDetach(this, kInterruptInterval)) return false;
   running_ = false;
-  DropSubstitutes();
   if (!memory_->TryDrain(kInterruptInterval)) return false;
   return maps_ == nullptr || maps_->Wait(kInterruptInterval);
 }

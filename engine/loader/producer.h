@@ -53,7 +53,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   static Result<std::unique_ptr<Producer>> Open(LoaderOptions options,
                                                 std::optional<ProducerOptions> own = {});
 
-  // Stops, waits for the work in progress (one sample each), and releases the memory. Batches that
+  // Stops, waits for the samples in progress, and releases the memory. Batches that
   // the caller still holds stay valid.
   ~Producer();
 
@@ -71,7 +71,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // Makes Next deliver this batch next, followed by the batches after it: of the next epochs, or of
   // the same one again and again. Nothing is replayed: O(1), apart from waiting for the samples and
   // the call of the program's function in progress. Cancelled if `interrupt` ended that wait: then
-  // production stands until a Seek.
+  // production stands until a Seek, before which Next must not be called.
   Status Seek(BatchName batch, Schedule schedule = Schedule::kEpochs,
               const Interrupt& interrupt = {});
   Status CheckSeek(BatchName batch) const;  // the error that Seek would return; changes nothing
@@ -204,7 +204,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   std::condition_variable halted_;
   bool halting_ = false;                // a thread is in EndWork. Under lifecycle_
   std::atomic<bool> running_{false};    // Pull may be called
-  std::atomic<bool> ending_{false};     // work ends: samples get no substitutes any more
+  std::atomic<bool> ending_{false};     // work ends: samples get no substitutes,
+                                        // and wait for no memory
   std::atomic<bool> stopped_{false};    // set once, under lifecycle_
   bool epoch_ended_ = false;            // Next reports it once; used by the consumer's thread only
   BatchName after_last_;                // used by the consumer's thread only

@@ -29,9 +29,9 @@ bool Producer::Forgive(uint32_t index, uint64_t work_ns, Error& error, int worke
   return true;
 }
 
-// After this call the sample belongs to Pull, which reads it again, or it has ended, if nothing is
-// pulled any more. When one thread sets ending_ while another gives a sample, at least one of the
-// two sees what the other did.
+// After this call the sample belongs to Pull, which reads it again, or it has ended because work
+// ends: nobody would pull it. When one thread sets ending_ while another gives a sample, at least
+// one of the two sees what the other did.
 void Producer::Substitute(uint32_t index) {
   SampleInFlight& sample = samples_[index];
   TrimBuffer(sample.read.buffer);

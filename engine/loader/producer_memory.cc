@@ -45,8 +45,8 @@ bool Producer::MustWait(uint32_t index, Status& status) {
   return false;
 }
 
-// After this call the sample belongs to the wait list, or it has ended, if nothing is pulled any
-// more: see Substitute.
+// After this call the sample belongs to the wait list, or it has ended because work ends: nobody
+// would retry it. Substitute says why one of two threads sees what the other did.
 void Producer::Postpone(uint32_t index) {
   samples_[index].read.buffer.Free();
   samples_[index].path.times().begun_ns = 0;

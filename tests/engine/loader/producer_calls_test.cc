@@ -118,39 +118,140 @@ TEST_F(ProducerCalls, MemoryMayBeShort) {
   EXPECT_GT(calls, kPhotos);
 }
 
-// A call holds memory, so other samples of its loader wait for theirs. An interrupted Seek, which
-// leaves the call behind, takes them from the wait list: nobody would retry them, and samples of
-// other loaders would wait behind them.
-TEST_F(ProducerCalls, AnInterruptedSeekLeavesNoSampleOnTheWaitList) {
-  const auto within = [](std::chrono::seconds most, auto done) {
-    return [end = std::chrono::steady_clock::now() + most, done] {
+// An interrupted Seek of the loader left_ leaves calls behind. Samples of other_ must not wait for
+// one of its samples that nobody will read or retry.
+class AnInterruptedSeek : public ProducerCalls {
+ protected:
+  // Three files of this size do not fit into the budget.
+  static constexpr size_t kLarge = size_t{10} << 20;
+
+  void Open(LoaderOptions left, CalledPhotos::Call call_of_other = CallForBytes) {
+    RuntimeOptions small = RuntimeUnderTest(2);
+    small.memory_budget = 24 << 20;
+    left.runtime = runtime_ = Runtime::Create(small).value();
+    left.shuffle = false;
+    left.depth = 2;
+    LoaderOptions other = left;
+    other.source = std::make_shared<CalledPhotos>(photos_.Source(), 3, std::move(call_of_other));
+    other_ = Producer::Open(other).value();
+    left_ = Producer::Open(left).value();
+  }
+
+  template <class Done>
+  static auto Within20Seconds(Done done) {
+    return [end = std::chrono::steady_clock::now() + std::chrono::seconds(20), done] {
       return done() || std::chrono::steady_clock::now() > end;
     };
-  };
-  std::latch may_end(1);
-  // Two of them do not fit into the budget.
-  LoaderOptions left = Calling([&](uint64_t id, const std::string& file, LoadedSample& loaded) {
-    const Status given = GiveBytes(file, loaded, /*zeros=*/10 << 20);
-    if (id == 0) may_end.wait();
+  }
+
+  // Waits for a batch of left_, which does not come, until `done`.
+  template <class Done>
+  void NextUntil(Done done) {
+    (void)left_->Next(Within20Seconds(done));
+    ASSERT_TRUE(done());
+  }
+
+  bool HasWaited() const { return runtime_->memory().samples_waited() > 0; }
+
+  void AwaitThatASampleWaits() const {
+    const auto ends = Within20Seconds([this] { return HasWaited(); });
+    while (!ends()) std::this_thread::yield();
+  }
+
+  void Interrupt() {
+    const Status sought = left_->Seek({1, 0}, Schedule::kEpochs, [] { return true; });
+    ASSERT_FALSE(sought.ok());
+    EXPECT_EQ(sought.error().code, Code::kCancelled);
+  }
+
+  void ExpectOtherGoesOn() {
+    for (int batch = 0; batch < 3; ++batch) {
+      const Result<Batch> next = other_->Next(Within20Seconds([] { return false; }));
+      ASSERT_TRUE(next.ok()) << next.error().ToString();
+    }
+  }
+
+  // For calls of left_, which may be made until it is destroyed.
+  std::latch has_given_{1}, may_ask_{1}, may_end_{1};
+  std::atomic<int> asking_{0};
+  std::shared_ptr<Runtime> runtime_;
+  std::unique_ptr<Producer> left_, other_;
+};
+
+// A call holds memory, so other samples of its loader wait for theirs. (The other loader waits for
+// the call, too, if there is too little memory for both.)
+TEST_F(AnInterruptedSeek, LeavesNoSampleOnTheWaitList) {
+  Open(Calling([&](uint64_t id, const std::string& file, LoadedSample& loaded) {
+    if (id != 0) has_given_.wait();
+    const Status given = GiveBytes(file, loaded, kLarge);
+    if (id == 0) {
+      EXPECT_TRUE(given.ok());
+      has_given_.count_down();
+      may_end_.wait();
+    } else if (given.ok()) {
+      AwaitThatASampleWaits();
+    }
+    return given;
+  }));
+  NextUntil([&] { return HasWaited(); });
+  Interrupt();
+  may_end_.count_down();
+  ExpectOtherGoesOn();
+}
+
+// A call that asks for memory after it keeps its sample off the list.
+TEST_F(AnInterruptedSeek, LeavesNoLateSampleOnTheWaitList) {
+  Open(Calling([&](uint64_t id, const std::string& file, LoadedSample& loaded) {
+    if (id != 0) {
+      ++asking_;
+      may_ask_.wait();
+    }
+    const Status given = GiveBytes(file, loaded, kLarge);
+    if (id == 0) {
+      ++asking_;
+      may_end_.wait();
+    } else if (given.ok()) {
+      AwaitThatASampleWaits();
+    }
+    return given;
+  }));
+  NextUntil([&] { return asking_ == 3; });
+  Interrupt();
+  EXPECT_FALSE(HasWaited());
+  may_ask_.count_down();
+  AwaitThatASampleWaits();
+  EXPECT_TRUE(HasWaited());
+  may_end_.count_down();
+  ExpectOtherGoesOn();
+}
+
+// The only call keeps the reader thread from pulling the substitute for a bad sample. A sample of
+// the other loader waits for memory, which two others hold, until nothing is in work.
+TEST_F(AnInterruptedSeek, LeavesNoSubstituteInWork) {
+  LoaderOptions left = Calling(
+      [&](uint64_t id, const std::string& file, LoadedSample& loaded) {
+        if (id == 0) return loaded.SetBytes({reinterpret_cast<const uint8_t*>("none"), 4});
+        // Sample 1, or the substitute if the worker was as fast: then there is nothing to test.
+        asking_ = static_cast<int>(id);
+        may_end_.wait();
+        return GiveBytes(file, loaded);
+      },
+      1);
+  left.on_bad = BadPolicy::Parse("substitute").value();
+  left.max_bad_fraction = 1;
+  Open(std::move(left), [&](uint64_t, const std::string& file, LoadedSample& loaded) {
+    const Status given = GiveBytes(file, loaded, kLarge);
+    if (given.ok()) AwaitThatASampleWaits();
     return given;
   });
-  RuntimeOptions small = RuntimeUnderTest(2);
-  small.memory_budget = 24 << 20;
-  left.runtime = Runtime::Create(small).value();
-  left.shuffle = false;
-  left.depth = 2;
-  LoaderOptions other = left;
-  other.source = std::make_shared<CalledPhotos>(photos_.Source(), 2, CallForBytes);
-  const auto waits = Producer::Open(other).value();
-  const auto loader = Producer::Open(left).value();
-  const MemoryManager& memory = left.runtime->memory();
-  (void)loader->Next(within(std::chrono::seconds(20), [&] { return memory.samples_waited() > 0; }));
-  EXPECT_GT(memory.samples_waited(), 0u);
-  const Status sought = loader->Seek({1, 0}, Schedule::kEpochs, [] { return true; });
-  may_end.count_down();
-  EXPECT_EQ(sought.error().code, Code::kCancelled);
-  const Result<Batch> batch = waits->Next(within(std::chrono::seconds(20), [] { return false; }));
-  EXPECT_TRUE(batch.ok()) << batch.error().ToString();
+  NextUntil([&] { return asking_ > 0; });
+  const auto found = Within20Seconds([&] { return left_->Stats().samples > 0; });
+  while (!found()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until the substitute is given
+  Interrupt();
+  may_end_.count_down();
+  ExpectOtherGoesOn();
+  EXPECT_TRUE(HasWaited());
 }
 
 // `threads` says how many calls of a source run at a time, also with several loaders.
