@@ -263,6 +263,27 @@ TEST_F(MemoryManagerTest, AStoppingLoaderLeavesTheWaitList) {
   EXPECT_TRUE(a->TryBegin());
 }
 
+// A loader that an interrupted Seek leaves may have work in progress.
+TEST_F(MemoryManagerTest, ALoaderWithWorkInProgressLeavesTheWaitList) {
+  const auto a = Lease();
+  const auto b = Lease();
+  WorkToken call = a->Begin();
+  a->JoinWaitList(1, a->Begin());
+  b->JoinWaitList(2, b->Begin());
+  EXPECT_EQ(a->LeaveWaitList(), std::vector<uint32_t>{1});
+  EXPECT_FALSE(b->TakeRetry()) << "the call is in work";
+  call = WorkToken();
+  auto retry = b->TakeRetry();
+  ASSERT_TRUE(retry);
+  EXPECT_EQ(retry->sample, 2u);
+  call = a->Begin();
+  a->JoinWaitList(3, std::move(call));
+  EXPECT_EQ(a->LeaveWaitList(), std::vector<uint32_t>{3}) << "while another one's is retried";
+  retry->work = WorkToken();
+  EXPECT_TRUE(a->TryBegin());
+  EXPECT_TRUE(b->TryBegin());
+}
+
 TEST_F(MemoryManagerTest, AnIdleLoaderReturnsSampleMemory) {
   auto idle = Lease();
   const auto lease = Lease();
