@@ -24,7 +24,10 @@ void Check(const volatile void* address) {
 
 // A scheduling point of the code at `place`, after which the memory must be there.
 void Point(const volatile void* address, const void* place) {
-  if (Scheduler* const running = Scheduler::Running()) running->PointAt(place);
+  if (Scheduler* const running = Scheduler::Running()) {
+    running->ComeTo(place);
+    running->Point();
+  }
   Check(address);
 }
 

@@ -10,8 +10,8 @@
 // Time passes by a little at each scheduling point, and when no thread can run it jumps to the next
 // moment at which one can. A timed wait may end early (the clock jumps while others could run) and
 // an untimed one without a cause (POSIX allows it). In half of the runs threads are suspended, for
-// long enough that the others do what they can without them: now and then, or most times that they
-// come to one place in the program, which finds errors that need a delay exactly there. (Delays at
+// a time whose maximum differs from run to run: now and then, or three times in four that they come
+// to some places in the program, which finds errors that need a delay exactly there. (Delays at
 // chosen places: Li, Lu, Musuvathi, Nath, Padhye, "Efficient Scalable Thread-Safety-Violation
 // Detection", SOSP 2019.)
 //
@@ -88,10 +88,9 @@ class Scheduler {
     now_ns_ += step_ns_;
     if (++points_ >= next_look_ || now_ns_ >= next_deadline_) Look();
   }
-  // The same; `place`: the address of the code that comes to it.
-  void PointAt(const void* place) {
+  // `place`: the address of code that comes to a scheduling point next.
+  void ComeTo(const void* place) {
     if (suspends_ == Suspends::kAtPlaces && IsSlow(place)) SuspendCurrent();
-    Point();
   }
 
   // For malloc_calls.cc.

@@ -21,7 +21,7 @@
 namespace stoker::testing {
 namespace {
 
-constexpr uint64_t kParts = 4;  // of a run's ready samples, which are few at a time
+constexpr uint64_t kReadyRuns = 4;  // RunReadySamples for each seed: each has few rows
 
 struct Arguments {
   std::string program, seeds = "1..100", schedule = "both";
@@ -47,7 +47,7 @@ ScheduleTotals RunOnce(const Arguments& given, uint64_t seed, Policy policy,
       .block = given.block,
       .replay = given.program + " --seeds " + text + ".." + text + " --schedule " + NameOf(policy)};
   const ScheduleTotals run = Scheduler::Run(schedule, [seed, &images, &totals] {
-    for (uint64_t part = 0; part < kParts; ++part) RunReadySamples(seed * kParts + part);
+    for (uint64_t part = 0; part < kReadyRuns; ++part) RunReadySamples(seed * kReadyRuns + part);
     RunWorkload(seed, images, totals.work);
   });
   ++totals.runs;

@@ -134,6 +134,7 @@ int pthread_mutex_lock(pthread_mutex_t* mutex) {
     return system(mutex);
   }
   CheckMemory(mutex);
+  running->ComeTo(__builtin_return_address(0));
   running->Lock(mutex);
   return 0;
 }
@@ -145,6 +146,7 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) {
     return system(mutex);
   }
   CheckMemory(mutex);
+  running->ComeTo(__builtin_return_address(0));
   return running->TryLock(mutex) ? 0 : EBUSY;
 }
 
@@ -155,6 +157,7 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) {
     return system(mutex);
   }
   CheckMemory(mutex);
+  running->ComeTo(__builtin_return_address(0));
   running->Unlock(mutex);
   return 0;
 }
@@ -166,6 +169,7 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
     return system(condition, mutex);
   }
   CheckMemory(condition);
+  running->ComeTo(__builtin_return_address(0));
   running->Wait(condition, mutex, Scheduler::kNever);
   CheckMemory(condition);
   return 0;
@@ -179,6 +183,7 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
     return system(condition, mutex, clock, until);
   }
   CheckMemory(condition);
+  running->ComeTo(__builtin_return_address(0));
   const bool in_time = running->Wait(condition, mutex, OnMonotonicClock(clock, *until));
   CheckMemory(condition);
   return in_time ? 0 : ETIMEDOUT;
@@ -200,6 +205,7 @@ int pthread_cond_signal(pthread_cond_t* condition) {
     return system(condition);
   }
   CheckMemory(condition);
+  running->ComeTo(__builtin_return_address(0));
   running->Notify(condition, /*all=*/false);
   return 0;
 }
@@ -211,6 +217,7 @@ int pthread_cond_broadcast(pthread_cond_t* condition) {
     return system(condition);
   }
   CheckMemory(condition);
+  running->ComeTo(__builtin_return_address(0));
   running->Notify(condition, /*all=*/true);
   return 0;
 }

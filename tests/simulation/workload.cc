@@ -222,7 +222,7 @@ void Workload::DrawLoading(size_t number, const std::shared_ptr<FakeDisk>& disk)
   }
   DrawOrder(draw_, options);
   options.weight = draw_.Of({1.0, 1.0, 3.0});
-  if (draw_.Chance(0.2)) {  // it is left early, often before it has begun again elsewhere
+  if (draw_.Chance(0.2)) {  // lives are short: most end soon after a Seek
     loading.most_lives = 12;
     loading.most_steps = 4;
     loading.seeks = 0.5;
