@@ -31,8 +31,9 @@ inline int LiveThreadsDownTo(int wanted) {
   return LiveThreads();
 }
 
-// Returns bytes of memory: the whole address space, the resident part of it, and what the program
-// has allocated and not freed. The last is 0 under sanitizers, whose allocators do not say.
+// Returns bytes of memory: the whole address space, the resident part of it, and what malloc has
+// given and free not taken back, by malloc's count (0 under sanitizers, which replace malloc).
+// Memory that the program maps itself, as for batches, is not in the last.
 struct MemoryUsage {
   uint64_t mapped = 0;
   uint64_t resident = 0;

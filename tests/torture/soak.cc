@@ -157,7 +157,7 @@ void Print(const SoakTotals& totals, const std::vector<Sample>& memory) {
     std::printf("%s: %.0f KiB at the end, %+.1f KiB a minute over the second half\n", name,
                 Kib(memory.back().memory.*kind), Slope(memory, kind));
   };
-  print("allocated", &MemoryUsage::allocated);
+  if (memory.back().memory.allocated != 0) print("allocated", &MemoryUsage::allocated);
   print("resident", &MemoryUsage::resident);
   std::printf("at the end: %d descriptors, %d threads\n", OpenDescriptors(), LiveThreads());
 }

@@ -234,6 +234,7 @@ void SoakJob::Interrupted() {
 // Stops the loader while another thread waits for a batch, perhaps the first one after Seek.
 void SoakJob::Stop() {
   if (draw_.Chance(0.5)) Seek(AnyBatch());
+  Hold(0);  // so that the next batch may be lent
   ++totals_.stopped;
   std::thread stopper([this] {
     if (options_.hooks.step) options_.hooks.step();
@@ -241,8 +242,12 @@ void SoakJob::Stop() {
   });
   while (true) {
     const Result<Batch> batch = iterator_->Next();
-    if (!batch.ok() && !FaultOf(batch.error())) break;
     if (batch.ok() && !*batch) break;  // the end of the epoch came first
+    if (batch.ok() || FaultOf(batch.error())) continue;
+    if (batch.error().code != Code::kCancelled && !IsRefusal(batch)) {
+      Wrong(batch.error().ToString());
+    }
+    break;
   }
   stopper.join();
 }

@@ -51,9 +51,9 @@ struct SoakStorage {
 // transforms.
 void DrawOrder(Draw& draw, LoaderOptions& options);
 
-// What a job does besides, on its thread. All may be null.
+// What a job does besides. All may be null.
 struct SoakHooks {
-  std::function<void()> step;                // before each step
+  std::function<void()> step;                // before each step, and on the thread that stops
   std::function<void(Result<Batch>&)> gets;  // with what came, before it is compared
   std::function<void(Batch)> discard;        // a batch that it needs no longer; null: destroys it
 };
@@ -65,7 +65,8 @@ class SoakJob {
     std::function<std::shared_ptr<Runtime>()> runtime;  // of each of its loaders
     uint64_t most_lives = 4, most_steps = 60;
     double seeks = 0.05;          // in this share of the steps
-    bool may_be_refused = false;  // there may be no memory for one more loader, or too much is lent
+    bool may_be_refused = false;  // there may be no memory for one more loader, or too many
+                                  // batches are lent
     SoakHooks hooks{};
   };
 
