@@ -23,8 +23,9 @@ namespace {
 using Texts = std::vector<std::string>;
 
 constexpr size_t kMaxNesting = 32;
-constexpr size_t kMaxPathBytes = size_t{256} << 20;  // of all paths together
-constexpr size_t kMaxCopies = 2;  // of these paths: braces in braces are expanded level by level
+constexpr size_t kMaxPathBytes = size_t{128} << 20;  // of all paths together
+// Nested braces are expanded level by level: all levels together may have so many times the limits.
+constexpr size_t kMaxCopies = 2;
 
 Error BadPattern(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
@@ -34,7 +35,7 @@ Error BadPattern(std::string cause, std::string advice = "") {
 
 Error TooManyPaths() {
   return BadPattern("stands for more than " + std::to_string(kMaxShards) +
-                    " paths, or for more than 256 MiB of them");
+                    " paths, or for more than 128 MiB of them");
 }
 
 Error Unbalanced() {
@@ -59,7 +60,9 @@ struct Made {
     paths += more_paths;
     bytes += more_bytes;
     if (paths <= kMaxCopies * kMaxShards && bytes <= kMaxCopies * kMaxPathBytes) return {};
-    return BadPattern("has braces inside braces around too many paths",
+    return BadPattern("has nested braces that stand for more than " +
+                          std::to_string(kMaxCopies * kMaxShards) +
+                          " paths, or for more than 256 MiB of them, at all levels together",
                       "Write the outer braces as several patterns, joined by ::");
   }
 };

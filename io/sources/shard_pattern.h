@@ -25,7 +25,7 @@ inline constexpr size_t kMaxShards = size_t{1} << 20;
 // (io/objects/object_url.h) braces and backslashes have their meaning, and `?` begins the query.
 //
 // InvalidArgument: an empty pattern, a NUL, braces that do not match or are nested deeper than 32,
-// more than kMaxShards paths or 256 MiB of them (twice as many over all levels of nested braces), a
+// more than kMaxShards paths or 128 MiB of them (twice as many over all levels of nested braces), a
 // path that begins with a home folder (~/), a relative path if `root` is empty. Unimplemented: a
 // URL of another kind, a command ("pipe:"), a URL with `*`. NotFound: no file matches a `*` or `?`.
 // PermissionDenied, and others, if any folder to search cannot be read.
