@@ -42,7 +42,8 @@ constexpr DecodeLimits kTightTruncated{1 << 18, 20, /*accept_truncated=*/true};
 struct Outcome {
   Result<ImageInfo> info;
   Status status;  // of Decode, if Open succeeded
-  Rect region;
+  Rect region;    // of the image, reduced
+  Reduction reduction = 1;
   Rows rows;
 
   bool ok() const { return info.ok() && status.ok(); }
@@ -55,15 +56,16 @@ void CheckRegion(const Outcome& outcome) {
   Require(outcome.rows.rows().size() == static_cast<size_t>(region.height) &&
               covered.y == region.y && covered.height == region.height && covered.x <= region.x &&
               covered.x + covered.width >= region.x + region.width &&
-              covered.x + covered.width <= outcome.info->size.width,
+              covered.x + covered.width <= Reduced(outcome.info->size, outcome.reduction).width,
           "the region asked for is delivered");
 }
 
 Outcome DecodeChosen(JpegDecoder& decoder, std::span<const uint8_t> bytes, uint64_t digest) {
-  Outcome outcome{decoder.Open(bytes), {}, {}, {}};
+  Outcome outcome{decoder.Open(bytes), {}, {}, 1, {}};
   if (outcome.info.ok()) {
-    outcome.region = ChooseRegion(outcome.info->size, digest);
-    outcome.status = decoder.Decode(outcome.region, outcome.rows);
+    outcome.reduction = ChooseReduction(*outcome.info, digest);
+    outcome.region = ChooseRegion(Reduced(outcome.info->size, outcome.reduction), digest);
+    outcome.status = decoder.Decode(outcome.region, outcome.rows, {}, outcome.reduction);
   }
   if (outcome.ok()) {
     CheckRegion(outcome);
@@ -115,7 +117,7 @@ void DecodeFuzzedJpeg(std::span<const uint8_t> input) {
   const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
   const std::optional<Outcome> strict = DecodeByBoth(decoder, libjpeg, bytes);
   if (strict) {
-    const Result<WholeImage> whole = DecodeWhole(bytes);
+    const Result<WholeImage> whole = DecodeWhole(bytes, strict->reduction);
     if (whole.ok()) Compare(strict->rows, strict->region, *whole);
   }
   const uint64_t truncated = accepting.paths().accepted_truncated;
@@ -126,7 +128,7 @@ void DecodeFuzzedJpeg(std::span<const uint8_t> input) {
   }
   if (lenient && accepting.paths().accepted_truncated != truncated) {
     Require(!strict, "only what is refused otherwise is accepted as truncated");
-    const Result<WholeImage> whole = DecodeTruncated(bytes);
+    const Result<WholeImage> whole = DecodeTruncated(bytes, lenient->reduction);
     if (whole.ok()) Compare(lenient->rows, lenient->region, *whole);
   }
 }

@@ -39,7 +39,14 @@ void RequireSound(const Error& error, size_t size) {
       "errors have an offset in the file");
 }
 
-// Decodes a region that `seed` chooses; false if that fails.
+Status Decode(JpegDecoder& decoder, const Rect& region, Reduction reduction, Rows& rows) {
+  return decoder.Decode(region, rows, {}, reduction);
+}
+Status Decode(PackedJpegDecoder& decoder, const Rect& region, Reduction reduction, Rows& rows) {
+  return decoder.Decode(region, rows, reduction);
+}
+
+// Decodes a region that `seed` chooses, of the image, perhaps reduced; false if that fails.
 template <typename Decoder>
 bool DecodeRegion(Decoder& decoder, std::span<const uint8_t> file, uint64_t seed, Rows& rows) {
   const Result<ImageInfo> info = decoder.Open(file);
@@ -47,8 +54,9 @@ bool DecodeRegion(Decoder& decoder, std::span<const uint8_t> file, uint64_t seed
     RequireSound(info.error(), file.size());
     return false;
   }
-  const Rect region = ChooseRegion(info->size, seed);
-  const Status status = decoder.Decode(region, rows);
+  const Reduction reduction = ChooseReduction(*info, seed);
+  const Rect region = ChooseRegion(Reduced(info->size, reduction), seed);
+  const Status status = Decode(decoder, region, reduction, rows);
   if (!status.ok()) {
     RequireSound(status.error(), file.size());
     return false;
@@ -116,6 +124,10 @@ void UnpackRuns(std::span<const uint8_t> input, uint64_t seed) {
   TransformRunPlain(run.data(), from, to, quantiser, want_samples.data(), kStride);
   TransformRun(run.data(), from, to, quantiser, got_samples.data(), kStride);
   Require(got_samples == want_samples, "runs are transformed as by the reference");
+  const int side = 4 >> seed % 3;
+  ReduceRunPlain(run.data(), from, to, quantiser, side, want_samples.data(), kStride);
+  ReduceRun(run.data(), from, to, quantiser, side, got_samples.data(), kStride);
+  Require(got_samples == want_samples, "runs are reduced as by the reference");
 }
 
 }  // namespace

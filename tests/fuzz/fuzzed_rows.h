@@ -1,6 +1,7 @@
 // Shared by the JPEG fuzz targets: a region that the input chooses, and its rows.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +12,8 @@
 #include "core/buffer.h"
 #include "core/image.h"
 #include "core/random.h"
+#include "transforms/decode/image_info.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
 
 namespace stoker::testing {
@@ -19,6 +22,12 @@ inline void Require(bool promise, const char* what) {
   if (promise) return;
   std::fprintf(stderr, "broken promise: %s\n", what);
   std::abort();
+}
+
+// One that `digest` chooses, of those that the image can have.
+inline Reduction ChooseReduction(const ImageInfo& info, uint64_t digest) {
+  constexpr std::array<Reduction, 5> kReductions = {1, 1, 2, 4, 8};
+  return std::min(kReductions[(digest >> 40) % kReductions.size()], MaxReduction(info));
 }
 
 // Keeps each row in memory of its exact size, so that the address sanitizer detects overruns.

@@ -19,21 +19,28 @@ inline std::span<const uint8_t> Unpadded(const std::vector<uint8_t>& padded) {
 }
 
 // Opens `padded` with a decoder of any format, decodes `region` (empty: the image), and compares;
-// returns the differences, or an empty text.
-template <typename Decoder>
-std::string Compare(Decoder& decoder, const std::vector<uint8_t>& padded, Rect region,
-                    const WholeImage& whole) {
+// returns the differences, or an empty text. `decode`: (region, rows) to Status.
+template <typename Decoder, typename Decode>
+std::string CompareBy(Decode decode, Decoder& decoder, const std::vector<uint8_t>& padded,
+                      Rect region, const WholeImage& whole, Reduction reduction = 1) {
   const Result<ImageInfo> info = decoder.Open(Unpadded(padded));
   if (!info.ok()) return info.error().ToString();
-  if (info->size != whole.size) return "another size";
+  if (Reduced(info->size, reduction) != whole.size) return "another size";
   if ((info->components == 1) != (whole.layout == PixelLayout::kGray)) return "other components";
-  if (region == Rect{}) region = {0, 0, info->size.width, info->size.height};
+  if (region == Rect{}) region = {0, 0, whole.size.width, whole.size.height};
   KeepRows rows;
-  const Status status = decoder.Decode(region, rows);
+  const Status status = decode(region, rows);
   if (!status.ok()) return status.error().ToString();
   if (rows.region().covered != region) return "covers more than the region";
   const std::string difference = Difference(rows, region, whole);
   return difference.empty() ? "" : Text(region) + ": " + difference;
+}
+
+template <typename Decoder>
+std::string Compare(Decoder& decoder, const std::vector<uint8_t>& padded, Rect region,
+                    const WholeImage& whole) {
+  return CompareBy([&](const Rect& r, RowSink& rows) { return decoder.Decode(r, rows); }, decoder,
+                   padded, region, whole);
 }
 
 // Returns the error of opening and decoding; Code::kInvalidArgument with an empty cause if there is

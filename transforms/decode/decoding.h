@@ -58,6 +58,11 @@ struct DecodePaths {
   uint64_t no_end_marker = 0;       // complete data, followed by zeros instead of the marker
   uint64_t accepted_truncated = 0;  // data missing; see DecodeLimits::accept_truncated
 
+  // Images decoded at a reduced size, and those that could have been (PlanOptions::decode). Images
+  // that then fail to decode count, too.
+  uint64_t scaled = 0;
+  uint64_t scalable = 0;
+
   // Images with a crop index: decoded with it, or without it because of an error.
   uint64_t indexed = 0;       // these count in `fast`, too
   uint64_t stale = 0;         // the file has changed since the index was made

@@ -38,9 +38,9 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
   }
 }
 
-Status ImageDecoder::Decode(const Rect& region, RowSink& sink,
-                            std::span<const uint8_t> crop_index) {
-  Start(region, sink, crop_index);
+Status ImageDecoder::Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index,
+                            Reduction reduction) {
+  Start(region, sink, crop_index, reduction);
   while (decoding()) Advance();
   return Finish();
 }
@@ -50,7 +50,8 @@ Status ImageDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
   return Error{Code::kFailedPrecondition, "only PNGs are decoded unchanged"};
 }
 
-void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
+void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index,
+                         Reduction reduction) {
   switch (format_) {
     case ImageFormat::kPng:
       status_ = png_.Decode(region, sink);
@@ -59,10 +60,10 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
       status_ = webp_.Decode(region, sink);
       return;
     case ImageFormat::kPackedJpeg:
-      status_ = packed_.Decode(region, sink);
+      status_ = packed_.Decode(region, sink, reduction);
       return;
     case ImageFormat::kJpeg:
-      jpeg_.Start(region, sink, crop_index);
+      jpeg_.Start(region, sink, crop_index, reduction);
       return;
     default:
       status_ = Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};

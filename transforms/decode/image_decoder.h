@@ -9,6 +9,7 @@
 #include "core/result.h"
 #include "transforms/decode/format.h"
 #include "transforms/decode/image_info.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/packed/decoder.h"
@@ -31,8 +32,10 @@ class ImageDecoder {
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`. Call
-  // once after each Open. `crop_index` is for JPEGs.
-  Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
+  // once after each Open. `crop_index` is for JPEGs. With a `reduction`, at most MaxReduction of
+  // the image (1 for PNG and WebP), the region is one of the reduced image.
+  Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {},
+                Reduction reduction = 1);
 
   // Decodes `region` of an open PNG to `to` with alpha and with 16 bits of 16, rows without gaps;
   // see PngDecoder. FailedPrecondition for other formats.
@@ -40,7 +43,8 @@ class ImageDecoder {
 
   // The same in pieces: Start, then Advance or AdvanceBoth while decoding(), then Finish. The
   // arguments of Start must stay valid until then.
-  void Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
+  void Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {},
+             Reduction reduction = 1);
   bool decoding() const;
   void Advance();
   // Precondition: both are decoding.

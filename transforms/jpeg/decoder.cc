@@ -119,6 +119,7 @@ struct JpegDecoder::State {
 
   // State of the region being decoded.
   Rect region;
+  Reduction reduction = 1;
   RowSink* sink = nullptr;
   Status status;
   jpeg::McuRun* run = nullptr;  // to be parsed next; null: the fast decoder has ended
@@ -215,9 +216,9 @@ PixelLayout LayoutOf(const JpegHeader& header) {
 
 // The largest region that libjpeg-turbo may cover according to the header. Whether columns depend
 // on distant ones is known only after a file of several scans has been decoded.
-DecodedRegion MaxRegion(const JpegHeader& header, const Rect& region) {
-  Columns columns{0, header.info.size.width};
-  if (header.coefficient_bytes == 0) {
+DecodedRegion MaxRegion(const JpegHeader& header, const Rect& region, Reduction reduction) {
+  Columns columns{0, Reduced(header.info.size, reduction).width};
+  if (header.coefficient_bytes == 0 && reduction == 1) {
     columns = ColumnsToDecode({region.x, region.width}, columns.width, header.imcu_width,
                               header.fancy_columns);
   }
@@ -225,11 +226,13 @@ DecodedRegion MaxRegion(const JpegHeader& header, const Rect& region) {
 }
 
 // Decodes everything from the first scan to the region's first row, and returns which columns will
-// follow.
+// follow. Of reduced images all rows and columns follow: jpeg_crop_scanline and jpeg_skip_scanlines
+// are made for images of full size.
 Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
-                        int max_scans, JpegEnd end) {
-  TRY(libjpeg.Start(max_scans, end));
-  Columns columns{0, header.info.size.width};
+                        Reduction reduction, int max_scans, JpegEnd end) {
+  TRY(libjpeg.Start(max_scans, end, reduction));
+  Columns columns{0, Reduced(header.info.size, reduction).width};
+  if (reduction > 1) return columns;
   if (!libjpeg.guesses()) {
     columns = ColumnsToDecode({region.x, region.width}, header.info.size.width, header.imcu_width,
                               header.fancy_columns);
@@ -243,10 +246,14 @@ Result<Columns> Prepare(LibJpeg& libjpeg, const JpegHeader& header, const Rect& 
   return columns;
 }
 
-Status Deliver(LibJpeg& libjpeg, int rows, RowSink& sink) {
+// Delivers `rows` rows after `above` rows, which are dropped.
+Status Deliver(LibJpeg& libjpeg, int above, int rows, RowSink& sink) {
   while (rows > 0) {
     const MutableImageView view = sink.Reserve(std::min(rows, LibJpeg::kMaxRows));
-    const int count = std::min(view.size.height, rows);
+    const int count = std::min({view.size.height, rows, LibJpeg::kMaxRows});
+    for (; above > 0; above -= std::min(above, count)) {
+      TRY(libjpeg.Read(view, std::min(above, count)));
+    }
     TRY(libjpeg.Read(view, count));
     sink.Commit(count);
     rows -= count;
@@ -254,12 +261,13 @@ Status Deliver(LibJpeg& libjpeg, int rows, RowSink& sink) {
   return {};
 }
 
-Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region, int max_scans,
-                    JpegEnd end, RowSink& sink) {
-  ASSIGN_OR_RETURN(Columns columns, Prepare(libjpeg, header, region, max_scans, end));
+Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& region,
+                    Reduction reduction, int max_scans, JpegEnd end, RowSink& sink) {
+  ASSIGN_OR_RETURN(const Columns columns,
+                   Prepare(libjpeg, header, region, reduction, max_scans, end));
   const Rect covered{columns.x, region.y, columns.width, region.height};
   if (Status status = sink.Begin({LayoutOf(header), covered}); !status.ok()) return status;
-  return Deliver(libjpeg, region.height, sink);
+  return Deliver(libjpeg, reduction > 1 ? region.y : 0, region.height, sink);
 }
 
 }  // namespace
@@ -281,14 +289,16 @@ const jpeg::CropIndex* JpegDecoder::State::OpenIndex(std::span<const uint8_t> pa
 }
 
 Status JpegDecoder::State::CheckRegion() const {
-  const ImageSize size = header.info.size;
-  if (Inside(region, size)) return {};
+  if (reduction > MaxReduction(header.info)) {
+    return Error{Code::kInvalidArgument, "the image cannot be decoded at so small a size"};
+  }
+  if (Inside(region, Reduced(header.info.size, reduction))) return {};
   return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
 }
 
 // Reserves all memory that libjpeg-turbo needs, and the sink's, before decoding begins.
 Status JpegDecoder::State::ReserveForLibrary() {
-  if (Status begun = sink->Begin(MaxRegion(header, region)); !begun.ok()) {
+  if (Status begun = sink->Begin(MaxRegion(header, region, reduction)); !begun.ok()) {
     return AndMore(std::move(begun), header.library_bytes);
   }
   if (!charged || librarys.Resize(header.library_bytes)) return {};
@@ -305,7 +315,7 @@ Status JpegDecoder::State::ReserveForLibrary() {
 void JpegDecoder::State::StartFast(std::span<const uint8_t> crop_index) {
   used_index = OpenIndex(crop_index);
   without_index = Fallback::kNone;
-  status = fast.Start(bytes, frame, region, *sink, used_index);
+  status = fast.Start(bytes, frame, region, reduction, *sink, used_index);
   TakeNext();
 }
 
@@ -318,7 +328,7 @@ void JpegDecoder::State::TakeNext() {
     // The index was wrong: decode without it.
     without_index = fast.why();
     used_index = nullptr;
-    status = fast.Start(bytes, frame, region, *sink);
+    status = fast.Start(bytes, frame, region, reduction, *sink);
   }
 }
 
@@ -334,13 +344,15 @@ void JpegDecoder::State::EndFast() {
   if (without_index != Fallback::kCoefficient || why != without_index) ++paths.contradicted;
 }
 
-Status JpegDecoder::Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
-  Start(region, sink, crop_index);
+Status JpegDecoder::Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index,
+                           Reduction reduction) {
+  Start(region, sink, crop_index, reduction);
   while (decoding()) Advance();
   return Finish();
 }
 
-void JpegDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index) {
+void JpegDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index,
+                        Reduction reduction) {
   State& s = *state_;
   s.run = nullptr;
   s.done = s.found_damage = false;
@@ -350,6 +362,7 @@ void JpegDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint8
     return;
   }
   s.region = region;
+  s.reduction = reduction;
   s.sink = &sink;
   s.status = s.CheckRegion();
   if (!s.status.ok() || s.backend != Backend::kFastest || s.why != Fallback::kNone) return;
@@ -387,8 +400,8 @@ Status JpegDecoder::State::FallBack() {
   const JpegEnd end = padded                    ? JpegEnd::kMarker
                       : limits.accept_truncated ? JpegEnd::kTruncated
                                                 : JpegEnd::kError;
-  Status decoded =
-      DecodeRegion(libjpeg, header, region, limits.ScansOf(header.info.size), end, *sink);
+  Status decoded = DecodeRegion(libjpeg, header, region, reduction,
+                                limits.ScansOf(header.info.size), end, *sink);
   // What looked like an end-of-image marker may have been a part of tables.
   const bool cut = truncated || (end == JpegEnd::kTruncated && libjpeg.past_end());
   if (cut && decoded.ok()) ++paths.accepted_truncated;

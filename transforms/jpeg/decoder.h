@@ -10,6 +10,7 @@
 #include "core/result.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
 
 namespace stoker {
@@ -58,11 +59,17 @@ class JpegDecoder {
   // `crop_index`: the index that `stoker index` made for this file (fast/crop_index.h), or any
   // other bytes; empty: none. It changes neither pixels nor errors, except that damage outside the
   // bytes used is not detected.
-  Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
+  //
+  // With a `reduction`, at most MaxReduction of the image, `region` and the rows are those of the
+  // reduced image, and its pixels are those of a full decode by libjpeg-turbo with scale_num 1 and
+  // scale_denom `reduction`.
+  Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {},
+                Reduction reduction = 1);
 
   // The same in pieces, so that two decoders can be interleaved: Start, then Advance or AdvanceBoth
   // while decoding(), then Finish. The arguments of Start must stay valid until then.
-  void Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {});
+  void Start(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {},
+             Reduction reduction = 1);
   bool decoding() const;
   void Advance();
   // Advances both until one of them reaches the end of a piece. Faster than one after the other,

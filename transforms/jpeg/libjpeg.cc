@@ -39,6 +39,7 @@ struct LibJpeg::State {
   // Arguments of steps.
   int max_scans = 0;
   JpegEnd end = JpegEnd::kError;
+  Reduction reduction = 1;
   Columns columns;
   JDIMENSION count = 0;  // rows
   std::array<JSAMPROW, kMaxRows> rows{};
@@ -65,6 +66,7 @@ using State = LibJpeg::State;
 // In addition to libjpeg's own message codes.
 constexpr int kTooManyScans = -1;
 constexpr int kNoScan = -2;
+constexpr int kNotScaled = -3;
 
 State& StateOf(j_common_ptr jpeg) { return *static_cast<State*>(jpeg->client_data); }
 State& StateOf(j_decompress_ptr jpeg) { return *static_cast<State*>(jpeg->client_data); }
@@ -98,6 +100,13 @@ Error Failure(const State& s) {
                  {},
                  s.offset(),
                  "Remove or re-create the file"};
+  }
+  if (s.message_code == kNotScaled) {
+    return Error{Code::kUnimplemented,
+                 "libjpeg-turbo does not decode this kind of JPEG scaled",
+                 {},
+                 s.offset(),
+                 "Use decode=\"full\""};
   }
   return JpegError(s.message_code, s.text.data(), s.offset());
 }
@@ -233,11 +242,18 @@ void CheckComponents(State& s) {
 void Begin(State& s) {
   s.jpeg.dct_method = JDCT_ISLOW;
   s.jpeg.do_fancy_upsampling = TRUE;
+  s.jpeg.scale_num = 1;
+  s.jpeg.scale_denom = static_cast<unsigned>(s.reduction);
   if (jpeg_start_decompress(&s.jpeg) == FALSE) {
     s.jpeg.unread_marker = 0;  // forgets the incomplete segment
     (void)jpeg_start_decompress(&s.jpeg);
   }
   CheckComponents(s);
+  const ImageSize stored = {static_cast<int>(s.jpeg.image_width),
+                            static_cast<int>(s.jpeg.image_height)};
+  const ImageSize output = {static_cast<int>(s.jpeg.output_width),
+                            static_cast<int>(s.jpeg.output_height)};
+  if (output != Reduced(stored, s.reduction)) GiveUp(s, kNotScaled);  // lossless, from 3.0 on
   if (s.jpeg.out_color_space == JCS_CMYK) {
     s.cmyk = (*s.jpeg.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&s.jpeg), JPOOL_IMAGE,
                                          s.jpeg.image_width * 4, LibJpeg::kMaxRows);
@@ -361,9 +377,10 @@ Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
   return HeaderOf(s);
 }
 
-Status LibJpeg::Start(int max_scans, JpegEnd end) {
+Status LibJpeg::Start(int max_scans, JpegEnd end, Reduction reduction) {
   state_->max_scans = max_scans;
   state_->end = end;
+  state_->reduction = reduction;
   return Run(*state_, Begin);
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/image.h"
 #include "core/result.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/decoder.h"
 
@@ -47,10 +48,11 @@ class LibJpeg {
   // until Finish or the next ReadHeader. Allocates nothing that depends on the image's size.
   Result<JpegHeader> ReadHeader(std::span<const uint8_t> bytes);
 
-  // Prepares for reading rows; decodes a file with several scans completely to coefficients.
-  // ResourceExhausted for more than `max_scans` scans. With JpegEnd::kTruncated a segment (tables,
-  // a scan's header) that is incomplete at the end of the bytes counts as missing.
-  Status Start(int max_scans, JpegEnd end = JpegEnd::kError);
+  // Prepares for reading rows of the image, reduced by `reduction`; decodes a file with several
+  // scans completely to coefficients. ResourceExhausted for more than `max_scans` scans. With
+  // JpegEnd::kTruncated a segment (tables, a scan's header) that is incomplete at the end of the
+  // bytes counts as missing.
+  Status Start(int max_scans, JpegEnd end = JpegEnd::kError, Reduction reduction = 1);
 
   // Whether reading has arrived at the end of the bytes, so that `end` mattered.
   bool past_end() const;
@@ -59,8 +61,9 @@ class LibJpeg {
   // are estimated from surrounding blocks.
   bool guesses() const;
 
-  // Must be called after Start, in this order, each at most once: Crop with the columns from
-  // ColumnsToDecode, and Skip with the number of rows to skip at the top, less than all.
+  // To be called after Start, in this order, each at most once, and not for reduced images: Crop
+  // with the columns from ColumnsToDecode, and Skip with the number of rows to skip at the top,
+  // less than all.
   Status Crop(Columns columns);
   Status Skip(int rows);
 

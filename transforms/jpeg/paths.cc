@@ -35,6 +35,8 @@ DecodePaths& DecodePaths::operator+=(const DecodePaths& other) {
   for (size_t i = 0; i < kFallbacks; ++i) fallback[i] += other.fallback[i];
   no_end_marker += other.no_end_marker;
   accepted_truncated += other.accepted_truncated;
+  scaled += other.scaled;
+  scalable += other.scalable;
   indexed += other.indexed;
   stale += other.stale;
   contradicted += other.contradicted;

@@ -20,6 +20,7 @@ struct Session {
   jpeg_error_mgr errors{};
   std::jmp_buf escape;
   std::span<const uint8_t> bytes;
+  Reduction reduction = 1;
   uint8_t* row = nullptr;
   bool end_may_lack = false;  // missing MCUs give a different warning
   bool all_may_lack = false;
@@ -60,6 +61,7 @@ void Start(Session& s) {
   // With several scans some may be missing; and arithmetic decoding continues with zeros without a
   // warning.
   s.end_may_lack = !s.jpeg.arith_code && jpeg_has_multiple_scans(&s.jpeg) == 0;
+  s.jpeg.scale_denom = static_cast<unsigned>(s.reduction);
   (void)jpeg_start_decompress(&s.jpeg);
 }
 
@@ -91,8 +93,10 @@ Result<WholeImage> Decode(Session& s) {
   return image;
 }
 
-Result<WholeImage> DecodeBytes(std::span<const uint8_t> bytes, bool all_may_lack) {
+Result<WholeImage> DecodeBytes(std::span<const uint8_t> bytes, bool all_may_lack,
+                               Reduction reduction) {
   Session s;
+  s.reduction = reduction;
   s.all_may_lack = all_may_lack;
   jpeg_std_error(&s.errors);
   s.errors.error_exit = Fail;
@@ -107,10 +111,12 @@ Result<WholeImage> DecodeBytes(std::span<const uint8_t> bytes, bool all_may_lack
 
 }  // namespace
 
-Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes) { return DecodeBytes(bytes, false); }
+Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes, Reduction reduction) {
+  return DecodeBytes(bytes, false, reduction);
+}
 
-Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes) {
-  return DecodeBytes(bytes, true);
+Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes, Reduction reduction) {
+  return DecodeBytes(bytes, true, reduction);
 }
 
 }  // namespace stoker

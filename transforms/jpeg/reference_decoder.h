@@ -6,17 +6,19 @@
 #include <span>
 
 #include "core/result.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/decode/whole_image.h"
 
 namespace stoker {
 
-// Decodes a file. DataLoss if libjpeg-turbo fails or warns of damage. A Huffman-coded file of one
-// scan with all its MCUs may lack its end-of-image marker. No limits: for tests only.
-Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes);
+// Decodes a file, at a size divided by `reduction` (libjpeg's scale_denom). DataLoss if
+// libjpeg-turbo fails or warns of damage. A Huffman-coded file of one scan with all its MCUs may
+// lack its end-of-image marker. No limits: for tests only.
+Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes, Reduction reduction = 1);
 
 // Decodes the bytes as libjpeg-turbo does, whatever it warns of: at their end libjpeg-turbo's
 // source of bytes in memory supplies an end-of-image marker. DataLoss if the bytes end in a
 // marker's segment (tables, a scan's header), which would continue in that marker.
-Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes);
+Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes, Reduction reduction = 1);
 
 }  // namespace stoker

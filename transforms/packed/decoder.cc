@@ -23,7 +23,7 @@ struct PackedJpegDecoder::State {
   State(const DecodeLimits& l, MemoryBudget* budget)
       : limits(l), memory(budget != nullptr ? *budget : uncounted) {}
 
-  Status Start(const Rect& region, RowSink& sink);
+  Status Start(const Rect& region, Reduction reduction, RowSink& sink);
   Status DecodeRow(int mcu_row, RowSink& sink);
   Status TransformRow(const BlockRow& row);
 
@@ -51,6 +51,19 @@ PackedJpegDecoder::~PackedJpegDecoder() = default;
 PackedJpegDecoder::PackedJpegDecoder(PackedJpegDecoder&&) noexcept = default;
 PackedJpegDecoder& PackedJpegDecoder::operator=(PackedJpegDecoder&&) noexcept = default;
 
+namespace {
+
+ImageInfo InfoOf(const jpeg::FrameHeader& frame) {
+  return {.size = frame.size,
+          .orientation = frame.orientation,
+          .components = frame.components,
+          .chroma_columns = frame.mcu_columns(),
+          .chroma_rows = frame.mcu_rows(),
+          .format = ImageFormat::kPackedJpeg};
+}
+
+}  // namespace
+
 Result<ImageInfo> PackedJpegDecoder::Open(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.opened = false;
@@ -58,32 +71,30 @@ Result<ImageInfo> PackedJpegDecoder::Open(std::span<const uint8_t> bytes) {
   const jpeg::FrameHeader& frame = s.file.frame();
   TRY(CheckSize(frame.size, s.limits, sizeof(packed::FixedPart)));
   s.opened = true;
-  return ImageInfo{.size = frame.size,
-                   .orientation = frame.orientation,
-                   .components = frame.components,
-                   .chroma_columns = frame.mcu_columns(),
-                   .chroma_rows = frame.mcu_rows(),
-                   .format = ImageFormat::kPackedJpeg};
+  return InfoOf(frame);
 }
 
-Status PackedJpegDecoder::Decode(const Rect& region, RowSink& sink) {
+Status PackedJpegDecoder::Decode(const Rect& region, RowSink& sink, Reduction reduction) {
   State& s = *state_;
   if (!std::exchange(s.opened, false)) {
     return Error{Code::kFailedPrecondition, "Decode was called without a successful Open"};
   }
-  if (!Inside(region, s.file.frame().size)) {
+  if (reduction > MaxReduction(InfoOf(s.file.frame()))) {
+    return Error{Code::kInvalidArgument, "the image cannot be decoded at so small a size"};
+  }
+  if (!Inside(region, Reduced(s.file.frame().size, reduction))) {
     return Error{Code::kInvalidArgument, "the region to decode is not inside the image"};
   }
-  TRY(s.Start(region, sink));
+  TRY(s.Start(region, reduction, sink));
   for (int row = s.geometry->top; row < s.geometry->bottom; ++row) TRY(s.DecodeRow(row, sink));
   return {};
 }
 
 // Reserves all memory, including the sink's, before the first row.
-Status PackedJpegDecoder::State::Start(const Rect& region, RowSink& sink) {
+Status PackedJpegDecoder::State::Start(const Rect& region, Reduction reduction, RowSink& sink) {
   const jpeg::FrameHeader& frame = file.frame();
   rows.emplace(frame);
-  geometry.emplace(frame, region);
+  geometry.emplace(frame, region, reduction);
   left = geometry->left;
   geometry->left -= left % kGroupBlocks;
   const PixelLayout layout = geometry->gray        ? PixelLayout::kGray
@@ -114,15 +125,21 @@ Status PackedJpegDecoder::State::TransformRow(const BlockRow& row) {
   const int first = left * row.columns / kGroupBlocks;
   const int end = (geometry->right * row.columns + kGroupBlocks - 1) / kGroupBlocks;
   const int origin = geometry->left * row.columns / kGroupBlocks;  // of the planes
-  uint8_t* const samples_of_row = planes.Row(row.component, 8 * row.row);
+  const int side = geometry->side(row.component);
+  const packed::Quantiser& q = quantiser[static_cast<size_t>(row.component)];
+  const ptrdiff_t stride = planes.stride(row.component);
+  uint8_t* const samples_of_row = planes.Row(row.component, side * row.row);
   reader.Skip(first / kRunGroups);
   for (int g = first; g < end;) {
     const uint8_t* const run = reader.Next();
     if (run == nullptr) return reader.WrongSizes();
     const int from = g % kRunGroups, to = std::min(kRunGroups, end - (g - from));
-    TransformRun(run, from, to, quantiser[static_cast<size_t>(row.component)],
-                 samples_of_row + ptrdiff_t{g - origin} * 8 * kGroupBlocks,
-                 planes.stride(row.component));
+    uint8_t* const out = samples_of_row + ptrdiff_t{g - origin} * side * kGroupBlocks;
+    if (side == 8) {
+      TransformRun(run, from, to, q, out, stride);
+    } else {
+      ReduceRun(run, from, to, q, side, out, stride);
+    }
     g += to - from;
   }
   reader.Skip(row.runs() - (end + kRunGroups - 1) / kRunGroups);

@@ -9,6 +9,7 @@
 #include "core/memory_budget.h"
 #include "core/result.h"
 #include "transforms/decode/image_info.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
 
 namespace stoker {
@@ -33,7 +34,9 @@ class PackedJpegDecoder {
   // once after each Open. Reads the rows of MCUs that the region needs, and verifies their
   // checksums; damage in others is not detected. DataLoss with an offset; ResourceExhausted beyond
   // the budget. Errors of the sink are passed on.
-  Status Decode(const Rect& region, RowSink& sink);
+  //
+  // With a `reduction`, at most MaxReduction of the image, the region is one of the reduced image.
+  Status Decode(const Rect& region, RowSink& sink, Reduction reduction = 1);
 
  private:
   struct State;

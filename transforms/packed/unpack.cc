@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transforms/jpeg/fast/reduced_dct.h"
 #include "transforms/packed/controls.h"
 
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -14,6 +15,7 @@
 #include <hwy/highway.h>
 
 #include "transforms/jpeg/fast/pair_products-inl.h"
+#include "transforms/jpeg/fast/reduced_pass-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::packed {
@@ -26,6 +28,10 @@ void Unpack(const uint8_t* run, int from, int to, int16_t* words) {
 void Transform(const uint8_t* run, int from, int to, const Quantiser& quantiser, uint8_t* out,
                ptrdiff_t stride) {
   TransformRunPlain(run, from, to, quantiser, out, stride);
+}
+void Reduce(const uint8_t* run, int from, int to, const Quantiser& quantiser, int side,
+            uint8_t* out, ptrdiff_t stride) {
+  ReduceRunPlain(run, from, to, quantiser, side, out, stride);
 }
 
 #else
@@ -296,6 +302,86 @@ HWY_INLINE void Fill(const int16_t* dc, const Quantiser& quantiser, uint8_t* out
   for (int i = 0; i < 8; ++i) std::memcpy(out + i * stride, row, sizeof(row));
 }
 
+// ---- Inverse DCT of reduced images
+
+using ReducedInputs = jpeg::HWY_NAMESPACE::ReducedInputs<Row>;
+
+// Stores two rows of `side` samples of each block of the lane's.
+template <int kSide>
+HWY_INLINE void StoreReduced(const Wide (&sample)[kSide], uint8_t* out, ptrdiff_t stride) {
+  const Words d;
+  const hn::Rebind<uint8_t, Words> half;
+  constexpr size_t kBytes = 2 * kSide;  // of a row in 128 bits
+  alignas(32) uint8_t bytes[2 * 16];
+  if constexpr (kSide == 4) {
+    // Each 128 bits are a row of two blocks, then the row below it.
+    const auto rows = jpeg::HWY_NAMESPACE::TransposeFour(sample);
+    hn::Store(hn::DemoteTo(half, rows.first), half, bytes);
+    hn::Store(hn::DemoteTo(half, rows.second), half, bytes + 16);
+    for (size_t k = 0; k < hn::Lanes(d); k += 8, out += kBytes) {
+      std::memcpy(out, bytes + k, kBytes);
+      std::memcpy(out + stride, bytes + 16 + k, kBytes);
+    }
+  } else {
+    // Each 64 bits are one of the two samples of a row of two blocks, then of the row below it.
+    hn::Store(hn::DemoteTo(half, hn::ReorderDemote2To(d, sample[0], sample[1])), half, bytes);
+    for (size_t k = 0; k < hn::Lanes(d); k += 8, out += kBytes) {
+      for (size_t i = 0; i < 4; ++i) {
+        out[i] = bytes[k + i / 2 + i % 2 * 4];
+        out[stride + static_cast<ptrdiff_t>(i)] = bytes[k + 2 + i / 2 + i % 2 * 4];
+      }
+    }
+  }
+}
+
+// kSparse: the group has no quads but the first four.
+template <int kSide, bool kSparse>
+HWY_NOINLINE void ReduceGroup(const int16_t* words, const Quantiser& quantiser, uint8_t* out,
+                              ptrdiff_t stride) {
+  using namespace jpeg::HWY_NAMESPACE;  // NOLINT: the constants' names
+  const Words d;
+  constexpr int kFirst = kFirstShift<kSide>, kSecond = kSecondShift<kSide>;
+  for (size_t lane = 0; lane < kQuadWords; lane += hn::Lanes(d), out += hn::Lanes(d) / 4 * kSide) {
+    Wide columns[4][kSide];  // 0 and 2, 1 and 3, 4 and 6, 5 and 7 of each row
+    for (size_t pair = 0; pair < (kSparse ? 2 : 4); ++pair) {
+      const Inputs in = ColumnsOf<kSparse>(words, quantiser, pair, lane);
+      ReducedPass<kSide, kFirst, kSparse>(ReducedInputs{in.p02, in.p46, in.p13, in.p57},
+                                          1 << (kFirst - 1), columns[pair]);
+    }
+    for (size_t i = 0; i < size_t{kSide}; i += 2) {
+      ReducedInputs in;
+      if constexpr (kSparse) {
+        in = {hn::ReorderDemote2To(d, columns[0][i], columns[0][i + 1]), hn::Zero(d),
+              hn::ReorderDemote2To(d, columns[1][i], columns[1][i + 1]), hn::Zero(d)};
+      } else {
+        const auto row = [&](size_t pair, size_t of) HWY_ATTR {
+          return hn::ReorderDemote2To(d, columns[pair][of], columns[pair + 2][of]);
+        };
+        in = {Interleave(row(0, i), row(0, i + 1), false),
+              Interleave(row(0, i), row(0, i + 1), true),
+              Interleave(row(1, i), row(1, i + 1), false),
+              Interleave(row(1, i), row(1, i + 1), true)};
+      }
+      Wide sample[kSide];
+      ReducedPass<kSide, kSecond, kSparse>(in, (1 << (kSecond - 1)) + (128 << kSecond), sample);
+      StoreReduced<kSide>(sample, out + static_cast<ptrdiff_t>(i) * stride, stride);
+    }
+  }
+}
+
+// Fills four blocks that have only a DC coefficient, or for side 1 only need that.
+HWY_INLINE void FillReduced(const int16_t* dc, const Quantiser& quantiser, int side, uint8_t* out,
+                            ptrdiff_t stride) {
+  for (int b = 0; b < kGroupBlocks; ++b) {
+    const auto dequantised = static_cast<int16_t>(dc[b] * quantiser.factor[0]);
+    const uint8_t sample =
+        side == 1 ? jpeg::MeanOfBlock(dequantised) : jpeg::FlatSample(dequantised);
+    for (int y = 0; y < side; ++y) {
+      std::memset(out + y * stride + b * side, sample, static_cast<size_t>(side));
+    }
+  }
+}
+
 // ---- Runs
 
 void Unpack(const uint8_t* run, int from, int to, int16_t* words) {
@@ -332,6 +418,39 @@ void Transform(const uint8_t* run, int from, int to, const Quantiser& quantiser,
   }
 }
 
+template <int kSide>
+HWY_INLINE void ReduceGroups(const uint8_t* p, const int16_t* dc, int from, int to,
+                             const Quantiser& quantiser, uint8_t* out, ptrdiff_t stride) {
+  alignas(64) int16_t words[kGroupWords];
+  for (int g = 0; g < from; ++g) p = PassGroup(p);
+  for (int g = from; g < to; ++g, out += kSide * kGroupBlocks) {
+    const unsigned quads = std::min<unsigned>(*p++, kQuads);
+    if (quads == 0) {
+      FillReduced(dc + kGroupBlocks * g, quantiser, kSide, out, stride);
+      continue;
+    }
+    p = TakeQuads(p, quads, words);
+    AddDcs(dc + kGroupBlocks * g, words);
+    if (quads <= 4) {
+      ReduceGroup<kSide, true>(words, quantiser, out, stride);
+    } else {
+      ReduceGroup<kSide, false>(words, quantiser, out, stride);
+    }
+  }
+}
+
+void Reduce(const uint8_t* run, int from, int to, const Quantiser& quantiser, int side,
+            uint8_t* out, ptrdiff_t stride) {
+  alignas(32) int16_t dc[kRunBlocks];
+  const uint8_t* const p = TakeDcs(run, dc);
+  if (side == 4) return ReduceGroups<4>(p, dc, from, to, quantiser, out, stride);
+  if (side == 2) return ReduceGroups<2>(p, dc, from, to, quantiser, out, stride);
+  for (int g = from; g < to;
+       ++g, out += kGroupBlocks) {  // the other coefficients have no part in it
+    FillReduced(dc + kGroupBlocks * g, quantiser, 1, out, stride);
+  }
+}
+
 #endif
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker::packed
@@ -342,6 +461,7 @@ namespace stoker::packed {
 
 HWY_EXPORT(Unpack);
 HWY_EXPORT(Transform);
+HWY_EXPORT(Reduce);
 
 void SetQuantiser(const std::array<uint16_t, 64>& table, Quantiser& quantiser) {
   for (int at = 0; at < kGroupWords; ++at) {
@@ -358,6 +478,11 @@ void UnpackRun(const uint8_t* run, int from, int to, int16_t* words) {
 void TransformRun(const uint8_t* run, int from, int to, const Quantiser& quantiser, uint8_t* out,
                   ptrdiff_t stride) {
   HWY_DYNAMIC_DISPATCH(Transform)(run, from, to, quantiser, out, stride);
+}
+
+void ReduceRun(const uint8_t* run, int from, int to, const Quantiser& quantiser, int side,
+               uint8_t* out, ptrdiff_t stride) {
+  HWY_DYNAMIC_DISPATCH(Reduce)(run, from, to, quantiser, side, out, stride);
 }
 
 }  // namespace stoker::packed

@@ -34,4 +34,11 @@ void TransformRun(const uint8_t* run, int from, int to, const Quantiser& quantis
 void TransformRunPlain(const uint8_t* run, int from, int to, const Quantiser& quantiser,
                        uint8_t* out, ptrdiff_t stride);  // the reference
 
+// The same by the inverse DCT of transforms/jpeg/fast/reduced_dct.h: writes `side` (4, 2 or 1) rows
+// of 4 × side samples for each group.
+void ReduceRun(const uint8_t* run, int from, int to, const Quantiser& quantiser, int side,
+               uint8_t* out, ptrdiff_t stride);
+void ReduceRunPlain(const uint8_t* run, int from, int to, const Quantiser& quantiser, int side,
+                    uint8_t* out, ptrdiff_t stride);  // the reference
+
 }  // namespace stoker::packed

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "transforms/jpeg/fast/inverse_dct.h"
+#include "transforms/jpeg/fast/reduced_dct.h"
 #include "transforms/packed/unpack.h"
 #include "transforms/packed/widths.h"
 
@@ -49,16 +50,21 @@ const uint8_t* TakeGroup(const uint8_t* group, int16_t* words) {
   return next;
 }
 
-void TransformBlock(const int16_t* words, const Quantiser& quantiser, int block, uint8_t* out,
-                    ptrdiff_t stride) {
-  int sample[64];
+// The 64 coefficients of one block of a group, row by row.
+void Dequantise(const int16_t* words, const Quantiser& quantiser, int block, int* to) {
   for (int quad = 0; quad < kQuads; ++quad) {
     for (int k = 4 * block; k < 4 * block + 4; ++k) {
       const int at = quad * kQuadWords + k;
       const int product = words[at] * quantiser.factor[static_cast<size_t>(at)];
-      sample[CoefficientOf(quad, k)] = static_cast<int16_t>(product);
+      to[CoefficientOf(quad, k)] = static_cast<int16_t>(product);
     }
   }
+}
+
+void TransformBlock(const int16_t* words, const Quantiser& quantiser, int block, uint8_t* out,
+                    ptrdiff_t stride) {
+  int sample[64];
+  Dequantise(words, quantiser, block, sample);
   constexpr int kLeast = std::numeric_limits<int16_t>::min();
   constexpr int kMost = std::numeric_limits<int16_t>::max();
   for (int x = 0; x < 8; ++x) jpeg::InverseDctLinePlain(sample + x, 8, 1 << 10, 11);
@@ -93,6 +99,28 @@ void TransformRunPlain(const uint8_t* run, int from, int to, const Quantiser& qu
   for (int block = 0; block < (to - from) * kGroupBlocks; ++block) {
     TransformBlock(words + block / kGroupBlocks * kGroupWords, quantiser, block % kGroupBlocks,
                    out + 8 * block, stride);
+  }
+}
+
+void ReduceRunPlain(const uint8_t* run, int from, int to, const Quantiser& quantiser, int side,
+                    uint8_t* out, ptrdiff_t stride) {
+  const int blocks = (to - from) * kGroupBlocks;
+  if (side == 1) {
+    int16_t dc[kRunBlocks];
+    TakeDcs(run, dc);
+    for (int block = 0; block < blocks; ++block) {
+      const int product = dc[from * kGroupBlocks + block] * quantiser.factor[0];
+      out[block] = jpeg::MeanOfBlock(static_cast<int16_t>(product));
+    }
+    return;
+  }
+  int16_t words[kRunGroups * kGroupWords];
+  UnpackRunPlain(run, from, to, words);
+  for (int block = 0; block < blocks; ++block) {
+    int dequantised[64];
+    Dequantise(words + block / kGroupBlocks * kGroupWords, quantiser, block % kGroupBlocks,
+               dequantised);
+    jpeg::ReducedBlockPlain(dequantised, side, out + side * block, stride);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -95,6 +96,48 @@ TEST(JpegDamage, IgnoresTheEndMarkerOfAThumbnail) {
   EXPECT_EQ(ErrorOf(bytes).cause, kTruncated);
   for (int i = 0; i < 4096; ++i) bytes.push_back(0);  // as after a crash of the file system
   EXPECT_EQ(ErrorOf(bytes).cause, kTruncated);
+}
+
+// Reduced images, too: the fast decoder accepts what libjpeg-turbo accepts, with the same pixels
+// and errors.
+TEST(JpegDamage, ReducedImagesAreThoseOfLibjpeg) {
+  JpegDecoder fastest, libjpeg({}, nullptr, JpegDecoder::Backend::kLibjpegOnly);
+  int accepted = 0, refused = 0;
+  for (uint64_t n = 0; n < static_cast<uint64_t>(Effort(600)); ++n) {
+    RandomStream random({13, 0, n}, 0);
+    JpegOptions options{71, 93, JpegColor::kYCbCr, Luma(1 + n % 2, 1 + n / 2 % 2)};
+    options.seed = n;
+    options.restart_interval = n % 5 == 0 ? 3 : 0;
+    std::vector<uint8_t> bytes = MakeJpeg(options);
+    const size_t scan = Find(bytes, 0xDA);
+    for (uint64_t changes = 1 + random.Below(30); changes > 0; --changes) {
+      bytes[scan + random.Below(bytes.size() - scan - 2)] = static_cast<uint8_t>(random.Below(256));
+    }
+    const std::vector<uint8_t> padded = Padded(bytes);
+    const Result<ImageInfo> info = OpenPadded(fastest, padded);
+    if (!info.ok()) continue;
+    for (Reduction reduction = 2; reduction <= MaxReduction(*info); reduction *= 2) {
+      const Rect region = RandomRegion(Reduced(info->size, reduction), random);
+      KeepRows want, got;
+      const Status wanted = DecodeAll(libjpeg, padded, region, want, {}, reduction);
+      const Status status = DecodeAll(fastest, padded, region, got, {}, reduction);
+      ASSERT_EQ(status.ok(), wanted.ok()) << n << " / " << reduction << " " << Text(region);
+      ++(wanted.ok() ? accepted : refused);
+      if (!wanted.ok()) {
+        ASSERT_EQ(status.error().ToString(), wanted.error().ToString()) << n;
+        continue;
+      }
+      for (int y = 0; y < region.height; ++y) {
+        const auto row = [&](const KeepRows& rows) {
+          return rows.Row(y) + (region.x - rows.region().covered.x) * 3;
+        };
+        ASSERT_EQ(std::memcmp(row(got), row(want), static_cast<size_t>(region.width) * 3), 0)
+            << n << " / " << reduction << " " << Text(region);
+      }
+    }
+  }
+  EXPECT_GT(accepted, 10);
+  EXPECT_GT(refused, 10);
 }
 
 // Returns the bytes with zeros in place of the last `lost` bytes.

@@ -17,11 +17,12 @@ Result<ImageInfo> OpenPadded(JpegDecoder& decoder, const std::vector<uint8_t>& p
 }
 
 Status DecodeAll(JpegDecoder& decoder, const std::vector<uint8_t>& padded, Rect region,
-                 KeepRows& sink, std::span<const uint8_t> crop_index) {
+                 KeepRows& sink, std::span<const uint8_t> crop_index, Reduction reduction) {
   Result<ImageInfo> info = OpenPadded(decoder, padded);
   if (!info.ok()) return std::move(info).error();
-  if (region == Rect{}) region = {0, 0, info->size.width, info->size.height};
-  return decoder.Decode(region, sink, crop_index);
+  const ImageSize size = Reduced(info->size, reduction);
+  if (region == Rect{}) region = {0, 0, size.width, size.height};
+  return decoder.Decode(region, sink, crop_index, reduction);
 }
 
 std::string Difference(const KeepRows& sink, const Rect& region, const WholeImage& whole) {

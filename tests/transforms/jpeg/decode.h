@@ -91,9 +91,9 @@ std::vector<uint8_t> Padded(std::span<const uint8_t> bytes);
 // `padded`: a result of Padded; must stay valid while the decoder uses it.
 Result<ImageInfo> OpenPadded(JpegDecoder& decoder, const std::vector<uint8_t>& padded);
 
-// Open and Decode; an empty region stands for the whole image.
+// Open and Decode; an empty region stands for the whole image, which may be reduced.
 Status DecodeAll(JpegDecoder& decoder, const std::vector<uint8_t>& padded, Rect region,
-                 KeepRows& sink, std::span<const uint8_t> crop_index = {});
+                 KeepRows& sink, std::span<const uint8_t> crop_index = {}, Reduction reduction = 1);
 
 // Describes where `sink` differs from the same region of `whole`; empty if equal.
 std::string Difference(const KeepRows& sink, const Rect& region, const WholeImage& whole);

@@ -90,6 +90,20 @@ WholeImage Whole(const std::vector<uint8_t>& padded) {
   return std::move(whole).value();
 }
 
+void CheckReduced(const std::vector<uint8_t>& bytes, Reduction reduction, uint64_t seed) {
+  const std::span file = std::span(bytes).first(bytes.size() - kBufferPadding);
+  const WholeImage whole = DecodeWhole(file, reduction).value();
+  RandomStream random({8, 0, seed}, 0);
+  std::vector<Rect> regions = EdgeRegions(whole.size);
+  for (int i = 0; i < 4; ++i) regions.push_back(RandomRegion(whole.size, random));
+  for (const Rect& region : regions) {
+    KeepRows sink;
+    const Status status = DecodeAll(Decoder(), bytes, region, sink, {}, reduction);
+    ASSERT_TRUE(status.ok()) << Text(region) << ": " << status.error().ToString();
+    ASSERT_EQ(Difference(sink, region, whole), "") << Text(region);
+  }
+}
+
 class Exactness : public ::testing::TestWithParam<Coding> {};
 
 // Sizes around blocks and MCUs of every kind, in both directions.
@@ -129,6 +143,33 @@ TEST_P(Exactness, RandomRegionsEqualTheFullDecode) {
       for (int i = 0; i < 8; ++i) regions.push_back(RandomRegion(size, random));
       for (const Rect& region : regions) {
         CheckRegion(bytes, whole, region);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// Of images reduced to 1/2, 1/4 and 1/8, too.
+TEST_P(Exactness, RegionsOfReducedImagesEqualTheFullDecode) {
+  const Coding& coding = GetParam();
+  const std::vector<ImageSize> sizes = Sizes();
+  const auto stride = static_cast<size_t>(10 / Effort(10));
+  size_t first = 0;
+  uint64_t n = 1000;
+  for (const Kind& kind : Kinds()) {
+    for (size_t s = first++ % stride; s < sizes.size(); s += stride) {
+      JpegOptions options{sizes[s].width, sizes[s].height, kind.color, kind.sampling, coding.scans};
+      options.arithmetic = coding.arithmetic;
+      options.optimize = coding.optimize;
+      options.quality = coding.quality;
+      options.restart_interval = coding.restart_interval;
+      options.seed = ++n;
+      const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
+      const Reduction most = MaxReduction(OpenPadded(Decoder(), bytes).value());
+      for (Reduction reduction = 2; reduction <= most; reduction *= 2) {
+        SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(options.width) + "x" +
+                     std::to_string(options.height) + " / " + std::to_string(reduction));
+        CheckReduced(bytes, reduction, n);
         if (HasFatalFailure()) return;
       }
     }

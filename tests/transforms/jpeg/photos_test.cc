@@ -1,6 +1,7 @@
 // Checks the same promises on real photographs: those below the directory that STOKER_PHOTOS names.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,31 @@ TEST(Photos, RegionsEqualTheFullDecode) {
       ASSERT_EQ(Difference(sink, region, *whole), "") << path << " " << Text(region);
     }
   }
+}
+
+TEST(Photos, ReducedRegionsEqualTheFullDecode) {
+  const auto paths = Photos();
+  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
+  JpegDecoder decoder;
+  KeepRows sink;
+  uint64_t n = 0;
+  for (const auto& path : paths) {
+    const std::vector<uint8_t> bytes = ReadFile(path);
+    const std::vector<uint8_t> padded = Padded(bytes);
+    const Reduction most = MaxReduction(OpenPadded(decoder, padded).value());
+    const Reduction reduction = std::min(2 << (n++ % 3), most);
+    const Result<WholeImage> whole = DecodeWhole(bytes, reduction);
+    ASSERT_TRUE(whole.ok()) << path << ": " << whole.error().ToString();
+    RandomStream random({12, 0, n}, 0);
+    std::vector<Rect> regions = EdgeRegions(whole->size);
+    for (int i = 0; i < 6; ++i) regions.push_back(RandomRegion(whole->size, random));
+    for (const Rect& region : regions) {
+      const Status status = DecodeAll(decoder, padded, region, sink, {}, reduction);
+      ASSERT_TRUE(status.ok()) << path << ": " << status.error().ToString();
+      ASSERT_EQ(Difference(sink, region, *whole), "") << path << " " << Text(region);
+    }
+  }
+  EXPECT_EQ(decoder.paths().fallback[static_cast<size_t>(Fallback::kCoefficient)], 0u);
 }
 
 TEST(Photos, RefusesTruncatedPhotographs) {

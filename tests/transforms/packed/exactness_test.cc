@@ -54,6 +54,18 @@ std::string Check(const std::vector<uint8_t>& jpeg, uint64_t seed) {
     std::string difference = Compare(Decoder(), file, region, whole);
     if (!difference.empty()) return difference;
   }
+  const ImageInfo facts = *want;
+  for (Reduction reduction = 2; reduction <= MaxReduction(facts); reduction *= 2) {
+    const WholeImage reduced = DecodeWhole(jpeg, reduction).value();
+    regions = EdgeRegions(reduced.size);
+    for (int i = 0; i < 4; ++i) regions.push_back(RandomRegion(reduced.size, random));
+    for (const Rect& region : regions) {
+      std::string difference = CompareBy(
+          [&](const Rect& r, RowSink& rows) { return Decoder().Decode(r, rows, {}, reduction); },
+          Decoder(), file, region, reduced, reduction);
+      if (!difference.empty()) return "1/" + std::to_string(reduction) + ": " + difference;
+    }
+  }
   return {};
 }
 

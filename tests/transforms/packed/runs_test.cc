@@ -72,6 +72,11 @@ TEST_P(Runs, UnpackAnyBytesAsTheReferenceDoes) {
     packed::TransformRunPlain(run.data(), from, to, quantiser, want_samples.data(), kStride);
     packed::TransformRun(run.data(), from, to, quantiser, got_samples.data(), kStride);
     ASSERT_EQ(got_samples, want_samples) << n;
+    for (const int side : {4, 2, 1}) {
+      packed::ReduceRunPlain(run.data(), from, to, quantiser, side, want_samples.data(), kStride);
+      packed::ReduceRun(run.data(), from, to, quantiser, side, got_samples.data(), kStride);
+      ASSERT_EQ(got_samples, want_samples) << n << " side " << side;
+    }
   }
 }
 

@@ -1,8 +1,9 @@
-// CropGeometry: the MCUs that a region needs, and the position of its samples in the decoded
-// planes.
+// CropGeometry: the MCUs that a region of an image, perhaps reduced, needs, and the position of its
+// samples in the decoded planes.
 #pragma once
 
 #include "core/image.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/jpeg/fast/frame_header.h"
 
 namespace stoker::jpeg {
@@ -12,17 +13,21 @@ namespace stoker::jpeg {
 // as many as libjpeg-turbo parses for the same region, so that damage which it reports is found
 // here, too.
 struct CropGeometry {
-  CropGeometry(const FrameHeader& header, const Rect& region);
+  // The reduction is at most MaxReduction for the image.
+  CropGeometry(const FrameHeader& header, const Rect& region, Reduction reduction = 1);
+
+  int side(int component) const { return component == 0 ? luma_side : chroma_side; }
 
   Rect region;
   bool gray;
+  int luma_side, chroma_side;         // samples of a block across and down: 8, 4, 2 or 1
   bool wide;                          // chroma has half as many columns
   bool tall;                          // chroma has half as many rows
   int mcu_width, mcu_height;          // pixels
   int mcus_across, mcu_rows;          // of the image
   int left, right, top, bottom;       // MCUs
   int parsed_rows;                    // MCUs
-  int chroma_columns, chroma_height;  // samples of the image
+  int chroma_columns, chroma_height;  // samples of the image, or of the reduced one
 
   int mcus() const { return right - left; }
 };

@@ -22,14 +22,15 @@ Planes::MemoryLayout Planes::LayOut(const CropGeometry& geometry) {
   MemoryLayout layout;
   size_t bytes = 0;
   for (size_t c = 0; c < components; ++c) {
-    const size_t columns = c == 0 && geometry.wide ? 2 : 1, rows = c == 0 && geometry.tall ? 2 : 1;
-    const size_t width = RoundUp(static_cast<size_t>(geometry.mcus()) * columns * 8, kGroupRow);
+    const int columns = c == 0 ? geometry.mcu_width : geometry.chroma_side;
+    const int rows = c == 0 ? geometry.mcu_height : geometry.chroma_side;
+    const size_t width = RoundUp(static_cast<size_t>(geometry.mcus() * columns), kGroupRow);
     // An odd multiple of 64, so that the rows of a block do not all compete for the same cache
     // sets.
     const size_t stride = RoundUp(width + 2 * kMargin, 128) + 64;
     layout.stride[c] = stride;
     layout.first[c] = bytes + stride + kMargin;
-    bytes += stride * (1 + 8 * rows);
+    bytes += stride * (1 + static_cast<size_t>(rows));
     if (c == 0) continue;
     layout.upsampled[c] = bytes;
     bytes += RoundUp(static_cast<size_t>(geometry.mcus() * geometry.mcu_width) + 2 * kMargin, 64);
@@ -68,10 +69,10 @@ void Planes::Deliver(int mcu_row, RowSink& sink) {
 void Planes::RepeatEdges() {
   const CropGeometry& g = *geometry_;
   for (int component : {1, 2}) {
-    for (int row = 0; row < 8; ++row) {
+    for (int row = 0; row < g.chroma_side; ++row) {
       uint8_t* const samples = Row(component, row);
       if (g.left == 0) samples[-1] = samples[0];
-      const int last = g.chroma_columns - 1 - 8 * g.left;
+      const int last = g.chroma_columns - 1 - g.chroma_side * g.left;
       if (g.right == g.mcus_across) samples[last + 1] = samples[last];
     }
   }
@@ -79,7 +80,7 @@ void Planes::RepeatEdges() {
 
 void Planes::KeepLastRow() {
   for (int component : {0, 1, 2}) {
-    const int last = component == 0 ? 15 : 7;
+    const int last = (component == 0 ? geometry_->mcu_height : geometry_->chroma_side) - 1;
     const ptrdiff_t before = -1, count = stride(component);
     std::memcpy(Row(component, -1) + before, Row(component, last) + before,
                 static_cast<size_t>(count) - kMargin);
@@ -90,11 +91,12 @@ void Planes::KeepLastRow() {
 // geometry.left, or for `wide` that of the region's first chroma sample.
 const uint8_t* Planes::Chroma(int component, int mcu_row, int y) {
   const CropGeometry& g = *geometry_;
-  const int begin = g.wide ? g.region.x / 2 - 8 * g.left : 0;
-  const int end = g.wide ? (g.region.x + g.region.width - 1) / 2 + 1 - 8 * g.left
+  const int skipped = g.chroma_side * g.left;
+  const int begin = g.wide ? g.region.x / 2 - skipped : 0;
+  const int end = g.wide ? (g.region.x + g.region.width - 1) / 2 + 1 - skipped
                          : g.region.x + g.region.width - g.left * g.mcu_width;
   uint8_t* const out = upsampled_[static_cast<size_t>(component)];
-  const int first = 8 * mcu_row;
+  const int first = g.chroma_side * mcu_row;
   if (!g.tall) {
     const uint8_t* const row = Row(component, y - first);
     if (!g.wide) return row;

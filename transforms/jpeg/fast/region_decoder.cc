@@ -14,6 +14,7 @@
 #include "transforms/jpeg/fast/inverse_dct.h"
 #include "transforms/jpeg/fast/mcu_parser.h"
 #include "transforms/jpeg/fast/planes.h"
+#include "transforms/jpeg/fast/reduced_dct.h"
 #include "transforms/jpeg/fast/run_plan.h"
 
 namespace stoker::jpeg {
@@ -168,8 +169,12 @@ bool State::TransformRow() {
   bool in_range = true;
   for (int i = 0; i < block_rows; ++i) {
     const BlockRow& r = block_row[static_cast<size_t>(i)];
-    in_range &= InverseDct(quantiser[static_cast<size_t>(r.component)], r.groups, r.coefficients,
-                           r.last, planes.Row(r.component, 8 * r.row), planes.stride(r.component));
+    const int side = geometry->side(r.component);
+    const Quantiser& q = quantiser[static_cast<size_t>(r.component)];
+    uint8_t* const out = planes.Row(r.component, side * r.row);
+    const ptrdiff_t stride = planes.stride(r.component);
+    in_range &= side == 8 ? InverseDct(q, r.groups, r.coefficients, r.last, out, stride)
+                          : ReducedDct(q, side, r.groups, r.coefficients, r.last, out, stride);
   }
   return in_range;
 }
@@ -209,12 +214,13 @@ RegionDecoder::RegionDecoder(MemoryBudget* budget) : state_(std::make_unique<Sta
 RegionDecoder::~RegionDecoder() = default;
 
 Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& header,
-                            const Rect& region, RowSink& sink, const CropIndex* index) {
+                            const Rect& region, Reduction reduction, RowSink& sink,
+                            const CropIndex* index) {
   State& s = *state_;
   if (s.run) s.Stop(Fallback::kNone);  // a run that was not completed
   s.header = &header;
   s.sink = &sink;
-  s.geometry.emplace(header, region);
+  s.geometry.emplace(header, region, reduction);
   s.mcu_row = s.geometry->top;
   s.part = State::Part::kSeek;
   s.why = s.Prepare(bytes, index);

@@ -18,6 +18,7 @@
 #include "core/memory_budget.h"
 #include "core/result.h"
 #include "transforms/decode/decoding.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
@@ -41,7 +42,8 @@ class RegionDecoder {
   ~RegionDecoder();
 
   // `bytes`: the whole file, followed by kBufferPadding readable bytes, which ParseHeader has
-  // accepted as `header`. `region` must not be empty and lie inside the image. Rows are kGray for
+  // accepted as `header`. `region` must not be empty and lie inside the image, reduced by
+  // `reduction` (at most its MaxReduction). Rows are kGray for
   // one component, else RGB, kPlanar if the sink takes planes and kInterleaved otherwise; exactly
   // the requested region is covered. All arguments except the region must stay valid until Next has
   // returned null.
@@ -51,7 +53,7 @@ class RegionDecoder {
   //
   // Errors: the sink's, and ResourceExhausted. Next returns null then.
   Status Start(std::span<const uint8_t> bytes, const FrameHeader& header, const Rect& region,
-               RowSink& sink, const CropIndex* index = nullptr);
+               Reduction reduction, RowSink& sink, const CropIndex* index = nullptr);
 
   // Returns the MCUs to parse next; to be called again when they are at a stop. Returns null when
   // all rows have been delivered, and on an error in the file or the index, when why() is not

@@ -9,6 +9,7 @@
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
 #include "transforms/jpeg/fast/pixels.h"
+#include "transforms/jpeg/fast/reduced_dct.h"
 #include "transforms/jpeg/fast/scan_data.h"
 
 namespace stoker::testing {
@@ -95,6 +96,62 @@ TEST(InverseDct, MatchesTheReference) {
   }
   EXPECT_GT(in_range, 100);
   EXPECT_GT(out_of_range, 100);
+}
+
+TEST(ReducedDct, MatchesTheReference) {
+  int in_range = 0, out_of_range = 0;
+  for (uint64_t n = 0; n < 1500; ++n) {
+    RandomStream random({8, 0, n}, 0);
+    std::array<uint16_t, 64> table{};
+    const uint64_t coarse = 1 + random.Below(n % 7 == 0 ? 65535 : 60);
+    for (uint16_t& q : table) q = static_cast<uint16_t>(random.Below(coarse + 1));
+    jpeg::Quantiser quantiser;
+    jpeg::SetQuantiser(table, quantiser);
+    const Coefficients made = MakeCoefficients(random, quantiser, n % 5 == 0);
+    const int side = 4 >> n % 3;
+    const ptrdiff_t stride = kGroups * jpeg::kGroupBlocks * side;
+    Coefficients plain = made;
+    Bytes want(static_cast<size_t>(side * stride)), got(want.size());
+    const bool ok = jpeg::ReducedDctPlain(quantiser, side, kGroups, plain.value, plain.last,
+                                          want.data(), stride);
+    (ok ? in_range : out_of_range) += 1;
+    ForEachTarget([&] {
+      Coefficients fast = made;
+      const bool fast_ok =
+          jpeg::ReducedDct(quantiser, side, kGroups, fast.value, fast.last, got.data(), stride);
+      ASSERT_EQ(fast_ok, ok) << n;
+      ASSERT_TRUE(!ok || got == want) << n;
+      constexpr Coefficients kZero;
+      ASSERT_EQ(std::memcmp(fast.value, kZero.value, sizeof(kZero.value)), 0) << n;
+    });
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(in_range, 100);
+  EXPECT_GT(out_of_range, 100);
+}
+
+// Up to rounding, a sample is the mean of those that it stands for.
+TEST(ReducedDct, GivesTheMeanOfTheBlocksSamples) {
+  for (uint64_t n = 0; n < 200; ++n) {
+    RandomStream random({9, 0, n}, 0);
+    int block[64] = {}, whole[64];
+    for (int& coefficient : block) coefficient = static_cast<int>(random.Below(25)) - 12;
+    std::copy(block, block + 64, whole);
+    for (int x = 0; x < 8; ++x) jpeg::InverseDctLinePlain(whole + x, 8, 1 << 10, 11);
+    for (int y = 0; y < 8; ++y) jpeg::InverseDctLinePlain(whole + 8 * y, 1, 1 << 17, 18);
+    for (const int side : {4, 2, 1}) {
+      uint8_t reduced[16];
+      ASSERT_TRUE(jpeg::ReducedBlockPlain(block, side, reduced, side));
+      const int each = 8 / side;
+      for (int i = 0; i < side * side; ++i) {
+        double sum = 0;
+        for (int k = 0; k < each * each; ++k) {
+          sum += whole[(i / side * each + k / each) * 8 + i % side * each + k % each] + 128;
+        }
+        ASSERT_NEAR(reduced[i], sum / (each * each), 1.1) << n << " side " << side;
+      }
+    }
+  }
 }
 
 Bytes RandomRow(RandomStream& random, size_t size) {
