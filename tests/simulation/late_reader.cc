@@ -8,7 +8,7 @@
 namespace stoker::testing {
 
 size_t LateReader::Submit(std::span<ReadRequest* const> requests) {
-  SimulateWork(requests.size() * 1000);
+  SimulateWork(blocks_ && !requests.empty() ? longest_ns_ + 1 : requests.size() * 1000);
   return reader_.Submit(requests);
 }
 

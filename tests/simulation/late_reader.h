@@ -11,10 +11,11 @@ namespace stoker::testing {
 
 class LateReader final : public Reader {
  public:
-  // `longest_ns`: of a wait for reads in flight.
+  // `longest_ns`: of a wait for reads in flight; if `blocks`, of Submit, too, as when files are
+  // read by pread or samples by calls of the program.
   LateReader(std::shared_ptr<const FakeDisk> disk, uint32_t depth, uint64_t seed,
-             uint64_t longest_ns)
-      : reader_(std::move(disk), depth, seed), longest_ns_(longest_ns) {}
+             uint64_t longest_ns, bool blocks)
+      : reader_(std::move(disk), depth, seed), longest_ns_(longest_ns), blocks_(blocks) {}
 
   size_t Submit(std::span<ReadRequest* const> requests) override;
   size_t Reap(std::span<ReadRequest*> done, bool wait) override;
@@ -25,6 +26,7 @@ class LateReader final : public Reader {
  private:
   FakeReader reader_;
   const uint64_t longest_ns_;
+  const bool blocks_;
 };
 
 }  // namespace stoker::testing

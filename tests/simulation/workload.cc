@@ -251,9 +251,10 @@ std::shared_ptr<Runtime> Workload::MakeRuntime(const std::shared_ptr<const FakeD
   options.log = [](const std::string&) {};
   // Loaders that are alike are compared, so none should be unlucky for long.
   const uint64_t longest_ns = DrawTime(draw_, alike_ ? 200'000 : 200'000'000);
-  const auto make_reader = [disk, reads, longest_ns, seed = seed_] {
+  const bool blocks = draw_.Chance(0.2);
+  const auto make_reader = [disk, reads, longest_ns, blocks, seed = seed_] {
     return Result<std::unique_ptr<Reader>>(
-        std::make_unique<LateReader>(disk, reads, seed, longest_ns));
+        std::make_unique<LateReader>(disk, reads, seed, longest_ns, blocks));
   };
   const bool tune_workers = draw_.Chance(0.5);
   return RuntimeWithReaders(options, make_reader, tune_workers).value();
