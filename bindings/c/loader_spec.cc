@@ -101,6 +101,7 @@ TransformSpec ReadTransformSpec(JsonObject& object) {
   spec.options = {.dtype = options.dtype,
                   .layout = options.layout,
                   .exif_orientation = options.exif_orientation,
+                  .decode = options.decode,
                   .limits = options.limits};
   ReadTransforms(object, spec.transforms);
   return spec;

@@ -40,9 +40,9 @@ struct TransformSpec {
   std::optional<BatchMix> mix;
 };
 
-// Parse the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `max_pixels`, `max_scans` and
-// `accept_truncated` of the same object, and in a recipe `mix`; all other keys are unknown here.
-// Errors as above.
+// Parse the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `decode`, `max_pixels`,
+// `max_scans` and `accept_truncated` of the same object, and in a recipe `mix`; all other keys are
+// unknown here. Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
 Result<TransformSpec> ParseRecipe(std::string_view json);
 

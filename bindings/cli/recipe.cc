@@ -103,13 +103,29 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
                            "--layout", "--normalize"}) {
     recipe->excludes(command.get_option(name));
   }
+  CLI::Option* decode = AddChoice(command, "--decode", given.decode, {"full", "scaled"},
+                                  "scaled: decode a JPEG at 1/2, 1/4 or 1/8 of its\nsize where the "
+                                  "crop is at least twice as large\nas the resized image");
+  decode->each([&given](const std::string&) { given.decode_given = true; });
   AddLimits(command, given.limits);
 }
+
+namespace {
+
+// Sets what the command line says in place of a recipe's file.
+void Override(const RecipeArguments& given, PlanOptions& options) {
+  if (given.decode_given) {
+    options.decode = given.decode == "scaled" ? DecodeSize::kScaled : DecodeSize::kFull;
+  }
+  SetLimits(given.limits, options.limits);
+}
+
+}  // namespace
 
 Result<Recipe> RecipeOf(const RecipeArguments& given) {
   if (!given.file.empty()) {
     Result<Recipe> recipe = RecipeOfFile(given.file);
-    if (recipe.ok()) SetLimits(given.limits, recipe->options.limits);
+    if (recipe.ok()) Override(given, recipe->options);
     return recipe;
   }
   if (given.normalize && given.dtype_given && given.dtype == "u8") {
@@ -121,7 +137,7 @@ Result<Recipe> RecipeOf(const RecipeArguments& given) {
   recipe.shuffled = given.transform == "train";
   recipe.options.dtype = DTypeOf(given);
   recipe.options.layout = given.layout == "nchw" ? Layout::kNchw : Layout::kNhwc;
-  SetLimits(given.limits, recipe.options.limits);
+  Override(given, recipe.options);
   return recipe;
 }
 

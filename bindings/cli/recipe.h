@@ -28,7 +28,9 @@ struct RecipeArguments {
   bool normalize = false;
   std::string file;  // --recipe; replaces all of these
   bool dtype_given = false;
-  LimitArguments limits;  // override the limits in the file
+  std::string decode = "full";  // if given, overrides what the file says, as the limits do
+  bool decode_given = false;
+  LimitArguments limits;
 };
 
 struct Recipe {

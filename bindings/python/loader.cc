@@ -149,6 +149,8 @@ py::dict StatsOf(const LoaderStats& stats) {
   all["read_cpu_seconds"] = Seconds(stats.read_cpu_ns);
   all["no_end_marker"] = stats.decoded.no_end_marker;
   all["accepted_truncated"] = stats.decoded.accepted_truncated;
+  all["scaled"] = stats.decoded.scaled;
+  all["scalable"] = stats.decoded.scalable;
   all["indexed"] = stats.decoded.indexed;
   all["index_stale"] = stats.decoded.stale;
   all["index_contradicted"] = stats.decoded.contradicted;

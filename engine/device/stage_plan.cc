@@ -18,6 +18,7 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
                    Plan::Compile(options.transforms, {.dtype = options.dtype,
                                                       .layout = options.layout,
                                                       .exif_orientation = options.exif_orientation,
+                                                      .decode = options.decode,
                                                       .defer_to_device = true,
                                                       .limits = options.limits}));
   stage.device.pop_back();  // the deferred operations

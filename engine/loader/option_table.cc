@@ -104,6 +104,16 @@ std::vector<LoaderOptionRow> MakeTable() {
       {.option = Flag<&O::exif_orientation>("exif_orientation"),
        .doc = "turn photographs as their EXIF tag says",
        .of_images = true},
+      {.option =
+           ChoiceOf<&O::decode>("decode", {Named(DecodeSize::kFull), Named(DecodeSize::kScaled)}),
+       .doc = "decode JPEGs at their full size, or scaled down",
+       .more =
+           "\"scaled\": a JPEG whose crop is at least twice as high and as wide as what it is "
+           "resized to is decoded at 1/2, 1/4 or 1/8 of its size, as by libjpeg's scale_denom "
+           "and Pillow's draft, and then resized, which is faster for large photographs. Random "
+           "crops are the same, to less than a pixel of the scaled image. This applies only to "
+           "antialiased resizing by other filters than nearest.",
+       .of_images = true},
       // AddLimits in bindings/cli adds flags for these three, also to other commands than bench.
       {.option = {{.name = "max_pixels", .low = 1, .high = 1.0 * kMaxSidePixels * kMaxSidePixels},
                   [](O& options) -> OptionValue { return &options.limits.max_pixels; }},

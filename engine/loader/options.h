@@ -16,6 +16,7 @@
 #include "gpu/device.h"
 #include "io/sources/source.h"
 #include "transforms/decode/decoding.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/spec/transform.h"
 
@@ -50,6 +51,7 @@ struct LoaderOptions {
   // The program's own function, which runs on the host after all of the above. Null: none.
   std::shared_ptr<const MapFunction> map{};
   bool exif_orientation = true;  // rotate photographs as their EXIF tag says
+  DecodeSize decode = DecodeSize::kFull;
   DecodeLimits limits{};
 
   uint32_t batch_size = 1;  // rows of a batch

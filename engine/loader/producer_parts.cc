@@ -15,6 +15,7 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_d
                    Plan::Compile(options.transforms, {.dtype = options.dtype,
                                                       .layout = options.layout,
                                                       .exif_orientation = options.exif_orientation,
+                                                      .decode = options.decode,
                                                       .read_later = true,
                                                       .defer_to_device = defer_to_device,
                                                       .limits = options.limits}));

@@ -317,6 +317,9 @@ class Adviser {
     if (progressive > decoded / 4) {
       remedies.emplace_back("make progressive photographs baseline (`jpegtran`)");
     }
+    if (paths.scalable > stats_.samples / 4) {
+      remedies.emplace_back("decode large photographs scaled (`decode=\"scaled\"`)");
+    }
     remedies.emplace_back("decode smaller photographs");
     return remedies;
   }

@@ -118,6 +118,10 @@ void AddDecoded(const DecodePaths& paths, Page& page) {
   page.Count("jpeg_accepted_truncated_total",
              "Those of these with missing data, which accept_truncated accepts.",
              paths.accepted_truncated);
+  page.Count("jpeg_scaled_total", "JPEGs decoded at a reduced size.", paths.scaled);
+  page.Count("jpeg_scalable_total",
+             "JPEGs that the option decode=\"scaled\" would have decoded at a reduced size.",
+             paths.scalable);
   page.Begin("crop_index_images_total", "counter",
              "Images with a crop index, by result: used, stale or wrong.");
   page.Sample(std::to_string(paths.indexed), {{"result", "used"}});

@@ -42,6 +42,8 @@ class alignas(64) WorkerCounters {
     fast_.store(paths.fast, std::memory_order_relaxed);
     no_end_marker_.store(paths.no_end_marker, std::memory_order_relaxed);
     accepted_truncated_.store(paths.accepted_truncated, std::memory_order_relaxed);
+    scaled_.store(paths.scaled, std::memory_order_relaxed);
+    scalable_.store(paths.scalable, std::memory_order_relaxed);
     indexed_.store(paths.indexed, std::memory_order_relaxed);
     stale_.store(paths.stale, std::memory_order_relaxed);
     contradicted_.store(paths.contradicted, std::memory_order_relaxed);
@@ -65,6 +67,8 @@ class alignas(64) WorkerCounters {
     stats.decoded.fast += fast_.load(std::memory_order_relaxed);
     stats.decoded.no_end_marker += no_end_marker_.load(std::memory_order_relaxed);
     stats.decoded.accepted_truncated += accepted_truncated_.load(std::memory_order_relaxed);
+    stats.decoded.scaled += scaled_.load(std::memory_order_relaxed);
+    stats.decoded.scalable += scalable_.load(std::memory_order_relaxed);
     stats.decoded.indexed += indexed_.load(std::memory_order_relaxed);
     stats.decoded.stale += stale_.load(std::memory_order_relaxed);
     stats.decoded.contradicted += contradicted_.load(std::memory_order_relaxed);
@@ -83,6 +87,7 @@ class alignas(64) WorkerCounters {
   Counter map_ns_{0}, work_ns_{0}, clocked_ns_{0}, clocked_cpu_ns_{0};
   uint32_t until_clock_ = 1, clock_draw_ = 0;  // used by the worker only
   Counter fast_{0}, no_end_marker_{0}, accepted_truncated_{0};
+  Counter scaled_{0}, scalable_{0};
   Counter indexed_{0}, stale_{0}, contradicted_{0};
   std::array<Counter, kFallbacks> fallback_{};
 };

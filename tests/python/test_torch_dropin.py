@@ -101,6 +101,7 @@ def test_options_of_a_loader_are_passed_on(made):
     assert others == {"batch_size", "dtype", "layout", "rank", "world", "remainder"}
     given = {
         **{"seed": 5, "remainder": "drop", "exif_orientation": False, "max_pixels": 10**6, "max_scans": 50},
+        **{"decode": "scaled"},
         **{"depth": 3, "wait_target": 0.02, "weight": 2.0, "lent_batches": 3, "accept_truncated": True},
     }
     used = make(made, **given)._share.loader._options

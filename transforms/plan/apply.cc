@@ -26,12 +26,14 @@ struct ImageContext {
   Resampler resampler;
   Augmenter augmenter;
   DrawnSample drawn;
+  Reduction reduction = 1;
   std::optional<uint32_t> image;  // the tag of the image being decoded
   void* row = nullptr;            // its destination
   void* work = nullptr;           // destination of its deferred operations
   int32_t* size = nullptr;        // destination of its height and width, or null
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;
+  uint64_t scaled = 0, scalable = 0;  // as DecodePaths
 };
 
 class Workspace {
@@ -62,7 +64,11 @@ void FreeMemoryOf(Workspace& workspace) {
 
 DecodePaths PathsOf(const Workspace& workspace) {
   DecodePaths paths = workspace.paths;
-  for (const ImageContext& context : workspace.contexts) paths += context.decoder.paths();
+  for (const ImageContext& context : workspace.contexts) {
+    paths += context.decoder.paths();
+    paths.scaled += context.scaled;
+    paths.scalable += context.scalable;
+  }
   return paths;
 }
 
@@ -195,9 +201,10 @@ Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const 
   context.row = image.row;
   context.work = image.work;
   context.size = image.size;
-  ASSIGN_OR_RETURN(Rect region, StartRow(image.key, info.size, orientation, context));
+  ASSIGN_OR_RETURN(Rect region,
+                   StartRow(image.key, info.size, orientation, MaxReduction(info), context));
   if (region.width == 0) return false;  // only padding
-  context.decoder.Start(region, context.resampler, image.crop_index);
+  context.decoder.Start(region, context.resampler, image.crop_index, context.reduction);
   return true;
 }
 
@@ -223,7 +230,7 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
   context.row = row;
   context.work = work;
   context.size = size;
-  ASSIGN_OR_RETURN(Rect region, StartRow(key, image.size, Orientation::kNormal, context));
+  ASSIGN_OR_RETURN(Rect region, StartRow(key, image.size, Orientation::kNormal, 1, context));
   Status status =
       region.width == 0 ? Status() : PushRegion(PartOf(image, region), region, context.resampler);
   if (status.ok()) status = EmitRow(context);
@@ -242,10 +249,11 @@ RowFormat Plan::PaddingFormat(void* row) const {
   return {output, output_};
 }
 
-// Draws the sample and prepares the resampler. Returns the region to decode, empty if there is
-// nothing to decode.
+// Draws the sample and prepares the resampler. Returns the region to decode, of the reduced image,
+// empty if there is nothing to decode. `most`: the largest reduction with which the image can be
+// decoded.
 Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                            ImageContext& context) const {
+                            Reduction most, ImageContext& context) const {
   DrawnSample& drawn = context.drawn;
   TRY(Draw(key, Viewed(stored, orientation), drawn));
   if (context.size != nullptr) {
@@ -262,7 +270,11 @@ Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation or
     if (!started) return started.error();
     output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw};
   }
-  return context.resampler.Start(ResamplingOf(drawn.geometry, stored, orientation), output);
+  const Reduction possible = ReductionOf(drawn.geometry, most);
+  context.reduction = options_.decode == DecodeSize::kScaled ? possible : 1;
+  if (possible > 1) ++(context.reduction > 1 ? context.scaled : context.scalable);
+  return context.resampler.Start(
+      ResamplingOf(drawn.geometry, stored, orientation, context.reduction), output);
 }
 
 // Completes the row once the geometry's pixels are written.

@@ -64,6 +64,7 @@ std::string Plan::Describe() const {
   std::string text;
   for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
   text += "fused: decode the box only";
+  if (options_.decode == DecodeSize::kScaled) text += ", scaled where it is large";
   const auto resampled = [&text](Interpolation interpolation, bool antialias) {
     text += std::string(", ") + NameOf(interpolation);
     if (interpolation != Interpolation::kNearest) {

@@ -21,6 +21,7 @@
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/orientation.h"
+#include "transforms/decode/reduction.h"
 #include "transforms/plan/drawn.h"
 #include "transforms/plan/image_feed.h"
 #include "transforms/spec/transform.h"
@@ -36,6 +37,7 @@ struct PlanOptions {
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
   bool exif_orientation = true;  // rotate images as their EXIF tag says
+  DecodeSize decode = DecodeSize::kFull;
   // Batch rows are read long after they are written: large ones are written past the caches.
   bool read_later = false;
   // A device applies the deferred operations (core/deferred_ops.h): batch rows are u8 and NHWC,
@@ -137,7 +139,7 @@ class Plan {
   bool Begin(ImageFeed& feed, ImageContext& context) const;
   Result<bool> Open(const EncodedImage& image, ImageContext& context) const;
   Result<Rect> StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                        ImageContext& context) const;
+                        Reduction most, ImageContext& context) const;
   void End(ImageFeed& feed, ImageContext& context) const;
   Status EmitRow(ImageContext& context) const;
   Status Augment(ImageContext& context) const;

@@ -68,12 +68,9 @@ void PadPlain(ImageSize image, const Plan& plan, uint8_t* row) {
   }
 }
 
-Status MakeRow(const Plan& plan, const ImageView& image, Orientation orientation,
-               const DrawKey& key, void* row) {
-  DrawnSample drawn;
-  TRY(plan.Draw(key, Viewed(image.size, orientation), drawn));
+Status MakeRow(const Plan& plan, const ImageView& image, const Resampling& resampling,
+               const DrawnSample& drawn, void* row) {
   const PixelOutput output = plan.OutputTo(row);
-  const Resampling resampling = ResamplingOf(drawn.geometry, image.size, orientation);
   const RowFormat format(output, plan.output_size());
   if (drawn.steps.empty()) {
     ResamplePlain(image, resampling, output);
@@ -98,17 +95,25 @@ Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const Dr
                       void* row) {
   ImageDecoder decoder(plan.options().limits);
   ASSIGN_OR_RETURN(ImageInfo info, decoder.Open(bytes));
-  KeepRows image;
-  if (Status status = decoder.Decode({0, 0, info.size.width, info.size.height}, image); !status) {
-    return status;
-  }
   const Orientation orientation =
       plan.options().exif_orientation ? info.orientation : Orientation::kNormal;
-  return MakeRow(plan, image.view(), orientation, key, row);
+  DrawnSample drawn;
+  TRY(plan.Draw(key, Viewed(info.size, orientation), drawn));
+  const Reduction reduction = plan.options().decode == DecodeSize::kScaled
+                                  ? ReductionOf(drawn.geometry, MaxReduction(info))
+                                  : 1;
+  const ImageSize size = Reduced(info.size, reduction);
+  KeepRows image;
+  TRY(decoder.Decode({0, 0, size.width, size.height}, image, {}, reduction));
+  return MakeRow(plan, image.view(),
+                 ResamplingOf(drawn.geometry, info.size, orientation, reduction), drawn, row);
 }
 
 Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row) {
-  return MakeRow(plan, image, Orientation::kNormal, key, row);
+  DrawnSample drawn;
+  TRY(plan.Draw(key, image.size, drawn));
+  return MakeRow(plan, image, ResamplingOf(drawn.geometry, image.size, Orientation::kNormal), drawn,
+                 row);
 }
 
 }  // namespace stoker

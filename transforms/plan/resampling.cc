@@ -4,10 +4,11 @@
 
 namespace stoker {
 
-Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation orientation) {
+Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation orientation,
+                        Reduction reduction) {
   Resampling task;
-  task.image = stored;
-  task.box = Stored(geometry.box, stored, orientation);
+  task.image = Reduced(stored, reduction);
+  task.box = Reduced(Stored(geometry.box, stored, orientation), stored, reduction);
   task.resized = Viewed(geometry.resized, orientation);  // Viewed inverts itself for sizes
   task.window = Stored(geometry.window, task.resized, orientation);
   task.antialias = geometry.antialias;
@@ -19,6 +20,17 @@ Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation 
   task.turn.mirror_columns ^= geometry.mirror_columns;
   task.turn.mirror_rows ^= geometry.mirror_rows;
   return task;
+}
+
+Reduction ReductionOf(const Geometry& geometry, Reduction most) {
+  if (!geometry.antialias || geometry.interpolation == Interpolation::kNearest) return 1;
+  const ImageSize to = geometry.resized;
+  Reduction reduction = 1;
+  while (reduction < most && geometry.box.width >= 2 * reduction * to.width &&
+         geometry.box.height >= 2 * reduction * to.height) {
+    reduction *= 2;
+  }
+  return reduction;
 }
 
 }  // namespace stoker

@@ -132,6 +132,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   loader.dtype = recipe.options.dtype;
   loader.layout = recipe.options.layout;
   loader.exif_orientation = recipe.options.exif_orientation;
+  loader.decode = recipe.options.decode;
   loader.limits = recipe.options.limits;
   loader.shuffle = given.shuffle || (recipe.shuffled && !given.no_shuffle);
   options.runtime.threads = static_cast<int>(given.threads);

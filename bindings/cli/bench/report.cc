@@ -35,6 +35,7 @@ std::string DecodersText(const DecodePaths& paths) {
   if (paths.no_end_marker > 0) {
     text += fmt::format("; {} without an end-of-image marker", Count(paths.no_end_marker));
   }
+  if (paths.scaled > 0) text += fmt::format("; {} scaled", Count(paths.scaled));
   if (paths.accepted_truncated > 0) {
     text += fmt::format("; {} truncated, and accepted", Count(paths.accepted_truncated));
   }

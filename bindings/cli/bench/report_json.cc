@@ -47,6 +47,8 @@ Json DecodedJson(const DecodePaths& paths) {
           {"libjpeg_turbo", std::move(reasons)},
           {"no_end_marker", paths.no_end_marker},
           {"accepted_truncated", paths.accepted_truncated},
+          {"scaled", paths.scaled},
+          {"scalable", paths.scalable},
           {"indexed", paths.indexed},
           {"index_stale", paths.stale},
           {"index_contradicted", paths.contradicted}};
@@ -100,6 +102,7 @@ Json OptionsJson(const BenchReport& report) {
           {"mix", options.loader.mix ? Json(TextOf(*options.loader.mix)) : Json(nullptr)},
           {"filter", FilterName(report)},
           {"antialias", antialias ? Json(*antialias) : Json(nullptr)},
+          {"decode", NameOf(options.loader.decode)},
           {"dtype", NameOf(options.loader.dtype)},
           {"layout", NameOf(options.loader.layout)},
           {"batch_size", options.loader.batch_size},

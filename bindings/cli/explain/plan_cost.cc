@@ -193,6 +193,7 @@ std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   }
   Json json = {{"transforms", std::move(transforms)},
                {"mix", mix == nullptr ? Json(nullptr) : Json(TextOf(*mix))},
+               {"decode", NameOf(plan.options().decode)},
                {"dtype", NameOf(plan.dtype())},
                {"layout", NameOf(plan.options().layout)},
                {"shape", plan.row_shape()}};

@@ -46,6 +46,7 @@ class Compose:
             `Normalize` makes of it.
         layout: "NHWC": images are (height, width, 3); "NCHW": (3, height, width), as torch has them.
         exif_orientation: turn images as their EXIF tag says.
+        decode: "full", or "scaled": decode large JPEGs at a reduced size, as for `Loader`.
         seed: of random transforms, 0 to 2**64 - 1. Give each rank a different one.
         max_pixels, max_scans: as for `Loader`: limits on images.
         accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
@@ -62,6 +63,7 @@ class Compose:
         dtype: Any = "uint8",
         layout: str = "NHWC",
         exif_orientation: bool = True,
+        decode: str = "full",
         seed: int = 0,
         max_pixels: int = _options.DEFAULTS["max_pixels"],
         max_scans: int = _options.DEFAULTS["max_scans"],

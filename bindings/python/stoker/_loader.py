@@ -86,6 +86,11 @@ class Loader:
             or "pad". "uneven": each comes exactly once; "drop": they are left out; "pad": the order starts
             again.
         exif_orientation: turn photographs as their EXIF tag says.
+        decode: decode JPEGs at their full size, or scaled down: "full" or "scaled". "scaled": a JPEG whose
+            crop is at least twice as high and as wide as what it is resized to is decoded at 1/2, 1/4 or
+            1/8 of its size, as by libjpeg's scale_denom and Pillow's draft, and then resized, which is
+            faster for large photographs. Random crops are the same, to less than a pixel of the scaled
+            image. This applies only to antialiased resizing by other filters than nearest.
         max_pixels: refuse images with more pixels (width × height), 1 to 4,294,836,225. Such an image is a
             ResourceExhaustedError. This also limits what a JPEG of several scans (a progressive one) may
             cost: 4 bytes of memory for each of the pixels, and 16 scans of an image that large.
@@ -143,6 +148,7 @@ class Loader:
         world: int = 1,
         remainder: str = "uneven",
         exif_orientation: bool = True,
+        decode: str = "full",
         max_pixels: int = 268435456,
         max_scans: int = 200,
         accept_truncated: bool = False,
@@ -341,8 +347,9 @@ class Loader:
         (see `Runtime`).
 
         `no_end_marker`: JPEGs that lack only the end-of-image marker; `accepted_truncated`: JPEGs that lack
-        data, decoded because of the option accept_truncated; `indexed`: photographs decoded with the folder's
-        index; `index_stale`: photographs decoded without it, because the file has changed;
+        data, decoded because of the option accept_truncated; `scaled`: JPEGs decoded at a reduced size;
+        `scalable`: JPEGs that decode="scaled" would have decoded so; `indexed`: photographs decoded with the
+        folder's index; `index_stale`: photographs decoded without it, because the file has changed;
         `index_contradicted`: decoded without it, because the index is wrong; `lent_batches`, `lent_bytes`:
         held by the program now; `batch_bytes`; `pinned_bytes`: pinned memory of batches.
 

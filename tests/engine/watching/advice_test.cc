@@ -91,6 +91,14 @@ TEST(Advice, SaysWhenWorkersWaitForACore) {
   EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Add cores"));
 }
 
+TEST(Advice, SuggestsToDecodeLargePhotographsScaled) {
+  LoaderStats stats = Decoding(41);
+  stats.decoded.scalable = stats.samples / 5;
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("scaled")));
+  stats.decoded.scalable = stats.samples / 3;
+  EXPECT_THAT(Advice(stats), HasSubstr("decode large photographs scaled (`decode=\"scaled\"`)"));
+}
+
 TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
   LoaderStats stats = Decoding(41);
   stats.decoded.indexed = 256'000;

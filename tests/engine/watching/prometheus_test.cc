@@ -27,6 +27,8 @@ TEST(Prometheus, WritesEveryMetric) {
   stats.decoded.fallback[static_cast<size_t>(Fallback::kBits)] = 2;
   stats.decoded.no_end_marker = 4;
   stats.decoded.accepted_truncated = 6;
+  stats.decoded.scaled = 8;
+  stats.decoded.scalable = 9;
   stats.decoded.indexed = 400;
   stats.decoded.stale = 3;
   stats.decoded.contradicted = 1;
@@ -111,6 +113,12 @@ stoker_jpeg_no_end_marker_total{loader="train"} 4
 # HELP stoker_jpeg_accepted_truncated_total Those of these with missing data, which accept_truncated accepts.
 # TYPE stoker_jpeg_accepted_truncated_total counter
 stoker_jpeg_accepted_truncated_total{loader="train"} 6
+# HELP stoker_jpeg_scaled_total JPEGs decoded at a reduced size.
+# TYPE stoker_jpeg_scaled_total counter
+stoker_jpeg_scaled_total{loader="train"} 8
+# HELP stoker_jpeg_scalable_total JPEGs that the option decode="scaled" would have decoded at a reduced size.
+# TYPE stoker_jpeg_scalable_total counter
+stoker_jpeg_scalable_total{loader="train"} 9
 # HELP stoker_crop_index_images_total Images with a crop index, by result: used, stale or wrong.
 # TYPE stoker_crop_index_images_total counter
 stoker_crop_index_images_total{loader="train",result="used"} 400

@@ -24,8 +24,9 @@ using testing::JpegOptions;
 using testing::JpegScans;
 
 const Plan& ThePlan() {
-  static const Plan plan =
-      Plan::Compile({RandomResizedCrop{24, 40}, RandomHorizontalFlip{}}).value();
+  static const Plan plan = Plan::Compile({RandomResizedCrop{24, 40}, RandomHorizontalFlip{}},
+                                         {.decode = DecodeSize::kScaled})
+                               .value();
   return plan;
 }
 

@@ -110,6 +110,7 @@ TEST_P(OnTarget, ApplyMatchesTheReference) {
     options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.exif_orientation = !random.OneIn(4);
     options.read_later = random.OneIn(2);
+    options.decode = random.OneIn(2) ? DecodeSize::kFull : DecodeSize::kScaled;
     const Result<Plan> plan = Plan::Compile(RandomTransforms(random, options.dtype), options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
     const JpegOptions jpeg = RandomJpeg(random);
@@ -127,6 +128,8 @@ TEST_P(OnTarget, ApplyMatchesTheReference) {
     ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a && row[row.size() - 2] == 0x5a);
     ASSERT_GT(times.decode_ns, 0u);
   }
+  EXPECT_GT(PathsOf(*workspace).scaled, 0u);
+  EXPECT_GT(PathsOf(*workspace).scalable, 0u);
 }
 
 ImageView ViewOf(const WholeImage& image) {

@@ -71,7 +71,7 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        exif_orientation, max_pixels, max_scans, accept_truncated, on_bad, max_bad_fraction,
+        exif_orientation, decode, max_pixels, max_scans, accept_truncated, on_bad, max_bad_fraction,
             bad_samples_file, depth, wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
@@ -103,6 +103,7 @@ class DataLoader:
         world: int | None = None,
         remainder: str = "pad",
         exif_orientation: bool = True,
+        decode: str = "full",
         max_pixels: int = 268435456,
         max_scans: int = 200,
         accept_truncated: bool = False,
@@ -142,6 +143,7 @@ class DataLoader:
             "seed": seed,
             "remainder": remainder,
             "exif_orientation": exif_orientation,
+            "decode": decode,
             "max_pixels": max_pixels,
             "max_scans": max_scans,
             "accept_truncated": accept_truncated,

@@ -34,6 +34,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 dtype={"bfloat16": "float32"}.get(options["dtype"], options["dtype"]),  # NumPy lacks it
                 layout=options["layout"],
                 exif_orientation=options["exif_orientation"],
+                decode=options["decode"],
                 accept_truncated=options["accept_truncated"],
             )
 
