@@ -68,6 +68,14 @@ Result<Recipe> RecipeOfFile(const std::string& path) {
   return Recipe{path, std::move(spec->transforms), spec->options, std::move(spec->mix)};
 }
 
+// Sets what the command line says in place of a recipe's file.
+void Override(const RecipeArguments& given, PlanOptions& options) {
+  if (given.decode_given) {
+    options.decode = given.decode == "scaled" ? DecodeSize::kScaled : DecodeSize::kFull;
+  }
+  SetLimits(given.limits, options.limits);
+}
+
 }  // namespace
 
 void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
@@ -109,18 +117,6 @@ void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
   decode->each([&given](const std::string&) { given.decode_given = true; });
   AddLimits(command, given.limits);
 }
-
-namespace {
-
-// Sets what the command line says in place of a recipe's file.
-void Override(const RecipeArguments& given, PlanOptions& options) {
-  if (given.decode_given) {
-    options.decode = given.decode == "scaled" ? DecodeSize::kScaled : DecodeSize::kFull;
-  }
-  SetLimits(given.limits, options.limits);
-}
-
-}  // namespace
 
 Result<Recipe> RecipeOf(const RecipeArguments& given) {
   if (!given.file.empty()) {

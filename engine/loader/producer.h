@@ -53,8 +53,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   static Result<std::unique_ptr<Producer>> Open(LoaderOptions options,
                                                 std::optional<ProducerOptions> own = {});
 
-  // Stops, waits for the samples in progress, and releases the memory. Batches that
-  // the caller still holds stay valid.
+  // Stops, waits for the samples in progress, and releases the memory. Batches that the caller
+  // still holds stay valid.
   ~Producer();
 
   // Waits for the next batch and returns it; returns an empty batch once after the last of each

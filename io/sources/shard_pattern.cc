@@ -51,8 +51,8 @@ size_t BytesOfAll(const Texts& texts) {
   return bytes;
 }
 
-// What an expansion has made at all levels of braces. Its limits bound the time and the memory that
-// a pattern takes, however deep its braces are.
+// Counts the paths and bytes that an expansion has made at all levels of braces. Limits on them
+// bound the time and the memory that a pattern takes, however deep its braces are.
 struct Made {
   size_t paths = 0, bytes = 0;
 

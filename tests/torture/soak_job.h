@@ -51,7 +51,7 @@ struct SoakStorage {
 // transforms.
 void DrawOrder(Draw& draw, LoaderOptions& options);
 
-// What a job does besides. All may be null.
+// A caller gives hooks to act while a job runs. All may be null.
 struct SoakHooks {
   std::function<void()> step;                // before each step, and on the thread that stops
   std::function<void(Result<Batch>&)> gets;  // with what came, before it is compared

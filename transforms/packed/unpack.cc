@@ -159,9 +159,7 @@ HWY_INLINE void AddDcs(const int16_t* dc, int16_t* words) {
 
 // Inputs 0 and 2, 4 and 6, 1 and 3, 5 and 7 of a transform in one dimension. kSparse: 4 to 7 are
 // zero, and not used.
-struct Inputs {
-  Row p02, p46, p13, p57;
-};
+using Inputs = jpeg::HWY_NAMESPACE::PairInputs<Row>;
 
 template <int kShift, bool kSparse>
 HWY_INLINE void Pass(const Inputs& in, int rounding, Wide (&out)[8]) {
@@ -304,8 +302,6 @@ HWY_INLINE void Fill(const int16_t* dc, const Quantiser& quantiser, uint8_t* out
 
 // ---- Inverse DCT of reduced images
 
-using ReducedInputs = jpeg::HWY_NAMESPACE::ReducedInputs<Row>;
-
 // Stores two rows of `side` samples of each block of the lane's.
 template <int kSide>
 HWY_INLINE void StoreReduced(const Wide (&sample)[kSide], uint8_t* out, ptrdiff_t stride) {
@@ -344,12 +340,11 @@ HWY_NOINLINE void ReduceGroup(const int16_t* words, const Quantiser& quantiser, 
   for (size_t lane = 0; lane < kQuadWords; lane += hn::Lanes(d), out += hn::Lanes(d) / 4 * kSide) {
     Wide columns[4][kSide];  // 0 and 2, 1 and 3, 4 and 6, 5 and 7 of each row
     for (size_t pair = 0; pair < (kSparse ? 2 : 4); ++pair) {
-      const Inputs in = ColumnsOf<kSparse>(words, quantiser, pair, lane);
-      ReducedPass<kSide, kFirst, kSparse>(ReducedInputs{in.p02, in.p46, in.p13, in.p57},
+      ReducedPass<kSide, kFirst, kSparse>(ColumnsOf<kSparse>(words, quantiser, pair, lane),
                                           1 << (kFirst - 1), columns[pair]);
     }
     for (size_t i = 0; i < size_t{kSide}; i += 2) {
-      ReducedInputs in;
+      Inputs in;
       if constexpr (kSparse) {
         in = {hn::ReorderDemote2To(d, columns[0][i], columns[0][i + 1]), hn::Zero(d),
               hn::ReorderDemote2To(d, columns[1][i], columns[1][i + 1]), hn::Zero(d)};

@@ -106,8 +106,8 @@ TEST(LoaderSpec, ParsesEveryKey) {
         {"name": "RandomHorizontalFlip", "p": 0.25},
         {"name": "Normalize", "mean": [0.1, 0.2, 0.3], "std": [1, 2, 3]}],
       "batch_size": 64, "shuffle": true, "seed": 18446744073709551615, "dtype": "float32",
-      "drop_remainder": true, "rank": 2, "world": 3, "remainder": "pad", "exif_orientation": false, "decode": "scaled",
-      "depth": 5, "lent_batches": 7, "layout": "NCHW", "max_pixels": 4294836225, "max_scans": 11,
+      "drop_remainder": true, "rank": 2, "world": 3, "remainder": "pad", "exif_orientation": false,
+      "decode": "scaled", "depth": 5, "lent_batches": 7, "layout": "NCHW", "max_pixels": 4294836225, "max_scans": 11,
       "accept_truncated": true, "wait_target": 0.25, "weight": 3, "pin_memory": false})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 3U);
@@ -347,7 +347,8 @@ TEST(LoaderSpec, ErrorsNameBadTransforms) {
 TEST(TransformSpec, ParsesTransformsAndOptions) {
   const Result<TransformSpec> parsed = ParseTransformSpec(
       R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",
-          "layout": "NCHW", "exif_orientation": false, "decode": "scaled", "max_pixels": 12, "max_scans": 3,
+          "layout": "NCHW", "exif_orientation": false, "decode": "scaled",
+          "max_pixels": 12, "max_scans": 3,
           "accept_truncated": true})");
   ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
   ASSERT_EQ(parsed->transforms.size(), 1U);

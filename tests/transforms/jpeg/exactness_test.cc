@@ -78,30 +78,41 @@ constexpr std::array<Coding, 12> kCodings = {{
     {"ArithmeticProgressive", JpegScans::kProgressive, true, false, 0, 90},
 }};
 
-void CheckRegion(const std::vector<uint8_t>& bytes, const WholeImage& whole, const Rect& region) {
+void CheckRegion(const std::vector<uint8_t>& bytes, const WholeImage& whole, const Rect& region,
+                 Reduction reduction = 1) {
   KeepRows sink;
-  const Status status = DecodeAll(Decoder(), bytes, region, sink);
+  const Status status = DecodeAll(Decoder(), bytes, region, sink, {}, reduction);
   ASSERT_TRUE(status.ok()) << Text(region) << ": " << status.error().ToString();
   ASSERT_EQ(Difference(sink, region, whole), "") << Text(region);
 }
 
-WholeImage Whole(const std::vector<uint8_t>& padded) {
-  Result<WholeImage> whole = DecodeWhole(std::span(padded).first(padded.size() - kBufferPadding));
+WholeImage Whole(const std::vector<uint8_t>& padded, Reduction reduction = 1) {
+  Result<WholeImage> whole =
+      DecodeWhole(std::span(padded).first(padded.size() - kBufferPadding), reduction);
   return std::move(whole).value();
 }
 
-void CheckReduced(const std::vector<uint8_t>& bytes, Reduction reduction, uint64_t seed) {
-  const std::span file = std::span(bytes).first(bytes.size() - kBufferPadding);
-  const WholeImage whole = DecodeWhole(file, reduction).value();
-  RandomStream random({8, 0, seed}, 0);
+// Regions at the edges, and `others`.
+void CheckRegions(const std::vector<uint8_t>& bytes, Reduction reduction, int others,
+                  const DrawKey& key) {
+  const WholeImage whole = Whole(bytes, reduction);
+  RandomStream random(key, 0);
   std::vector<Rect> regions = EdgeRegions(whole.size);
-  for (int i = 0; i < 4; ++i) regions.push_back(RandomRegion(whole.size, random));
+  for (int i = 0; i < others; ++i) regions.push_back(RandomRegion(whole.size, random));
   for (const Rect& region : regions) {
-    KeepRows sink;
-    const Status status = DecodeAll(Decoder(), bytes, region, sink, {}, reduction);
-    ASSERT_TRUE(status.ok()) << Text(region) << ": " << status.error().ToString();
-    ASSERT_EQ(Difference(sink, region, whole), "") << Text(region);
+    CheckRegion(bytes, whole, region, reduction);
+    if (::testing::Test::HasFatalFailure()) return;
   }
+}
+
+JpegOptions OptionsOf(const Coding& coding, const Kind& kind, ImageSize size, uint64_t seed) {
+  JpegOptions options{size.width, size.height, kind.color, kind.sampling, coding.scans};
+  options.arithmetic = coding.arithmetic;
+  options.optimize = coding.optimize;
+  options.quality = coding.quality;
+  options.restart_interval = coding.restart_interval;
+  options.seed = seed;
+  return options;
 }
 
 class Exactness : public ::testing::TestWithParam<Coding> {};
@@ -118,62 +129,41 @@ std::vector<ImageSize> Sizes() {
   return sizes;
 }
 
-// If Effort is less than full: a fifth of the sizes, different ones for each kind.
-TEST_P(Exactness, RandomRegionsEqualTheFullDecode) {
-  const Coding& coding = GetParam();
+// If Effort is less than full: a fifth of the sizes, different ones for each kind. `check` takes a
+// file and its number.
+template <class Check>
+void ForFilesOf(const Coding& coding, uint64_t before, Check check) {
   const std::vector<ImageSize> sizes = Sizes();
   const auto stride = static_cast<size_t>(10 / Effort(10));
   size_t first = 0;
-  uint64_t n = 0;
+  uint64_t n = before;
   for (const Kind& kind : Kinds()) {
     for (size_t s = first++ % stride; s < sizes.size(); s += stride) {
       const ImageSize size = sizes[s];
-      JpegOptions options{size.width, size.height, kind.color, kind.sampling, coding.scans};
-      options.arithmetic = coding.arithmetic;
-      options.optimize = coding.optimize;
-      options.quality = coding.quality;
-      options.restart_interval = coding.restart_interval;
-      options.seed = ++n;
       SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(size.width) + "x" +
                    std::to_string(size.height));
-      const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
-      const WholeImage whole = Whole(bytes);
-      RandomStream random({7, 0, n}, 0);
-      std::vector<Rect> regions = EdgeRegions(size);
-      for (int i = 0; i < 8; ++i) regions.push_back(RandomRegion(size, random));
-      for (const Rect& region : regions) {
-        CheckRegion(bytes, whole, region);
-        if (HasFatalFailure()) return;
-      }
+      ++n;
+      check(Padded(MakeJpeg(OptionsOf(coding, kind, size, n))), n);
+      if (::testing::Test::HasFatalFailure()) return;
     }
   }
 }
 
-// Of images reduced to 1/2, 1/4 and 1/8, too.
+TEST_P(Exactness, RandomRegionsEqualTheFullDecode) {
+  ForFilesOf(GetParam(), 0, [](const std::vector<uint8_t>& bytes, uint64_t n) {
+    CheckRegions(bytes, 1, 8, {7, 0, n});
+  });
+}
+
 TEST_P(Exactness, RegionsOfReducedImagesEqualTheFullDecode) {
-  const Coding& coding = GetParam();
-  const std::vector<ImageSize> sizes = Sizes();
-  const auto stride = static_cast<size_t>(10 / Effort(10));
-  size_t first = 0;
-  uint64_t n = 1000;
-  for (const Kind& kind : Kinds()) {
-    for (size_t s = first++ % stride; s < sizes.size(); s += stride) {
-      JpegOptions options{sizes[s].width, sizes[s].height, kind.color, kind.sampling, coding.scans};
-      options.arithmetic = coding.arithmetic;
-      options.optimize = coding.optimize;
-      options.quality = coding.quality;
-      options.restart_interval = coding.restart_interval;
-      options.seed = ++n;
-      const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
-      const Reduction most = MaxReduction(OpenPadded(Decoder(), bytes).value());
-      for (Reduction reduction = 2; reduction <= most; reduction *= 2) {
-        SCOPED_TRACE(std::string(kind.name) + " " + std::to_string(options.width) + "x" +
-                     std::to_string(options.height) + " / " + std::to_string(reduction));
-        CheckReduced(bytes, reduction, n);
-        if (HasFatalFailure()) return;
-      }
+  ForFilesOf(GetParam(), 1000, [](const std::vector<uint8_t>& bytes, uint64_t n) {
+    const Reduction most = MaxReduction(OpenPadded(Decoder(), bytes).value());
+    for (Reduction reduction = 2; reduction <= most; reduction *= 2) {
+      SCOPED_TRACE("1/" + std::to_string(reduction));
+      CheckRegions(bytes, reduction, 4, {8, 0, n});
+      if (HasFatalFailure()) return;
     }
-  }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Codings, Exactness, ::testing::ValuesIn(kCodings),

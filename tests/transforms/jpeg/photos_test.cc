@@ -11,25 +11,32 @@
 namespace stoker::testing {
 namespace {
 
+// Compares regions of the photograph, reduced, with the same regions of a full decode.
+void CheckRegions(JpegDecoder& decoder, const std::vector<uint8_t>& bytes, Reduction reduction,
+                  const DrawKey& key) {
+  const std::vector<uint8_t> padded = Padded(bytes);
+  const Result<WholeImage> whole = DecodeWhole(bytes, reduction);
+  ASSERT_TRUE(whole.ok()) << whole.error().ToString();
+  RandomStream random(key, 0);
+  std::vector<Rect> regions = EdgeRegions(whole->size);
+  for (int i = 0; i < 6; ++i) regions.push_back(RandomRegion(whole->size, random));
+  KeepRows sink;
+  for (const Rect& region : regions) {
+    const Status status = DecodeAll(decoder, padded, region, sink, {}, reduction);
+    ASSERT_TRUE(status.ok()) << status.error().ToString();
+    ASSERT_EQ(Difference(sink, region, *whole), "") << Text(region);
+  }
+}
+
 TEST(Photos, RegionsEqualTheFullDecode) {
   const auto paths = Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   JpegDecoder decoder;
-  KeepRows sink;
   uint64_t n = 0;
   for (const auto& path : paths) {
-    const std::vector<uint8_t> bytes = ReadFile(path);
-    const std::vector<uint8_t> padded = Padded(bytes);
-    const Result<WholeImage> whole = DecodeWhole(bytes);
-    ASSERT_TRUE(whole.ok()) << path << ": " << whole.error().ToString();
-    RandomStream random({11, 0, ++n}, 0);
-    std::vector<Rect> regions = EdgeRegions(whole->size);
-    for (int i = 0; i < 6; ++i) regions.push_back(RandomRegion(whole->size, random));
-    for (const Rect& region : regions) {
-      const Status status = DecodeAll(decoder, padded, region, sink);
-      ASSERT_TRUE(status.ok()) << path << ": " << status.error().ToString();
-      ASSERT_EQ(Difference(sink, region, *whole), "") << path << " " << Text(region);
-    }
+    SCOPED_TRACE(path);
+    CheckRegions(decoder, ReadFile(path), 1, {11, 0, ++n});
+    if (HasFatalFailure()) return;
   }
 }
 
@@ -37,23 +44,14 @@ TEST(Photos, ReducedRegionsEqualTheFullDecode) {
   const auto paths = Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   JpegDecoder decoder;
-  KeepRows sink;
   uint64_t n = 0;
   for (const auto& path : paths) {
-    const std::vector<uint8_t> bytes = ReadFile(path);
-    const std::vector<uint8_t> padded = Padded(bytes);
+    SCOPED_TRACE(path);
+    const std::vector<uint8_t> bytes = ReadFile(path), padded = Padded(bytes);
     const Reduction most = MaxReduction(OpenPadded(decoder, padded).value());
     const Reduction reduction = std::min(2 << (n++ % 3), most);
-    const Result<WholeImage> whole = DecodeWhole(bytes, reduction);
-    ASSERT_TRUE(whole.ok()) << path << ": " << whole.error().ToString();
-    RandomStream random({12, 0, n}, 0);
-    std::vector<Rect> regions = EdgeRegions(whole->size);
-    for (int i = 0; i < 6; ++i) regions.push_back(RandomRegion(whole->size, random));
-    for (const Rect& region : regions) {
-      const Status status = DecodeAll(decoder, padded, region, sink, {}, reduction);
-      ASSERT_TRUE(status.ok()) << path << ": " << status.error().ToString();
-      ASSERT_EQ(Difference(sink, region, *whole), "") << path << " " << Text(region);
-    }
+    CheckRegions(decoder, bytes, reduction, {12, 0, n});
+    if (HasFatalFailure()) return;
   }
   EXPECT_EQ(decoder.paths().fallback[static_cast<size_t>(Fallback::kCoefficient)], 0u);
 }

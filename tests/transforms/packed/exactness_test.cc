@@ -54,8 +54,7 @@ std::string Check(const std::vector<uint8_t>& jpeg, uint64_t seed) {
     std::string difference = Compare(Decoder(), file, region, whole);
     if (!difference.empty()) return difference;
   }
-  const ImageInfo facts = *want;
-  for (Reduction reduction = 2; reduction <= MaxReduction(facts); reduction *= 2) {
+  for (Reduction reduction = 2; reduction <= MaxReduction(*want); reduction *= 2) {
     const WholeImage reduced = DecodeWhole(jpeg, reduction).value();
     regions = EdgeRegions(reduced.size);
     for (int i = 0; i < 4; ++i) regions.push_back(RandomRegion(reduced.size, random));

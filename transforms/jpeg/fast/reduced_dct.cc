@@ -69,7 +69,7 @@ HWY_INLINE Row PairColumns(Row row) {
 
 // The inputs of the second pass, for all rows of a block side by side.
 template <int kSide>
-HWY_INLINE ReducedInputs<Row> Transpose(const Row (&middle)[kSide]) {
+HWY_INLINE PairInputs<Row> Transpose(const Row (&middle)[kSide]) {
   const Words d;
   const hn::Repartition<int64_t, Words> pairs;
   const auto lower = [&](size_t i) {
@@ -127,8 +127,8 @@ HWY_INLINE void ReduceGroup(const Quantiser& q, int16_t* coefficients, uint8_t* 
     }
     Wide low[kSide], high[kSide];
     const auto pass = [&](auto interleave, Wide(&to)[kSide]) {
-      const ReducedInputs<Row> in = {interleave(r[0], r[2]), interleave(r[4], r[6]),
-                                     interleave(r[1], r[3]), interleave(r[5], r[7])};
+      const PairInputs<Row> in = {interleave(r[0], r[2]), interleave(r[4], r[6]),
+                                  interleave(r[1], r[3]), interleave(r[5], r[7])};
       constexpr int kShift = kFirstShift<kSide>;
       ReducedPass<kSide, kShift, kSparse>(in, 1 << (kShift - 1), to);
     };

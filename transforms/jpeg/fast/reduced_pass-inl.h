@@ -28,13 +28,13 @@ inline constexpr int kSecondShift = kSide == 4 ? 19 : 20;
 // Input 4 is not used; with two samples, neither are 2 and 6. kSparse: 4 to 7 are zero, and not
 // read.
 template <class V>
-struct ReducedInputs {
+struct PairInputs {
   V p02, p46, p13, p57;
 };
 
 // Factors are × 2^13, as in pair_products-inl.h, and the results scaled as the shifts say.
 template <int kSide, int kShift, bool kSparse, class V>
-HWY_INLINE void ReducedPass(const ReducedInputs<V>& in, int rounding,
+HWY_INLINE void ReducedPass(const PairInputs<V>& in, int rounding,
                             hwy::HWY_NAMESPACE::Vec<SumsOf<V>> (&out)[kSide]) {
   namespace hn = hwy::HWY_NAMESPACE;
   const auto half = hn::Set(SumsOf<V>(), rounding);

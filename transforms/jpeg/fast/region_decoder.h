@@ -43,10 +43,9 @@ class RegionDecoder {
 
   // `bytes`: the whole file, followed by kBufferPadding readable bytes, which ParseHeader has
   // accepted as `header`. `region` must not be empty and lie inside the image, reduced by
-  // `reduction` (at most its MaxReduction). Rows are kGray for
-  // one component, else RGB, kPlanar if the sink takes planes and kInterleaved otherwise; exactly
-  // the requested region is covered. All arguments except the region must stay valid until Next has
-  // returned null.
+  // `reduction` (at most its MaxReduction). Rows are kGray for one component, else RGB, kPlanar if
+  // the sink takes planes and kInterleaved otherwise; exactly the requested region is covered. All
+  // arguments except the region must stay valid until Next has returned null.
   //
   // With an `index`, which must have been opened for this file, only the MCUs that the region needs
   // are parsed, and those between them and the index's entry points.

@@ -67,15 +67,21 @@ Coefficients MakeCoefficients(RandomStream& random, const jpeg::Quantiser& q, bo
   return c;
 }
 
+// The tables are fine or coarse; one of seven has factors of up to 16 bits.
+jpeg::Quantiser RandomQuantiser(RandomStream& random, uint64_t n) {
+  std::array<uint16_t, 64> table{};
+  const uint64_t coarse = 1 + random.Below(n % 7 == 0 ? 65535 : 60);
+  for (uint16_t& q : table) q = static_cast<uint16_t>(random.Below(coarse + 1));
+  jpeg::Quantiser quantiser;
+  jpeg::SetQuantiser(table, quantiser);
+  return quantiser;
+}
+
 TEST(InverseDct, MatchesTheReference) {
   int in_range = 0, out_of_range = 0;
   for (uint64_t n = 0; n < 1000; ++n) {
     RandomStream random({2, 0, n}, 0);
-    std::array<uint16_t, 64> table{};
-    const uint64_t coarse = 1 + random.Below(n % 7 == 0 ? 65535 : 60);
-    for (uint16_t& q : table) q = static_cast<uint16_t>(random.Below(coarse + 1));
-    jpeg::Quantiser quantiser;
-    jpeg::SetQuantiser(table, quantiser);
+    const jpeg::Quantiser quantiser = RandomQuantiser(random, n);
     const Coefficients made = MakeCoefficients(random, quantiser, n % 5 == 0);
     constexpr ptrdiff_t kStride = kGroups * jpeg::kGroupRow;
     Coefficients plain = made;
@@ -102,11 +108,7 @@ TEST(ReducedDct, MatchesTheReference) {
   int in_range = 0, out_of_range = 0;
   for (uint64_t n = 0; n < 1500; ++n) {
     RandomStream random({8, 0, n}, 0);
-    std::array<uint16_t, 64> table{};
-    const uint64_t coarse = 1 + random.Below(n % 7 == 0 ? 65535 : 60);
-    for (uint16_t& q : table) q = static_cast<uint16_t>(random.Below(coarse + 1));
-    jpeg::Quantiser quantiser;
-    jpeg::SetQuantiser(table, quantiser);
+    const jpeg::Quantiser quantiser = RandomQuantiser(random, n);
     const Coefficients made = MakeCoefficients(random, quantiser, n % 5 == 0);
     const int side = 4 >> n % 3;
     const ptrdiff_t stride = kGroups * jpeg::kGroupBlocks * side;
