@@ -13,6 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/jpeg/fast/coefficient_rows-inl.h"
 #include "transforms/jpeg/fast/pair_products-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,13 +28,6 @@ bool Transform(const Quantiser& quantiser, int groups, int16_t* coefficients, co
 
 #else
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Words = hn::CappedTag<int16_t, kGroupRow>;
-using Sums = hn::Repartition<int32_t, Words>;
-using Limits = hn::RebindToUnsigned<Words>;
-using Bytes = hn::Rebind<uint8_t, Words>;
-using Row = hn::Vec<Words>;
-using Wide = hn::Vec<Sums>;
 
 // The even half (from inputs 0, 2, 4, 6) and the odd half (1, 3, 5, 7) of four outputs; the others
 // are their mirror images.
@@ -116,19 +110,6 @@ HWY_INLINE void Transpose(Row (&r)[8]) {
   for (size_t i = 0; i < 8; ++i) r[i] = t[i];
 }
 
-// Accumulates over all groups what is out of range.
-struct Range {
-  hn::Vec<Limits> excess;  // of coefficients: not zero
-  hn::Vec<Limits> middle;  // the largest number between the passes
-
-  HWY_INLINE Range() : excess(hn::Zero(Limits())), middle(hn::Zero(Limits())) {}
-  HWY_INLINE bool ok() const {
-    const Limits d;
-    return hn::AllTrue(d, hn::And(hn::Eq(excess, hn::Zero(d)),
-                                  hn::Eq(hn::Min(middle, hn::Set(d, kMaxMiddle)), middle)));
-  }
-};
-
 // Transforms one group. kSparse: coefficients outside the top left quarter of each block are zero.
 template <bool kSparse>
 HWY_INLINE void TransformGroup(const Quantiser& q, int16_t* coefficients, uint8_t* out,
@@ -138,13 +119,7 @@ HWY_INLINE void TransformGroup(const Quantiser& q, int16_t* coefficients, uint8_
   for (size_t lane = 0; lane < size_t{kGroupRow}; lane += hn::Lanes(d)) {
     Row r[8];
     for (size_t i = 0; i < (kSparse ? 4 : 8); ++i) {
-      const size_t at = i * kGroupRow + lane;
-      const Row c = hn::Load(d, coefficients + at);
-      hn::Store(hn::Zero(d), d, coefficients + at);
-      const auto size = hn::BitCast(du, hn::Abs(c));
-      range.excess =
-          hn::Or(range.excess, hn::SaturatedSub(size, hn::Load(du, q.limit.data() + at)));
-      r[i] = hn::Mul(c, hn::Load(d, q.factor.data() + at));
+      r[i] = Take(q, coefficients, i * kGroupRow + lane, range);
     }
     for (size_t i = kSparse ? 4 : 8; i < 8; ++i) r[i] = hn::Zero(d);
     Pass<11, kSparse>(r);

@@ -12,6 +12,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/jpeg/fast/coefficient_rows-inl.h"
 #include "transforms/jpeg/fast/reduced_pass-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,38 +27,6 @@ bool Reduce(const Quantiser& quantiser, int side, int groups, int16_t* coefficie
 
 #else
 namespace hn = hwy::HWY_NAMESPACE;
-
-// A row of one to four blocks, each in its 128 bits.
-using Words = hn::CappedTag<int16_t, kGroupRow>;
-using Sums = hn::Repartition<int32_t, Words>;
-using Limits = hn::RebindToUnsigned<Words>;
-using Bytes = hn::Rebind<uint8_t, Words>;
-using Row = hn::Vec<Words>;
-using Wide = hn::Vec<Sums>;
-
-// Accumulates over all groups what is out of range.
-struct Range {
-  hn::Vec<Limits> excess;  // of coefficients: not zero
-  hn::Vec<Limits> middle;  // the largest number between the passes
-
-  HWY_INLINE Range() : excess(hn::Zero(Limits())), middle(hn::Zero(Limits())) {}
-  HWY_INLINE bool ok() const {
-    const Limits d;
-    return hn::AllTrue(d, hn::And(hn::Eq(excess, hn::Zero(d)),
-                                  hn::Eq(hn::Min(middle, hn::Set(d, kMaxMiddle)), middle)));
-  }
-};
-
-// Takes a row of coefficients: dequantises it and sets it to zero.
-HWY_INLINE Row Take(const Quantiser& q, int16_t* coefficients, size_t at, Range& range) {
-  const Words d;
-  const Limits du;
-  const Row c = hn::Load(d, coefficients + at);
-  hn::Store(hn::Zero(d), d, coefficients + at);
-  const auto size = hn::BitCast(du, hn::Abs(c));
-  range.excess = hn::Or(range.excess, hn::SaturatedSub(size, hn::Load(du, q.limit.data() + at)));
-  return hn::Mul(c, hn::Load(d, q.factor.data() + at));
-}
 
 // The pairs of columns of each row, in place of the columns 0 to 7.
 HWY_INLINE Row PairColumns(Row row) {
