@@ -85,6 +85,32 @@ TEST(PackedDamage, ForgedBytesAreNotTrusted) {
   EXPECT_GT(failed, 100);
 }
 
+// Codes that no table can have together, too many of them, and symbols of other sizes.
+TEST(PackedDamage, ForgedHuffmanTablesAreNotTrusted) {
+  const std::vector<uint8_t> sound = PackedImage(70, 40);
+  const std::vector<uint8_t> marker = {0xFF, 0xC4};
+  int restored = 0, refused = 0;
+  for (uint64_t n = 0; n < 3000; ++n) {
+    RandomStream random({2, 0, n}, 0);
+    std::vector<uint8_t> file = sound;
+    auto table = file.begin();
+    for (uint64_t skip = random.Below(4) + 1; skip > 0; --skip) {
+      table = std::search(table + 1, file.end(), marker.begin(), marker.end());
+      ASSERT_NE(table, file.end());
+    }
+    // A table's counts and symbols, of which a DC table has 12.
+    const size_t counts = static_cast<size_t>(table - file.begin()) + 5;
+    for (uint64_t i = 0; i <= random.Below(6); ++i) {
+      file[counts + random.Below(28)] = static_cast<uint8_t>(random.Below(n % 2 == 0 ? 20 : 256));
+    }
+    SignPackedJpeg(file);
+    const std::vector<uint8_t> padded = Padded(file);
+    ++(RestoreJpeg(Unpadded(padded)).ok() ? restored : refused);
+  }
+  EXPECT_GT(restored, 20);
+  EXPECT_GT(refused, 100);
+}
+
 TEST(PackedLimits, AreTheJpegs) {
   const std::vector<uint8_t> file = Padded(PackedImage());
   PackedJpegDecoder decoder(DecodeLimits{.max_pixels = 48 * 40 - 1});

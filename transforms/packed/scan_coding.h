@@ -1,0 +1,90 @@
+// Codes coefficients as entropy-coded data of a baseline JPEG: the part of ScanWriter that takes
+// the time.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "transforms/packed/format.h"
+
+namespace stoker::packed {
+
+// The codes of a component's symbols. Of each symbol: its code with zeros for the number behind it,
+// and below them, in 8 bits, how many bits both have: 0 for a symbol that has no code.
+struct ScanCodes {
+  std::array<uint64_t, 256> dc, ac;
+};
+
+inline constexpr int kZeros16 = 0xF0;  // the symbol for 16 zeros
+inline constexpr int kEndOfBlock = 0;
+
+// The bits behind a symbol, and how many they are.
+struct Number {
+  uint16_t bits;
+  uint16_t size;
+};
+
+constexpr Number NumberOf(int value) {
+  const auto size = std::bit_width(static_cast<unsigned>(value < 0 ? -value : value));
+  const int bits = value < 0 ? value - 1 : value;
+  return {static_cast<uint16_t>(bits & ((1 << size) - 1)), static_cast<uint16_t>(size)};
+}
+
+// Writes bits, from the highest of each byte on; up to 8 bytes behind them may be written.
+class BitSink {
+ public:
+  // The bits above the lowest `count`, which is at most 56, must be zero.
+  void Put(uint64_t bits, unsigned count) {
+    bits_ = bits_ << count | bits;
+    count_ += count;
+    const uint64_t swapped = __builtin_bswap64(bits_ << (-count_ % 64));
+    std::memcpy(next_, &swapped, sizeof(swapped));
+    next_ += count_ / 8;
+    count_ %= 8;
+  }
+  // Fills the last byte with zeros or ones.
+  void Fill(bool with_zeros) {
+    const unsigned missing = (8 - count_) % 8;
+    Put(with_zeros ? 0 : (1u << missing) - 1, missing);
+  }
+
+  // The end of the whole bytes.
+  uint8_t* next() const { return next_; }
+  void MoveTo(uint8_t* next) { next_ = next; }
+
+ private:
+  uint8_t* next_ = nullptr;
+  uint64_t bits_ = 0;  // the lowest count_ are still to be written
+  unsigned count_ = 0;
+};
+
+// Writes, for each block of `groups` groups, which of its AC coefficients are not zero, as bits in
+// zig-zag order. `words`: as UnpackRun writes them, 64-byte aligned.
+void FindNonZero(const int16_t* words, int groups, uint64_t* non_zero);
+void FindNonZeroPlain(const int16_t* words, int groups, uint64_t* non_zero);  // the reference
+
+// The groups of each row of blocks in a row of MCUs, and what FindNonZero has found in them.
+struct McuWords {
+  std::array<const int16_t*, 4> words{};
+  std::array<const uint64_t*, 4> non_zero{};
+};
+
+// The most bytes of an MCU: six blocks of 64 numbers with a code each; and what BitSink may write.
+inline constexpr size_t kMcuRoom = 2048;
+static_assert(kMcuRoom >= 6 * 64 * (16 + 17) / 8 + 16);
+
+// Codes MCUs [from, to). `predictor`: each component's last DC coefficient. Symbols must have codes
+// of at most 16 bits, for numbers of at most 11 (DC) and 10 bits (AC): otherwise the bits are
+// unspecified. Whatever the words and the codes are, nothing is written behind kMcuRoom bytes for
+// each MCU and one kMcuRoom more.
+void CodeMcus(const BlockRows& rows, const McuWords& mcus, int from, int to,
+              std::span<const ScanCodes, 3> codes, std::array<int, 3>& predictor, BitSink& bits);
+void CodeMcusPlain(const BlockRows& rows, const McuWords& mcus, int from, int to,
+                   std::span<const ScanCodes, 3> codes, std::array<int, 3>& predictor,
+                   BitSink& bits);  // the reference, which does not need non_zero
+
+}  // namespace stoker::packed
