@@ -5,7 +5,7 @@
 
 format  clang-format with .clang-format; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
-        no conditional compilation in headers, file names
+        no conditional compilation in headers, file names; patches apply
 python  ruff check and ruff format with pyproject.toml; --fix rewrites the files; skipped if ruff is not
         installed; and mypy over the package, if it is installed
 tidy    clang-tidy with .clang-tidy, over the compile commands of --build, which compiles several sources
@@ -51,6 +51,8 @@ NOT_OF_UNITY = "-bugprone-suspicious-include,-google-global-names-in-headers"
 INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
 # The exception tells C++ that a header is C's.
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef)\b(?! __cplusplus$)")
+PATCHED = re.compile(r"\+\+\+ b/(\S+)")
+HUNK = re.compile(r"@@ -\d+(?:,(\d+))? ")
 UTILS = re.compile(r"(?:^|[/_])utils?(?:[/_.])")
 # C++'s own headers (<vector>: neither dot nor slash) and the system's.
 STANDARD_HEADER = re.compile(r"[a-z_0-9]+|sys/\w+\.h|(fcntl|pthread|sched|signal|stdint|time|unistd)\.h")
@@ -132,10 +134,30 @@ def check_file(root, path):
             yield number, "conditional compilation in a header; variants are files that CMake picks"
 
 
+def check_patch(root, path):
+    """Yields (line, message) for each hunk of a patch that finds its lines nowhere in the file it changes."""
+    lines = (root / path).read_text(encoding="utf-8").splitlines()
+    content = ""  # of the file that is changed, with an end of line at both ends
+    hunks = 0
+    for number, line in enumerate(lines):
+        if changed := PATCHED.match(line):
+            file = root / changed[1]
+            content = "\n" + file.read_text(encoding="utf-8") if file.is_file() else ""
+        elif hunk := HUNK.match(line):
+            kept = [rest[1:] for rest in lines[number + 1 :] if not rest.startswith("+")]
+            hunks += 1
+            if "".join(f"\n{old}" for old in kept[: int(hunk[1] or 1)]) + "\n" not in content:
+                yield number + 1, "does not apply: the file has no such lines"
+    if hunks == 0:
+        yield 0, "is not a unified diff"
+
+
 def run_tree(options):
     problems = 0
-    for path in sources(options.root):
-        for line, message in check_file(options.root, path):
+    checks = [(check_file, path) for path in sources(options.root)]
+    checks += [(check_patch, path) for path in sources(options.root, (".patch",))]
+    for check, path in checks:
+        for line, message in check(options.root, path):
             print(f"{path}:{line}: {message}" if line else f"{path}: {message}")
             problems += 1
     return problems

@@ -69,6 +69,49 @@ def test_tree_finds(tree, path, text, message):
     assert (code, message in output, path in output) == (1, True, True), output
 
 
+PATCH = """A sentence.
+
+--- a/core/list.h
++++ b/core/list.h
+@@ -1,3 +1,3 @@
+ #pragma once
+-int one();
++int two();
+ int three();
+@@ -9 +9,2 @@
+ int nine();
++int ten();
+"""
+
+
+def test_patches_that_apply(tree):
+    tree.write("core/list.h", "#pragma once\nint one();\nint three();\nint nine();\n")
+    tree.write("tests/one.patch", PATCH)
+    assert tree.check("tree") == (0, "tree: ok\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        ([5], "#pragma once\nint 1();\nint three();\nint nine();\n"),
+        ([5], "#pragma once\nint one();\nint three();  // more\nint nine();\n"),
+        ([10], "#pragma once\nint one();\nint three();\n"),
+        ([5, 10], None),
+    ],
+)
+def test_patches_that_do_not_apply(tree, lines, text):
+    if text is not None:
+        tree.write("core/list.h", text)
+    tree.write("tests/one.patch", PATCH)
+    found = [f"tests/one.patch:{line}: does not apply: the file has no such lines\n" for line in lines]
+    assert tree.check("tree") == (1, "".join(found) + "tree: FOUND SOMETHING\n")
+
+
+def test_a_patch_without_hunks(tree):
+    tree.write("tests/one.patch", "A sentence.\n")
+    assert tree.check("tree") == (1, "tests/one.patch: is not a unified diff\ntree: FOUND SOMETHING\n")
+
+
 def test_tests_may_include_anything(tree):
     tree.write("tests/a.h", HEADER + '#include <gtest/gtest.h>\n#include "io/reader.h"\n')
     assert tree.check("tree")[0] == 0
