@@ -91,6 +91,29 @@ def test_tfrecords_give_the_bytes_of_local_ones(server, folder):
     assert ours._image(3) == theirs._image(3)
 
 
+def pack(photos, folder):
+    stoker_command = [sys.executable, "-m", "stoker", "pack", photos, folder, "--shard-size", "200KB"]
+    subprocess.run(stoker_command, check=True, capture_output=True, timeout=120)
+
+
+def test_a_packed_set_gives_the_bytes_of_a_local_one(server, made, tmp_path):
+    server.folder = tmp_path
+    pack(made, tmp_path / "packed")
+    ours, theirs = [stoker.packed(f"{root}/packed") for root in (server.url, tmp_path)]
+    assert len(ours) == 60 and ours.classes == theirs.classes and ours.name(7) == theirs.name(7)
+    assert ours.path(0) == f"{server.url}/packed/00000.stoker"
+    same_for_ranks(partial(make, ours), partial(make, theirs), 3)
+    same(taken(make(pickle.loads(pickle.dumps(ours)))), taken(make(stoker.image_folder(made))))
+
+
+def test_a_packed_set_without_a_shard(server, made, tmp_path):
+    server.folder = tmp_path
+    pack(made, tmp_path / "packed")
+    (tmp_path / "packed" / "00001.stoker").unlink()
+    with pytest.raises(stoker.NotFoundError, match=r"00001\.stoker"):
+        stoker.packed(f"{server.url}/packed")
+
+
 def test_a_manifest_and_its_images(server, folder):
     ours, theirs = [stoker.manifest(f"{root}/train.csv") for root in (server.url, folder)]
     assert ours.path(2) == f"{server.url}/images/2.jpg"
