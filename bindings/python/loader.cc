@@ -147,6 +147,7 @@ py::dict StatsOf(const LoaderStats& stats) {
   all["map_seconds"] = Seconds(stats.stages.map_ns);
   all["map_calls"] = stats.map_calls;
   all["read_cpu_seconds"] = Seconds(stats.read_cpu_ns);
+  all["packed"] = stats.decoded.packed;
   all["no_end_marker"] = stats.decoded.no_end_marker;
   all["accepted_truncated"] = stats.decoded.accepted_truncated;
   all["scaled"] = stats.decoded.scaled;

@@ -309,6 +309,9 @@ class Adviser {
     uint64_t decoded = paths.fast;
     for (const uint64_t count : paths.fallback) decoded += count;
     const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
+    if (paths.fast > stats_.samples / 2 && !is_called() && !is_remote()) {
+      remedies.emplace_back("pack the photographs (`stoker pack`, for folders)");
+    }
     if (paths.stale + paths.contradicted > decoded / 20) {
       remedies.emplace_back("rebuild the crop index (`stoker index`)");
     } else if (paths.indexed == 0 && paths.fast > decoded / 2 && CropsAtRandom()) {

@@ -110,8 +110,9 @@ void AddWaits(const LoaderStats& stats, Page& page) {
 void AddDecoded(const DecodePaths& paths, Page& page) {
   uint64_t others = 0;
   for (const uint64_t count : paths.fallback) others += count;
-  page.Begin("jpeg_images_total", "counter", "JPEGs decoded, by decoder.");
+  page.Begin("jpeg_images_total", "counter", "JPEGs decoded, packed or not, by decoder.");
   page.Sample(std::to_string(paths.fast), {{"decoder", "stoker"}});
+  page.Sample(std::to_string(paths.packed), {{"decoder", "stoker-packed"}});
   page.Sample(std::to_string(others), {{"decoder", "libjpeg-turbo"}});
   page.Count("jpeg_no_end_marker_total",
              "Those of these with complete data but no end-of-image marker.", paths.no_end_marker);

@@ -27,7 +27,7 @@ struct LoaderStats {
   WaitCauses waited;         // the same by cause, without a wait that has not ended
   uint64_t consumer_ns = 0;  // time between receiving a batch and asking for the next one
   std::vector<uint64_t> worker_busy_ns;  // work_ns by worker
-  DecodePaths decoded;  // by stoker's JPEG decoder, with an index, or by libjpeg-turbo and why
+  DecodePaths decoded;                   // which decoders decoded JPEGs, and why
 
   uint64_t stalls = 0;  // how often Next() has waited long while nothing moved (see RuntimeOptions)
   std::string stall;    // the last one: what had not ended, and files; empty: none

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/core_time.h"
@@ -39,16 +41,9 @@ class alignas(64) WorkerCounters {
 
   // Sets the totals of everything that the worker has decoded.
   void SetPaths(const DecodePaths& paths) {
-    fast_.store(paths.fast, std::memory_order_relaxed);
-    no_end_marker_.store(paths.no_end_marker, std::memory_order_relaxed);
-    accepted_truncated_.store(paths.accepted_truncated, std::memory_order_relaxed);
-    scaled_.store(paths.scaled, std::memory_order_relaxed);
-    scalable_.store(paths.scalable, std::memory_order_relaxed);
-    indexed_.store(paths.indexed, std::memory_order_relaxed);
-    stale_.store(paths.stale, std::memory_order_relaxed);
-    contradicted_.store(paths.contradicted, std::memory_order_relaxed);
-    for (size_t i = 0; i < kFallbacks; ++i) {
-      fallback_[i].store(paths.fallback[i], std::memory_order_relaxed);
+    const auto counts = std::bit_cast<DecodeCounts>(paths);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      decoded_[i].store(counts[i], std::memory_order_relaxed);
     }
   }
 
@@ -64,17 +59,11 @@ class alignas(64) WorkerCounters {
     stats.work_ns += stats.worker_busy_ns.back();
     stats.clocked += {.wall_ns = clocked_ns_.load(std::memory_order_relaxed),
                       .cpu_ns = clocked_cpu_ns_.load(std::memory_order_relaxed)};
-    stats.decoded.fast += fast_.load(std::memory_order_relaxed);
-    stats.decoded.no_end_marker += no_end_marker_.load(std::memory_order_relaxed);
-    stats.decoded.accepted_truncated += accepted_truncated_.load(std::memory_order_relaxed);
-    stats.decoded.scaled += scaled_.load(std::memory_order_relaxed);
-    stats.decoded.scalable += scalable_.load(std::memory_order_relaxed);
-    stats.decoded.indexed += indexed_.load(std::memory_order_relaxed);
-    stats.decoded.stale += stale_.load(std::memory_order_relaxed);
-    stats.decoded.contradicted += contradicted_.load(std::memory_order_relaxed);
-    for (size_t i = 0; i < kFallbacks; ++i) {
-      stats.decoded.fallback[i] += fallback_[i].load(std::memory_order_relaxed);
+    DecodeCounts counts;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = decoded_[i].load(std::memory_order_relaxed);
     }
+    stats.decoded += std::bit_cast<DecodePaths>(counts);
   }
 
  private:
@@ -86,10 +75,7 @@ class alignas(64) WorkerCounters {
   Counter samples_{0}, bytes_{0}, decode_ns_{0}, resize_ns_{0}, augment_ns_{0}, mix_ns_{0};
   Counter map_ns_{0}, work_ns_{0}, clocked_ns_{0}, clocked_cpu_ns_{0};
   uint32_t until_clock_ = 1, clock_draw_ = 0;  // used by the worker only
-  Counter fast_{0}, no_end_marker_{0}, accepted_truncated_{0};
-  Counter scaled_{0}, scalable_{0};
-  Counter indexed_{0}, stale_{0}, contradicted_{0};
-  std::array<Counter, kFallbacks> fallback_{};
+  std::array<Counter, std::tuple_size_v<DecodeCounts>> decoded_{};
 };
 
 }  // namespace stoker

@@ -218,7 +218,12 @@ def test_pack_takes_the_place_of_the_folder(made, tmp_path):
     assert report["packed"] + sum(report["as_they_are"].values()) == 60
     assert report["file_bytes"] == sum(path.stat().st_size for path in made.rglob("*.jpg"))
     assert report["set_bytes"] == sum(path.stat().st_size for path in packed.iterdir())
-    digests = {bench(folder, *SMALL, "--digest")["digest"] for folder in (made, packed)}
+    reports = [bench(folder, *SMALL, "--digest") for folder in (made, packed)]
+    digests = {figures["digest"] for figures in reports}
+    decoded = [figures["decoded"]["packed"] for figures in reports]
+    assert decoded == [0, report["packed"]]
+    text = run("bench", packed, *SMALL).stdout.decode()
+    assert f"{report['packed']} packed, {60 - report['packed']} libjpeg-turbo" in text
     assert len(digests) == 1
     inspected = [json.loads(run("inspect", folder, "--json").stdout) for folder in (made, packed)]
     for members in inspected:

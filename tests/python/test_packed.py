@@ -98,6 +98,15 @@ def test_a_source_tells_of_itself(made, packed, monkeypatch):
     same(taken(make(here)), taken(make(folder)))
 
 
+def test_stats_count_packed_jpegs(made, packed):
+    loaders = [make(source) for source in (stoker.packed(packed), stoker.image_folder(made))]
+    for loader in loaders:
+        taken(loader)
+    count = loaders[0].stats()["packed"]
+    assert count > 40 and loaders[1].stats()["packed"] == 0
+    assert f'jpeg_images_total{{loader="loader",decoder="stoker-packed"}} {count}' in loaders[0].prometheus()
+
+
 def test_derived_sources(made, packed):
     source, folder = stoker.packed(packed), stoker.image_folder(made)
     for derive in (

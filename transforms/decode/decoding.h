@@ -53,8 +53,9 @@ const char* NameOf(Fallback reason);  // "progressive or arithmetic", …
 struct DecodePaths {
   uint64_t fast = 0;
   std::array<uint64_t, kFallbacks> fallback{};  // by reason; the one of kNone stays 0
+  uint64_t packed = 0;                          // packed JPEGs
 
-  // Of all:
+  // Of the JPEGs that are not packed:
   uint64_t no_end_marker = 0;       // complete data, followed by zeros instead of the marker
   uint64_t accepted_truncated = 0;  // data missing; see DecodeLimits::accept_truncated
 
@@ -70,5 +71,8 @@ struct DecodePaths {
 
   DecodePaths& operator+=(const DecodePaths& other);
 };
+
+// DecodePaths has nothing but counts of 64 bits, so it is added and copied as an array of them.
+using DecodeCounts = std::array<uint64_t, sizeof(DecodePaths) / sizeof(uint64_t)>;
 
 }  // namespace stoker

@@ -61,6 +61,7 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
       return;
     case ImageFormat::kPackedJpeg:
       status_ = packed_.Decode(region, sink, reduction);
+      if (status_.ok()) ++packed_count_;
       return;
     case ImageFormat::kJpeg:
       jpeg_.Start(region, sink, crop_index, reduction);
@@ -76,6 +77,12 @@ void ImageDecoder::Advance() { jpeg_.Advance(); }
 
 void ImageDecoder::AdvanceBoth(ImageDecoder& a, ImageDecoder& b) {
   JpegDecoder::AdvanceBoth(a.jpeg_, b.jpeg_);
+}
+
+DecodePaths ImageDecoder::paths() const {
+  DecodePaths paths = jpeg_.paths();
+  paths.packed = packed_count_;
+  return paths;
 }
 
 Status ImageDecoder::Finish() {

@@ -51,14 +51,15 @@ class ImageDecoder {
   static void AdvanceBoth(ImageDecoder& a, ImageDecoder& b);
   Status Finish();
 
-  // How JPEGs were decoded since the decoder was created.
-  const DecodePaths& paths() const { return jpeg_.paths(); }
+  // How JPEGs, packed or not, were decoded since the decoder was created.
+  DecodePaths paths() const;
 
  private:
   JpegDecoder jpeg_;
   PngDecoder png_;
   WebpDecoder webp_;
   PackedJpegDecoder packed_;
+  uint64_t packed_count_ = 0;                   // of images whose pixels were decoded
   ImageFormat format_ = ImageFormat::kUnknown;  // of the open image
   Status status_;                               // of an image that was decoded in Start
 };

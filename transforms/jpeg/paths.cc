@@ -1,3 +1,6 @@
+#include <bit>
+#include <cstddef>
+
 #include "transforms/decode/decoding.h"
 
 namespace stoker {
@@ -31,16 +34,10 @@ const char* NameOf(Fallback reason) {
 }
 
 DecodePaths& DecodePaths::operator+=(const DecodePaths& other) {
-  fast += other.fast;
-  for (size_t i = 0; i < kFallbacks; ++i) fallback[i] += other.fallback[i];
-  no_end_marker += other.no_end_marker;
-  accepted_truncated += other.accepted_truncated;
-  scaled += other.scaled;
-  scalable += other.scalable;
-  indexed += other.indexed;
-  stale += other.stale;
-  contradicted += other.contradicted;
-  return *this;
+  auto sums = std::bit_cast<DecodeCounts>(*this);
+  const auto added = std::bit_cast<DecodeCounts>(other);
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += added[i];
+  return *this = std::bit_cast<DecodePaths>(sums);
 }
 
 }  // namespace stoker

@@ -19,7 +19,8 @@ namespace stoker {
 
 namespace {
 
-// Returns "1,200 ours, 3 libjpeg-turbo (3 progressive or arithmetic)".
+// Returns "1,200 ours, 3 libjpeg-turbo (3 progressive or arithmetic)"; of a packed set, "1,200
+// packed, 3 libjpeg-turbo (3 progressive or arithmetic)".
 std::string DecodersText(const DecodePaths& paths) {
   uint64_t others = 0;
   std::string reasons;
@@ -30,8 +31,9 @@ std::string DecodersText(const DecodePaths& paths) {
                            NameOf(static_cast<Fallback>(i)));
   }
   if (!reasons.empty()) reasons += ")";
-  std::string text =
-      fmt::format("{} ours, {} libjpeg-turbo{}", Count(paths.fast), Count(others), reasons);
+  std::string text = paths.packed == 0 ? "" : Count(paths.packed) + " packed, ";
+  if (paths.packed == 0 || paths.fast > 0) text += Count(paths.fast) + " ours, ";
+  text += fmt::format("{} libjpeg-turbo{}", Count(others), reasons);
   if (paths.no_end_marker > 0) {
     text += fmt::format("; {} without an end-of-image marker", Count(paths.no_end_marker));
   }

@@ -45,6 +45,7 @@ Json DecodedJson(const DecodePaths& paths) {
   }
   return {{"ours", paths.fast},
           {"libjpeg_turbo", std::move(reasons)},
+          {"packed", paths.packed},
           {"no_end_marker", paths.no_end_marker},
           {"accepted_truncated", paths.accepted_truncated},
           {"scaled", paths.scaled},

@@ -41,7 +41,7 @@ class SampleChecker {
     return InWordsOfVerify(std::move(status).error().WithFile(request_.path));
   }
 
-  const DecodePaths& paths() const { return decoder_.paths(); }
+  DecodePaths paths() const { return decoder_.paths(); }
 
  private:
   Status ReadAndDecode(uint64_t id) {

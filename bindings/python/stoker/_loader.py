@@ -346,12 +346,13 @@ class Loader:
         waited long while nothing moved, and `stall`: the work that had not ended the last time, with files
         (see `Runtime`).
 
-        `no_end_marker`: JPEGs that lack only the end-of-image marker; `accepted_truncated`: JPEGs that lack
-        data, decoded because of the option accept_truncated; `scaled`: JPEGs decoded at a reduced size;
-        `scalable`: JPEGs that decode="scaled" would have decoded so; `indexed`: photographs decoded with the
-        folder's index; `index_stale`: photographs decoded without it, because the file has changed;
-        `index_contradicted`: decoded without it, because the index is wrong; `lent_batches`, `lent_bytes`:
-        held by the program now; `batch_bytes`; `pinned_bytes`: pinned memory of batches.
+        `packed`: packed JPEGs decoded; `no_end_marker`: JPEGs that lack only the end-of-image marker;
+        `accepted_truncated`: JPEGs that lack data, decoded because of the option accept_truncated; `scaled`:
+        JPEGs decoded at a reduced size; `scalable`: JPEGs that decode="scaled" would have decoded so;
+        `indexed`: photographs decoded with the folder's index; `index_stale`: photographs decoded without
+        it, because the file has changed; `index_contradicted`: decoded without it, because the index is
+        wrong; `lent_batches`, `lent_bytes`: held by the program now; `batch_bytes`; `pinned_bytes`: pinned
+        memory of batches.
 
         `depth`, `workers`, `reads`: the present settings, of one engine if iterations run side by side;
         `decisions`: the last changes of all and their reasons, and `decisions_made` their number;

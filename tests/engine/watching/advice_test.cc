@@ -12,6 +12,7 @@
 namespace stoker {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -68,7 +69,8 @@ TEST(Advice, SaysWhenTheConsumerIsTheLimit) {
 TEST(Advice, SuggestsMoreCoresForDecoding) {
   EXPECT_EQ(Advice(Decoding(41)),
             "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Add cores, "
-            "build a crop index (`stoker index`), or decode smaller photographs.");
+            "pack the photographs (`stoker pack`, for folders), build a crop index "
+            "(`stoker index`), or decode smaller photographs.");
 }
 
 // CPU time of other processes is not a need of the loader: 6.7 workers like these would suffice, or
@@ -79,7 +81,8 @@ TEST(Advice, SaysWhenWorkersWaitForACore) {
   EXPECT_EQ(Advice(stats),
             "The consumer waited 41% of the time: decoding needs 1.4 cores and has 4 workers, each "
             "of which had a core 21% of the time. Keep other programs off its cores, raise its CPU "
-            "limit, build a crop index (`stoker index`), or decode smaller photographs.");
+            "limit, pack the photographs (`stoker pack`, for folders), build a crop "
+            "index (`stoker index`), or decode smaller photographs.");
   stats.workers = stats.threads = 1;
   EXPECT_THAT(Advice(stats), HasSubstr("has 1 worker, which had a core 21% of the time. Keep other "
                                        "programs off its cores, raise its CPU limit, add cores"));
@@ -89,6 +92,25 @@ TEST(Advice, SaysWhenWorkersWaitForACore) {
                                        "of that. Keep other programs off its cores"));
   stats.clocked.cpu_ns = 950;
   EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Add cores"));
+}
+
+TEST(Advice, SuggestsToPackOnlyFilesThatCanBePacked) {
+  for (const char* reader : {"calls", "objects"}) {
+    LoaderStats stats = Decoding(41);
+    stats.reader = reader;
+    EXPECT_THAT(Advice(stats), Not(HasSubstr("pack"))) << reader;
+  }
+  LoaderStats stats = Decoding(41);
+  stats.decoded.fast = stats.samples / 3;  // others are PNGs
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("pack")));
+}
+
+TEST(Advice, DoesNotSuggestToPackWhatIsPacked) {
+  LoaderStats stats = Decoding(41);
+  stats.decoded = {.packed = stats.decoded.fast};
+  EXPECT_EQ(Advice(stats),
+            "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Add cores or "
+            "decode smaller photographs.");
 }
 
 TEST(Advice, SuggestsToDecodeLargePhotographsScaled) {
@@ -102,7 +124,7 @@ TEST(Advice, SuggestsToDecodeLargePhotographsScaled) {
 TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
   LoaderStats stats = Decoding(41);
   stats.decoded.indexed = 256'000;
-  EXPECT_THAT(Advice(stats), HasSubstr(". Add cores or decode smaller photographs."));
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
   stats.decoded.stale = 100'000;
   EXPECT_THAT(Advice(stats), HasSubstr("rebuild the crop index (`stoker index`)"));
   stats = Decoding(41);
@@ -110,7 +132,7 @@ TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
   stats = Decoding(41);
   stats.decoded = {};  // PNGs
-  EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
+  EXPECT_THAT(Advice(stats), AllOf(Not(HasSubstr("index")), Not(HasSubstr("pack"))));
 }
 
 TEST(Advice, SuggestsConvertingProgressivePhotographs) {
@@ -125,7 +147,7 @@ TEST(Advice, NamesWorkersHeldByOtherLoaders) {
   LoaderStats stats = Decoding(41);
   stats.threads = 8;
   EXPECT_THAT(Advice(stats),
-              HasSubstr("has 4. Other loaders have the rest of the 8 workers. Add cores, build"));
+              HasSubstr("has 4. Other loaders have the rest of the 8 workers. Add cores, pack"));
   stats = Decoding(99);
   stats.threads = 8;
   EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Other loaders have the rest of"));
@@ -136,19 +158,18 @@ TEST(Advice, DoesNotSuggestCoresWhenWorkersAreLeftOver) {
   LoaderStats stats = Decoding(20);
   stats.work_ns = 240 * kS;  // three workers' time
   stats.threads = 8;
-  EXPECT_THAT(Advice(stats),
-              HasSubstr("needs 3.0 cores and has 4, but not at an even pace. Build"));
+  EXPECT_THAT(Advice(stats), HasSubstr("needs 3.0 cores and has 4, but not at an even pace. Pack"));
   stats = Decoding(95);
   stats.threads = 8;
   stats.work_ns = 240 * kS;
-  EXPECT_THAT(Advice(stats), HasSubstr("with 4 workers, busy 60% of the time. Build"));
+  EXPECT_THAT(Advice(stats), HasSubstr("with 4 workers, busy 60% of the time. Pack"));
 }
 
 TEST(Advice, SuggestsRaisingAFixedNumberOfWorkers) {
   LoaderStats stats = Decoding(41);
   stats.threads = 8;
   stats.workers_given = true;
-  EXPECT_THAT(Advice(stats), HasSubstr("has 4. Let it have more than 4 of the 8 workers, build"));
+  EXPECT_THAT(Advice(stats), HasSubstr("has 4. Let it have more than 4 of the 8 workers, pack"));
 }
 
 TEST(Advice, SuggestsDepthWhenCoresSufficeOnAverage) {
@@ -164,7 +185,7 @@ TEST(Advice, SuggestsDepthWhenCoresSufficeOnAverage) {
   EXPECT_THAT(Advice(stats), Not(HasSubstr("add cores")));
   stats = Decoding(99);
   stats.work_ns = 150 * kS;
-  EXPECT_THAT(Advice(stats), HasSubstr("busy 38% of the time. Build a crop index"));
+  EXPECT_THAT(Advice(stats), HasSubstr("busy 38% of the time. Pack the photographs"));
 }
 
 TEST(Advice, DoesNotSuggestSettingATunedDepth) {
@@ -270,7 +291,7 @@ TEST(Advice, NamesTheSecondCause) {
 TEST(Advice, NamesTheLimitForAConsumerThatOnlyTakesBatches) {
   EXPECT_THAT(Advice(Decoding(99)),
               StartsWith("Decoding is the limit, at 2,560 samples/s with 4 workers, busy 99% of "
-                         "the time. Add cores, build"));
+                         "the time. Add cores, pack"));
   EXPECT_THAT(Advice(Decoding(100)), StartsWith("Decoding is the limit, at 2,560 samples/s"));
   EXPECT_THAT(Advice(Storage(100)),
               StartsWith("Storage is the limit, at 2,560 samples/s, 280 MB/s with 8 reads at a "

@@ -23,6 +23,7 @@ TEST(Prometheus, WritesEveryMetric) {
                   .other_ns = 40'000'000};
   stats.consumer_ns = 12'000'000'000;
   stats.decoded.fast = 500;
+  stats.decoded.packed = 70;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 10;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kBits)] = 2;
   stats.decoded.no_end_marker = 4;
@@ -103,9 +104,10 @@ stoker_stalls_total{loader="train"} 0
 # HELP stoker_consumer_seconds_total Time between receiving a batch and asking for the next one.
 # TYPE stoker_consumer_seconds_total counter
 stoker_consumer_seconds_total{loader="train"} 12.000000000
-# HELP stoker_jpeg_images_total JPEGs decoded, by decoder.
+# HELP stoker_jpeg_images_total JPEGs decoded, packed or not, by decoder.
 # TYPE stoker_jpeg_images_total counter
 stoker_jpeg_images_total{loader="train",decoder="stoker"} 500
+stoker_jpeg_images_total{loader="train",decoder="stoker-packed"} 70
 stoker_jpeg_images_total{loader="train",decoder="libjpeg-turbo"} 12
 # HELP stoker_jpeg_no_end_marker_total Those of these with complete data but no end-of-image marker.
 # TYPE stoker_jpeg_no_end_marker_total counter

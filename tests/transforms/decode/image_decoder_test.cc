@@ -50,6 +50,21 @@ TEST(ImageDecoder, DetectsEachFormatByItsContent) {
     EXPECT_EQ(Compare(decoder, webp, {5, 5, 20, 20}, DecodeWholeWebp(Unpadded(webp)).value()), "");
   }
   EXPECT_EQ(decoder.paths().fast, 2u);
+  EXPECT_EQ(decoder.paths().packed, 2u);
+}
+
+TEST(ImageDecoder, CountsPackedJpegsThatWereDecoded) {
+  ImageDecoder decoder;
+  const std::vector<uint8_t> jpeg = Padded(MakeJpeg());
+  std::vector<uint8_t> packed = PackJpeg(Unpadded(jpeg)).value();
+  packed.back() ^= 1;  // in the last row
+  packed = Padded(packed);
+  EXPECT_EQ(ErrorOf(decoder, packed, {0, 0, 8, 8}).cause, "");
+  EXPECT_EQ(decoder.paths().packed, 1u);
+  const ImageSize size = decoder.Open(Unpadded(packed))->size;
+  EXPECT_NE(ErrorOf(decoder, packed, {0, 0, size.width, size.height}).cause, "");
+  EXPECT_EQ(decoder.paths().packed, 1u);
+  EXPECT_EQ(decoder.paths().fast, 0u);
 }
 
 TEST(ImageDecoder, RefusesEmptyAndUnsupportedFiles) {
