@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "core/divide_up.h"
 #include "transforms/decode/image_info.h"
 
 namespace stoker {
 
 namespace {
-
-int DivideUp(int a, int b) { return (a + b - 1) / b; }
 
 // Rounds to the nearest; halves upwards.
 int DivideRounded(int a, int b) {

@@ -1,11 +1,8 @@
 #include "transforms/packed/format.h"
 
+#include "core/divide_up.h"
+
 namespace stoker::packed {
-namespace {
-
-int DivideUp(int a, int b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 BlockRows::BlockRows(const jpeg::FrameHeader& header)
     : mcus(DivideUp(header.size.width, 8 * header.mcu_columns())) {

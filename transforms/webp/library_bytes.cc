@@ -3,10 +3,12 @@
 #include <array>
 #include <cstddef>
 
+#include "core/divide_up.h"
+
 namespace stoker::webp {
 namespace {
 
-uint64_t CeilDivide(int a, int b) { return static_cast<uint64_t>((a + b - 1) / b); }
+uint64_t Quotient(int a, int b) { return static_cast<uint64_t>(DivideUp(a, b)); }
 
 }  // namespace
 
@@ -14,14 +16,14 @@ uint64_t CeilDivide(int a, int b) { return static_cast<uint64_t>((a + b - 1) / b
 // of samples above, 2 and 4 of information about a macroblock, 800 of its coefficients, and 32 ×
 // (16 + 8) × 3 / 2 of rows, of which 8 wait for the loop filter; io_dec.c keeps two rows of
 // samples, 32 bytes; the decoder itself takes less than 8 KiB.
-uint64_t LossyBytes(ImageSize size) { return CeilDivide(size.width, 16) * 2032 + (12 << 10); }
+uint64_t LossyBytes(ImageSize size) { return Quotient(size.width, 16) * 2032 + (12 << 10); }
 
 // vp8l_dec.c, AllocateInternalBuffers32b: four bytes for each pixel, and for 17 rows. The images
 // inside the header, of predictors, of colors and of groups of codes, have at most one pixel per 4
 // × 4. The rest: two caches of 2048 colors, lengths of 2328 codes, one group for those images.
 uint64_t LosslessBytes(ImageSize size) {
   const uint64_t pixels = static_cast<uint64_t>(size.width) * static_cast<uint64_t>(size.height);
-  const uint64_t blocks = CeilDivide(size.width, 4) * CeilDivide(size.height, 4);
+  const uint64_t blocks = Quotient(size.width, 4) * Quotient(size.height, 4);
   return 4 * (pixels + uint64_t{17} * static_cast<uint64_t>(size.width)) + 3 * 4 * blocks +
          (64 << 10);
 }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "core/divide_up.h"
+
 namespace stoker::jpeg {
 
 namespace {
-
-int DivideUp(int a, int b) { return (a + b - 1) / b; }
 
 // The units [first, last] of `size` pixels each that contain the pixels [from, from + count). With
 // `halved` chroma, the units of the previous and the next chroma sample are included.
