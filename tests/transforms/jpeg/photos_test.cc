@@ -28,31 +28,33 @@ void CheckRegions(JpegDecoder& decoder, const std::vector<uint8_t>& bytes, Reduc
   }
 }
 
-TEST(Photos, RegionsEqualTheFullDecode) {
+// Calls check(file's bytes, its number from 1) until a check fails fatally.
+template <class Check>
+void ForEachPhoto(const Check& check) {
   const auto paths = Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
-  JpegDecoder decoder;
   uint64_t n = 0;
   for (const auto& path : paths) {
     SCOPED_TRACE(path);
-    CheckRegions(decoder, ReadFile(path), 1, {11, 0, ++n});
-    if (HasFatalFailure()) return;
+    check(ReadFile(path), ++n);
+    if (::testing::Test::HasFatalFailure()) return;
   }
 }
 
-TEST(Photos, ReducedRegionsEqualTheFullDecode) {
-  const auto paths = Photos();
-  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
+TEST(Photos, RegionsEqualTheFullDecode) {
   JpegDecoder decoder;
-  uint64_t n = 0;
-  for (const auto& path : paths) {
-    SCOPED_TRACE(path);
-    const std::vector<uint8_t> bytes = ReadFile(path), padded = Padded(bytes);
+  ForEachPhoto([&](const std::vector<uint8_t>& bytes, uint64_t n) {
+    CheckRegions(decoder, bytes, 1, {11, 0, n});
+  });
+}
+
+TEST(Photos, ReducedRegionsEqualTheFullDecode) {
+  JpegDecoder decoder;
+  ForEachPhoto([&](const std::vector<uint8_t>& bytes, uint64_t n) {
+    const std::vector<uint8_t> padded = Padded(bytes);
     const Reduction most = MaxReduction(OpenPadded(decoder, padded).value());
-    const Reduction reduction = std::min(2 << (n++ % 3), most);
-    CheckRegions(decoder, bytes, reduction, {12, 0, n});
-    if (HasFatalFailure()) return;
-  }
+    CheckRegions(decoder, bytes, std::min(2 << ((n - 1) % 3), most), {12, 0, n});
+  });
   EXPECT_EQ(decoder.paths().fallback[static_cast<size_t>(Fallback::kCoefficient)], 0u);
 }
 

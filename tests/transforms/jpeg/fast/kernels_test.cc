@@ -77,59 +77,56 @@ jpeg::Quantiser RandomQuantiser(RandomStream& random, uint64_t n) {
   return quantiser;
 }
 
-TEST(InverseDct, MatchesTheReference) {
+// Compares a transform of coefficients to `side_of(n)` rows and columns a block with its reference,
+// on `count` random inputs. Both take the side, and then what InverseDct takes.
+template <class SideOf, class Plain, class Fast>
+void ExpectTransformsMatch(uint64_t draws, uint64_t count, SideOf side_of, Plain plain_transform,
+                           Fast fast_transform) {
   int in_range = 0, out_of_range = 0;
-  for (uint64_t n = 0; n < 1000; ++n) {
-    RandomStream random({2, 0, n}, 0);
+  for (uint64_t n = 0; n < count; ++n) {
+    RandomStream random({draws, 0, n}, 0);
     const jpeg::Quantiser quantiser = RandomQuantiser(random, n);
     const Coefficients made = MakeCoefficients(random, quantiser, n % 5 == 0);
-    constexpr ptrdiff_t kStride = kGroups * jpeg::kGroupRow;
+    const int side = side_of(n);
+    const ptrdiff_t stride = kGroups * jpeg::kGroupBlocks * side;
     Coefficients plain = made;
-    Bytes want(8 * kStride), got(8 * kStride);
-    const bool ok =
-        jpeg::InverseDctPlain(quantiser, kGroups, plain.value, plain.last, want.data(), kStride);
+    Bytes want(static_cast<size_t>(side * stride)), got(want.size());
+    const bool ok = plain_transform(side, quantiser, plain.value, plain.last, want.data(), stride);
     (ok ? in_range : out_of_range) += 1;
     ForEachTarget([&] {
       Coefficients fast = made;
-      ASSERT_EQ(jpeg::InverseDct(quantiser, kGroups, fast.value, fast.last, got.data(), kStride),
-                ok)
+      ASSERT_EQ(fast_transform(side, quantiser, fast.value, fast.last, got.data(), stride), ok)
           << n;
       ASSERT_TRUE(!ok || got == want) << n;
       constexpr Coefficients kZero;
       ASSERT_EQ(std::memcmp(fast.value, kZero.value, sizeof(kZero.value)), 0) << n;
     });
-    if (HasFatalFailure()) return;
+    if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(in_range, 100);
   EXPECT_GT(out_of_range, 100);
 }
 
+TEST(InverseDct, MatchesTheReference) {
+  ExpectTransformsMatch(
+      2, 1000, [](uint64_t) { return 8; },
+      [](int, const jpeg::Quantiser& q, auto... rest) {
+        return jpeg::InverseDctPlain(q, kGroups, rest...);
+      },
+      [](int, const jpeg::Quantiser& q, auto... rest) {
+        return jpeg::InverseDct(q, kGroups, rest...);
+      });
+}
+
 TEST(ReducedDct, MatchesTheReference) {
-  int in_range = 0, out_of_range = 0;
-  for (uint64_t n = 0; n < 1500; ++n) {
-    RandomStream random({8, 0, n}, 0);
-    const jpeg::Quantiser quantiser = RandomQuantiser(random, n);
-    const Coefficients made = MakeCoefficients(random, quantiser, n % 5 == 0);
-    const int side = 4 >> n % 3;
-    const ptrdiff_t stride = kGroups * jpeg::kGroupBlocks * side;
-    Coefficients plain = made;
-    Bytes want(static_cast<size_t>(side * stride)), got(want.size());
-    const bool ok = jpeg::ReducedDctPlain(quantiser, side, kGroups, plain.value, plain.last,
-                                          want.data(), stride);
-    (ok ? in_range : out_of_range) += 1;
-    ForEachTarget([&] {
-      Coefficients fast = made;
-      const bool fast_ok =
-          jpeg::ReducedDct(quantiser, side, kGroups, fast.value, fast.last, got.data(), stride);
-      ASSERT_EQ(fast_ok, ok) << n;
-      ASSERT_TRUE(!ok || got == want) << n;
-      constexpr Coefficients kZero;
-      ASSERT_EQ(std::memcmp(fast.value, kZero.value, sizeof(kZero.value)), 0) << n;
-    });
-    if (HasFatalFailure()) return;
-  }
-  EXPECT_GT(in_range, 100);
-  EXPECT_GT(out_of_range, 100);
+  ExpectTransformsMatch(
+      8, 1500, [](uint64_t n) { return 4 >> n % 3; },
+      [](int side, const jpeg::Quantiser& q, auto... rest) {
+        return jpeg::ReducedDctPlain(q, side, kGroups, rest...);
+      },
+      [](int side, const jpeg::Quantiser& q, auto... rest) {
+        return jpeg::ReducedDct(q, side, kGroups, rest...);
+      });
 }
 
 // Up to rounding, a sample is the mean of those that it stands for.
