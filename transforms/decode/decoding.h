@@ -55,7 +55,7 @@ struct DecodePaths {
   std::array<uint64_t, kFallbacks> fallback{};  // by reason; the one of kNone stays 0
   uint64_t packed = 0;                          // packed JPEGs
 
-  // Of the JPEGs that are not packed:
+  // These count JPEGs that are not packed:
   uint64_t no_end_marker = 0;       // complete data, followed by zeros instead of the marker
   uint64_t accepted_truncated = 0;  // data missing; see DecodeLimits::accept_truncated
 
