@@ -67,7 +67,7 @@ Result<JsonObject> JsonObject::Parse(std::string_view text, const std::string& w
     state->value = Json::parse(text.begin(), text.end(), shallow);
   } catch (const Json::parse_error& error) {
     return Error{Code::kInvalidArgument,
-                 what + " is no JSON: byte " + std::to_string(error.byte) + " is wrong"};
+                 what + " is not JSON: byte " + std::to_string(error.byte) + " is wrong"};
   } catch (const Json::exception&) {  // a number such as 1e999
     return Error{Code::kInvalidArgument, what + " has a number that is too large"};
   }

@@ -98,7 +98,7 @@ std::string Difference(std::string_view name, const std::string& was, const std:
            ", the state was saved on " + Shown(Grouped(was));
   }
   if (name == kFingerprint) {
-    return "the samples are other ones: the data set's fingerprint was " + Shown(was) + " and is " +
+    return "the samples are different: the data set's fingerprint was " + Shown(was) + " and is " +
            is;
   }
   return Shown(name) + " was " + Shown(was) + " and is " + Shown(is);

@@ -40,7 +40,7 @@ Result<uint64_t> NumberIn(const Json& state, const char* key, uint64_t most) {
   const auto found = state.find(key);
   if (found == state.end()) return Invalid(std::string("the state has no '") + key + "'");
   if (!found->is_number_unsigned() || found->get<uint64_t>() > most) {
-    return Invalid(std::string("the state's ") + key + " is no whole number from 0 to " +
+    return Invalid(std::string("the state's ") + key + " is not a whole number from 0 to " +
                    std::to_string(most));
   }
   return found->get<uint64_t>();
@@ -49,7 +49,7 @@ Result<uint64_t> NumberIn(const Json& state, const char* key, uint64_t most) {
 Result<Identity> OptionsIn(const Json& state) {
   const auto found = state.find("options");
   if (found == state.end()) return Invalid("the state has no 'options'");
-  const Error wrong = Invalid("the state's options are no object of texts");
+  const Error wrong = Invalid("the state's options are not an object of texts");
   if (!found->is_object()) return wrong;
   if (found->size() > kMostOptions) {
     return Invalid("the state has more than " + std::to_string(kMostOptions) + " options");
@@ -67,7 +67,7 @@ Result<SavedState> Parse(std::string_view text) {
     return Invalid("the state is longer than " + std::to_string(kLongest) + " bytes");
   }
   const Json state = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!state.is_object()) return Invalid("the state is no JSON object");
+  if (!state.is_object()) return Invalid("the state is not a JSON object");
   constexpr uint64_t kMost = uint64_t{1} << 62;
   ASSIGN_OR_RETURN(const uint64_t version, NumberIn(state, "version", kMost));
   if (version != kVersion) {
@@ -88,7 +88,7 @@ Result<uint32_t> RowsIn(const Identity& identity, const char* name) {
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value == 0 || value > kMostRows) {
-    return Invalid(std::string("the state's option ") + name + " is no number from 1 to " +
+    return Invalid(std::string("the state's option ") + name + " is not a number from 1 to " +
                    std::to_string(kMostRows));
   }
   return value;

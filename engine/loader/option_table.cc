@@ -179,7 +179,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .changes_batches = false},
       {.option = Number<&O::lent_batches>("lent_batches", 0, kMaxBatches),
        .doc = "batches that the program may hold at once",
-       .more = "Past it the next batch is a ResourceExhaustedError.",
+       .more = "Beyond it the next batch is a ResourceExhaustedError.",
        .zero = "no limit",
        .changes_batches = false},
       // Has no member: whoever reads it opens a device and sets LoaderOptions::pinned_for.

@@ -67,7 +67,7 @@ Status SetEndpoint(const char* names, std::string value, std::string& endpoint) 
   if (!is_http || !ParseObjectUrl(value).ok()) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::string(names) + (value.find('@') == std::string::npos
-                                                    ? " is no URL of a server: '" + value + "'"
+                                                    ? " is not the URL of a server: '" + value + "'"
                                                     : " must have no '@', and no password"),
                  .advice = "Give one like https://s3.example.com"};
   }

@@ -139,7 +139,7 @@ Result<bool> CsvReader::EndField(size_t& at) {
     }
     ++at;
   } else if (c != '\n') {
-    return RefuseAt(at, "text behind the closing quote of a field",
+    return RefuseAt(at, "text after the closing quote of a field",
                     "Double the quotes that belong to a field");
   }
   ++at;

@@ -214,7 +214,7 @@ class JsonRows {
   template <typename F>
   bool OfColumn(F add) {
     return Value([&](JsonKey& key) {
-      if (key.is_path) return FailValue("is no path");
+      if (key.is_path) return FailValue("is not a path");
       return add(table_.columns[*key.column]) || Differs();
     });
   }

@@ -56,7 +56,7 @@ Opened OpenRecords(const std::string& paths, std::string_view record, std::strin
   uint64_t bytes = 0;
   const auto [behind, error] = std::from_chars(offset.data(), offset.data() + offset.size(), bytes);
   if (error != std::errc() || behind != offset.data() + offset.size()) {
-    return Error{.code = Code::kInvalidArgument, .cause = "offset is no number of bytes"};
+    return Error{.code = Code::kInvalidArgument, .cause = "offset is not a number of bytes"};
   }
   ASSIGN_OR_RETURN(std::vector<Field> fields, ParseRecord(record));
   return Records(listed, std::move(fields), bytes);
@@ -88,7 +88,7 @@ Result<CacheOptions> CacheOf(const SourceArguments& given) {
   const std::string& text = given.at("cache_bytes");
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cache.bytes);
   if (error == std::errc() && end == text.data() + text.size()) return cache;
-  return Error{.code = Code::kInvalidArgument, .cause = "cache_bytes is no number of bytes"};
+  return Error{.code = Code::kInvalidArgument, .cause = "cache_bytes is not a number of bytes"};
 }
 
 // The root of a pattern's relative paths; empty: they are refused.

@@ -166,7 +166,7 @@ Result<std::shared_ptr<const PackedIndex>> OpenPackedIndex(const std::string& fo
     error.advice = "Run `stoker pack` again: it continues, and writes the index";
   } else if (error.code == Code::kNotFound && std::filesystem::is_directory(folder, failed)) {
     error.code = Code::kInvalidArgument;
-    error.cause = "this folder is no packed set";
+    error.cause = "this folder is not a packed set";
     error.file = folder;
     error.advice = packed_set::kIndexFile.give;
   }

@@ -39,7 +39,7 @@ Error TooManyPaths() {
 }
 
 Error Unbalanced() {
-  return BadPattern("has a brace without its other half", R"(Write \{ for a brace in a name)");
+  return BadPattern("has an unmatched brace", R"(Write \{ for a brace in a name)");
 }
 
 // Returns whether a pattern may stand for so many paths of so many bytes.

@@ -150,7 +150,7 @@ class TarScan {
       }
     }
     const char* const why = library_.error_string(archive_);
-    return DamagedAt(at, std::string("this is no sound tar archive: ") +
+    return DamagedAt(at, std::string("this is not an intact tar archive: ") +
                              (why == nullptr ? "no header could be read" : Printable(why)));
   }
 

@@ -25,7 +25,7 @@ std::span<const uint8_t> BytesIn(data_view view) {
 }
 
 Error BadMessage(const std::string& what) {
-  return {.code = Code::kDataLoss, .cause = "the record is no tf.train.Example: " + what};
+  return {.code = Code::kDataLoss, .cause = "the record is not a tf.train.Example: " + what};
 }
 
 // Calls a function that reads a message: protozero throws if the bytes are not one.

@@ -49,7 +49,7 @@ Status SetType(const TfFeature& feature, const std::string& name, Field& field) 
   }
   if (field.is_label && (feature.kind != Kind::kIntegers || values != 1)) {
     return Error{.code = Code::kInvalidArgument,
-                 .cause = named + " is no label, which is one int64: the first record has " +
+                 .cause = named + " is not a label, which is one int64: the first record has " +
                           std::to_string(values) + " (" + NameOf(feature.kind) + ")"};
   }
   if (values == 0 || values > kMostValues) {
@@ -135,8 +135,8 @@ Status SetTypes(std::span<const uint8_t> example, TfRecordFeatures& features) {
     } else if (found[i].kind != Kind::kBytes) {
       return Error{.code = Code::kInvalidArgument,
                    .cause = "feature '" + name +
-                            "' is no encoded image, which is bytes: the first " + "record has " +
-                            NameOf(found[i].kind)};
+                            "' is not an encoded image, which is bytes: the first " +
+                            "record has " + NameOf(found[i].kind)};
     }
   }
   return {};

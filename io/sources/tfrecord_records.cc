@@ -129,7 +129,7 @@ class HeaderScan {
     }
     return {.code = Code::kDataLoss,
             .cause =
-                "this is no TFRecord file, or it is damaged: the checksum of the first "
+                "this is not a TFRecord file, or it is damaged: the checksum of the first "
                 "record's length is wrong",
             .file = file_.path(),
             .offset = 0};

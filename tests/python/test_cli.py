@@ -250,7 +250,7 @@ def test_pack_refuses(made, tmp_path, dataset):
     assert "OUT is missing" in failure(run("pack", made), 2)
     assert "only one folder" in failure(run("pack", "--verify", made, packed), 2)
     assert "exclude each other" in failure(run("pack", "--verify", "--list", made), 2)
-    assert "this folder is no packed set" in failure(run("pack", "--verify", made), 1)
+    assert "this folder is not a packed set" in failure(run("pack", "--verify", made), 1)
     assert "cannot open" in failure(run("unpack", tmp_path / "nowhere", tmp_path / "out"), 1)
     folder, _ = dataset
     assert run("pack", folder, packed).returncode == 0

@@ -135,7 +135,7 @@ def test_unpack_gives_the_files_back(made, packed, tmp_path):
 def test_errors(made, packed, tmp_path):
     with pytest.raises(stoker.NotFoundError):
         stoker.packed(tmp_path / "nowhere")
-    with pytest.raises(stoker.InvalidArgumentError, match="this folder is no packed set"):
+    with pytest.raises(stoker.InvalidArgumentError, match="this folder is not a packed set"):
         stoker.packed(made)
     with pytest.raises(TypeError):
         stoker.packed(7)

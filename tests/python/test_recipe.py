@@ -152,7 +152,7 @@ def test_the_command_explains_and_measures(command, made, tmp_path):
 @pytest.mark.parametrize(
     "recipe, words, code",
     [
-        ("nonsense", "is no JSON", 2),
+        ("nonsense", "is not JSON", 2),
         ("1" * 3_000_000, "longer than 1048576 bytes", 2),
         ('{"transforms": [{"name": "Reduce"}]}', "Reduce", 2),
         ('{"transforms": [], "batch_size": 3}', '"batch_size" is not a known key', 2),

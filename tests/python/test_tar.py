@@ -244,7 +244,7 @@ def test_archives_that_are_wrong(shards, tmp_path):
     path.write_bytes(whole[:70_000])
     assert refused(stoker.DataLossError, "cut off", path).offset <= 70_000
     path.write_bytes(b"not a tar archive " * 1000)
-    assert refused(stoker.DataLossError, "no sound tar archive", path).offset == 0
+    assert refused(stoker.DataLossError, "not an intact tar archive", path).offset == 0
     path.write_bytes(whole + whole)
     refused(stoker.DataLossError, "joined", path)
     subprocess.run(["gzip", "--keep", "--force", path], check=True)

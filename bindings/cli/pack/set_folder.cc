@@ -35,7 +35,7 @@ std::optional<uint32_t> NumberOf(const std::string& name) {
 
 Error InTheWay(const std::string& folder, const std::string& name) {
   return {.code = Code::kInvalidArgument,
-          .cause = "this folder has something else in it ('" + name + "'), and is no packed set",
+          .cause = "this folder has something else in it ('" + name + "'), and is not a packed set",
           .file = folder,
           .advice = "Name a new folder"};
 }

@@ -127,7 +127,7 @@ def _input(image: Any, name: str = "image") -> tuple[Any, bool]:
     if isinstance(image, (str, os.PathLike)):
         path = os.fsencode(image)
         if not path or b"\0" in path:
-            raise InvalidArgumentError(f"{name} is {image!r:.50}, which is no path")
+            raise InvalidArgumentError(f"{name} is {image!r:.50}, which is not a path")
         return path, True
     if isinstance(image, memoryview):
         if not image.c_contiguous:

@@ -160,7 +160,7 @@ def _class_numbers(source: Source) -> npt.NDArray[Any]:
         raise InvalidArgumentError(f"filter: {source!r} has no labels")
     rows = source._native.labels
     if rows.dtype.kind not in "iu" or rows.ndim != 1:
-        raise InvalidArgumentError(f"filter: labels of {source!r} are no class numbers; give a mask")
+        raise InvalidArgumentError(f"filter: labels of {source!r} are not class numbers; give a mask")
     return rows
 
 

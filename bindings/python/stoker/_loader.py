@@ -114,7 +114,7 @@ class Loader:
             what no setting could avoid, 0.0001 to 0.5.
         weight: share of workers and memory when there is too little, relative to the other loaders of the
             Runtime, 0.001 to 1,000.
-        lent_batches: batches that the program may hold at once, 1 to 4,096; None: no limit. Past it the
+        lent_batches: batches that the program may hold at once, 1 to 4,096; None: no limit. Beyond it the
             next batch is a ResourceExhaustedError.
         pin_memory: pin (page-lock) the memory of batches, so that GPUs copy from it directly; requires
             CUDA. This pins the batches in production and `lent_batches` more (4 without a limit), when the

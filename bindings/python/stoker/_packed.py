@@ -70,7 +70,7 @@ def packed(
 
     Raises:
         NotFoundError: no such folder; a shard is missing; packing has not finished (a FileNotFoundError).
-        InvalidArgumentError: a folder that is no packed set (a ValueError).
+        InvalidArgumentError: a folder that is not a packed set (a ValueError).
         DataLossError: the index or a shard is damaged, or is not of this set.
         UnimplementedError: it was written by a newer version.
         PermissionDeniedError: it may not be read (a PermissionError).

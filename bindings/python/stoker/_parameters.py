@@ -64,7 +64,7 @@ def checked(transforms: Iterable[Transform]) -> tuple[Transform, ...]:
     for place, transform in enumerate(listed):
         if not isinstance(transform, Transform):
             hint = f"; did you mean {transform.__name__}(…)?" if isinstance(transform, type) else ""
-            raise TypeError(f"transforms[{place}] is no transform of stoker's: {transform!r:.80}{hint}")
+            raise TypeError(f"transforms[{place}] is not one of stoker's transforms: {transform!r:.80}{hint}")
     return listed
 
 

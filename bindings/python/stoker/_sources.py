@@ -545,7 +545,7 @@ def tfrecord(
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: no records; a feature that the first record does not have, with those that it
             has, or of a wrong type; a wrong pattern (a ValueError).
-        DataLossError: a file is cut off, damaged or no TFRecord file; `file` and `offset` say where.
+        DataLossError: a file is cut off, damaged or not a TFRecord file; `file` and `offset` say where.
         UnimplementedError: a file is compressed, with the command that decompresses it; a column of several
             byte strings.
     """

@@ -79,7 +79,7 @@ TEST(LoaderState, ExplainsWhatIsDifferent) {
   other = Numbers(1281167);
   other.source = std::make_shared<testing::NumberedSource>(1281167, 1);
   EXPECT_THAT(Refused(state, other),
-              HasSubstr("samples are other ones: the data set's fingerprint was "));
+              HasSubstr("samples are different: the data set's fingerprint was "));
 }
 
 TEST(LoaderState, NamesTransformsAndTheirParameters) {
@@ -159,10 +159,11 @@ TEST(LoaderState, HostileTextIsAnError) {
     std::string text = good;
     return text.replace(text.find(from), from.size(), to);
   };
-  const std::string no_object = "the state is no JSON object";
-  const std::string no_epoch = "the state's epoch is no whole number from 0 to 4294967296";
-  const std::string no_batch = "the state's batch is no whole number from 0 to 4611686018427387904";
-  const std::string no_size = "the state's option batch_size is no number from 1 to 1048576";
+  const std::string no_object = "the state is not a JSON object";
+  const std::string no_epoch = "the state's epoch is not a whole number from 0 to 4294967296";
+  const std::string no_batch =
+      "the state's batch is not a whole number from 0 to 4611686018427387904";
+  const std::string no_size = "the state's option batch_size is not a number from 1 to 1048576";
   for (const auto& [bad, said] : std::vector<std::pair<std::string, std::string>>{
            {"", no_object},
            {"{", no_object},
@@ -181,12 +182,13 @@ TEST(LoaderState, HostileTextIsAnError) {
            {with("\"batch\":3", "\"batch\":1e99"), no_batch},
            {with("\"batch\":3,\"start\":0", "\"batch\":0,\"start\":102"), "an epoch that has 0"},
            {with("\"batch\":3,\"start\":0", "\"batch\":3,\"start\":93"), "an epoch that has 2"},
-           {with("\"start\":0", "\"start\":\"0\""), "the state's start is no whole number"},
-           {with("\"batch_size\":\"4\"", "\"batch_size\":4"), "options are no object of texts"},
+           {with("\"start\":0", "\"start\":\"0\""), "the state's start is not a whole number"},
+           {with("\"batch_size\":\"4\"", "\"batch_size\":4"), "options are not an object of texts"},
            {with("\"batch_size\":\"4\"", "\"batch_size\":\"0\""), no_size},
            {with("\"batch_size\":\"4\"", "\"batch_size\":\"4x\""), no_size},
-           {with("\"batch_size\":\"4\"", "\"world\":\"1048577\""), "option world is no number"},
-           {good.substr(0, good.find("{\"samples")) + "[]}", "options are no object of texts"}}) {
+           {with("\"batch_size\":\"4\"", "\"world\":\"1048577\""), "option world is not a number"},
+           {good.substr(0, good.find("{\"samples")) + "[]}",
+            "options are not an object of texts"}}) {
     const Result<BatchName> place = Read(bad, options);
     ASSERT_FALSE(place.ok()) << bad.substr(0, 200);
     EXPECT_EQ(place.error().code, Code::kInvalidArgument) << bad.substr(0, 200);

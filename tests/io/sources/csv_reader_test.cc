@@ -178,7 +178,7 @@ TEST(CsvReader, ErrorsSayWhere) {
     return read.ok() ? std::string() : read.error().ToString();
   };
   EXPECT_THAT(error("a\nb\"\n"), HasSubstr("text at byte 3: line 2: a quote inside a field"));
-  EXPECT_THAT(error("a,\"\n\n\"b"), HasSubstr("at byte 6: line 3: text behind the closing quote"));
+  EXPECT_THAT(error("a,\"\n\n\"b"), HasSubstr("at byte 6: line 3: text after the closing quote"));
   EXPECT_THAT(error("a\n\"b\n\n"), HasSubstr("at byte 2: line 2: the quote that opens here"));
   EXPECT_THAT(error("a\r"), HasSubstr("at byte 1: line 1: a carriage return"));
   EXPECT_THAT(error(std::string("a\n\"\n\0\"", 7)), HasSubstr("at byte 4: line 3: a NUL"));

@@ -65,7 +65,7 @@ TEST(ShardPattern, TakesSeveralPatterns) {
 
 TEST(ShardPattern, RefusesBadPatterns) {
   for (const char* pattern : {"{1{2,3}", "a}", "a}{b", "{", "{a,b}}"}) {
-    EXPECT_THAT(Refused(pattern).cause, HasSubstr("brace without its other half")) << pattern;
+    EXPECT_THAT(Refused(pattern).cause, HasSubstr("unmatched brace")) << pattern;
   }
   EXPECT_THAT(Refused("").cause, HasSubstr("is empty"));
   EXPECT_THAT(Refused("a::").cause, HasSubstr("empty path"));

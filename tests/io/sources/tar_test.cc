@@ -300,7 +300,7 @@ TEST_F(TarTest, RefusesDamagedHeaders) {
   const Error error = Refused(bytes);
   EXPECT_EQ(error.code, Code::kDataLoss);
   EXPECT_EQ(error.offset, 2 * kTarBlock);
-  EXPECT_THAT(Refused(std::string(2000, 'x')).cause, HasSubstr("no sound tar archive"));
+  EXPECT_THAT(Refused(std::string(2000, 'x')).cause, HasSubstr("not an intact tar archive"));
 }
 
 TEST_F(TarTest, RefusesCompressedArchives) {

@@ -176,10 +176,10 @@ TEST_F(TfRecordTest, SaysWhatTheFirstRecordHas) {
       ExampleOf(BytesFeature("a\x1b[31m", {}) + BytesFeature(std::string(1000, 'b'), {"i"})));
   EXPECT_THAT(Refused(odd).cause,
               EndsWith("it has a?[31m (bytes), " + std::string(100, 'b') + " (bytes)"));
-  EXPECT_THAT(cause({.image = "f", .label = ""}), HasSubstr("no encoded image"));
-  EXPECT_THAT(cause({.image = "image", .label = "two"}), HasSubstr("is no label"));
-  EXPECT_THAT(cause({.image = "image", .label = "f"}), HasSubstr("is no label"));
-  EXPECT_THAT(cause({.image = "image", .label = "text"}), HasSubstr("is no label"));
+  EXPECT_THAT(cause({.image = "f", .label = ""}), HasSubstr("not an encoded image"));
+  EXPECT_THAT(cause({.image = "image", .label = "two"}), HasSubstr("is not a label"));
+  EXPECT_THAT(cause({.image = "image", .label = "f"}), HasSubstr("is not a label"));
+  EXPECT_THAT(cause({.image = "image", .label = "text"}), HasSubstr("is not a label"));
   EXPECT_THAT(cause({.image = "image", .label = "", .columns = {"text"}}),
               HasSubstr("'text' holds 2 byte strings"));
   EXPECT_THAT(cause({.image = "image", .label = "", .columns = {"empty"}}),
@@ -220,10 +220,10 @@ TEST_F(TfRecordTest, NamesTheDamagedPlace) {
     refused(flipped, begin, "checksum of a record's length");
     flipped = one + two;
     flipped[at] ^= 4;
-    refused(flipped, 0, "no TFRecord file");
+    refused(flipped, 0, "not a TFRecord file");
   }
-  refused("GIF89a", 0, "no TFRecord file");
-  refused(std::string(1000, '\0'), 0, "no TFRecord file");
+  refused("GIF89a", 0, "not a TFRecord file");
+  refused(std::string(1000, '\0'), 0, "not a TFRecord file");
   // The largest possible length, with its checksum.
   std::string largest(8, '\xff');
   const uint32_t crc = MaskedCrc({reinterpret_cast<const uint8_t*>(largest.data()), 8});
@@ -257,7 +257,7 @@ TEST_F(TfRecordTest, RefusesRecordsOfAnotherKindWhenTheyAreRead) {
     return error.cause;
   };
   const std::string image = BytesFeature("image/encoded", {"i"});
-  EXPECT_THAT(second("\xff\xd8\xff"), HasSubstr("no tf.train.Example"));
+  EXPECT_THAT(second("\xff\xd8\xff"), HasSubstr("not a tf.train.Example"));
   EXPECT_THAT(second(""), HasSubstr("no feature 'image/encoded'"));
   EXPECT_THAT(second(ExampleOf(image)), HasSubstr("no feature 'image/class/label'"));
   EXPECT_THAT(second(ExampleOf(image + FloatFeature("image/class/label", {1}))),

@@ -339,11 +339,11 @@ def test_a_compressed_file_is_refused_with_a_command_that_helps(samples, tmp_pat
 
 def test_files_of_another_kind(samples, made, shards, tmp_path):
     photo = stoker.image_folder(made).path(0)
-    with pytest.raises(stoker.DataLossError, match="no TFRecord file") as error:
+    with pytest.raises(stoker.DataLossError, match="not a TFRecord file") as error:
         stoker.tfrecord([shards / "train-00000-of-00006", photo])
     assert (error.value.file, error.value.offset) == (photo, 0)
     text = write(tmp_path / "text", [b"a line of text", b"another"])
-    with pytest.raises(stoker.DataLossError, match=r"no tf\.train\.Example"):
+    with pytest.raises(stoker.DataLossError, match=r"not a tf\.train\.Example"):
         stoker.tfrecord(text)
     other = write(tmp_path / "other", [example_of({"image": b"x", "label": 1})])
     with pytest.raises(stoker.InvalidArgumentError, match=r"it has .*image \(bytes\)"):
@@ -359,9 +359,9 @@ def test_files_of_another_kind(samples, made, shards, tmp_path):
     ("options", "kind", "words"),
     [
         ({"image": "none"}, ValueError, r"no feature 'none'; it has .*image/filename \(bytes\)"),
-        ({"image": "image/height"}, ValueError, "no encoded image"),
+        ({"image": "image/height"}, ValueError, "not an encoded image"),
         ({"image": None}, TypeError, "image must be"),
-        ({"label": "image/channels"}, ValueError, "is no label"),
+        ({"label": "image/channels"}, ValueError, "is not a label"),
         ({"label": ""}, TypeError, "label must be"),
         ({"columns": "image/height"}, TypeError, "columns must be a list"),
         ({"columns": [5]}, TypeError, "columns must be names"),
