@@ -83,8 +83,8 @@ class Batch {
   explicit operator bool() const { return slot_ != nullptr; }
 
   // Preconditions of all functions below: the batch is not empty; for labels() it also has a second
-  // column. (If the source has no labels, the second column is another field, or the images' sizes:
-  // see SampleSource::label().)
+  // column. (If the source has no labels, the second column is another field, the images' sizes, or
+  // another view of the images: see SampleSource::label().)
   std::span<const Column> columns() const;
   const Column& images() const { return columns()[0]; }
   const Column& labels() const { return columns()[1]; }

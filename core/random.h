@@ -16,16 +16,18 @@ struct DrawKey {
   uint64_t seed = 0;
   uint64_t epoch = 0;
   uint64_t position = 0;  // g: the sample's global position in the epoch
+  uint32_t view = 0;      // which view of the sample (LoaderOptions::views)
 };
 
 // The random numbers of one transform (its index in the list) for one sample. A value type without
-// heap memory. Epochs are below 2^32, transforms and draws below 2^16.
+// heap memory. Epochs are below 2^32, transforms and draws below 2^16; where there are several
+// views, they are below 2^6 and their transforms below 2^8.
 class RandomStream {
  public:
   RandomStream(const DrawKey& key, uint32_t transform)
       : key_{static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)},
         counter_{static_cast<uint32_t>(key.position), static_cast<uint32_t>(key.position >> 32),
-                 static_cast<uint32_t>(key.epoch), transform << 16} {}
+                 static_cast<uint32_t>(key.epoch), key.view << 24 | transform << 16} {}
 
   // 64 uniform bits.
   uint64_t Bits() { return Next64(); }

@@ -21,7 +21,8 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kMaxTransforms = 100;
+constexpr size_t kMaxTransforms = 100;  // of a view
+constexpr size_t kMaxViews = 64;
 constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 
 struct SourceSpec {
@@ -94,6 +95,13 @@ void ReadTransforms(JsonObject& object, std::vector<Transform>& transforms) {
   }
 }
 
+void ReadViews(JsonObject& object, std::vector<std::vector<Transform>>& views) {
+  for (JsonObject& view : object.Objects("views", kMaxViews)) {
+    ReadTransforms(view, views.emplace_back());
+    object.Fail(view.CheckAllRead());
+  }
+}
+
 TransformSpec ReadTransformSpec(JsonObject& object) {
   LoaderOptions options;
   ReadOptions(object, options, /*only_of_images=*/true);
@@ -124,6 +132,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   LoaderOptions options;
   ReadOptions(object, options, /*only_of_images=*/false);
   ReadTransforms(object, options.transforms);
+  ReadViews(object, options.views);
   options.mix = ReadMix(object);
   std::string function;
   object.Text("map", function);
@@ -176,6 +185,7 @@ Result<TransformSpec> ParseTransformSpec(std::string_view json) {
 Result<TransformSpec> ParseRecipe(std::string_view json) {
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the recipe"));
   TransformSpec spec = ReadTransformSpec(object);
+  ReadViews(object, spec.views);
   spec.mix = ReadMix(object);
   TRY(object.CheckAllRead());
   return spec;

@@ -36,13 +36,14 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
 // The processing of samples, without a loader.
 struct TransformSpec {
   std::vector<Transform> transforms;
+  std::vector<std::vector<Transform>> views{};  // LoaderOptions::views
   PlanOptions options;
   std::optional<BatchMix> mix;
 };
 
 // Parse the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `decode`, `max_pixels`,
-// `max_scans` and `accept_truncated` of the same object, and in a recipe `mix`; all other keys are
-// unknown here. Errors as above.
+// `max_scans` and `accept_truncated` of the same object, and in a recipe `views` and `mix`; all
+// other keys are unknown here. Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
 Result<TransformSpec> ParseRecipe(std::string_view json);
 

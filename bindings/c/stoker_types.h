@@ -87,7 +87,7 @@ typedef struct stoker_batch_info {
 
 typedef struct stoker_column {
   uint64_t struct_size;
-  const char* name; /* "image", "label"; valid until batch_free */
+  const char* name; /* "image", "label", of further views "image_1", …; valid until batch_free */
   int32_t dtype;
   int32_t ndim;
   int64_t dims[STOKER_MAX_DIMS]; /* dims[0]: rows */

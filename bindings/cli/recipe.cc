@@ -65,7 +65,8 @@ Result<Recipe> RecipeOfFile(const std::string& path) {
   if (spec->mix) {
     TRY(CheckMix(*spec->mix));
   }
-  return Recipe{path, std::move(spec->transforms), spec->options, std::move(spec->mix)};
+  return Recipe{path, std::move(spec->transforms), std::move(spec->views), spec->options,
+                std::move(spec->mix)};
 }
 
 // Sets what the command line says in place of a recipe's file.
@@ -129,7 +130,7 @@ Result<Recipe> RecipeOf(const RecipeArguments& given) {
                  "--normalize makes fractions and negative numbers, which --dtype u8 cannot hold",
                  "", std::nullopt, "Use --dtype f32, f16 or bf16, or leave --dtype out"};
   }
-  Recipe recipe{given.transform, TransformsOf(given), {}, {}};
+  Recipe recipe{given.transform, TransformsOf(given), {}, {}, {}};
   recipe.shuffled = given.transform == "train";
   recipe.options.dtype = DTypeOf(given);
   recipe.options.layout = given.layout == "nchw" ? Layout::kNchw : Layout::kNhwc;

@@ -36,6 +36,7 @@ struct RecipeArguments {
 struct Recipe {
   std::string name;  // "train", "eval" or the file
   std::vector<Transform> transforms;
+  std::vector<std::vector<Transform>> views{};  // LoaderOptions::views
   PlanOptions options;
   std::optional<BatchMix> mix;
   bool shuffled = true;  // defaults of the subcommand

@@ -143,7 +143,50 @@ Status CheckPadding(const LoaderOptions& options) {
   return {};
 }
 
+// Refuses what views cannot have: transforms beside them, a mix of rows, and a field named like one
+// of their columns. Plan::CompileViews checks the lists.
+Status CheckViews(const LoaderOptions& options) {
+  constexpr size_t kMostViews = 64;
+  constexpr size_t kMostTransforms = 256;  // a state names them all
+  const size_t views = options.views.size();
+  if (views == 0) return {};
+  const auto refuse = [](std::string cause, std::string advice) {
+    return Error{
+        .code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
+  };
+  if (!options.transforms.empty()) {
+    return refuse("there are both transforms and views",
+                  "Put the transforms into each view that needs them");
+  }
+  if (views == 1) return refuse("there is one view", "Give its list as transforms");
+  size_t transforms = 0;
+  for (const std::vector<Transform>& view : options.views) transforms += view.size();
+  if (views > kMostViews || transforms > kMostTransforms) {
+    return refuse("there are " + std::to_string(views) + " views with " +
+                      std::to_string(transforms) + " transforms; the most are " +
+                      std::to_string(kMostViews) + " views with " + std::to_string(kMostTransforms),
+                  "Leave some of them out");
+  }
+  if (options.mix) {
+    return refuse(std::string(NameOf(*options.mix)) + " cannot be used with several views",
+                  "Leave it out, and mix the views in the program");
+  }
+  for (const Field& field : options.source->fields()) {
+    for (size_t view = 1; view < views; ++view) {
+      if (field.name != ViewColumn(*options.source, view)) continue;
+      return refuse(options.source->Describe() + " has a field '" + field.name +
+                        "', and the views add a column of this name",
+                    "Rename the field, or leave it out");
+    }
+  }
+  return {};
+}
+
 }  // namespace
+
+std::string ViewColumn(const SampleSource& source, size_t view) {
+  return source.fields()[0].name + "_" + std::to_string(view);
+}
 
 Status CheckOptions(const LoaderOptions& options) {
   if (options.source == nullptr) {
@@ -157,6 +200,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
   TRY(CheckPadding(options));
+  TRY(CheckViews(options));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {
     return Error{Code::kInvalidArgument,
                  "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +

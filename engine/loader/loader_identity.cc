@@ -29,6 +29,25 @@ void AddTransform(const Transform& transform, const std::string& name, Identity&
   }
 }
 
+// Of equal views, later ones only name the first.
+void AddViews(const std::vector<std::vector<Transform>>& views, Identity& identity) {
+  const auto name_of = [](size_t view) { return "views[" + std::to_string(view) + "]"; };
+  std::vector<Identity> each;
+  for (size_t view = 0; view < views.size(); ++view) {
+    Identity parts;  // "[0]", "[0].scale", …
+    for (size_t i = 0; i < views[view].size(); ++i) {
+      AddTransform(views[view][i], "[" + std::to_string(i) + "]", parts);
+    }
+    const auto same = std::ranges::find(each, parts);
+    if (same != each.end()) {
+      identity.emplace_back(name_of(view), name_of(static_cast<size_t>(same - each.begin())));
+    } else {
+      for (const auto& [name, value] : parts) identity.emplace_back(name_of(view) + name, value);
+    }
+    each.push_back(std::move(parts));
+  }
+}
+
 std::string MixText(const BatchMix& mix) {
   std::string text = TextOf(mix);
   for (const double p : mix.p) text += ", p " + NumberText(p);
@@ -123,6 +142,7 @@ Identity IdentityOf(const LoaderOptions& options) {
   for (size_t i = 0; i < options.transforms.size(); ++i) {
     AddTransform(options.transforms[i], "transforms[" + std::to_string(i) + "]", identity);
   }
+  AddViews(options.views, identity);
   if (options.mix) identity.emplace_back("mix", MixText(*options.mix));
   if (options.map != nullptr) identity.emplace_back("map", options.map->InState());
   return identity;

@@ -21,8 +21,8 @@ namespace {
 using Json = nlohmann::json;  // finds and adds a key of a hostile object in logarithmic time
 
 constexpr uint64_t kVersion = 3;
-constexpr size_t kLongest = size_t{1} << 16;
-constexpr size_t kMostOptions = 1000;
+constexpr size_t kLongest = size_t{1} << 18;  // room for the most transforms of views
+constexpr size_t kMostOptions = 4000;
 constexpr size_t kMostNamed = 20;                  // differences in a message
 constexpr uint64_t kMostRows = uint64_t{1} << 20;  // of world, and of batch_size
 

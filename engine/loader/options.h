@@ -42,6 +42,12 @@ struct LoaderOptions {
   // Files need transforms that make all images the same size. Samples in memory need none: their
   // rows are then copied, whatever their type and shape.
   std::vector<Transform> transforms;
+  // Several views of each image, in place of `transforms`: each list makes an image of its own,
+  // with its own random draws, and the image is read and decoded once for all of them. View 0 is
+  // the first column of a batch; the others follow the columns of the source, as "image_1",
+  // "image_2", …, in their own sizes. 2 to 64 views, of 256 transforms together, without PadTo and
+  // mixing.
+  std::vector<std::vector<Transform>> views{};
   // The type of transformed images. kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized.
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;

@@ -25,7 +25,7 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
                RowsAhead(MaxReads(options, runtime_options), runtime_options.threads)),
            .first_depth = kFirstDepth,
            .max_depth = MaxDepth(options, own, runtime_options),
-           .workspace_bytes = kWorkspaceBytes + (plan ? plan->tile_bytes() : 0),
+           .workspace_bytes = kWorkspaceBytes + (plan ? plan->extra_bytes() : 0),
            .at_once = own.pinned_for != nullptr},
           options.weight));
   ASSIGN_OR_RETURN(
@@ -92,7 +92,7 @@ void Producer::TrimBuffer(GrowingBuffer& buffer) const {
 }
 
 void Producer::TrimWorkspace(Workspace& workspace) const {
-  const uint64_t usual = kWorkspaceBytes + writer_.plan()->tile_bytes();
+  const uint64_t usual = kWorkspaceBytes + writer_.plan()->extra_bytes();
   if (MemoryOf(workspace) > usual && memory_->scarce()) FreeMemoryOf(workspace);
 }
 

@@ -11,14 +11,16 @@ namespace stoker {
 
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device) {
   if (CopiesRows(options)) return std::optional<Plan>();
-  ASSIGN_OR_RETURN(std::optional<Plan> plan,
-                   Plan::Compile(options.transforms, {.dtype = options.dtype,
-                                                      .layout = options.layout,
-                                                      .exif_orientation = options.exif_orientation,
-                                                      .decode = options.decode,
-                                                      .read_later = true,
-                                                      .defer_to_device = defer_to_device,
-                                                      .limits = options.limits}));
+  const PlanOptions planned{.dtype = options.dtype,
+                            .layout = options.layout,
+                            .exif_orientation = options.exif_orientation,
+                            .decode = options.decode,
+                            .read_later = true,
+                            .defer_to_device = defer_to_device,
+                            .limits = options.limits};
+  ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
+                                                 ? Plan::Compile(options.transforms, planned)
+                                                 : Plan::CompileViews(options.views, planned));
   return plan;
 }
 
@@ -28,14 +30,18 @@ std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optiona
     const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
     columns.push_back({field.name, field.dtype, field.row_shape, owns_strings});
   }
-  if (AddsLabels(source, plan)) columns.push_back({"label", DType::kI64, {}});
+  if (AddsLabels(source, plan)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
   if (plan) {
     columns[0].dtype = plan->dtype();
     columns[0].row_shape = plan->row_shape();
   }
   if (SizeColumn(source, plan)) columns.push_back({kSizeColumn, DType::kI32, {2}});
+  for (size_t i = 1; plan && i < plan->views(); ++i) {
+    const Plan& view = plan->view(i);
+    columns.push_back({ViewColumn(source, i), view.dtype(), view.row_shape()});
+  }
   if (plan && plan->work_bytes() != 0) {
-    columns.push_back({"work", DType::kU8, {static_cast<int64_t>(plan->work_bytes())}});
+    columns.push_back({kWorkColumn, DType::kU8, {static_cast<int64_t>(plan->work_bytes())}});
   }
   return columns;
 }

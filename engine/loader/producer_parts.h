@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/batch.h"
@@ -18,14 +19,20 @@
 
 namespace stoker {
 
-// The compiled transforms; none if rows are copied as they are. Errors: those of Plan::Compile.
+// Columns that Python does not see: the labels of AddsLabels, and the operations that a plan defers
+// to a device.
+inline constexpr const char* kAddedLabelColumn = "label";
+inline constexpr const char* kWorkColumn = "work";
+
+// The compiled transforms, or views; none if rows are copied as they are. Errors: those of
+// Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device);
 
 // Whether batches get labels, all kNoLabel: they do if samples are images alone and batches have no
 // other column.
 inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan) {
-  const bool pads = plan && plan->pads();
-  return !pads && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
+  const bool has_more = plan && (plan->pads() || plan->views() > 1);
+  return !has_more && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
 }
 
 // The index of the column of the images' sizes, (height, width); none if the plan does not pad,
@@ -41,11 +48,15 @@ inline std::optional<size_t> SizeColumn(const SampleSource& source,
 std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan);
 
 // How many of a batch's columns (Column or ColumnSpec) Python sees. They are the first ones: the
-// columns of the source's fields, and that of the images' sizes.
+// columns of the source's fields, then that of the images' sizes or those of further views.
 template <typename Columns>
 size_t PythonColumns(const SampleSource& source, const Columns& columns) {
-  const size_t fields = source.fields().size();
-  return fields < columns.size() && columns[fields].name == kSizeColumn ? fields + 1 : fields;
+  size_t count = source.fields().size();
+  const auto is_python = [](const std::string& name) {
+    return name != kAddedLabelColumn && name != kWorkColumn;
+  };
+  while (count < columns.size() && is_python(columns[count].name)) ++count;
+  return count;
 }
 
 SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,

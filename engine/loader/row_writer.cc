@@ -70,7 +70,8 @@ class RowWriter::SampleFeed final : public ImageFeed {
         workspace_(writer.workspace(worker)),
         counters_(writer.counters(worker)),
         pace_(writer.paces_[static_cast<size_t>(worker)]),
-        next_(first) {}
+        next_(first),
+        other_rows_(writer.plan_->views() - 1) {}
 
   void Decode() { writer_.plan_->ApplyAll(*this, workspace_, times_); }
 
@@ -153,13 +154,16 @@ class RowWriter::SampleFeed final : public ImageFeed {
     // A crop index larger than its photograph is not worth its memory, whatever it says.
     const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
     writer_.source_.ReadCropIndex(sample.read.sample, most, sample.crop_index);
+    const Slot& slot = *sample.ticket.slot;
+    const uint32_t row = sample.ticket.row;
     return {index,
             image,
             sample.draw,
-            sample.ticket.slot->Row(0, sample.ticket.row),
+            slot.Row(0, row),
             sample.crop_index,
-            writer_.WorkOf(*sample.ticket.slot, sample.ticket.row),
-            writer_.SizeAt(*sample.ticket.slot, sample.ticket.row)};
+            writer_.WorkOf(slot, row),
+            writer_.SizeAt(slot, row),
+            writer_.OtherRows(slot, row, other_rows_)};
   }
 
   // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the
@@ -179,6 +183,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
   WorkerCounters& counters_;
   WorkerPace& pace_;
   std::optional<uint32_t> next_;
+  std::vector<void*> other_rows_;  // of the sample that Next returned
   int taken_ = 0;
   StageTimes times_;  // measured since since_, not yet counted
   uint64_t since_ = NowNanoseconds();
@@ -207,6 +212,7 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
   Slot& slot = *ticket.slot;
   const Field& image = source_.fields()[0];
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
+  std::vector<void*> other_rows(plan_ ? plan_->views() - 1 : 0);
   uint32_t row = ticket.row;
   for (uint64_t& id : ids) {
     const SamplerEntry entry = sampler_.At(slot.name(), row);
@@ -214,7 +220,8 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
     if (plan_) {
       TRY(plan_->Apply(ImageOf(image, source_.View(0, id)),
                        {options_.seed, slot.epoch, entry.position}, workspace(worker),
-                       slot.Row(0, row), times, WorkOf(slot, row), SizeAt(slot, row)));
+                       slot.Row(0, row), times, WorkOf(slot, row), SizeAt(slot, row),
+                       OtherRows(slot, row, other_rows)));
     }
     ++row;
   }
@@ -265,6 +272,14 @@ Status RowWriter::MapRows(const RowTicket& ticket, StageTimes& times) const {
   }
   times.map_ns += NowNanoseconds() - before;
   return status;
+}
+
+// Fills `rows`, one for each view after the first, with the addresses of a row's views, and returns
+// them.
+std::span<void* const> RowWriter::OtherRows(const Slot& slot, uint32_t row,
+                                            std::vector<void*>& rows) const {
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = slot.Row(fields_ + i, row);
+  return rows;
 }
 
 // Returns the address for a row's deferred operations; null if there are none.

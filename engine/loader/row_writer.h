@@ -79,6 +79,7 @@ class RowWriter {
   Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
   Status WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const;
   Status MapRows(const RowTicket& ticket, StageTimes& times) const;
+  std::span<void* const> OtherRows(const Slot& slot, uint32_t row, std::vector<void*>& rows) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
   int32_t* SizeAt(const Slot& slot, uint32_t row) const;
 

@@ -25,6 +25,7 @@ TEST(RandomStream, DependsOnEveryPartOfItsKeyAndOnNothingElse) {
   EXPECT_NE(RandomStream({9, 2, 3}, 0).Uniform(), value);
   EXPECT_NE(RandomStream({1, 9, 3}, 0).Uniform(), value);
   EXPECT_NE(RandomStream({1, 2, 9}, 0).Uniform(), value);
+  EXPECT_NE(RandomStream({1, 2, 3, 1}, 0).Uniform(), value);
 }
 
 TEST(RandomStream, BelowIsUniform) {

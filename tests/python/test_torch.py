@@ -398,3 +398,22 @@ def test_a_loader_in_each_of_pytorchs_forked_workers(made):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"True {len(stoker.image_folder(made))}\n"
+
+
+VIEWS = [
+    [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()],
+    [stoker.Resize(40), stoker.CenterCrop(24)],
+]
+
+
+def test_views_are_further_tensors(made):
+    source = stoker.image_folder(made)
+    loader = stoker.torch.DataLoader(source, views=VIEWS, batch_size=5)
+    for images, labels, others in loader:
+        assert images.shape[1:] == (3, 32, 32) and others.shape[1:] == (3, 24, 24)
+        assert images.dtype == others.dtype == torch.float32 and labels.dtype == torch.int64
+    image, _, other = loader.dataset[3]
+    (fixed, _) = stoker.torch.DataLoader(source, VIEWS[1]).dataset[3]
+    assert image.shape == (3, 32, 32) and torch.equal(other, fixed)
+    with pytest.raises(TypeError, match="views must be a sequence"):
+        stoker.torch.DataLoader(source, views=VIEWS[1][0])

@@ -100,7 +100,14 @@ OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>&
   loader.shuffle = draw.Chance(0.5);
   loader.seed = draw.Below(1000);
   loader.epochs = 1;
-  if (draw.Chance(0.15) && loader.batch_size > 1) loader.mix = BatchMix{.choices = {MixUp{}}};
+  if (draw.Chance(0.2)) {  // several views in place of the one
+    loader.views = {std::exchange(loader.transforms, {})};
+    while (loader.views.size() < 2 + draw.Below(3)) {
+      loader.views.push_back(DrawTransforms(draw, loader.dtype, set.all_ordinary));
+    }
+  } else if (draw.Chance(0.15) && loader.batch_size > 1) {
+    loader.mix = BatchMix{.choices = {MixUp{}}};
+  }
   set.runtime = DrawRuntime(draw);
   set.runtime.shuffle_seed = number;
   set.second = draw.Chance(0.2);

@@ -18,6 +18,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/loader/options.h"
@@ -80,7 +81,7 @@ std::shared_ptr<Runtime> RuntimeOf(const SoakStorage& storage, Draw& draw) {
   const std::vector<ExecutorKind> executors = ExecutorsUnderTest();
   options.executor = executors[draw.Below(executors.size())];
   options.reader_threads = 1 + static_cast<int>(draw.Below(2));
-  options.memory_budget = draw.Of<uint64_t>({48, 64, 256}) << 20;
+  options.memory_budget = draw.Of<uint64_t>({64, 80, 256}) << 20;
   const uint32_t reads = static_cast<uint32_t>(1 + draw.Below(16));
   const uint64_t seed = draw.Below(1000);
   return RuntimeWithReaders(options,
@@ -96,6 +97,11 @@ LoaderOptions OptionsOf(const SoakStorage& storage, Draw& draw) {
   options.source = storage.source;
   const int side = 16 + static_cast<int>(draw.Below(48));
   options.transforms = {RandomResizedCrop{.height = side, .width = side}, RandomHorizontalFlip{}};
+  if (draw.Below(4) == 0) {  // several views in place of the one
+    options.views = {std::exchange(options.transforms, {}),
+                     {Resize{.height = 20, .width = 30}},
+                     {RandomResizedCrop{.height = 12, .width = side}}};
+  }
   options.dtype = draw.Of({DType::kU8, DType::kU8, DType::kF16, DType::kF32});
   options.layout = draw.Of({Layout::kNhwc, Layout::kNchw});
   options.batch_size = static_cast<uint32_t>(draw.Of<uint64_t>({1, 2, 7, 16, 33}));

@@ -19,7 +19,9 @@ SoakModel::SoakModel(const LoaderOptions& options, const FakeDisk& disk, const F
       plan_(PlanOf(options, /*defer_to_device=*/false).value()),
       row_(plan_ ? BytesOf(plan_->dtype(), plan_->row_shape())
                  : options.source->fields()[0].row_bytes()) {
-  if (plan_) workspace_ = plan_->MakeWorkspace(budget_);
+  if (!plan_) return;
+  workspace_ = plan_->MakeWorkspace(budget_);
+  for (size_t i = 1; i < plan_->views(); ++i) other_rows_.emplace_back(plan_->view(i).row_bytes());
 }
 
 ExpectedBatch SoakModel::At(BatchName batch) const {
@@ -71,7 +73,7 @@ std::string SoakModel::Differs(const Batch& batch, const ExpectedBatch& expected
   return {};
 }
 
-// Writes the expected row to row_.
+// Writes the expected row to row_ and other_rows_.
 Status SoakModel::MakeRow(uint64_t epoch, const ExpectedRow& expected) {
   const SampleSource& source = *options_.source;
   if (!plan_) {
@@ -83,19 +85,28 @@ Status SoakModel::MakeRow(uint64_t epoch, const ExpectedRow& expected) {
   const std::vector<uint8_t>& file = disk_.files.at(path);
   padded_.assign(file.begin(), file.end());
   padded_.resize(file.size() + kBufferPadding);
+  std::vector<void*> others;
+  for (std::vector<uint8_t>& row : other_rows_) others.push_back(row.data());
   StageTimes times;
-  return plan_->Apply(std::span(padded_).first(file.size()),
-                      {options_.seed, epoch, expected.position}, *workspace_, row_.data(), times);
+  return plan_->Apply({.bytes = std::span(padded_).first(file.size()),
+                       .key = {options_.seed, epoch, expected.position},
+                       .row = row_.data(),
+                       .other_rows = others},
+                      *workspace_, times);
 }
 
 std::string SoakModel::DifferentRow(const Batch& batch, size_t row, const ExpectedRow& expected) {
   const SampleSource& source = *options_.source;
   const Status made = MakeRow(batch.epoch(), expected);
   if (!made.ok()) return made.error().ToString();
-  const auto* const delivered = static_cast<const uint8_t*>(batch.images().data);
-  if (std::memcmp(delivered + row * row_.size(), row_.data(), row_.size()) != 0) {
-    return "the values of row " + std::to_string(row) + " are not those of sample " +
-           std::to_string(expected.sample);
+  for (size_t view = 0; view <= other_rows_.size(); ++view) {
+    const std::vector<uint8_t>& made_row = view == 0 ? row_ : other_rows_[view - 1];
+    const size_t column = view == 0 ? 0 : source.fields().size() + view - 1;
+    const auto* const delivered = static_cast<const uint8_t*>(batch.columns()[column].data);
+    if (std::memcmp(delivered + row * made_row.size(), made_row.data(), made_row.size()) != 0) {
+      return "the values of row " + std::to_string(row) + ", view " + std::to_string(view) +
+             ", are not those of sample " + std::to_string(expected.sample);
+    }
   }
   int64_t label = 0;
   source.FixedRows(1, {&expected.sample, 1}, &label);

@@ -59,6 +59,7 @@ class SoakModel {
   MemoryBudget budget_{uint64_t{1} << 40};
   std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_{nullptr, nullptr};
   std::vector<uint8_t> row_, padded_;
+  std::vector<std::vector<uint8_t>> other_rows_;  // of further views
   uint64_t checks_ = 0;
 };
 

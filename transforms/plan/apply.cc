@@ -12,39 +12,61 @@
 #include "transforms/plan/pad_row.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/resampling.h"
+#include "transforms/plan/views_sink.h"
 #include "transforms/resize/emit.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker {
 
-// The decoder, resampler and augmenter of one sample in progress.
-struct ImageContext {
-  ImageContext(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
-      : decoder(limits, &budget), resampler(budget), augmenter(budget), transform_ns(transforms) {}
+// The resampler and augmenter of one view of a sample in progress.
+struct ViewContext {
+  ViewContext(size_t transforms, MemoryBudget& budget)
+      : resampler(budget), augmenter(budget), transform_ns(transforms) {}
 
-  ImageDecoder decoder;
   Resampler resampler;
   Augmenter augmenter;
   DrawnSample drawn;
-  Reduction reduction = 1;
-  std::optional<uint32_t> image;  // the tag of the image being decoded
-  void* row = nullptr;            // its destination
-  void* work = nullptr;           // destination of its deferred operations
-  int32_t* size = nullptr;        // destination of its height and width, or null
+  void* row = nullptr;      // its destination
+  void* work = nullptr;     // destination of its deferred operations
+  int32_t* size = nullptr;  // destination of its height and width, or null
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;
+};
+
+// The decoder of one sample in progress, and its views.
+struct ImageContext {
+  // `transforms`: how many each view has.
+  ImageContext(const DecodeLimits& limits, const std::vector<size_t>& transforms,
+               MemoryBudget& budget)
+      : decoder(limits, &budget), all_views(budget) {
+    for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
+  }
+
+  // What the decoder writes to.
+  RowSink& sink() {
+    if (views.size() == 1) return views[0].resampler;
+    return all_views;
+  }
+
+  ImageDecoder decoder;
+  std::vector<ViewContext> views;
+  ViewsSink all_views;  // for more than one
+  Reduction reduction = 1;
+  std::optional<uint32_t> image;      // the tag of the image being decoded
   uint64_t scaled = 0, scalable = 0;  // as DecodePaths
 };
 
 class Workspace {
  public:
-  Workspace(const DecodeLimits& limits, size_t transforms, MemoryBudget& budget)
+  Workspace(const DecodeLimits& limits, std::vector<size_t> of_views, MemoryBudget& budget)
       : limits(limits),
+        transforms(std::move(of_views)),
         memory(MemoryBudget::kNoLimit, budget),
         contexts{ImageContext(limits, transforms, memory),
                  ImageContext(limits, transforms, memory)} {}
 
   const DecodeLimits limits;
+  const std::vector<size_t> transforms;  // how many each view has
   MemoryBudget memory;
   std::array<ImageContext, 2> contexts;
   DecodePaths paths;  // of freed contexts
@@ -56,9 +78,11 @@ uint64_t MemoryOf(const Workspace& workspace) { return workspace.memory.used(); 
 void FreeMemoryOf(Workspace& workspace) {
   workspace.paths = PathsOf(workspace);
   for (ImageContext& context : workspace.contexts) {
-    std::vector<uint64_t> times = std::move(context.transform_ns);
-    context = ImageContext(workspace.limits, times.size(), workspace.memory);
-    context.transform_ns = std::move(times);
+    ImageContext fresh(workspace.limits, workspace.transforms, workspace.memory);
+    for (size_t i = 0; i < fresh.views.size(); ++i) {
+      fresh.views[i].transform_ns = std::move(context.views[i].transform_ns);
+    }
+    context = std::move(fresh);
   }
 }
 
@@ -73,8 +97,13 @@ DecodePaths PathsOf(const Workspace& workspace) {
 }
 
 std::vector<uint64_t> TransformTimesOf(const Workspace& workspace) {
-  std::vector<uint64_t> times = workspace.contexts[0].transform_ns;
-  for (size_t i = 0; i < times.size(); ++i) times[i] += workspace.contexts[1].transform_ns[i];
+  std::vector<uint64_t> times;
+  const auto& [a, b] = workspace.contexts;
+  for (size_t view = 0; view < a.views.size(); ++view) {
+    for (size_t i = 0; i < a.views[view].transform_ns.size(); ++i) {
+      times.push_back(a.views[view].transform_ns[i] + b.views[view].transform_ns[i]);
+    }
+  }
   return times;
 }
 
@@ -87,8 +116,10 @@ class ApplyWatch {
   ApplyWatch(Workspace& workspace, StageTimes& times)
       : workspace_(workspace), times_(times), last_(NowNanoseconds()) {
     for (ImageContext& context : workspace_.contexts) {
-      context.resampler.Reset();
-      context.augment_ns = 0;
+      for (ViewContext& view : context.views) {
+        view.resampler.Reset();
+        view.augment_ns = 0;
+      }
       context.image.reset();  // left over if an exception was thrown
     }
   }
@@ -101,8 +132,10 @@ class ApplyWatch {
     const uint64_t now = NowNanoseconds(), passed = now - std::exchange(last_, now);
     uint64_t resampled = 0, augmented = 0;
     for (const ImageContext& context : workspace_.contexts) {
-      resampled += context.resampler.busy_ns();
-      augmented += context.augment_ns;
+      for (const ViewContext& view : context.views) {
+        resampled += view.resampler.busy_ns();
+        augmented += view.augment_ns;
+      }
     }
     resampled -= std::exchange(seen_.resize_ns, resampled);
     augmented -= std::exchange(seen_.augment_ns, augmented);
@@ -155,7 +188,9 @@ class Single final : public ImageFeed {
 }  // namespace
 
 std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudget& budget) const {
-  return {new Workspace(options_.limits, transforms_.size(), budget),
+  std::vector<size_t> transforms;
+  for (size_t i = 0; i < views(); ++i) transforms.push_back(view(i).transforms_.size());
+  return {new Workspace(options_.limits, std::move(transforms), budget),
           [](Workspace* workspace) { delete workspace; }};
 }
 
@@ -188,7 +223,7 @@ bool Plan::Begin(ImageFeed& feed, ImageContext& context) const {
     context.image = next->tag;
     if (!context.decoder.decoding()) End(feed, context);
   } else {
-    feed.Done(next->tag, pixels.ok() ? EmitRow(context) : std::move(pixels).error());
+    feed.Done(next->tag, pixels.ok() ? EmitRows(context) : std::move(pixels).error());
   }
   return true;
 }
@@ -198,42 +233,44 @@ Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const 
   ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes));
   const Orientation orientation =
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
-  context.row = image.row;
-  context.work = image.work;
-  context.size = image.size;
   ASSIGN_OR_RETURN(Rect region,
-                   StartRow(image.key, info.size, orientation, MaxReduction(info), context));
+                   StartRows(image, {info.size, orientation, MaxReduction(info)}, context));
   if (region.width == 0) return false;  // only padding
-  context.decoder.Start(region, context.resampler, image.crop_index, context.reduction);
+  context.decoder.Start(region, context.sink(), image.crop_index, context.reduction);
   return true;
 }
 
 void Plan::End(ImageFeed& feed, ImageContext& context) const {
   Status status = context.decoder.Finish();
-  if (status.ok()) status = EmitRow(context);
+  if (status.ok()) status = EmitRows(context);
   feed.Done(*std::exchange(context.image, std::nullopt), std::move(status));
+}
+
+Status Plan::Apply(const EncodedImage& image, Workspace& workspace, StageTimes& times) const {
+  Single single(image);
+  ApplyAll(single, workspace, times);
+  return single.status();
 }
 
 Status Plan::Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace,
                    void* row, StageTimes& times, std::span<const uint8_t> crop_index, void* work,
                    int32_t* size) const {
-  Single single({0, bytes, key, row, crop_index, work, size});
-  ApplyAll(single, workspace, times);
-  return single.status();
+  return Apply({0, bytes, key, row, crop_index, work, size}, workspace, times);
 }
 
 Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
-                   StageTimes& times, void* work, int32_t* size) const {
+                   StageTimes& times, void* work, int32_t* size,
+                   std::span<void* const> other_rows) const {
   const ApplyWatch watch(workspace, times);
   TRY(CheckSides(image.size));
   ImageContext& context = workspace.contexts[0];
-  context.row = row;
-  context.work = work;
-  context.size = size;
-  ASSIGN_OR_RETURN(Rect region, StartRow(key, image.size, Orientation::kNormal, 1, context));
+  ASSIGN_OR_RETURN(
+      Rect region,
+      StartRows({.key = key, .row = row, .work = work, .size = size, .other_rows = other_rows},
+                {image.size}, context));
   Status status =
-      region.width == 0 ? Status() : PushRegion(PartOf(image, region), region, context.resampler);
-  if (status.ok()) status = EmitRow(context);
+      region.width == 0 ? Status() : PushRegion(PartOf(image, region), region, context.sink());
+  if (status.ok()) status = EmitRows(context);
   FlushEmitted();
   return status;
 }
@@ -249,13 +286,44 @@ RowFormat Plan::PaddingFormat(void* row) const {
   return {output, output_};
 }
 
-// Draws the sample and prepares the resampler. Returns the region to decode, of the reduced image,
-// empty if there is nothing to decode. `most`: the largest reduction with which the image can be
-// decoded.
-Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                            Reduction most, ImageContext& context) const {
+// Draws the sample's views and prepares their resamplers. Returns the region to decode, of the
+// reduced image, empty if there is nothing to decode.
+Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& stored,
+                             ImageContext& context) const {
+  const ImageSize viewed = Viewed(stored.size, stored.orientation);
+  Reduction possible = stored.most;
+  for (size_t i = 0; i < views(); ++i) {
+    ViewContext& of_view = context.views[i];
+    of_view.row = i == 0 ? image.row : image.other_rows[i - 1];
+    of_view.work = i == 0 ? image.work : nullptr;
+    of_view.size = i == 0 ? image.size : nullptr;
+    DrawKey key = image.key;
+    key.view += static_cast<uint32_t>(i);
+    TRY(view(i).DrawRow(key, viewed, of_view));
+    possible = ReductionOf(of_view.drawn.geometry, possible);
+  }
+  context.reduction = options_.decode == DecodeSize::kScaled ? possible : 1;
+  if (possible > 1) ++(context.reduction > 1 ? context.scaled : context.scalable);
+  if (views() == 1) return StartRow(stored, context.reduction, context.views[0]);
+  context.all_views.Clear();
+  Status status;
+  for (size_t i = 0; i < views(); ++i) {
+    Result<Rect> region = view(i).StartRow(stored, context.reduction, context.views[i]);
+    if (!region.ok()) {
+      const uint64_t more = status.ok() ? 0 : status.error().wanted_bytes;
+      status = AndMore(std::move(region).error(), more);
+    } else if (region->width != 0) {
+      context.all_views.Add(*region, context.views[i].resampler);
+    }
+  }
+  if (!status.ok()) return std::move(status).error();
+  return context.all_views.region();
+}
+
+// Draws one view.
+Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context) const {
   DrawnSample& drawn = context.drawn;
-  TRY(Draw(key, Viewed(stored, orientation), drawn));
+  TRY(Draw(key, viewed, drawn));
   if (context.size != nullptr) {
     context.size[0] = drawn.size.height;
     context.size[1] = drawn.size.width;
@@ -264,28 +332,38 @@ Result<Rect> Plan::StartRow(const DrawKey& key, ImageSize stored, Orientation or
     if (pads_finished_) EraseAround(drawn, output_);
     DeferToDevice(drawn, output_, boxes(), context.work);
   }
+  return {};
+}
+
+// Prepares one view's resampler. Returns the region that it needs, as StartRows does.
+Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
+                            ViewContext& context) const {
+  const DrawnSample& drawn = context.drawn;
   PixelOutput output = OutputTo(context.row);
   if (!drawn.steps.empty()) {
     const Status started = context.augmenter.Start(drawn.geometry.window.size());
     if (!started) return started.error();
     output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw};
   }
-  const Reduction possible = ReductionOf(drawn.geometry, most);
-  context.reduction = options_.decode == DecodeSize::kScaled ? possible : 1;
-  if (possible > 1) ++(context.reduction > 1 ? context.scaled : context.scalable);
   return context.resampler.Start(
-      ResamplingOf(drawn.geometry, stored, orientation, context.reduction), output);
+      ResamplingOf(drawn.geometry, stored.size, stored.orientation, reduction), output);
 }
 
-// Completes the row once the geometry's pixels are written.
-Status Plan::EmitRow(ImageContext& context) const {
+// Completes the rows of all views once the geometry's pixels are written.
+Status Plan::EmitRows(ImageContext& context) const {
+  if (views() > 1) context.all_views.Finish();
+  for (size_t i = 0; i < views(); ++i) TRY(view(i).EmitRow(context.views[i]));
+  return {};
+}
+
+Status Plan::EmitRow(ViewContext& context) const {
   if (pad_to_) Surround(context);
   return context.drawn.steps.empty() && context.drawn.erasures.empty() ? Status()
                                                                        : Augment(context);
 }
 
 // Writes the pixels of the row outside its image.
-void Plan::Surround(ImageContext& context) const {
+void Plan::Surround(ViewContext& context) const {
   const uint64_t start = NowNanoseconds();
   PadRow(context.drawn.size, pad_to_->fill, PaddingFormat(context.row), output_,
          static_cast<uint8_t*>(context.row));
@@ -295,7 +373,7 @@ void Plan::Surround(ImageContext& context) const {
 }
 
 // Executes the steps after the geometry.
-Status Plan::Augment(ImageContext& context) const {
+Status Plan::Augment(ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
   const uint64_t start = NowNanoseconds();
   uint64_t last = start;

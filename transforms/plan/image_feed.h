@@ -12,13 +12,15 @@ namespace stoker {
 
 // A sample whose bytes have been read.
 struct EncodedImage {
-  uint32_t tag = 0;                     // an identifier chosen by the feed
-  std::span<const uint8_t> bytes;       // with kBufferPadding readable bytes behind them
-  DrawKey key;                          // the key of its random transforms
-  void* row = nullptr;                  // row_bytes() of any alignment: row_shape()
-  std::span<const uint8_t> crop_index;  // see JpegDecoder::Decode; may be empty
-  void* work = nullptr;                 // work_bytes(), if the plan defers operations to a device
+  uint32_t tag = 0;                       // an identifier chosen by the feed
+  std::span<const uint8_t> bytes{};       // with kBufferPadding readable bytes behind them
+  DrawKey key{};                          // the key of its random transforms
+  void* row = nullptr;                    // row_bytes() of any alignment: row_shape()
+  std::span<const uint8_t> crop_index{};  // see JpegDecoder::Decode; may be empty
+  void* work = nullptr;                   // work_bytes(), if the plan defers operations to a device
   int32_t* size = nullptr;  // is set to the image's height and width in its row; may be null
+  // Those of the plan's other views, as `row`. Read before Next or Done is called again.
+  std::span<void* const> other_rows{};
 };
 
 // Hands samples to ApplyAll and takes them back. All memory that a sample refers to must stay valid

@@ -11,10 +11,13 @@
 #include "transforms/augment/blur.h"
 #include "transforms/decode/orientation.h"
 #include "transforms/plan/draw.h"
+#include "transforms/plan/views_sink.h"
 
 namespace stoker {
 
 namespace {
+
+constexpr uint64_t kInterleaved = 2;  // samples of a workspace
 
 std::vector<int64_t> ShapeOf(ImageSize size, Layout layout) {
   if (layout == Layout::kNchw) return {3, size.height, size.width};
@@ -40,8 +43,20 @@ uint32_t Plan::boxes() const {
 
 size_t Plan::work_bytes() const { return options_.defer_to_device ? DeferredOpsBytes(boxes()) : 0; }
 
+uint64_t Plan::extra_bytes() const {
+  constexpr uint64_t kView = 128 << 10;  // of a resampler without a window of decoded rows
+  const uint64_t tiles = tile_bytes();
+  if (views() == 1) return tiles;
+  return tiles + kInterleaved * (ViewsSink::kWhole + kView * (views() - 1));
+}
+
 uint64_t Plan::tile_bytes() const {
-  constexpr uint64_t kInterleaved = 2;        // interleaved samples
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < views(); ++i) bytes += view(i).view_tile_bytes();
+  return bytes;
+}
+
+uint64_t Plan::view_tile_bytes() const {
   constexpr uint64_t kRoundingUp = 16 << 10;  // for rounding up buffer sizes
   uint64_t scratch = 0;
   bool tile = false;
@@ -61,6 +76,15 @@ uint64_t Plan::tile_bytes() const {
 }
 
 std::string Plan::Describe() const {
+  if (views() == 1) return DescribeView();
+  std::string text;
+  for (size_t i = 0; i < views(); ++i) {
+    text += (i == 0 ? "view 0: " : "; view " + std::to_string(i) + ": ") + view(i).DescribeView();
+  }
+  return text + "; decoded once";
+}
+
+std::string Plan::DescribeView() const {
   std::string text;
   for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
   text += "fused: decode the box only";

@@ -2,6 +2,9 @@
 //
 // Draw is separate from Apply: Draw is a pure function from a sample's key and its image's size to
 // a Geometry; Apply decodes only the box that the geometry names and writes the finished batch row.
+//
+// A plan may have several views: lists of transforms, each applied to the sample with draws of its
+// own. Apply decodes the sample once for all of them and writes a row for each.
 #pragma once
 
 #include <array>
@@ -29,6 +32,7 @@
 namespace stoker {
 
 struct ImageContext;
+struct ViewContext;
 struct PixelOutput;
 struct RowFormat;
 
@@ -59,8 +63,8 @@ DecodePaths PathsOf(const Workspace& workspace);
 uint64_t MemoryOf(const Workspace& workspace);
 void FreeMemoryOf(Workspace& workspace);
 
-// Returns the nanoseconds that each transform of the plan has taken since the workspace was
-// created, for transforms that were not fused.
+// Returns the nanoseconds that each transform of the plan, view after view, has taken since the
+// workspace was created, for transforms that were not fused.
 std::vector<uint64_t> TransformTimesOf(const Workspace& workspace);
 
 // The pass in which a transform is executed.
@@ -77,6 +81,15 @@ class Plan {
   // positive, a scale or ratio out of order, a second resampling, output that is not of one size,
   // Normalize with kU8 or not at the end, …
   static Result<Plan> Compile(std::vector<Transform> transforms, const PlanOptions& options = {});
+
+  // Returns a plan with a view for each list, of which there is at least one. It is the plan of the
+  // first view; the functions that describe a row describe that view's. InvalidArgument also names
+  // the view; several views cannot have a PadTo, or defer operations to a device.
+  static Result<Plan> CompileViews(std::vector<std::vector<Transform>> views,
+                                   const PlanOptions& options = {});
+  size_t views() const { return views_.empty() ? 1 : views_.size(); }
+  // The plan of one view alone. It makes the same draws with a key that names the view.
+  const Plan& view(size_t index) const { return views_.empty() ? *this : views_[index]; }
 
   ImageSize output_size() const { return output_; }
   // Whether images may be smaller than their rows (PadTo).
@@ -105,7 +118,9 @@ class Plan {
   // before each Done.
   void ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const;
 
-  // Does the same for one sample.
+  // Does the same for one sample. Precondition of the overloads without other rows: there is one
+  // view.
+  Status Apply(const EncodedImage& image, Workspace& workspace, StageTimes& times) const;
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times, std::span<const uint8_t> crop_index = {}, void* work = nullptr,
                int32_t* size = nullptr) const;
@@ -115,7 +130,8 @@ class Plan {
   // (without an EXIF orientation). Reads no byte outside the image's pixel rows. InvalidArgument
   // names a side.
   Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
-               StageTimes& times, void* work = nullptr, int32_t* size = nullptr) const;
+               StageTimes& times, void* work = nullptr, int32_t* size = nullptr,
+               std::span<void* const> other_rows = {}) const;
 
   // One line that says what was fused. Explain (explain.h) has the details.
   std::string Describe() const;
@@ -123,7 +139,10 @@ class Plan {
   const PlanOptions& options() const { return options_; }
   const std::vector<Transform>& transforms() const { return transforms_; }
   const std::vector<ExecutionSite>& sites() const { return sites_; }  // of transforms()
-  uint64_t tile_bytes() const;  // of a workspace, in addition to what every workspace needs
+  // Bytes of a workspace for tiles, and for tiles and further views, in addition to what every
+  // workspace needs.
+  uint64_t tile_bytes() const;
+  uint64_t extra_bytes() const;
   PixelOutput OutputTo(void* row) const;
   // The format of the pixels of a row outside its image, if the plan pads; their values are those
   // of padding().
@@ -138,12 +157,22 @@ class Plan {
   Plan() = default;
   bool Begin(ImageFeed& feed, ImageContext& context) const;
   Result<bool> Open(const EncodedImage& image, ImageContext& context) const;
-  Result<Rect> StartRow(const DrawKey& key, ImageSize stored, Orientation orientation,
-                        Reduction most, ImageContext& context) const;
+  struct StoredImage {
+    ImageSize size;
+    Orientation orientation = Orientation::kNormal;
+    Reduction most = 1;  // with which it can be decoded
+  };
+  Result<Rect> StartRows(const EncodedImage& image, const StoredImage& stored,
+                         ImageContext& context) const;
+  Status DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context) const;
+  Result<Rect> StartRow(const StoredImage& stored, Reduction reduction, ViewContext& context) const;
   void End(ImageFeed& feed, ImageContext& context) const;
-  Status EmitRow(ImageContext& context) const;
-  Status Augment(ImageContext& context) const;
-  void Surround(ImageContext& context) const;
+  Status EmitRows(ImageContext& context) const;
+  Status EmitRow(ViewContext& context) const;
+  Status Augment(ViewContext& context) const;
+  void Surround(ViewContext& context) const;
+  uint64_t view_tile_bytes() const;
+  std::string DescribeView() const;
 
   PlanOptions options_;
   std::vector<Transform> transforms_;
@@ -157,6 +186,7 @@ class Plan {
   ImageSize tile_;  // the largest, if any transform is executed on a tile
   std::array<float, 3> scale_{};
   std::array<float, 3> bias_{};
+  std::vector<Plan> views_;  // of each view alone, if there are several
 };
 
 }  // namespace stoker

@@ -364,4 +364,30 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   return plan;
 }
 
+Result<Plan> Plan::CompileViews(std::vector<std::vector<Transform>> views,
+                                const PlanOptions& options) {
+  if (views.size() == 1) return Compile(std::move(views[0]), options);
+  if (options.defer_to_device) {
+    return Error{.code = Code::kUnimplemented, .cause = "a device cannot finish several views"};
+  }
+  std::vector<Plan> plans;
+  const auto in_view = [&](Error error) {
+    error.cause = "views[" + std::to_string(plans.size()) + "]: " + error.cause;
+    return error;
+  };
+  for (std::vector<Transform>& view : views) {
+    Result<Plan> plan = Compile(std::move(view), options);
+    if (!plan.ok()) return in_view(std::move(plan).error());
+    if (plan->pads()) {
+      return in_view({.code = Code::kUnimplemented,
+                      .cause = "PadTo cannot be used with several views",
+                      .advice = "Crop or resize the images of each view to one size"});
+    }
+    plans.push_back(*std::move(plan));
+  }
+  Plan all = plans.front();
+  all.views_ = std::move(plans);
+  return all;
+}
+
 }  // namespace stoker

@@ -15,11 +15,6 @@ namespace {
 // The source rows of a strip should stay in the second-level cache between decoding and resampling.
 constexpr int64_t kWindowBytes = 256 << 10;
 
-// Offset of the window's rows, in bytes after a multiple of 64. libjpeg-turbo's SIMD writes aligned
-// rows past the caches (non-temporal stores in jdcolext), which made resampling of photographs
-// three times slower. Rows that are not even 16-byte aligned go through the caches.
-constexpr size_t kRowOffset = 8;
-
 // Output values of this size are emitted while the next strip is blended: writing them takes longer
 // than fetching the finished pixels from the second-level cache.
 constexpr size_t kLeavingBytes = 4;
@@ -158,9 +153,33 @@ Status Resampler::PlanOutput() {
 Status Resampler::Begin(const DecodedRegion& region) {
   const Stopwatch stopwatch(busy_ns_);
   source_ = region;
+  in_place_ = {};
   top_ = held_ = next_row_ = between_rows_ = 0;
   strip_.leaving.rows = 0;
-  return PlanStrips();
+  return PlanWindow();
+}
+
+Status Resampler::BeginInPlace(PixelLayout layout, ptrdiff_t stride) {
+  const Stopwatch stopwatch(busy_ns_);
+  source_ = {layout, region_};
+  stride_ = stride;
+  strip_rows_ = kStripRows;
+  top_ = held_ = next_row_ = between_rows_ = 0;
+  strip_.leaving.rows = 0;
+  return PlanStrips(0);
+}
+
+void Resampler::Resample(const std::array<const uint8_t*, 3>& planes) {
+  const Stopwatch stopwatch(busy_ns_);
+  in_place_ = planes;
+  if (order_ != Order::kColumnsFirst) {
+    held_ = region_.height;
+    return ResampleStrips();
+  }
+  while (!complete()) {
+    held_ = RowsWanted() - top_;
+    ResampleColumns();
+  }
 }
 
 int Resampler::StripEnd(int first_row) const {
@@ -188,10 +207,8 @@ uint8_t* Resampler::WindowPlane(size_t plane) const {
   return window_.data() + kRowOffset + plane * plane_bytes_;
 }
 
-// Allocates the source window and the kernel's scratch for this layout.
-Status Resampler::PlanStrips() {
-  const AxisTaps& rows = rows_.taps();
-  const bool gray = source_.layout == PixelLayout::kGray;
+// Plans the strips, and allocates the source window for this layout.
+Status Resampler::PlanWindow() {
   const size_t row_bytes = static_cast<size_t>(source_.covered.width) *
                            static_cast<size_t>(BytesPerPixel(source_.layout));
   const size_t planes = static_cast<size_t>(PlanesOf(source_.layout));
@@ -202,23 +219,33 @@ Status Resampler::PlanStrips() {
   const int64_t step =
       static_cast<int64_t>(stride * planes) * std::max(1, task_.box.height / task_.resized.height);
   strip_rows_ = static_cast<int>(std::clamp<int64_t>(kWindowBytes / step, 1, kStripRows));
+  plane_bytes_ = stride * RowsOfWindow();
+  return PlanStrips(kRowOffset + plane_bytes_ * planes);
+}
+
+// Returns how many rows a strip needs at most, with those of the next strip that have arrived.
+size_t Resampler::RowsOfWindow() const {
+  if (order_ == Order::kColumnsFirst) return kStripRows + 1;
+  const AxisTaps& rows = rows_.taps();
   int most = 2 * rows.pairs, delivered = 0;
   for (int row = 0; row < rows.count; row = StripEnd(row)) {
     const int needed = RowsNeeded(row);
     most = std::max(most, needed - std::min(rows.starts[row], delivered));
     delivered = needed;
   }
-  if (order_ == Order::kColumnsFirst) most = kStripRows + 1;
-  plane_bytes_ = stride * static_cast<size_t>(most);
+  return static_cast<size_t>(most);
+}
 
-  strip_.channels = gray ? 1 : 3;
-  strip_.planes = static_cast<int>(planes);
+// Allocates `window_bytes` and the kernel's scratch for this layout.
+Status Resampler::PlanStrips(size_t window_bytes) {
+  strip_.channels = source_.layout == PixelLayout::kGray ? 1 : 3;
+  strip_.planes = PlanesOf(source_.layout);
   strip_.stride = stride_;
   strip_.width = region_.width;
-  strip_.rows = rows;
+  strip_.rows = rows_.taps();
   strip_.columns = columns_.taps();
   if (order_ != Order::kTogether) TRY(PlanSteps());
-  return PlanBlending(kRowOffset + plane_bytes_ * planes);
+  return PlanBlending(window_bytes);
 }
 
 // Prepares for one axis after the other: the strips then only blend horizontally.
@@ -291,7 +318,7 @@ void Resampler::ResampleStrips() {
 void Resampler::SetSource() {
   const ptrdiff_t column = ptrdiff_t{region_.x - source_.covered.x} * BytesPerPixel(source_.layout);
   for (size_t p = 0; p < static_cast<size_t>(strip_.planes); ++p) {
-    strip_.plane[p] = WindowPlane(p) + column;
+    strip_.plane[p] = (in_place_[0] == nullptr ? WindowPlane(p) : in_place_[p]) + column;
   }
 }
 
@@ -336,6 +363,7 @@ void Resampler::ResampleColumns() {
   ResampleStrip(strip_);
   strip_.finished = finished;
   between_rows_ += held_;
+  SkipRows(held_);
   top_ += std::exchange(held_, 0);
   ResampleRows();
 }
@@ -383,10 +411,17 @@ void Resampler::DropRows() {
   if (dropped <= 0) return;
   top_ += dropped;
   held_ -= dropped;
+  if (in_place_[0] != nullptr) return SkipRows(dropped);
   for (size_t p = 0; p < static_cast<size_t>(strip_.planes) && held_ != 0; ++p) {
     uint8_t* plane = WindowPlane(p);
     std::memmove(plane, plane + dropped * stride_, static_cast<size_t>(held_ * stride_));
   }
+}
+
+// Moves on in the memory of Resample's caller.
+void Resampler::SkipRows(int rows) {
+  if (in_place_[0] == nullptr) return;
+  for (size_t p = 0; p < static_cast<size_t>(strip_.planes); ++p) in_place_[p] += rows * stride_;
 }
 
 // Transposes and mirrors the finished window into the output.

@@ -8,6 +8,8 @@
 // keeps a window of horizontally finished rows in place of decoded ones.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/buffer.h"
@@ -59,17 +61,27 @@ class Resampler final : public RowSink {
   MutableImageView Reserve(int rows) override;
   void Commit(int rows) override;
 
+  // In place of the RowSink's calls: BeginInPlace reserves memory as Begin does, and Resample then
+  // resamples the region that Start returned from where its pixels are. kStripOverread bytes behind
+  // each row and rows_below() rows below the last one are read, too; their content does not matter.
+  Status BeginInPlace(PixelLayout layout, ptrdiff_t stride);
+  void Resample(const std::array<const uint8_t*, 3>& planes);
+  int rows_below() const { return 2 * rows_.taps().pairs; }
+
   // Whether every pixel row has been committed, and the output is complete.
   bool complete() const { return next_row_ == rows_.taps().count; }
 
-  // Nanoseconds that Start, Begin and Commit have taken since Reset.
+  // Nanoseconds that Start and what follows it have taken since Reset.
   uint64_t busy_ns() const { return busy_ns_; }
 
  private:
-  Status PlanStrips();
+  Status PlanWindow();
+  size_t RowsOfWindow() const;
+  Status PlanStrips(size_t window_bytes);
   Status PlanSteps();
   Status PlanBlending(size_t window_bytes);
   uint8_t* WindowPlane(size_t plane) const;
+  void SkipRows(int rows);
   Status PlanOutput();
   int StripEnd(int first_row) const;
   int RowsFor(int row) const;
@@ -95,6 +107,7 @@ class Resampler final : public RowSink {
 
   // The window of decoded pixel rows: [top_, top_ + held_) of the region.
   GrowingBuffer window_;
+  std::array<const uint8_t*, 3> in_place_{};  // the window's planes in memory of Resample's caller
   DecodedRegion source_;
   ptrdiff_t stride_ = 0;
   size_t plane_bytes_ = 0;

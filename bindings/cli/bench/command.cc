@@ -128,6 +128,7 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   loader = given.loader;
   loader.source = std::move(source);
   loader.transforms = std::move(recipe.transforms);
+  loader.views = std::move(recipe.views);
   loader.mix = std::move(recipe.mix);
   loader.dtype = recipe.options.dtype;
   loader.layout = recipe.options.layout;

@@ -12,9 +12,10 @@ struct Filter {
   Interpolation interpolation;
 };
 
-// Returns none if the images are not resized.
+// Returns none if the images, or those of the first view, are not resized.
 std::optional<Filter> FilterOf(const BenchReport& report) {
-  for (const Transform& transform : report.options.loader.transforms) {
+  const LoaderOptions& loader = report.options.loader;
+  for (const Transform& transform : loader.views.empty() ? loader.transforms : loader.views[0]) {
     if (const auto* resize = std::get_if<Resize>(&transform)) {
       return Filter{resize->antialias, resize->interpolation};
     }

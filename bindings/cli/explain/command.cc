@@ -65,6 +65,11 @@ Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
 
 Result<int> RunExplainCommand(const ExplainArguments& given) {
   ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(given.recipe));
+  if (!recipe.views.empty()) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = given.recipe.file + " has several views, which explain does not measure",
+                 .advice = "Put the transforms of one view into a recipe of their own"};
+  }
   ASSIGN_OR_RETURN(Plan plan, Plan::Compile(std::move(recipe.transforms), recipe.options));
   PlanCost cost;
   const bool measured = !given.directory.empty();

@@ -17,7 +17,7 @@ from stoker._explain import explained, spec_of
 from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
 from stoker._map import Map, MapCalls
 from stoker._mix import BatchTransform, split
-from stoker._parameters import Transform, checked
+from stoker._parameters import Transform, checked, checked_views
 from stoker._runtime import Runtime
 from stoker._sources import Source
 from stoker._watching import Monitor, Trace
@@ -46,7 +46,8 @@ class Loader:
     bytes for any number of threads, depth and reader.
 
     A batch is (images, labels), or images alone if the source has nothing else; further columns of `files`
-    follow. It is a named tuple: `batch["label"]` and `batch.label` are the labels, too.
+    follow, and then further `views`. It is a named tuple: `batch["label"]` and `batch.label` are the labels,
+    too.
 
     - images: (rows, height, width, 3) or (rows, 3, height, width), RGB; uint8 in 0 to 255, or float16,
       bfloat16, float32: value / 255, or normalised. Without transforms: rows of `stoker.arrays`, in
@@ -70,6 +71,12 @@ class Loader:
             their order) that makes all images the same size. May be empty for arrays. The last one may be a
             `MixUp`, a `CutMix` or a `RandomChoice` of them, which mixes whole batches and makes labels soft.
             A `Map`, the program's own function, may follow as the very last one.
+        views: lists of transforms for several views of each image, at most 64 views of 256 transforms: each
+            list makes an image of its own, with its own random draws, and stoker reads and decodes the file
+            once for all of them (SimCLR, DINO, repeated augmentation). `transforms` must then be empty, or
+            have only a `Map`. The first view is the column "image"; the others follow the columns of the
+            source, as "image_1", "image_2", …, each in its own size. Views cannot have a `PadTo` and are not
+            mixed. One view is the same as `transforms`.
         batch_size: rows per batch, 1 to 1,048,576.
         shuffle: a new order each epoch.
         seed: seed of the order and of every random transform, 0 to 2**64 - 1.
@@ -138,6 +145,7 @@ class Loader:
         source: Source,
         transforms: Iterable[Transform | BatchTransform | Map] = (),
         *,
+        views: Iterable[Iterable[Transform]] = (),
         batch_size: int,
         shuffle: bool = False,
         seed: int = 0,
@@ -173,6 +181,9 @@ class Loader:
         self._source = source
         images, self._mix, self._map = split(transforms)
         self._transforms = checked(images)
+        self._views = checked_views(views)
+        if len(self._views) == 1 and not self._transforms:
+            (self._transforms,), self._views = self._views, ()
         self._runtime = runtime
         self._options = _options.checked(given)
         # This is the only strong reference to the function, so that a function whose object has the loader
@@ -185,6 +196,11 @@ class Loader:
             {
                 "source": source._spec,
                 "transforms": [t._spec() for t in self._transforms],
+                **(
+                    {"views": [{"transforms": [t._spec() for t in v]} for v in self._views]}
+                    if self._views
+                    else {}
+                ),
                 **({} if self._mix is None else {"mix": self._mix._spec()}),
                 **({} if self._map is None else {"map": self._map.name}),
                 **self._options,
@@ -397,10 +413,13 @@ class Loader:
         mix = [] if self._mix is None else [f"{self._mix!r}  batch  once all its rows are complete"]
         if self._map is not None:
             mix.append(f"{self._map!r}  batch  on threads of its own, before it is delivered")
+        options = _options.checked(self._options, only_of_images=True)
+        if self._views:
+            views = [f"view {k}:\n{explained(spec_of(view, options))}" for k, view in enumerate(self._views)]
+            return "\n".join([*views, *mix])
         if not self._transforms:
             return "\n".join(["rows are copied as they are", *mix])
-        spec = spec_of(self._transforms, _options.checked(self._options, only_of_images=True))
-        return "\n".join([explained(spec), *mix])
+        return "\n".join([explained(spec_of(self._transforms, options)), *mix])
 
     def __repr__(self) -> str:
         options = "".join(
@@ -411,8 +430,9 @@ class Loader:
         runtime = "" if self._runtime is None else f", runtime={self._runtime!r}"
         own = [] if self._map is None else [self._map]
         transforms = ", ".join(repr(t) for t in [*self._listed(), *own])
+        views = f", views={[list(view) for view in self._views]!r}" if self._views else ""
         return (
-            f"<stoker.Loader({self._source!r}, [{transforms}]{options}{runtime}): "
+            f"<stoker.Loader({self._source!r}, [{transforms}]{views}{options}{runtime}): "
             f"{counted(len(self._source), 'sample', 'samples')}, "
             f"{counted(self._batches, 'batch', 'batches')} an epoch>"
         )

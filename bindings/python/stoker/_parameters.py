@@ -53,19 +53,26 @@ class Transform:
         return spec
 
 
-def checked(transforms: Iterable[Transform]) -> tuple[Transform, ...]:
-    """Returns the transforms as a tuple; TypeError if one is not a transform."""
+def checked(transforms: Iterable[Transform], name: str = "transforms") -> tuple[Transform, ...]:
+    """Returns the transforms as a tuple; TypeError if one is not a transform. `name`: the argument's."""
     if isinstance(transforms, Transform) or not hasattr(transforms, "__iter__"):
         hint = f"; try [{transforms!r:.80}]" if isinstance(transforms, Transform) else ""
         if hasattr(transforms, "_transforms"):  # a Compose
             hint = "; pass the list that stoker.Compose was given"
-        raise TypeError(f"transforms must be a sequence of transforms, not {transforms!r:.80}{hint}")
+        raise TypeError(f"{name} must be a sequence of transforms, not {transforms!r:.80}{hint}")
     listed = tuple(transforms)
     for place, transform in enumerate(listed):
         if not isinstance(transform, Transform):
             hint = f"; did you mean {transform.__name__}(…)?" if isinstance(transform, type) else ""
-            raise TypeError(f"transforms[{place}] is not one of stoker's transforms: {transform!r:.80}{hint}")
+            raise TypeError(f"{name}[{place}] is not one of stoker's transforms: {transform!r:.80}{hint}")
     return listed
+
+
+def checked_views(views: Iterable[Iterable[Transform]]) -> tuple[tuple[Transform, ...], ...]:
+    """Returns the views of a loader as tuples; TypeError if one is not a sequence of transforms."""
+    if not hasattr(views, "__iter__"):
+        raise TypeError(f"views must be a sequence of lists of transforms, not {views!r:.80}")
+    return tuple(checked(view, f"views[{place}]") for place, view in enumerate(views))
 
 
 # --- kinds: each reads (name, value, option) and returns the value that the transform keeps ----------------

@@ -82,6 +82,31 @@ TEST(LoaderState, ExplainsWhatIsDifferent) {
               HasSubstr("samples are different: the data set's fingerprint was "));
 }
 
+TEST(LoaderState, NamesEqualViewsOnce) {
+  const std::vector<Transform> large = {RandomResizedCrop{.height = 64, .width = 64}};
+  const std::vector<Transform> small = {RandomResizedCrop{.height = 32, .width = 32}};
+  LoaderOptions saved = Numbers();
+  saved.views = {large, small, large, small};
+  const std::string state = Saved(saved, {});
+  EXPECT_THAT(state, HasSubstr(R"("views[2]":"views[0]","views[3]":"views[1]")"));
+  EXPECT_TRUE(Read(state, saved).ok());
+  LoaderOptions here = saved;
+  here.views[3] = {RandomResizedCrop{.height = 33, .width = 32}};
+  EXPECT_THAT(Refused(state, here), HasSubstr("views[3]"));
+  here.views = {large, {RandomResizedCrop{.height = 32, .width = 31}}, large, small};
+  EXPECT_THAT(Refused(state, here), HasSubstr("views[1][0].width was 32 and is 31"));
+}
+
+TEST(LoaderState, OfTheMostViewsCanBeRead) {
+  LoaderOptions options = Numbers();
+  for (int i = 0; i < 64; ++i) {  // all parameters differ from the defaults
+    const ColorJitter jitter{{0.123456789, 1.23456789 + i}, {0.5, 1.5}, {0.25, 1.75}, {-0.1, 0.2}};
+    options.views.push_back({RandomResizedCrop{20 + i, 21, {0.123456789, 0.9}, {0.7654321, 1.2}},
+                             jitter, jitter, jitter});
+  }
+  EXPECT_TRUE(Read(Saved(options, {3, 1}), options).ok());
+}
+
 TEST(LoaderState, NamesTransformsAndTheirParameters) {
   LoaderOptions saved = Numbers();
   saved.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
@@ -170,7 +195,7 @@ TEST(LoaderState, HostileTextIsAnError) {
            {"[]", no_object},
            {good + "}", no_object},
            {std::string(60000, '['), no_object},
-           {std::string(65537, ' '), "the state is longer than 65536 bytes"},
+           {std::string(262145, ' '), "the state is longer than 262144 bytes"},
            {"{}", "the state has no 'version'"},
            {with("\"version\":3", "\"version\":2"), "is of version 2; this stoker reads 3"},
            {with("\"start\":0,", ""), "the state has no 'start'"},
@@ -204,9 +229,9 @@ TEST(LoaderState, ManyHostileOptionsAreAShortError) {
     for (int i = 0; i < count; ++i) identity.emplace_back("\x1b[31m" + std::to_string(i), value);
     return StateText(identity, {});
   };
-  EXPECT_THAT(Refused(with(3000, "1"), options), HasSubstr("the state has more than 1000 options"));
-  const std::string longest(70000, 'x');
-  EXPECT_THAT(Refused(with(1, longest), options), HasSubstr("longer than 65536 bytes"));
+  EXPECT_THAT(Refused(with(5000, "1"), options), HasSubstr("the state has more than 4000 options"));
+  const std::string longest(270000, 'x');
+  EXPECT_THAT(Refused(with(1, longest), options), HasSubstr("longer than 262144 bytes"));
   const std::string many = Refused(with(900, "a\nb"), options);
   EXPECT_THAT(many, HasSubstr(R"(: \x1b[31m0 was a\nb and is none; )"));
   EXPECT_THAT(many, HasSubstr("; and 880 more. Give this loader"));

@@ -131,7 +131,7 @@ TEST(Compile, PadsImagesThatDifferInSize) {
 
 TEST(Compile, TheTileHasTheSizeOfTheImagesAndNotOfTheirRows) {
   const auto bytes = [](std::vector<Transform> transforms) {
-    return Compile(std::move(transforms)).value().tile_bytes();
+    return Compile(std::move(transforms)).value().extra_bytes();
   };
   const CenterCrop crop{20, 20};
   const ColorJitter colours{{0.5, 1}};

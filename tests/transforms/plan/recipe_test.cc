@@ -167,8 +167,8 @@ TEST(Recipe, TileMemoryStaysWithinThePlan) {
     const Plan plain = Plan::Compile(plain_list).value(), with = Plan::Compile(with_list).value();
     const uint64_t plain_peak = PeakOf(plain, ViewOf(image)), peak = PeakOf(with, ViewOf(image));
     EXPECT_GT(peak, plain_peak) << with.Describe();
-    EXPECT_LE(peak - plain_peak, with.tile_bytes() / 2) << with.Describe();  // one image at a time
-    EXPECT_EQ(plain.tile_bytes(), 0u);
+    EXPECT_LE(peak - plain_peak, with.extra_bytes() / 2) << with.Describe();  // one image at a time
+    EXPECT_EQ(plain.extra_bytes(), 0u);
   }
 }
 

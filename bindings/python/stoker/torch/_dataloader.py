@@ -10,7 +10,7 @@ import torch
 
 from stoker import _checks
 from stoker._mix import BatchTransform, split
-from stoker._parameters import Transform
+from stoker._parameters import Transform, checked_views
 from stoker._runtime import Runtime
 from stoker._sources import Source
 from stoker.torch import _options
@@ -53,6 +53,7 @@ class DataLoader:
     Args:
         source: a `stoker.Source`: the photographs or arrays.
         transforms: stoker's, as for `stoker.Loader`.
+        views: lists of transforms for several views of each image, as for `stoker.Loader`.
         batch_size: rows per batch.
         shuffle: a new order each epoch.
         drop_last: drop a last batch that is not full.
@@ -92,6 +93,7 @@ class DataLoader:
         source: Source,
         transforms: Iterable[Transform | BatchTransform] = (),
         *,
+        views: Iterable[Iterable[Transform]] = (),
         batch_size: int = 1,
         shuffle: bool | None = False,
         drop_last: bool = False,
@@ -131,15 +133,17 @@ class DataLoader:
             )
         images, mix, own = split(transforms)
         last = [transform for transform in (mix, own) if transform is not None]
-        dtype = dtype or ("float32" if images else "uint8")
+        views = checked_views(views)
+        dtype = dtype or ("float32" if images or views else "uint8")
         options: dict[str, Any] = {
             "source": source,
             "transforms": [*images, *last] if last else images,
+            "views": views,
             "batch_size": batch_size,
             "shuffle": _checks.boolean("shuffle", False if shuffle is None else shuffle),
             "drop_remainder": _checks.boolean("drop_last", drop_last),
             "dtype": str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
-            "layout": layout or ("NCHW" if images else "NHWC"),
+            "layout": layout or ("NCHW" if images or views else "NHWC"),
             "seed": seed,
             "remainder": remainder,
             "exif_orientation": exif_orientation,

@@ -26,16 +26,19 @@ class Dataset(torch.utils.data.Dataset[Any]):
         self._source: Source = options["source"]
         transforms, mix, _ = split(options["transforms"])
         self._mixes = mix is not None
-        self._compose: Compose | None = None  # none: rows of arrays are unchanged
-        if transforms:
+        # One for each view; none: rows of arrays are unchanged.
+        self._composes: list[Compose] = []
+        for view in options["views"] or [transforms] * bool(transforms):
             self._dtype = getattr(torch, options["dtype"])
-            self._compose = Compose(
-                transforms,
-                dtype={"bfloat16": "float32"}.get(options["dtype"], options["dtype"]),  # NumPy lacks it
-                layout=options["layout"],
-                exif_orientation=options["exif_orientation"],
-                decode=options["decode"],
-                accept_truncated=options["accept_truncated"],
+            self._composes.append(
+                Compose(
+                    view,
+                    dtype={"bfloat16": "float32"}.get(options["dtype"], options["dtype"]),  # NumPy lacks it
+                    layout=options["layout"],
+                    exif_orientation=options["exif_orientation"],
+                    decode=options["decode"],
+                    accept_truncated=options["accept_truncated"],
+                )
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -95,20 +98,23 @@ class Dataset(torch.utils.data.Dataset[Any]):
     # --- samples -----------------------------------------------------------------------------------
 
     def __getitem__(self, index: int) -> Any:
-        """Returns one sample: (image, label), further columns after them, or the image alone."""
+        """Returns one sample: (image, label), further columns and views after them, or the image alone."""
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
-        image = self._image(number)
-        beside = self._source._beside(number)
+        image, *views = self._images(number)
+        beside = [*self._source._beside(number), *views]
         return (image, *beside) if beside else image
 
-    def _image(self, number: int) -> torch.Tensor:
+    def _images(self, number: int) -> list[torch.Tensor]:
         image = self._source._image(number)
-        if self._compose is None:
-            return torch.tensor(image)
-        draw = int(torch.empty((), dtype=torch.int64).random_())
-        return torch.from_numpy(self._compose(image, position=draw)).to(self._dtype)
+        if not self._composes:
+            return [torch.tensor(image)]
+        images = []
+        for compose in self._composes:
+            draw = int(torch.empty((), dtype=torch.int64).random_())
+            images.append(torch.from_numpy(compose(image, position=draw)).to(self._dtype))
+        return images
 
     def __getitems__(self, indices: list[int]) -> Any:
         """Returns a batch that the loader makes, or a list of samples.

@@ -1,0 +1,135 @@
+#include "transforms/plan/views_sink.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "transforms/decode/image_info.h"
+
+namespace stoker {
+
+namespace {
+
+// Decoders write an MCU row at a time: 8 or 16 rows. Rows should stay in the first-level cache
+// until all views have them.
+constexpr int kFewRows = 16;
+
+size_t StrideOf(const DecodedRegion& region) {
+  constexpr size_t kAlign = 64;
+  constexpr size_t kBehind = kBufferPadding > kStripOverread ? kBufferPadding : kStripOverread;
+  const auto pixels = static_cast<size_t>(region.covered.width);
+  const size_t bytes = pixels * static_cast<size_t>(BytesPerPixel(region.layout)) + kBehind;
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+}  // namespace
+
+Rect ViewsSink::region() const {
+  if (views_.empty()) return {};
+  Rect all = views_[0].region;
+  for (const View& view : views_) {
+    const Rect& region = view.region;
+    const int right = std::max(all.x + all.width, region.x + region.width);
+    const int bottom = std::max(all.y + all.height, region.y + region.height);
+    all.x = std::min(all.x, region.x);
+    all.y = std::min(all.y, region.y);
+    all.width = right - all.x;
+    all.height = bottom - all.y;
+  }
+  return all;
+}
+
+Status ViewsSink::Begin(const DecodedRegion& region) {
+  source_ = region;
+  done_ = 0;
+  const size_t stride = StrideOf(region);
+  stride_ = static_cast<ptrdiff_t>(stride);
+  int below = 0;
+  for (const View& view : views_) below = std::max(below, view.resampler->rows_below());
+  const auto bytes_of = [&](int rows) {
+    return kRowOffset +
+           stride * static_cast<size_t>(rows) * static_cast<size_t>(PlanesOf(region.layout));
+  };
+  const int height = region.covered.height;
+  whole_ = bytes_of(height + below) <= most_;
+  held_rows_ = whole_ ? height : std::min(kFewRows, height);
+  const int rows = whole_ ? height + below : held_rows_;
+  plane_ = stride * static_cast<size_t>(rows);
+  Status status = rows_.Grow(bytes_of(rows));
+  for (const View& view : views_) {
+    Status begun = BeginView(view);
+    if (begun.ok()) continue;
+    const uint64_t more = status.ok() ? 0 : status.error().wanted_bytes;
+    status = AndMore(std::move(begun), more);
+  }
+  return status;
+}
+
+Status ViewsSink::BeginView(const View& view) const {
+  return whole_ ? view.resampler->BeginInPlace(source_.layout, stride_)
+                : view.resampler->Begin({source_.layout, view.region});
+}
+
+// Returns these rows of rows_.
+MutableImageView ViewsSink::At(int row, int rows) const {
+  MutableImageView view;
+  view.layout = source_.layout;
+  view.size = {source_.covered.width, rows};
+  for (size_t p = 0; p < static_cast<size_t>(PlanesOf(source_.layout)); ++p) {
+    view.plane[p] = rows_.data() + kRowOffset + p * plane_ + row * stride_;
+    view.stride[p] = stride_;
+  }
+  return view;
+}
+
+MutableImageView ViewsSink::Reserve(int rows) {
+  const int row = whole_ ? done_ : 0;
+  return At(row, std::min(rows, held_rows_ - row));
+}
+
+void ViewsSink::Commit(int rows) {
+  if (!whole_) {
+    for (const View& view : views_) Give(view, rows);
+  }
+  done_ += rows;
+}
+
+// Copies what a view needs of the rows that the decoder wrote last.
+void ViewsSink::Give(const View& view, int rows) const {
+  const Rect& region = view.region;
+  const MutableImageView from = At(0, rows);
+  const ptrdiff_t pixel = BytesPerPixel(source_.layout);
+  const ptrdiff_t column = (region.x - source_.covered.x) * pixel;
+  const auto bytes = static_cast<size_t>(region.width * pixel);
+  const int top = source_.covered.y + done_;
+  const int end = std::min(top + rows, region.y + region.height);
+  for (int y = std::max(top, region.y); y < end;) {
+    const MutableImageView to = view.resampler->Reserve(end - y);
+    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(source_.layout)); ++p) {
+      for (int i = 0; i < to.size.height; ++i) {
+        std::memcpy(to.plane[p] + i * to.stride[p],
+                    from.plane[p] + (y - top + i) * from.stride[p] + column, bytes);
+      }
+    }
+    view.resampler->Commit(to.size.height);
+    y += to.size.height;
+  }
+}
+
+void ViewsSink::Finish() {
+  if (!whole_) return;
+  const ptrdiff_t pixel = BytesPerPixel(source_.layout);
+  for (const View& view : views_) {
+    const MutableImageView all = At(view.region.y - source_.covered.y, view.region.height);
+    const ptrdiff_t column = (view.region.x - source_.covered.x) * pixel;
+    std::array<const uint8_t*, 3> planes{};
+    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(all.layout)); ++p) {
+      planes[p] = all.plane[p] + column;
+    }
+    view.resampler->Resample(planes);
+  }
+}
+
+}  // namespace stoker
