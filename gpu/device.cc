@@ -18,6 +18,10 @@ Error NoSuchName(std::string_view text) {
 
 }  // namespace
 
+DeviceStream LegacyDefaultStream() {
+  return {reinterpret_cast<void*>(uintptr_t{1})};  // NOLINT(performance-no-int-to-ptr): a handle
+}
+
 Result<DeviceName> DeviceName::Parse(std::string_view text) {
   if (text == "host") return DeviceName{Kind::kHost, 0};
   if (text == kCuda) return DeviceName{Kind::kCuda, 0};

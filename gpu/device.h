@@ -25,6 +25,7 @@ struct DeviceStream {
   void* handle = nullptr;
   friend bool operator==(const DeviceStream&, const DeviceStream&) = default;
 };
+DeviceStream LegacyDefaultStream();  // CUDA's handle 1
 struct DeviceEvent {
   void* handle = nullptr;
 };
@@ -49,7 +50,7 @@ enum class StreamPriority : uint8_t { kNormal, kHigh };
 //
 // In a forked child every call is FailedPrecondition, and functions that release do nothing; the
 // same holds once the driver is being unloaded at the end of the process. Calls do not disturb a
-// capture of other streams into a graph.
+// capture of other streams into a graph, on any thread, except RecordAll and SynchronizeAll.
 class Device {
  public:
   // For CUDA this is the first use of the driver: loads it, joins the device's primary context,
@@ -80,16 +81,21 @@ class Device {
   // The event is done when all work given to the stream so far is done. The last Record counts.
   virtual Status Record(DeviceEvent event, DeviceStream stream) = 0;
   // The event is done when all work is done that the process has given to the device so far, on any
-  // stream: for memory whose users are unknown. FailedPrecondition while a stream is being captured
-  // into a graph, because CUDA's documentation says that this invalidates the capture.
+  // stream: for memory whose users are unknown. FailedPrecondition while any stream is being
+  // captured into a graph, on any thread; CUDA then also invalidates that capture, so do not call
+  // this while one may be on. CUDA tells of captures stream by stream only: see IsCapturing.
   virtual Status RecordAll(DeviceEvent event) = 0;
+  // Returns whether the stream is being captured; for the legacy default stream, whether any stream
+  // is that is ordered with it. Disturbs no capture.
+  virtual Result<bool> IsCapturing(DeviceStream stream) = 0;
   // Later work of the stream begins when the event, as last recorded, is done. An event that was
   // never recorded is done. FailedPrecondition for a stream that is being captured.
   virtual Status Wait(DeviceStream stream, DeviceEvent event) = 0;
   // Never blocks. Errors of the work before the event are returned here, and by Synchronize.
   virtual Result<bool> Done(DeviceEvent event) = 0;
   virtual Status Synchronize(DeviceEvent event) = 0;  // sleeps until the event is done
-  virtual Status SynchronizeAll() = 0;  // waits for all streams, including those of others
+  // Waits for all streams, including those of others. Invalidates captures, as RecordAll does.
+  virtual Status SynchronizeAll() = 0;
   // Nanoseconds between two timed events that are done.
   virtual Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) = 0;
 

@@ -51,10 +51,18 @@ Status DeviceBatch::WaitOn(DeviceStream stream) const {
   return device()->Wait(stream, staged_->arrived);
 }
 
+Status DeviceBatch::RecordStream(DeviceStream stream) const {
+  TRY(CheckProcess(*staged_->ring));
+  std::lock_guard lock(staged_->mutex);
+  TRY(AddUse(*staged_, stream));
+  staged_->named = true;
+  return {};
+}
+
 void DeviceBatch::MarkUntracked() const {
   if (!staged_->ring->process().here()) return;
   std::lock_guard lock(staged_->mutex);
-  staged_->untracked = true;
+  staged_->unnamed = true;
 }
 
 Status DeviceBatch::Wait() const {

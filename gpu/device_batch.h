@@ -26,7 +26,8 @@ struct StagedBatch;
 // Call WaitOn before using the memory on a stream, and release the batch after issuing the last
 // work that uses it. The host need not wait for anything. The stream must exist until then.
 //
-// Release never fails and never blocks. In a forked child it does nothing.
+// Release never fails, and does not wait for the device; it may wait for locks of CUDA's. In a
+// forked child it does nothing.
 class DeviceBatch {
  public:
   DeviceBatch() = default;
@@ -50,13 +51,18 @@ class DeviceBatch {
 
   // Later work of the stream sees the batch; the batch counts as used on the stream until it is
   // released. Any number of streams of its device, any thread. A thread's default stream cannot be
-  // referred to by other threads: for it this does MarkUntracked().
+  // referred to by other threads: the batch is then untracked (below), whatever else is said of it.
   Status WaitOn(DeviceStream stream) const;
   // For consumers whose streams are unknown or may be gone when they release the batch, as with
   // DLPack: the batch's memory is reused after all work that the device has been given, on any
   // stream, when the next batch is requested. Releasing the batch then makes no call to the device,
   // except for the last batch of a ring whose loader has gone, because that frees memory.
   void MarkUntracked() const;
+  // Says that this stream, those of other calls and those of WaitOn are all that use the batch
+  // until it is released, and that they exist until then; overrules MarkUntracked. Does not make
+  // the stream wait for the batch. Any thread. A stream that is being captured when the batch is
+  // released must exist until a batch is requested after the capture.
+  Status RecordStream(DeviceStream stream) const;
   // Blocks the host until the batch has arrived; the batch counts as used by the host.
   Status Wait() const;
 
@@ -78,6 +84,9 @@ struct StagerStats {
   uint64_t host_wait_ns = 0;  // waiting for a host batch: production is the limit
   uint64_t copy_wait_ns = 0;  // waiting for a copy to end: the link is the limit
   uint64_t device_bytes = 0;  // of the ring
+  // How often the ring has invalidated captures of CUDA graphs on other threads, which it could not
+  // see (DeviceRing::Reclaim).
+  uint64_t invalidated_captures = 0;
 
   // Adds all but device_bytes, which describes the ring.
   StagerStats& operator+=(const StagerStats& other) {
@@ -87,6 +96,7 @@ struct StagerStats {
     ring_wait_ns += other.ring_wait_ns;
     host_wait_ns += other.host_wait_ns;
     copy_wait_ns += other.copy_wait_ns;
+    invalidated_captures += other.invalidated_captures;
     return *this;
   }
 };

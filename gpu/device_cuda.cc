@@ -89,6 +89,17 @@ class CudaDevice final : public Device {
     if (context_.cannot_record()) return SynchronizeAll();  // then the event is done
     return Do("cuCtxRecordEvent", [&] { return context_.Record(event.handle); });
   }
+  Result<bool> IsCapturing(DeviceStream stream) override {
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    TRY(Do("cudaStreamIsCapturing", [&] {
+      const cudaError_t error = cudaStreamIsCapturing(Of(stream), &capture);
+      if (error != cudaErrorStreamCaptureImplicit) return error;
+      capture = cudaStreamCaptureStatusActive;  // of a stream that the legacy one is ordered with
+      (void)cudaGetLastError();
+      return cudaSuccess;
+    }));
+    return capture != cudaStreamCaptureStatusNone;
+  }
   Status Wait(DeviceStream stream, DeviceEvent event) override {
     return Outside("cudaStreamWaitEvent", stream,
                    [&] { return cudaStreamWaitEvent(Of(stream), Of(event), 0); });
@@ -143,13 +154,9 @@ class CudaDevice final : public Device {
   // would draw its waiters into it, and another stream's event would invalidate it.
   template <typename Call>
   Status Outside(const char* what, DeviceStream stream, const Call& call) {
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    Status status =
-        Do("cudaStreamIsCapturing", [&] { return cudaStreamIsCapturing(Of(stream), &capture); });
-    if (!status) return status;
-    return Do(what, [&] {
-      return capture == cudaStreamCaptureStatusNone ? call() : cudaErrorStreamCaptureIsolation;
-    });
+    Result<bool> capture = IsCapturing(stream);
+    if (!capture) return capture.error();
+    return Do(what, [&] { return *capture ? cudaErrorStreamCaptureIsolation : call(); });
   }
 
   // For releases, which cannot fail: when the process ends, CUDA's runtime may have been unloaded

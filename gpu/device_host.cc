@@ -86,6 +86,10 @@ class HostDevice final : public Device {
     EventOf(event).Record(Streams());
     return {};
   }
+  Result<bool> IsCapturing(DeviceStream) override {
+    TRY(process_.Check("host"));
+    return false;  // there are no graphs
+  }
   Status Wait(DeviceStream stream, DeviceEvent event) override {
     return On(stream, [&](HostStream& on) { EventOf(event).HoldBack(on); });
   }

@@ -1,9 +1,11 @@
 #include "gpu/device_ring.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "core/deferred_ops.h"
+#include "core/stage_times.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -12,6 +14,11 @@ namespace {
 
 // The alignment of columns in a slot's slab. Columns at other offsets are copied one by one.
 constexpr uint64_t kColumnAlignment = 4096;
+
+// After a capture that RecordAll has invalidated: 50 ms, up to 6.4 s. Programs capture for a few
+// milliseconds to seconds, usually before their first steps.
+constexpr uint64_t kFirstPause = 50'000'000;
+constexpr int kMaxDoublings = 7;
 
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -175,45 +182,93 @@ void DeviceRing::Abandon(StagedBatch& entry) {
 }
 
 std::shared_ptr<StagedBatch> DeviceRing::Lend(StagedBatch& entry) {
+  {
+    std::lock_guard lock(entry.mutex);
+    entry.leased = true;
+  }
   return {&entry, [ring = shared_from_this()](StagedBatch* home) { ring->Return(*home); }};
 }
 
 void DeviceRing::Return(StagedBatch& entry) {
   if (!process_.here()) return;  // another thread may have held the lock
-  for (size_t i = 0; i < entry.used && !entry.untracked; ++i) {
-    const StreamUse& use = entry.uses[i];
-    entry.untracked = !device_->Record(use.consumed, use.stream).ok();
+  bool reusable = false;
+  {
+    std::lock_guard lock(entry.mutex);  // SeesCapture asks the streams before the consumer goes on
+    entry.untracked = entry.untracked || (entry.unnamed && !entry.named);
+    entry.leased = entry.unnamed = entry.named = false;
+    reusable = RecordUses(entry);
   }
   std::lock_guard lock(mutex_);
   if (handed_out_[entry.ring_index]) --handed_out_count_;
   handed_out_[entry.ring_index] = false;
-  if (entry.untracked) {
-    untracked_.push_back(&entry);
-  } else {
+  if (reusable) {
     free_.push_back(&entry);
     changed_.notify_all();
+  } else {
+    pending_.push_back(&entry);
   }
 }
 
-Status DeviceRing::ReclaimUntracked() {
-  std::vector<StagedBatch*> untracked;
-  {
-    std::lock_guard lock(mutex_);
-    untracked.swap(untracked_);
+bool DeviceRing::RecordUses(StagedBatch& entry) const {
+  for (size_t i = 0; i < entry.used && !entry.untracked; ++i) {
+    const StreamUse& use = entry.uses[i];
+    if (device_->Record(use.consumed, use.stream).ok()) continue;
+    const Result<bool> capture = device_->IsCapturing(use.stream);
+    if (capture.ok() && *capture) return false;
+    entry.untracked = true;  // the stream, or its context, has gone
   }
-  Status status;
-  for (StagedBatch* entry : untracked) {
-    if (status.ok()) status = device_->RecordAll(entry->all_done);
-    std::lock_guard lock(mutex_);
-    if (status.ok()) {
-      free_.push_back(entry);
-      changed_.notify_all();
-    } else {
-      untracked_.push_back(entry);
+  return !entry.untracked;
+}
+
+bool DeviceRing::SeesCapture() {
+  // What is wrong with a stream that cannot be asked, RecordAll reports.
+  const auto captures = [this](DeviceStream stream) {
+    const Result<bool> capture = device_->IsCapturing(stream);
+    return capture.ok() && *capture;
+  };
+  if (captures(LegacyDefaultStream())) return true;
+  for (const std::unique_ptr<StagedBatch>& entry : entries_) {
+    std::lock_guard lock(entry->mutex);
+    if (!entry->leased || (entry->unnamed && !entry->named)) continue;
+    for (size_t i = 0; i < entry->used; ++i) {
+      if (captures(entry->uses[i].stream)) return true;
     }
   }
-  const bool later = !status.ok() && status.error().code == Code::kFailedPrecondition;
-  return later ? Status() : status;
+  return false;
+}
+
+Status DeviceRing::Reclaim() {
+  std::vector<StagedBatch*> pending;
+  bool may_record = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (pending_.empty()) return {};
+    pending.swap(pending_);
+    may_record = NowNanoseconds() >= next_record_ns_;
+  }
+  may_record = may_record && !SeesCapture();
+  Status status;
+  bool recorded = false;
+  const auto reusable = [&](StagedBatch* entry) {
+    if (RecordUses(*entry)) return true;
+    if (!entry->untracked || !may_record || !status.ok()) return false;
+    status = device_->RecordAll(entry->all_done);
+    recorded = recorded || status.ok();
+    return status.ok();
+  };
+  const auto kept = std::stable_partition(pending.begin(), pending.end(), reusable);
+  const bool refused = !status.ok() && status.error().code == Code::kFailedPrecondition;
+  std::lock_guard lock(mutex_);
+  free_.insert(free_.end(), pending.begin(), kept);
+  pending_.insert(pending_.end(), kept, pending.end());
+  if (kept != pending.begin()) changed_.notify_all();
+  if (refused) {
+    ++all_refusals_;
+    next_record_ns_ = NowNanoseconds() + (kFirstPause << std::min(refusals_++, kMaxDoublings));
+  } else if (recorded) {
+    refusals_ = 0;
+  }
+  return refused ? Status() : status;
 }
 
 void DeviceRing::ReleaseHosts() {
@@ -228,6 +283,11 @@ void DeviceRing::HandOut(const StagedBatch& entry) {
   std::lock_guard lock(mutex_);
   handed_out_[entry.ring_index] = true;
   ++handed_out_count_;
+}
+
+uint64_t DeviceRing::invalidated_captures() const {
+  std::lock_guard lock(mutex_);
+  return all_refusals_;
 }
 
 bool DeviceRing::AllHandedOut() const {

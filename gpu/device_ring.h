@@ -1,7 +1,7 @@
 // DeviceRing: device memory for a few batches, allocated once, and the events that order its use.
 //
 //   free ─ Acquire ─ filled by the stager ─ Lend ─ leased ─ the last lease ends ─ free
-//                       if its users are unknown: untracked ─ ReclaimUntracked ─ free
+//     if its users are unknown, or one of them is being captured: pending ─ Reclaim ─ free
 //
 // A leased entry keeps the ring, so tensors may outlive the stager and the loader. The memory is
 // freed on the thread that releases the last entry, which may wait for the device. In a forked
@@ -59,6 +59,9 @@ struct StagedBatch {
   std::mutex mutex;
   std::vector<StreamUse> uses;
   size_t used = 0;
+  bool leased = false;
+  bool unnamed = false;    // it may have users that are not in `uses` …
+  bool named = false;      // … unless the program says that it has none
   bool untracked = false;  // its users are unknown: until RecordAll's event is done
 };
 
@@ -79,11 +82,13 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // destroyed.
   std::shared_ptr<StagedBatch> Lend(StagedBatch& entry);
 
-  // Frees the untracked entries, for use after all work that the device has been given so far. Must
-  // be called on the consumer's thread, which is not capturing a graph when it requests a batch:
-  // the event recorded here would invalidate a capture. While another thread is capturing, the
-  // entries stay untracked.
-  Status ReclaimUntracked();
+  // Frees the pending entries: those whose users were being captured, if they no longer are; those
+  // whose users are unknown, for use after all work that the device has been given so far. Must be
+  // called on the consumer's thread, which is not capturing a graph when it requests a batch: the
+  // event recorded for the latter would invalidate the capture (Device::RecordAll). While another
+  // thread captures, they stay pending: nothing is recorded if the capture can be seen; after one
+  // that could not be seen, nothing for a while, and each time for twice as long.
+  Status Reclaim();
 
   // Waits for the copies in flight and releases their host batches. Called when no stager uses the
   // ring any more.
@@ -103,6 +108,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   size_t size() const { return entries_.size(); }
   StagedBatch& entry(size_t ring_index) { return *entries_[ring_index]; }
   uint64_t bytes() const { return entry_bytes_ * entries_.size(); }
+  uint64_t invalidated_captures() const;  // by Reclaim
   size_t row_bytes(size_t host_column) const { return row_bytes_[host_column]; }
   // The offset of a host column from the start of `raw`, which has the layout of a slot with all
   // columns in its slab.
@@ -115,6 +121,12 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   Status MakeStreams();
   Status AddEntry();
   void Return(StagedBatch& entry);  // the last lease has ended; any thread
+  // Records an event on each stream that used an entry that is no longer leased. False if one of
+  // them is being captured, or if the entry is untracked, which it becomes if a stream has gone.
+  bool RecordUses(StagedBatch& entry) const;
+  // Whether a stream that stoker may ask is being captured: the legacy default stream, for those
+  // ordered with it, and those of leased batches whose users are known, which exist.
+  bool SeesCapture();
 
   std::shared_ptr<Device> device_;
   const StagePlan plan_;
@@ -130,7 +142,10 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<StagedBatch*> free_;
-  std::vector<StagedBatch*> untracked_;
+  std::vector<StagedBatch*> pending_;
+  uint64_t all_refusals_ = 0;
+  int refusals_ = 0;              // of RecordAll, in a row
+  uint64_t next_record_ns_ = 0;   // not before this time (NowNanoseconds)
   std::vector<bool> handed_out_;  // by index
   size_t handed_out_count_ = 0;
 };

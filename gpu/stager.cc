@@ -66,7 +66,7 @@ class Stager::Impl {
   // Called on the consumer's thread.
   Status Start();
   bool Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt);
-  void ReclaimUntracked(std::unique_lock<std::mutex>& lock);
+  void Reclaim(std::unique_lock<std::mutex>& lock);
   bool Ended() const { return !ready_.empty() || device_error_ || stopped_.load(); }
   Error AllAreHeld() const;
 
@@ -110,7 +110,7 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
   if (Status s = ring_->process().Check(device_.name().ToString()); !s.ok()) return s.error();
   std::unique_lock lock(mutex_);
   if (Status s = Start(); !s.ok()) return s.error();
-  ReclaimUntracked(lock);
+  Reclaim(lock);
   if (!Ended()) {
     asked_ = true;
     asked_changed_.notify_one();
@@ -128,7 +128,7 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
       return AllAreHeld();
     }
     if (Await(lock, interrupt)) return Cancelled("the wait was interrupted");
-    ReclaimUntracked(lock);
+    Reclaim(lock);
   }
   if (device_error_) return *device_error_;
   if (stopped_.load()) return Cancelled("the stager was stopped");
@@ -139,9 +139,9 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
 }
 
 // An error here comes from the device and ends the stager.
-void Stager::Impl::ReclaimUntracked(std::unique_lock<std::mutex>& lock) {
+void Stager::Impl::Reclaim(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
-  Status status = ring_->ReclaimUntracked();
+  Status status = ring_->Reclaim();
   lock.lock();
   if (status.ok() || device_error_) return;
   device_error_ = std::move(status).error();
@@ -348,7 +348,8 @@ StagerStats Stager::Impl::Stats() const {
           .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
           .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
           .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed),
-          .device_bytes = ring_->bytes()};
+          .device_bytes = ring_->bytes(),
+          .invalidated_captures = ring_->invalidated_captures()};
 }
 
 Status Stager::CheckBuffers(int buffers) {

@@ -120,6 +120,8 @@ def torch_training(args: argparse.Namespace) -> tuple[Callable[[Any], None], Cal
         class Torch:
             def __iter__(self) -> Iterator[Any]:
                 for images, labels in tensors:
+                    if device.type == "cuda":
+                        images.record_stream(torch.cuda.current_stream())
                     yield torch.from_dlpack(images), torch.from_dlpack(labels)
 
         return step, finish, Torch()

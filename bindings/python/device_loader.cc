@@ -105,6 +105,7 @@ py::dict DeviceLoaderHandle::Stats() const {
   all["device_bytes"] = stats.device_bytes;
   all["copied_batches"] = stats.batches;
   all["copied_bytes"] = stats.copied_bytes;
+  all["invalidated_captures"] = stats.invalidated_captures;
   all["ring_wait_seconds"] = seconds(stats.ring_wait_ns);
   all["host_wait_seconds"] = seconds(stats.host_wait_ns);
   all["copy_wait_seconds"] = seconds(stats.copy_wait_ns);

@@ -48,6 +48,36 @@ std::optional<int64_t> IntegerOf(const py::object& value) {
   return number;
 }
 
+constexpr int64_t kLegacyDefaultStream = 1, kNoSynchronization = -1;
+
+// The value is a handle, not an address.
+DeviceStream StreamAt(int64_t handle) {
+  return {reinterpret_cast<void*>(static_cast<intptr_t>(handle))};
+}
+
+// Returns the stream that a number or a library's object stands for: PyTorch's have `cuda_stream`,
+// others have CUDA's protocol, `__cuda_stream__() -> (version, handle)`. There 0 is the legacy
+// default stream; as a number, it could be either default stream.
+DeviceStream StreamOf(const py::object& value) {
+  std::optional<int64_t> handle = IntegerOf(value);
+  if (!handle) {
+    if (py::hasattr(value, "cuda_stream")) {
+      handle = IntegerOf(value.attr("cuda_stream"));
+    } else if (py::hasattr(value, "__cuda_stream__")) {
+      const py::object pair = value.attr("__cuda_stream__")();
+      if (py::isinstance<py::tuple>(pair) && py::len(pair) == 2) {
+        handle = IntegerOf(pair.cast<py::tuple>()[1]);
+      }
+    }
+    if (handle == 0) handle = kLegacyDefaultStream;
+  }
+  if (handle && *handle > 0) return StreamAt(*handle);
+  throw py::value_error(
+      "stream is " + Repr(value) +
+      "; it must be a cudaStream_t as a number (1 is the legacy default stream, 2 "
+      "the thread's), or an object with cuda_stream or __cuda_stream__");
+}
+
 // Returns two integers; the first may be a member of an enumeration.
 std::pair<int64_t, int64_t> PairOf(const char* name, const py::object& value) {
   if (py::isinstance<py::tuple>(value) && py::len(value) == 2) {
@@ -122,6 +152,31 @@ std::string ReprOf(const Tensor& self) {
          ">";
 }
 
+constexpr const char* kRecordStreamDoc =
+    R"(Says that the batch is used on this CUDA stream, as PyTorch's Tensor.record_stream does.
+
+    images.record_stream(torch.cuda.current_stream())
+
+When all tensors of the batch have been released, its memory is reused after the work that these streams
+have been given by then: those named here, on any of the batch's tensors, and those that a library passed to
+__dlpack__. Without a name it is reused after all work of the device, on any stream, because a library may
+work on other streams than it passes. So name every stream that uses the batch, or make a named stream wait
+for it; and do not name any if JAX uses the batch, whose streams nobody knows.
+
+The streams must exist until the batch is released. (One that is being captured into a graph then, until a
+batch is requested after the capture.) The stream does not wait for the batch: __dlpack__ does that.
+
+Args:
+    stream: a torch.cuda.Stream, an object with __cuda_stream__, or a cudaStream_t as a number: 1 is the
+        legacy default stream. 2, the thread's default stream, cannot be waited for on other threads: the
+        memory is then reused after all work of the device.
+
+Raises:
+    ValueError: not a stream, or the tensor is not on a GPU.
+    FailedPreconditionError: this is a forked process.
+
+Any thread.)";
+
 constexpr const char* kTensorDoc =
     R"(A column of a batch of `Loader.to_device`, in the memory that it was made in, or copied to.
 
@@ -188,15 +243,16 @@ py::object Tensor::Dlpack(const py::object& stream, const py::object& max_versio
 }
 
 // From here on the consumer may use the memory on that stream. It releases the memory when its last
-// use has been issued, on unknown streams: no stream handle is kept.
+// use has been issued, on unknown streams: the standard says neither that the consumer works on the
+// stream that it passes (JAX never does: PjRtDevice::GetStreamForExternalReadyEvents), nor that the
+// stream exists for as long as the memory is used. RecordStream says both.
 void Tensor::Synchronize(const py::object& stream) const {
   if (dlpack_device_.type == dlpack::kCpu) {
     if (!stream.is_none()) throw Refused("stream", stream, "None on the CPU");
     if (batch_ != nullptr) WaitOnHost();
     return;
   }
-  constexpr int64_t kLegacyDefault = 1, kNoSynchronization = -1;
-  const std::optional<int64_t> value = stream.is_none() ? kLegacyDefault : IntegerOf(stream);
+  const std::optional<int64_t> value = stream.is_none() ? kLegacyDefaultStream : IntegerOf(stream);
   if (!value || *value < kNoSynchronization || *value == 0) {
     throw Refused(
         "stream", stream,
@@ -205,11 +261,21 @@ void Tensor::Synchronize(const py::object& stream) const {
   Status status;
   {
     const WithoutGil released;
-    if (*value != kNoSynchronization) {
-      // The value is a handle, not an address.
-      status = batch_->WaitOn({reinterpret_cast<void*>(static_cast<intptr_t>(*value))});
-    }
+    if (*value != kNoSynchronization) status = batch_->WaitOn(StreamAt(*value));
     batch_->MarkUntracked();
+  }
+  Check(status);
+}
+
+void Tensor::RecordStream(const py::object& stream) const {
+  if (dlpack_device_.type == dlpack::kCpu) {
+    throw py::value_error("the tensor is on " + device_ + ", where there are no CUDA streams");
+  }
+  const DeviceStream used_on = StreamOf(stream);
+  Status status;
+  {
+    const WithoutGil released;
+    status = batch_->RecordStream(used_on);
   }
   Check(status);
 }
@@ -253,6 +319,7 @@ void AddTensor(py::module_& module) {
       .def("__dlpack__", &Tensor::Dlpack, py::kw_only(), py::arg("stream") = py::none(),
            py::arg("max_version") = py::none(), py::arg("dl_device") = py::none(),
            py::arg("copy") = py::none())
+      .def("record_stream", &Tensor::RecordStream, py::arg("stream"), kRecordStreamDoc)
       .def("__dlpack_device__",
            [](const Tensor& self) {
              const dlpack::Device device = self.dlpack_device();

@@ -113,6 +113,7 @@ StagerStats Staging::Stats() const {
   StagerStats all = past_;
   if (stager_ != nullptr) all += stager_->Stats();
   all.device_bytes = ring_->bytes();
+  all.invalidated_captures = ring_->invalidated_captures();  // with those of past stagers
   return all;
 }
 

@@ -82,6 +82,10 @@ Status UseAll(Device& device, uint8_t* pages) {
       [&] { return undo.Keep(device.MakeEvent(true), begin, destroy); },
       [&] { return undo.Keep(device.MakeEvent(true), end, destroy); },
       [&] { return device.Record(begin, stream); },
+      [&] {
+        const Result<bool> capture = device.IsCapturing(stream);
+        return capture.ok() ? Status() : Status(capture.error());
+      },
       [&] { return device.Occupy(1000, stream); },
       [&] { return device.Record(end, stream); },
       [&] { return device.Synchronize(end); },
@@ -264,25 +268,68 @@ TEST(DeviceCudaTest, DoesNotDisturbStreamCaptures) {
   const std::shared_ptr<Device> device = OpenFakeDevice().value();
   const DeviceStream captured = device->MakeStream().value();
   const DeviceEvent event = device->MakeEvent().value();
-  cuda.Capture(true, captured);
-  for (const Status& status :
-       {device->RecordAll(event), device->Wait(captured, event), device->Record(event, captured)}) {
+  cuda.BeginCapture(captured);
+  for (const Status& status : {device->Wait(captured, event), device->Record(event, captured)}) {
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, Code::kFailedPrecondition);
   }
   const DeviceStream other = device->MakeStream().value();
+  EXPECT_TRUE(device->IsCapturing(captured).value());
+  for (const DeviceStream stream : {other, DeviceStream{}, LegacyDefaultStream()}) {
+    EXPECT_FALSE(device->IsCapturing(stream).value());
+  }
   void* const memory = device->Allocate(64).value();
   std::vector<uint8_t> bytes(64);
   device->Copy(memory, bytes.data(), 64, other).value();
   device->Record(event, other).value();
   EXPECT_TRUE(device->Done(event).ok());
   device->Synchronize(event).value();
-  cuda.Capture(false);
+  EXPECT_TRUE(cuda.EndCapture(captured));
+  EXPECT_FALSE(device->IsCapturing(captured).value());
   device->RecordAll(event).value();
   device->Wait(captured, event).value();
   device->Free(memory);
   device->Destroy(event);
   for (const DeviceStream stream : {captured, other}) device->Destroy(stream);
+  EXPECT_THAT(cuda.Violations(), IsEmpty());
+}
+
+// cuda.h says so of cuCtxRecordEvent, and the programming guide of cudaDeviceSynchronize.
+TEST(DeviceCudaTest, CallsOnTheWholeContextInvalidateCaptures) {
+  for (const bool waits : {false, true}) {
+    FakeCuda cuda;
+    const std::shared_ptr<Device> device = OpenFakeDevice().value();
+    const DeviceStream captured = device->MakeStream().value();
+    const DeviceEvent event = device->MakeEvent().value();
+    cuda.BeginCapture(captured, cudaStreamCaptureModeThreadLocal);
+    const Status status = waits ? device->SynchronizeAll() : device->RecordAll(event);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kFailedPrecondition);
+    EXPECT_TRUE(device->IsCapturing(captured).value());
+    EXPECT_FALSE(cuda.EndCapture(captured));
+    device->RecordAll(event).value();
+    device->Destroy(event);
+    device->Destroy(captured);
+    EXPECT_THAT(cuda.Violations(), IsEmpty());
+  }
+}
+
+TEST(DeviceCudaTest, TheLegacyStreamTellsOfCapturesOfBlockingStreams) {
+  FakeCuda cuda;
+  const std::shared_ptr<Device> device = OpenFakeDevice().value();
+  const DeviceStream captured = cuda.MakeBlockingStream();
+  const DeviceEvent event = device->MakeEvent().value();
+  EXPECT_FALSE(device->IsCapturing(LegacyDefaultStream()).value());
+  cuda.BeginCapture(captured);
+  EXPECT_TRUE(device->IsCapturing(LegacyDefaultStream()).value());
+  const Status recorded = device->Record(event, LegacyDefaultStream());
+  ASSERT_FALSE(recorded.ok());
+  EXPECT_EQ(recorded.error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_TRUE(cuda.EndCapture(captured));
+  device->Record(event, LegacyDefaultStream()).value();
+  device->Destroy(event);
+  device->Destroy(captured);
   EXPECT_THAT(cuda.Violations(), IsEmpty());
 }
 

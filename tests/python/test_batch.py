@@ -53,5 +53,16 @@ def test_tensors_have_names_too(made):
     assert batch["image"] is images and batch.label is labels and "mask" not in batch
 
 
+def test_streams_are_those_of_tensors_on_a_gpu(made):
+    loader = make(made)
+    with pytest.raises(TypeError, match=r"batches of stoker\.Tensor, not of ndarray"):
+        next(iter(loader)).record_stream(1)
+    for device in ("cpu", "host"):
+        batch = next(iter(loader.to_device(device)))
+        for used in (batch, *batch):
+            with pytest.raises(ValueError, match=f"on {device}, where there are no CUDA streams"):
+                used.record_stream(1)
+
+
 def test_images_alone_have_none(made):
     assert next(iter(make(made / "class00"))).shape == (8, 48, 48, 3)

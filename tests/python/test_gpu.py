@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
@@ -100,6 +101,56 @@ def test_other_streams_see_whole_batches(gpu, torch):
             batches += 1
     torch.cuda.synchronize()
     assert [int(w) for w in wrong] == [0, 0, 0]
+
+
+def test_a_slow_stream_does_not_hold_up_batches_with_named_streams(gpu, torch):
+    """The slow stream is busy for longer than all batches take."""
+    slow, step = torch.cuda.Stream(), torch.cuda.Stream()
+    done = torch.cuda.Event()
+    for images, labels in stoker.Loader(numbered(4096), batch_size=16).to_device(gpu):
+        if done is not None:
+            with torch.cuda.stream(slow):
+                torch.cuda._sleep(10_000_000_000)
+                done.record()
+            slow_end, done = done, None
+        with torch.cuda.stream(step):
+            images.record_stream(step)
+            pixels, numbers = torch.from_dlpack(images), torch.from_dlpack(labels)
+            wrong = (pixels != (numbers % 251)[:, None, None, None]).sum()
+            assert int(wrong) == 0
+            del pixels, numbers
+        del images, labels
+    assert not slow_end.query()
+
+
+def test_another_thread_captures_a_graph(gpu, torch):
+    """Batches whose streams are named make no call that would invalidate it."""
+    ended, failures = threading.Event(), []
+
+    def capture():
+        try:
+            values = torch.ones(1000, device=gpu)
+            while not ended.is_set():
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                    out = values.sum()
+                    time.sleep(0.002)
+                graph.replay()
+                torch.cuda.synchronize()
+                assert out.item() == 1000
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=capture)
+    thread.start()
+    for _ in range(10):
+        for images, labels in stoker.Loader(numbered(4096), batch_size=16).to_device(gpu):
+            images.record_stream(torch.cuda.current_stream())
+            pixels, numbers = torch.from_dlpack(images), torch.from_dlpack(labels)
+            assert bool((pixels == (numbers % 251)[:, None, None, None]).all())
+    ended.set()
+    thread.join()
+    assert failures == []
 
 
 def test_jax_lets_go_of_what_it_still_computes_with(gpu):

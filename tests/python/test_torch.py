@@ -190,6 +190,23 @@ def test_from_a_device(made):
     assert torch.equal(images, copied)
 
 
+def test_the_current_stream_is_named(monkeypatch):
+    """On a GPU, which is made up here: each tensor is recorded on PyTorch's current stream of its device."""
+    from stoker.torch._iterator import _tensor
+
+    class OnGpu:
+        is_cuda, device = True, torch.device("cuda", 1)
+        named = ()
+
+        def record_stream(self, stream):
+            self.named += (stream,)
+
+    tensor = OnGpu()
+    monkeypatch.setattr(torch.utils.dlpack, "from_dlpack", lambda tensor: tensor)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"the stream of {device}")
+    assert _tensor(tensor) is tensor and tensor.named == ("the stream of cuda:1",)
+
+
 @pytest.mark.parametrize("device", ["cpu", "host"])
 @pytest.mark.parametrize("mix", [[], [stoker.MixUp()]])
 def test_labels_keep_no_images(made, device, mix):

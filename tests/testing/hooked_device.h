@@ -54,6 +54,7 @@ class HookedDevice final : public Device {
   void Destroy(DeviceEvent event) override;
   Status Record(DeviceEvent event, DeviceStream stream) override;
   Status RecordAll(DeviceEvent event) override;
+  Result<bool> IsCapturing(DeviceStream stream) override { return inner_->IsCapturing(stream); }
   Status Wait(DeviceStream stream, DeviceEvent event) override;
   Result<bool> Done(DeviceEvent event) override;
   Status Synchronize(DeviceEvent event) override;

@@ -6,6 +6,8 @@ import collections
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
+from stoker._stoker import Tensor
+
 Column = TypeVar("Column", covariant=True)
 
 
@@ -50,6 +52,19 @@ class Batch(tuple[Column, ...]):
     def keys(self) -> tuple[str, ...]:
         """Returns the names of the columns, so that `dict(batch)` and `**batch` have them."""
         return self._names
+
+    def record_stream(self, stream: Any) -> None:
+        """Says that the batch is used on this CUDA stream; see `Tensor.record_stream`. Its tensors share
+        their memory, so this names the stream for all of them.
+
+        Raises:
+            TypeError: this is not a batch of `Tensor`s, as `Loader.to_device` gives them.
+            ValueError: not a stream, or the batch is not on a GPU.
+        """
+        images: Any = self[0]
+        if not isinstance(images, Tensor):
+            raise TypeError(f"record_stream is for batches of stoker.Tensor, not of {type(images).__name__}")
+        images.record_stream(stream)
 
     def __repr__(self) -> str:
         return f"Batch({', '.join(f'{name}={self[name]!r}' for name in self._names)})"

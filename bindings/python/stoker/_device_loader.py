@@ -78,9 +78,10 @@ class DeviceLoader:
         """As `Loader.stats`, for what was iterated here (on the CPU: and over the loader itself).
 
         On other devices, waits are for batches on the device, and there are also `device_bytes`: memory on
-        the device; `copied_batches` and `copied_bytes`: copied to the device; and the waits of the copying
-        thread: `ring_wait_seconds`, for the program; `host_wait_seconds`, for a batch to copy;
-        `copy_wait_seconds`, for the bus.
+        the device; `copied_batches` and `copied_bytes`: copied to the device; `invalidated_captures`: how
+        often captures of CUDA graphs on other threads came to harm, because nobody named the streams that use
+        a batch (`Tensor.record_stream`); and the waits of the copying thread: `ring_wait_seconds`, for the
+        program; `host_wait_seconds`, for a batch to copy; `copy_wait_seconds`, for the bus.
         """
         return self._native.stats()
 

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, SupportsIndex, TypeVar
+from typing import Any, Generic, Protocol, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,13 @@ class Runtime:
 class Position:
     def get(self) -> tuple[int, int, int] | None: ...
 
+class _TorchStream(Protocol):
+    @property
+    def cuda_stream(self) -> int: ...
+
+class _CudaStream(Protocol):
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
 class Tensor:
     """A column of a batch of `Loader.to_device`, in the memory that it was made in, or copied to."""
 
@@ -75,6 +82,7 @@ class Tensor:
         copy: bool | None = ...,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+    def record_stream(self, stream: SupportsIndex | _TorchStream | _CudaStream) -> None: ...
     def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> npt.NDArray[Any]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 

@@ -31,10 +31,11 @@ cudaError_t Run(const char* name, const Call& call) {
   return Remember(call(*state, entered.later));
 }
 
-// Checks a call that would disturb a capture, unless its thread allows it.
+// Checks a call that CUDA prohibits in this thread's capture mode while a capture is on
+// (cudaThreadExchangeStreamCaptureMode). CUDA prohibits only calls that are "potentially unsafe",
+// and does not list them; here they are all.
 inline cudaError_t CheckCapture(FakeState& state, const char* name) {
-  if (!state.Captures() || TheFakeThread().capture_mode == cudaStreamCaptureModeRelaxed)
-    return cudaSuccess;
+  if (!state.Prohibits(TheFakeThread().capture_mode)) return cudaSuccess;
   return state.Violate(std::string(name) + " disturbs a capture");
 }
 
@@ -49,12 +50,18 @@ cudaError_t RunOnDevice(const char* name, const Call& call) {
   });
 }
 
-// A call that uses a stream.
+// A call that uses a stream. Work given to a stream in capture becomes part of its graph, and is
+// not executed: stoker must never do so.
 template <typename Call>
 cudaError_t RunOnStream(const char* name, cudaStream_t handle, const Call& call) {
   return RunOnDevice(name, [&](FakeState& state, int device, cudaError_t later) {
     const std::shared_ptr<FakeState::Stream> stream = state.FindStream(handle, device);
-    return stream == nullptr ? cudaErrorInvalidResourceHandle : call(state, *stream, later);
+    if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error = state.GiveInCapture(*stream); error != cudaSuccess) {
+      (void)state.Violate(std::string(name) + " on a stream that is being captured");
+      return error;
+    }
+    return call(state, *stream, later);
   });
 }
 

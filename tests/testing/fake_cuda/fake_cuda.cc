@@ -18,8 +18,18 @@ FakeCuda::~FakeCuda() {
 
 void FakeCuda::Inject(const FakeFault& fault) { state_->Inject(fault); }
 
-void FakeCuda::Capture(bool captures, DeviceStream stream) {
-  state_->Capture(captures, static_cast<cudaStream_t>(stream.handle));
+void FakeCuda::BeginCapture(DeviceStream stream, cudaStreamCaptureMode mode) {
+  state_->BeginCapture(static_cast<cudaStream_t>(stream.handle), mode);
+}
+
+bool FakeCuda::EndCapture(DeviceStream stream) {
+  return state_->EndCapture(static_cast<cudaStream_t>(stream.handle));
+}
+
+DeviceStream FakeCuda::MakeBlockingStream() {
+  cudaStream_t stream = nullptr;
+  (void)state_->MakeStream(0, cudaStreamDefault, &stream);
+  return {stream};
 }
 
 int FakeCuda::Calls(const std::string& function) const { return state_->Calls(function); }

@@ -50,9 +50,16 @@ class FakeCuda {
 
   void Inject(const FakeFault& fault);
 
-  // Begins or ends the capture of a stream into a graph. A call that would disturb it is a
-  // violation.
-  void Capture(bool captures, DeviceStream stream = {});
+  // Begins to capture a stream into a graph, on the calling thread, as cudaStreamBeginCapture does.
+  // As in CUDA, some calls invalidate captures (see FakeState::InvalidateCaptures). A call that the
+  // mode prohibits to other threads is a violation.
+  void BeginCapture(DeviceStream stream, cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal);
+  // Ends it, as cudaStreamEndCapture does; returns whether it gave a graph: false if a call has
+  // invalidated the capture.
+  bool EndCapture(DeviceStream stream);
+  // Makes a stream that is ordered with the legacy default stream, as cudaStreamCreate does: here
+  // only in what the legacy stream says of captures.
+  DeviceStream MakeBlockingStream();
 
   int Calls(const std::string& function) const;  // so far
   int Calls() const;

@@ -61,11 +61,14 @@ CUresult PopContext(CUcontext* context) {
   }));
 }
 
+// "The API will return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED if the specified context hCtx has a
+// stream in the capture mode. In such a case, the call will invalidate all the conflicting
+// captures." (cuda.h)
 CUresult RecordContext(CUcontext context, CUevent event) {
   return AsResult(Run("cuCtxRecordEvent", [&](FakeState& state, cudaError_t) {
     const int device = static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1;
     if (state.Lost(device) != cudaSuccess) return state.Lost(device);
-    if (state.Captures()) return cudaErrorStreamCaptureUnsupported;
+    if (state.InvalidateCaptures(device)) return cudaErrorStreamCaptureUnsupported;
     const std::shared_ptr<FakeState::Event> found = state.FindEvent(event);
     if (found == nullptr || found->device != device) {
       return state.Violate("cuCtxRecordEvent of another device's event");

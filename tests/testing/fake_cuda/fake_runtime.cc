@@ -67,17 +67,15 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
                        if (flags != cudaStreamNonBlocking)
                          return state.Violate("a stream that blocks");
                        if (priority != 0 && priority != -5) return state.Violate("an odd priority");
-                       return state.MakeStream(device, stream);
+                       return state.MakeStream(device, flags, stream);
                      });
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return RunOnStream(
-      "cudaStreamIsCapturing", stream, [&](FakeState& state, FakeState::Stream&, cudaError_t) {
-        *status =
-            state.IsCaptured(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-        return cudaSuccess;
-      });
+  return RunOnDevice("cudaStreamIsCapturing", [&](FakeState& state, int device, cudaError_t) {
+    const std::shared_ptr<FakeState::Stream> found = state.FindStream(stream, device);
+    return found == nullptr ? cudaErrorInvalidResourceHandle : state.CaptureStatus(*found, status);
+  });
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -153,6 +151,12 @@ cudaError_t cudaDeviceSynchronize() {
   return Run("cudaDeviceSynchronize", [&](FakeState& state, cudaError_t) {
     const cudaError_t error = CheckCapture(state, "cudaDeviceSynchronize");
     if (error != cudaSuccess) return error;
+    // "Invalid to query the execution status of or synchronize a broader handle which encompasses
+    // an active stream capture, such as a device or context handle" (programming guide, CUDA
+    // graphs, prohibited and unhandled operations), and "when an invalid operation is attempted
+    // during stream capture, any associated capture graphs are invalidated" (the same,
+    // invalidation).
+    if (state.InvalidateCaptures(state.Current())) return cudaErrorStreamCaptureUnsupported;
     state.AwaitStreams(state.Current());  // also of a lost device: what it was doing has ended then
     return state.Lost(state.Current());
   });

@@ -205,12 +205,13 @@ bool FakeState::IsPinned(const void* data, size_t bytes) const {
 
 void* FakeState::NextHandle() { return reinterpret_cast<void*>((++handles_) << 8); }
 
-cudaError_t FakeState::MakeStream(int device, cudaStream_t* handle) {
+cudaError_t FakeState::MakeStream(int device, unsigned flags, cudaStream_t* handle) {
   Result<std::shared_ptr<HostStream>> thread = HostStream::Start(machine_.before_work);
   if (!thread) return cudaErrorMemoryAllocation;
   std::lock_guard lock(mutex_);
   *handle = static_cast<cudaStream_t>(NextHandle());
-  streams_[*handle] = std::make_shared<Stream>(Stream{*std::move(thread), device});
+  streams_[*handle] = std::make_shared<Stream>(Stream{
+      .thread = *std::move(thread), .device = device, .blocking = flags == cudaStreamDefault});
   return cudaSuccess;
 }
 
@@ -232,7 +233,9 @@ std::shared_ptr<FakeState::Stream> FakeState::FindStream(cudaStream_t handle, in
     std::shared_ptr<Stream>& own = own_streams_[device];
     if (own == nullptr)
       own =
-          std::make_shared<Stream>(Stream{HostStream::Start(machine_.before_work).value(), device});
+          std::make_shared<Stream>(Stream{.thread = HostStream::Start(machine_.before_work).value(),
+                                          .device = device,
+                                          .legacy = true});
     return own;
   }
   const auto found = streams_.find(handle);
@@ -241,20 +244,81 @@ std::shared_ptr<FakeState::Stream> FakeState::FindStream(cudaStream_t handle, in
   return nullptr;
 }
 
-void FakeState::Capture(bool captures, cudaStream_t handle) {
+void FakeState::BeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
   std::lock_guard lock(mutex_);
-  captures_ = captures;
-  captured_ = handle;
+  const auto found = streams_.find(handle);
+  if (found == streams_.end() || found->second->capture) {
+    violations_.emplace_back("a capture of what is no stream, or is being captured");
+  } else {
+    found->second->capture = {.thread = std::this_thread::get_id(), .mode = mode};
+  }
 }
 
-bool FakeState::Captures() const {
+bool FakeState::EndCapture(cudaStream_t handle) {
   std::lock_guard lock(mutex_);
-  return captures_;
+  const auto found = streams_.find(handle);
+  if (found == streams_.end() || !found->second->capture) {
+    violations_.emplace_back("the end of a capture that has not begun");
+    return false;
+  }
+  const Capture ended = *std::exchange(found->second->capture, std::nullopt);
+  if (ended.mode != cudaStreamCaptureModeRelaxed && ended.thread != std::this_thread::get_id()) {
+    violations_.emplace_back("the end of a capture on another thread");
+  }
+  return ended.valid;
 }
 
-bool FakeState::IsCaptured(cudaStream_t handle) const {
+bool FakeState::Prohibits(cudaStreamCaptureMode mode) const {
+  if (mode == cudaStreamCaptureModeRelaxed) return false;
   std::lock_guard lock(mutex_);
-  return captures_ && captured_ == handle;
+  return std::any_of(streams_.begin(), streams_.end(), [&](const auto& entry) {
+    const std::optional<Capture>& capture = entry.second->capture;
+    if (!capture || capture->mode == cudaStreamCaptureModeRelaxed) return false;
+    const bool own = capture->thread == std::this_thread::get_id();
+    return own || (mode == cudaStreamCaptureModeGlobal && capture->mode == mode);
+  });
+}
+
+bool FakeState::InvalidateCaptures(int device) {
+  std::lock_guard lock(mutex_);
+  bool any = false;
+  for (const auto& [handle, stream] : streams_) {
+    if (stream->device != device || !stream->capture) continue;
+    stream->capture->valid = false;
+    any = true;
+  }
+  return any;
+}
+
+bool FakeState::IsUnusable(const Stream& legacy) const {
+  return legacy.legacy && std::any_of(streams_.begin(), streams_.end(), [&](const auto& entry) {
+           const Stream& stream = *entry.second;
+           return stream.device == legacy.device && stream.blocking && stream.capture;
+         });
+}
+
+cudaError_t FakeState::CaptureStatus(const Stream& stream, cudaStreamCaptureStatus* status) const {
+  std::lock_guard lock(mutex_);
+  if (IsUnusable(stream)) return cudaErrorStreamCaptureImplicit;
+  *status = cudaStreamCaptureStatusNone;
+  if (stream.capture) {
+    *status =
+        stream.capture->valid ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusInvalidated;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t FakeState::GiveInCapture(Stream& stream) {
+  std::lock_guard lock(mutex_);
+  if (IsUnusable(stream)) {
+    for (const auto& [handle, other] : streams_) {
+      if (other->capture && other->blocking) other->capture->valid = false;
+    }
+    return cudaErrorStreamCaptureImplicit;
+  }
+  if (!stream.capture) return cudaSuccess;
+  stream.capture->valid = false;
+  return cudaErrorStreamCaptureIsolation;
 }
 
 cudaError_t FakeState::MakeEvent(int device, bool timed, cudaEvent_t* handle) {

@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gpu/host_streams.h"
@@ -17,9 +19,17 @@ namespace stoker::testing {
 // Thread-safe.
 class FakeState {
  public:
+  struct Capture {
+    std::thread::id thread;
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+    bool valid = true;
+  };
   struct Stream {
     std::shared_ptr<HostStream> thread;
     int device = 0;
+    bool legacy = false;               // the legacy default stream
+    bool blocking = false;             // is ordered with it
+    std::optional<Capture> capture{};  // under the state's mutex
   };
   struct Event {
     HostEvent event;
@@ -58,13 +68,29 @@ class FakeState {
   cudaError_t Unpin(void* data);
   bool IsPinned(const void* data, size_t bytes) const;
 
-  cudaError_t MakeStream(int device, cudaStream_t* handle);
+  cudaError_t MakeStream(int device, unsigned flags, cudaStream_t* handle);
   cudaError_t DestroyStream(cudaStream_t handle);
   // Null if there is no such stream. 0, 1, 2: the device's default streams.
   std::shared_ptr<Stream> FindStream(cudaStream_t handle, int device);
-  void Capture(bool captures, cudaStream_t handle);
-  bool Captures() const;
-  bool IsCaptured(cudaStream_t handle) const;
+
+  // Captures into graphs. CUDA's documentation is cited where it says so.
+  void BeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode);
+  bool EndCapture(cudaStream_t handle);  // whether there is a graph
+  // Whether CUDA prohibits unsafe calls to the calling thread, which has this mode
+  // (cuThreadExchangeStreamCaptureMode in cuda.h).
+  bool Prohibits(cudaStreamCaptureMode mode) const;
+  // Invalidates the captures of a device's streams, as calls on the whole context do; returns
+  // whether there were any.
+  bool InvalidateCaptures(int device);
+  // "If this is called on CU_STREAM_LEGACY while a blocking stream in the same context is
+  // capturing, it will return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT. The blocking stream capture is
+  // not invalidated." (cuStreamIsCapturing in cuda.h)
+  cudaError_t CaptureStatus(const Stream& stream, cudaStreamCaptureStatus* status) const;
+  // The error of work that is given to a stream in capture, or to the legacy stream meanwhile; it
+  // invalidates the capture. CUDA would make the work part of the graph instead, except for waits
+  // for events from outside of it (CUDA_ERROR_STREAM_CAPTURE_ISOLATION).
+  cudaError_t GiveInCapture(Stream& stream);
+
   cudaError_t MakeEvent(int device, bool timed, cudaEvent_t* handle);
   cudaError_t DestroyEvent(cudaEvent_t handle);
   std::shared_ptr<Event> FindEvent(cudaEvent_t handle) const;
@@ -86,6 +112,7 @@ class FakeState {
   };
 
   void* NextHandle();
+  bool IsUnusable(const Stream& legacy) const;  // under mutex_: a blocking stream is captured
 
   const FakeMachine machine_;
   const OwnProcess process_;
@@ -94,8 +121,6 @@ class FakeState {
   std::map<std::string, int> calls_;
   std::vector<FakeFault> faults_;
   std::vector<std::string> violations_;
-  bool captures_ = false;
-  cudaStream_t captured_ = nullptr;
   std::vector<bool> contexts_;
   std::vector<cudaError_t> lost_;
   uint64_t allocated_bytes_ = 0;

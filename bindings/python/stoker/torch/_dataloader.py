@@ -62,7 +62,8 @@ class DataLoader:
         layout: "NCHW" (the default), or "NHWC", whose batches are channels last: `images.permute(0, 3, 1, 2)`
             is a torch.channels_last tensor.
         device: of the tensors: a torch.device, or its name. "cuda" is PyTorch's current device when batches
-            are requested.
+            are requested. On a GPU, a batch's memory is reused after the work of the stream that was
+            PyTorch's current one when the batch was taken: let it wait for other streams that use the batch.
         seed: determines the order and every random transform.
         rank: this process' number, and
         world: the number of processes; give both or neither. None: torch.distributed's when batches or their

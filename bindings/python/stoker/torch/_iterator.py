@@ -66,6 +66,8 @@ def taken(batch: Tensor | Columns[Tensor]) -> Batch:
 def _tensor(tensor: Tensor) -> torch.Tensor:
     from_dlpack: Any = torch.utils.dlpack.from_dlpack  # takes objects with __dlpack__, and says so otherwise
     made: torch.Tensor = from_dlpack(tensor)
+    if made.is_cuda:  # PyTorch works on its current stream, and never destroys one
+        tensor.record_stream(torch.cuda.current_stream(made.device))
     return made
 
 

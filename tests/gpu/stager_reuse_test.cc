@@ -1,0 +1,169 @@
+// What the memory of a released batch waits for: the streams that the program named, or all of
+// them.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "tests/gpu/staging.h"
+#include "tests/testing/effort.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::DeviceCall;
+using ::stoker::testing::DevicesUnderTest;
+using ::stoker::testing::DeviceUnderTest;
+using ::stoker::testing::Effort;
+using ::stoker::testing::ExpectRight;
+using ::stoker::testing::HookedDevice;
+using ::stoker::testing::PinnedBytes;
+using ::stoker::testing::ReadBatch;
+using ::stoker::testing::SimulatedDevices;
+using ::stoker::testing::Staging;
+using ::stoker::testing::StagingOptions;
+using ::stoker::testing::StreamHook;
+using ::stoker::testing::StreamReader;
+
+class StagerReuseTest : public ::testing::TestWithParam<DeviceUnderTest> {};
+INSTANTIATE_TEST_SUITE_P(, StagerReuseTest, ::testing::ValuesIn(DevicesUnderTest()),
+                         ::testing::PrintToStringParamName());
+
+// A stream whose work does not end until Release, as a slow kernel or the copy of a checkpoint.
+class SlowStream {
+ public:
+  SlowStream(std::shared_ptr<Device> device, StreamHook& hook)
+      : device_(std::move(device)), hook_(hook), bytes_(device_, 4096) {
+    stream_ = device_->MakeStream().value();
+    memory_ = device_->Allocate(64).value();
+    hook_.Hold();
+    device_->Copy(memory_, bytes_.data(), 64, stream_).value();
+    testing::Await([&] { return hook_.Held(); });
+  }
+  ~SlowStream() {
+    hook_.Release();
+    device_->Free(memory_);
+    device_->Destroy(stream_);
+  }
+  SlowStream(const SlowStream&) = delete;
+  SlowStream& operator=(const SlowStream&) = delete;
+
+ private:
+  const std::shared_ptr<Device> device_;
+  StreamHook& hook_;
+  const PinnedBytes bytes_;
+  DeviceStream stream_;
+  void* memory_ = nullptr;
+};
+
+class SlowStreamTest : public ::testing::TestWithParam<DeviceUnderTest> {
+ protected:
+  StreamHook hook_;
+  const std::shared_ptr<HookedDevice> device_ =
+      std::make_shared<HookedDevice>(GetParam().make(hook_.AsBeforeWork()));
+};
+INSTANTIATE_TEST_SUITE_P(, SlowStreamTest, ::testing::ValuesIn(SimulatedDevices()),
+                         ::testing::PrintToStringParamName());
+
+// As stoker.torch does: the batch goes out by DLPack, and the program's stream is named.
+TEST_P(SlowStreamTest, DoesNotHoldUpBatchesWhoseStreamsAreNamed) {
+  StagingOptions options;
+  options.host.epoch_rows = 1 << 30;
+  Staging staging(device_, options);
+  StreamReader reader(device_);
+  const SlowStream slow(device_->inner(), hook_);
+  for (int i = 0; i < 20; ++i) {
+    DeviceBatch batch = staging.Next();
+    batch.MarkUntracked();
+    batch.RecordStream(reader.stream()).value();
+    ASSERT_EQ(device_->count(DeviceCall::kRecordAll), 0) << "or the next line does not end";
+    ExpectRight(reader, batch, 0, i);
+  }
+}
+
+TEST_P(SlowStreamTest, HoldsUpBatchesWhoseUsersAreUnknown) {
+  StagingOptions options;
+  options.host.epoch_rows = 1 << 30;
+  Staging staging(device_, options);
+  auto slow = std::make_unique<SlowStream>(device_->inner(), hook_);
+  for (int i = 0; i < options.buffers; ++i) {
+    DeviceBatch batch = staging.Next();
+    batch.MarkUntracked();
+    batch.Wait().value();
+  }
+  const DeviceEvent event = device_->inner()->MakeEvent().value();
+  StreamReader reader(device_);
+  const DeviceBatch batch = staging.Next();
+  batch.WaitOn(reader.stream()).value();
+  device_->inner()->Record(event, reader.stream()).value();
+  EXPECT_FALSE(device_->inner()->Done(event).value());
+  slow.reset();
+  ExpectRight(reader, batch, 0, options.buffers);
+  device_->inner()->Destroy(event);
+}
+
+// The streams of WaitOn and RecordStream are all waited for, on whichever thread they are named.
+TEST_P(StagerReuseTest, WaitsForEveryNamedStream) {
+  StagingOptions options;
+  options.host.epoch_rows = 1 << 30;
+  Staging staging(GetParam(), options);
+  StreamReader first(staging.device), second(staging.device), third(staging.device);
+  std::deque<ReadBatch> reads;
+  for (int i = 0; i < Effort(300); ++i) {
+    DeviceBatch batch = staging.Next();
+    batch.MarkUntracked();
+    first.Issue(batch, reads.emplace_back()).value();
+    batch.Wait().value();  // the others do not wait for the batch themselves
+    second.Work(i % 8);
+    third.Work(i % 5);
+    second.Read(batch, reads.emplace_back());
+    third.Read(batch, reads.emplace_back());
+    batch.RecordStream(second.stream()).value();
+    std::thread([&] { batch.RecordStream(third.stream()).value(); }).join();
+    batch.RecordStream(second.stream()).value();  // once more
+    std::thread([moved = std::move(batch)] {}).join();
+  }
+  for (StreamReader* const reader : {&first, &second, &third}) reader->Await();
+  for (const ReadBatch& read : reads) ExpectRight(read);
+  EXPECT_EQ(staging.device->count(DeviceCall::kRecordAll), 0);
+}
+
+// What was said of a batch does not count for the next one in its memory.
+TEST_P(StagerReuseTest, NamesCountForOneBatch) {
+  StagingOptions options;
+  options.host.epoch_rows = 1 << 30;
+  Staging staging(GetParam(), options);
+  StreamReader reader(staging.device);
+  int unknown = 0;
+  for (int i = 0; i < 60; ++i) {
+    const DeviceBatch batch = staging.Next();
+    batch.MarkUntracked();
+    if (i / 6 % 2 == 0) {
+      batch.RecordStream(reader.stream()).value();
+    } else {
+      ++unknown;
+    }
+    ExpectRight(reader, batch, 0, i);
+  }
+  (void)staging.Next();
+  EXPECT_EQ(staging.device->count(DeviceCall::kRecordAll), unknown);
+}
+
+// Another thread cannot refer to it, so no name helps.
+TEST_P(StagerReuseTest, AThreadsDefaultStreamStaysUnknown) {
+  const DeviceStream threads_own{reinterpret_cast<void*>(uintptr_t{2})};
+  Staging staging(GetParam());
+  StreamReader reader(staging.device);
+  for (int i = 0; i < 12; ++i) {
+    const DeviceBatch batch = staging.Next();
+    if (!batch) continue;
+    batch.RecordStream(threads_own).value();
+    batch.RecordStream(reader.stream()).value();
+  }
+  EXPECT_GT(staging.device->count(DeviceCall::kRecordAll), 6);
+}
+
+}  // namespace
+}  // namespace stoker
