@@ -65,6 +65,12 @@ void DeviceBatch::MarkUntracked() const {
   staged_->unnamed = true;
 }
 
+Status DeviceBatch::GiveTo(std::optional<DeviceStream> stream) const {
+  Status given = stream ? WaitOn(*stream) : Wait();
+  MarkUntracked();
+  return given;
+}
+
 Status DeviceBatch::Wait() const {
   TRY(CheckProcess(*staged_->ring));
   return device()->Synchronize(staged_->arrived);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -58,10 +59,15 @@ class DeviceBatch {
   // stream, when the next batch is requested. Releasing the batch then makes no call to the device,
   // except for the last batch of a ring whose loader has gone, because that frees memory.
   void MarkUntracked() const;
-  // Says that this stream, those of other calls and those of WaitOn are all that use the batch
-  // until it is released, and that they exist until then; overrules MarkUntracked. Does not make
-  // the stream wait for the batch. Any thread. A stream that is being captured when the batch is
-  // released must exist until a batch is requested after the capture.
+  // Gives the batch to a consumer by DLPack: later work of `stream` sees the whole batch, and so
+  // does all work that is given to any stream after this call if there is no stream, for which the
+  // host waits. (Consumers without a stream to pass have one: JAX's alternative client,
+  // TensorFlow.) Then does MarkUntracked.
+  Status GiveTo(std::optional<DeviceStream> stream) const;
+  // Says that this stream, those of other calls and those of WaitOn and GiveTo are all that use the
+  // batch until it is released, and that they exist until then; overrules MarkUntracked. Does not
+  // make the stream wait for the batch. Any thread. A stream that is being captured when the batch
+  // is released must exist until a batch is requested after the capture.
   Status RecordStream(DeviceStream stream) const;
   // Blocks the host until the batch has arrived; the batch counts as used by the host.
   Status Wait() const;

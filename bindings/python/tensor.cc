@@ -249,22 +249,23 @@ py::object Tensor::Dlpack(const py::object& stream, const py::object& max_versio
 void Tensor::Synchronize(const py::object& stream) const {
   if (dlpack_device_.type == dlpack::kCpu) {
     if (!stream.is_none()) throw Refused("stream", stream, "None on the CPU");
-    if (batch_ != nullptr) WaitOnHost();
+    if (batch_ != nullptr) GiveTo(std::nullopt);
     return;
   }
-  const std::optional<int64_t> value = stream.is_none() ? kLegacyDefaultStream : IntegerOf(stream);
+  // "None: producer must assume the legacy default stream" (array API). JAX's clients that have no
+  // stream to pass, and TensorFlow, pass none and use other streams, so the host waits.
+  if (stream.is_none()) return GiveTo(std::nullopt);
+  const std::optional<int64_t> value = IntegerOf(stream);
   if (!value || *value < kNoSynchronization || *value == 0) {
     throw Refused(
         "stream", stream,
         "None, -1, 1, 2 or a cudaStream_t as a number (0 could be either default stream)");
   }
-  Status status;
-  {
-    const WithoutGil released;
-    if (*value != kNoSynchronization) status = batch_->WaitOn(StreamAt(*value));
-    batch_->MarkUntracked();
+  if (*value == kNoSynchronization) {
+    const WithoutGil released;  // another thread may hold the batch's lock in a call of CUDA
+    return batch_->MarkUntracked();
   }
-  Check(status);
+  GiveTo(StreamAt(*value));
 }
 
 void Tensor::RecordStream(const py::object& stream) const {
@@ -280,12 +281,11 @@ void Tensor::RecordStream(const py::object& stream) const {
   Check(status);
 }
 
-void Tensor::WaitOnHost() const {
+void Tensor::GiveTo(std::optional<DeviceStream> stream) const {
   Status status;
   {
     const WithoutGil released;
-    status = batch_->Wait();
-    batch_->MarkUntracked();
+    status = batch_->GiveTo(stream);
   }
   Check(status);
 }
@@ -296,7 +296,7 @@ py::object Tensor::Array() const {
         "the tensor is on " + device_ +
         ", where NumPy has no arrays; take it by from_dlpack of a library that has");
   }
-  if (batch_ != nullptr) WaitOnHost();
+  if (batch_ != nullptr) GiveTo(std::nullopt);
   return ArrayOver(dtype_, shape_, data_, memory_);
 }
 

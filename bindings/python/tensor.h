@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,7 @@ class Tensor {
          std::shared_ptr<void> memory);
   dlpack::Contents Contents() const;
   void Synchronize(const pybind11::object& stream) const;
-  void WaitOnHost() const;
+  void GiveTo(std::optional<DeviceStream> stream) const;
 
   std::string device_;
   dlpack::Device dlpack_device_;

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -128,6 +129,44 @@ TEST_P(StagerReuseTest, WaitsForEveryNamedStream) {
   for (StreamReader* const reader : {&first, &second, &third}) reader->Await();
   for (const ReadBatch& read : reads) ExpectRight(read);
   EXPECT_EQ(staging.device->count(DeviceCall::kRecordAll), 0);
+}
+
+// Consumers that pass no stream use streams of their own, which wait for nothing.
+TEST_P(StagerReuseTest, ABatchThatIsGivenToNoStreamHasArrived) {
+  StagingOptions options;
+  options.host.epoch_rows = 1 << 30;
+  Staging staging(GetParam(), options);
+  StreamReader reader(staging.device);
+  std::deque<ReadBatch> reads;
+  for (int i = 0; i < Effort(300); ++i) {
+    const DeviceBatch batch = staging.Next();
+    batch.GiveTo(std::nullopt).value();
+    reader.Read(batch, reads.emplace_back());
+  }
+  reader.Await();
+  for (const ReadBatch& read : reads) ExpectRight(read);
+}
+
+// The stream that DLPack passes is waited for before reuse only if the program names streams.
+TEST_P(StagerReuseTest, ABatchThatIsGivenToAStreamIsUntrackedUntilOneIsNamed) {
+  StagingOptions options;
+  options.host.epoch_rows = 1 << 30;
+  Staging staging(GetParam(), options);
+  StreamReader given(staging.device), named(staging.device);
+  std::deque<ReadBatch> reads;
+  for (const bool names : {true, false}) {
+    for (int i = 0; i < Effort(100); ++i) {
+      DeviceBatch batch = staging.Next();
+      batch.GiveTo(given.stream()).value();
+      if (names) batch.RecordStream(named.stream()).value();
+      given.Work(i % 8);
+      given.Read(batch, reads.emplace_back());
+      batch.Release();
+    }
+    EXPECT_EQ(staging.device->count(DeviceCall::kRecordAll) > 0, !names);
+  }
+  given.Await();
+  for (const ReadBatch& read : reads) ExpectRight(read);
 }
 
 // What was said of a batch does not count for the next one in its memory.

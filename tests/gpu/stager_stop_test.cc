@@ -230,6 +230,7 @@ TEST_P(StagerStopTest, AForkedChildIsRefusedAndEnds) {
     right = right && batch.WaitOn({}).error().code == Code::kFailedPrecondition;
     right = right && batch.Wait().error().code == Code::kFailedPrecondition;
     batch.MarkUntracked();
+    right = right && batch.GiveTo({}).error().code == Code::kFailedPrecondition;
     right = right && batch.RecordStream({}).error().code == Code::kFailedPrecondition;
     staging->stager->Stop();
     staging.reset();
