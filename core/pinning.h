@@ -13,7 +13,8 @@ class Pinning {
   virtual ~Pinning() = default;
 
   // Locks [data, data + bytes), page-aligned, in physical memory. Slow, since every page is
-  // touched. ResourceExhausted, Unavailable.
+  // touched. ResourceExhausted, Unavailable; FailedPrecondition if this process may not use the
+  // device.
   virtual Status Pin(void* data, size_t bytes) = 0;
 
   // The NUMA node to allocate the memory on; -1: any.
@@ -21,6 +22,11 @@ class Pinning {
 
   // Called before the memory is freed. Cannot fail, even if the device has gone.
   virtual void Unpin(void* data) = 0;
+
+  // Returns page-aligned memory that is pinned from the start, for systems where other memory
+  // cannot be. ResourceExhausted, Unavailable.
+  virtual Result<void*> Allocate(size_t bytes) = 0;
+  virtual void Free(void* data) = 0;  // as Unpin
 };
 
 }  // namespace stoker

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "core/machine.h"
 #include "core/mapping.h"
 #include "core/plural.h"
 #include "core/try.h"
@@ -96,26 +97,60 @@ void* Slot::Row(size_t column, int64_t row) const {
 // Memory for many slabs, pinned as one piece until the last slab is freed.
 class SlotPool::PinnedSlabs {
  public:
-  static Result<std::shared_ptr<const PinnedSlabs>> Make(std::shared_ptr<Pinning> pinning,
+  // Prefers memory of its own, which may have huge pages and the device's node. Some systems can
+  // pin only what the driver allocates.
+  static Result<std::shared_ptr<const PinnedSlabs>> Make(const std::shared_ptr<Pinning>& pinning,
                                                          uint64_t bytes) {
+    // Pages that are locked cannot make room for others: rather than having the kernel end a
+    // process, leave them unlocked.
+    if (const uint64_t available = AvailableMemory(); bytes > available) {
+      return Error{.code = Code::kResourceExhausted,
+                   .cause = std::to_string(bytes) + " bytes would be pinned, and " +
+                            std::to_string(available) + " are available"};
+    }
+    Result<std::shared_ptr<const PinnedSlabs>> mapped = Mapped(pinning, bytes);
+    if (mapped.ok() || mapped.error().code == Code::kFailedPrecondition) return mapped;
+    Result<void*> allocated = pinning->Allocate(bytes);
+    if (allocated.ok()) {
+      return std::make_shared<const PinnedSlabs>(pinning, Mapping(),
+                                                 static_cast<uint8_t*>(*allocated), bytes);
+    }
+    Error error = std::move(mapped).error();
+    error.cause += "; " + allocated.error().cause;
+    return error;
+  }
+  // `memory` is empty if the pinning has allocated the data.
+  PinnedSlabs(std::shared_ptr<Pinning> pinning, Mapping memory, uint8_t* data, uint64_t bytes)
+      : pinning_(std::move(pinning)), memory_(std::move(memory)), data_(data), bytes_(bytes) {}
+  ~PinnedSlabs() {
+    if (memory_.data() != nullptr) {
+      pinning_->Unpin(data_);
+    } else {
+      pinning_->Free(data_);
+    }
+  }
+  PinnedSlabs(const PinnedSlabs&) = delete;
+  PinnedSlabs& operator=(const PinnedSlabs&) = delete;
+
+  uint8_t* data() const { return data_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  static Result<std::shared_ptr<const PinnedSlabs>> Mapped(const std::shared_ptr<Pinning>& pinning,
+                                                           uint64_t bytes) {
     ASSIGN_OR_RETURN(Mapping memory, Mapping::Map(bytes, /*huge_pages=*/true));
     memory.PreferNode(pinning->numa_node());
     memory.KeepFromForks();
     if (Status s = pinning->Pin(memory.data(), memory.size()); !s.ok()) return s.error();
-    return std::make_shared<const PinnedSlabs>(std::move(pinning), std::move(memory));
+    uint8_t* const data = memory.data();
+    const uint64_t mapped = memory.size();
+    return std::make_shared<const PinnedSlabs>(pinning, std::move(memory), data, mapped);
   }
-  PinnedSlabs(std::shared_ptr<Pinning> pinning, Mapping memory)
-      : pinning_(std::move(pinning)), memory_(std::move(memory)) {}
-  ~PinnedSlabs() { pinning_->Unpin(memory_.data()); }
-  PinnedSlabs(const PinnedSlabs&) = delete;
-  PinnedSlabs& operator=(const PinnedSlabs&) = delete;
 
-  uint8_t* data() const { return memory_.data(); }
-  uint64_t bytes() const { return memory_.size(); }
-
- private:
   const std::shared_ptr<Pinning> pinning_;
   const Mapping memory_;
+  uint8_t* const data_;
+  const uint64_t bytes_;
 };
 
 // A slot and the memory of its large columns, its own or pinned with others'.
@@ -185,9 +220,9 @@ Status SlotPool::PinSlabs() {
   Result<std::shared_ptr<const PinnedSlabs>> memory =
       PinnedSlabs::Make(options_.pinning, slabs * SlabBytes());
   if (!memory.ok()) {
-    Error error = std::move(memory).error();
-    if (error.advice.empty()) error.advice = "Lower depth, lent_batches or batch_size";
-    return error;
+    if (memory.error().code == Code::kFailedPrecondition) return memory.error();
+    not_pinned_ = memory.error().cause;
+    return {};
   }
   pinned_bytes_ = (*memory)->bytes();
   for (uint64_t i = slabs; i-- > 0;) {
@@ -248,8 +283,7 @@ bool SlotPool::GiveOwnMemory(Slot& slot) const {
 
 bool SlotPool::Reserve() {
   if (retired_) return true;
-  const int slots =
-      options_.pinning != nullptr ? options_.working_slots : std::max(working_slots_, working_);
+  const int slots = pins() ? options_.working_slots : std::max(working_slots_, working_);
   return reservation_.Resize(slot_bytes_ * static_cast<uint64_t>(slots));
 }
 
@@ -284,13 +318,13 @@ Slot* SlotPool::Acquire() {
 }
 
 int SlotPool::MaxFree() const {
-  if (options_.pinning != nullptr) return std::numeric_limits<int>::max();
+  if (pins()) return std::numeric_limits<int>::max();
   return std::max(working_slots_ - working_, 0) + kSpareSlots;
 }
 
 std::unique_ptr<SlotPool::Slab> SlotPool::Keep(Slot* slot) {
   std::unique_ptr<Slab> slab(static_cast<Slab*>(slot));
-  const bool wanted = options_.pinning == nullptr || slab->pinned;
+  const bool wanted = !pins() || slab->pinned;
   if (retired_ || !wanted || static_cast<int>(free_.size()) >= MaxFree()) return slab;
   free_.push_back(std::move(slab));
   return nullptr;

@@ -60,7 +60,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     int lent_slots = 0;     // limit on the slots that the consumer holds; 0: none
     // If set, lent slots are counted here, and its limit replaces lent_slots.
     std::shared_ptr<LentAccount> lent{};
-    // If set, pins the slots in production and this many lent ones.
+    // If set, pins the slots in production and this many lent ones, or says why not (not_pinned).
     std::shared_ptr<Pinning> pinning{};
     int pinned_lent_slots = 0;
     bool one_slab =
@@ -78,9 +78,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
                             bool one_slab = false);
 
   // Resizes `memory` to the bytes of the working slots, and again whenever their number changes.
-  // ResourceExhausted, with wanted_bytes, if its budget has no room for them; Pinning::Pin's
-  // errors. Slabs that are not pinned are mapped on first use; the budget must outlive production
-  // (Retire).
+  // ResourceExhausted, with wanted_bytes, if its budget has no room for them; FailedPrecondition if
+  // Pinning says so. Slabs that are not pinned are mapped on first use; the budget must outlive
+  // production (Retire).
   static Result<std::shared_ptr<SlotPool>> Make(Options options, Reservation memory);
   ~SlotPool();
 
@@ -111,6 +111,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   int mapped() const;  // slabs in production, lent and free
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint64_t pinned_bytes() const { return pinned_bytes_; }
+  // Why slots that should be pinned are not: they are pageable then, as without a Pinning. Empty:
+  // they are pinned, or need not be.
+  const std::string& not_pinned() const { return not_pinned_; }
   const std::vector<ColumnSpec>& columns() const { return options_.columns; }
 
  private:
@@ -123,6 +126,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   std::shared_ptr<Slot> LeaseOn(Slot* slot);  // a new one, or that of View
   void Return(Slot* slot);                    // returns a lent slot; any thread
   Status PinSlabs();
+  bool pins() const { return pinned_bytes_ != 0; }
   // Under mutex_: resizes the reservation to the larger of the limit and the slots in production.
   // False, and unchanged, if the budget has no room.
   bool Reserve();
@@ -138,6 +142,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   std::vector<uint64_t> own_bytes_;  // by column, for small ones; 0 in the slab
   const uint64_t slot_bytes_;
   uint64_t pinned_bytes_ = 0;
+  std::string not_pinned_;
   const pid_t process_;                      // the creating process
   Reservation reservation_;                  // of the slots in production
   mutable std::mutex mutex_;                 // locked once or twice per batch

@@ -67,6 +67,9 @@ class Device {
   // Pins host memory for all devices of this kind.
   virtual Status Pin(void* data, size_t bytes) = 0;
   virtual void Unpin(void* data) = 0;
+  // Allocates host memory, page-aligned, that is pinned for all devices of this kind.
+  virtual Result<void*> AllocatePinned(size_t bytes) = 0;
+  virtual void FreePinned(void* data) = 0;
 
   virtual Result<void*> Allocate(size_t bytes) = 0;  // at least 256-byte aligned
   virtual void Free(void* data) = 0;                 // waits until it is no longer used

@@ -20,6 +20,13 @@ namespace {
 cudaStream_t Of(DeviceStream stream) { return static_cast<cudaStream_t>(stream.handle); }
 cudaEvent_t Of(DeviceEvent event) { return static_cast<cudaEvent_t>(event.handle); }
 
+// JAX's default share is 75% (docs.jax.dev, GPU memory allocation); TensorFlow "maps nearly all of
+// the GPU memory of all GPUs" (tensorflow.org, Use a GPU).
+constexpr const char* kPreallocation =
+    "If JAX or TensorFlow uses this GPU, it has taken most of its memory in advance: set "
+    "XLA_PYTHON_CLIENT_PREALLOCATE=false or XLA_PYTHON_CLIENT_MEM_FRACTION, or "
+    "TF_FORCE_GPU_ALLOW_GROWTH=true, before it starts";
+
 class CudaDevice final : public Device {
  public:
   CudaDevice(DeviceName name, CudaContext context, int numa_node)
@@ -43,13 +50,26 @@ class CudaDevice final : public Device {
     Release([&] { return cudaHostUnregister(data); });
   }
 
+  Result<void*> AllocatePinned(size_t bytes) override {
+    void* data = nullptr;
+    TRY(WithBytes(bytes, Do("cudaHostAlloc",
+                            [&] { return cudaHostAlloc(&data, bytes, cudaHostAllocPortable); })));
+    return data;
+  }
+  void FreePinned(void* data) override {
+    Release([&] { return cudaFreeHost(data); });
+  }
+
   Result<void*> Allocate(size_t bytes) override {
     void* data = nullptr;
-    TRY(WithBytes(bytes, Do("cudaMalloc", [&] {
-                    // cudaMalloc returns a null pointer for 0 bytes.
-                    return cudaMalloc(&data, std::max<size_t>(bytes, 1));
-                  })));
-    return data;
+    Status status = WithBytes(bytes, Do("cudaMalloc", [&] {
+                                // cudaMalloc returns a null pointer for 0 bytes.
+                                return cudaMalloc(&data, std::max<size_t>(bytes, 1));
+                              }));
+    if (status.ok()) return data;
+    Error error = std::move(status).error();
+    if (error.code == Code::kResourceExhausted) error.advice = kPreallocation;
+    return error;
   }
   void Free(void* data) override {
     Release([&] { return cudaFree(data); });

@@ -17,7 +17,7 @@ namespace stoker {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{256};
+constexpr std::align_val_t kAlignment{256}, kPage{4096};
 
 class HostDevice final : public Device {
  public:
@@ -34,6 +34,15 @@ class HostDevice final : public Device {
 
   Status Pin(void*, size_t) override { return process_.Check("host"); }
   void Unpin(void*) override {}
+
+  Result<void*> AllocatePinned(size_t bytes) override {
+    TRY(process_.Check("host"));
+    void* data = ::operator new(bytes, kPage, std::nothrow);
+    if (data != nullptr) return data;
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "no " + std::to_string(bytes) + " bytes of memory"};
+  }
+  void FreePinned(void* data) override { ::operator delete(data, kPage); }
 
   Result<void*> Allocate(size_t bytes) override {
     TRY(process_.Check("host"));

@@ -15,6 +15,8 @@ class DevicePinning final : public Pinning {
 
   Status Pin(void* data, size_t bytes) override { return device_->Pin(data, bytes); }
   void Unpin(void* data) override { device_->Unpin(data); }
+  Result<void*> Allocate(size_t bytes) override { return device_->AllocatePinned(bytes); }
+  void Free(void* data) override { device_->FreePinned(data); }
   int numa_node() const override { return device_->numa_node(); }
 
  private:

@@ -98,7 +98,8 @@ Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> dev
       error.cause = std::to_string(buffers) + " batches of " + std::to_string(ring->entry_bytes_) +
                     " bytes do not fit into the memory of " + ring->device_->name().ToString() +
                     ": " + error.cause;
-      error.advice = "Lower buffers or batch_size";
+      error.advice =
+          "Lower buffers or batch_size" + (error.advice.empty() ? "" : ". " + error.advice);
     }
     return error;
   }

@@ -35,8 +35,9 @@ struct Loader::State {
   StagerStats past_staged;  // of the same engines
   bool stopped = false;
   bool warned = false;
+  bool warned_of_pinning = false;
   bool warned_of_cache = false;
-  std::optional<std::string> warning;
+  std::optional<std::string> warning, pinning_warning;
 };
 
 Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
@@ -51,6 +52,7 @@ Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
   loader->batches_per_epoch_ = made.batches_per_epoch();
   loader->last_rows_ = made.last_rows();
   loader->columns_ = first->columns();
+  loader->NotePinning(*first);
   loader->state_->idle.reserve(loader->MaxIdle() + 1);
   loader->state_->idle.push_back(std::move(first));
   return loader;
@@ -126,6 +128,7 @@ Result<Loader::Borrowed> Loader::FindEngine(BatchName batch, Schedule schedule, 
   if (engine != nullptr) return lend(std::move(engine));
   lock.unlock();
   Result<std::unique_ptr<Engine>> opened = Engine::Open(options_, state_->producer);
+  if (opened.ok()) NotePinning(**opened);
   lock.lock();
   if (opened.ok()) return lend(*std::move(opened));
   if (state_->stopped) return was_stopped;
@@ -250,10 +253,22 @@ void Loader::NoteLent() {
       "to make it an error, or raise memory_budget to be silent";
 }
 
+void Loader::NotePinning(const Engine& engine) {
+  const std::string& why = engine.producer().not_pinned();
+  std::lock_guard lock(state_->mutex);
+  if (why.empty() || state_->warned_of_pinning) return;
+  state_->warned_of_pinning = true;
+  state_->pinning_warning =
+      "the memory of batches could not be pinned: " + why +
+      ". Copies to a device are slower then, and hold up the thread that issues them. Lower depth, "
+      "buffers, lent_batches or batch_size, or free memory";
+}
+
 std::optional<std::string> Loader::TakeWarning() {
   if (!options_.runtime->CheckProcess().ok()) return std::nullopt;
   std::lock_guard lock(state_->mutex);
-  return std::exchange(state_->warning, std::nullopt);
+  if (state_->warning) return std::exchange(state_->warning, std::nullopt);
+  return std::exchange(state_->pinning_warning, std::nullopt);
 }
 
 std::optional<std::string> Loader::TakeCacheWarning() {

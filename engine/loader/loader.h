@@ -106,8 +106,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   Result<BatchName> PlaceOf(std::string_view state, bool same_ranks = false) const;
   std::string StateAt(BatchName next) const;
 
-  // Returns, once, a warning that the caller holds more memory than the budget; only if
-  // lent_batches sets no limit.
+  // Returns a warning, each once: that memory of batches which should be pinned for a device is
+  // not; that the caller holds more memory than the budget, if lent_batches sets no limit.
   std::optional<std::string> TakeWarning();
   // Returns a warning that a cache of remote objects fails, because the disk is full or the cache
   // cannot be written.
@@ -158,6 +158,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   size_t MaxIdle() const { return options_.to_device ? 1 : 2; }  // device memory is scarce
   Status CheckBad() const;
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
+  void NotePinning(const Engine& engine);
   void NoteLent();
   uint64_t LentBytes() const;  // without batches on their way to a device
   Sampler Order() const;

@@ -110,6 +110,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   uint64_t batches_from(uint64_t start) const { return sampler_.batches_from(start); }
   uint32_t last_rows() const { return sampler_.RowsIn({0, batches_per_epoch() - 1}); }
   const std::vector<ColumnSpec>& columns() const { return slots_->columns(); }
+  const std::string& not_pinned() const { return slots_->not_pinned(); }  // see SlotPool
   const LoaderOptions& options() const { return options_; }
 
  private:

@@ -26,8 +26,9 @@ using testing::PinnedBytes;
 constexpr size_t kBytes = 3 * 64;
 
 // Functions that release objects: their failures are reported to nobody.
-const std::set<std::string> kUntold = {"cudaFree", "cudaHostUnregister", "cudaStreamDestroy",
-                                       "cudaEventDestroy", "cuCtxPopCurrent"};
+const std::set<std::string> kUntold = {"cudaFree",           "cudaFreeHost",
+                                       "cudaHostUnregister", "cudaStreamDestroy",
+                                       "cudaEventDestroy",   "cuCtxPopCurrent"};
 // Functions that every other function calls, including those above.
 const std::set<std::string> kAround = {"cuCtxPushCurrent", "cudaThreadExchangeStreamCaptureMode"};
 
@@ -58,7 +59,7 @@ Status UseAll(Device& device, uint8_t* pages) {
   Undo undo;
   const auto free = [&](void* data) { device.Free(data); };
   const auto destroy = [&](DeviceEvent made) { device.Destroy(made); };
-  void *stored = nullptr, *finished = nullptr;
+  void *stored = nullptr, *finished = nullptr, *own_pinned = nullptr;
   DeviceStream stream;
   DeviceEvent event, begin, end;
   bool pinned = false;
@@ -72,6 +73,10 @@ Status UseAll(Device& device, uint8_t* pages) {
         Status status = device.Pin(pages, 4096);
         Result<bool> done = status.ok() ? Result<bool>(true) : Result<bool>(status.error());
         return undo.Keep(done, pinned, [&](bool) { device.Unpin(pages); });
+      },
+      [&] {
+        return undo.Keep(device.AllocatePinned(kBytes), own_pinned,
+                         [&](void* data) { device.FreePinned(data); });
       },
       [&] { return undo.Keep(device.Allocate(kBytes), stored, free); },
       [&] { return undo.Keep(device.Allocate(kBytes), finished, free); },
@@ -361,6 +366,37 @@ TEST(DeviceCudaTest, OutOfMemoryIsResourceExhausted) {
   EXPECT_EQ(
       pinned.error().cause,
       "cudaHostRegister on cuda:0: out of memory (cudaErrorMemoryAllocation), for 4096 bytes");
+}
+
+TEST(DeviceCudaTest, OutOfMemoryNamesThoseWhoTakeItInAdvance) {
+  const FakeCuda cuda({.device_bytes = 1 << 20});
+  const std::shared_ptr<Device> device = OpenFakeDevice().value();
+  const Result<void*> memory = device->Allocate(2 << 20);
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.error().code, Code::kResourceExhausted);
+  EXPECT_THAT(memory.error().cause, HasSubstr("for 2097152 bytes"));
+  for (const char* const variable :
+       {"XLA_PYTHON_CLIENT_PREALLOCATE=false", "TF_FORCE_GPU_ALLOW_GROWTH=true"}) {
+    EXPECT_THAT(memory.error().advice, HasSubstr(variable));
+  }
+}
+
+// Memory that cannot be pinned makes copies slower, and not wrong: CUDA copies from it, too.
+TEST(DeviceCudaTest, AllocatesPinnedMemory) {
+  FakeCuda cuda;
+  const std::shared_ptr<Device> device = OpenFakeDevice().value();
+  void* const pinned = device->AllocatePinned(10000).value();
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(pinned) % 4096, 0u);
+  EXPECT_EQ(cuda.Held().pinned, 1);
+  device->FreePinned(pinned);
+  EXPECT_EQ(cuda.Held(), FakeHeld());
+  cuda.Inject({.call = "cudaHostAlloc", .error = cudaErrorMemoryAllocation});
+  const Result<void*> none = device->AllocatePinned(10000);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, Code::kResourceExhausted);
+  EXPECT_EQ(none.error().cause,
+            "cudaHostAlloc on cuda:0: out of memory (cudaErrorMemoryAllocation), for 10000 bytes");
+  EXPECT_THAT(cuda.Violations(), IsEmpty());
 }
 
 TEST(DeviceCudaTest, DeviceMayOutliveTheCudaRuntime) {

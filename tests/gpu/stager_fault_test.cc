@@ -180,14 +180,14 @@ TEST_P(StagerFaultTest, OutOfMemoryErrorCountsBatches) {
   const auto device =
       std::make_shared<HookedDevice>(GetParam().MakeDelayed(), [](DeviceCall call) -> Status {
         if (call != DeviceCall::kAllocate) return {};
-        return Error{Code::kResourceExhausted, "no memory"};
+        return Error{.code = Code::kResourceExhausted, .cause = "no memory", .advice = "Wait"};
       });
   const auto ring = Stager::MakeRing(device, PlanOf({}), 5);
   ASSERT_FALSE(ring.ok());
   EXPECT_EQ(ring.error().code, Code::kResourceExhausted);
   EXPECT_THAT(ring.error().cause, HasSubstr("5 batches of 8192 bytes"));
   EXPECT_THAT(ring.error().cause, HasSubstr("no memory"));
-  EXPECT_THAT(ring.error().advice, HasSubstr("buffers"));
+  EXPECT_EQ(ring.error().advice, "Lower buffers or batch_size. Wait");
   EXPECT_EQ(device->alive(), 0);
 }
 

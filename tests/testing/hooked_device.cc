@@ -19,6 +19,11 @@ Status HookedDevice::Pin(void* data, size_t bytes) {
   return inner_->Pin(data, bytes);
 }
 
+Result<void*> HookedDevice::AllocatePinned(size_t bytes) {
+  if (Status s = Before(DeviceCall::kPin); !s.ok()) return s.error();
+  return inner_->AllocatePinned(bytes);
+}
+
 Result<void*> HookedDevice::Allocate(size_t bytes) {
   if (Status s = Before(DeviceCall::kAllocate); !s.ok()) return s.error();
   Result<void*> data = inner_->Allocate(bytes);

@@ -46,6 +46,8 @@ class HookedDevice final : public Device {
   int numa_node() const override { return inner_->numa_node(); }
   Status Pin(void* data, size_t bytes) override;
   void Unpin(void* data) override { inner_->Unpin(data); }
+  Result<void*> AllocatePinned(size_t bytes) override;  // counts as kPin
+  void FreePinned(void* data) override { inner_->FreePinned(data); }
   Result<void*> Allocate(size_t bytes) override;
   void Free(void* data) override;
   Result<DeviceStream> MakeStream(StreamPriority priority) override;

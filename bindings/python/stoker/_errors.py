@@ -107,7 +107,7 @@ class UnavailableError(Error, OSError):
 
 class MemoryWarning(UserWarning):
     """The program holds batches larger in total than the Runtime's memory budget; or the images of
-    Parquet files do not fit into their cache.
+    Parquet files do not fit into their cache; or memory that should be pinned for a GPU could not be.
     """
 
 

@@ -9,11 +9,14 @@
 
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
+#include "tests/testing/hooked_device.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
 namespace {
 
+using ::stoker::testing::DeviceCall;
+using ::stoker::testing::HookedDevice;
 using ::stoker::testing::PhotoFolder;
 using Bytes = std::vector<uint8_t>;
 
@@ -158,6 +161,27 @@ TEST_F(DeviceIterationsTest, StatsCountPinnedBytes) {
   }
   loader->Stop();
   EXPECT_EQ(loader->Stats().pinned_bytes, 0u);
+}
+
+TEST_F(DeviceIterationsTest, MemoryThatCannotBePinnedIsAWarning) {
+  const auto refuses = std::make_shared<HookedDevice>(host_, [](DeviceCall call) -> Status {
+    if (call != DeviceCall::kPin) return {};
+    return Error{Code::kUnavailable, "not here"};
+  });
+  LoaderOptions options = Options();
+  options.to_device = {.device = refuses, .buffers = 3};
+  auto loader = Loader::Open(std::move(options)).value();
+  EXPECT_EQ(refuses->count(DeviceCall::kPin), 2) << "of what is mapped, and of the device's own";
+  EXPECT_EQ(loader->Stats().pinned_bytes, 0u);
+  const std::optional<std::string> warning = loader->TakeWarning();
+  ASSERT_TRUE(warning);
+  EXPECT_NE(warning->find("could not be pinned: not here; not here. "), std::string::npos);
+  EXPECT_EQ(Rest(*loader->Iterate(0)), Epoch(Options(), 0));
+  auto one = loader->Iterate(0), other = loader->Iterate(1);  // memory for one more
+  EXPECT_EQ(Of(one->NextOnDevice().value()), Epoch(Options(), 0)[0]);
+  EXPECT_EQ(Of(other->NextOnDevice().value()), Epoch(Options(), 1)[0]);
+  EXPECT_GT(refuses->count(DeviceCall::kPin), 2);
+  EXPECT_FALSE(loader->TakeWarning()) << "only once";
 }
 
 TEST_F(DeviceIterationsTest, InterleavedIteratorsAreIndependent) {

@@ -48,6 +48,7 @@ enum cudaDriverEntryPointQueryResult {
 
 inline constexpr unsigned long long cudaEnableDefault = 0;
 inline constexpr unsigned cudaHostRegisterPortable = 1;
+inline constexpr unsigned cudaHostAllocPortable = 1;
 inline constexpr unsigned cudaStreamDefault = 0;
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventBlockingSync = 1;
@@ -82,6 +83,8 @@ cudaError_t cudaMalloc(void** data, size_t bytes);
 cudaError_t cudaFree(void* data);
 cudaError_t cudaHostRegister(void* data, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* data);
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* data);
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);

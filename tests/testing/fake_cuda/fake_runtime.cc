@@ -53,6 +53,18 @@ cudaError_t cudaHostUnregister(void* data) {
                      [&](FakeState& state, int, cudaError_t) { return state.Unpin(data); });
 }
 
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned flags) {
+  return RunOnDevice("cudaHostAlloc", [&](FakeState& state, int, cudaError_t) {
+    if (flags != cudaHostAllocPortable) return state.Violate("pinned for one device only");
+    return state.AllocatePinned(bytes, data);
+  });
+}
+
+cudaError_t cudaFreeHost(void* data) {
+  return RunOnDevice("cudaFreeHost",
+                     [&](FakeState& state, int, cudaError_t) { return state.FreePinned(data); });
+}
+
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return RunOnDevice("cudaDeviceGetStreamPriorityRange", [&](FakeState&, int, cudaError_t) {
     *least = 0;

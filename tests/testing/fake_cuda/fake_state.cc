@@ -9,7 +9,7 @@ namespace stoker::testing {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{256};
+constexpr std::align_val_t kAlignment{256}, kPage{4096};
 
 uintptr_t AddressOf(const void* data) { return reinterpret_cast<uintptr_t>(data); }
 
@@ -57,6 +57,9 @@ FakeState::FakeState(const FakeMachine& machine)
 FakeState::~FakeState() {
   for (const auto& [address, allocation] : allocations_) {
     ::operator delete(reinterpret_cast<void*>(address), kAlignment);
+  }
+  for (const uintptr_t address : own_pinned_) {
+    ::operator delete(reinterpret_cast<void*>(address), kPage);
   }
 }
 
@@ -192,9 +195,29 @@ cudaError_t FakeState::Pin(void* data, size_t bytes) {
 
 cudaError_t FakeState::Unpin(void* data) {
   std::lock_guard lock(mutex_);
-  if (pinned_.erase(AddressOf(data)) == 1) return cudaSuccess;
+  if (!own_pinned_.contains(AddressOf(data)) && pinned_.erase(AddressOf(data)) == 1)
+    return cudaSuccess;
   violations_.emplace_back("cudaHostUnregister of what is not registered");
   return cudaErrorHostMemoryNotRegistered;
+}
+
+cudaError_t FakeState::AllocatePinned(size_t bytes, void** data) {
+  std::lock_guard lock(mutex_);
+  *data = ::operator new(bytes, kPage);
+  pinned_[AddressOf(*data)] = bytes;
+  own_pinned_.insert(AddressOf(*data));
+  return cudaSuccess;
+}
+
+cudaError_t FakeState::FreePinned(void* data) {
+  std::lock_guard lock(mutex_);
+  if (own_pinned_.erase(AddressOf(data)) == 0) {
+    violations_.emplace_back("cudaFreeHost of what cudaHostAlloc has not returned");
+    return cudaErrorInvalidValue;
+  }
+  pinned_.erase(AddressOf(data));
+  ::operator delete(data, kPage);
+  return cudaSuccess;
 }
 
 bool FakeState::IsPinned(const void* data, size_t bytes) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -66,6 +67,8 @@ class FakeState {
   bool IsDeviceMemory(int device, const void* data, size_t bytes) const;
   cudaError_t Pin(void* data, size_t bytes);
   cudaError_t Unpin(void* data);
+  cudaError_t AllocatePinned(size_t bytes, void** data);
+  cudaError_t FreePinned(void* data);
   bool IsPinned(const void* data, size_t bytes) const;
 
   cudaError_t MakeStream(int device, unsigned flags, cudaStream_t* handle);
@@ -126,6 +129,7 @@ class FakeState {
   uint64_t allocated_bytes_ = 0;
   std::map<uintptr_t, Allocation> allocations_;
   std::map<uintptr_t, size_t> pinned_;
+  std::set<uintptr_t> own_pinned_;  // those of AllocatePinned
   std::map<void*, std::shared_ptr<Stream>> streams_;
   std::map<int, std::shared_ptr<Stream>> own_streams_;
   std::vector<std::shared_ptr<Stream>> ended_;  // destroyed, but may have pending work
