@@ -85,15 +85,19 @@ void Pack(std::span<const uint8_t> input, uint64_t seed) {
   JpegDecoder theirs(kTight);
   if (!theirs.Open(jpeg.file()).ok()) return;  // too large, too
   const Result<std::vector<uint8_t>> packed = packer.Pack(jpeg.file());
-  if (!packed.ok()) {
-    Require(packed.error().code == Code::kUnimplemented, "a JPEG is packed, or stored as it is");
-    return;
+  Require(packed.ok() || packed.error().code == Code::kUnimplemented,
+          "a JPEG is packed, or stored as it is");
+  if (packed.ok()) {
+    const Padded file(*packed);
+    const Result<std::vector<uint8_t>> restored = RestoreJpeg(file.file());
+    Require(
+        restored.ok() && std::equal(input.begin(), input.end(), restored->begin(), restored->end()),
+        "what is packed is restored to the byte");
   }
-  const Padded file(*packed);
-  const Result<std::vector<uint8_t>> restored = RestoreJpeg(file.file());
-  Require(
-      restored.ok() && std::equal(input.begin(), input.end(), restored->begin(), restored->end()),
-      "what is packed is restored to the byte");
+  const Result<std::span<const uint8_t>> pixels = packer.PackPixels(jpeg.file());
+  Require(pixels.ok() || !packed.ok(), "the pixels of what is packed are packed");
+  if (!pixels.ok()) return;
+  const Padded file(*pixels);
   Rows want, got;
   Require(DecodeRegion(theirs, jpeg.file(), seed, want), "what is packed can be decoded");
   Require(DecodeRegion(Decoder(), file.file(), seed, got), "what is packed can be decoded packed");

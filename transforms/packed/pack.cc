@@ -64,6 +64,13 @@ class McuRow {
   // Whether stoker's decoder would decode it; false: libjpeg-turbo would. Clears it.
   bool InRange();
 
+  uint64_t memory_bytes() const {
+    return coefficients_.capacity() + last_.capacity() + samples_.capacity();
+  }
+  void FreeMemory() {
+    for (GrowingBuffer* buffer : {&coefficients_, &last_, &samples_}) buffer->Free();
+  }
+
  private:
   Status Reserve();
 
@@ -139,15 +146,21 @@ bool McuRow::InRange() {
 }  // namespace packed
 
 struct JpegPacker::State {
+  explicit State(MemoryBudget* budget)
+      : mcu_row(budget != nullptr ? *budget : uncounted),
+        packed(budget != nullptr ? *budget : uncounted) {}
+
   Status ReadHeader(std::span<const uint8_t> jpeg);
   Status PackAll(std::span<const uint8_t> jpeg);
   Status PackRow();
   void Sign();
   Result<bool> Restores(std::span<const uint8_t> jpeg);
-  void Append(std::span<const uint8_t> bytes);
+  Status MakeRoom(size_t bytes);
+  Status Append(std::span<const uint8_t> bytes);
+  std::span<const uint8_t> file() const { return {packed.data(), size}; }
 
   MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
-  packed::McuRow mcu_row{uncounted};
+  packed::McuRow mcu_row;
   packed::JpegRestorer restorer;
   std::vector<uint8_t> restored;
 
@@ -155,11 +168,11 @@ struct JpegPacker::State {
   std::optional<packed::BlockRows> rows;
   packed::FixedPart fixed{};
   std::vector<packed::DirectoryEntry> directory;
-  std::vector<uint8_t> packed;  // its first `size` bytes
+  GrowingBuffer packed;  // its first `size` bytes
   size_t size = 0, rows_at = 0;
 };
 
-JpegPacker::JpegPacker() : state_(std::make_unique<State>()) {}
+JpegPacker::JpegPacker(MemoryBudget* budget) : state_(std::make_unique<State>(budget)) {}
 JpegPacker::~JpegPacker() = default;
 JpegPacker::JpegPacker(JpegPacker&&) noexcept = default;
 JpegPacker& JpegPacker::operator=(JpegPacker&&) noexcept = default;
@@ -172,11 +185,26 @@ Result<std::vector<uint8_t>> JpegPacker::Pack(std::span<const uint8_t> jpeg) {
     s.fixed.pads_with_zeros = pads_with_zeros;
     s.Sign();
     ASSIGN_OR_RETURN(const bool restores, s.Restores(jpeg));
-    if (!restores) continue;
-    const auto begin = s.packed.begin();
-    return std::vector<uint8_t>(begin, begin + static_cast<ptrdiff_t>(s.size));
+    if (restores) return std::vector<uint8_t>(s.file().begin(), s.file().end());
   }
   return packed::StoredAsItIs("it would not be restored to the byte");
+}
+
+Result<std::span<const uint8_t>> JpegPacker::PackPixels(std::span<const uint8_t> jpeg) {
+  State& s = *state_;
+  TRY(s.ReadHeader(jpeg));
+  TRY(s.PackAll(jpeg));
+  s.Sign();
+  return s.file();
+}
+
+uint64_t JpegPacker::memory_bytes() const {
+  return state_->mcu_row.memory_bytes() + state_->packed.capacity();
+}
+
+void JpegPacker::FreeMemory() {
+  state_->mcu_row.FreeMemory();
+  state_->packed.Free();
 }
 
 // Begins the packed file with all that does not depend on coefficients.
@@ -200,18 +228,28 @@ Status JpegPacker::State::ReadHeader(std::span<const uint8_t> jpeg) {
            .pads_with_zeros = 0,
            .checksum = 0};
   directory.resize(static_cast<size_t>(packed::McuRowsOf(frame)));
+  size = 0;
+  TRY(MakeRoom(jpeg.size() + jpeg.size() / 4));
   size = sizeof(fixed);
-  Append(jpeg.first(frame.scan_offset));
-  Append(tail);
-  size += directory.size() * sizeof(packed::DirectoryEntry);
-  rows_at = size;
+  TRY(Append(jpeg.first(frame.scan_offset)));
+  TRY(Append(tail));
+  rows_at = size + directory.size() * sizeof(packed::DirectoryEntry);
+  TRY(MakeRoom(rows_at));
+  size = rows_at;
   return {};
 }
 
-void JpegPacker::State::Append(std::span<const uint8_t> bytes) {
-  if (packed.size() < size + bytes.size()) packed.resize(size + bytes.size());
-  std::copy(bytes.begin(), bytes.end(), packed.begin() + static_cast<ptrdiff_t>(size));
+// Makes room for so many bytes; the first `size` ones are kept.
+Status JpegPacker::State::MakeRoom(size_t bytes) {
+  if (bytes <= packed.capacity()) return {};
+  return packed.Grow(std::max(bytes, packed.capacity() * 2), size);
+}
+
+Status JpegPacker::State::Append(std::span<const uint8_t> bytes) {
+  TRY(MakeRoom(size + bytes.size()));
+  std::ranges::copy(bytes, packed.data() + size);
   size += bytes.size();
+  return {};
 }
 
 Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
@@ -233,8 +271,7 @@ Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
 
 Status JpegPacker::State::PackRow() {
   const auto runs = static_cast<size_t>(rows->runs);
-  const size_t most = size + runs * (2 + packed::kRunBytes) + packed::kPackSlack;
-  if (packed.size() < most) packed.resize(std::max(most, packed.size() * 2));
+  TRY(MakeRoom(size + runs * (2 + packed::kRunBytes) + packed::kPackSlack));
   uint8_t* sizes = packed.data() + size;
   uint8_t* run = sizes + 2 * runs;
   for (int r = 0; r < rows->count; ++r) {
@@ -264,9 +301,8 @@ void JpegPacker::State::Sign() {
 }
 
 Result<bool> JpegPacker::State::Restores(std::span<const uint8_t> jpeg) {
-  if (packed.size() < size + kBufferPadding) packed.resize(size + kBufferPadding);
-  ASSIGN_OR_RETURN(const packed::PackedFile file, packed::PackedFile::Open({packed.data(), size}));
-  const Status status = restorer.Restore(file, restored);
+  ASSIGN_OR_RETURN(const packed::PackedFile packed_file, packed::PackedFile::Open(file()));
+  const Status status = restorer.Restore(packed_file, restored);
   if (!status.ok() && status.error().code == Code::kResourceExhausted) return status.error();
   return status.ok() && std::equal(jpeg.begin(), jpeg.end(), restored.begin(), restored.end());
 }
