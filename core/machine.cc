@@ -73,15 +73,17 @@ double QuotaCores(const MachineRoot& root) {
 }
 
 // Returns the page cache, which does not count as used because it is reclaimed when memory is
-// needed.
-uint64_t PageCache(const std::string& stat_file, const std::string& key) {
+// needed; without files in memory (tmpfs), which the kernel counts in it.
+uint64_t PageCache(const std::string& stat_file, const std::string& key,
+                   const std::string& in_memory) {
   std::ifstream file(stat_file);
   std::string name;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0, cache = 0, kept = 0;
   while (file >> name >> bytes) {
-    if (name == key) return bytes;
+    if (name == key) cache = bytes;
+    if (name == in_memory) kept = bytes;
   }
-  return 0;
+  return cache - std::min(cache, kept);
 }
 
 uint64_t Left(std::optional<uint64_t> limit, std::optional<uint64_t> used, uint64_t cache) {
@@ -142,12 +144,12 @@ uint64_t AvailableMemory(const MachineRoot& root) {
   for (const std::string& folder : Folders(root.cgroup, GroupOf(root, ""))) {
     bytes = std::min(
         bytes, Left(ReadNumber(folder + "/memory.max"), ReadNumber(folder + "/memory.current"),
-                    PageCache(folder + "/memory.stat", "file")));
+                    PageCache(folder + "/memory.stat", "file", "shmem")));
   }
   for (const std::string& folder : Folders(root.cgroup + "/memory", GroupOf(root, "memory"))) {
     bytes = std::min(bytes, Left(ReadNumber(folder + "/memory.limit_in_bytes"),
                                  ReadNumber(folder + "/memory.usage_in_bytes"),
-                                 PageCache(folder + "/memory.stat", "total_cache")));
+                                 PageCache(folder + "/memory.stat", "total_cache", "total_shmem")));
   }
   return bytes;
 }

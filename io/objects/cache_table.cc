@@ -14,8 +14,6 @@ uint64_t PackPlace(const CachePlace& place) {
   return uint64_t{place.slot} << kPositionBits | place.position;
 }
 
-uint64_t Join(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
-
 // Returns where the search for a key begins, from bits that do not choose the part.
 size_t HomeOf(uint64_t key, size_t entries) {
   return static_cast<size_t>((key & 0xFFFFFFFF) * entries >> 32);
@@ -29,26 +27,26 @@ size_t CacheTable::Seek(const Part& part, uint64_t key) {
   size_t at = HomeOf(key, part.entries.size());
   while (true) {
     const Entry& entry = part.entries[at];
-    const uint64_t place = Join(entry.place_low, entry.place_high);
-    if (place == kEmptyEntry) return at;
-    if (place != kRemovedEntry && Join(entry.key_low, entry.key_high) == key) return at;
+    if (entry.place == kEmptyEntry) return at;
+    if (entry.place != kRemovedEntry && entry.key == key) return at;
     if (++at == part.entries.size()) at = 0;
   }
 }
 
 void CacheTable::Rebuild(Part& part, uint32_t without) {
-  constexpr Entry kNone{.place_low = static_cast<uint32_t>(kEmptyEntry),
-                        .place_high = static_cast<uint32_t>(kEmptyEntry >> 32)};
+  constexpr Entry kNone{.place = kEmptyEntry};
   std::vector<Entry> old(part.size * 3 / 2 + 16, kNone);
   std::swap(old, part.entries);
   part.size = part.taken = 0;
+  part.bytes = 0;
   for (const Entry& entry : old) {
-    const uint64_t place = Join(entry.place_low, entry.place_high);
-    if (place == kEmptyEntry || place == kRemovedEntry || place >> kPositionBits == without) {
+    if (entry.place == kEmptyEntry || entry.place == kRemovedEntry ||
+        entry.place >> kPositionBits == without) {
       continue;
     }
-    part.entries[Seek(part, Join(entry.key_low, entry.key_high))] = entry;
+    part.entries[Seek(part, entry.key)] = entry;
     ++part.size;
+    part.bytes += entry.length;
   }
   part.taken = part.size;
 }
@@ -58,10 +56,10 @@ std::optional<CachePlace> CacheTable::Find(uint64_t key) const {
   const std::lock_guard lock(part.mutex);
   if (part.size == 0) return std::nullopt;
   const Entry& entry = part.entries[Seek(part, key)];
-  const uint64_t place = Join(entry.place_low, entry.place_high);
-  if (place == kEmptyEntry) return std::nullopt;
-  return CachePlace{.slot = static_cast<uint32_t>(place >> kPositionBits),
-                    .position = place & (kMostPositions - 1),
+  if (entry.place == kEmptyEntry) return std::nullopt;
+  return CachePlace{.slot = static_cast<uint32_t>(entry.place >> kPositionBits),
+                    .position = entry.place & (kMostPositions - 1),
+                    .length = entry.length,
                     .checksum = entry.checksum};
 }
 
@@ -70,16 +68,15 @@ void CacheTable::Put(uint64_t key, const CachePlace& place) {
   const std::lock_guard lock(part.mutex);
   if ((part.taken + 1) * 8 > part.entries.size() * 7) Rebuild(part, kMostSlots);
   Entry& entry = part.entries[Seek(part, key)];
-  if (Join(entry.place_low, entry.place_high) == kEmptyEntry) {
+  if (entry.place == kEmptyEntry) {
     ++part.taken;
     ++part.size;
+  } else {
+    part.bytes -= entry.length;
   }
-  const uint64_t packed = PackPlace(place);
-  entry = {.key_low = static_cast<uint32_t>(key),
-           .key_high = static_cast<uint32_t>(key >> 32),
-           .place_low = static_cast<uint32_t>(packed),
-           .place_high = static_cast<uint32_t>(packed >> 32),
-           .checksum = place.checksum};
+  part.bytes += place.length;
+  entry = {
+      .key = key, .place = PackPlace(place), .length = place.length, .checksum = place.checksum};
 }
 
 void CacheTable::Remove(uint64_t key, const CachePlace& place) {
@@ -87,10 +84,10 @@ void CacheTable::Remove(uint64_t key, const CachePlace& place) {
   const std::lock_guard lock(part.mutex);
   if (part.size == 0) return;
   Entry& entry = part.entries[Seek(part, key)];
-  if (Join(entry.place_low, entry.place_high) != PackPlace(place)) return;
-  entry.place_low = static_cast<uint32_t>(kRemovedEntry);
-  entry.place_high = static_cast<uint32_t>(kRemovedEntry >> 32);
+  if (entry.place != PackPlace(place)) return;
+  entry.place = kRemovedEntry;
   --part.size;
+  part.bytes -= entry.length;
 }
 
 void CacheTable::RemoveSlot(uint32_t slot) {
@@ -105,6 +102,7 @@ void CacheTable::Clear() {
     const std::lock_guard lock(part.mutex);
     part.entries = {};
     part.taken = part.size = 0;
+    part.bytes = 0;
   }
 }
 
@@ -113,6 +111,15 @@ uint64_t CacheTable::size() const {
   for (const Part& part : parts_) {
     const std::lock_guard lock(part.mutex);
     sum += part.size;
+  }
+  return sum;
+}
+
+uint64_t CacheTable::bytes() const {
+  uint64_t sum = 0;
+  for (const Part& part : parts_) {
+    const std::lock_guard lock(part.mutex);
+    sum += part.bytes;
   }
   return sum;
 }

@@ -1,4 +1,4 @@
-// CacheTable: maps the keys of a cache's ranges to their places, in 23 to 35 bytes for each.
+// CacheTable: maps the keys of a cache's ranges to their places, in 27 to 42 bytes for each.
 #pragma once
 
 #include <array>
@@ -10,11 +10,11 @@
 
 namespace stoker {
 
-// The place of a range: its segment, its position there, and the checksum of its bytes. Its length
-// is part of its key.
+// The place of a range: its segment, its position there, its length, and the checksum of its bytes.
 struct CachePlace {
   uint32_t slot = 0;      // the process' number of the segment, below kMostSlots
   uint64_t position = 0;  // below kMostPositions
+  uint32_t length = 0;
   uint32_t checksum = 0;
 
   friend bool operator==(const CachePlace&, const CachePlace&) = default;
@@ -33,17 +33,18 @@ class CacheTable {
   void RemoveSlot(uint32_t slot);  // looks at every range
   void Clear();
 
-  uint64_t size() const;  // ranges
+  uint64_t size() const;   // ranges
+  uint64_t bytes() const;  // of all ranges
   uint64_t memory_bytes() const;
 
  private:
-  // Stored in words of 32 bits, so that it is not padded.
   struct Entry {
-    uint32_t key_low = 0, key_high = 0;
-    uint32_t place_low = 0, place_high = 0;  // the slot above 40 bits of position
+    uint64_t key = 0;
+    uint64_t place = 0;  // the slot above 40 bits of position
+    uint32_t length = 0;
     uint32_t checksum = 0;
   };
-  static_assert(sizeof(Entry) == 20);
+  static_assert(sizeof(Entry) == 24);
 
   // A hash table with linear probing. Each part grows by itself, so that never all of them grow at
   // a time.
@@ -52,6 +53,7 @@ class CacheTable {
     std::vector<Entry> entries;  // empty and removed entries have places that do not exist
     size_t taken = 0;            // entries that are not empty
     size_t size = 0;             // entries with a range
+    uint64_t bytes = 0;          // of these ranges
   };
 
   static size_t Seek(const Part& part, uint64_t key);

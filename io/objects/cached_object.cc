@@ -19,6 +19,11 @@ Sha256Digest DigestOf(std::string_view url, std::string_view version, uint64_t b
 
 }  // namespace
 
+RangeKey::RangeKey(const Sha256Digest& digest) {
+  std::memcpy(&number, digest.data(), sizeof(number));
+  std::memcpy(&check, digest.data() + sizeof(number), sizeof(check));
+}
+
 CachedObject::CachedObject(std::string_view url, std::string_view version, uint64_t bytes)
     : digest_(DigestOf(url, version, bytes)) {}
 
@@ -27,11 +32,7 @@ RangeKey CachedObject::KeyOf(uint64_t offset, uint64_t length) const {
   std::memcpy(range.data(), digest_.data(), sizeof(digest_));
   std::memcpy(range.data() + sizeof(digest_), &offset, sizeof(offset));
   std::memcpy(range.data() + sizeof(digest_) + sizeof(offset), &length, sizeof(length));
-  const Sha256Digest digest = Sha256({range.data(), range.size()});
-  RangeKey key;
-  std::memcpy(&key.number, digest.data(), sizeof(key.number));
-  std::memcpy(&key.check, digest.data() + sizeof(key.number), sizeof(key.check));
-  return key;
+  return RangeKey(Sha256({range.data(), range.size()}));
 }
 
 }  // namespace stoker

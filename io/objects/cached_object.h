@@ -13,8 +13,13 @@ namespace stoker {
 // SHA-256, so that nobody who chooses the names in one store can make its ranges pass for those of
 // another.
 struct RangeKey {
+  RangeKey() = default;
+  explicit RangeKey(const Sha256Digest& digest);
+
   uint64_t number = 0;
   uint32_t check = 0;
+
+  friend bool operator==(const RangeKey&, const RangeKey&) = default;
 };
 
 // One version of an object. Objects that differ in URL, version or size share no keys.

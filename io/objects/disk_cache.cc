@@ -21,6 +21,15 @@ constexpr uint64_t kLeastSegmentBytes = 1 << 20, kMostSegmentBytes = uint64_t{64
 // The most segments open at a time: caches of other sizes have left others behind.
 constexpr size_t kMostOpenSegments = 512;
 
+// The length of a range of 4 GiB and more is part of its key, and only there.
+CachePlace PlaceIn(uint32_t slot, const CacheRecord& record) {
+  constexpr uint64_t kMost = ~uint32_t{0};
+  return {.slot = slot,
+          .position = record.position,
+          .length = static_cast<uint32_t>(std::min(record.length, kMost)),
+          .checksum = record.checksum};
+}
+
 bool IsFullDisk(int error_number) { return error_number == ENOSPC || error_number == EDQUOT; }
 
 }  // namespace
@@ -50,8 +59,11 @@ DiskCache::DiskCache(CacheFolder folder, uint64_t bytes, DiskCacheSettings setti
 // --- Reading ---------------------------------------------------------------------------------
 
 bool DiskCache::Read(const CachedObject& object, uint64_t offset, std::span<uint8_t> to) {
+  return Read(object.KeyOf(offset, to.size()), to);
+}
+
+bool DiskCache::Read(const RangeKey& key, std::span<uint8_t> to) {
   if (to.empty()) return true;
-  const RangeKey key = object.KeyOf(offset, to.size());
   Found found = TryRead(key, to);
   if (found == Found::kNo) found = TryRead(key, to);  // its segment was removed: others may have it
   if (found != Found::kYes) {
@@ -64,14 +76,18 @@ bool DiskCache::Read(const CachedObject& object, uint64_t offset, std::span<uint
 }
 
 bool DiskCache::Prefetch(const CachedObject& object, uint64_t offset, uint64_t length) {
-  const std::optional<CachePlace> place = PlaceOf(object.KeyOf(offset, length));
+  return Prefetch(object.KeyOf(offset, length)).has_value();
+}
+
+std::optional<uint64_t> DiskCache::Prefetch(const RangeKey& key) {
+  const std::optional<CachePlace> place = PlaceOf(key);
   const auto segment = place ? SegmentAt(place->slot) : nullptr;
   if (segment == nullptr) {
     ++misses_;
-    return false;
+    return std::nullopt;
   }
-  segment->Prefetch(place->position, length);
-  return true;
+  segment->Prefetch(place->position, place->length);
+  return place->length;
 }
 
 std::optional<CachePlace> DiskCache::PlaceOf(const RangeKey& key) {
@@ -189,8 +205,7 @@ void DiskCache::LoadNewest() {
   if (newest_ == nullptr) return;
   newest_->Load([this](const CacheRecord& record) {
     if (record.position >= CacheTable::kMostPositions) return;
-    table_.Put(record.key,
-               {.slot = newest_slot_, .position = record.position, .checksum = record.checksum});
+    table_.Put(record.key, PlaceIn(newest_slot_, record));
   });
 }
 
@@ -208,20 +223,26 @@ void DiskCache::Detach() {
 // --- Writing ---------------------------------------------------------------------------------
 
 void DiskCache::Write(const CachedObject& object, uint64_t offset, std::span<const uint8_t> bytes) {
-  if (bytes.empty()) return;
-  const RangeKey key = object.KeyOf(offset, bytes.size());
-  if (table_.Find(key.number)) return;
-  if (IsPaused(bytes.size()) || !folder_.writable() || getpid() != process_) {
+  (void)Write(object.KeyOf(offset, bytes.size()), bytes);
+}
+
+bool DiskCache::MayWrite(uint64_t bytes) const {
+  return !IsPaused(bytes) && folder_.writable() && getpid() == process_;
+}
+
+bool DiskCache::Write(const RangeKey& key, std::span<const uint8_t> bytes) {
+  if (bytes.empty() || table_.Find(key.number)) return false;
+  if (!MayWrite(bytes.size())) {
     ++refused_;
-    return;
+    return false;
   }
   const std::optional<Reserved> place = Reserve(key, bytes.size());
-  if (!place) return;
+  if (!place) return false;
   const CacheRecord record{.key = key.number,
                            .position = place->position,
                            .length = bytes.size(),
                            .checksum = Crc32c(bytes, key.check)};
-  Commit(*place, record, place->segment->Write(settings_.write, place->position, bytes));
+  return Commit(*place, record, place->segment->Write(settings_.write, place->position, bytes));
 }
 
 std::optional<DiskCache::Reserved> DiskCache::Reserve(const RangeKey& key, uint64_t length) {
@@ -236,10 +257,15 @@ std::optional<DiskCache::Reserved> DiskCache::Reserve(const RangeKey& key, uint6
     return std::nullopt;
   }
   Refresh();
-  if (table_.Find(key.number)) return std::nullopt;  // another process was faster
+  // Another process was faster, or another thread is about to be.
+  if (table_.Find(key.number)) return std::nullopt;
+  if (std::ranges::find(pending_, key.number) != pending_.end()) return std::nullopt;
   Reserved place;
   const int failed = detached_ ? EFBIG : ReserveAnywhere(length, place);
-  if (failed == 0) return place;
+  if (failed == 0) {
+    pending_.push_back(key.number);
+    return place;
+  }
   if (failed == EFBIG) {
     ++refused_;
     Pause(length);
@@ -311,27 +337,31 @@ void DiskCache::Trim() {
   if (lock) (void)MakeRoom(bytes_ - kCacheBlockBytes, settings_.idle, taken);
 }
 
-void DiskCache::Commit(const Reserved& place, const CacheRecord& record, int failed) {
+bool DiskCache::Commit(const Reserved& place, const CacheRecord& record, int failed) {
   const std::lock_guard writing(writing_);
+  std::erase(pending_, record.key);
   const std::optional<CacheLock> lock = folder_.Lock();
-  if (!lock) return Fail(errno, "cannot lock the cache");
+  if (!lock) {
+    Fail(errno, "cannot lock the cache");
+    return false;
+  }
   if (failed == 0) failed = place.segment->Append(settings_.write, folder_, record);
   if (failed == 0) {
-    table_.Put(record.key,
-               {.slot = place.slot, .position = record.position, .checksum = record.checksum});
+    table_.Put(record.key, PlaceIn(place.slot, record));
     ++kept_;
     kept_bytes_ += record.length;
-    return;
+    return true;
   }
   place.segment->GiveBack(record.position, record.length);
   if (failed == EFBIG) {
     ++refused_;
-    return;
+    return false;
   }
   // A disk may be full before the cache is.
   uint64_t taken = 0;
   if (IsFullDisk(failed)) (void)MakeRoom(/*most=*/0, settings_.idle, taken, /*files=*/1);
   Fail(failed, "cannot write to the cache");
+  return false;
 }
 
 bool DiskCache::IsPaused(uint64_t length) const {
@@ -370,6 +400,7 @@ DiskCacheCounts DiskCache::counts() const {
                          .disk_errors = disk_errors_,
                          .last_error = {},
                          .ranges = table_.size(),
+                         .range_bytes = table_.bytes(),
                          .memory_bytes = table_.memory_bytes()};
   const std::lock_guard lock(error_mutex_);
   counts.last_error = last_error_;

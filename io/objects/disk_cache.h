@@ -47,8 +47,8 @@ struct DiskCacheCounts {
   uint64_t removed = 0;               // unused files that made room
   uint64_t disk_errors = 0;           // failures of the disk or the folder
   std::string last_error;             // the last disk error: file, cause and advice in a sentence
-  uint64_t ranges = 0;                // in the cache, as far as this process knows
-  uint64_t memory_bytes = 0;          // of the table of ranges: 23 to 35 for each
+  uint64_t ranges = 0, range_bytes = 0;  // in the cache, as far as this process knows
+  uint64_t memory_bytes = 0;             // of the table of ranges: 27 to 42 for each
 };
 
 // For tests; other callers use the defaults.
@@ -85,7 +85,19 @@ class DiskCache {
   // nothing.
   void Write(const CachedObject& object, uint64_t offset, std::span<const uint8_t> bytes);
 
+  // The same for bytes that are kept under a key of their own (cached_object.h), of which readers
+  // do not know the length: Prefetch returns it.
+  bool Read(const RangeKey& key, std::span<uint8_t> to);
+  std::optional<uint64_t> Prefetch(const RangeKey& key);
+  bool Write(const RangeKey& key, std::span<const uint8_t> bytes);  // whether it was added
+
+  // Whether Write would try to keep so many bytes now; false: the cache or the disk was full a
+  // moment ago, or nothing can be added.
+  bool MayWrite(uint64_t bytes) const;
+
   DiskCacheCounts counts() const;
+  const std::string& folder() const { return folder_.path(); }
+  uint64_t bytes() const { return bytes_; }
 
   // A warning for the users of the cache, to be shown once; empty if there is none.
   std::string Warning() const;
@@ -124,7 +136,7 @@ class DiskCache {
                size_t files = ~size_t{0});
 
   std::optional<Reserved> Reserve(const RangeKey& key, uint64_t length);
-  void Commit(const Reserved& place, const CacheRecord& record, int failed);
+  bool Commit(const Reserved& place, const CacheRecord& record, int failed);
   bool IsPaused(uint64_t length) const;
   void Pause(uint64_t length);
   void Fail(int error_number, const std::string& what);
@@ -142,6 +154,7 @@ class DiskCache {
   std::shared_ptr<CacheSegment> newest_;  // the segment to which ranges are added
   uint32_t newest_slot_ = 0;
   std::vector<SegmentName> found_;     // the segments that the folder had when it was last listed
+  std::vector<uint64_t> pending_;      // numbers of the keys for which a place is reserved
   std::optional<uint64_t> last_seen_;  // the folder's last number at that time
   bool detached_ = false;              // the folder was removed
 

@@ -47,6 +47,8 @@ TEST_F(MachineTest, V2LimitsOfTheGroupAndItsAncestorsApply) {
   Write("cgroup/job/memory.stat", "anon 100\nfile 300000000\n");
   EXPECT_EQ(AllottedCores(root_), 1);
   EXPECT_EQ(AvailableMemory(root_), 600000000u) << "the page cache does not count as used";
+  Write("cgroup/job/memory.stat", "anon 100\nfile 300000000\nshmem 50000000\n");
+  EXPECT_EQ(AvailableMemory(root_), 550000000u) << "but files in memory do";
 }
 
 TEST_F(MachineTest, AFractionOfACoreCountsAsOne) {
@@ -95,6 +97,8 @@ TEST_F(MachineTest, V1AncestorsApplyWithoutTheirPageCache) {
   Write("cgroup/memory/job/rank0/memory.limit_in_bytes", "9223372036854771712\n");  // none
   Write("cgroup/memory/job/rank0/memory.usage_in_bytes", "1900000000\n");
   EXPECT_EQ(AvailableMemory(root_), 800000000u);
+  Write("cgroup/memory/job/memory.stat", "total_shmem 100000000\ntotal_cache 700000000\n");
+  EXPECT_EQ(AvailableMemory(root_), 700000000u);
 }
 
 TEST_F(MachineTest, AffinityMaskLimitsCores) {
