@@ -89,6 +89,8 @@ def option_types(row):
         return "Any" if row["name"] == "dtype" else "str", "string"
     if row["name"] == "on_bad":
         return "str | Mapping[str, str]", "string"
+    if row["name"] == "cache":
+        return "str", "string"
     if isinstance(row.get("default"), str):
         return "str | os.PathLike[str]", "string"
     if "low" not in row:

@@ -151,6 +151,11 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                  " of the process that made it, which cannot be called here",
         .advice = "Iterate in that process, or apply the function to the dataset's batches"};
   }
+  if (!options.cache.folder.empty() && !options.cache.folder.starts_with('/')) {
+    return Error{Code::kInvalidArgument, "the loader spec's cache has the folder " +
+                                             options.cache.folder +
+                                             "; it must be an absolute path"};
+  }
   options.map = std::move(map);
   if (pins) {
     TRY(Pin(options));

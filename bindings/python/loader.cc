@@ -108,6 +108,24 @@ void AddWaits(const LoaderStats& stats, py::dict& all) {
   all["advice"] = Advice(stats);
 }
 
+py::object CacheOf(const CacheCounts& cache) {
+  if (cache.place.empty()) return py::none();
+  py::dict all;
+  all["place"] = cache.place;
+  all["hits"] = cache.hits;
+  all["hit_bytes"] = cache.hit_bytes;
+  all["misses"] = cache.misses;
+  all["kept"] = cache.kept;
+  all["kept_bytes"] = cache.kept_bytes;
+  all["packed"] = cache.packed;
+  all["refused"] = cache.refused;
+  all["damaged"] = cache.damaged;
+  all["samples"] = cache.samples;
+  all["bytes"] = cache.bytes;
+  all["most_bytes"] = cache.most_bytes;
+  return all;
+}
+
 void AddSettings(const LoaderStats& stats, py::dict& all) {
   all["stalls"] = stats.stalls;
   all["stall"] = stats.stall;
@@ -155,6 +173,7 @@ py::dict StatsOf(const LoaderStats& stats) {
   all["indexed"] = stats.decoded.indexed;
   all["index_stale"] = stats.decoded.stale;
   all["index_contradicted"] = stats.decoded.contradicted;
+  all["cache"] = CacheOf(stats.cache);
   AddSettings(stats, all);
   all["lent_batches"] = stats.lent_batches;
   all["lent_bytes"] = stats.lent_bytes;

@@ -273,10 +273,13 @@ std::optional<std::string> Loader::TakeWarning() {
 
 std::optional<std::string> Loader::TakeCacheWarning() {
   const ObjectVersions* const objects = options_.source->objects();
-  if (objects == nullptr || !options_.runtime->CheckProcess().ok()) return std::nullopt;
+  const SampleCache* const cache = state_->producer.cache.get();
+  if (objects == nullptr && cache == nullptr) return std::nullopt;
+  if (!options_.runtime->CheckProcess().ok()) return std::nullopt;
   std::lock_guard lock(state_->mutex);
   if (state_->warned_of_cache) return std::nullopt;
-  std::string warning = objects->Warning();
+  std::string warning = objects != nullptr ? objects->Warning() : "";
+  if (warning.empty() && cache != nullptr) warning = cache->Warning();
   state_->warned_of_cache = !warning.empty();
   if (warning.empty()) return std::nullopt;
   return warning;
@@ -323,6 +326,7 @@ LoaderStats Loader::Stats() const {
   all.bad = state_->producer.bad->counts();
   all.lent_batches = state_->producer.lent->batches();
   all.lent_bytes = state_->producer.lent->bytes();
+  if (state_->producer.cache != nullptr) all.cache = state_->producer.cache->counts();
   all.memory_used = options_.runtime->budget().used();  // also when there is no engine to report it
   all.memory_peak = options_.runtime->budget().peak();
   return all;

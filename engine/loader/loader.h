@@ -109,8 +109,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // Returns a warning, each once: that memory of batches which should be pinned for a device is
   // not; that the caller holds more memory than the budget, if lent_batches sets no limit.
   std::optional<std::string> TakeWarning();
-  // Returns a warning that a cache of remote objects fails, because the disk is full or the cache
-  // cannot be written.
+  // Returns, once, a warning that a cache fails, because the disk is full or the cache cannot be
+  // written, or that it keeps nothing.
   std::optional<std::string> TakeCacheWarning();
 
   // Releases the engines that no iterator uses, with their memory, for callers that take the

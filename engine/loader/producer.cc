@@ -64,14 +64,15 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
     ASSIGN_OR_RETURN(map, MapCaller::Of(*options.map));
   }
   ASSIGN_OR_RETURN(Reserved memory, Reserve(options, *own, columns, plan));
-  return std::unique_ptr<Producer>(new Producer(std::move(options), std::move(sampler),
-                                                std::move(plan), std::move(mixer), std::move(map),
-                                                std::move(own->bad), std::move(memory)));
+  return std::unique_ptr<Producer>(
+      new Producer(std::move(options), std::move(sampler), std::move(plan), std::move(mixer),
+                   std::move(map), std::move(own->bad), std::move(own->cache), std::move(memory)));
 }
 
 Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
                    std::optional<Mixer> mixer, std::optional<MapCaller> map,
-                   std::shared_ptr<BadSampleLog> bad, Reserved memory)
+                   std::shared_ptr<BadSampleLog> bad, std::shared_ptr<SampleCache> cache,
+                   Reserved memory)
     : options_(std::move(options)),
       runtime_(*options_.runtime),
       sampler_(std::move(sampler)),
@@ -83,12 +84,13 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       slots_(std::move(memory.slots)),
       samples_(memory.lease->plan().requests, memory.lease->samples(), in_memory_),
       substitutes_(memory.lease->plan().requests, IndexSet::Begin::kEmpty),
+      cache_(std::move(cache)),
       feed_(options_, sampler_, samples_, RunOf(options_)),
       concurrency_(static_cast<uint32_t>(runtime_.options().threads)),
       map_(std::move(map)),
       writer_(options_, sampler_, std::move(plan), std::move(mixer),
-              map_ && map_->calls() == 0 ? &*map_ : nullptr, slots_->columns(), samples_,
-              memory.lease->samples(), runtime_.options().threads),
+              map_ && map_->calls() == 0 ? &*map_ : nullptr, slots_->columns(), cache_.get(),
+              samples_, memory.lease->samples(), runtime_.options().threads),
       maps_(MakeMaps()),
       bad_(std::move(bad)),
       counts_later_(options_.to_device.has_value()),
@@ -122,15 +124,7 @@ size_t Producer::Pull(std::span<ReadRequest*> requests) {
   const WorkToken pulling = memory_->TryBegin();
   if (!pulling) return pulled + PullRetry(requests);
   trace_.Samples(samples_.reading(), samples_.ready());
-  if (!in_memory_) {
-    const size_t filled = feed_.Fill(*assembler_, requests);
-    for (ReadRequest* read : requests.first(filled)) {
-      const uint32_t index = samples_.IndexOf(*read);
-      samples_[index].work = memory_->Begin();
-      samples_.SetPlace(index, Place::kReading);
-    }
-    pulled += filled;
-  }
+  if (!in_memory_) pulled += PullNew(requests);
   while (in_memory_ && !stopped_.load(std::memory_order_relaxed)) {
     const std::optional<uint32_t> run = feed_.NextRun(*assembler_);
     if (!run) break;
@@ -138,6 +132,43 @@ size_t Producer::Pull(std::span<ReadRequest*> requests) {
     Submit(*run);
   }
   return pulled;
+}
+
+// Samples in the cache need no reader either, but a worker reads them just before it decodes them,
+// so that the bytes are in its core's own cache. While there are such samples, their requests are
+// filled again, but not for long: other loaders, and completed reads, wait for this thread.
+size_t Producer::PullNew(std::span<ReadRequest*> requests) {
+  size_t pulled = 0, filled = 0, kept = 0, all_kept = 0;
+  do {
+    filled = feed_.Fill(*assembler_, requests.subspan(pulled));
+    kept = 0;
+    for (ReadRequest* read : requests.subspan(pulled, filled)) {
+      const uint32_t index = samples_.IndexOf(*read);
+      samples_[index].work = memory_->Begin();
+      if (IsInCache(index)) {
+        ++kept;
+        Submit(index);
+        continue;
+      }
+      samples_.SetPlace(index, Place::kReading);
+      requests[pulled++] = read;
+    }
+    all_kept += kept;
+  } while (kept != 0 && all_kept < 2 * requests.size() &&
+           !stopped_.load(std::memory_order_relaxed) && !ending_);
+  if (kept != 0) reads_.Wake();  // there may be more
+  return pulled;
+}
+
+bool Producer::IsInCache(uint32_t index) {
+  SampleInFlight& sample = samples_[index];
+  if (cache_ == nullptr) return false;
+  cache_->Find(sample.read, sample.cached);
+  if (sample.cached.state != CachedSample::State::kKept) return false;
+  samples_.EndRead();
+  sample.reads_in_flight = 0;
+  sample.read.status = {};
+  return true;
 }
 
 // Reader → worker.
@@ -192,6 +223,7 @@ void Producer::ProcessReady(int worker) {
       writer_.Decode(*first, worker, *this);
     }
     if (writer_.plan()) TrimWorkspace(writer_.workspace(worker));
+    if (cache_ != nullptr) TrimPacker(writer_.packer(worker));
   }
   if (!clock) return;
   if (const std::optional<CoreTime> time = clock->Read()) counters.AddClocked(*time);

@@ -122,11 +122,13 @@ class Producer final : public ReadClient, public RowWriter::Samples {
 
   Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
            std::optional<Mixer> mixer, std::optional<MapCaller> map,
-           std::shared_ptr<BadSampleLog> bad, Reserved memory);
+           std::shared_ptr<BadSampleLog> bad, std::shared_ptr<SampleCache> cache, Reserved memory);
 
   // The path of one sample.
   size_t Pull(std::span<ReadRequest*> requests) override;  // a reader thread: order → reader
   void CompleteRead(ReadRequest& read) override;           // a reader thread: reader → worker
+  size_t PullNew(std::span<ReadRequest*> requests);
+  bool IsInCache(uint32_t sample);
   void Submit(uint32_t sample);
   void SendWorker(WorkToken task);
   static void Work(void* producer, uint32_t unused, int worker);  // a worker: bytes → row
@@ -137,6 +139,8 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // Samples that cannot be used (producer_faults.cc).
   bool Forgive(uint32_t sample, uint64_t work_ns, Error& error, int worker) override;
   void Substitute(uint32_t sample);
+  void ReadFromFile(uint32_t sample) override;
+  void PutBack(uint32_t sample);
   size_t PullSubstitutes(std::span<ReadRequest*> requests);
   void DropSubstitutes();
   struct BadOfBatch {
@@ -158,6 +162,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   void FreeIdleMemory();
   void TrimBuffer(GrowingBuffer& buffer) const;
   void TrimWorkspace(Workspace& workspace) const;
+  void TrimPacker(JpegPacker& packer) const;
 
   // Stalls (producer_stall.cc).
   void LookForStall();
@@ -185,7 +190,9 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   const LoaderTrace trace_;
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;
-  IndexSet substitutes_;  // samples that take the place of others, to be read
+  IndexSet substitutes_;  // samples that take the place of others, or that the cache has lost, to
+                          // be read
+  const std::shared_ptr<SampleCache> cache_;  // of all producers of a loader; null: none
   ReadFeed feed_;
   ConcurrencyLimit concurrency_;        // limits how many workers decode at a time
   const std::optional<MapCaller> map_;  // the program's function

@@ -29,15 +29,28 @@ bool Producer::Forgive(uint32_t index, uint64_t work_ns, Error& error, int worke
   return true;
 }
 
-// After this call the sample belongs to Pull, which reads it again, or it has ended because work
-// ends: nobody would pull it. When one thread sets ending_ while another gives a sample, at least
-// one of the two sees what the other did.
 void Producer::Substitute(uint32_t index) {
   SampleInFlight& sample = samples_[index];
   TrimBuffer(sample.read.buffer);
   sample.path.Claim(NowNanoseconds(), /*behind_workers=*/false);
   feed_.SetSample(sample.read, sampler_.SubstituteFor(sample.draw.epoch, sample.draw.position,
                                                       sample.substitutes++));
+  sample.cached.state = CachedSample::State::kNone;
+  PutBack(index);
+}
+
+// The cache has lost the sample.
+void Producer::ReadFromFile(uint32_t index) {
+  SampleInFlight& sample = samples_[index];
+  TrimBuffer(sample.read.buffer);
+  sample.path.Claim(NowNanoseconds(), /*behind_workers=*/false);
+  PutBack(index);
+}
+
+// After this call the sample belongs to Pull, which reads it again, or it has ended because work
+// ends: nobody would pull it. When one thread sets ending_ while another gives a sample, at least
+// one of the two sees what the other did.
+void Producer::PutBack(uint32_t index) {
   substitutes_.Give(index);
   if (ending_) {
     DropSubstitutes();

@@ -25,7 +25,8 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
                RowsAhead(MaxReads(options, runtime_options), runtime_options.threads)),
            .first_depth = kFirstDepth,
            .max_depth = MaxDepth(options, own, runtime_options),
-           .workspace_bytes = kWorkspaceBytes + (plan ? plan->extra_bytes() : 0),
+           .workspace_bytes = kWorkspaceBytes + (plan ? plan->extra_bytes() : 0) +
+                              (own.cache != nullptr ? kPackerBytes : 0),
            .at_once = own.pinned_for != nullptr},
           options.weight));
   ASSIGN_OR_RETURN(
@@ -46,7 +47,7 @@ bool Producer::MustWait(uint32_t index, Status& status) {
 }
 
 // After this call the sample belongs to the wait list, or it has ended because work ends: nobody
-// would retry it. Substitute says why one of two threads sees what the other did.
+// would retry it. PutBack says why one of two threads sees what the other did.
 void Producer::Postpone(uint32_t index) {
   samples_[index].read.buffer.Free();
   samples_[index].path.times().begun_ns = 0;
@@ -62,6 +63,8 @@ size_t Producer::PullRetry(std::span<ReadRequest*> requests) {
   if (!retry) return 0;
   SampleInFlight& sample = samples_[retry->sample];
   sample.work = std::move(retry->work);
+  // It is read from its file, and not packed, which takes memory, too.
+  sample.cached.state = CachedSample::State::kNone;
   if (in_memory_) {
     Submit(retry->sample);
     return 0;
@@ -94,6 +97,10 @@ void Producer::TrimBuffer(GrowingBuffer& buffer) const {
 void Producer::TrimWorkspace(Workspace& workspace) const {
   const uint64_t usual = kWorkspaceBytes + writer_.plan()->extra_bytes();
   if (MemoryOf(workspace) > usual && memory_->scarce()) FreeMemoryOf(workspace);
+}
+
+void Producer::TrimPacker(JpegPacker& packer) const {
+  if (packer.memory_bytes() > kPackerBytes && memory_->scarce()) packer.FreeMemory();
 }
 
 }  // namespace stoker

@@ -1,21 +1,44 @@
 #include "engine/loader/producer_options.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "core/machine.h"
+#include "core/memory_budget.h"
 #include "core/try.h"
 #include "gpu/stager.h"
 
 namespace stoker {
 
+namespace {
+
+// Null without a source, which CheckOptions refuses.
+Result<std::shared_ptr<SampleCache>> OpenCache(const LoaderOptions& options) {
+  if (!options.cache || options.source == nullptr) return std::shared_ptr<SampleCache>();
+  uint64_t working_memory = DefaultMemory();
+  if (options.runtime != nullptr) {
+    const MemoryBudget& budget = options.runtime->budget();
+    working_memory = budget.limit() - std::min(budget.limit(), budget.used());
+  }
+  const auto ranks = static_cast<uint64_t>(RanksHere());
+  constexpr uint64_t kMost = uint64_t{1} << 40;  // of a rank; far more than there is
+  return SampleCache::Open(options.cache, *options.source, ranks * std::min(working_memory, kMost));
+}
+
+}  // namespace
+
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<SampleCache> cache, OpenCache(options));
   ASSIGN_OR_RETURN(std::shared_ptr<BadSampleLog> bad,
                    BadSampleLog::Open(options.bad_samples_file, options.max_bad_fraction));
   if (!options.to_device) {
     return ProducerOptions{.pinned_for = options.pinned_for,
                            .lent_batches = options.lent_batches,
                            .lent = std::make_shared<LentAccount>(options.lent_batches),
-                           .bad = std::move(bad)};
+                           .bad = std::move(bad),
+                           .cache = std::move(cache)};
   }
   const DeviceOptions& to = *options.to_device;
   if (to.device == nullptr) {
@@ -33,6 +56,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
       .lent_batches = staged,
       .lent = std::make_shared<LentAccount>(limited ? options.lent_batches + staged : 0),
       .bad = std::move(bad),
+      .cache = std::move(cache),
       .one_slab = true,
       // The program's function gets finished images.
       .defer_to_device = !options.transforms.empty() && options.map == nullptr &&

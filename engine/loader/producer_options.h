@@ -7,6 +7,7 @@
 #include "core/result.h"
 #include "engine/loader/bad_sample_log.h"
 #include "engine/loader/options.h"
+#include "engine/loader/sample_cache.h"
 #include "gpu/device.h"
 
 namespace stoker {
@@ -21,6 +22,8 @@ struct ProducerOptions {
   std::shared_ptr<LentAccount> lent{};
   // Counts the bad samples of all producers of a loader; null: none are expected.
   std::shared_ptr<BadSampleLog> bad{};
+  // Keeps photographs of all producers of a loader; null: there is no cache.
+  std::shared_ptr<SampleCache> cache{};
   bool one_slab = false;  // all columns of a batch lie in one block of memory
   // The plan has PlanOptions::defer_to_device, and a last column, "work", holds the deferred
   // operations.
@@ -29,7 +32,8 @@ struct ProducerOptions {
 
 // Returns the producer options for `options`. With to_device, slots are pinned, as many as a stager
 // holds at once; each batch lies in one block; and the operations that save bytes on the bus, or
-// work on the host, are deferred to the device. InvalidArgument: LoaderOptions::to_device.
+// work on the host, are deferred to the device. InvalidArgument: LoaderOptions::to_device. Errors
+// of BadSampleLog::Open and of SampleCache::Open.
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options);
 
 }  // namespace stoker

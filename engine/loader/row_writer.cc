@@ -40,7 +40,7 @@ Error InFile(Error error, const SampleInFlight& sample) {
 
 RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
                      std::optional<Mixer> mixer, const MapCaller* map,
-                     std::vector<ColumnSpec> columns, SamplesInFlight& samples,
+                     std::vector<ColumnSpec> columns, SampleCache* cache, SamplesInFlight& samples,
                      MemoryBudget& memory, int workers)
     : options_(options),
       source_(*options.source),
@@ -53,10 +53,12 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
       adds_labels_(AddsLabels(source_, plan_)),
       size_column_(SizeColumn(source_, plan_)),
       has_records_(source_.has_records()),
+      cache_(cache),
       samples_(samples),
       counters_(static_cast<size_t>(workers)),
       paces_(static_cast<size_t>(workers)) {
   for (int i = 0; plan_ && i < workers; ++i) workspaces_.push_back(plan_->MakeWorkspace(memory));
+  for (int i = 0; cache_ != nullptr && i < workers; ++i) packers_.emplace_back(&memory);
 }
 
 // Feeds the plan with a sample and others that are ready, two of them interleaved. It ends after a
@@ -83,20 +85,32 @@ class RowWriter::SampleFeed final : public ImageFeed {
         End(*index, std::move(sample.read.status));
         continue;
       }
-      std::span<const uint8_t> image(sample.read.buffer.data(), sample.read.size);
+      if (sample.cached.state == CachedSample::State::kKept) {
+        sample.image_at = 0;
+        if (writer_.cache_->Read(sample.read, sample.cached, sample.image)) return Encoded(*index);
+        samples_.ReadFromFile(*index);
+        continue;
+      }
+      sample.image = {sample.read.buffer.data(), sample.read.size};
       if (writer_.has_records_) {
-        if (Status unpacked = Unpack(sample, image); !unpacked.ok()) {
+        if (Status unpacked = Unpack(sample); !unpacked.ok()) {
           End(*index, std::move(unpacked));
           continue;
         }
       }
-      return Encoded(*index, image);
+      if (writer_.cache_ != nullptr) {
+        writer_.cache_->Pack(sample.read, sample.cached, sample.image, writer_.packer(worker_));
+      }
+      return Encoded(*index);
     }
     return std::nullopt;
   }
 
   void Done(uint32_t index, Status status) override {
-    if (!status.ok()) status = InFile(std::move(status).error(), writer_.samples_[index]);
+    SampleInFlight& sample = writer_.samples_[index];
+    const bool is_file = sample.cached.has_bytes_of_file();
+    if (!status.ok() && !is_file && !samples_.MustWait(index, status)) return ReadFromFile(index);
+    if (!status.ok()) status = InFile(std::move(status).error(), sample);
     End(index, std::move(status));
   }
 
@@ -114,6 +128,9 @@ class RowWriter::SampleFeed final : public ImageFeed {
     ticket.slot->sample_ids[ticket.row] = sample.read.sample;
     const bool decoded = status.ok();
     if (decoded) status = WriteRest(sample);
+    if (writer_.cache_ != nullptr && status.ok()) {
+      writer_.cache_->Keep(sample.cached, sample.image);
+    }
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
     if (status.ok()) {
@@ -127,6 +144,14 @@ class RowWriter::SampleFeed final : public ImageFeed {
     if (writer_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
 
+  // Gives back a sample whose image in the cache has an error: that of the file counts.
+  void ReadFromFile(uint32_t index) {
+    SampleInFlight& sample = writer_.samples_[index];
+    sample.cached.state = CachedSample::State::kNone;
+    pace_.End(sample.path.times(), NowNanoseconds());
+    samples_.ReadFromFile(index);
+  }
+
   // Writes the other columns of the row, then calls the program's function of rows.
   Status WriteRest(const SampleInFlight& sample) {
     TRY(writer_.WriteFields(sample.ticket, sample.read.rows));
@@ -138,26 +163,30 @@ class RowWriter::SampleFeed final : public ImageFeed {
     return taken_ == kMax ? std::nullopt : samples_.TakeReady();
   }
 
-  // Replaces `image`, which holds the sample's record, by the image in the record.
-  Status Unpack(SampleInFlight& sample, std::span<const uint8_t>& image) const {
+  // Replaces the sample's image, which is its record, by the image in the record.
+  Status Unpack(SampleInFlight& sample) const {
     const SampleSource& source = writer_.source_;
-    const uint8_t* const record = image.data();
+    const uint8_t* const record = sample.image.data();
     sample.read.rows.assign(LoadedBytes(source.fields()), 0);
-    ASSIGN_OR_RETURN(image, source.Unpack(sample.read.sample, image, sample.read.rows));
-    sample.image_at = static_cast<size_t>(image.data() - record);
+    ASSIGN_OR_RETURN(sample.image,
+                     source.Unpack(sample.read.sample, sample.image, sample.read.rows));
+    sample.image_at = static_cast<size_t>(sample.image.data() - record);
     return {};
   }
 
-  EncodedImage Encoded(uint32_t index, std::span<const uint8_t> image) {
+  EncodedImage Encoded(uint32_t index) {
     SampleInFlight& sample = writer_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
     // A crop index larger than its photograph is not worth its memory, whatever it says.
     const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
-    writer_.source_.ReadCropIndex(sample.read.sample, most, sample.crop_index);
+    sample.crop_index.clear();
+    if (sample.cached.has_bytes_of_file()) {
+      writer_.source_.ReadCropIndex(sample.read.sample, most, sample.crop_index);
+    }
     const Slot& slot = *sample.ticket.slot;
     const uint32_t row = sample.ticket.row;
     return {index,
-            image,
+            sample.image,
             sample.draw,
             slot.Row(0, row),
             sample.crop_index,
@@ -302,6 +331,7 @@ uint64_t RowWriter::Mix(Slot& slot, int worker) {
 
 void RowWriter::FreeWorkspaces() {
   for (const auto& workspace : workspaces_) FreeMemoryOf(*workspace);
+  for (JpegPacker& packer : packers_) packer.FreeMemory();
 }
 
 void RowWriter::AddTo(LoaderStats& stats) const {

@@ -15,6 +15,7 @@
 #include "engine/loader/map_caller.h"
 #include "engine/loader/mixer.h"
 #include "engine/loader/options.h"
+#include "engine/loader/sample_cache.h"
 #include "engine/loader/sampler.h"
 #include "engine/loader/samples_in_flight.h"
 #include "engine/watching/sample_times.h"
@@ -40,6 +41,9 @@ class RowWriter {
     // must wait; Postpone is then called, and takes it.
     virtual bool MustWait(uint32_t sample, Status& status) = 0;
     virtual void Postpone(uint32_t sample) = 0;
+    // Called instead of End for a sample that could not be read from the cache: it takes the
+    // sample.
+    virtual void ReadFromFile(uint32_t sample) = 0;
     // Called before End for a sample that could not be read or decoded. True: the sample's row is
     // dropped or gets another sample, and the caller has given this one up. False: End follows,
     // with the error, which may have changed.
@@ -50,10 +54,11 @@ class RowWriter {
   };
 
   // `plan`: none if rows are copied as they are. `map`: the program's function of rows, or null.
-  // `columns`: the columns of a batch. All references must outlive the RowWriter.
+  // `columns`: the columns of a batch. `cache`: reads and keeps samples; null: there is none. All
+  // references must outlive the RowWriter.
   RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
             std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
-            SamplesInFlight& samples, MemoryBudget& memory, int workers);
+            SampleCache* cache, SamplesInFlight& samples, MemoryBudget& memory, int workers);
 
   // Decodes this photograph and a few others that are ready, two of them interleaved.
   void Decode(uint32_t first, int worker, Samples& samples);
@@ -70,7 +75,9 @@ class RowWriter {
   WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
   // The workspace of a worker; precondition: there is a plan.
   Workspace& workspace(int worker) { return *workspaces_[static_cast<size_t>(worker)]; }
-  void FreeWorkspaces();  // precondition: no worker is busy
+  // The packer of a worker; precondition: there is a cache.
+  JpegPacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }
+  void FreeWorkspaces();  // and packers; precondition: no worker is busy
   void AddTo(LoaderStats& stats) const;
 
  private:
@@ -94,7 +101,9 @@ class RowWriter {
   const bool adds_labels_;                   // AddsLabels
   const std::optional<size_t> size_column_;  // SizeColumn
   const bool has_records_;                   // SampleSource::has_records
+  SampleCache* const cache_;                 // null: none
   SamplesInFlight& samples_;
+  std::vector<JpegPacker> packers_;  // by worker; none without a cache
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker
   std::vector<WorkerPace> paces_;                                             // by worker

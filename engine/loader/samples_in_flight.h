@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/index_set.h"
 #include "core/memory_budget.h"
 #include "engine/loader/assembler.h"
+#include "engine/loader/sample_cache.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/watching/sample_times.h"
 #include "io/readers/reader.h"
@@ -31,8 +33,10 @@ struct SampleInFlight {
   SamplePath path;
   uint32_t reads_in_flight = 0;  // when this one was claimed, including it; 0: in memory
   std::vector<uint8_t> crop_index;
-  uint32_t substitutes = 0;  // samples that could not be used and had this row before
-  size_t image_at = 0;       // offset of the encoded image in read.buffer, if it holds a record
+  uint32_t substitutes = 0;        // samples that could not be used and had this row before
+  size_t image_at = 0;             // offset of the encoded image in its record, if it is in one
+  std::span<const uint8_t> image;  // the encoded image, in read.buffer
+  CachedSample cached;
 };
 
 // Thread-safe. Each sample is free or belongs to the thread that took it: a reader thread first

@@ -21,6 +21,7 @@ namespace stoker {
 
 inline constexpr uint64_t kReadBufferBytes = 256 << 10;  // grows for larger files
 inline constexpr uint64_t kWorkspaceBytes = 2 << 20;     // per worker; grows for wide images
+inline constexpr uint64_t kPackerBytes = 1 << 20;        // per worker with a cache; grows likewise
 inline constexpr uint32_t kSureReads = 2;                // buffers that a loader always has
 
 // The claim of one loader.

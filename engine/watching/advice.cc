@@ -309,8 +309,16 @@ class Adviser {
     uint64_t decoded = paths.fast;
     for (const uint64_t count : paths.fallback) decoded += count;
     const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
-    if (paths.fast > stats_.samples / 2 && !is_called() && !is_remote()) {
-      remedies.emplace_back("pack the photographs (`stoker pack`, for folders)");
+    const CacheCounts& cache = stats_.cache;
+    if (cache.refused > 0) {
+      remedies.push_back("give the cache more bytes (it is full, and had " +
+                         Percent(Ratio(static_cast<double>(cache.hits),
+                                       static_cast<double>(cache.hits + cache.misses))) +
+                         " of the samples)");
+    } else if (cache.place.empty() && paths.fast > stats_.samples / 2 && !is_called() &&
+               !is_remote()) {
+      remedies.emplace_back(
+          "pack the photographs (`stoker pack` for folders, or the option `cache`)");
     }
     if (paths.stale + paths.contradicted > decoded / 20) {
       remedies.emplace_back("rebuild the crop index (`stoker index`)");

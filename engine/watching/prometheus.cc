@@ -130,6 +130,21 @@ void AddDecoded(const DecodePaths& paths, Page& page) {
   page.Sample(std::to_string(paths.contradicted), {{"result", "wrong"}});
 }
 
+void AddCache(const CacheCounts& cache, Page& page) {
+  page.Begin("cache_samples_total", "counter",
+             "Samples that the loader's cache had, or did not have.");
+  page.Sample(std::to_string(cache.hits), {{"result", "hit"}});
+  page.Sample(std::to_string(cache.misses), {{"result", "miss"}});
+  page.Count("cache_kept_samples_total", "Samples that this loader has added to its cache.",
+             cache.kept);
+  page.Count("cache_refused_samples_total", "Samples not added because the cache is full.",
+             cache.refused);
+  page.Gauge("cache_bytes", "Bytes of the samples in the cache, of all that share it.",
+             cache.bytes);
+  page.Gauge("cache_limit_bytes", "Bytes that the cache may take; 0: there is none.",
+             cache.most_bytes);
+}
+
 void AddSettings(const LoaderStats& stats, Page& page) {
   page.Gauge("depth", "Current limit of batches in production.", stats.depth);
   page.Gauge("workers", "Current limit of workers that decode at a time.", stats.workers);
@@ -157,6 +172,7 @@ std::string PrometheusText(const LoaderStats& stats, std::string_view loader_nam
   AddWork(stats, page);
   AddWaits(stats, page);
   AddDecoded(stats.decoded, page);
+  AddCache(stats.cache, page);
   AddSettings(stats, page);
   AddMemory(stats, page);
   return page.Take();

@@ -13,6 +13,19 @@
 
 namespace stoker {
 
+// Of the loader's cache of photographs (engine/loader/sample_cache.h), since the loader was opened.
+struct CacheCounts {
+  std::string place;                  // "ram:8GiB"; empty: there is none
+  uint64_t hits = 0, hit_bytes = 0;   // samples that came from the cache
+  uint64_t misses = 0;                // samples that it did not have, or damaged
+  uint64_t kept = 0, kept_bytes = 0;  // samples that this loader has added
+  uint64_t packed = 0;                // those of these that it has packed
+  uint64_t refused = 0;               // samples that were not added, because it is full
+  uint64_t damaged = 0;               // samples whose checksum was wrong
+  uint64_t samples = 0, bytes = 0;    // in it now, as far as this process knows
+  uint64_t most_bytes = 0;            // that it may take
+};
+
 // A snapshot; counters start when the loader is opened.
 struct LoaderStats {
   uint64_t samples = 0;  // processed, including failed ones
@@ -28,6 +41,7 @@ struct LoaderStats {
   uint64_t consumer_ns = 0;  // time between receiving a batch and asking for the next one
   std::vector<uint64_t> worker_busy_ns;  // work_ns by worker
   DecodePaths decoded;                   // which decoders decoded JPEGs, and why
+  CacheCounts cache;                     // of all iterations together
 
   uint64_t stalls = 0;  // how often Next() has waited long while nothing moved (see RuntimeOptions)
   std::string stall;    // the last one: what had not ended, and files; empty: none

@@ -45,7 +45,7 @@ Result<std::vector<std::string>> NamesIn(int folder, const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<RamFolder>> RamFolder::Open(const std::string& root) {
-  constexpr int kTries = 1000;
+  constexpr int kTries = 60'000;  // a minute: freeing a large cache takes a while
   std::unique_ptr<RamFolder> folder(new RamFolder(root + "/stoker-" + std::to_string(geteuid())));
   for (int i = 0; i < kTries; ++i) {
     bool again = false;
@@ -101,7 +101,11 @@ void RamFolder::Remove() {
   const Result<std::vector<std::string>> names = NamesIn(*folder_, path_);
   if (!names.ok()) return;
   for (const std::string& name : *names) {
-    if (name != kUsersName) (void)unlinkat(*folder_, name.c_str(), 0);
+    if (name == kUsersName) continue;
+    // Forked children may have the file open, and would keep its memory.
+    CacheFile file;
+    if (file.Open(*folder_, name, O_RDWR) == 0) (void)file.Resize(0);
+    (void)unlinkat(*folder_, name.c_str(), 0);
   }
   (void)unlinkat(*folder_, kUsersName, 0);
   (void)rmdir(path_.c_str());

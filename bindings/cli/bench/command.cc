@@ -102,12 +102,13 @@ Status CheckTogether(const BenchArguments& given) {
     return Error{.code = Code::kInvalidArgument, .cause = "--step-ms needs --device"};
   }
   const bool of_batches = !given.device.empty() || given.digest || given.live ||
-                          !given.trace.empty() || !given.prometheus.empty();
+                          !given.trace.empty() || !given.prometheus.empty() || given.loader.cache;
   if (given.read_only && of_batches) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause =
-                     "--read-only makes no batches: --device, --digest, --live, --trace and "
-                     "--prometheus have nothing to tell"};
+    return Error{
+        .code = Code::kInvalidArgument,
+        .cause =
+            "--read-only makes no batches: --cache, --device, --digest, --live, --trace and "
+            "--prometheus have nothing to do"};
   }
   return {};
 }

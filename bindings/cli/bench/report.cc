@@ -65,6 +65,16 @@ bool HasIndex(const DecodePaths& paths) {
   return paths.indexed + paths.stale + paths.contradicted > 0;
 }
 
+// Returns "ram:8GiB, 21,600 samples from it, 400 of 47.1 MiB in it; full".
+std::string CacheText(const CacheCounts& cache) {
+  std::string text = fmt::format("{}, {} {} from it, {} of {} in it", cache.place,
+                                 Count(cache.hits), Plural(cache.hits, "sample", "samples"),
+                                 Count(cache.samples), Bytes(cache.bytes));
+  if (cache.refused > 0) text += "; full";
+  if (cache.damaged > 0) text += fmt::format("; {} damaged", Count(cache.damaged));
+  return text;
+}
+
 void AddWhatRan(const BenchReport& report, ReportText& text) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
@@ -90,6 +100,7 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
             fmt::format("{} ({}; {} used)", loader.threads, loader.executor, loader.threads_seen));
   if (!loader.executor_reason.empty()) text.Line("", loader.executor_reason);
   text.Line("JPEG decoder", DecodersText(loader.decoded));
+  if (!loader.cache.place.empty()) text.Line("cache", CacheText(loader.cache));
   if (HasIndex(loader.decoded)) text.Line("crop index", IndexText(loader.decoded));
   if (!report.warning.empty()) text.Line("crop index", report.warning);
   if (loader.bad.substituted + loader.bad.dropped > 0)

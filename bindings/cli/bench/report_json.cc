@@ -65,6 +65,14 @@ Json BadJson(const BadCounts& bad) {
       {"substituted", bad.substituted}, {"dropped", bad.dropped}, {"classes", std::move(classes)}};
 }
 
+Json CacheJson(const CacheCounts& cache) {
+  if (cache.place.empty()) return nullptr;
+  return {{"place", cache.place},     {"hits", cache.hits},       {"hit_bytes", cache.hit_bytes},
+          {"misses", cache.misses},   {"kept", cache.kept},       {"kept_bytes", cache.kept_bytes},
+          {"packed", cache.packed},   {"refused", cache.refused}, {"damaged", cache.damaged},
+          {"samples", cache.samples}, {"bytes", cache.bytes},     {"most_bytes", cache.most_bytes}};
+}
+
 Json WaitedJson(const LoaderStats& loader) {
   Json causes;
   for (const Cause& cause : Causes(loader.waited)) {
@@ -163,6 +171,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"advice", Advice(report.loader)},
       {"threads_seen", report.loader.threads_seen},
       {"decoded", DecodedJson(report.loader.decoded)},
+      {"cache", CacheJson(report.loader.cache)},
       {"bad", BadJson(report.loader.bad)},
       {"device", DeviceJson(report)},
       {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},

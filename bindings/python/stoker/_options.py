@@ -57,6 +57,22 @@ def _file(name: str, value: Any) -> str:
     return path
 
 
+def _cache(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f'{name} must be a str, "ram:8GiB" or "dir:FOLDER:200GB", not {value!r:.80}')
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be a text in UTF-8, not {value!r:.80}") from None
+    kind, _, place = value.partition(":")
+    folder, colon, size = place.rpartition(":")
+    if kind != "dir" or not folder:
+        return value
+    return f"dir:{os.path.abspath(os.path.expanduser(folder))}{colon}{size}"
+
+
 def _checked(row: dict[str, Any], value: Any) -> Any:
     name = row["name"]
     if name == "dtype":
@@ -65,6 +81,8 @@ def _checked(row: dict[str, Any], value: Any) -> Any:
         return _checks.choice(name, value, row["choices"])
     if name == "on_bad":
         return _policy(name, value)
+    if name == "cache":
+        return _cache(name, value)
     if isinstance(row.get("default"), str):
         return _file(name, value)
     if "low" not in row:

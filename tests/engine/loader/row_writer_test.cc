@@ -36,6 +36,7 @@ class FakeSamples final : public RowWriter::Samples {
     return !status.ok() && status.error().wanted_bytes != 0;
   }
   void Postpone(uint32_t sample) override { postponed.push_back(sample); }
+  void ReadFromFile(uint32_t sample) override { lost.push_back(sample); }
   bool Forgive(uint32_t sample, uint64_t, Error&, int) override {
     if (!forgiving) return false;
     forgiven.push_back(sample);
@@ -45,6 +46,7 @@ class FakeSamples final : public RowWriter::Samples {
   std::deque<uint32_t> ready;
   std::vector<Ended> ended;
   std::vector<uint32_t> postponed;
+  std::vector<uint32_t> lost;
   std::vector<uint32_t> forgiven;
   bool forgiving = false;
 };
@@ -70,7 +72,7 @@ class RowWriterTest : public ::testing::Test {
                 .value();
     slot_ = pool_->Acquire();
     slot_->rows = kRows;
-    writer_.emplace(options_, *order_, std::move(plan), std::move(mixer), nullptr, columns,
+    writer_.emplace(options_, *order_, std::move(plan), std::move(mixer), nullptr, columns, nullptr,
                     samples_, budget_, 1);
   }
   ~RowWriterTest() override {

@@ -13,6 +13,7 @@
 #include "tests/engine/loader/call_counts.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/temp_folder.h"
 #include "transforms/jpeg/decoder.h"
 
 namespace stoker {
@@ -104,6 +105,42 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
   testing::StartCounting();
   { const JpegDecoder decoder({}, nullptr, JpegDecoder::Backend::kLibjpegOnly); }
   EXPECT_TRUE(testing::StopCounting().contains("libjpeg.so")) << "the counting itself is blind";
+}
+
+// A sample in the cache costs a look at its file, and one read; two short locks of the cache's
+// table for each of these.
+TEST(SteadyStateOfCache, NothingIsAllocatedForASample) {
+  const testing::PhotoFolder photos(kPhotos, 4);
+  const testing::TempFolder folder;
+  RuntimeOptions runtime;
+  runtime.threads = 1;
+  runtime.reader = ReaderKind::kPread;
+  LoaderOptions options;
+  options.source = photos.Source();
+  options.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
+  options.batch_size = kBatch;
+  options.shuffle = true;
+  options.depth = 4;
+  options.epochs = kEpochs;
+  options.cache = {uint64_t{64} << 20, folder.Path("cache")};
+  options.runtime = Runtime::Create(runtime).value();
+  auto loader = Producer::Open(options).value();
+  TakeEpochs(*loader, kEpochs);
+  ASSERT_TRUE(loader->Seek({0, 0}).ok());
+  (void)loader->Next();
+
+  testing::StartCounting();
+  TakeEpochs(*loader, kEpochs);
+  const testing::Calls own = testing::StopCounting().at("steady_state_test");
+
+  constexpr double kSamples = kPhotos * kEpochs;
+  constexpr double kBatches = kSamples / kBatch;
+  std::printf("%7.3f allocations %7.3f locks %7.3f reads for a sample\n",
+              static_cast<double>(own.allocations) / kSamples,
+              static_cast<double>(own.locks) / kSamples, static_cast<double>(own.reads) / kSamples);
+  EXPECT_LE(own.allocations, static_cast<uint64_t>(kSamples / 50 + 3 * kBatches));
+  EXPECT_LE(static_cast<double>(own.locks), 5 * kSamples);
+  EXPECT_LE(static_cast<double>(own.reads), 2 * kSamples);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SteadyState,

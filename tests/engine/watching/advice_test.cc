@@ -69,8 +69,8 @@ TEST(Advice, SaysWhenTheConsumerIsTheLimit) {
 TEST(Advice, SuggestsMoreCoresForDecoding) {
   EXPECT_EQ(Advice(Decoding(41)),
             "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Add cores, "
-            "pack the photographs (`stoker pack`, for folders), build a crop index "
-            "(`stoker index`), or decode smaller photographs.");
+            "pack the photographs (`stoker pack` for folders, or the option `cache`), build a crop "
+            "index (`stoker index`), or decode smaller photographs.");
 }
 
 // CPU time of other processes is not a need of the loader: 6.7 workers like these would suffice, or
@@ -78,11 +78,12 @@ TEST(Advice, SuggestsMoreCoresForDecoding) {
 TEST(Advice, SaysWhenWorkersWaitForACore) {
   LoaderStats stats = Decoding(41);
   stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
-  EXPECT_EQ(Advice(stats),
-            "The consumer waited 41% of the time: decoding needs 1.4 cores and has 4 workers, each "
-            "of which had a core 21% of the time. Keep other programs off its cores, raise its CPU "
-            "limit, pack the photographs (`stoker pack`, for folders), build a crop "
-            "index (`stoker index`), or decode smaller photographs.");
+  EXPECT_EQ(
+      Advice(stats),
+      "The consumer waited 41% of the time: decoding needs 1.4 cores and has 4 workers, each "
+      "of which had a core 21% of the time. Keep other programs off its cores, raise its CPU "
+      "limit, pack the photographs (`stoker pack` for folders, or the option `cache`), build a "
+      "crop index (`stoker index`), or decode smaller photographs.");
   stats.workers = stats.threads = 1;
   EXPECT_THAT(Advice(stats), HasSubstr("has 1 worker, which had a core 21% of the time. Keep other "
                                        "programs off its cores, raise its CPU limit, add cores"));
@@ -111,6 +112,15 @@ TEST(Advice, DoesNotSuggestToPackWhatIsPacked) {
   EXPECT_EQ(Advice(stats),
             "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Add cores or "
             "decode smaller photographs.");
+}
+
+TEST(Advice, SuggestsALargerCacheIfItIsFull) {
+  LoaderStats stats = Decoding(41);
+  stats.cache = {.place = "ram:8GiB", .hits = 610, .misses = 390};
+  EXPECT_THAT(Advice(stats), AllOf(Not(HasSubstr("pack")), Not(HasSubstr("cache"))));
+  stats.cache.refused = 1;
+  EXPECT_THAT(Advice(stats),
+              HasSubstr("give the cache more bytes (it is full, and had 61% of the samples)"));
 }
 
 TEST(Advice, SuggestsToDecodeLargePhotographsScaled) {

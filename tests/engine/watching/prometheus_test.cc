@@ -33,6 +33,13 @@ TEST(Prometheus, WritesEveryMetric) {
   stats.decoded.indexed = 400;
   stats.decoded.stale = 3;
   stats.decoded.contradicted = 1;
+  stats.cache = {.place = "ram:8GiB",
+                 .hits = 300,
+                 .misses = 212,
+                 .kept = 200,
+                 .refused = 12,
+                 .bytes = 5000,
+                 .most_bytes = 6000};
   stats.depth = 4;
   stats.workers = 2;
   stats.threads = 8;
@@ -126,6 +133,22 @@ stoker_jpeg_scalable_total{loader="train"} 9
 stoker_crop_index_images_total{loader="train",result="used"} 400
 stoker_crop_index_images_total{loader="train",result="stale"} 3
 stoker_crop_index_images_total{loader="train",result="wrong"} 1
+# HELP stoker_cache_samples_total Samples that the loader's cache had, or did not have.
+# TYPE stoker_cache_samples_total counter
+stoker_cache_samples_total{loader="train",result="hit"} 300
+stoker_cache_samples_total{loader="train",result="miss"} 212
+# HELP stoker_cache_kept_samples_total Samples that this loader has added to its cache.
+# TYPE stoker_cache_kept_samples_total counter
+stoker_cache_kept_samples_total{loader="train"} 200
+# HELP stoker_cache_refused_samples_total Samples not added because the cache is full.
+# TYPE stoker_cache_refused_samples_total counter
+stoker_cache_refused_samples_total{loader="train"} 12
+# HELP stoker_cache_bytes Bytes of the samples in the cache, of all that share it.
+# TYPE stoker_cache_bytes gauge
+stoker_cache_bytes{loader="train"} 5000
+# HELP stoker_cache_limit_bytes Bytes that the cache may take; 0: there is none.
+# TYPE stoker_cache_limit_bytes gauge
+stoker_cache_limit_bytes{loader="train"} 6000
 # HELP stoker_depth Current limit of batches in production.
 # TYPE stoker_depth gauge
 stoker_depth{loader="train"} 4

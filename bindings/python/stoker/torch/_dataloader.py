@@ -74,7 +74,8 @@ class DataLoader:
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
         exif_orientation, decode, max_pixels, max_scans, accept_truncated, on_bad, max_bad_fraction,
-            bad_samples_file, depth, wait_target, weight, lent_batches, runtime: as for `stoker.Loader`.
+            bad_samples_file, cache, depth, wait_target, weight, lent_batches, runtime: as for
+            `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
             as `stoker.Loader` does.
@@ -113,6 +114,7 @@ class DataLoader:
         on_bad: str | Mapping[str, str] = "fail",
         max_bad_fraction: float = 0.01,
         bad_samples_file: str | os.PathLike[str] | None = None,
+        cache: str | None = None,
         depth: int | None = None,
         wait_target: float = 0.005,
         weight: float = 1.0,
@@ -155,6 +157,7 @@ class DataLoader:
             "on_bad": on_bad,
             "max_bad_fraction": max_bad_fraction,
             "bad_samples_file": bad_samples_file,
+            "cache": cache,
             "depth": depth,
             "wait_target": wait_target,
             "weight": weight,
