@@ -72,6 +72,15 @@ def test_stokers_own_library_is_not_there(copy):
     assert f"stoker's own library, is not in {copy}" in line and "--force-reinstall" in line
 
 
+def test_a_library_of_the_wheel_is_not_there():
+    """No package of the system has it: auditwheel gave it a name of its own."""
+    text = "libtbb-4d79fbbd.so.12.8: cannot open shared object file: No such file or directory"
+    said = str(_missing_library.in_words(ImportError(text), PACKAGE))
+    assert said.startswith("libtbb-4d79fbbd.so.12.8, which came with stoker, is not in ")
+    assert f"{PACKAGE.parent / 'stoker.libs'}: the installation is damaged. " in said
+    assert "--force-reinstall" in said and "apt-get" not in said
+
+
 def test_the_compiled_module_is_not_there(copy):
     (module,) = copy.glob("_stoker*.so")
     module.unlink()

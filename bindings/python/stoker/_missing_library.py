@@ -23,6 +23,8 @@ _PACKAGES = {
 _SONAME = re.compile(r"(?P<stem>lib[^/]+?)\.so\.(?P<number>\d+)")
 _MISSING = re.compile(r"(?P<soname>[^\s/]+\.so[^\s/:]*): cannot open shared object file")
 _TOO_OLD = re.compile(r"(?P<library>\S+): version [`'](?P<version>[^']+)' not found")
+# auditwheel's name of a library that it has put into a wheel.
+_OF_A_WHEEL = re.compile(r"-[0-9a-f]{8}\.so\.\d")
 _FROM_SOURCE = "build stoker from its source on this machine (pip install . in a checkout)"
 
 
@@ -51,10 +53,9 @@ def in_words(error: ImportError, folder: pathlib.Path) -> ImportError:
 
 def _missing(soname: str, folder: pathlib.Path) -> str:
     if soname.startswith("libstoker.so"):
-        return (
-            f"{soname}, stoker's own library, is not in {folder}: the installation is damaged. "
-            "Install the package again (pip install --force-reinstall)"
-        )
+        return _damaged(f"{soname}, stoker's own library,", folder)
+    if _OF_A_WHEEL.search(soname):
+        return _damaged(f"{soname}, which came with stoker,", folder.with_name("stoker.libs"))
     missing = sorted({soname, *_not_found(folder)})
     named = f"{', '.join(missing[:-1])} and {missing[-1]}" if missing[1:] else soname
     words = f"stoker needs {named}, and this machine does not have {'them' if missing[1:] else 'it'}"
@@ -71,6 +72,13 @@ def _missing(soname: str, folder: pathlib.Path) -> str:
     return (
         f"{words}. If it is installed in a folder of its own, add that folder to LD_LIBRARY_PATH. "
         f"If there is no such package, {_FROM_SOURCE}"
+    )
+
+
+def _damaged(what: str, folder: pathlib.Path) -> str:
+    return (
+        f"{what} is not in {folder}: the installation is damaged. "
+        "Install the package again (pip install --force-reinstall)"
     )
 
 
