@@ -254,6 +254,7 @@ def test_the_fallback_is_chosen_and_said_once(cache, tmp_path, monkeypatch, none
     assert len(said) == 1
     assert "no such header" in str(said[0].message)
     assert "build-tf-plugin" in str(said[0].message)
+    assert "skip(n) decodes the batches that it skips" in str(said[0].message)  # what it costs
     with pytest.raises(PluginError, match="no such header"):
         loader.as_tf_dataset(op="native")
 
