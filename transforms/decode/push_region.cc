@@ -25,11 +25,10 @@ ImageView PartOf(ImageView image, const Rect& region) {
   return image;
 }
 
-Status PushRegion(const ImageView& pixels, const Rect& region, RowSink& sink) {
-  if (Status begun = sink.Begin({pixels.layout, region}); !begun.ok()) return begun;
-  const auto row = static_cast<size_t>(region.width * BytesPerPixel(pixels.layout));
-  for (int done = 0; done < region.height;) {
-    const MutableImageView room = sink.Reserve(region.height - done);
+void PushRows(const ImageView& pixels, RowSink& sink) {
+  const auto row = static_cast<size_t>(pixels.size.width * BytesPerPixel(pixels.layout));
+  for (int done = 0; done < pixels.size.height;) {
+    const MutableImageView room = sink.Reserve(pixels.size.height - done);
     for (size_t p = 0; p < static_cast<size_t>(PlanesOf(pixels.layout)); ++p) {
       for (int y = 0; y < room.size.height; ++y) {
         std::memcpy(room.plane[p] + y * room.stride[p],
@@ -39,6 +38,11 @@ Status PushRegion(const ImageView& pixels, const Rect& region, RowSink& sink) {
     sink.Commit(room.size.height);
     done += room.size.height;
   }
+}
+
+Status PushRegion(const ImageView& pixels, const Rect& region, RowSink& sink) {
+  if (Status begun = sink.Begin({pixels.layout, region}); !begun.ok()) return begun;
+  PushRows(PartOf(pixels, {0, 0, region.width, region.height}), sink);
   return {};
 }
 

@@ -14,7 +14,10 @@ Status CheckSides(ImageSize size);
 // The view of a region of a decoded image.
 ImageView PartOf(ImageView image, const Rect& region);
 
-// Copies `pixels`, the pixels of `region` of the stored image, into `sink`.
+// Copies `pixels` into `sink`, which has begun and expects these rows next.
+void PushRows(const ImageView& pixels, RowSink& sink);
+
+// Begins, and copies `pixels`, the pixels of `region` of the stored image, into `sink`.
 Status PushRegion(const ImageView& pixels, const Rect& region, RowSink& sink);
 
 }  // namespace stoker

@@ -1,12 +1,11 @@
 #include "transforms/plan/views_sink.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "transforms/decode/image_info.h"
+#include "transforms/decode/push_region.h"
 
 namespace stoker {
 
@@ -96,39 +95,31 @@ void ViewsSink::Commit(int rows) {
   done_ += rows;
 }
 
+ImageView ViewsSink::Held() const {
+  const MutableImageView rows = At(0, held_rows_);
+  ImageView held{rows.layout, rows.size, {}, rows.stride};
+  std::ranges::copy(rows.plane, held.plane.begin());
+  return held;
+}
+
 // Copies what a view needs of the rows that the decoder wrote last.
 void ViewsSink::Give(const View& view, int rows) const {
   const Rect& region = view.region;
-  const MutableImageView from = At(0, rows);
-  const ptrdiff_t pixel = BytesPerPixel(source_.layout);
-  const ptrdiff_t column = (region.x - source_.covered.x) * pixel;
-  const auto bytes = static_cast<size_t>(region.width * pixel);
   const int top = source_.covered.y + done_;
+  const int begin = std::max(top, region.y);
   const int end = std::min(top + rows, region.y + region.height);
-  for (int y = std::max(top, region.y); y < end;) {
-    const MutableImageView to = view.resampler->Reserve(end - y);
-    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(source_.layout)); ++p) {
-      for (int i = 0; i < to.size.height; ++i) {
-        std::memcpy(to.plane[p] + i * to.stride[p],
-                    from.plane[p] + (y - top + i) * from.stride[p] + column, bytes);
-      }
-    }
-    view.resampler->Commit(to.size.height);
-    y += to.size.height;
-  }
+  if (begin >= end) return;
+  const int column = region.x - source_.covered.x;
+  PushRows(PartOf(Held(), {column, begin - top, region.width, end - begin}), *view.resampler);
 }
 
 void ViewsSink::Finish() {
   if (!whole_) return;
-  const ptrdiff_t pixel = BytesPerPixel(source_.layout);
   for (const View& view : views_) {
-    const MutableImageView all = At(view.region.y - source_.covered.y, view.region.height);
-    const ptrdiff_t column = (view.region.x - source_.covered.x) * pixel;
-    std::array<const uint8_t*, 3> planes{};
-    for (size_t p = 0; p < static_cast<size_t>(PlanesOf(all.layout)); ++p) {
-      planes[p] = all.plane[p] + column;
-    }
-    view.resampler->Resample(planes);
+    Rect part = view.region;
+    part.x -= source_.covered.x;
+    part.y -= source_.covered.y;
+    view.resampler->Resample(PartOf(Held(), part).plane);
   }
 }
 

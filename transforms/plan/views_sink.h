@@ -52,6 +52,7 @@ class ViewsSink final : public RowSink {
 
   Status BeginView(const View& view) const;
   MutableImageView At(int row, int rows) const;
+  ImageView Held() const;  // all rows that rows_ has room for
   void Give(const View& view, int rows) const;
 
   std::vector<View> views_;

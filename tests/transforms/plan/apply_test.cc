@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/on_target.h"
 #include "tests/testing/photos.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/geometry_of.h"
+#include "tests/transforms/plan/padded_file.h"
 #include "transforms/jpeg/reference_decoder.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/reference.h"
@@ -25,6 +25,7 @@ namespace stoker {
 namespace {
 
 using testing::OnTarget;
+using testing::PaddedFile;
 using testing::Random;
 
 using testing::GeometryOf;
@@ -32,16 +33,6 @@ using testing::JpegColor;
 using testing::JpegOptions;
 using testing::JpegScans;
 using testing::MakeJpeg;
-
-// Returns file bytes with the padding that Apply may read.
-struct File {
-  explicit File(std::vector<uint8_t> content) : bytes(std::move(content)), size(bytes.size()) {
-    bytes.resize(size + kBufferPadding, 0xff);
-  }
-  std::span<const uint8_t> span() const { return {bytes.data(), size}; }
-  std::vector<uint8_t> bytes;
-  size_t size;
-};
 
 JpegOptions RandomJpeg(Random& random) {
   JpegOptions options;
@@ -114,7 +105,7 @@ TEST_P(OnTarget, ApplyMatchesTheReference) {
     const Result<Plan> plan = Plan::Compile(RandomTransforms(random, options.dtype), options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
     const JpegOptions jpeg = RandomJpeg(random);
-    const File file(MakeJpeg(jpeg));
+    const PaddedFile file(MakeJpeg(jpeg));
     const DrawKey key{1, 2, static_cast<uint64_t>(n)};
     std::vector<float> wanted(plan->row_bytes() / sizeof(float) + 1);
     std::vector<uint8_t> row(plan->row_bytes() + 3, 0x5a);  // unaligned, with guards
@@ -181,7 +172,7 @@ TEST_P(OnTarget, PixelsMatchTheirFileAndTheReference) {
     options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.exif_orientation = false;
     const Plan plan = Plan::Compile(RandomTransforms(random, options.dtype), options).value();
-    const File file(MakeJpeg(RandomJpeg(random)));
+    const PaddedFile file(MakeJpeg(RandomJpeg(random)));
     const WholeImage image = DecodeWhole(file.span()).value();
     const DrawKey key{1, 2, static_cast<uint64_t>(n)};
     std::vector<float> wanted(plan.row_bytes() / sizeof(float) + 1), plain(wanted.size());
@@ -234,7 +225,7 @@ TEST_P(RotatesByTheOrientation, LikeTheTurnedImage) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
     JpegOptions options{.width = 131, .height = 97};
     options.orientation = orientation;
-    const File file(MakeJpeg(options));
+    const PaddedFile file(MakeJpeg(options));
     const DrawKey key{1, 1, static_cast<uint64_t>(orientation)};
     std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
     StageTimes times;
@@ -263,7 +254,7 @@ INSTANTIATE_TEST_SUITE_P(Apply, RotatesByTheOrientation,
 // Without resampling the pixels are the decoder's, and padding is zero.
 TEST(Apply, CropsExactly) {
   JpegOptions options{.width = 90, .height = 61};
-  const File file(MakeJpeg(options));
+  const PaddedFile file(MakeJpeg(options));
   const WholeImage image = DecodeWhole(file.span()).value();
   MemoryBudget budget(64 << 20);
   for (const CenterCrop crop : {CenterCrop{40, 33}, CenterCrop{61, 90}, CenterCrop{71, 30},
@@ -296,14 +287,14 @@ TEST(Apply, PropagatesDecodeErrors) {
   std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
   const std::vector<uint8_t> whole = MakeJpeg({.width = 300, .height = 200});
   for (size_t length = 0; length < whole.size(); length += 1 + whole.size() / 23) {
-    const File file({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length)});
+    const PaddedFile file({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(length)});
     StageTimes times;
     const Status status = plan.Apply(file.span(), {}, *workspace, row.data(), times);
     ASSERT_FALSE(status.ok()) << length;
     EXPECT_EQ(status.error().code, Code::kDataLoss);
     EXPECT_EQ(ApplyReference(plan, file.span(), {}, wanted.data()).error().code, Code::kDataLoss);
   }
-  const File file(whole);  // the workspace is as good as new
+  const PaddedFile file(whole);  // the workspace is as good as new
   StageTimes times;
   ASSERT_TRUE(plan.Apply(file.span(), {}, *workspace, row.data(), times).ok());
   ASSERT_TRUE(ApplyReference(plan, file.span(), {}, wanted.data()).ok());
@@ -338,7 +329,7 @@ TEST(Apply, StaysInsideTheBudget) {
   auto workspace = plan.MakeWorkspace(budget);
   std::vector<uint8_t> row(plan.row_bytes());
   StageTimes times;
-  const File file(MakeJpeg({.width = 1500, .height = 1200}));
+  const PaddedFile file(MakeJpeg({.width = 1500, .height = 1200}));
   const Status status = plan.Apply(file.span(), {}, *workspace, row.data(), times);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, Code::kResourceExhausted);
@@ -352,7 +343,7 @@ TEST(Apply, ChargesItsScratchAndNoMore) {
   auto workspace = plan.MakeWorkspace(budget);
   std::vector<uint8_t> row(plan.row_bytes());
   StageTimes times;
-  const File file(MakeJpeg({.width = 500, .height = 375}));
+  const PaddedFile file(MakeJpeg({.width = 500, .height = 375}));
   for (uint64_t n = 0; n < 50; ++n) {
     ASSERT_TRUE(plan.Apply(file.span(), {1, 1, n}, *workspace, row.data(), times).ok());
   }
@@ -370,7 +361,7 @@ TEST(Photos, ApplyMatchesTheReference) {
   uint64_t n = 0;
   for (const auto& path : paths) {
     if (n++ % 8 != 0) continue;
-    const File file(testing::ReadFile(path));
+    const PaddedFile file(testing::ReadFile(path));
     StageTimes times;
     ASSERT_TRUE(plan.Apply(file.span(), {1, 1, n}, *workspace, row.data(), times).ok());
     ASSERT_TRUE(ApplyReference(plan, file.span(), {1, 1, n}, wanted.data()).ok());

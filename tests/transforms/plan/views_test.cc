@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/naive_image.h"
+#include "tests/transforms/plan/padded_file.h"
 #include "tests/transforms/plan/random_options.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/reference.h"
@@ -21,6 +21,7 @@ namespace stoker {
 namespace {
 
 using testing::MaybeFill;
+using testing::PaddedFile;
 using testing::Random;
 
 using Recipe = std::vector<Transform>;
@@ -54,23 +55,13 @@ Recipe RandomView(Random& random) {
   return list;
 }
 
-// A file with the padding that Apply may read.
-struct File {
-  explicit File(std::vector<uint8_t> content) : bytes(std::move(content)), size(bytes.size()) {
-    bytes.resize(size + kBufferPadding, 0xff);
-  }
-  std::span<const uint8_t> span() const { return {bytes.data(), size}; }
-  std::vector<uint8_t> bytes;
-  size_t size;
-};
-
 // Some are too large for ViewsSink to keep their region whole.
-File RandomFile(Random& random, int n) {
+PaddedFile RandomFile(Random& random, int n) {
   const int most = random.OneIn(12) ? 1100 : 130;
   const int width = random.Between(most == 130 ? 1 : 800, most);
   const int height = random.Between(most == 130 ? 1 : 800, most);
   if (random.OneIn(5)) {
-    return File(
+    return PaddedFile(
         testing::MakePng({.width = width, .height = height, .seed = static_cast<uint64_t>(n)}));
   }
   testing::JpegOptions jpeg;
@@ -81,7 +72,7 @@ File RandomFile(Random& random, int n) {
   if (random.OneIn(5)) jpeg.scans = testing::JpegScans::kProgressive;
   jpeg.orientation = random.Between(1, 8);
   jpeg.seed = static_cast<uint64_t>(n);
-  return File(testing::MakeJpeg(jpeg));
+  return PaddedFile(testing::MakeJpeg(jpeg));
 }
 
 // The rows of a plan's views, with guards around each.
@@ -121,7 +112,7 @@ TEST(Views, EachIsWhatItsPlanMakesAlone) {
     const Result<Plan> plan = Plan::CompileViews(views, options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
     ASSERT_EQ(plan->views(), views.size());
-    const File file = RandomFile(random, n);
+    const PaddedFile file = RandomFile(random, n);
     const DrawKey key{1, 2, static_cast<uint64_t>(n)};
     const auto workspace = plan->MakeWorkspace(budget);
     Rows rows(*plan);
@@ -167,7 +158,7 @@ TEST(Views, OfDecodedImages) {
 TEST(Views, AnImageIsDecodedOnceAndScaledOnlyWhereAllViewsAllowIt) {
   testing::JpegOptions jpeg;
   jpeg.width = jpeg.height = 400;
-  const File file(testing::MakeJpeg(jpeg));
+  const PaddedFile file(testing::MakeJpeg(jpeg));
   MemoryBudget budget(256 << 20);
   const auto paths_of = [&](std::vector<Recipe> views) {
     const Plan plan = Plan::CompileViews(std::move(views), {.decode = DecodeSize::kScaled}).value();
@@ -194,7 +185,7 @@ TEST(Views, ScaledPixelsAreThoseOfEachAlone) {
     testing::JpegOptions jpeg;
     jpeg.width = jpeg.height = 400;
     jpeg.seed = static_cast<uint64_t>(n);
-    const File file(testing::MakeJpeg(jpeg));
+    const PaddedFile file(testing::MakeJpeg(jpeg));
     const std::vector<Recipe> views = {{Resize{0, 60, 70}, RandomHorizontalFlip{}},
                                        {Resize{0, 90, 51}, CenterCrop{40, 40}}};  // both by 4
     const PlanOptions options{.decode = DecodeSize::kScaled};
@@ -232,7 +223,7 @@ TEST(Views, HaveDrawsOfTheirOwn) {
 TEST(Views, AWorkspaceWithoutMemoryRefusesTheSampleAndMakesTheNext) {
   testing::JpegOptions jpeg;
   jpeg.width = jpeg.height = 300;
-  const File file(testing::MakeJpeg(jpeg));
+  const PaddedFile file(testing::MakeJpeg(jpeg));
   const Plan plan = Plan::CompileViews({{Resize{0, 64, 64}}, {Resize{0, 32, 32}}}).value();
   MemoryBudget budget(16 << 20);
   const auto workspace = plan.MakeWorkspace(budget);
