@@ -222,7 +222,7 @@ bool DeviceRing::RecordUses(StagedBatch& entry) const {
 }
 
 bool DeviceRing::SeesCapture() {
-  // What is wrong with a stream that cannot be asked, RecordAll reports.
+  // A stream that cannot be asked counts as idle: RecordAll reports what is wrong with it.
   const auto captures = [this](DeviceStream stream) {
     const Result<bool> capture = device_->IsCapturing(stream);
     return capture.ok() && *capture;

@@ -29,7 +29,7 @@ void AddTransform(const Transform& transform, const std::string& name, Identity&
   }
 }
 
-// Of equal views, later ones only name the first.
+// Adds every view. One that is equal to an earlier view only names it.
 void AddViews(const std::vector<std::vector<Transform>>& views, Identity& identity) {
   const auto name_of = [](size_t view) { return "views[" + std::to_string(view) + "]"; };
   std::vector<Identity> each;

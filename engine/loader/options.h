@@ -78,8 +78,8 @@ struct LoaderOptions {
   // start, class, cause, action); empty: none.
   std::string bad_samples_file{};
 
-  // Where photographs that were decoded are kept, for later epochs and other processes: baseline
-  // JPEGs packed, so that they take less than half of the time to decode; everything else as it is.
+  // A cache keeps the photographs that were decoded, for later epochs and other processes. It packs
+  // baseline JPEGs, which then take less than half of the time to decode.
   // Batches and errors are the same with and without it.
   CacheChoice cache{};
 

@@ -26,7 +26,7 @@ using State = CachedSample::State;
 // The kept form of a sample: its image. Other versions of this form have other keys.
 constexpr uint64_t kForm = 1;
 
-// What a key is made of, beside the path. Of a file: its size, its inode and its times, in
+// The numbers that a key is made of, beside the path. A file has a size, an inode, and times in
 // nanoseconds.
 struct KeyNumbers {
   uint64_t form = kForm;
@@ -243,7 +243,9 @@ std::string SampleCache::Warning() const {
   if (std::string warning = store_->Warning(); !warning.empty()) return warning;
   if (unused_ == 0 || kept_ != 0 || hits_ != 0) return {};
   return "The cache " + place_ +
-         " keeps nothing: the photographs are in archives on this machine. Leave cache out";
+         " keeps nothing: the photographs are in archives on this machine, or behind URLs without "
+         "a "
+         "known version. Leave cache out";
 }
 
 }  // namespace stoker

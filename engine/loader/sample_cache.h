@@ -30,7 +30,7 @@
 
 namespace stoker {
 
-// What the cache has, or is to get, of a sample in flight.
+// Says whether the cache has a sample in flight, or is to get it.
 struct CachedSample {
   enum class State : uint8_t {
     kNone,     // it is read from its file, and not kept

@@ -13,7 +13,7 @@
 
 namespace stoker {
 
-// Of the loader's cache of photographs (engine/loader/sample_cache.h), since the loader was opened.
+// Counts the work of the loader's cache (engine/loader/sample_cache.h) since the loader was opened.
 struct CacheCounts {
   std::string place;                  // "ram:8GiB"; empty: there is none
   uint64_t hits = 0, hit_bytes = 0;   // samples that came from the cache

@@ -92,7 +92,8 @@ Status RamFolder::CheckOwner() const {
 
 RamFolder::~RamFolder() {
   if (!users_.open() || getpid() != process_) return;
-  // Of several that leave at once, each gives up its shared lock first, so the last one gets it.
+  // If several processes leave at once, each gives up its shared lock first, so the last one gets
+  // the exclusive lock.
   if (flock(users_.descriptor(), LOCK_EX | LOCK_NB) == 0 && !users_.Look().removed) Remove();
 }
 

@@ -126,7 +126,7 @@ Batch LendOne(SlotPool& pool, uint8_t value) {
   return pool.Lend(slot);
 }
 
-// Where the memory of a process cannot be pinned, the device's own may be.
+// Some systems pin only memory that the device's driver allocates.
 TEST(PinnedSlots, FallBackToMemoryThatThePinningAllocates) {
   for (const Code code : {Code::kUnavailable, Code::kResourceExhausted}) {
     MemoryBudget budget(10 << 20);

@@ -1,5 +1,5 @@
-// What the memory of a released batch waits for: the streams that the program named, or all of
-// them.
+// The memory of a released batch is reused after the streams that the program named, or after all
+// streams.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -169,7 +169,7 @@ TEST_P(StagerReuseTest, ABatchThatIsGivenToAStreamIsUntrackedUntilOneIsNamed) {
   for (const ReadBatch& read : reads) ExpectRight(read);
 }
 
-// What was said of a batch does not count for the next one in its memory.
+// A stream that was named for a batch does not count for the next batch in its memory.
 TEST_P(StagerReuseTest, NamesCountForOneBatch) {
   StagingOptions options;
   options.host.epoch_rows = 1 << 30;

@@ -79,7 +79,7 @@ class DeviceLoader:
 
         On other devices, waits are for batches on the device, and there are also `device_bytes`: memory on
         the device; `copied_batches` and `copied_bytes`: copied to the device; `invalidated_captures`: how
-        often captures of CUDA graphs on other threads came to harm, because nobody named the streams that use
+        often captures of CUDA graphs on other threads became invalid, as nobody named the streams that use
         a batch (`Tensor.record_stream`); and the waits of the copying thread: `ring_wait_seconds`, for the
         program; `host_wait_seconds`, for a batch to copy; `copy_wait_seconds`, for the bus.
         """

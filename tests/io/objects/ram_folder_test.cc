@@ -96,7 +96,7 @@ TEST(RamFolder, TrustsNoFolderOfOthers) {
   EXPECT_FALSE(RamFolder::Open(root.Path("missing")).ok());
 }
 
-// Whoever has opened it can use it, although others remove it at the same time.
+// A process that has opened the folder can use it, although others remove it at the same time.
 TEST(RamFolder, ComesAndGoesWhileOthersOpenIt) {
   const TempFolder root;
   std::atomic<int> lost{0};

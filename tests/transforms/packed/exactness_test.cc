@@ -28,7 +28,7 @@ ImageDecoder& Decoder() {
   return decoder;
 }
 
-// What differs between the images of `jpeg` and of a packed JPEG; empty: nothing.
+// Describes a difference between the images of `jpeg` and of a packed JPEG; empty if there is none.
 std::string ComparePixels(const std::vector<uint8_t>& jpeg, std::span<const uint8_t> packed,
                           uint64_t seed) {
   const std::vector<uint8_t> padded = Padded(jpeg);
