@@ -87,9 +87,20 @@ def python_license(package):
     raise Refused(f"{package} came without its licence; name the file by --license {package}=FILE")
 
 
-def cuda_license():
+def cuda_toolkit():
+    """Returns the folder of the CUDA toolkit. nvcc itself names it: the one in PATH may be a script."""
     nvcc = shutil.which("nvcc", path=f"{os.environ['PATH']}{os.pathsep}/usr/local/cuda/bin")
-    toolkit = pathlib.Path(nvcc).resolve().parents[1] if nvcc else pathlib.Path("/usr/local/cuda")
+    if not nvcc:
+        return pathlib.Path("/usr/local/cuda")
+    said = subprocess.run(
+        [nvcc, "--dryrun", "-E", "-x", "cu", os.devnull], capture_output=True, text=True, check=False
+    )
+    top = re.search(r"^#\$ TOP=(.+)$", said.stderr, re.MULTILINE)
+    return pathlib.Path(top[1] if top else pathlib.Path(nvcc).parents[1]).resolve()
+
+
+def cuda_license():
+    toolkit = cuda_toolkit()
     for pattern in CUDA_LICENSES:
         for path in sorted(toolkit.glob(pattern)):
             return path

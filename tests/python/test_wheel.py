@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -138,10 +139,32 @@ def test_the_name_and_the_size(tool, tmp_path, name, finding):
     assert finding in found
 
 
-def test_a_library_without_a_licence_is_named(root, tmp_path):
+@pytest.fixture
+def maker(root):
+    """tools/make_wheel.py as a module."""
     spec = importlib.util.spec_from_file_location("make_wheel", root / "tools" / "make_wheel.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.original_name("libtbb-4d79fbbd.so.12.8") == "libtbb.so.12.8"
-    with pytest.raises(module.Refused, match=r"--license libnever=FILE"):
-        module.debian_license(module.package_of("libnever.so.1"))
+    return module
+
+
+def test_cudas_licence_is_found_where_nvcc_is_a_script(maker, tmp_path, monkeypatch):
+    license = tmp_path / "toolkit" / "EULA.txt"
+    license.parent.mkdir()
+    license.write_text("as you like")
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.parent.mkdir()
+    nvcc.write_text(f"#!/bin/sh\necho '#$ _SPACE_= '\necho '#$ TOP={license.parent}/bin/..' >&2\n")
+    nvcc.chmod(0o755)
+    (license.parent / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(nvcc.parent), prepend=os.pathsep)
+    assert maker.cuda_license() == license
+    license.unlink()
+    with pytest.raises(maker.Refused, match=f"is not in {license.parent}.*--license cuda-runtime=FILE"):
+        maker.cuda_license()
+
+
+def test_a_library_without_a_licence_is_named(maker):
+    assert maker.original_name("libtbb-4d79fbbd.so.12.8") == "libtbb.so.12.8"
+    with pytest.raises(maker.Refused, match=r"--license libnever=FILE"):
+        maker.debian_license(maker.package_of("libnever.so.1"))
