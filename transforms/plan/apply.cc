@@ -189,6 +189,7 @@ class Single final : public ImageFeed {
 
 std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudget& budget) const {
   std::vector<size_t> transforms;
+  transforms.reserve(views());
   for (size_t i = 0; i < views(); ++i) transforms.push_back(view(i).transforms_.size());
   return {new Workspace(options_.limits, std::move(transforms), budget),
           [](Workspace* workspace) { delete workspace; }};

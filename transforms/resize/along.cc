@@ -19,25 +19,39 @@ size_t PairBytes(const AxisTaps& columns) {
          sizeof(int16_t);
 }
 
+struct Window {
+  int begin, end;  // samples
+};
+
+// Returns what the pixels of a block need.
+Window WindowOf(const AxisTaps& columns, bool mirror, int block) {
+  const int last = columns.count - 1;
+  const int left = block * kAlongPixels, right = std::min(left + kAlongPixels - 1, last);
+  return {columns.starts[mirror ? last - right : left],
+          columns.starts[mirror ? last - left : right] + 2 * columns.pairs};
+}
+
+int LongestWindow(const AxisTaps& columns, bool mirror) {
+  int longest = 0;
+  for (int block = 0; block < static_cast<int>(Blocks(columns)); ++block) {
+    const Window window = WindowOf(columns, mirror, block);
+    longest = std::max(longest, window.end - window.begin);
+  }
+  return longest;
+}
+
 }  // namespace
 
-size_t AlongBytes(const AxisTaps& columns) {
+size_t AlongBytes(const AxisTaps& columns, bool mirror) {
+  if (LongestWindow(columns, mirror) > kAlongWindow) return 0;
   return PairBytes(columns) + Blocks(columns) * sizeof(int32_t);
 }
 
-bool PlanAlong(const AxisTaps& columns, bool mirror, uint8_t* memory, Along& along) {
+Along PlanAlong(const AxisTaps& columns, bool mirror, uint8_t* memory) {
   auto* const all = reinterpret_cast<int16_t*>(memory);
   auto* const windows = reinterpret_cast<int32_t*>(memory + PairBytes(columns));
   const int blocks = static_cast<int>(Blocks(columns)), last = columns.count - 1;
-  int longest = 0;
-  for (int b = 0; b < blocks; ++b) {
-    const int left = b * kAlongPixels, right = std::min(left + kAlongPixels - 1, last);
-    const int first = columns.starts[mirror ? last - right : left];
-    const int end = columns.starts[mirror ? last - left : right] + 2 * columns.pairs;
-    longest = std::max(longest, end - first);
-    windows[b] = first;
-  }
-  if (longest > kAlongWindow) return false;
+  for (int b = 0; b < blocks; ++b) windows[b] = WindowOf(columns, mirror, b).begin;
 
   const int pair = PairValues(columns);
   for (int i = 0; i < blocks * kAlongPixels; ++i) {
@@ -56,8 +70,7 @@ bool PlanAlong(const AxisTaps& columns, bool mirror, uint8_t* memory, Along& alo
       }
     }
   }
-  along = {windows, all, blocks, longest <= kAlongWindow / 2};
-  return true;
+  return {windows, all, blocks, LongestWindow(columns, mirror) <= kAlongWindow / 2};
 }
 
 }  // namespace stoker

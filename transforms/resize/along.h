@@ -26,11 +26,11 @@ struct Along {
   bool narrow = false;  // every sample lies in the first half of its window
 };
 
-// Returns the bytes of memory that the tables need.
-size_t AlongBytes(const AxisTaps& columns);
-
-// Fills `memory` (64-byte aligned) and sets `along`; returns false if a window is too long.
+// Returns the bytes of memory that the tables need, or 0 if a window is too long for them.
 // `mirror`: pixels are output from right to left.
-bool PlanAlong(const AxisTaps& columns, bool mirror, uint8_t* memory, Along& along);
+size_t AlongBytes(const AxisTaps& columns, bool mirror);
+
+// Fills `memory`, of that many bytes and 64-byte aligned.
+Along PlanAlong(const AxisTaps& columns, bool mirror, uint8_t* memory);
 
 }  // namespace stoker

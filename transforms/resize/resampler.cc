@@ -262,24 +262,23 @@ Status Resampler::PlanSteps() {
   return between_.Grow(bytes + kBlendRowsOver);
 }
 
-// Chooses how strips are blended and allocates the memory for it. Whether rows can be blended is
-// known once their tables are made.
+// Chooses how strips are blended and allocates the memory for it, all of it at once, so that a
+// refusal names all that is missing.
 Status Resampler::PlanBlending(size_t window_bytes) {
-  strip_.along = {};
-  if (strip_.planes == strip_.channels && CanBlendRows()) {
-    const Growth growths[] = {{along_, AlongBytes(strip_.columns)}, {window_, window_bytes}};
-    TRY(GrowAll(growths));
-    PlanAlong(strip_.columns, strip_.mirror, along_.data(), strip_.along);
-  }
+  const bool by_rows = strip_.planes == strip_.channels && CanBlendRows();
+  const size_t along = by_rows ? AlongBytes(strip_.columns, strip_.mirror) : 0;
   size_t values;
-  if (strip_.along.blocks != 0) {
+  if (along != 0) {
     values = static_cast<size_t>(BlendedRow(strip_.width) * strip_.planes * kRowsTogether);
   } else {
     strip_.turned_columns = TurnedColumns(strip_.columns, strip_.channels);
     values = static_cast<size_t>(strip_.turned_columns) * kStripRows;
   }
-  const Growth growths[] = {{window_, window_bytes}, {turned_, values * sizeof(int16_t)}};
+  const Growth growths[] = {
+      {along_, along}, {window_, window_bytes}, {turned_, values * sizeof(int16_t)}};
   TRY(GrowAll(growths));
+  strip_.along = {};
+  if (along != 0) strip_.along = PlanAlong(strip_.columns, strip_.mirror, along_.data());
   strip_.turned = reinterpret_cast<int16_t*>(turned_.data());
   return {};
 }
