@@ -1,0 +1,75 @@
+"""stoker. It is measured in the environment of the Python that runs compare.py."""
+
+import subprocess
+import sys
+
+from workload import BATCH, MEAN, SIZE, STD
+
+NAME = "stoker"
+DISTRIBUTION = "stoker"
+PACKAGES = ()
+VARIANTS = {
+    "files": "antialiased",
+    "index": "antialiased; with a crop index, made before",
+    "packed": "antialiased; a packed set, made before",
+    "plain": "not antialiased",
+    "tensorflow": "antialiased; as a tf.data.Dataset",
+    "packed-tensorflow": "antialiased; a packed set, made before, as a tf.data.Dataset",
+}
+WORKLOADS = ("train", "train-f32", "train-f16", "eval", "recipe")
+
+
+def command(*words):
+    subprocess.run([sys.executable, "-m", "stoker", *map(str, words)], check=True, stdout=subprocess.DEVNULL)
+
+
+def prepare(data, variant):
+    if variant == "index":
+        command("index", data.photos, "--out", data.prepared / "crop_index")
+    if variant.startswith("packed"):
+        command("pack", data.photos, data.prepared / "packed")
+
+
+def transforms(workload, antialias):
+    import stoker
+
+    if workload.train:
+        chosen = [stoker.RandomResizedCrop(SIZE, antialias=antialias), stoker.RandomHorizontalFlip()]
+    else:
+        chosen = [stoker.Resize(256, antialias=antialias), stoker.CenterCrop(SIZE)]
+    if workload.transform == "recipe":
+        chosen.append(stoker.RandAugment(2, 7))
+    if workload.normalized:
+        chosen.append(stoker.Normalize(MEAN, STD))
+    if workload.transform == "recipe":
+        chosen.append(stoker.RandomErasing(0.25))
+    return chosen
+
+
+def source(data, variant):
+    import stoker
+
+    if variant.startswith("packed"):
+        return stoker.packed(data.prepared / "packed")
+    return stoker.image_folder(
+        data.photos, crop_index=data.prepared / "crop_index" if variant == "index" else "off"
+    )
+
+
+def batches(data, workload, variant):
+    import stoker
+
+    loader = stoker.Loader(
+        source(data, variant),
+        transforms(workload, antialias=variant != "plain"),
+        batch_size=BATCH,
+        shuffle=workload.train,
+        drop_remainder=True,
+        dtype=workload.dtype,
+        layout="NCHW" if workload.planar else "NHWC",
+        runtime=stoker.Runtime(threads=data.cores),
+    )
+    epochs = loader.as_tf_dataset() if variant.endswith("tensorflow") else loader
+    while True:
+        for batch in epochs:
+            yield batch[0]

@@ -1,0 +1,74 @@
+"""PyTorch's DataLoader with torchvision. A core has one worker process, with one thread."""
+
+from workload import BATCH, MEAN, SIZE, STD
+
+NAME = "torch DataLoader"
+DISTRIBUTION = "torch"
+PACKAGES = ("torch", "torchvision", "numpy", "pillow")
+VARIANTS = {
+    "tensor": "antialiased; torchvision's decode_jpeg, transforms.v2 of tensors",
+    "pillow": "antialiased; Pillow, transforms.v2 of its images",
+    "no-worker": "antialiased; as tensor, in the main process",
+}
+WORKLOADS = ("train", "train-f32", "train-f16", "eval", "recipe")
+
+
+def transform(workload, variant):
+    import torch
+    from torchvision.transforms import v2
+
+    if workload.train:
+        chosen = [v2.RandomResizedCrop(SIZE, antialias=True), v2.RandomHorizontalFlip()]
+    else:
+        chosen = [v2.Resize(256, antialias=True), v2.CenterCrop(SIZE)]
+    if workload.transform == "recipe":
+        chosen.append(v2.RandAugment(2, 7))
+    if variant == "pillow":
+        chosen.append(v2.PILToTensor())
+    if workload.normalized:
+        chosen += [v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
+    if workload.transform == "recipe":
+        chosen.append(v2.RandomErasing(0.25))
+    if workload.dtype == "float16":
+        chosen.append(v2.ToDtype(torch.float16))
+    return v2.Compose(chosen)
+
+
+def dataset(data, workload, variant):
+    import torch
+    import torchvision.io
+    from PIL import Image
+
+    apply = transform(workload, variant)
+
+    class Photos(torch.utils.data.Dataset):
+        def __init__(self):
+            self.files = data.files()
+
+        def __len__(self):
+            return len(self.files)
+
+        def __getitem__(self, place):
+            if variant == "pillow":
+                return apply(Image.open(self.files[place]).convert("RGB"))
+            content = torchvision.io.read_file(self.files[place])
+            return apply(torchvision.io.decode_jpeg(content, mode=torchvision.io.ImageReadMode.RGB))
+
+    return Photos()
+
+
+def batches(data, workload, variant):
+    import torch
+
+    torch.set_num_threads(1)
+    workers = 0 if variant == "no-worker" else data.cores
+    loader = torch.utils.data.DataLoader(
+        dataset(data, workload, variant),
+        batch_size=BATCH,
+        shuffle=workload.train,
+        num_workers=workers,
+        drop_last=True,
+        persistent_workers=workers > 0,
+    )
+    while True:
+        yield from loader
