@@ -44,6 +44,7 @@ namespace {
 using testing::PhotoFolder;
 using Source = std::shared_ptr<const SampleSource>;
 
+// googletest makes all cases several times in each process, so files are written by `open`.
 struct Case {
   const char* name;
   std::function<Source()> open;   // the same samples each time
@@ -432,17 +433,20 @@ Source ArrowFile(const char* name, const ArrowOptions& options = {}) {
   return Arrow(std::string(STOKER_ARROW_FILES) + "/" + name, options).value();
 }
 
-// Sets in a folder that lives as long as the case.
+Source PackedSetOf(const char* name, const testing::NamedFiles& files) {
+  static const testing::TempFolder folder;
+  if (std::filesystem::create_directory(folder.Path(name))) {
+    testing::MakePackedSet(folder.Path(name), files, 2);
+  }
+  return Packed(folder.Path(name)).value();
+}
+
 Case PackedSets() {
-  auto folder = std::make_shared<testing::TempFolder>();
-  const auto make = [&folder](const char* name, const testing::NamedFiles& files) {
-    std::filesystem::create_directory(folder->Path(name));
-    testing::MakePackedSet(folder->Path(name), files, 2);
-  };
-  make("one", {{"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/1.jpg", "333"}, {"c/d/1.jpg", ""}});
-  make("other", {{"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/2.jpg", "333"}});
-  return {"packed", [folder] { return Packed(folder->Path("one")).value(); },
-          [folder] { return Packed(folder->Path("other")).value(); }};
+  const testing::NamedFiles one = {
+      {"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/1.jpg", "333"}, {"c/d/1.jpg", ""}};
+  const testing::NamedFiles other = {{"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/2.jpg", "333"}};
+  return {"packed", [one] { return PackedSetOf("one", one); },
+          [other] { return PackedSetOf("other", other); }};
 }
 
 Case ArrowWithLabels() {
