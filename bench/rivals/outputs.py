@@ -48,10 +48,9 @@ def check(batch, workload, expected):
             raise Failed("its batch has an image twice")
         return ""
     differences = np.stack([np.abs(expected - image).mean((1, 2, 3)) for image in seen])
-    nearest = differences.argmin(1)
-    if len(set(nearest)) != BATCH:
-        raise Failed("two of its images are those of one photograph")
     mean = differences.min(1).mean()
     if mean > MOST_DIFFERENT:
         raise Failed(f"its images differ from Pillow's by {mean:.1f} grey levels in the mean")
+    if len(set(differences.argmin(1))) != BATCH:
+        raise Failed("two of its images are those of one photograph")
     return f"{mean:.1f}"

@@ -205,6 +205,7 @@ def run(tmp_path, monkeypatch):
     return printed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["fork", "spawn", "os.fork"])
 def test_processes_draw_differently(how, run):
     """Compares siblings, those of the next epoch, those that were given the Compose and those that made

@@ -77,6 +77,7 @@ def test_keras_fit(run, folder):
     assert out.count("val_loss") == 4
 
 
+@pytest.mark.long
 @OPS
 def test_custom_loop(run, folder):
     out = run("custom_loop.py", folder)

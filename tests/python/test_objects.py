@@ -279,6 +279,7 @@ def test_a_fault_loses_nothing_and_repeats_nothing(server, folder, fault):
     assert faulty and all(server.tried[key] >= 3 for key in faulty)
 
 
+@pytest.mark.long
 def test_a_slow_server_is_waited_for(server, folder):
     (folder / "slow").symlink_to(folder)  # loaders of other tests may still read ahead
     source = stoker.tar(f"{server.url}/slow/{{0..4}}.tar")

@@ -338,6 +338,7 @@ def test_leaving_with_live_tensors(made, program, device):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("device", ["loader", "cpu", "host"])
 def test_a_handler_that_saves_and_raises_loses_no_batch(made, tmp_path, device):
     """The handler takes its time, so that the awaited batch is ready when it raises."""

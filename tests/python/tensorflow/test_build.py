@@ -10,6 +10,8 @@ import stoker
 import tensorflow as tf
 from stoker.tensorflow import FallbackWarning, PluginError, _ops, build
 
+pytestmark = pytest.mark.long  # most tests start processes that import TensorFlow
+
 FAILING = """#!/bin/sh
 if [ $1 = --version ]; then echo failing 1.0; exit; fi
 echo 'error: no such header' >&2

@@ -14,6 +14,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rest_is_identical_in_a_new_process(op, kind, made, python, tmp_path):
     rest = python("checkpoint.py", op, kind, "save", made, tmp_path).splitlines()

@@ -120,6 +120,7 @@ def test_a_checkpoint_restores_ids_and_paths(make, op, tmp_path):
     same(rest, by_iterator(make(), 0)[1:])
 
 
+@pytest.mark.long
 def test_a_service_worker_in_another_place_says_where_it_found_them(make, op):
     with running(op, 1) as target:
         dataset = make().as_tf_dataset(op=op, sample_ids=True, paths=True)

@@ -12,6 +12,8 @@ import stoker
 import tensorflow as tf
 from conftest import arrays, same
 
+pytestmark = pytest.mark.long  # most tests start processes that import TensorFlow
+
 OTHER_ENDS = [
     *(("native", how) for how in ("held", "daemon", "exit in the loop", "fork")),
     ("fallback", "prefetch"),

@@ -124,6 +124,7 @@ def test_a_loader_that_was_closed(make, op):
             next(iterator)
 
 
+@pytest.mark.long
 def test_another_process_that_cannot_see_the_folder(make, op, tmp_path, made, python):
     folder = tmp_path / "gone"
     shutil.copytree(made, folder)

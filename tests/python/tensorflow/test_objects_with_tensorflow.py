@@ -4,16 +4,21 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from object_server import ObjectServer
 
 READ = """
 import sys, tensorflow, stoker
+
+import pytest
 source = stoker.records(sys.argv[1], "uint8")
 print(sum(int(batch.sum()) for batch in stoker.Loader(source, [], batch_size=100).epoch(0)))
 """
 
 
+@pytest.mark.long
 def test_libcurl_calls_its_own_functions(tmp_path):
     (tmp_path / "bytes.bin").write_bytes(bytes(range(250)))
     with ObjectServer(tmp_path) as server:

@@ -16,6 +16,8 @@ import tensorflow as tf
 from conftest import SIZE, arrays, noting, same
 from tensorflow.python.data.experimental.ops import distributed_save_op
 
+pytestmark = pytest.mark.long  # most tests start processes that import TensorFlow
+
 service = tf.data.experimental.service
 WORKER = pathlib.Path(__file__).with_name("worker.py")
 

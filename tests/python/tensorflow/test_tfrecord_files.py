@@ -224,6 +224,7 @@ print([(int(tf.reduce_sum(label)), heights.numpy().tolist()) for _, label, _, he
 """
 
 
+@pytest.mark.long
 def test_another_process_opens_them_by_the_spec(samples, shards, tmp_path, op):
     source = stoker.tfrecord(
         f"{shards}/train-*",
