@@ -96,7 +96,7 @@ def cuda_toolkit():
         [nvcc, "--dryrun", "-E", "-x", "cu", os.devnull], capture_output=True, text=True, check=False
     )
     top = re.search(r"^#\$ TOP=(.+)$", said.stderr, re.MULTILINE)
-    return pathlib.Path(top[1] if top else pathlib.Path(nvcc).parents[1]).resolve()
+    return pathlib.Path(top[1] if top else pathlib.Path(nvcc).resolve().parents[1]).resolve()
 
 
 def cuda_license():

@@ -11,11 +11,13 @@ more.
 """
 
 import argparse
+import hashlib
 import importlib
 import json
 import os
 import pathlib
 import platform
+import random
 import subprocess
 import sys
 import typing
@@ -39,7 +41,7 @@ ADAPTERS = {  # of each name in --rivals
     "opencv": ("opencv",),
 }
 FLOOR = "libjpeg-turbo alone"
-PREPARING_SECONDS = 3600
+SLOWEST = 20  # images a second; a loader that is slower is left out
 
 
 class Program(typing.NamedTuple):
@@ -58,13 +60,13 @@ class Program(typing.NamedTuple):
     def name(self):
         return f"{self.module.NAME}, {self.variant}"
 
-    def turn(self, task, workload, options, cores):
-        """Runs turn.py; returns what it said."""
+    def turn(self, task, workload, options, cores, files):
+        """Runs turn.py over so many files; returns what it said."""
         words = [task, self.adapter, self.variant, workload, options.photos, self.prepared, "--cores", cores]
         words += ["--seconds", options.seconds] + ["--cold"] * options.cold
-        most = PREPARING_SECONDS if task == "prepare" else 120 + 10 * options.seconds
+        most = 120 + 10 * options.seconds + files / SLOWEST
         said = environments.run(self.python, HERE / "turn.py", *words, most_seconds=most)
-        return json.loads(said.splitlines()[-1]) if said.strip() else {}
+        return json.loads(said.splitlines()[-1])
 
 
 def attempt(failures, name, function, *arguments):
@@ -102,21 +104,23 @@ def programs(options, failures):
 def prepare(program, options):
     """Writes what the variant reads, if it is not there, complete."""
     made = program.prepared / "made-from"
-    wanted = f"{options.photos}\n"
+    adapter = hashlib.sha256(pathlib.Path(program.module.__file__).read_bytes()).hexdigest()
+    files = Data(options.photos, program.prepared, 1).files()
+    wanted = f"{options.photos}, {len(files)} files, {adapter}\n"
     if not made.is_file() or made.read_text() != wanted:
         environments.emptied(program.prepared)
         if hasattr(program.module, "prepare"):
             print(f"{program.name}: preparing", file=sys.stderr, flush=True)
-            program.turn("prepare", "train", options, len(os.sched_getaffinity(0)))
+            program.turn("prepare", "train", options, len(os.sched_getaffinity(0)), len(files))
         made.write_text(wanted)
     return True
 
 
-def checked(program, workload, options, expected):
+def checked(program, workload, options, expected, files):
     """Returns what the table says of the program's output, and its version; raises Failed if it is wrong."""
     import numpy as np
 
-    said = program.turn("check", workload, options, options.cores)
+    said = program.turn("check", workload, options, options.cores, len(files))
     first = program.prepared / "first.npy"
     batch = np.load(first)
     first.unlink()
@@ -124,7 +128,8 @@ def checked(program, workload, options, expected):
 
 
 def evict(folder):
-    """Drops a folder's files from the page cache."""
+    """Drops a folder's files from the page cache. It cannot if they are in memory alone, as in a tmpfs."""
+    os.sync()  # what has not been written stays
     for path in folder.rglob("*"):
         if path.is_file():
             with open(path, "rb") as file:
@@ -135,7 +140,7 @@ def floor_turn(options, files):
     command = [options.folder / "floor", str(options.seconds), str(int(options.cold))]
     done = subprocess.run(command, input="\n".join(files), capture_output=True, text=True, check=False)
     if done.returncode:
-        raise Failed(done.stderr.strip())
+        raise Failed(f"{FLOOR}: {done.stderr.strip()}")
     return json.loads(done.stdout)
 
 
@@ -146,41 +151,45 @@ def pinned(cores):
     return allotted
 
 
-def rounds(names, options, files):
-    """Returns the turns of each program: lists of what turn.py printed. `names` are programs by name."""
+def rounds(names, workload, options, files, failures):
+    """Returns the turns of each program that fails in none: lists of what turn.py printed.
+
+    `names` are the programs, by name.
+    """
     turns = {name: [] for name in (FLOOR, *names)}
-    for number in range(options.rounds):
-        order = list(turns)
-        for name in order[number % len(order) :] + order[: number % len(order)]:
+    draws = random.Random(1)
+    for _ in range(options.rounds):
+        for name in draws.sample(list(turns), len(turns)):
             if options.cold:
                 evict(options.photos)
                 evict(options.folder / "prepared")
+            allotted = pinned(1 if name == FLOOR else options.cores)
             if name == FLOOR:
-                allotted = pinned(1)
                 turns[name].append(floor_turn(options, files))
             else:
-                allotted = pinned(options.cores)
-                turns[name].append(names[name].turn("time", options.workload, options, options.cores))
+                taken = (names[name].turn, "time", workload, options, options.cores, len(files))
+                turn = attempt(failures, f"{workload}: {name}", *taken)
+                turns[name].append(turn) if turn else turns.pop(name)
             os.sched_setaffinity(0, allotted)
             print(".", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     return turns
 
 
-def compared(workload, chosen, options, files, expected, failures):
+def compared(workload, chosen, options, files, failures):
     """Returns a row for each program, and one for the floor."""
-    options.workload = workload
+    expected = outputs.expected(files, WORKLOADS[workload])
     about, names = {}, {}
-    for program in chosen:
-        if workload in program.module.WORKLOADS:
-            name = f"{workload}: {program.name}"
-            about[program.name] = attempt(failures, name, checked, program, workload, options, expected)
-            if about[program.name]:
-                names[program.name] = program
-    turns = rounds(names, options, files)
+    for program in (p for p in chosen if workload in p.module.WORKLOADS):
+        ask = (checked, program, workload, options, expected, files)
+        said = attempt(failures, f"{workload}: {program.name}", *ask)
+        if said:
+            about[program.name], names[program.name] = said, program
+    turns = rounds(names, workload, options, files, failures)
     made = [report.row(FLOOR, workload, 1, turns[FLOOR], turns[FLOOR], {"what": "whole photographs, to RGB"})]
-    for name, program in names.items():
-        size = environments.megabytes(program.adapter, options.folder / "environments")
+    for name in list(turns)[1:]:
+        program = names[name]
+        size = environments.megabytes(program.adapter, program.module, options.folder / "environments")
         said = {**about[name], "what": program.module.VARIANTS[program.variant], "installed_mb": size}
         made.append(report.row(name, workload, options.cores, turns[name], turns[FLOOR], said))
     return made
@@ -202,16 +211,18 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2, help="of each turn, after a pass that warms up")
     parser.add_argument("--cold", action="store_true", help="one pass, with nothing in the page cache")
-    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("build/rivals").resolve())
-    parser.add_argument("--json", type=pathlib.Path, help="write all turns here")
+    parser.add_argument("--folder", type=lambda text: pathlib.Path(text).resolve(), default="build/rivals")
+    parser.add_argument("--json", type=pathlib.Path, help="write the figures of every round here")
     parser.add_argument("--plot", type=pathlib.Path, help="write a picture here; needs matplotlib")
     options = parser.parse_args()
     for given, known in ((options.rivals, ADAPTERS), (options.workloads, WORKLOADS)):
         unknown = set(given) - set(known)
         if unknown:
             parser.error(f"{unknown.pop()} is not one of {', '.join(known)}")
-    if options.cores > len(os.sched_getaffinity(0)):
-        parser.error(f"--cores: {len(os.sched_getaffinity(0))} are allotted")
+    if not 1 <= options.cores <= len(os.sched_getaffinity(0)):
+        parser.error(f"--cores: 1 to {len(os.sched_getaffinity(0))} are allotted")
+    if options.rounds < 1:
+        parser.error("--rounds: at least 1")
     return options
 
 
@@ -224,18 +235,21 @@ def main():
     compiler = os.environ.get("CXX", "c++")
     environments.run(compiler, "-O2", HERE / "floor.cc", "-o", options.folder / "floor", "-ljpeg")
     chosen = programs(options, failures)
-    expected = outputs.reference(files)
     rows = []
     for workload in options.workloads:
-        rows += compared(workload, chosen, options, files, expected, failures)
+        rows += compared(workload, chosen, options, files, failures)
     report.table(rows, failures, options, len(files))
     if options.json:
         machine = {"processor": report.processor(), "python": platform.python_version()}
-        said = {"machine": machine, "photos": len(files), "rows": rows, "failures": failures}
+        how = {name: getattr(options, name) for name in ("cores", "rounds", "seconds", "cold")}
+        said = {"machine": machine, "photos": len(files), **how, "rows": rows, "failures": failures}
         options.json.write_text(json.dumps(said, indent=1) + "\n")
     if options.plot:
         report.plot(rows, options.plot)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failed as failed:
+        sys.exit(str(failed))

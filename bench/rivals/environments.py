@@ -1,13 +1,18 @@
 """A Python environment for each library, made by pip when it is first needed."""
 
+import contextlib
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
-import venv
+import tempfile
 
 MOST_SECONDS = 1800  # of an installation
+NOT_COUNTED = ("pip", "setuptools", "stoker")
+OF_EVERY_SYSTEM = ("libc.", "libm.", "libgcc_s.", "libstdc++.", "ld-", "libpthread.", "libdl.", "librt.")
 
 
 class Failed(Exception):
@@ -15,19 +20,26 @@ class Failed(Exception):
 
 
 def run(*command, most_seconds=MOST_SECONDS):
-    """Returns what the command prints; raises Failed if it fails, or takes longer."""
-    try:
-        done = subprocess.run(
-            [*map(str, command)], capture_output=True, text=True, check=False, timeout=most_seconds
+    """Returns what the command prints; raises Failed if it fails, or takes longer. Nothing that it started
+    lives on."""
+    name = f"{pathlib.Path(command[0]).name} {command[1]}"
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [*map(str, command)], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
         )
-    except subprocess.TimeoutExpired as late:
-        raise Failed(
-            f"{pathlib.Path(command[0]).name} {command[1]}: took more than {most_seconds} s"
-        ) from late
-    if done.returncode:
-        lines = (done.stdout + done.stderr).strip().splitlines()
-        raise Failed(f"{pathlib.Path(command[0]).name} {command[1]}: " + " / ".join(lines[-3:]))
-    return done.stdout
+        try:
+            printed, _ = process.communicate(timeout=most_seconds)
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"{name}: took more than {most_seconds:.0f} s") from late
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if process.returncode:
+            errors.seek(0)
+            lines = (printed + errors.read()).strip().splitlines()
+            raise Failed(f"{name}: " + " / ".join(lines[-3:]))
+    return printed
 
 
 def emptied(folder):
@@ -44,7 +56,7 @@ def _site(folder):
 
 
 def _install(folder, adapter):
-    venv.create(folder, with_pip=True, clear=True)
+    run(sys.executable, "-m", "venv", "--clear", folder)
     python = folder / "bin" / "python"
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     if adapter.PACKAGES:
@@ -63,7 +75,7 @@ def python_of(name, adapters, folder):
     own = folder / name
     made = own / "made-from"
     adapter = adapters[name]
-    wanted = repr((adapter.PACKAGES, getattr(adapter, "BORROWS", ())))
+    wanted = repr([getattr(adapter, kind, ()) for kind in ("PACKAGES", "BUILT_WITH_THESE", "BORROWS")])
     if not made.is_file() or made.read_text() != wanted:
         print(
             f"{adapter.NAME}: installing {' '.join(adapter.PACKAGES) or 'nothing'}",
@@ -90,17 +102,23 @@ def _borrow(folder, lender):
         (_site(folder) / "borrowed.pth").write_text(f"{_site(lender.parents[1])}\n")
 
 
-def megabytes(name, folder):
-    """Returns what the library and all that it needs take, without pip. Borrowed packages do not count."""
-    if name == "stoker_loader":
+def megabytes(name, adapter, folder):
+    """Returns what the library takes with what it needs, without what it borrows: users of it have that."""
+    if adapter.DISTRIBUTION == "stoker":
         import numpy
         import stoker
 
-        packages = [pathlib.Path(module.__file__).parent for module in (stoker, numpy)]
-        packages.append(packages[1].with_name("numpy.libs"))
+        own, numbers = (pathlib.Path(module.__file__).parent for module in (stoker, numpy))
+        packages = [own, numbers, numbers.with_name("numpy.libs"), *_libraries(own)]
     else:
-        packages = [
-            p for p in _site(folder / name).iterdir() if p.name.partition("-")[0] not in ("pip", "stoker")
-        ]
-    files = (file for package in packages for file in package.rglob("*") if "__pycache__" not in file.parts)
-    return sum(file.stat().st_size for file in files if file.is_file() and not file.is_symlink()) / 1e6
+        packages = [p for p in _site(folder / name).iterdir() if p.name.partition("-")[0] not in NOT_COUNTED]
+    files = (file for package in packages for file in (package, *package.rglob("*")))
+    counted = (file for file in files if "__pycache__" not in file.parts and not file.is_symlink())
+    return sum(file.stat().st_size for file in counted if file.is_file()) / 1e6
+
+
+def _libraries(package):
+    """Returns the system's libraries that stoker is linked with, which other libraries' wheels contain."""
+    listed = run("ldd", next(package.glob("libstoker.so*")))
+    paths = (pathlib.Path(word) for word in listed.split() if word.startswith("/"))
+    return [path.resolve() for path in paths if not path.name.startswith(OF_EVERY_SYSTEM)]

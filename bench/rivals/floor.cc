@@ -1,4 +1,5 @@
-// The floor: decodes every photograph whole to RGB by libjpeg-turbo, on one core, each file read anew.
+// The floor: decodes every photograph whole to RGB by libjpeg-turbo, on one core, each file read
+// anew.
 //
 //   c++ -O2 floor.cc -o floor -ljpeg && ./floor SECONDS COLD < PATHS
 //
@@ -15,7 +16,6 @@
 #include <ctime>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <vector>
 

@@ -6,9 +6,10 @@ from PIL import Image
 from workload import BATCH, MEAN, SIZE, STD, center
 
 STRIDE = 4  # of the pixels that are compared
-# Grey levels in the mean of eval's batch. Another geometry, by a pixel, is 5; red and blue exchanged are 20.
-MOST_DIFFERENT = 8
-MOST_OFF = 25  # grey levels in the mean of a batch
+# Differences in grey levels. Where a library crops a pixel further, the mean of a batch is 5, and that of an
+# image of fine texture 25. Exchanged red and blue are 20, other photographs 40 to 100.
+MOST_OF_BATCH, MOST_OF_IMAGE = 8, 35
+MOST_OF_CHANNEL = 30  # between the means of random crops, and of the centres of other photographs
 
 
 def reference(files):
@@ -20,6 +21,11 @@ def reference(files):
             resized = image.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
             row[:] = np.asarray(resized)[top : top + SIZE : STRIDE, left : left + SIZE : STRIDE]
     return made
+
+
+def expected(files, workload):
+    """Returns what check() needs: the images of the first files for eval, of any for the other workloads."""
+    return reference(files[:: len(files) // BATCH][:BATCH] if workload.train else files[:BATCH])
 
 
 def pixels(batch, workload):
@@ -34,23 +40,23 @@ def pixels(batch, workload):
 
 
 def check(batch, workload, expected):
-    """Returns what the table says of the output.
+    """Returns what the table says of the output; raises Failed if it is wrong.
 
-    eval: images must be near those of `expected`, and no two near the same one. The others are random: the
-    mean of each channel must be near that of `expected`, and no two images may be alike.
+    eval: the images must be near those of `expected`, one by one. The others are random: the mean of each
+    channel must be near that of `expected`, and no two images may be alike.
     """
     seen = np.rint(pixels(batch, workload)).astype(np.int16)[:, ::STRIDE, ::STRIDE]
     if workload.train:
         off = np.abs(seen.mean((0, 1, 2)) - expected.mean((0, 1, 2))).max()
-        if not off <= MOST_OFF:
-            raise Failed(f"the mean of its batch is off by {off:.1f} grey levels")
+        if not off <= MOST_OF_CHANNEL:
+            raise Failed(f"the mean of a channel is off by {off:.1f} grey levels")
         if len({image.tobytes() for image in seen}) != BATCH:
             raise Failed("its batch has an image twice")
         return ""
-    differences = np.stack([np.abs(expected - image).mean((1, 2, 3)) for image in seen])
-    mean = differences.min(1).mean()
-    if mean > MOST_DIFFERENT:
+    differences = np.abs(expected - seen).mean((1, 2, 3))
+    mean, worst = differences.mean(), differences.max()
+    if worst > MOST_OF_IMAGE:
+        raise Failed(f"image {differences.argmax()} differs from Pillow's by {worst:.1f} grey levels")
+    if mean > MOST_OF_BATCH:
         raise Failed(f"its images differ from Pillow's by {mean:.1f} grey levels in the mean")
-    if len(set(differences.argmin(1))) != BATCH:
-        raise Failed("two of its images are those of one photograph")
     return f"{mean:.1f}"

@@ -26,9 +26,11 @@ def family():
 
 
 def cpu_seconds():
-    """Returns the CPU time of the family, user and system. A process that has ended no longer counts."""
+    """Returns the CPU time of the family, user and system, with that of children that have ended."""
+    ended = os.times()
     others = (_stat(process) for process in family() - {os.getpid()})
-    return time.process_time() + sum(int(s[11]) + int(s[12]) for s in others if s) / TICKS
+    ticks = sum(int(field) for stat in others if stat for field in stat[11:15])
+    return time.process_time() + ended.children_user + ended.children_system + ticks / TICKS
 
 
 def peak_mib():

@@ -7,6 +7,7 @@ seconds from the start of the process to the first batch, peak memory.
 """
 
 import argparse
+import contextlib
 import importlib
 import importlib.metadata
 import json
@@ -15,6 +16,7 @@ import pathlib
 import signal
 import sys
 import time
+import traceback
 
 import processes
 from workload import BATCH, WORKLOADS, Data
@@ -24,6 +26,8 @@ def numbers(batch):
     """Returns a batch as a NumPy array."""
     import numpy as np
 
+    if hasattr(batch, "as_array"):  # DALI's
+        return batch.as_array()
     return np.asarray(batch.numpy() if hasattr(batch, "numpy") else batch)
 
 
@@ -37,8 +41,7 @@ def take(batches, least, seconds):
 
 
 def timed(batches, epoch, seconds, cold):
-    """Times batches for so many seconds, behind an epoch, and half of the seconds, that warm up; or if cold,
-    the first epoch."""
+    """Times an epoch, or so many seconds if longer, after an epoch that warms up; if cold, the first one."""
     begun, cpu = time.perf_counter(), processes.cpu_seconds()
     next(batches)
     first = processes.age()
@@ -47,7 +50,7 @@ def timed(batches, epoch, seconds, cold):
     else:
         take(batches, epoch, seconds / 2)
         begun, cpu = time.perf_counter(), processes.cpu_seconds()
-        count = take(batches, 1, seconds)
+        count = take(batches, epoch, seconds)
     return {
         "images": count * BATCH,
         "seconds": time.perf_counter() - begun,
@@ -57,15 +60,20 @@ def timed(batches, epoch, seconds, cold):
     }
 
 
-def leave():
-    """Ends now: workers of other processes need no orderly end."""
+def leave(code):
+    """Ends now: workers in other processes need no orderly end.
+
+    Python's resource tracker ends by itself, when it has removed what they shared.
+    """
     sys.stdout.flush()
     for process in processes.family() - {os.getpid()}:
-        os.kill(process, signal.SIGKILL)
-    os._exit(0)
+        with contextlib.suppress(OSError):
+            if b"resource_tracker" not in pathlib.Path(f"/proc/{process}/cmdline").read_bytes():
+                os.kill(process, signal.SIGKILL)
+    os._exit(code)
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", choices=("check", "time", "prepare"))
     parser.add_argument("adapter")
@@ -76,25 +84,30 @@ def main():
     parser.add_argument("--cores", type=int, required=True)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--cold", action="store_true")
-    arguments = parser.parse_args()
+    return parser.parse_args()
 
-    adapter = importlib.import_module(f"adapters.{arguments.adapter}")
-    data = Data(arguments.photos, arguments.prepared, arguments.cores)
-    if arguments.task == "prepare":
-        adapter.prepare(data, arguments.variant)
-        return
-    batches = adapter.batches(data, WORKLOADS[arguments.workload], arguments.variant)
-    if arguments.task == "check":
+
+def main(options):
+    adapter = importlib.import_module(f"adapters.{options.adapter}")
+    data = Data(options.photos, options.prepared, options.cores)
+    for module in adapter.IMPORTS:
+        importlib.import_module(module)
+    if options.task == "prepare":
+        adapter.prepare(data, options.variant)
+        return {}
+    batches = adapter.batches(data, WORKLOADS[options.workload], options.variant)
+    if options.task == "check":
         import numpy as np
 
-        np.save(arguments.prepared / "first.npy", numbers(next(batches)))
-        said = {"version": importlib.metadata.version(adapter.DISTRIBUTION)}
-    else:
-        epoch = len(data.files()) // BATCH
-        said = timed(batches, epoch, arguments.seconds, arguments.cold)
-    print(json.dumps(said))
-    leave()
+        np.save(options.prepared / "first.npy", numbers(next(batches)))
+        return {"version": importlib.metadata.version(adapter.DISTRIBUTION)}
+    return timed(batches, len(data.files()) // BATCH, options.seconds, options.cold)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        print(json.dumps(main(arguments())))
+    except Exception:  # threads of a library might keep the process alive
+        traceback.print_exc()
+        leave(1)
+    leave(0)

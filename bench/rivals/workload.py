@@ -14,7 +14,7 @@ class Workload(NamedTuple):
     train: RandomResizedCrop of 8 to 100 % of the area, ratio 3/4 to 4/3, and a flip; shuffled.
     recipe: train, then RandAugment(2, magnitude 7), Normalize, RandomErasing(0.25), as for "ResNet strikes
         back" (Wightman, Touvron, Jégou, 2021).
-    eval: the shorter side to 256 pixels, then the centre; in the order of the files' names.
+    eval: the shorter side to 256 pixels, then the centre; the first batch has the first files.
     Types other than uint8 are normalised by MEAN and STD.
     """
 

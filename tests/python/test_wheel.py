@@ -149,18 +149,18 @@ def maker(root):
 
 
 def test_cudas_licence_is_found_where_nvcc_is_a_script(maker, tmp_path, monkeypatch):
-    license = tmp_path / "toolkit" / "EULA.txt"
-    license.parent.mkdir()
-    license.write_text("as you like")
+    text = tmp_path / "toolkit" / "EULA.txt"
+    text.parent.mkdir()
+    text.write_text("as you like")
     nvcc = tmp_path / "bin" / "nvcc"
     nvcc.parent.mkdir()
-    nvcc.write_text(f"#!/bin/sh\necho '#$ _SPACE_= '\necho '#$ TOP={license.parent}/bin/..' >&2\n")
+    nvcc.write_text(f"#!/bin/sh\necho '#$ _SPACE_= '\necho '#$ TOP={text.parent}/bin/..' >&2\n")
     nvcc.chmod(0o755)
-    (license.parent / "bin").mkdir()
+    (text.parent / "bin").mkdir()
     monkeypatch.setenv("PATH", str(nvcc.parent), prepend=os.pathsep)
-    assert maker.cuda_license() == license
-    license.unlink()
-    with pytest.raises(maker.Refused, match=f"is not in {license.parent}.*--license cuda-runtime=FILE"):
+    assert maker.cuda_license() == text
+    text.unlink()
+    with pytest.raises(maker.Refused, match=f"is not in {text.parent}.*--license cuda-runtime=FILE"):
         maker.cuda_license()
 
 

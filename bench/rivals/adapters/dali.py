@@ -5,6 +5,7 @@ from workload import BATCH, MEAN, SIZE, STD
 NAME = "DALI"
 DISTRIBUTION = "nvidia-dali-cuda130"
 PACKAGES = ("nvidia-dali-cuda130", "numpy")
+IMPORTS = ("nvidia.dali",)
 VARIANTS = {
     "antialiased": "antialiased; train crops before it decodes",
     "plain": "not antialiased; train crops before it decodes",
@@ -67,8 +68,6 @@ def evaluated(encoded, antialias):
 def batches(data, workload, variant):
     from nvidia.dali import fn, pipeline_def
 
-    files = data.files()
-
     @pipeline_def(
         batch_size=BATCH,
         num_threads=data.cores,
@@ -78,7 +77,7 @@ def batches(data, workload, variant):
     )
     def pipeline():
         encoded, _ = fn.readers.file(
-            files=files, random_shuffle=workload.train, initial_fill=len(files), dont_use_mmap=False
+            files=data.files(), shuffle_after_epoch=workload.train, dont_use_mmap=False
         )
         antialias = variant == "antialiased"
         return train(encoded, workload, antialias) if workload.train else evaluated(encoded, antialias)
@@ -86,4 +85,4 @@ def batches(data, workload, variant):
     made = pipeline()
     made.build()
     while True:
-        yield made.run()[0].as_array()
+        yield made.run()[0]

@@ -10,9 +10,10 @@ PACKAGES = (
     "imgcat", "assertpy", "fastargs", "terminaltables",
 )  # fmt: skip
 BUILT_WITH_THESE = ("ffcv",)
+IMPORTS = ("ffcv",)
 BORROWS = ("torch_loader",)
 VARIANTS = {
-    "jpeg": "areas averaged; written anew as JPEGs of quality 95",
+    "jpeg": "areas averaged; written before as JPEGs of quality 90, of at most 500 × 500",
     "raw": "areas averaged; pixels of at most 500 × 500, written before, are not decoded",
 }
 WORKLOADS = ("train", "train-f32", "eval")
@@ -34,7 +35,7 @@ def prepare(data, variant):
             return np.asarray(Image.open(files[place]).convert("RGB")), 0
 
     image = (
-        RGBImageField(write_mode="jpg", jpeg_quality=95)
+        RGBImageField(write_mode="jpg", max_resolution=500, jpeg_quality=90)
         if variant == "jpeg"
         else RGBImageField(write_mode="raw", max_resolution=500)
     )

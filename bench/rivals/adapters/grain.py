@@ -7,6 +7,7 @@ from workload import BATCH, SIZE, center, normalize, random_crop
 NAME = "Grain"
 DISTRIBUTION = "grain"
 PACKAGES = ("grain", "numpy", "pillow")
+IMPORTS = ("grain", "PIL.Image")
 VARIANTS = {
     "threads": "antialiased; Pillow in threads",
     "processes": "antialiased; Pillow in processes",

@@ -7,6 +7,7 @@ from workload import BATCH, center, normalize, random_crop
 NAME = "SPDL"
 DISTRIBUTION = "spdl"
 PACKAGES = ("spdl", "numpy")
+IMPORTS = ("spdl.io", "spdl.pipeline")
 VARIANTS = {"ffmpeg": "antialiased"}
 WORKLOADS = ("train", "train-f32", "eval")
 

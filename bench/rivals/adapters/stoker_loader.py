@@ -8,11 +8,13 @@ from workload import BATCH, MEAN, SIZE, STD
 NAME = "stoker"
 DISTRIBUTION = "stoker"
 PACKAGES = ()
+IMPORTS = ("stoker",)
 VARIANTS = {
     "files": "antialiased",
     "index": "antialiased; with a crop index, made before",
     "packed": "antialiased; a packed set, made before",
     "plain": "not antialiased",
+    "cache": 'antialiased; with cache="ram:8GiB", after the first epoch',
     "tensorflow": "antialiased; as a tf.data.Dataset",
     "packed-tensorflow": "antialiased; a packed set, made before, as a tf.data.Dataset",
 }
@@ -67,6 +69,7 @@ def batches(data, workload, variant):
         drop_remainder=True,
         dtype=workload.dtype,
         layout="NCHW" if workload.planar else "NHWC",
+        cache="ram:8GiB" if variant == "cache" else None,
         runtime=stoker.Runtime(threads=data.cores),
     )
     epochs = loader.as_tf_dataset() if variant.endswith("tensorflow") else loader

@@ -7,6 +7,7 @@ from adapters import stoker_loader
 NAME = "stoker.torch"
 DISTRIBUTION = "stoker"
 PACKAGES = ()
+IMPORTS = ("stoker.torch",)
 BORROWS = ("torch_loader", "stoker_loader")
 VARIANTS = {
     "files": "antialiased",

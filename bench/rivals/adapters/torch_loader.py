@@ -5,10 +5,10 @@ from workload import BATCH, MEAN, SIZE, STD
 NAME = "torch DataLoader"
 DISTRIBUTION = "torch"
 PACKAGES = ("torch", "torchvision", "numpy", "pillow")
+IMPORTS = ("torch", "torchvision")
 VARIANTS = {
     "tensor": "antialiased; torchvision's decode_jpeg, transforms.v2 of tensors",
     "pillow": "antialiased; Pillow, transforms.v2 of its images",
-    "no-worker": "antialiased; as tensor, in the main process",
 }
 WORKLOADS = ("train", "train-f32", "train-f16", "eval", "recipe")
 
@@ -61,14 +61,13 @@ def batches(data, workload, variant):
     import torch
 
     torch.set_num_threads(1)
-    workers = 0 if variant == "no-worker" else data.cores
     loader = torch.utils.data.DataLoader(
         dataset(data, workload, variant),
         batch_size=BATCH,
         shuffle=workload.train,
-        num_workers=workers,
+        num_workers=data.cores,
         drop_last=True,
-        persistent_workers=workers > 0,
+        persistent_workers=True,
     )
     while True:
         yield from loader

@@ -10,16 +10,17 @@ from adapters.torch_loader import transform
 NAME = "WebDataset"
 DISTRIBUTION = "webdataset"
 PACKAGES = ("webdataset", "numpy")
+IMPORTS = ("webdataset", "torchvision")
 BORROWS = ("torch_loader",)
-VARIANTS = {"pillow": "antialiased; tar files, written before"}
+VARIANTS = {"pillow": "antialiased; tar files, written before; shuffled in a buffer of 500"}
 WORKLOADS = ("train", "train-f32", "eval")
 
 
 def prepare(data, variant):
-    files = data.files()
-    for shard in range(4):
-        with tarfile.open(data.prepared / f"{shard}.tar", "w") as tar:
-            for place in range(shard, len(files), 4):
+    files, shards = data.files(), max(4, data.cores)
+    for shard in range(shards):
+        with tarfile.open(data.prepared / f"{shard:03d}.tar", "w") as tar:
+            for place in range(len(files) * shard // shards, len(files) * (shard + 1) // shards):
                 tar.add(files[place], f"{place:07d}.jpg")
 
 

@@ -11,8 +11,6 @@ from object_server import ObjectServer
 
 READ = """
 import sys, tensorflow, stoker
-
-import pytest
 source = stoker.records(sys.argv[1], "uint8")
 print(sum(int(batch.sum()) for batch in stoker.Loader(source, [], batch_size=100).epoch(0)))
 """
