@@ -4,7 +4,7 @@
 //   c++ -O2 floor.cc -o floor -ljpeg && ./floor SECONDS COLD < PATHS
 //
 // COLD 0: one pass over the photographs first, then whole passes for SECONDS. COLD 1: one pass.
-// Prints a line of JSON: images, seconds, CPU seconds, peak memory.
+// Prints a line of JSON: images, seconds, CPU seconds.
 
 #include <cstdio>  // before jpeglib.h, which needs FILE
 
@@ -79,9 +79,7 @@ int main(int argc, char** argv) {
     images += paths.size();
     seconds = std::chrono::duration<double>(Clock::now() - begun).count();
   } while (!cold && seconds < least_seconds);
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  std::printf(R"({"images": %zu, "seconds": %f, "cpu_seconds": %f, "peak_mib": %f})"
+  std::printf(R"({"images": %zu, "seconds": %f, "cpu_seconds": %f})"
               "\n",
-              images, seconds, CpuSeconds() - cpu, double(usage.ru_maxrss) / 1024);
+              images, seconds, CpuSeconds() - cpu);
 }

@@ -20,8 +20,9 @@ def row(name, workload, cores, turns, floor, about):
         "images_per_second": speeds,
         "cpu_seconds_per_1000": [1000 * turn["cpu_seconds"] / turn["images"] for turn in turns],
         "floors_per_core": [own / cores / theirs for own, theirs in zip(speeds, floors)],
-        "first_batch_seconds": min(turn.get("first_batch_seconds", 0) for turn in turns) or None,
-        "peak_mib": max(turn["peak_mib"] for turn in turns),
+        # The floor has neither.
+        "first_batch_seconds": min(turn.get("first_batch_seconds", 0) for turn in turns),
+        "peak_mib": max(turn.get("peak_mib", 0) for turn in turns),
         **about,
     }
 
@@ -48,13 +49,15 @@ def table(rows, failures, options, photos):
         print(f"| **{workload}** | | | | | | | | |")
         of_it = [row for row in rows if row["workload"] == workload]
         for one in sorted(of_it, key=lambda row: -statistics.median(row["images_per_second"])):
-            first, installed = one["first_batch_seconds"], one.get("installed_mb")
+            first, peak, installed = one["first_batch_seconds"], one["peak_mib"], one.get("installed_mb")
             print(
-                f"| {one['name']} {one.get('version', '')}| {spread(one['images_per_second'])} | "
+                f"| {one['name']} | {spread(one['images_per_second'])} | "
                 f"{spread(one['cpu_seconds_per_1000'], 2)} | {spread(one['floors_per_core'], 2)} | "
-                f"{f'{first:.1f}' if first else ''} | {one['peak_mib']:,.0f} | "
+                f"{f'{first:.1f}' if first else ''} | {f'{peak:,.0f}' if peak else ''} | "
                 f"{f'{installed:,.0f}' if installed else ''} | {one.get('differs', '')} | {one['what']} |"
             )
+    versions = {row["name"].partition(",")[0]: row["version"] for row in rows if "version" in row}
+    print("\n" + ", ".join(f"{name} {version}" for name, version in versions.items()))
     for name, why in failures.items():
         print(f"\nLeft out: {name}: {why}")
 
@@ -83,6 +86,7 @@ def plot(rows, path):
         axis.barh(
             [row["name"] for row in of_it], middles, xerr=errors, color=colors, ecolor="black", capsize=2
         )
+        axis.margins(y=0.01)
         axis.axvline(1, color="black", linewidth=0.8)
         axis.set_title(workload, loc="left", fontsize=10)
         axis.tick_params(labelsize=8)
