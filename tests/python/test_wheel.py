@@ -84,8 +84,10 @@ def test_it_works_in_a_bare_environment(made, root):
     code, said = check(root, made)
     if code == 2 and "pip download" in said:
         pytest.skip("no network for NumPy's wheel")
-    assert code == 0, said
-    assert "nothing is wrong with it" in said and "a loader over photographs: sha256" in said
+    # `./dev wheel` sets STOKER_OLD_LIBSTDCXX; without it the tag is that of a newer glibc.
+    found = [line for line in re.findall("^FOUND: (.*)", said, re.MULTILINE) if "newer glibc" not in line]
+    assert not found and code in (0, 1), said
+    assert "a loader over photographs: sha256" in said
 
 
 @pytest.mark.long
