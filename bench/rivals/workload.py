@@ -1,10 +1,11 @@
 """What all loaders do: the transform, the type of its output, and the photographs."""
 
 import pathlib
+import random
 from typing import NamedTuple
 
 BATCH, SIZE = 64, 224
-# Of ImageNet, for values from 0 to 1.
+# The mean and the standard deviation of ImageNet, for values from 0 to 1.
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -51,6 +52,14 @@ class Data(NamedTuple):
         """Returns the paths, in the order of their names, as text."""
         paths = (p for p in self.photos.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
         return sorted(map(str, paths))
+
+    def endless(self, shuffled):
+        """Yields the paths of one pass after another, each in an order of its own if shuffled."""
+        files = self.files()
+        while True:
+            if shuffled:
+                random.shuffle(files)
+            yield from files
 
 
 def random_crop(width, height, draws):

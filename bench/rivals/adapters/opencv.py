@@ -40,14 +40,7 @@ def batches(data, workload, variant):
 
     cv2.setNumThreads(0)
 
-    def paths():
-        files = data.files()
-        while True:
-            if workload.train:
-                random.shuffle(files)
-            yield from files
-
-    source, ahead = paths(), collections.deque()
+    source, ahead = data.endless(shuffled=workload.train), collections.deque()
     with concurrent.futures.ThreadPoolExecutor(data.cores) as pool:
         while True:
             while len(ahead) < 3:

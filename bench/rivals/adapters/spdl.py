@@ -16,13 +16,6 @@ def batches(data, workload, variant):
     import spdl.io
     from spdl.pipeline import PipelineBuilder
 
-    def paths():
-        files = data.files()
-        while True:
-            if workload.train:
-                random.shuffle(files)
-            yield from files
-
     def load(path):
         packets = spdl.io.demux_image(path)
         width, height = packets.codec.width, packets.codec.height
@@ -40,7 +33,7 @@ def batches(data, workload, variant):
 
     pipeline = (
         PipelineBuilder()
-        .add_source(paths())
+        .add_source(data.endless(shuffled=workload.train))
         .pipe(load, concurrency=data.cores, output_order="completion" if workload.train else "input")
         .aggregate(BATCH)
         .pipe(batched)
