@@ -3,6 +3,7 @@
 Run by `./dev test`, or by hand: .venv/bin/python -m pytest tests/python
 """
 
+import importlib.util
 import os
 import pathlib
 import signal
@@ -24,6 +25,19 @@ ROOT = pathlib.Path(__file__).parents[2]
 def root():
     """The repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def program_of_tools():
+    """Returns a function that imports a program of tools/ by its name."""
+
+    def imported(name):
+        spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return imported
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,13 @@
 """tools/perf.py: a slowdown of 5 % is found in noise, and noise alone is not."""
 
-import importlib.util
 import random
 
 import pytest
 
 
 @pytest.fixture(scope="module")
-def judged(root):
-    spec = importlib.util.spec_from_file_location("perf", root / "tools" / "perf.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.judged
+def judged(program_of_tools):
+    return program_of_tools("perf").judged
 
 
 def ratios(seed, change, noise, count=15):

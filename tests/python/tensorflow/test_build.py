@@ -157,7 +157,6 @@ def test_the_proof_takes_nothing_from_the_current_folder(good, cache, tmp_path, 
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.long
 def test_processes_that_start_together_build_once(good, cache, tmp_path, monkeypatch):
     compiler(tmp_path, monkeypatch, COPYING.format(tries=tmp_path / "tries", seconds=5, good=good))
     script = "from stoker.tensorflow import build; print(build.plugin())"

@@ -26,7 +26,7 @@ OTHER_ENDS = [
     [
         ("native", "prefetch"),
         ("native", "Ctrl-C"),
-        *(pytest.param(*end, marks=pytest.mark.long) for end in OTHER_ENDS),
+        *OTHER_ENDS,
     ],
 )
 def test_the_process_ends(op, how, made, python):
@@ -96,7 +96,7 @@ def test_an_exception_of_the_programs_handler(slow, alarm):
     assert slow.stats()["batches"] == 1  # it was raised when the batch was there
 
 
-@pytest.mark.parametrize("op", ["native", pytest.param("fallback", marks=pytest.mark.long)])
+@pytest.mark.parametrize("op", ["native", "fallback"])
 def test_a_handler_may_save_the_iterator(op, slow, alarm, tmp_path):
     iterator = iter(slow.as_tf_dataset(op=op).repeat(2))
     saved = []

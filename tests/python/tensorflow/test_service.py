@@ -55,7 +55,7 @@ def digests(batches):
     return sorted((np.asarray(x).tobytes(), np.asarray(y).tobytes()) for x, y in batches)
 
 
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("workers", [1, 3])
 def test_dynamic_every_batch_exactly_once(make, workers):
     with running("native", workers) as target:
         dataset = make(batch_size=2).as_tf_dataset(op="native")
@@ -94,7 +94,7 @@ def test_dynamic_with_the_fallback(make):
             list(distributed(unnamed, target, service.ShardingPolicy.DYNAMIC))
 
 
-@pytest.mark.parametrize("mode", ["zip", pytest.param("take", marks=pytest.mark.long)])
+@pytest.mark.parametrize("mode", ["zip", "take"])
 def test_dynamic_repetitions_that_end_early_begin_the_next_epoch(make, mode):
     with running("native", 1) as target:
         loader = make()
@@ -146,7 +146,6 @@ def split_state(tmp_path_factory):
     return tf.load_op_library(str(library)).stoker_test_split_state
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -192,7 +191,6 @@ def place(request):
         yield request.param, place
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("how", ["repeat", "loops", "pinned repeat", "pinned loops"])
 def test_a_killed_dispatcher_goes_on_where_it_was(place, photos, how):
     """In epochs 0, 1 and 2, one job after another through the same service.
@@ -209,7 +207,6 @@ def test_a_killed_dispatcher_goes_on_where_it_was(place, photos, how):
     assert max(lost) <= 1 and min(lost) == 0, lost
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("how", ["repeat", "loops"])
 def test_a_killed_worker_loses_what_it_had_and_repeats_nothing(photos, how):
     with kills.running("native") as service_:
@@ -218,7 +215,6 @@ def test_a_killed_worker_loses_what_it_had_and_repeats_nothing(photos, how):
             assert (outcome.twice, outcome.strange, outcome.ended) == (0, 0, True)
 
 
-@pytest.mark.long
 def test_both_killed_at_once(photos):
     with kills.running("native") as service_:
         source = kills.source_of("native", "repeat", photos)
@@ -251,7 +247,6 @@ def test_follow_epochs_says_that_the_service_does_not_follow(make, op):
             fit(loader, dataset, initial_epoch=3, epochs=5)
 
 
-@pytest.mark.long
 def test_follow_epochs_says_that_a_dispatcher_elsewhere_does_not_follow(photos):
     with kills.running("native") as service_:
         loader = stoker.Loader(stoker.image_folder(photos), [stoker.Resize((SIZE, SIZE))], batch_size=8)
