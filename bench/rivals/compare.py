@@ -60,6 +60,10 @@ class Program(typing.NamedTuple):
     def name(self):
         return f"{self.module.NAME}, {self.variant}"
 
+    @property
+    def differs(self):
+        return (self.module.VARIANTS | getattr(self.module, "NAMED", {}))[self.variant]
+
     def turn(self, task, workload, options, cores, files):
         """Runs turn.py over so many files; returns what it said."""
         words = [task, self.adapter, self.variant, workload, options.photos, self.prepared, "--cores", cores]
@@ -92,13 +96,18 @@ def programs(options, failures):
             modules,
             options.folder / "environments",
         )
-        for variant in modules[adapter].VARIANTS if python else ():
-            if not options.only or variant in options.only:
-                prepared = options.folder / "prepared" / f"{adapter}-{variant}"
-                program = Program(adapter, variant, python, prepared)
-                if attempt(failures, program.name, prepare, program, options):
-                    made.append(program)
+        for variant in chosen_variants(modules[adapter], options.only) if python else ():
+            prepared = options.folder / "prepared" / f"{adapter}-{variant}"
+            program = Program(adapter, variant, python, prepared)
+            if attempt(failures, program.name, prepare, program, options):
+                made.append(program)
     return made
+
+
+def chosen_variants(module, only):
+    if not only:
+        return list(module.VARIANTS)
+    return [variant for variant in (*module.VARIANTS, *getattr(module, "NAMED", ())) if variant in only]
 
 
 def prepare(program, options):
@@ -190,7 +199,7 @@ def compared(workload, chosen, options, files, failures):
     for name in list(turns)[1:]:
         program = names[name]
         size = environments.megabytes(program.adapter, program.module, options.folder / "environments")
-        said = {**about[name], "what": program.module.VARIANTS[program.variant], "installed_mb": size}
+        said = {**about[name], "what": program.differs, "installed_mb": size}
         made.append(report.row(name, workload, options.cores, turns[name], turns[FLOOR], said))
     return made
 
@@ -206,7 +215,7 @@ def arguments():
     parser.add_argument("photos", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--rivals", type=words, default=list(ADAPTERS), help=f"of {','.join(ADAPTERS)}")
     parser.add_argument("--workloads", type=words, default=["train"], help=f"of {','.join(WORKLOADS)}")
-    parser.add_argument("--only", type=words, help="variants, if not all")
+    parser.add_argument("--only", type=words, help="these variants; some run only if named here")
     parser.add_argument("--cores", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=2, help="of each turn, after a pass that warms up")

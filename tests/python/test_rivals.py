@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -39,6 +40,31 @@ for names in compare.ADAPTERS.values():
         assert not set(adapter.IMPORTS) - {"PIL.Image"} & set(sys.modules), name
 """
     subprocess.run([sys.executable, "-c", program], check=True, cwd=root / "bench" / "rivals")
+
+
+def test_some_variants_run_only_if_they_are_named(rivals):
+    chosen = rivals("compare").chosen_variants
+    adapter = types.SimpleNamespace(VARIANTS={"files": "", "packed": ""}, NAMED={"scaled": ""})
+    assert chosen(adapter, None) == ["files", "packed"]
+    assert chosen(adapter, ["scaled", "packed", "other"]) == ["packed", "scaled"]
+    assert chosen(types.SimpleNamespace(VARIANTS={"files": ""}), ["scaled"]) == []
+
+
+def test_stoker_without_avx512_makes_the_same_batch(root, photos, tmp_path):
+    program = """
+import ctypes, pathlib, sys
+import numpy
+import workload
+from adapters import stoker_loader
+photos, made = map(pathlib.Path, sys.argv[1:])
+data = workload.Data(photos, made, 1)
+eval = workload.WORKLOADS["eval"]
+whole, capped = (next(stoker_loader.batches(data, eval, name)) for name in ("files", "files-avx2"))
+assert numpy.array_equal(whole, capped)
+assert not ctypes.CDLL("libhwy.so.1")._ZN3hwy16SupportedTargetsEv() & stoker_loader.AVX512
+"""
+    command = [sys.executable, "-c", program, photos, tmp_path]
+    subprocess.run(command, check=True, cwd=root / "bench" / "rivals")
 
 
 def test_ended_children_count(rivals):

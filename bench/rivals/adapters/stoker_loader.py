@@ -1,5 +1,6 @@
 """stoker. It is measured in the environment of the Python that runs compare.py."""
 
+import ctypes
 import subprocess
 import sys
 
@@ -18,7 +19,13 @@ VARIANTS = {
     "tensorflow": "antialiased; as a tf.data.Dataset",
     "packed-tensorflow": "antialiased; a packed set, made before, as a tf.data.Dataset",
 }
+NAMED = {
+    "scaled": 'antialiased; with decode="scaled"',
+    "packed-scaled": 'antialiased; a packed set, made before, with decode="scaled"',
+    **{f"{name}-avx2": f"{VARIANTS[name]}; without AVX-512" for name in ("files", "index", "packed")},
+}
 WORKLOADS = ("train", "train-f32", "train-f16", "eval", "recipe")
+AVX512 = 1 << 6 | 1 << 7 | 1 << 8  # Highway's HWY_AVX3_ZEN4, HWY_AVX3_DL and HWY_AVX3
 
 
 def command(*words):
@@ -26,7 +33,7 @@ def command(*words):
 
 
 def prepare(data, variant):
-    if variant == "index":
+    if variant.startswith("index"):
         command("index", data.photos, "--out", data.prepared / "crop_index")
     if variant.startswith("packed"):
         command("pack", data.photos, data.prepared / "packed")
@@ -54,13 +61,16 @@ def source(data, variant):
     if variant.startswith("packed"):
         return stoker.packed(data.prepared / "packed")
     return stoker.image_folder(
-        data.photos, crop_index=data.prepared / "crop_index" if variant == "index" else "off"
+        data.photos, crop_index=data.prepared / "crop_index" if variant.startswith("index") else "off"
     )
 
 
 def batches(data, workload, variant):
     import stoker
 
+    if variant.endswith("avx2"):
+        disable_targets = ctypes.CDLL("libhwy.so.1")._ZN3hwy14DisableTargetsEl  # hwy::DisableTargets(int64_t)
+        disable_targets(ctypes.c_int64(AVX512))
     loader = stoker.Loader(
         source(data, variant),
         transforms(workload, antialias=variant != "plain"),
@@ -70,6 +80,7 @@ def batches(data, workload, variant):
         dtype=workload.dtype,
         layout="NCHW" if workload.planar else "NHWC",
         cache="ram:8GiB" if variant == "cache" else None,
+        decode="scaled" if variant.endswith("scaled") else "full",
         runtime=stoker.Runtime(threads=data.cores),
     )
     epochs = loader.as_tf_dataset() if variant.endswith("tensorflow") else loader
