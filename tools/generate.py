@@ -212,10 +212,11 @@ OF_TORCH = (
 def torch_module(text, rows):
     """The module with all other options after `remainder`, in docstring, signature and dictionary."""
     rows = [row for row in rows if row["name"] not in OF_TORCH]
-    names = ", ".join(row["name"] for row in rows)
-    docs = paragraph(f"{names}, runtime: as for `stoker.Loader`.", " " * 8, " " * 12) + "\n"
+    # The names of an item of a docstring are on one line.
+    names = textwrap.wrap(", ".join([*(row["name"] for row in rows), "runtime"]), 75)
+    docs = "".join(f"        {line.rstrip(',')}: as for `stoker.Loader`.\n" for line in names)
     parameters = "\n".join(map(option_parameter, rows)) + "\n"
-    first, last = r"^ {8}(?:\w+,\s+)+runtime:", r"^ {8}buffers: "
+    first, last = rf"^ {{8}}{rows[0]['name']},", r"^ {8}buffers: "
     text = replaced(TORCH, text, rf"{first}.*?(?={last})", docs)
     first = r"(?<=^ {8}remainder: str = \"pad\",\n)"
     text = replaced(TORCH, text, rf"{first}.*?(?={last})", parameters)

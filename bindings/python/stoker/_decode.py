@@ -98,8 +98,8 @@ def decode_images(
     Args:
         images: images as for `decode_image`, in any mix.
         runtime: the Runtime whose workers decode; None: the default one.
-        mode, region, size, interpolation, antialias, exif_orientation, max_pixels, max_scans,
-            accept_truncated: as for `decode_image`, for all images.
+        mode, region, size, interpolation, antialias: as for `decode_image`, for all images.
+        exif_orientation, max_pixels, max_scans, accept_truncated: likewise.
 
     Returns:
         A list of arrays in the order of `images`. Each owns its memory, which is freed with it.

@@ -61,18 +61,28 @@ class _CudaStream(Protocol):
     def __cuda_stream__(self) -> tuple[int, int]: ...
 
 class Tensor:
-    """A column of a batch of `Loader.to_device`, in the memory that it was made in, or copied to."""
+    """A column of a batch of `Loader.to_device`, in the memory that it was made in, or copied to.
+
+    PyTorch, JAX, NumPy and CuPy take it by DLPack, without a copy. On the CPU it is also a buffer
+    (`memoryview`) and an array (`np.asarray`). The memory stays for as long as the tensor or anything that
+    was made of it is kept. Any thread.
+    """
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """As of the loader's arrays: (rows, height, width, 3), (rows,), …"""
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """The name of the type: "uint8", "float32", "bfloat16", "int64", …"""
     @property
-    def device(self) -> str: ...
+    def device(self) -> str:
+        """Where it is: "cpu", "cuda:0", "host"."""
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """The length of `shape`."""
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """The bytes of the elements."""
     def __dlpack__(
         self,
         *,
@@ -82,7 +92,16 @@ class Tensor:
         copy: bool | None = ...,
     ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
-    def record_stream(self, stream: SupportsIndex | _TorchStream | _CudaStream) -> None: ...
+    def record_stream(self, stream: SupportsIndex | _TorchStream | _CudaStream) -> None:
+        """Says that the batch is used on this CUDA stream, as PyTorch's Tensor.record_stream does.
+
+        Args:
+            stream: a torch.cuda.Stream, an object with __cuda_stream__, or a cudaStream_t as a number.
+
+        Raises:
+            ValueError: not a stream, or the tensor is not on a GPU.
+            FailedPreconditionError: this is a forked process.
+        """
     def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> npt.NDArray[Any]: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 

@@ -73,9 +73,9 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        exif_orientation, decode, max_pixels, max_scans, accept_truncated, on_bad, max_bad_fraction,
-            bad_samples_file, cache, depth, wait_target, weight, lent_batches, runtime: as for
-            `stoker.Loader`.
+        exif_orientation, decode, max_pixels, max_scans, accept_truncated, on_bad: as for `stoker.Loader`.
+        max_bad_fraction, bad_samples_file, cache, depth, wait_target, weight: as for `stoker.Loader`.
+        lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
             as `stoker.Loader` does.
