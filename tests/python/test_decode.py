@@ -330,9 +330,9 @@ def test_ctrl_c_ends_the_wait(paths):
 
 @pytest.fixture(scope="module")
 def recipes():
-    """The functions of docs/python.md that replace other libraries'."""
+    """The functions of docs/decode.md that replace other libraries'."""
     names = {"np": np, "stoker": stoker}
-    for block in BLOCKS["docs/python.md"]:
+    for block in BLOCKS["docs/decode.md"]:
         if block.language == "python" and "def imdecode" in block.text:
             exec(block.text, names)
     return names

@@ -188,7 +188,7 @@ def installed(module):
 
 def lacks(module):
     """Returns whether an import is of an optional package."""
-    optional = ("cupy", "datasets", "jax", "pyarrow", "tensorflow", "torch", "xxhash")
+    optional = ("cupy", "datasets", "jax", "pyarrow", "tensorflow", "torch", "torchvision", "xxhash")
     return any(part in optional and not installed(part) for part in module.split("."))
 
 
@@ -223,26 +223,24 @@ def batches_to_digest():
 
 # Names that the Python of a page takes for granted, and how each is made when a block first uses it.
 ASSUMED = {
-    "README.md": {
-        "jpeg_bytes": jpeg_bytes,
-        "model": lambda: keras_model(3, "sparse_categorical_crossentropy"),
-        "train": lambda: train,
-    },
+    "README.md": {"jpeg_bytes": jpeg_bytes, "train": lambda: train},
+    "docs/batches.md": {"step": lambda: train},
     "docs/cli.md": {"batches": batches_to_digest},
-    "docs/from-tf-data.md": {"model": lambda: keras_model(1000, "categorical_crossentropy")},
-    "docs/python.md": {
+    "docs/data.md": {
         "images": lambda: np.zeros((20, 240, 240, 3), np.uint8),
         "labels": lambda: np.arange(20),
-        "jpeg_bytes": jpeg_bytes,
+    },
+    "docs/decode.md": {"jpeg_bytes": jpeg_bytes},
+    "docs/from-tf-data.md": {"model": lambda: keras_model(1000, "categorical_crossentropy")},
+    "docs/pytorch.md": {
         "mean": lambda: (0.485, 0.456, 0.406),
         "std": lambda: (0.229, 0.224, 0.225),
-        "step": lambda: train,
-        "train": lambda: train,
     },
     "docs/tensorflow.md": {
         "jpeg_bytes": jpeg_bytes,
         "model": lambda: keras_model(3, "sparse_categorical_crossentropy"),
     },
+    "docs/tuning.md": {"train": lambda: train},
 }
 
 
@@ -305,7 +303,8 @@ MOST = {"--count": 8, "--epochs": 1, "--threads": 2}
 
 def run_stoker(words, where):
     """Runs a page's command on the small folders and with less to do; returns what it prints."""
-    places = {**PLACES, "DIR": "made"} if words[0] == "synth" else PLACES
+    elsewhere = {"DIR": "made", "photos/train": "made/train", "photos/val": "made/val"}
+    places = {**PLACES, **elsewhere} if words[0] == "synth" else PLACES
     words = [places.get(word, word) for word in words]
     for at, word in enumerate(words):
         if word in MOST:

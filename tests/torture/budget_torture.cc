@@ -41,7 +41,7 @@ struct Arguments {
   std::string cgroup;
   uint64_t sets = 1000, first = 0, seed = 1;
   double megapixels = 100;
-  uint64_t fixed_mib = 32;  // memory that a process takes besides: docs/tuning.md, "The budget"
+  uint64_t fixed_mib = 32;  // memory that a process takes besides: docs/memory.md, "The budget"
 };
 
 // The result of a set.
