@@ -1,9 +1,11 @@
-"""Links of the pages, and pages that the code names, lead somewhere."""
+"""The pages hang together: links lead somewhere, and messages are those of the code."""
 
+import ast
 import os
 import pathlib
 import re
 
+import pytest
 from pages import PAGES, ROOT
 
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
@@ -57,3 +59,60 @@ def test_pages_that_the_code_names_are_there():
     }
     assert len(named) > 20
     assert [f"{path}: {name}" for path, name in sorted(named) if missing(ROOT / "README.md", name)] == []
+
+
+# --- messages ------------------------------------------------------------------------------------------
+
+LITERAL = re.compile(r'R"\((?P<raw>.*?)\)"|"(?P<text>(?:[^"\\\n]|\\.)*)"', re.S)
+ADJACENT = re.compile(r'"\s*\n\s*"')
+
+
+def literals_of(path):
+    """Returns the texts in a source, joined where the language joins them. Those of Python have gaps where
+    values are."""
+    source = path.read_text()
+    if path.suffix == ".py":
+        constants = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+        return [node.value for node in constants if isinstance(node.value, str)]
+    found = LITERAL.finditer(ADJACENT.sub("", source))
+    return [one["raw"] or (one["text"] or "").replace('\\"', '"') for one in found]
+
+
+def begins(text, literals):
+    """Returns whether literals, one after another, begin with the text."""
+    return any(
+        one.startswith(text) or (one and text.startswith(one) and begins(text[len(one) :], literals))
+        for one in literals
+    )
+
+
+def composed(text, literals):
+    """Returns whether the text is part of a literal, or the end of one and what others begin with."""
+    if any(text in one for one in literals):
+        return True
+    cuts = range(4, len(text))
+    return any(
+        begins(text[cut:], literals) for cut in cuts if any(one.endswith(text[:cut]) for one in literals)
+    )
+
+
+@pytest.fixture(scope="module")
+def literals():
+    return {path: literals_of(path) for path in files_with_text(*SOURCES)}
+
+
+def messages():
+    page = (ROOT / "docs" / "troubleshooting.md").read_text()
+    return re.findall(r"^### `(.+)`$", page, re.M)
+
+
+def test_troubleshooting_is_by_message():
+    headings = re.findall(r"^### .*$", (ROOT / "docs" / "troubleshooting.md").read_text(), re.M)
+    assert len(messages()) == len(headings) > 40
+
+
+@pytest.mark.parametrize("message", messages())
+def test_messages_are_those_of_the_code(message, literals):
+    parts = [part.strip() for part in message.split("…") if part.strip(" …")]
+    assert max(map(len, parts)) >= 10, "too short to say which message it is"
+    assert any(all(composed(part, texts) for part in parts) for texts in literals.values())
