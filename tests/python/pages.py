@@ -1,10 +1,12 @@
-"""Finds the code blocks of the repository's pages, and checks commands without running them."""
+"""Finds the code blocks of the pages and the docstrings, and checks commands without running them."""
 
+import ast
 import dataclasses
 import json
 import pathlib
 import re
 import shlex
+import textwrap
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = sorted(
@@ -55,7 +57,34 @@ def blocks_of(path):
     return blocks
 
 
+def blocks_of_docstrings(path):
+    """Returns the indented paragraphs of the docstrings of a module, in its order, as blocks of Python."""
+    name = str(path.relative_to(ROOT))
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    blocks = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, kinds) or ast.get_docstring(node) is None:
+            continue
+        first = node.body[0].lineno
+        lines = ast.get_docstring(node).split("\n")
+        at = 1
+        while at < len(lines):
+            begin = at
+            if lines[at].startswith("    ") and not lines[at - 1].strip():
+                while at + 1 < len(lines) and (lines[at + 1].startswith("    ") or not lines[at + 1].strip()):
+                    at += 1
+                text = textwrap.dedent("\n".join(lines[begin : at + 1]))
+                blocks.append(Block(name, first + begin, "python", "", text.rstrip()))
+            at += 1
+    return sorted(blocks, key=lambda block: block.line)
+
+
 BLOCKS = {str(path.relative_to(ROOT)): blocks_of(path) for path in PAGES}
+DOCSTRINGS = [
+    block
+    for path in sorted((ROOT / "bindings" / "python" / "stoker").rglob("*.py"))
+    for block in blocks_of_docstrings(path)
+]
 
 
 def commands_of(block):

@@ -29,7 +29,7 @@ def from_hf(
 ) -> Source:
     """The samples of a `datasets.Dataset` (Hugging Face).
 
-        dataset = datasets.load_dataset("beans", split="train").shuffle(seed=1).select(range(500))
+        dataset = datasets.load_from_disk("beans").shuffle(seed=1).select(range(500))
         loader = stoker.Loader(stoker.from_hf(dataset), [stoker.Resize((224, 224))], batch_size=64)
 
     Sample i is `dataset[i]`, after `select`, `shuffle`, `filter`, `train_test_split`, `concatenate_datasets`,
