@@ -1,4 +1,7 @@
-"""The pages hang together: links lead somewhere, and messages are those of the code."""
+"""The pages hang together: links lead somewhere, messages are those of the code, the reference is complete.
+
+MkDocs checks the links between the pages of docs/ again, as those of the site (./dev docs).
+"""
 
 import ast
 import os
@@ -78,24 +81,6 @@ def literals_of(path):
     return [one["raw"] or (one["text"] or "").replace('\\"', '"') for one in found]
 
 
-def begins(text, literals):
-    """Returns whether literals, one after another, begin with the text."""
-    return any(
-        one.startswith(text) or (one and text.startswith(one) and begins(text[len(one) :], literals))
-        for one in literals
-    )
-
-
-def composed(text, literals):
-    """Returns whether the text is part of a literal, or the end of one and what others begin with."""
-    if any(text in one for one in literals):
-        return True
-    cuts = range(4, len(text))
-    return any(
-        begins(text[cut:], literals) for cut in cuts if any(one.endswith(text[:cut]) for one in literals)
-    )
-
-
 @pytest.fixture(scope="module")
 def literals():
     return {path: literals_of(path) for path in files_with_text(*SOURCES)}
@@ -115,4 +100,30 @@ def test_troubleshooting_is_by_message():
 def test_messages_are_those_of_the_code(message, literals):
     parts = [part.strip() for part in message.split("…") if part.strip(" …")]
     assert max(map(len, parts)) >= 10, "too short to say which message it is"
-    assert any(all(composed(part, texts) for part in parts) for texts in literals.values())
+    assert any(all(any(part in one for one in texts) for part in parts) for texts in literals.values())
+
+
+# --- the reference -------------------------------------------------------------------------------------
+
+
+def test_the_reference_has_every_public_name():
+    """Read from the sources: nothing is imported."""
+    documented = [
+        name
+        for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
+        for name in re.findall(r"^::: (\S+)$", page.read_text(), re.M)
+    ]
+    assert len(documented) == len(set(documented))
+    package = ROOT / "bindings" / "python" / "stoker"
+    public = [f"stoker.{name}" for path in package.glob("*.py") for name in exported(path)]
+    for part in ("tensorflow", "torch"):
+        public += [f"stoker.{part}.{name}" for name in exported(package / part / "__init__.py")]
+    assert sorted(set(public) - {"stoker.__version__"}) == sorted(documented)
+
+
+def exported(path):
+    """Returns the names of a module's __all__."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return [one.value for one in node.value.elts if isinstance(one, ast.Constant)]
+    return []
