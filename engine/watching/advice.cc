@@ -60,12 +60,18 @@ std::string Upper(std::string text) {
   return text;
 }
 
+struct Remedy {
+  std::string text;
+  bool costs = false;  // another machine, or other pixels
+};
+using Remedies = std::vector<Remedy>;
+
 // {"a", "b", "c"} → " A, b, or c."; an empty list gives an empty text.
-std::string Sentence(const std::vector<std::string>& parts) {
+std::string Sentence(const Remedies& parts) {
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) text += i + 1 < parts.size() ? ", " : parts.size() > 2 ? ", or " : " or ";
-    text += parts[i];
+    text += parts[i].text;
   }
   return text.empty() ? text : " " + Upper(std::move(text)) + ".";
 }
@@ -87,7 +93,7 @@ class Adviser {
   }
 
   std::string Text() const {
-    if (stats_.batches < 2 || !(wait_ + consumer_ > 0)) return "";
+    if (TooEarly()) return "";
     if (share_ < kNoWait) {
       return "The consumer is the limit: it waited " + Percent(share_) +
              " of the time. There is nothing to do here.";
@@ -95,13 +101,22 @@ class Adviser {
     if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
     const Cause cause = causes_[0].second;
     return (OnlyTakesBatches() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
-           (cause == Cause::kDecode ? Others() : "") + Next() + Sentence(Remedies(cause));
+           (cause == Cause::kDecode ? Others() : "") + Next() + Sentence(RemediesOf(cause));
+  }
+
+  std::string First() const {
+    if (TooEarly() || share_ < kNoWait || causes_[0].first == 0) return "";
+    const Remedies remedies = RemediesOf(causes_[0].second);
+    auto first = std::ranges::find(remedies, false, &Remedy::costs);
+    if (first == remedies.end()) first = remedies.begin();
+    return first == remedies.end() ? "" : Upper(first->text) + ".";
   }
 
  private:
   using What = TunerDecision::What;
   using Because = TunerDecision::Because;
 
+  bool TooEarly() const { return stats_.batches < 2 || !(wait_ + consumer_ > 0); }
   bool OnlyTakesBatches() const { return share_ > kAlways; }
   bool in_memory() const { return stats_.reader == "none"; }
   bool is_called() const { return stats_.reader == "calls"; }
@@ -257,52 +272,53 @@ class Adviser {
     return " " + Upper(NameOf(cause)) + " is next, with " + Percent(share) + " of the wait.";
   }
 
-  std::vector<std::string> Remedies(Cause cause) const {
+  Remedies RemediesOf(Cause cause) const {
     switch (cause) {
       case Cause::kDecode:
         return WorkRemedies();
       case Cause::kStorage:
         return StorageRemedies();
       case Cause::kMap:
-        return {"make it faster", "call it on more threads"};
+        return {{"make it faster"}, {"call it on more threads"}};
       case Cause::kCopy:
-        return {"make batches smaller in bytes", "see `stoker doctor` about the device's link"};
+        return {{"make batches smaller in bytes"}, {"see `stoker doctor` about the device's link"}};
       case Cause::kOther:
         break;
     }
-    return {"take larger batches", "release them sooner"};
+    return {{"take larger batches"}, {"release them sooner"}};
   }
 
-  void AddCoreRemedies(std::vector<std::string>& remedies) const {
+  void AddCoreRemedies(Remedies& remedies) const {
     if (ShortOfCores()) {
-      remedies.emplace_back("keep other programs off its cores");
-      remedies.emplace_back("raise its CPU limit");
+      remedies.push_back({"keep other programs off its cores"});
+      remedies.push_back({"raise its CPU limit", /*costs=*/true});
       if (cores() < workers_) return;  // there are enough cores
     }
     const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
     if (!idle) {
-      remedies.emplace_back("add cores");
+      remedies.push_back({"add cores", /*costs=*/true});
     } else if (stats_.workers_given && workers_ > 0) {
-      remedies.push_back("let it have more than " + std::to_string(workers_) + " of the " +
-                         std::to_string(stats_.threads) + " workers");
+      remedies.push_back({"let it have more than " + std::to_string(workers_) + " of the " +
+                          std::to_string(stats_.threads) + " workers"});
     }
   }
 
-  std::vector<std::string> WorkRemedies() const {
-    std::vector<std::string> remedies;
+  Remedies WorkRemedies() const {
+    Remedies remedies;
     if (!OnlyTakesBatches() && EnoughOnAverage()) {
       if (stats_.depth_given && stats_.depth > 0) {
-        remedies.push_back("allow more batches in production (depth, now " +
-                           std::to_string(stats_.depth) + ", or memory_budget)");
+        remedies.push_back({"allow more batches in production (depth, now " +
+                            std::to_string(stats_.depth) + ", or memory_budget)"});
       } else if (MemoryIsShort()) {
-        remedies.emplace_back("allow more batches in production (memory_budget)");
+        remedies.push_back({"allow more batches in production (memory_budget)"});
       }
     }
     if (!HalfIsEnough()) AddCoreRemedies(remedies);
     const std::string work = Work();
-    if (work == Function()) remedies.emplace_back("make it faster");
+    if (work == Function()) remedies.push_back({"make it faster"});
     if (work != "decoding") {
-      if (work == "mixing" || work == "augmenting") remedies.emplace_back("leave out transforms");
+      if (work == "mixing" || work == "augmenting")
+        remedies.push_back({"leave out transforms", /*costs=*/true});
       return remedies;
     }
     const DecodePaths& paths = stats_.decoded;
@@ -311,43 +327,43 @@ class Adviser {
     const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
     const CacheCounts& cache = stats_.cache;
     if (cache.refused > 0) {
-      remedies.push_back("give the cache more bytes (it is full, and had " +
-                         Percent(Ratio(static_cast<double>(cache.hits),
-                                       static_cast<double>(cache.hits + cache.misses))) +
-                         " of the samples)");
+      remedies.push_back({"give the cache more bytes (it is full, and had " +
+                          Percent(Ratio(static_cast<double>(cache.hits),
+                                        static_cast<double>(cache.hits + cache.misses))) +
+                          " of the samples)"});
     } else if (cache.place.empty() && paths.fast > stats_.samples / 2 && !is_called() &&
                !is_remote()) {
-      remedies.emplace_back(
-          "pack the photographs (`stoker pack` for folders, or the option `cache`)");
+      remedies.push_back(
+          {"pack the photographs (`stoker pack` for folders, or the option `cache`)"});
     }
     if (paths.stale + paths.contradicted > decoded / 20) {
-      remedies.emplace_back("rebuild the crop index (`stoker index`)");
+      remedies.push_back({"rebuild the crop index (`stoker index`)"});
     } else if (paths.indexed == 0 && paths.fast > decoded / 2 && CropsAtRandom()) {
-      remedies.emplace_back("build a crop index (`stoker index`)");
+      remedies.push_back({"build a crop index (`stoker index`)"});
     }
     if (progressive > decoded / 4) {
-      remedies.emplace_back("make progressive photographs baseline (`jpegtran`)");
+      remedies.push_back({"make progressive photographs baseline (`jpegtran`)"});
     }
     if (paths.scalable > stats_.samples / 4) {
-      remedies.emplace_back("decode large photographs scaled (`decode=\"scaled\"`)");
+      remedies.push_back({"decode large photographs scaled (`decode=\"scaled\"`)", /*costs=*/true});
     }
-    remedies.emplace_back("decode smaller photographs");
+    remedies.push_back({"decode smaller photographs", /*costs=*/true});
     return remedies;
   }
 
-  std::vector<std::string> StorageRemedies() const {
-    if (is_called()) return {"call the source on more threads", "make its calls faster"};
+  Remedies StorageRemedies() const {
+    if (is_called()) return {{"call the source on more threads"}, {"make its calls faster"}};
     if (is_remote()) {
-      return {"keep what was read on a local disk (the source's `cache`)",
-              "allow more reads at a time (`reads_in_flight`, now " + std::to_string(stats_.reads) +
-                  ")"};
+      return {{"keep what was read on a local disk (the source's `cache`)"},
+              {"allow more reads at a time (`reads_in_flight`, now " +
+               std::to_string(stats_.reads) + ")"}};
     }
-    std::vector<std::string> remedies{"use a faster disk", "keep the files in the page cache"};
+    Remedies remedies{{"use a faster disk", /*costs=*/true}, {"keep the files in the page cache"}};
     if (stats_.reader == "pread") {
-      remedies.emplace_back("read with io_uring (`stoker doctor` says whether it can)");
+      remedies.push_back({"read with io_uring (`stoker doctor` says whether it can)"});
     }
     if (stats_.reads > 0 && stats_.reads_given) {
-      remedies.push_back("allow more reads at a time (now " + std::to_string(stats_.reads) + ")");
+      remedies.push_back({"allow more reads at a time (now " + std::to_string(stats_.reads) + ")"});
     }
     return remedies;
   }
@@ -363,5 +379,7 @@ class Adviser {
 }  // namespace
 
 std::string Advice(const LoaderStats& stats) { return Adviser(stats).Text(); }
+
+std::string FirstChange(const LoaderStats& stats) { return Adviser(stats).First(); }
 
 }  // namespace stoker

@@ -88,6 +88,11 @@ void AddStats(LoaderStats& all, const LoaderStats& one);
 // because that would end its tuning. Empty before the second batch.
 std::string Advice(const LoaderStats& stats);
 
+// The remedy to try first, of those that Advice names: "Build a crop index (`stoker index`)." It is
+// one that needs no other machine and changes no pixel, if there is such a one. Empty if Advice
+// names none.
+std::string FirstChange(const LoaderStats& stats);
+
 // Text exposition format 0.0.4: the HELP, TYPE and samples of each metric, one line each. All
 // metrics begin with "stoker_" and have the label `loader`, which may be any UTF-8 text; counters
 // end in "_total"; units are seconds and bytes. Covers one loader: a page of several must contain

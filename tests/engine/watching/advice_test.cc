@@ -153,6 +153,34 @@ TEST(Advice, SuggestsConvertingProgressivePhotographs) {
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
 }
 
+TEST(FirstChange, IsOneThatCostsNothing) {
+  EXPECT_EQ(FirstChange(Decoding(41)),
+            "Pack the photographs (`stoker pack` for folders, or the option `cache`).");
+  EXPECT_EQ(FirstChange(Storage(41)), "Keep the files in the page cache.");
+  LoaderStats stats = Decoding(41);
+  stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
+  EXPECT_EQ(FirstChange(stats), "Keep other programs off its cores.");
+}
+
+TEST(FirstChange, IsTheFirstRemedyIfAllCostSomething) {
+  LoaderStats stats = Decoding(41);
+  stats.decoded = {.packed = stats.decoded.fast};
+  EXPECT_EQ(FirstChange(stats), "Add cores.");
+}
+
+TEST(FirstChange, IsAmongTheRemediesOfTheAdvice) {
+  for (const LoaderStats& stats : {Decoding(41), Decoding(99), Storage(10), Storage(99)}) {
+    const std::string first = FirstChange(stats);
+    EXPECT_THAT(Advice(stats), HasSubstr(first.substr(1, first.size() - 2)));
+  }
+}
+
+TEST(FirstChange, IsEmptyIfThereIsNothingToDo) {
+  EXPECT_EQ(FirstChange({}), "");
+  EXPECT_EQ(FirstChange(Decoding(0)), "");
+  EXPECT_EQ(FirstChange(Decoding(2)), "");
+}
+
 TEST(Advice, NamesWorkersHeldByOtherLoaders) {
   LoaderStats stats = Decoding(41);
   stats.threads = 8;
