@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bindings/cli/arguments.h"
+#include "bindings/cli/bench/ceilings.h"
 #include "bindings/cli/bench/live_view.h"
 #include "bindings/cli/bench/read_runner.h"
 #include "bindings/cli/bench/report.h"
@@ -44,6 +45,7 @@ struct BenchArguments {
   double step_ms = 0;
   bool cold = false;
   bool read_only = false;
+  bool explain = false;
   bool digest = false;
   bool json = false;
   bool live = false;
@@ -56,6 +58,7 @@ constexpr const char* kBenchFooter = R"(Examples:
   stoker bench photos --transform eval --epochs 3 --threads 4
   stoker bench photos --cold --reader uring --json | jq .images_per_second
   stoker bench photos --read-only --cold
+  stoker bench photos --explain
 
 The figures (docs/cli.md says how each is measured):
   throughput      images delivered per second, from the first request for a batch to the last batch
@@ -196,6 +199,19 @@ Result<int> BenchReads(const BenchArguments& given) {
   return report.interrupted ? InterruptedExitCode() : kExitOk;
 }
 
+Result<int> ExplainBench(const BenchArguments& given) {
+  ASSIGN_OR_RETURN(const BenchOptions options, OptionsOf(given));
+  ProgressBar bar;
+  const InterruptGuard interrupt;
+  const auto keep_going = [&](const char* what) {
+    if (bar.Due()) bar.Show(0, 0, fmt::format("measuring {}", what));
+    return !interrupt.interrupted();
+  };
+  ASSIGN_OR_RETURN(const Ceilings ceilings, MeasureCeilings(options, keep_going));
+  TRY(Print(given.json ? CeilingsJson(ceilings) + "\n" : CeilingsText(ceilings)));
+  return ceilings.run.interrupted ? InterruptedExitCode() : kExitOk;
+}
+
 std::string TraceText(const TraceSummary& trace) {
   std::string text = fmt::format("\n  trace          {}: {} {}", trace.path, trace.events,
                                  Plural(trace.events, "event", "events"));
@@ -206,6 +222,7 @@ std::string TraceText(const TraceSummary& trace) {
 Result<int> TryBenchCommand(const BenchArguments& given) {
   TRY(CheckTogether(given));
   if (given.read_only) return BenchReads(given);
+  if (given.explain) return ExplainBench(given);
   if (!given.prometheus.empty()) {  // checked before the run, too
     TRY(CheckCanWrite(given.prometheus));
   }
@@ -288,6 +305,18 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
       ->group(kGroup);
 }
 
+// What needs a run of a given length, or another one, is refused.
+void AddExplainOption(CLI::App& command, BenchArguments& given) {
+  CLI::Option* explain = command.add_flag(
+      "--explain", given.explain,
+      "measure for a few seconds what storage, decoding,\nmemory and the copy to a "
+      "device could do alone,\nwhat all together reach, and what to change first");
+  for (const char* name :
+       {"--epochs", "--read-only", "--cache", "--digest", "--live", "--trace", "--prometheus"}) {
+    explain->excludes(command.get_option(name));
+  }
+}
+
 void AddWatchOptions(CLI::App& command, BenchArguments& given) {
   constexpr const char* kGroup = "Monitoring";
   command
@@ -326,6 +355,7 @@ void AddBench(CLI::App& app, Command& chosen) {
   AddDeviceOptions(*command, *given);
   AddWatchOptions(*command, *given);
   AddTestOptions(*command, *given);
+  AddExplainOption(*command, *given);
   command->footer(kBenchFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunBenchCommand(*given); }; });
 }

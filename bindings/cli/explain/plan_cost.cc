@@ -142,8 +142,10 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint6
       const std::vector<uint64_t> before = TransformTimesOf(*workspace);
       group.Start(static_cast<uint64_t>(round));
       const CoreClock clock;
+      const uint64_t started = NowNanoseconds();
       plan.ApplyAll(group, *workspace, times);
       if (round == 0) continue;
+      cost.work_ns += NowNanoseconds() - started;
       if (const std::optional<CoreTime> time = clock.Read()) cost.clocked += *time;
       const std::vector<uint64_t> after = TransformTimesOf(*workspace);
       for (size_t i = 0; i < after.size(); ++i) cost.transform_ns[i] += after[i] - before[i];

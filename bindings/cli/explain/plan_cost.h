@@ -21,6 +21,7 @@ struct PlanCost {
   std::string first_refusal;
   StageTimes stages;                   // of all images
   std::vector<uint64_t> transform_ns;  // of each transform that is not fused
+  uint64_t work_ns = 0;                // of all images, with what is no stage
   CoreTime clocked;                    // for sampled periods: how much of the time there was a core
   std::string warning;                 // of the source; empty: none
   SkippedFiles skipped;                // by the source

@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "bindings/cli/bench/ceilings.h"
+#include "bindings/cli/bench/report.h"
+#include "bindings/cli/bench/report_figures.h"
+#include "bindings/cli/bench/report_words.h"
+#include "core/plural.h"
+#include "engine/watching/stats.h"
+
+namespace stoker {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string PerSecondText(double bytes) { return fmt::format("{:.1f} GB/s", bytes / 1e9); }
+
+std::string WorkersText(const Ceilings& ceilings) {
+  return fmt::format("{} {}", ceilings.workers, Plural(ceilings.workers, "worker", "workers"));
+}
+
+std::string StorageText(const Ceilings& ceilings) {
+  std::string text = PerSecondText(ceilings.storage.bytes_per_second) + ", read and thrown away";
+  if (!ceilings.cached_before) return text;
+  text += fmt::format("; {:.0f} % were cached", *ceilings.cached_before * 100);
+  constexpr double kFew = 0.9;
+  const bool cold = ceilings.run.options.cold;
+  return text + (!cold && *ceilings.cached_before < kFew ? "; try --cold, too" : "");
+}
+
+// One part of the report; `text` describes a part that was measured.
+struct Row {
+  const char* name;
+  const Ceiling& ceiling;
+  std::string text;
+};
+
+std::array<Row, 4> Rows(const Ceilings& ceilings) {
+  return {
+      {{"storage", ceilings.storage, StorageText(ceilings)},
+       {"decode", ceilings.decode,
+        fmt::format("{} on bytes in memory, {} of CPU an image", WorkersText(ceilings),
+                    Duration(ceilings.decode_seconds))},
+       {"memory", ceilings.memory,
+        fmt::format("{}, {} write rows of {}", PerSecondText(ceilings.memory.bytes_per_second),
+                    WorkersText(ceilings), Bytes(ceilings.image_bytes))},
+       {"copy", ceilings.copy,
+        fmt::format("{} to {}", PerSecondText(ceilings.copy.bytes_per_second), ceilings.device)}}};
+}
+
+// The share of what the part could do that the run reached; none if the part was not measured.
+std::optional<double> Reached(const Ceilings& ceilings, const Ceiling& part) {
+  if (part.images_per_second <= 0) return std::nullopt;
+  return ImagesPerSecond(ceilings.run) / part.images_per_second;
+}
+
+std::string Rounded(double images_per_second) {
+  return Count(static_cast<uint64_t>(images_per_second + 0.5));
+}
+
+Json PartJson(const Ceilings& ceilings, const Ceiling& part) {
+  const std::optional<double> reached = Reached(ceilings, part);
+  if (!reached) return {{"why_not", part.why_not}};
+  return {{"images_per_second", part.images_per_second},
+          {"bytes_per_second", part.bytes_per_second},
+          {"reached", *reached}};
+}
+
+}  // namespace
+
+std::string CeilingsText(const Ceilings& ceilings) {
+  const BenchReport& run = ceilings.run;
+  constexpr const char* kLine = "  {:<10}{:>12}{:>10}   {}";
+  ReportText text;
+  text.Add(fmt::format("{}: {} {}", run.source, Count(run.samples),
+                       Plural(run.samples, "image", "images")));
+  text.Line("plan", run.loader.plan);
+  text.Add("");
+  text.Add(fmt::format(kLine, "alone", "images/s", "the run", ""));
+  for (const Row& row : Rows(ceilings)) {
+    const std::optional<double> reached = Reached(ceilings, row.ceiling);
+    text.Add(reached
+                 ? fmt::format(kLine, row.name, Rounded(row.ceiling.images_per_second),
+                               fmt::format("{:.{}f} %", *reached * 100, *reached < 0.0995 ? 1 : 0),
+                               row.text)
+                 : fmt::format(kLine, row.name, "-", "-", row.ceiling.why_not));
+  }
+  text.Add(fmt::format(
+      kLine, "the run", Rounded(ImagesPerSecond(run)), "",
+      fmt::format("{} images in {}; workers had a core {:.0f} % of their time", Count(run.images),
+                  Duration(run.seconds), run.loader.clocked.share() * 100)));
+  if (run.interrupted) text.Add("\n  Interrupted: the run's figures are those until then.");
+  if (const std::string advice = Advice(run.loader); !advice.empty()) {
+    text.Add("");
+    text.Paragraph(advice);
+  }
+  if (const std::string first = FirstChange(run.loader); !first.empty()) {
+    text.Add("");
+    text.Paragraph("To change first: " + first);
+  }
+  return text.Take();
+}
+
+std::string CeilingsJson(const Ceilings& ceilings) {
+  const BenchReport& run = ceilings.run;
+  Json parts;
+  for (const Row& row : Rows(ceilings)) parts[row.name] = PartJson(ceilings, row.ceiling);
+  parts["storage"]["cached_before"] =
+      ceilings.cached_before ? Json(*ceilings.cached_before) : Json(nullptr);
+  parts["decode"]["cpu_seconds_per_image"] = ceilings.decode_seconds;
+  parts["copy"]["device"] = ceilings.device.empty() ? Json(nullptr) : Json(ceilings.device);
+  const std::string first = FirstChange(run.loader);
+  const Json json = {{"stoker", STOKER_VERSION},
+                     {"source", run.source},
+                     {"workers", ceilings.workers},
+                     {"image_bytes", ceilings.image_bytes},
+                     {"batch_bytes", ceilings.image_bytes * run.options.loader.batch_size},
+                     {"alone", std::move(parts)},
+                     {"images_per_second", ImagesPerSecond(run)},
+                     {"first_change", first.empty() ? Json(nullptr) : Json(first)},
+                     {"run", Json::parse(BenchReportJson(run))}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace stoker
