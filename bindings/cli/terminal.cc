@@ -8,9 +8,20 @@
 
 namespace stoker::cli {
 
-bool CanRedraw() {
+namespace {
+
+bool IsTerminal(int descriptor) {
   const char* kind = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && (kind == nullptr || kind != std::string_view("dumb"));
+  return isatty(descriptor) == 1 && (kind == nullptr || kind != std::string_view("dumb"));
+}
+
+}  // namespace
+
+bool CanRedraw() { return IsTerminal(STDERR_FILENO); }
+
+bool WantsColour() {
+  const char* unwanted = std::getenv("NO_COLOR");
+  return (unwanted == nullptr || *unwanted == '\0') && IsTerminal(STDOUT_FILENO);
 }
 
 TerminalSize SizeOfTerminal() {

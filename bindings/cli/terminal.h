@@ -1,4 +1,4 @@
-// Properties of the terminal of stderr, if stderr is one.
+// Properties of the terminals of stdout and stderr, if they are terminals.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,10 @@ namespace stoker::cli {
 
 // Returns whether stderr is a terminal whose cursor can be moved: not a log, nor TERM=dumb.
 bool CanRedraw();
+
+// Returns whether to write colour to stdout: it is a terminal, not TERM=dumb, and NO_COLOR is not
+// set or empty (https://no-color.org).
+bool WantsColour();
 
 // The size of stderr's terminal; 80 by 24 if unknown.
 struct TerminalSize {

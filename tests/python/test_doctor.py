@@ -1,8 +1,10 @@
 """`stoker doctor` from outside. STOKER_COMMAND names the command; else build/stoker."""
 
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import re
 import shutil
 import subprocess
@@ -80,6 +82,34 @@ def test_the_text_says_the_same(report):
     assert text.startswith(f"stoker {report['version']}\n")
     assert report["compiler"] in text and report["system"] in text
     assert (report["cuda"]["why_not"] or report["cuda"]["devices"][0]["name"]) in text
+
+
+def shown_on_a_terminal(**environment):
+    """Returns what doctor writes to a terminal."""
+    master, slave = pty.openpty()
+    done = subprocess.run(
+        [COMMAND, "doctor"], stdout=slave, timeout=120, check=True, env=dict(os.environ, **environment)
+    )
+    os.close(slave)
+    assert done.returncode == 0
+    shown = b""
+    with contextlib.suppress(OSError):  # EIO: all was read
+        while piece := os.read(master, 1 << 16):
+            shown += piece
+    os.close(master)
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_colour_is_for_terminals_that_want_it():
+    plain = shown_on_a_terminal(TERM="xterm", NO_COLOR="1")
+    assert "\x1b" not in plain and "\x1b" not in shown_on_a_terminal(TERM="dumb", NO_COLOR="")
+    coloured = shown_on_a_terminal(TERM="xterm", NO_COLOR="")
+    assert coloured.startswith("\x1b[1mstoker ")
+
+    def names(text):  # of the lines; the others have measurements in them
+        return [line[:17] for line in re.sub(r"\x1b\[\d+m", "", text).splitlines()]
+
+    assert names(coloured) == names(plain)
 
 
 def test_a_bad_option_is_the_users_mistake():

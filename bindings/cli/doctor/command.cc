@@ -6,6 +6,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/outcome.h"
+#include "bindings/cli/terminal.h"
 
 namespace stoker::cli {
 
@@ -14,7 +15,8 @@ namespace {
 constexpr const char* kDoctorFooter =
     R"(Reports how this stoker was built and what it finds on this machine: the cores and memory that it may
 use, how it would read files and why, and whether it can use a GPU, or what is missing for that. It
-examines GPUs without using their memory.
+examines GPUs without using their memory. On a terminal the text is coloured, unless NO_COLOR is set:
+green is good, yellow is missing.
 
 Examples:
   stoker doctor
@@ -25,7 +27,7 @@ Exit codes: 0 done, with a GPU or without; 2 a bad option; 3 the system: no load
 Result<int> RunDoctorCommand(bool json) {
   const Result<DoctorReport> report = Examine();
   if (!report.ok()) return report.error();
-  TRY(Print(json ? DoctorJson(*report) + "\n" : DoctorText(*report)));
+  TRY(Print(json ? DoctorJson(*report) + "\n" : DoctorText(*report, WantsColour())));
   return kExitOk;
 }
 

@@ -41,9 +41,10 @@ std::string LibjpegTurboVersion();
 // creates no context. Fails if no loader could be opened either.
 Result<DoctorReport> Examine();
 
-// DoctorText returns text for people, which ends with a line feed; DoctorJson one JSON object on
-// one line, whose members docs/cli.md lists.
-std::string DoctorText(const DoctorReport& report);
+// DoctorText returns text for people, which ends with a line feed, on a terminal with colour: green
+// for what is good, yellow for what is missing. DoctorJson returns one JSON object on one line,
+// whose members docs/cli.md lists.
+std::string DoctorText(const DoctorReport& report, bool colour = false);
 std::string DoctorJson(const DoctorReport& report);
 
 }  // namespace stoker

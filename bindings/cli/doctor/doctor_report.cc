@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bindings/cli/doctor/doctor.h"
 
@@ -10,6 +12,17 @@ namespace stoker {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// One finding: a line of the text, and the members of the JSON object that say the same.
+struct Fact {
+  enum class Look : uint8_t { kPlain, kGood, kMissing };
+
+  std::string name;  // at the begin of the line; empty: the line belongs to the one before
+  std::string text;
+  Json members = Json::object();
+  Look look = Look::kPlain;
+};
+using Facts = std::vector<Fact>;
 
 std::string Gibibytes(uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (uint64_t{1} << 30));
@@ -20,21 +33,69 @@ std::string Version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-std::string Capability(int capability) {
-  return fmt::format("{}.{}", capability / 10, capability % 10);
+// Returns null if unknown.
+Json Known(bool known, Json value) { return known ? std::move(value) : Json(); }
+
+Fact LibrariesFact(const DoctorReport& report) {
+  Fact fact{.name = "libraries", .text = "", .members = {{"libraries", Json::object()}}};
+  for (const auto& [name, version] : report.libraries) {
+    fact.text += fmt::format("{}{} {}", fact.text.empty() ? "" : ", ", name, version);
+    fact.members["libraries"][name] = version;
+    if (version.starts_with("not found")) fact.look = Fact::Look::kMissing;
+  }
+  return fact;
 }
 
-class Lines {
- public:
-  void Add(const char* name, const std::string& value) {
-    text_ += fmt::format("  {:<15}{}\n", name, value);
-  }
-  void Head(const std::string& text) { text_ += text + "\n"; }
-  std::string Take() { return std::move(text_); }
+Facts MachineFacts(const DoctorReport& report) {
+  const auto memlock = report.memlock_bytes;
+  return {
+      {"compiler",
+       fmt::format("{}, {}", report.compiler, report.build),
+       {{"compiler", report.compiler}, {"build", report.build}}},
+      {"system", report.kernel, {{"system", report.kernel}}},
+      {"cores", fmt::format("{} allotted", report.cores), {{"cores", report.cores}}},
+      {"memory",
+       fmt::format("{} available, {} of them the default budget",
+                   Gibibytes(report.available_memory), Gibibytes(report.memory_budget)),
+       {{"available_memory_bytes", report.available_memory},
+        {"memory_budget_bytes", report.memory_budget}}},
+      {"reader",
+       report.reader_reason,
+       {{"reader", report.reader}, {"reader_reason", report.reader_reason}},
+       report.reader == "uring" ? Fact::Look::kGood : Fact::Look::kPlain},
+      {"memlock",
+       memlock ? fmt::format("{} KiB", *memlock / 1024) : "no limit",
+       {{"memlock_bytes", Known(memlock.has_value(), memlock.value_or(0))}}},
+      {"simd", report.simd, {{"simd", report.simd}}},
+      LibrariesFact(report),
+  };
+}
 
- private:
-  std::string text_;
-};
+Facts CudaFacts(const DoctorReport& report) {
+  const CudaReport& cuda = report.cuda;
+  const auto& visible = report.visible_devices;
+  const std::string driver = cuda.driver == 0 ? "none" : "CUDA " + Version(cuda.driver);
+  // A fact without text is only in the JSON object.
+  return {
+      {"built with",
+       cuda.built ? "CUDA " + Version(cuda.runtime) : "",
+       {{"built", cuda.built}, {"runtime", Known(cuda.runtime > 0, Version(cuda.runtime))}}},
+      {"driver",
+       cuda.built ? fmt::format("{}; CUDA {} is the least that is needed", driver,
+                                Version(cuda.min_driver))
+                  : "",
+       {{"least_driver", Known(cuda.min_driver > 0, Version(cuda.min_driver))},
+        {"driver", Known(cuda.driver > 0, Version(cuda.driver))}}},
+      {"visible",
+       visible ? fmt::format("CUDA_VISIBLE_DEVICES=\"{}\"", *visible) : "",
+       {{"visible_devices", Known(visible.has_value(), visible.value_or(""))}}},
+      {"no device",
+       cuda.why_not,
+       {{"why_not", Known(!cuda.why_not.empty(), cuda.why_not)}},
+       Fact::Look::kMissing},
+      {"registered", "nothing: only a loader for a device pins memory", {{"registered_bytes", 0}}},
+  };
+}
 
 std::string LinkText(const CudaReport::Found& device) {
   if (device.link_gb_s == 0) return "unknown";
@@ -45,99 +106,83 @@ std::string LinkText(const CudaReport::Found& device) {
   return text;
 }
 
-void AddCuda(const DoctorReport& report, Lines& lines) {
-  const CudaReport& cuda = report.cuda;
-  lines.Head("cuda");
-  if (cuda.built) {
-    lines.Add("built with", "CUDA " + Version(cuda.runtime));
-    lines.Add("driver", fmt::format("{}; CUDA {} is the least that is needed",
-                                    cuda.driver == 0 ? "none" : "CUDA " + Version(cuda.driver),
-                                    Version(cuda.min_driver)));
-  }
-  if (report.visible_devices) {
-    lines.Add("visible", fmt::format("CUDA_VISIBLE_DEVICES=\"{}\"", *report.visible_devices));
-  }
-  if (!cuda.why_not.empty()) lines.Add("no device", cuda.why_not);
-  for (const CudaReport::Found& device : cuda.devices) {
-    const std::string name = fmt::format("cuda:{}", device.ordinal);
-    lines.Add(name.c_str(),
-              fmt::format("{}, {}, capability {}", device.name, Gibibytes(device.memory_bytes),
-                          Capability(device.capability)));
-    lines.Add("", fmt::format("bus {}, NUMA node {}", device.bus,
-                              device.numa_node < 0 ? "unknown" : std::to_string(device.numa_node)));
-    lines.Add("", "link " + LinkText(device));
-  }
-  lines.Add("registered", "nothing: only a loader for a device pins memory");
+Facts DeviceFacts(const CudaReport::Found& device) {
+  const std::string capability =
+      fmt::format("{}.{}", device.capability / 10, device.capability % 10);
+  const bool node_known = device.numa_node >= 0;
+  return {
+      {fmt::format("cuda:{}", device.ordinal),
+       fmt::format("{}, {}, capability {}", device.name, Gibibytes(device.memory_bytes),
+                   capability),
+       {{"ordinal", device.ordinal},
+        {"name", device.name},
+        {"memory_bytes", device.memory_bytes},
+        {"capability", capability}},
+       Fact::Look::kGood},
+      {"",
+       fmt::format("bus {}, NUMA node {}", device.bus,
+                   node_known ? std::to_string(device.numa_node) : "unknown"),
+       {{"bus", device.bus}, {"numa_node", Known(node_known, device.numa_node)}}},
+      {"",
+       "link " + LinkText(device),
+       {{"link_gb_s", Known(device.link_gb_s > 0, device.link_gb_s)},
+        {"best_link_gb_s", Known(device.best_link_gb_s > 0, device.best_link_gb_s)}}},
+  };
 }
 
-// Returns null if unknown.
-Json Known(bool known, Json value) { return known ? std::move(value) : Json(); }
+// Writes lines, with the codes of ECMA-48 for colour if it is wanted.
+class Page {
+ public:
+  explicit Page(bool colour) : colour_(colour) {}
 
-Json CudaJson(const DoctorReport& report) {
-  const CudaReport& cuda = report.cuda;
-  Json devices = Json::array();
-  for (const CudaReport::Found& device : cuda.devices) {
-    devices.push_back({{"ordinal", device.ordinal},
-                       {"name", device.name},
-                       {"memory_bytes", device.memory_bytes},
-                       {"capability", Capability(device.capability)},
-                       {"bus", device.bus},
-                       {"link_gb_s", Known(device.link_gb_s > 0, device.link_gb_s)},
-                       {"best_link_gb_s", Known(device.best_link_gb_s > 0, device.best_link_gb_s)},
-                       {"numa_node", Known(device.numa_node >= 0, device.numa_node)}});
+  void Head(const std::string& text) { text_ += Painted("1", text) + "\n"; }
+  void Add(const Facts& facts) {
+    for (const Fact& fact : facts) {
+      if (fact.text.empty()) continue;
+      text_ += fmt::format("  {:<15}{}\n", fact.name, Painted(CodeOf(fact.look), fact.text));
+    }
   }
-  return {{"built", cuda.built},
-          {"runtime", Known(cuda.runtime > 0, Version(cuda.runtime))},
-          {"least_driver", Known(cuda.min_driver > 0, Version(cuda.min_driver))},
-          {"driver", Known(cuda.driver > 0, Version(cuda.driver))},
-          {"visible_devices",
-           Known(report.visible_devices.has_value(), report.visible_devices.value_or(""))},
-          {"why_not", Known(!cuda.why_not.empty(), cuda.why_not)},
-          {"registered_bytes", 0},
-          {"devices", std::move(devices)}};
+  std::string Take() { return std::move(text_); }
+
+ private:
+  static const char* CodeOf(Fact::Look look) {
+    if (look == Fact::Look::kPlain) return "";
+    return look == Fact::Look::kGood ? "32" : "33";
+  }
+  std::string Painted(std::string_view code, const std::string& text) const {
+    return colour_ && !code.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
+
+  const bool colour_;
+  std::string text_;
+};
+
+Json MembersOf(const Facts& facts) {
+  Json members = Json::object();
+  for (const Fact& fact : facts) members.update(fact.members);
+  return members;
 }
 
 }  // namespace
 
-std::string DoctorText(const DoctorReport& report) {
-  Lines lines;
-  lines.Head("stoker " + report.version);
-  lines.Add("compiler", fmt::format("{}, {}", report.compiler, report.build));
-  lines.Add("system", report.kernel);
-  lines.Add("cores", fmt::format("{} allotted", report.cores));
-  lines.Add("memory",
-            fmt::format("{} available, {} of them the default budget",
-                        Gibibytes(report.available_memory), Gibibytes(report.memory_budget)));
-  lines.Add("reader", report.reader_reason);
-  lines.Add("memlock", report.memlock_bytes ? fmt::format("{} KiB", *report.memlock_bytes / 1024)
-                                            : "no limit");
-  lines.Add("simd", report.simd);
-  std::string libraries;
-  for (const auto& [name, version] : report.libraries) {
-    libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version);
-  }
-  lines.Add("libraries", libraries);
-  AddCuda(report, lines);
-  return lines.Take();
+std::string DoctorText(const DoctorReport& report, bool colour) {
+  Page page(colour);
+  page.Head("stoker " + report.version);
+  page.Add(MachineFacts(report));
+  page.Head("cuda");
+  page.Add(CudaFacts(report));
+  for (const CudaReport::Found& device : report.cuda.devices) page.Add(DeviceFacts(device));
+  return page.Take();
 }
 
 std::string DoctorJson(const DoctorReport& report) {
-  Json libraries = Json::object();
-  for (const auto& [name, version] : report.libraries) libraries[name] = version;
-  const Json json = {
-      {"version", report.version},
-      {"compiler", report.compiler},
-      {"build", report.build},
-      {"system", report.kernel},
-      {"cores", report.cores},
-      {"available_memory_bytes", report.available_memory},
-      {"memory_budget_bytes", report.memory_budget},
-      {"reader", report.reader},
-      {"reader_reason", report.reader_reason},
-      {"memlock_bytes", Known(report.memlock_bytes.has_value(), report.memlock_bytes.value_or(0))},
-      {"simd", report.simd},
-      {"libraries", std::move(libraries)},
-      {"cuda", CudaJson(report)}};
+  Json json = {{"version", report.version}};
+  json.update(MembersOf(MachineFacts(report)));
+  json["cuda"] = MembersOf(CudaFacts(report));
+  json["cuda"]["devices"] = Json::array();
+  for (const CudaReport::Found& device : report.cuda.devices) {
+    json["cuda"]["devices"].push_back(MembersOf(DeviceFacts(device)));
+  }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

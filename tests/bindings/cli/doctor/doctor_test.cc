@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
 
 namespace stoker {
 namespace {
@@ -80,6 +82,20 @@ TEST(DoctorTest, JsonDescribesDriverAndDevices) {
   EXPECT_EQ(cuda["devices"][0]["numa_node"], 1);
   EXPECT_EQ(cuda["devices"][1]["link_gb_s"], nullptr);
   EXPECT_EQ(cuda["devices"][1]["numa_node"], nullptr);
+}
+
+TEST(DoctorTest, ColoursWhatIsGoodAndWhatIsMissing) {
+  DoctorReport report = MadeUp();
+  report.reader = "uring";
+  report.libraries.emplace_back("libcurl", "not found: objects behind URLs cannot be read");
+  const std::string text = DoctorText(report, /*colour=*/true);
+  EXPECT_THAT(text, HasSubstr("\x1b[1mstoker 1.2.3\x1b[0m\n"));
+  EXPECT_THAT(text, HasSubstr("reader         \x1b[32muring: as fast as pread\x1b[0m\n"));
+  EXPECT_THAT(text, HasSubstr("libraries      \x1b[33mlibspng 0.7.3, libcurl not found: "));
+  EXPECT_THAT(text, HasSubstr("memlock        8192 KiB\n"));
+  EXPECT_THAT(DoctorText(report), Not(HasSubstr("\x1b")));
+  const std::regex codes("\x1b\\[[0-9]+m");
+  EXPECT_EQ(std::regex_replace(text, codes, ""), DoctorText(report));
 }
 
 TEST(DoctorTest, WithoutCudaSaysWhyThereIsNoDevice) {
