@@ -24,6 +24,16 @@ stoker_install_library(stoker stoker_static)
 if(TARGET stoker_cli)
   install(TARGETS stoker_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+# Written by the command, after it was built.
+if(TARGET stoker_cli AND NOT CMAKE_CROSSCOMPILING AND NOT STOKER_SANITIZE)
+  set(written ${PROJECT_BINARY_DIR}/share)
+  install(FILES ${written}/stoker.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${written}/stoker
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${written}/_stoker DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${written}/stoker.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 # For programs under the thread sanitizer.
 install(FILES cmake/tsan.supp DESTINATION ${CMAKE_INSTALL_DATADIR}/stoker)
 

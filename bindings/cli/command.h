@@ -25,5 +25,6 @@ void AddIndex(CLI::App& app, Command& chosen);
 void AddPack(CLI::App& app, Command& chosen);
 void AddUnpack(CLI::App& app, Command& chosen);
 void AddDoctor(CLI::App& app, Command& chosen);
+void AddCompletion(CLI::App& app, Command& chosen);
 
 }  // namespace stoker::cli

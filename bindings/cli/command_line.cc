@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/command_tree.h"
 #include "bindings/cli/doctor/doctor.h"
+#include "bindings/cli/manual_page.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/usage.h"
+#include "core/try.h"
 
 namespace stoker::cli {
 
@@ -43,9 +46,14 @@ std::vector<std::string> ArgumentsOf(int argc, char** argv) {
 Error MissingCommand() {
   return {.code = Code::kInvalidArgument,
           .cause =
-              "a command is missing: synth, inspect, verify, index, pack, unpack, explain, bench "
-              "or doctor",
+              "a command is missing: synth, inspect, verify, index, pack, unpack, explain, bench, "
+              "doctor or completion",
           .advice = "`stoker help` explains them"};
+}
+
+Result<int> PrintManualPage(const CLI::App& app) {
+  TRY(Print(ManualPage(FactsOf(app), STOKER_VERSION)));
+  return kExitOk;
 }
 
 }  // namespace
@@ -74,6 +82,9 @@ int Main(int argc, char** argv) {
   AddExplain(app, chosen);
   AddBench(app, chosen);
   AddDoctor(app, chosen);
+  AddCompletion(app, chosen);
+  bool manual_page = false;  // hidden: the build writes stoker.1 with it
+  app.add_flag("--manual-page", manual_page)->group("");
   std::vector<std::string> arguments = ArgumentsOf(argc, argv);
   if (!arguments.empty() && !arguments[0].starts_with('-')) {
     if (Status s = CheckCommand(app, arguments[0]); !s.ok()) {
@@ -88,6 +99,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return Fail(UsageError(app, error.what()), kExitUsage, json);
   }
+  if (manual_page) chosen = [&app] { return PrintManualPage(app); };
   if (!chosen) return Fail(MissingCommand(), kExitUsage, json);
   const Result<int> exit_code = chosen();
   if (exit_code.ok()) return *exit_code;

@@ -109,7 +109,7 @@ def test_help_teaches():
 
 def test_help_of_a_command():
     assert run("help").stdout == run("--help").stdout != b""
-    for command in ("synth", "inspect", "index", "explain", "bench", "doctor"):
+    for command in ("synth", "inspect", "index", "explain", "bench", "doctor", "completion"):
         done = run("help", command)
         assert done.returncode == 0 and done.stderr == b""
         assert done.stdout == run(command, "--help").stdout
