@@ -10,6 +10,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/command_tree.h"
+#include "bindings/cli/crash_report.h"
 #include "bindings/cli/doctor/doctor.h"
 #include "bindings/cli/manual_page.h"
 #include "bindings/cli/outcome.h"
@@ -61,6 +62,7 @@ Result<int> PrintManualPage(const CLI::App& app) {
 int Main(int argc, char** argv) {
   // Makes write() return an error for a file that exceeds RLIMIT_FSIZE, as for a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
+  ReportCrashes(BuildText());
   const bool json = std::any_of(argv, argv + argc, [](const char* argument) {
     return argument == std::string_view("--json");
   });

@@ -54,6 +54,11 @@ std::string KernelText() {
   return uname(&names) == 0 ? fmt::format("{} {}", names.sysname, names.release) : "unknown";
 }
 
+// The best is first.
+std::string InstructionSet() {
+  return hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());
+}
+
 std::optional<uint64_t> MemlockBytes() {
   rlimit limit{};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
@@ -61,6 +66,11 @@ std::optional<uint64_t> MemlockBytes() {
 }
 
 }  // namespace
+
+std::string BuildText() {
+  return fmt::format("stoker {}, {}, {}, {}, {}", STOKER_VERSION, STOKER_COMPILER, STOKER_BUILD,
+                     InstructionSet(), KernelText());
+}
 
 Result<DoctorReport> Examine() {
   const Result<std::shared_ptr<Runtime>> runtime = Runtime::Create();
@@ -76,7 +86,7 @@ Result<DoctorReport> Examine() {
   report.reader = (*runtime)->reader().kind == ReaderKind::kUring ? "uring" : "pread";
   report.reader_reason = (*runtime)->reader().reason;
   report.memlock_bytes = MemlockBytes();
-  report.simd = hwy::TargetName(hwy::SupportedAndGeneratedTargets().front());  // the best is first
+  report.simd = InstructionSet();
   report.libraries = {{"libjpeg-turbo", LibjpegTurboVersion()},
                       {"libspng", spng_version_string()},
                       {"libwebp", WebpVersion()},

@@ -1,0 +1,96 @@
+#include "bindings/cli/crash_report.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace stoker::cli {
+
+namespace {
+
+constexpr std::array<std::pair<int, std::string_view>, 5> kCrashes{{{SIGSEGV, "SIGSEGV"},
+                                                                    {SIGBUS, "SIGBUS"},
+                                                                    {SIGFPE, "SIGFPE"},
+                                                                    {SIGILL, "SIGILL"},
+                                                                    {SIGABRT, "SIGABRT"}}};
+
+// A signal handler gets nothing but the signal, so its text must be global. It is written before
+// the handler is installed.
+std::array<char, 200> build_text;
+size_t build_bytes = 0;
+
+// Lines for stderr. Allocates nothing and takes no lock: the crash may have been inside of malloc.
+class Lines {
+ public:
+  void Add(std::string_view text) {
+    const size_t fits = std::min(text.size(), text_.size() - size_);
+    std::copy_n(text.begin(), fits, text_.begin() + static_cast<ptrdiff_t>(size_));
+    size_ += fits;
+  }
+  void AddHex(uintptr_t number) {
+    std::array<char, 2 * sizeof number> digits{};
+    size_t at = digits.size();
+    do {
+      digits[--at] = "0123456789abcdef"[number % 16];
+      number /= 16;
+    } while (number != 0);
+    Add("0x");
+    Add({digits.data() + at, digits.size() - at});
+  }
+  void Write() const { (void)!write(STDERR_FILENO, text_.data(), size_); }
+
+ private:
+  std::array<char, 1024> text_{};
+  size_t size_ = 0;
+};
+
+void Report(int signal, siginfo_t* info, void* /*context*/) {
+  Lines lines;
+  lines.Add("stoker: crash: ");
+  for (const auto& [number, name] : kCrashes) {
+    if (number == signal) lines.Add(name);
+  }
+  const bool from_kernel = info->si_code > 0;  // and not by kill(2)
+  if (from_kernel && signal != SIGABRT) {
+    lines.Add(" at address ");
+    lines.AddHex(reinterpret_cast<uintptr_t>(info->si_addr));
+  }
+  lines.Add("\n  ");
+  lines.Add({build_text.data(), build_bytes});
+  lines.Add("\n");
+  if (signal == SIGBUS) {
+    lines.Add("  If a file became shorter while stoker read it, this is the cause. Otherwise:\n");
+  }
+  lines.Add(
+      "  This is an error in stoker. Please open an issue, with these lines, the command line, "
+      "the\n"
+      "  output of `stoker doctor --json` and, if you may share it, the photograph or archive at "
+      "which\n"
+      "  it happens. If somebody could do harm with such a file, read SECURITY.md before.\n");
+  lines.Write();
+  // SA_RESETHAND has restored the default action, which follows when this function returns.
+  (void)raise(signal);
+}
+
+}  // namespace
+
+void ReportCrashes(const std::string& build) {
+  build_bytes = std::min(build.size(), build_text.size());
+  std::copy_n(build.begin(), build_bytes, build_text.begin());
+  struct sigaction reporting {};
+  reporting.sa_sigaction = &Report;
+  reporting.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+  sigemptyset(&reporting.sa_mask);
+  for (const auto& [signal, name] : kCrashes) {
+    struct sigaction before {};
+    const bool free = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL;
+    if (free) sigaction(signal, &reporting, nullptr);
+  }
+}
+
+}  // namespace stoker::cli
