@@ -153,11 +153,21 @@ def test_prune(run, folder):
 
 
 @pytest.mark.long
+def test_serve(run, folder):
+    out = run("serve.py", folder)
+    for way in ("stoker.Compose", "matched ops", "usual ops"):
+        assert number(rf"{way} +one request: p50 ([0-9.]+) ms, p90 [0-9.]+ ms, p99 [0-9.]+ ms", out) > 0
+    assert number(r"stoker.Compose .* by up to (\S+)", out) < 1e-5  # the loader's pixels, in a batch of one
+    assert number(r"matched ops .* by up to (\S+)", out) < 0.01  # pixels that are not rounded to integers
+    assert re.search(r"^verdict: training's scores, within 1e-04, come by stoker\.Compose", out, re.M), out
+
+
+@pytest.mark.long
 def test_memory_growth(run, folder):
     out = run("memory_growth.py", folder)
     assert f"{PHOTOS // 16} batches" in out and ": 0 bytes of GPU memory" in out
 
 
 def test_every_example_has_a_test():
-    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"photographs"}
+    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"photographs", "model_server"}
     assert [script for script in sorted(scripts) if f"test_{script}" not in globals()] == []
