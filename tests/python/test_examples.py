@@ -89,6 +89,23 @@ def test_custom_loop(run, folder):
 
 @pytest.mark.long
 @OPS
+def test_retracing(run, folder):
+    out = run("retracing.py", folder)
+    rows = re.findall(r"^(usual|stoker) +(True|False) +(True|False) +(\d) +(\d) ", out, re.M)
+    for pipeline in ("usual", "stoker"):
+        counts = {(drop, signature): (s, t) for name, drop, signature, s, t in rows if name == pipeline}
+        assert counts == {  # shapes and traces: 96 photographs in batches of 25
+            ("False", "False"): ("2", "2"),
+            ("False", "True"): ("2", "1"),
+            ("True", "False"): ("1", "1"),
+            ("True", "True"): ("1", "1"),
+        }
+    verdict = r"^verdict: with all samples there are up to 2 traces, .*; with drop_remainder, up to 1 traces"
+    assert re.search(verdict, out, re.M), out
+
+
+@pytest.mark.long
+@OPS
 def test_graph_v1(run, folder):
     out = run("graph_v1.py", folder)
     for epoch in (0, 1):
