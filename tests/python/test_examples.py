@@ -105,6 +105,17 @@ def test_retracing(run, folder):
 
 
 @pytest.mark.long
+def test_accumulate(run, folder):
+    out = run("accumulate.py", folder)
+    for pipeline in ("usual", "stoker"):
+        assert number(rf"{pipeline} +4 steps of 48 and of 4 × 12: the weights differ by (\S+)", out) > 0
+    assert number(r"stoker .* differ by (\S+)", out) < 1e-3
+    assert re.search(
+        r"^verdict: accumulating trains the large batch's weights with: .*stoker; .+", out, re.M
+    ), out
+
+
+@pytest.mark.long
 @OPS
 def test_graph_v1(run, folder):
     out = run("graph_v1.py", folder)
@@ -186,5 +197,5 @@ def test_memory_growth(run, folder):
 
 
 def test_every_example_has_a_test():
-    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"photographs", "model_server"}
+    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"photographs", "timing", "model_server"}
     assert [script for script in sorted(scripts) if f"test_{script}" not in globals()] == []
