@@ -116,6 +116,22 @@ def test_accumulate(run, folder):
 
 
 @pytest.mark.long
+def test_casts(run):
+    out = run("casts.py")
+    casts = dict(re.findall(r"^(.+?) +[0-9.]+ MB in a batch; the model casts (.+)$", out, re.M))
+    assert casts == {
+        "float64 from NumPy": "float64 to bfloat16",
+        "map(tf.cast)": "float32 to bfloat16",
+        "stoker, float32": "float32 to bfloat16",
+        "stoker, bfloat16": "nothing",
+        "stoker, uint8": "uint8 to bfloat16",
+    }
+    megabytes = [number(rf"{re.escape(name)} +([0-9.]+) MB", out) for name in casts]
+    assert [round(each / megabytes[-1]) for each in megabytes] == [8, 4, 4, 2, 1]
+    assert re.search(r"^verdict: .*; .*; .*", out, re.M), out
+
+
+@pytest.mark.long
 @OPS
 def test_graph_v1(run, folder):
     out = run("graph_v1.py", folder)
