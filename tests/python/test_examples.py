@@ -173,6 +173,14 @@ def test_from_arrays(run):
 
 
 @pytest.mark.long
+def test_text_and_tables(run):
+    out = run("text_and_tables.py")
+    for kind in ("text", "table"):
+        assert f"{kind}: the pipelines have the same 50,000 rows: True" in out
+    assert re.search(r"^verdict: text: .*; text: .*; table: .*; table: .*", out, re.M), out
+
+
+@pytest.mark.long
 def test_distributed(run, folder):
     out = run("distributed.py", folder)
     assert "trained on 2 devices; epoch 2 is next" in out  # of the loader: epochs 0 and 1 were trained
