@@ -205,6 +205,15 @@ def test_prune(run, folder):
 
 
 @pytest.mark.long
+def test_distill(run, folder):
+    out = run("distill.py", folder)
+    for way in ("stoker, one batch", "usual, one batch"):
+        assert number(rf"{way}: .* the same pixels in (\d+) of {PHOTOS // 16} batches", out) == PHOTOS / 16
+    assert number(rf"usual, zipped: .* the same pixels in (\d+) of {PHOTOS // 16} batches", out) == 0
+    assert re.search(r"^verdict: .*; .*", out, re.M), out
+
+
+@pytest.mark.long
 def test_serve(run, folder):
     out = run("serve.py", folder)
     for way in ("stoker.Compose", "matched ops", "usual ops"):
