@@ -201,7 +201,10 @@ def test_prune(run, folder):
     out = run("prune.py", folder)
     if out.startswith("skipped: "):
         pytest.skip(out.strip())
-    assert out.count("75% zeros") == 3
+    after = [int(percent) for percent in re.findall(r"^after epoch \d: (\d+)% zeros", out, re.M)]
+    assert len(after) == 5 and 50 < after[0] < after[1] < after[2] <= after[3] == after[4] == 90
+    assert len(re.findall(r"^\S*kernel\S*: 90% zeros", out, re.M)) == 3
+    assert re.search(r"^verdict: with 90% zeros \(without pruning: 0%\)", out, re.M), out
 
 
 @pytest.mark.long
