@@ -142,11 +142,18 @@ def test_graph_v1(run, folder):
 @pytest.mark.long
 @OPS
 def test_profile_input(run, folder, op):
-    fit, loop = run("profile_input.py", folder).split("tf.profiler.experimental:")
+    out = run("profile_input.py", folder)
+    fit, loop = out.split("tf.profiler.experimental, stoker pipeline:")
     rows = ("stoker.read", "stoker.decode", "stoker.wait") if op == "native" else ("StokerBatchAt",)
     for row in rows:
         assert row in fit, fit
         assert number(rf"{row}\S* +(\d+) times", loop) > 0
+    assert len(re.findall(r"^  the steps waited for input for [0-9.]+% of their time$", out, re.M)) == 2
+    if not out.startswith("skipped: the overview page and the memory profile"):
+        assert len(re.findall(r"^  Your program is .*input-bound", out, re.M)) == 2
+        assert len(re.findall(r"^  TensorFlow's allocators had up to [0-9.]+ MB$", out, re.M)) == 2
+    share = r"\d+% to \d+% of their time with"
+    assert re.search(rf"^verdict: steps wait for input for {share} usual and {share} stoker", out, re.M), out
 
 
 @pytest.mark.long
