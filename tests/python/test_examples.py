@@ -215,6 +215,22 @@ def test_prune(run, folder):
 
 
 @pytest.mark.long
+@OPS
+def test_two_workers(run, folder):
+    out = run("two_workers.py", folder)
+    line = r"^(.+), process (\d): trained (\d+) rows, decoded (\d+) photographs; weights (\S+)$"
+    found = re.findall(line, out, re.M)
+    own = [row for row in found if row[0] == "rank and world"]
+    sharded = [row for row in found if row[0] == "sharded by TensorFlow"]
+    for rows in (own, sharded):
+        assert sorted(row[1] for row in rows) == ["0", "1"], out
+        assert {int(row[2]) for row in rows} == {PHOTOS}  # half of the photographs, in two epochs
+        assert len({row[4] for row in rows}) == 1
+    assert all(int(row[3]) >= 2 * PHOTOS for row in sharded), out  # all of them, in each process
+    assert re.search(r"^verdict: .*; equal weights: True$", out, re.M), out
+
+
+@pytest.mark.long
 def test_distill(run, folder):
     out = run("distill.py", folder)
     for way in ("stoker, one batch", "usual, one batch"):
