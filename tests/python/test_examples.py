@@ -137,6 +137,12 @@ def test_graph_v1(run, folder):
     out = run("graph_v1.py", folder)
     for epoch in (0, 1):
         assert number(rf"epoch {epoch}: (\d+) batches, mean loss [0-9.]+", out) == PHOTOS / 16
+    megabytes = {}
+    for way in ("constants", "placeholders", "stoker_arrays"):
+        megabytes[way] = number(rf"{way}: a graph of ([0-9.]+) MB; 20,000 rows in an epoch", out)
+    assert megabytes["constants"] > 20_000 * 32 * 32 * 3 / 1e6
+    assert max(megabytes["placeholders"], megabytes["stoker_arrays"]) < 0.01
+    assert re.search(r"^verdict: whole arrays: .*; .*", out, re.M), out
 
 
 @pytest.mark.long
@@ -253,6 +259,10 @@ def test_serve(run, folder):
 def test_memory_growth(run, folder):
     out = run("memory_growth.py", folder)
     assert f"{PHOTOS // 16} batches" in out and ": 0 bytes of GPU memory" in out
+    assert "after a tf.data pipeline: Visible devices cannot be modified after being initialized" in out
+    assert re.search(r"^verdict: .* after stoker's loader: yes; after a tf\.data pipeline: no", out, re.M), (
+        out
+    )
 
 
 def test_every_example_has_a_test():
