@@ -1,12 +1,31 @@
-"""GPU memory stays under the program's control: stoker leaves TensorFlow's device settings alone.
+"""GPUs stay under the program's control: stoker leaves TensorFlow's device settings alone.
 
-Replaces nothing. tf.config's calls must come before TensorFlow first uses a device: they still work when
-a loader has been made and read from, and reading it as a dataset takes no GPU memory.
+tf.config's calls must come before TensorFlow first uses a device. They still work when a loader has been made
+and read from, but not after the first batch of a tf.data pipeline. Reading the loader as a dataset takes no
+GPU memory.
 """
 
 import photographs
 import stoker
 import tensorflow as tf
+
+
+def settings_work(after: str, parts: int) -> str:
+    """Makes the settings; returns whether TensorFlow still allows that."""
+    gpus = tf.config.list_physical_devices("GPU")
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    divided = [tf.config.LogicalDeviceConfiguration()] * parts
+    try:
+        tf.config.set_visible_devices(gpus[:1], "GPU")  # leaves the others to other programs
+        for gpu in gpus[:1]:
+            tf.config.experimental.set_memory_growth(gpu, True)
+        tf.config.set_logical_device_configuration(cpu, divided)  # for machines without a GPU to set
+    except RuntimeError as error:
+        print(f"after {after}: {error}")
+        return "no"
+    print(f"after {after}: {len(tf.config.get_visible_devices('GPU'))} of {len(gpus)} GPUs are visible")
+    return "yes"
+
 
 loader = stoker.Loader(
     stoker.image_folder(photographs.folder(__doc__)),
@@ -14,20 +33,24 @@ loader = stoker.Loader(
     batch_size=16,
 )
 images, labels = next(iter(loader))  # stoker is working, but has not touched a device
-
-gpus = tf.config.list_physical_devices("GPU")
-for gpu in gpus:
-    tf.config.experimental.set_memory_growth(gpu, True)  # RuntimeError if the GPU were in use already
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()])  # likewise
-print(f"{len(gpus)} GPUs, set to grow their memory as needed")
+after_stoker = settings_work("a batch of stoker's loader", parts=2)
+next(
+    iter(tf.data.Dataset.from_tensor_slices((images, labels)).batch(16))
+)  # TensorFlow uses devices from here on
+after_tf_data = settings_work("a batch of a tf.data pipeline", parts=3)
+print(f"{len(tf.config.list_logical_devices('CPU'))} logical CPUs")  # the settings that were made in time
 
 
 def gpu_memory() -> int:
-    return sum(tf.config.experimental.get_memory_info(gpu.name)["current"] for gpu in logical_gpus)
+    gpus = tf.config.list_logical_devices("GPU")
+    return sum(tf.config.experimental.get_memory_info(gpu.name)["current"] for gpu in gpus)
 
 
-logical_gpus = tf.config.list_logical_devices("GPU")
 before = gpu_memory()
 batches = list(loader.as_tf_dataset())
-print(f"{len(batches)} batches, {batches[0][0].device}: {gpu_memory() - before} bytes of GPU memory")
+taken = gpu_memory() - before
+print(f"{len(batches)} batches, {batches[0][0].device}: {taken} bytes of GPU memory")
+print(
+    f"verdict: devices can be set after a batch of stoker's loader: {after_stoker}, "
+    f"after one of a tf.data pipeline: {after_tf_data}; batches take {taken} bytes of GPU memory"
+)
