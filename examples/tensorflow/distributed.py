@@ -71,7 +71,7 @@ def read_through_service(loader: stoker.Loader) -> None:
     dataset = loader.as_tf_dataset().apply(each_batch_once)
     rows = sum(len(labels) for _, labels in dataset)
     here = loader.stats()["samples"]
-    print(f"{rows} photographs from {WORKERS} worker processes, {here} of them decoded in this one")
+    print(f"verdict: {rows} photographs from {WORKERS} worker processes, {here} of them decoded in this one")
     for process in processes:
         process.terminate()
 

@@ -5,13 +5,13 @@ shuffle() and batch(), which copies the arrays into TensorFlow and each sample o
 """
 
 import statistics
-import time
 
 import numpy as np
 import stoker
 import tensorflow as tf
+import timing
 
-SAMPLES, BATCH, ROUNDS = 10_000, 128, 3
+SAMPLES, BATCH = 10_000, 128
 
 random = np.random.default_rng(1)
 images = random.integers(0, 256, (SAMPLES, 32, 32, 3), np.uint8)
@@ -38,19 +38,18 @@ pipelines = {
 }
 
 
-def seconds(dataset: tf.data.Dataset) -> float:
-    start = time.perf_counter()
-    count = sum(len(batch_labels) for _, batch_labels in dataset)
-    assert count == SAMPLES
-    return time.perf_counter() - start
+def reading(dataset: tf.data.Dataset):
+    """Returns a function that reads an epoch."""
+
+    def read() -> None:
+        count = sum(len(batch_labels) for _, batch_labels in dataset)
+        assert count == SAMPLES
+
+    return read
 
 
-times = {name: [] for name in pipelines}
-for _ in range(1 + ROUNDS):  # alternating; the first round warms up
-    for name, dataset in pipelines.items():
-        times[name].append(seconds(dataset))
-
-fastest = statistics.median(times["stoker.arrays"][1:])
-for name, each in times.items():
-    median = statistics.median(each[1:])
-    print(f"{name:20}{SAMPLES / median:12,.0f} samples/s{median / fastest:8.1f} × stoker's time")
+seconds = timing.in_turns({name: reading(dataset) for name, dataset in pipelines.items()})
+for name, each in seconds.items():
+    print(f"{name:20}{SAMPLES / statistics.median(each):12,.0f} samples/s")
+first, *others = pipelines
+print(f"verdict: {'; '.join(timing.verdict(seconds, first, other) for other in others)}")

@@ -3,12 +3,13 @@
 Replaces a Python loop that loads, resizes and classifies one image at a time. Both are timed.
 """
 
-import time
+import statistics
 
 import keras
 import numpy as np
 import photographs
 import stoker
+import timing
 
 SIZE, BATCH = 96, 32
 
@@ -40,18 +41,13 @@ def one_by_one() -> np.ndarray:
     return np.stack(rows)
 
 
-def timed(predict) -> tuple[np.ndarray, float]:
-    predict()  # traces the model, and brings the files into the page cache
-    start = time.perf_counter()
-    return predict(), time.perf_counter() - start
-
-
-rows, batched = timed(all_at_once)
-others, loop = timed(one_by_one)
-
+rows, others = all_at_once(), one_by_one()
 for sample in range(3):
     label = rows[sample].argmax()
     print(f"{photos.path(sample)}: {photos.classes[label]} ({rows[sample][label]:.0%})")
 print(f"the loop's scores differ by at most {np.abs(rows - others).max():.1e}")
-print(f"predict(dataset): {len(photos) / batched:,.0f} photographs/s; loop: {len(photos) / loop:,.0f}")
-print(f"predict(dataset) is {loop / batched:.1f} times as fast as the loop")
+
+seconds = timing.in_turns({"predict(dataset)": all_at_once, "the loop": one_by_one})
+for name, each in seconds.items():
+    print(f"{name}: {len(photos) / statistics.median(each):,.0f} photographs/s")
+print(f"verdict: {timing.verdict(seconds, *seconds)}")
