@@ -32,7 +32,7 @@ constexpr const char* kIndexFooter =
 minutes for millions of files on a network disk; each image's size in bytes, width, height,
 orientation and format; and entry points, positions in a JPEG where decoding can start: before every
 eighth block (of 8 or 16 pixels) of each row of blocks. With them a random crop is decoded without
-most of what lies above and beside it, for about a quarter less CPU. The index takes some 2 % of the
+most of what lies above and beside it, for about a fifth less CPU. The index takes some 2 % of the
 photographs' size. Photographs are not changed; list and pixels are the same with and without it.
 
 Without --out the index is written to DIR, and loaders of DIR use it automatically. With --out, give
