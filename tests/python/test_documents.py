@@ -246,7 +246,7 @@ MOST = {"--count": 8, "--epochs": 1, "--threads": 2}
 
 def run_stoker(words, where):
     """Runs a page's command on the small folders and with less to do; returns what it prints."""
-    elsewhere = {"DIR": "made", "photos/train": "made/train", "photos/val": "made/val"}
+    elsewhere = {"DIR": "made/dir", "photos/train": "made/train", "photos/val": "made/val"}
     places = {**PLACES, **elsewhere} if words[0] == "synth" else PLACES
     words = [places.get(word, word) for word in words]
     for at, word in enumerate(words):
