@@ -20,6 +20,7 @@ OptionFacts FactsOf(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) facts.names.push_back("--" + name);
   if (option.get_positional()) facts.names = {option.get_name(/*positional=*/true)};
   if (option.get_items_expected_max() == 0) return facts;
+  facts.repeats = option.get_items_expected_max() > 1;
   facts.value = option.get_type_name();
   for (const std::string& part : PartsOf(facts.value)) {
     if (part == "FILE") facts.is_file = true;

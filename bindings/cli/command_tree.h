@@ -16,6 +16,7 @@ struct OptionFacts {
   std::string value;                 // what --help calls the value: "FILE"; empty: there is none
   std::vector<std::string> choices;  // the words that the value may be, if any
   bool is_file = false;              // the value may be the name of a file
+  bool repeats = false;              // it may be given more than once
   std::string group;                 // the heading in --help
   std::string text;                  // on one line
 };

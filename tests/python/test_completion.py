@@ -1,6 +1,9 @@
 """`stoker completion` and the manual page, which are generated from the command's options."""
 
+import os
+import pty
 import re
+import select
 import shutil
 import subprocess
 
@@ -82,12 +85,30 @@ def test_bash_completes_values(bash):
 
 
 def test_bash_itself_completes_files(command, tmp_path):
-    """Through bash's own completion, not by a call of the function."""
+    """A bash on a pseudo terminal, because files are not completed by the function."""
     (tmp_path / "photos").mkdir()
-    script = tmp_path / "script"
-    script.write_text(output(command, "completion", "bash"))
-    told = output_of_bash(f"source {script}; complete -p stoker").split()
-    assert told == ["complete", "-o", "bashdefault", "-o", "default", "-F", "_stoker", "stoker"]
+    (tmp_path / "script").write_text(output(command, "completion", "bash"))
+    terminal, its_own = pty.openpty()
+    with subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"],
+        cwd=tmp_path, stdin=its_own, stdout=its_own, stderr=its_own, start_new_session=True,
+    ) as shell:  # fmt: skip
+        os.close(its_own)
+        type_until(terminal, 'PS1=; source ./script; echo rea""dy\n', b"ready")
+        type_until(terminal, "stoker bench pho\t", b"bench photos/")
+        type_until(terminal, "\x15stoker bench --tran\t", b"bench --transform ")
+        os.write(terminal, b"\x15exit\n")
+        assert shell.wait(timeout=60) == 0
+    os.close(terminal)
+
+
+def type_until(terminal, keys, expected):
+    """Types on a terminal, and waits until it shows what is expected."""
+    os.write(terminal, keys.encode())
+    shown = b""
+    while expected not in shown:
+        assert select.select([terminal], [], [], 60)[0], shown
+        shown += os.read(terminal, 4096)
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
@@ -98,7 +119,7 @@ def test_scripts_have_every_option(command, shell, name):
         "zsh": lambda: script.split(f"\n        {name})\n")[1].split("\n          ;;\n")[0],
         "fish": lambda: "\n".join(x for x in script.splitlines() if f"_from {name}'" in x),
     }[shell]()
-    pattern = r"'(--[\w-]+)\[" if shell == "zsh" else r" -l ([\w-]+)"
+    pattern = r"'\*?(--[\w-]+)\[" if shell == "zsh" else r" -l ([\w-]+)"
     found = {"--" + option.removeprefix("--") for option in re.findall(pattern, part)}
     assert found == options_of(command, name)
 
@@ -115,21 +136,34 @@ def test_scripts_are_valid(command, shell):
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_completes(command, tmp_path):
     """A zsh on a pseudo terminal shows what it offers for a line and a tab."""
+    for name in ("photos", "packed"):
+        (tmp_path / name).mkdir()
     (tmp_path / "stoker.zsh").write_text(output(command, "completion", "zsh"))
+    lines = {
+        "bench --tran\\t ev\\t": "--transform*eval",
+        "bench --source-option a=b --source-opt\\t": "a=b --source-option",  # more than once
+        "pack pho\\t pac\\t": "photos*packed",  # two places
+        "unpack pac\\t pho\\t": "packed*photos",
+        **{f"{name} --hel\\t": f"stoker {name} --help" for name in COMMANDS},
+    }
+    typed = "".join(
+        f"zpty -w -n shell $'\\x15stoker {keys}'\nzpty -r -m shell shown '*{shown}*' && print -r -- found\n"
+        for keys, shown in lines.items()
+    )
     program = f"""
+cd {tmp_path}
 zmodload zsh/zpty
 zpty -b shell zsh -f
 zpty -w shell 'PS1=; fpath+=({tmp_path}); autoload compinit; compinit -D; source {tmp_path}/stoker.zsh'
 zpty -w shell 'print rea""dy'
 zpty -r -m shell read_it '*ready*'
-zpty -w -n shell $'stoker bench --tran\\t ev\\t'
-zpty -r -m shell shown '*--transform*eval*' && print -r -- found
+{typed}
 zpty -d shell
 """
     done = subprocess.run(
         ["zsh", "-f", "-c", program], capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout.strip() == "found", done.stderr
+    assert done.stdout.split() == ["found"] * len(lines), done.stderr
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
@@ -141,6 +175,7 @@ def test_fish_completes(command, tmp_path):
         return [text.split("\t")[0] for text in output("fish", "--no-config", "-c", program).splitlines()]
 
     assert offered("stoker be") == ["bench"]
+    assert offered("stoker help be") == ["bench"]
     assert offered("stoker bench --transf") == ["--transform"]
     assert sorted(offered("stoker bench photos --transform ")) == ["eval", "train"]
 

@@ -31,10 +31,12 @@ std::string FishCompletion(const CommandFacts& program) {
   text += fmt::format("complete -c stoker -n {} -f\n", kFirst);
   text += fmt::format("complete -c stoker -n {} -a help -d 'Explain a command'\n", kFirst);
   for (const OptionFacts& option : program.options) text += FishOption(option, kFirst);
+  std::string names;
   for (const CommandFacts& command : program.commands) {
     const std::string condition = "__fish_seen_subcommand_from " + command.name;
     text += fmt::format("complete -c stoker -n {} -a {} -d {}\n", kFirst, command.name,
                         FishQuoted(command.text));
+    names += (names.empty() ? "" : " ") + command.name;
     for (const OptionFacts& option : command.options) text += FishOption(option, condition);
     for (const OptionFacts& argument : command.arguments) {
       if (argument.choices.empty()) continue;
@@ -42,7 +44,8 @@ std::string FishCompletion(const CommandFacts& program) {
                           FishQuoted(fmt::format("{}", fmt::join(argument.choices, " "))));
     }
   }
-  return text;
+  return text + fmt::format("complete -c stoker -n '__fish_seen_subcommand_from help' -f -a {}\n",
+                            FishQuoted(names));
 }
 
 }  // namespace stoker::cli

@@ -9,7 +9,8 @@ namespace {
 constexpr const char* kZshBegin = R"(#compdef stoker
 # zsh completion for stoker, written by `stoker completion zsh`.
 _stoker() {
-  local curcontext=$curcontext state line
+  local curcontext=$curcontext state state_descr line
+  typeset -A opt_args
   _arguments -C @OPTIONS@ \
     '1: :->command' '*:: :->argument'
   case $state in
@@ -58,11 +59,14 @@ std::string ZshSpecifications(const CommandFacts& command, const char* between) 
   for (const OptionFacts& option : command.options) {
     const std::string value = option.value.empty() ? "" : ZshValue(option, option.value);
     for (const std::string& name : option.names) {
-      text += between + ZshQuoted(fmt::format("{}[{}]{}", name, ZshEscaped(option.text), value));
+      text += between + ZshQuoted(fmt::format("{}{}[{}]{}", option.repeats ? "*" : "", name,
+                                              ZshEscaped(option.text), value));
     }
   }
+  int place = 0;
   for (const OptionFacts& argument : command.arguments) {
-    text += between + ZshQuoted("*" + ZshValue(argument, argument.names[0]));
+    const std::string where = argument.repeats ? "*" : std::to_string(++place);
+    text += between + ZshQuoted(where + ZshValue(argument, argument.names[0]));
   }
   return text;
 }
