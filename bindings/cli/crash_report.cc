@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,11 @@ constexpr std::array<std::pair<int, std::string_view>, 5> kCrashes{{{SIGSEGV, "S
 // the handler is installed.
 std::array<char, 200> build_text;
 size_t build_bytes = 0;
+
+std::atomic_flag reporting_begun = ATOMIC_FLAG_INIT;
+
+// The handler's stack. It has room for what the kernel saves of the widest registers.
+std::array<char, size_t{64} << 10> alternate_stack;
 
 // Lines for stderr. Allocates nothing and takes no lock: the crash may have been inside of malloc.
 class Lines {
@@ -50,6 +56,7 @@ class Lines {
 };
 
 void Report(int signal, siginfo_t* info, void* /*context*/) {
+  while (reporting_begun.test_and_set()) pause();  // another thread reports and ends the process
   Lines lines;
   lines.Add("stoker: crash: ");
   for (const auto& [number, name] : kCrashes) {
@@ -64,17 +71,30 @@ void Report(int signal, siginfo_t* info, void* /*context*/) {
   lines.Add({build_text.data(), build_bytes});
   lines.Add("\n");
   if (signal == SIGBUS) {
-    lines.Add("  If a file became shorter while stoker read it, this is the cause. Otherwise:\n");
+    lines.Add(
+        "  If a file became shorter while stoker used it, its disk has an I/O error or its file "
+        "system\n"
+        "  is full (/dev/shm, too), this is the cause. Otherwise:\n");
   }
   lines.Add(
       "  This is an error in stoker. Please open an issue, with these lines, the command line, "
       "the\n"
       "  output of `stoker doctor --json` and, if you may share it, the photograph or archive at "
       "which\n"
-      "  it happens. If somebody could do harm with such a file, read SECURITY.md before.\n");
+      "  it happens. If somebody could do harm with such a file, read SECURITY.md first.\n");
   lines.Write();
-  // SA_RESETHAND has restored the default action, which follows when this function returns.
-  (void)raise(signal);
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  sigaction(signal, &by_default, nullptr);
+  // After a fault the instruction is repeated, and fails again. A signal that was sent is not.
+  if (!from_kernel) (void)raise(signal);
+}
+
+void ProvideStack() {
+  stack_t stack{};
+  if (sigaltstack(nullptr, &stack) != 0 || (stack.ss_flags & SS_DISABLE) == 0) return;
+  stack = {.ss_sp = alternate_stack.data(), .ss_flags = 0, .ss_size = alternate_stack.size()};
+  sigaltstack(&stack, nullptr);
 }
 
 }  // namespace
@@ -82,10 +102,13 @@ void Report(int signal, siginfo_t* info, void* /*context*/) {
 void ReportCrashes(const std::string& build) {
   build_bytes = std::min(build.size(), build_text.size());
   std::copy_n(build.begin(), build_bytes, build_text.begin());
+  ProvideStack();
   struct sigaction reporting {};
   reporting.sa_sigaction = &Report;
-  reporting.sa_flags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
+  reporting.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  // A fault of the handler itself ends the process, because its signal is blocked.
   sigemptyset(&reporting.sa_mask);
+  for (const auto& [signal, name] : kCrashes) sigaddset(&reporting.sa_mask, signal);
   for (const auto& [signal, name] : kCrashes) {
     struct sigaction before {};
     const bool free = sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL;

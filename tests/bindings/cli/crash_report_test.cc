@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 namespace stoker::cli {
 namespace {
@@ -20,6 +23,34 @@ bool HasHandler(int signal) {
   return now.sa_handler != SIG_DFL;
 }
 
+// Calls itself until the stack is used up, which happens long before `depth` is.
+// NOLINTNEXTLINE(misc-no-recursion): that is what it is for
+int UseUpTheStack(int depth) {
+  volatile char page[4096];  // NOLINT(modernize-avoid-c-arrays)
+  page[0] = static_cast<char>(depth);
+  return depth == 0 ? 0 : UseUpTheStack(depth - 1) + page[0];
+}
+
+void OverflowTheStack() {
+  const rlimit small{.rlim_cur = rlim_t{1} << 20, .rlim_max = RLIM_INFINITY};
+  setrlimit(RLIMIT_STACK, &small);
+  _exit(UseUpTheStack(1'000'000));
+}
+
+// Crashes on several threads at the same time.
+void CrashTogether() {
+  constexpr int kThreads = 8;
+  std::atomic<int> ready{0};
+  const auto crash = [&](uintptr_t address) {
+    for (++ready; ready < kThreads;) {
+    }
+    *reinterpret_cast<volatile int*>(address) = 1;
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(crash, 0x4c0);
+  for (std::thread& thread : threads) thread.join();
+}
+
 void WriteTo(uintptr_t address) { *reinterpret_cast<volatile int*>(address) = 1; }
 
 TEST(CrashReportDeathTest, NamesSignalAndAddress) {
@@ -27,6 +58,24 @@ TEST(CrashReportDeathTest, NamesSignalAndAddress) {
   EXPECT_EXIT(
       (ReportCrashes(kBuild), WriteTo(0x4c0)), ::testing::KilledBySignal(SIGSEGV),
       "stoker: crash: SIGSEGV at address 0x4c0\n  stoker 1.2.3, GNU 12.2.0\n.*open an issue");
+}
+
+TEST(CrashReportDeathTest, TellsOfAStackThatIsUsedUp) {
+  if (HasHandler(SIGSEGV)) GTEST_SKIP() << "a sanitizer handles SIGSEGV";
+  EXPECT_EXIT((ReportCrashes(kBuild), OverflowTheStack()), ::testing::KilledBySignal(SIGSEGV),
+              "stoker: crash: SIGSEGV at address 0x[0-9a-f]+\n  stoker 1.2.3");
+}
+
+TEST(CrashReportDeathTest, ReportsOneOfSeveralThreads) {
+  if (HasHandler(SIGSEGV)) GTEST_SKIP() << "a sanitizer handles SIGSEGV";
+  EXPECT_EXIT((ReportCrashes(kBuild), CrashTogether()), ::testing::KilledBySignal(SIGSEGV),
+              "^stoker: crash: SIGSEGV at address 0x4c0\n[^:]*Please[^:]*$");
+}
+
+TEST(CrashReportDeathTest, ASignalThatWasSentEndsTheProcess) {
+  if (HasHandler(SIGSEGV)) GTEST_SKIP() << "a sanitizer handles SIGSEGV";
+  EXPECT_EXIT((ReportCrashes(kBuild), kill(getpid(), SIGSEGV)), ::testing::KilledBySignal(SIGSEGV),
+              "stoker: crash: SIGSEGV\n  stoker 1.2.3");
 }
 
 TEST(CrashReportDeathTest, AbortHasNoAddress) {
