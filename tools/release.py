@@ -5,8 +5,9 @@
 
 Checks first what takes no time, and reports all of it: the working tree has no changes, CMakeLists.txt has
 the version (Python's package takes it from there), CHANGELOG.md has a dated section for it and nothing that
-is unreleased, and no tag has it yet. If all of this is so, `./dev test --all` must pass, and `./dev wheel`
-must make a wheel of that version, which it checks. --quick leaves these two out.
+is unreleased, and no tag has it yet. If all of this is so, `./dev test --all` must pass and leave the
+working tree without changes, and `./dev wheel` must make a wheel of that version, which it checks. --quick
+leaves these two out.
 
 Exit code 0 if the commit can be released, 1 if not.
 """
@@ -104,7 +105,7 @@ def wheels(root, version):
     return root.glob(f"build/dist/stoker-{version}-*.whl")
 
 
-SLOW = {"tests": check_tests, "wheel": check_wheel}
+SLOW = {"tests": check_tests, "tree again": check_tree, "wheel": check_wheel}
 
 
 def passed(checks, root, version):
@@ -112,9 +113,9 @@ def passed(checks, root, version):
     clean = True
     for name, check in checks.items():
         wrong = list(check(root, version))
-        print(f"{name:10} {'ok' if not wrong else 'NOT YET'}")
+        print(f"{name:10} {'ok' if not wrong else 'NOT YET'}", flush=True)  # before the next one's output
         for text in wrong:
-            print(f"           {text}")
+            print(f"           {text}", flush=True)
         clean = clean and not wrong
     return clean
 
