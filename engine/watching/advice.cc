@@ -66,6 +66,8 @@ struct Remedy {
 };
 using Remedies = std::vector<Remedy>;
 
+constexpr const char* kPageCache = "keep the files in the page cache";
+
 // {"a", "b", "c"} → " A, b, or c."; an empty list gives an empty text.
 std::string Sentence(const Remedies& parts) {
   std::string text;
@@ -104,9 +106,11 @@ class Adviser {
            (cause == Cause::kDecode ? Others() : "") + Next() + Sentence(RemediesOf(cause));
   }
 
-  std::string First() const {
+  // `cold`: see FirstChange.
+  std::string First(bool cold) const {
     if (TooEarly() || share_ < kNoWait || causes_[0].first == 0) return "";
-    const Remedies remedies = RemediesOf(causes_[0].second);
+    Remedies remedies = RemediesOf(causes_[0].second);
+    if (cold) std::erase_if(remedies, [](const Remedy& one) { return one.text == kPageCache; });
     auto first = std::ranges::find(remedies, false, &Remedy::costs);
     if (first == remedies.end()) first = remedies.begin();
     return first == remedies.end() ? "" : Upper(first->text) + ".";
@@ -279,9 +283,10 @@ class Adviser {
       case Cause::kStorage:
         return StorageRemedies();
       case Cause::kMap:
-        return {{"make it faster"}, {"call it on more threads"}};
+        return {{"make " + Function() + " faster"}, {"call it on more threads"}};
       case Cause::kCopy:
-        return {{"make batches smaller in bytes"}, {"see `stoker doctor` about the device's link"}};
+        return {{"make batches smaller in bytes", /*costs=*/true},
+                {"see `stoker doctor` about the device's link"}};
       case Cause::kOther:
         break;
     }
@@ -290,15 +295,15 @@ class Adviser {
 
   void AddCoreRemedies(Remedies& remedies) const {
     if (ShortOfCores()) {
-      remedies.push_back({"keep other programs off its cores"});
-      remedies.push_back({"raise its CPU limit", /*costs=*/true});
+      remedies.push_back({"keep other programs off the loader's cores"});
+      remedies.push_back({"raise the process's CPU limit", /*costs=*/true});
       if (cores() < workers_) return;  // there are enough cores
     }
     const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
     if (!idle) {
       remedies.push_back({"add cores", /*costs=*/true});
     } else if (stats_.workers_given && workers_ > 0) {
-      remedies.push_back({"let it have more than " + std::to_string(workers_) + " of the " +
+      remedies.push_back({"let the loader have more than " + std::to_string(workers_) + " of the " +
                           std::to_string(stats_.threads) + " workers"});
     }
   }
@@ -315,7 +320,7 @@ class Adviser {
     }
     if (!HalfIsEnough()) AddCoreRemedies(remedies);
     const std::string work = Work();
-    if (work == Function()) remedies.push_back({"make it faster"});
+    if (work == Function()) remedies.push_back({"make " + work + " faster"});
     if (work != "decoding") {
       if (work == "mixing" || work == "augmenting")
         remedies.push_back({"leave out transforms", /*costs=*/true});
@@ -358,7 +363,7 @@ class Adviser {
               {"allow more reads at a time (`reads_in_flight`, now " +
                std::to_string(stats_.reads) + ")"}};
     }
-    Remedies remedies{{"use a faster disk", /*costs=*/true}, {"keep the files in the page cache"}};
+    Remedies remedies{{"use a faster disk", /*costs=*/true}, {kPageCache}};
     if (stats_.reader == "pread") {
       remedies.push_back({"read with io_uring (`stoker doctor` says whether it can)"});
     }
@@ -380,6 +385,6 @@ class Adviser {
 
 std::string Advice(const LoaderStats& stats) { return Adviser(stats).Text(); }
 
-std::string FirstChange(const LoaderStats& stats) { return Adviser(stats).First(); }
+std::string FirstChange(const LoaderStats& stats, bool cold) { return Adviser(stats).First(cold); }
 
 }  // namespace stoker

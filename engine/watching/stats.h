@@ -89,9 +89,9 @@ void AddStats(LoaderStats& all, const LoaderStats& one);
 std::string Advice(const LoaderStats& stats);
 
 // The remedy to try first, of those that Advice names: "Build a crop index (`stoker index`)." It is
-// one that needs no other machine and changes no pixel, if there is such a one. Empty if Advice
-// names none.
-std::string FirstChange(const LoaderStats& stats);
+// one that needs no other machine and changes no pixel, if there is one. `cold`: the page cache is
+// emptied on purpose, so to keep files in it is no remedy. Empty if Advice names none.
+std::string FirstChange(const LoaderStats& stats, bool cold = false);
 
 // Text exposition format 0.0.4: the HELP, TYPE and samples of each metric, one line each. All
 // metrics begin with "stoker_" and have the label `loader`, which may be any UTF-8 text; counters

@@ -81,16 +81,17 @@ TEST(Advice, SaysWhenWorkersWaitForACore) {
   EXPECT_EQ(
       Advice(stats),
       "The consumer waited 41% of the time: decoding needs 1.4 cores and has 4 workers, each "
-      "of which had a core 21% of the time. Keep other programs off its cores, raise its CPU "
-      "limit, pack the photographs (`stoker pack` for folders, or the option `cache`), build a "
-      "crop index (`stoker index`), or decode smaller photographs.");
+      "of which had a core 21% of the time. Keep other programs off the loader's cores, raise the "
+      "process's CPU limit, pack the photographs (`stoker pack` for folders, or the option "
+      "`cache`), build a crop index (`stoker index`), or decode smaller photographs.");
   stats.workers = stats.threads = 1;
   EXPECT_THAT(Advice(stats), HasSubstr("has 1 worker, which had a core 21% of the time. Keep other "
-                                       "programs off its cores, raise its CPU limit, add cores"));
+                                       "programs off the loader's cores, raise the process's CPU "
+                                       "limit, add cores"));
   stats = Decoding(99);
   stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
   EXPECT_THAT(Advice(stats), HasSubstr("with 4 workers, busy 99% of the time, and with a core 21% "
-                                       "of that. Keep other programs off its cores"));
+                                       "of that. Keep other programs off the loader's cores"));
   stats.clocked.cpu_ns = 950;
   EXPECT_THAT(Advice(stats), HasSubstr("busy 99% of the time. Add cores"));
 }
@@ -157,9 +158,28 @@ TEST(FirstChange, IsOneThatCostsNothing) {
   EXPECT_EQ(FirstChange(Decoding(41)),
             "Pack the photographs (`stoker pack` for folders, or the option `cache`).");
   EXPECT_EQ(FirstChange(Storage(41)), "Keep the files in the page cache.");
+  LoaderStats copies = Decoding(41);
+  copies.waited = {.copy_ns = 41 * kS};
+  EXPECT_EQ(FirstChange(copies), "See `stoker doctor` about the device's link.");
   LoaderStats stats = Decoding(41);
   stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
-  EXPECT_EQ(FirstChange(stats), "Keep other programs off its cores.");
+  EXPECT_EQ(FirstChange(stats), "Keep other programs off the loader's cores.");
+}
+
+TEST(FirstChange, IsNotThePageCacheThatIsEmptiedOnPurpose) {
+  LoaderStats stats = Storage(41);
+  EXPECT_EQ(FirstChange(stats, /*cold=*/true), "Use a faster disk.");
+  stats.reader = "pread";
+  EXPECT_EQ(FirstChange(stats, /*cold=*/true),
+            "Read with io_uring (`stoker doctor` says whether it can).");
+}
+
+TEST(FirstChange, NamesTheFunction) {
+  LoaderStats stats = Decoding(41);
+  stats.waited = {.map_ns = 41 * kS};
+  stats.map = "to_gray";
+  stats.map_threads = 1;
+  EXPECT_EQ(FirstChange(stats), "Make your function to_gray faster.");
 }
 
 TEST(FirstChange, IsTheFirstRemedyIfAllCostSomething) {
@@ -207,7 +227,8 @@ TEST(Advice, SuggestsRaisingAFixedNumberOfWorkers) {
   LoaderStats stats = Decoding(41);
   stats.threads = 8;
   stats.workers_given = true;
-  EXPECT_THAT(Advice(stats), HasSubstr("has 4. Let it have more than 4 of the 8 workers, pack"));
+  EXPECT_THAT(Advice(stats),
+              HasSubstr("has 4. Let the loader have more than 4 of the 8 workers, pack"));
 }
 
 TEST(Advice, SuggestsDepthWhenCoresSufficeOnAverage) {
@@ -300,7 +321,8 @@ TEST(Advice, NamesTheProgramsFunction) {
   stats.stages.map_ns = 135 * kS;
   EXPECT_EQ(Advice(stats),
             "The consumer waited 41% of the time: your function to_gray takes 90 ms for a batch, "
-            "on 1 thread, and a step takes 59 ms. Make it faster or call it on more threads.");
+            "on 1 thread, and a step takes 59 ms. Make your function to_gray faster "
+            "or call it on more threads.");
   stats = Decoding(100);
   stats.waited = {.map_ns = 100 * kS};
   stats.map = "to_gray";
@@ -309,13 +331,13 @@ TEST(Advice, NamesTheProgramsFunction) {
   stats.stages.map_ns = 200 * kS;
   EXPECT_EQ(Advice(stats),
             "Your function to_gray is the limit, at 2,560 samples/s: a batch takes it 200 ms, and "
-            "it has 2 threads. Make it faster or call it on more threads.");
+            "it has 2 threads. Make your function to_gray faster or call it on more threads.");
   // On the workers.
   stats = Decoding(41);
   stats.map = "to_gray";
   stats.stages = {.decode_ns = 10 * kS, .map_ns = 30 * kS};
   EXPECT_THAT(Advice(stats), HasSubstr("your function to_gray needs "));
-  EXPECT_THAT(Advice(stats), HasSubstr("make it faster."));
+  EXPECT_THAT(Advice(stats), HasSubstr("make your function to_gray faster."));
 }
 
 TEST(Advice, NamesTheSecondCause) {

@@ -324,7 +324,7 @@ TEST_F(Attribution, SaysWhenWorkersShareTheirCore) {
   for (std::thread& other : others) other.join();
   EXPECT_LT(stats.clocked.share(), 0.6) << "one of five";
   EXPECT_THAT(Advice(stats), HasSubstr("% of the time, and with a core "));
-  EXPECT_THAT(Advice(stats), HasSubstr("Keep other programs off its cores"));
+  EXPECT_THAT(Advice(stats), HasSubstr("Keep other programs off the loader's cores"));
 }
 
 TEST_F(Attribution, BlamesMixing) {
