@@ -183,31 +183,37 @@ Result<BenchReport> Measure(const BenchArguments& given) {
   });
 }
 
-Result<int> BenchReads(const BenchArguments& given) {
+Result<ReadReport> MeasureReads(const BenchArguments& given) {
   ASSIGN_OR_RETURN(const BenchOptions options, OptionsOf(given));
   ProgressBar bar;
   const InterruptGuard interrupt;
-  const auto keep_going = [&](const ReadProgress& progress) {
+  return RunReadBench(options, [&](const ReadProgress& progress) {
     if (bar.Due()) {
       bar.Show(progress.samples, progress.samples_total,
                fmt::format("{} samples", progress.samples));
     }
     return !interrupt.interrupted();
-  };
-  ASSIGN_OR_RETURN(const ReadReport report, RunReadBench(options, keep_going));
+  });
+}
+
+Result<int> BenchReads(const BenchArguments& given) {
+  ASSIGN_OR_RETURN(const ReadReport report, MeasureReads(given));
   TRY(Print(given.json ? ReadReportJson(report) + "\n" : ReadReportText(report)));
   return report.interrupted ? InterruptedExitCode() : kExitOk;
 }
 
-Result<int> ExplainBench(const BenchArguments& given) {
+Result<Ceilings> MeasureParts(const BenchArguments& given) {
   ASSIGN_OR_RETURN(const BenchOptions options, OptionsOf(given));
   ProgressBar bar;
   const InterruptGuard interrupt;
-  const auto keep_going = [&](const char* what) {
+  return MeasureCeilings(options, [&](const char* what) {
     if (bar.Due()) bar.Show(0, 0, fmt::format("measuring {}", what));
     return !interrupt.interrupted();
-  };
-  ASSIGN_OR_RETURN(const Ceilings ceilings, MeasureCeilings(options, keep_going));
+  });
+}
+
+Result<int> ExplainBench(const BenchArguments& given) {
+  ASSIGN_OR_RETURN(const Ceilings ceilings, MeasureParts(given));
   TRY(Print(given.json ? CeilingsJson(ceilings) + "\n" : CeilingsText(ceilings)));
   return ceilings.run.interrupted ? InterruptedExitCode() : kExitOk;
 }
