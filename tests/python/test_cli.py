@@ -124,10 +124,20 @@ def test_version():
     assert re.fullmatch(r"libjpeg-turbo \d+\.\d+\.\d+", pixels)  # what "to the bit" means
 
 
+def wait_until_caught(process, which):
+    """Waits until a process has a handler for a signal."""
+    for _ in range(3000):
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        if int(re.search(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)[1], 16) >> (which - 1) & 1:
+            return
+        time.sleep(0.01)
+    pytest.fail(f"there is no handler for {which}")
+
+
 def test_a_crash_says_what_to_report(made):
     command = ["prlimit", "--core=0", COMMAND, "bench", made, "--epochs", "1000000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(0.3)
+        wait_until_caught(process, signal.SIGSEGV)
         process.send_signal(signal.SIGSEGV)
         stdout, stderr = process.communicate(timeout=30)
     assert process.returncode == -signal.SIGSEGV and stdout == b""
