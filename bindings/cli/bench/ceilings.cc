@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "bindings/cli/bench/device_consumer.h"
+#include "bindings/cli/bench/page_cache.h"
 #include "bindings/cli/bench/read_runner.h"
 #include "bindings/cli/explain/plan_cost.h"
 #include "core/core_time.h"
 #include "core/machine.h"
 #include "core/mapping.h"
+#include "core/start_thread.h"
 #include "core/try.h"
 #include "engine/loader/producer_parts.h"
 
@@ -22,60 +25,94 @@ namespace {
 
 constexpr uint64_t kPartNs = 1'000'000'000;  // how long a part is measured
 constexpr double kRunSeconds = 3;
+constexpr double kPatienceSeconds = 30;      // for the run's first batch
 constexpr uint64_t kWithoutEnd = 1'000'000;  // epochs: time ends the measurement
 
-Error Interrupted() { return {Code::kCancelled, "interrupted"}; }
+using Gate = std::barrier<>;
 
-// Runs `work(i)` on a thread for each i below `threads`, all at the same time.
-template <typename Work>
-void Together(int threads, const Work& work) {
-  std::vector<std::jthread> running;
+// Runs `work(i, gate)` on a thread for each i below `threads`; all of them may wait at the gate
+// once. Fails if the system gives fewer threads.
+Status Together(int threads, const std::function<void(int, Gate&)>& work) {
+  Gate gate(threads);
+  Status status;
+  std::vector<std::thread> running;
   running.reserve(static_cast<size_t>(threads));
-  for (int i = 0; i < threads; ++i) running.emplace_back([&work, i] { work(i); });
+  for (int i = 0; i < threads; ++i) {
+    if (status.ok()) {
+      Result<std::thread> started =
+          StartThread("a thread that measures", [&work, &gate, i] { work(i, gate); });
+      if (started.ok()) {
+        running.push_back(*std::move(started));
+        continue;
+      }
+      status = started.error();
+    }
+    gate.arrive_and_drop();  // the others do not wait for it
+  }
+  for (std::thread& thread : running) thread.join();
+  return status;
 }
 
 Result<Ceiling> MeasureStorage(BenchOptions options, const KeepExplaining& keep_going,
-                               std::optional<double>& cached_before) {
-  const SampleSource& source = *options.loader.source;
-  if (source.objects() != nullptr) return Ceiling{.why_not = "the samples are behind URLs"};
+                               std::optional<double>& cached) {
+  if (options.loader.source->objects() != nullptr) {
+    return Ceiling{.why_not = "the samples are behind URLs"};
+  }
   options.epochs = kWithoutEnd;
-  ++options.loader.seed;  // the run's first samples should not be those that were read last
-  bool interrupted = false;
-  const auto until_late = [&](const ReadProgress& progress) {
-    interrupted = !keep_going("storage alone");
-    return !interrupted && progress.seconds * 1e9 < kPartNs;
-  };
-  const Result<ReadReport> read = RunReadBench(options, until_late);
-  if (interrupted) return Interrupted();
-  if (!read.ok() && read.error().file.empty()) return read.error();
-  // --on-bad says whether this ends the run.
-  if (!read.ok()) return Ceiling{.why_not = read.error().Message()};
-  cached_before = read->cached_before;
-  return Ceiling{.images_per_second = static_cast<double>(read->samples) / read->seconds,
-                 .bytes_per_second = static_cast<double>(read->bytes) / read->seconds};
+  ++options.loader.seed;  // another order than the run's, whose files it has brought into the cache
+  const std::optional<uint64_t> before = BytesFromStorage();
+  ASSIGN_OR_RETURN(const ReadReport read, RunReadBench(options, [&](const ReadProgress& progress) {
+                     return keep_going("storage alone") && progress.seconds * 1e9 < kPartNs;
+                   }));
+  const std::optional<uint64_t> after = BytesFromStorage();
+  const auto bytes = static_cast<double>(read.bytes);
+  if (before && after && read.bytes > 0) {
+    cached = std::max(0.0, 1 - static_cast<double>(*after - *before) / bytes);
+  }
+  return Ceiling{.images_per_second = static_cast<double>(read.samples) / read.seconds,
+                 .bytes_per_second = bytes / read.seconds};
 }
 
-// CPU nanoseconds of one image on one worker.
-double NanosecondsOf(const PlanCost& cost) {
-  return static_cast<double>(cost.work_ns) * cost.clocked.share() /
-         static_cast<double>(cost.images);
+// CPU nanoseconds of all images.
+double CpuOf(const PlanCost& cost) {
+  return static_cast<double>(cost.work_ns) * cost.clocked.share();
+}
+
+Error NothingDecoded(const PlanCost& cost) {
+  return {Code::kDataLoss, "no image could be decoded; the first: " + cost.first_refusal};
 }
 
 // Applies the plan to a few images, to know how many take kPartNs.
 Result<double> Probe(const SampleSource& source, const Plan& plan, uint64_t seed,
                      const std::function<bool(uint64_t, uint64_t)>& go_on) {
   constexpr uint64_t kFew = 8;
-  ASSIGN_OR_RETURN(const PlanCost cost, MeasurePlan(source, plan, kFew, 1, seed, go_on));
-  if (cost.images > 0) return NanosecondsOf(cost);
-  return Error{Code::kDataLoss, "no image could be decoded; the first: " + cost.first_refusal};
+  const PlanWork work{
+      .images = kFew, .rounds = 1, .seed = seed, .until_ns = NowNanoseconds() + kPartNs};
+  ASSIGN_OR_RETURN(const PlanCost cost, MeasurePlan(source, plan, work, go_on));
+  if (cost.images == 0) return NothingDecoded(cost);
+  return CpuOf(cost) / static_cast<double>(cost.images);
+}
+
+// Returns how many images are decoded how often, if one takes so many nanoseconds.
+PlanWork WorkOf(const SampleSource& source, double image_ns, uint64_t seed) {
+  constexpr uint64_t kMostFiles = 512, kMostObjects = 16, kMostRounds = 1000;
+  const uint64_t most = source.objects() != nullptr ? kMostObjects : kMostFiles;
+  const auto affordable = static_cast<uint64_t>(kPartNs / std::max(image_ns, 1.0));
+  const uint64_t images = std::clamp<uint64_t>(affordable / 2, 1, most);
+  const uint64_t distinct = std::min(images, source.size());
+  const uint64_t rounds = std::clamp<uint64_t>(affordable / distinct, 2, kMostRounds) - 1;
+  // Reading may take as long as decoding.
+  return {.images = images,
+          .rounds = static_cast<int>(rounds),
+          .seed = seed,
+          .until_ns = NowNanoseconds() + 2 * kPartNs};
 }
 
 // All workers decode at the same time, because they share caches, memory and perhaps cores
 // (hyperthreads): so many times the speed of one would be too much. Other programs count as little
 // as possible: the images are divided by the CPU time of their worker.
-Status MeasureDecoding(const SampleSource& source, const Plan& plan, uint64_t seed,
-                       const KeepExplaining& keep_going, Ceilings& ceilings) {
-  constexpr uint64_t kMostImages = 512, kMostRounds = 1000;
+Result<Ceiling> MeasureDecoding(const SampleSource& source, const Plan& plan, uint64_t seed,
+                                const KeepExplaining& keep_going, Ceilings& ceilings) {
   std::atomic<bool> interrupted{false};
   const auto still_wanted = [&](uint64_t /*done*/, uint64_t /*total*/) { return !interrupted; };
   const auto ask = [&](uint64_t /*done*/, uint64_t /*total*/) {
@@ -83,37 +120,33 @@ Status MeasureDecoding(const SampleSource& source, const Plan& plan, uint64_t se
     return !interrupted;
   };
   ASSIGN_OR_RETURN(const double expected, Probe(source, plan, seed, ask));
-  const auto affordable = static_cast<uint64_t>(kPartNs / std::max(expected, 1.0));
-  const uint64_t images = std::clamp<uint64_t>(affordable / 2, 1, kMostImages);
-  const uint64_t distinct = std::min(images, source.size());
-  const uint64_t rounds = std::clamp<uint64_t>(affordable / distinct, 2, kMostRounds) - 1;
+  const PlanWork work = WorkOf(source, expected, seed);
   std::vector<Result<PlanCost>> costs(static_cast<size_t>(ceilings.workers), PlanCost());
-  Together(ceilings.workers, [&](int worker) {
-    const auto own = static_cast<size_t>(worker);
+  TRY(Together(ceilings.workers, [&](int worker, Gate& /*gate*/) {
+    PlanWork own = work;
+    own.seed += static_cast<uint64_t>(worker);
     const auto& go_on = worker == 0 ? std::function(ask) : std::function(still_wanted);
-    costs[own] = MeasurePlan(source, plan, images, static_cast<int>(rounds), seed + own, go_on);
-  });
-  double cpu_ns = 0;
-  uint64_t decoded = 0;
+    costs[static_cast<size_t>(worker)] = MeasurePlan(source, plan, own, go_on);
+  }));
+  Ceiling decode;
+  double cpu_ns = 0, decoded = 0;
   for (const Result<PlanCost>& cost : costs) {
     if (!cost.ok()) return cost.error();
-    if (cost->images == 0) return Error{Code::kDataLoss, cost->first_refusal};
-    ceilings.decode.images_per_second += 1e9 / NanosecondsOf(*cost);
-    cpu_ns += static_cast<double>(cost->work_ns) * cost->clocked.share();
-    decoded += cost->images;
+    if (cost->images == 0) return NothingDecoded(*cost);
+    const auto images = static_cast<double>(cost->images);
+    decode.images_per_second += images * 1e9 / CpuOf(*cost);
+    cpu_ns += CpuOf(*cost);
+    decoded += images;
   }
-  ceilings.decode_seconds = cpu_ns * 1e-9 / static_cast<double>(decoded);
-  ceilings.decode.bytes_per_second =
-      ceilings.decode.images_per_second * static_cast<double>(ceilings.image_bytes);
-  return {};
+  ceilings.decode_seconds = cpu_ns * 1e-9 / decoded;
+  decode.bytes_per_second = decode.images_per_second * static_cast<double>(ceilings.image_bytes);
+  return decode;
 }
 
-// Writes rows, one behind the other, into memory of about `bytes`, again and again; returns bytes
-// per second of CPU time.
-Result<double> WriteRows(size_t row_bytes, size_t bytes) {
-  const size_t rows = std::max<size_t>(bytes / row_bytes, 2);
-  ASSIGN_OR_RETURN(const Mapping memory, Mapping::Map(rows * row_bytes, /*huge_pages=*/true));
-  std::memset(memory.data(), 0, memory.size());  // the kernel provides the pages
+// Writes rows, one behind the other, into the memory, again and again; returns bytes per second of
+// CPU time.
+double WriteRows(const Mapping& memory, size_t row_bytes) {
+  const size_t rows = memory.size() / row_bytes;
   uint64_t written = 0;
   const CoreClock clock;
   const uint64_t begun = NowNanoseconds();
@@ -130,26 +163,35 @@ Result<double> WriteRows(size_t row_bytes, size_t bytes) {
 // Every image is written to its batch at least once, so writing alone is a bound. The workers write
 // at the same time, row by row, as they do when they decode. A consumer reads batches much later,
 // so the memory is larger than the caches.
-Status MeasureMemory(const BenchOptions& options, Ceilings& ceilings) {
+Result<Ceiling> MeasureMemory(const BenchOptions& options, const Ceilings& ceilings) {
   constexpr uint64_t kBeyondCaches = uint64_t{512} << 20;
   const uint64_t budget = options.runtime.memory_budget;
-  const uint64_t bytes = std::min(kBeyondCaches, budget > 0 ? budget : DefaultMemory());
   const auto workers = static_cast<size_t>(ceilings.workers);
+  const size_t bytes = std::min(kBeyondCaches, budget > 0 ? budget : DefaultMemory()) / workers;
+  const size_t rows = std::max<size_t>(bytes / ceilings.image_bytes, 2);
   std::vector<Result<double>> rates(workers, 0.0);
-  Together(ceilings.workers, [&](int worker) {
-    rates[static_cast<size_t>(worker)] = WriteRows(ceilings.image_bytes, bytes / workers);
-  });
+  TRY(Together(ceilings.workers, [&](int worker, Gate& gate) {
+    const Result<Mapping> memory = Mapping::Map(rows * ceilings.image_bytes, /*huge_pages=*/true);
+    if (memory.ok()) std::memset(memory->data(), 0, memory->size());  // the kernel provides pages
+    gate.arrive_and_wait();
+    auto& rate = rates[static_cast<size_t>(worker)];
+    if (memory.ok()) {
+      rate = WriteRows(*memory, ceilings.image_bytes);
+    } else {
+      rate = memory.error();
+    }
+  }));
+  double sum = 0;
   for (const Result<double>& rate : rates) {
     if (!rate.ok()) return rate.error();
-    ceilings.memory.bytes_per_second += *rate;
+    sum += *rate;
   }
-  ceilings.memory.images_per_second =
-      ceilings.memory.bytes_per_second / static_cast<double>(ceilings.image_bytes);
-  return {};
+  return Ceiling{.images_per_second = sum / static_cast<double>(ceilings.image_bytes),
+                 .bytes_per_second = sum};
 }
 
 // Copies batches to the first device, if the run did not.
-Status MeasureCopy(const BenchOptions& options, Ceilings& ceilings) {
+Result<Ceiling> MeasureCopy(const BenchOptions& options, Ceilings& ceilings) {
   const double images = options.loader.batch_size;
   double rate = 0, bytes = 0;
   if (options.device) {
@@ -158,29 +200,29 @@ Status MeasureCopy(const BenchOptions& options, Ceilings& ceilings) {
     ceilings.device = options.device->name.ToString();
   } else {
     const CudaReport found = LookForCuda();
-    if (found.devices.empty()) {
-      ceilings.copy.why_not = "no device: " + found.why_not;
-      return {};
-    }
+    if (found.devices.empty()) return Ceiling{.why_not = "no device: " + found.why_not};
     ASSIGN_OR_RETURN(const DeviceName name, DeviceName::Parse("cuda:0"));
     ASSIGN_OR_RETURN(const std::shared_ptr<Device> device, Device::Open(name));
     bytes = images * static_cast<double>(ceilings.image_bytes);
     ASSIGN_OR_RETURN(rate, BareCopyRate(*device, static_cast<size_t>(bytes)));
     ceilings.device = name.ToString();
   }
-  ceilings.copy = {.images_per_second = rate / bytes * images, .bytes_per_second = rate};
-  return {};
+  return Ceiling{.images_per_second = rate / bytes * images, .bytes_per_second = rate};
 }
 
 Status MeasureRun(BenchOptions options, const KeepExplaining& keep_going, Ceilings& ceilings) {
   options.epochs = kWithoutEnd;
-  bool interrupted = false;
-  ASSIGN_OR_RETURN(ceilings.run, RunBench(options, [&](const BenchProgress& progress) {
-                     interrupted = !keep_going("the run");
-                     const bool late = progress.seconds >= kRunSeconds && progress.batches > 0;
-                     return !interrupted && !late;
-                   }));
-  ceilings.run.interrupted = interrupted;
+  bool late = false;
+  Result<BenchReport> run = RunBench(options, [&](const BenchProgress& progress) {
+    late = progress.seconds >= (progress.batches > 0 ? kRunSeconds : kPatienceSeconds);
+    return keep_going("the run") && !late;
+  });
+  if (!run.ok() && run.error().code == Code::kCancelled && late && !ceilings.interrupted) {
+    return Error{.code = Code::kUnavailable,
+                 .cause = "the loader made no batch in 30 seconds",
+                 .advice = "See with `stoker verify` whether its samples can be used"};
+  }
+  ASSIGN_OR_RETURN(ceilings.run, std::move(run));
   ceilings.run.options.epochs = ceilings.run.epochs + 1;  // that began
   return {};
 }
@@ -195,18 +237,37 @@ Result<Ceilings> MeasureCeilings(const BenchOptions& options, const KeepExplaini
   }
   ASSIGN_OR_RETURN(const std::optional<Plan> plan, PlanOf(options.loader, false));
   Ceilings ceilings;
-  ceilings.workers = options.runtime.threads > 0 ? options.runtime.threads : DefaultThreads();
+  const int workers = options.runtime.threads > 0 ? options.runtime.threads : DefaultThreads();
+  ceilings.workers = std::min(workers, AllottedCores());
   ceilings.image_bytes = plan->row_bytes();
-  ASSIGN_OR_RETURN(ceilings.storage, MeasureStorage(options, keep_going, ceilings.cached_before));
-  TRY(MeasureDecoding(*options.loader.source, *plan, options.loader.seed, keep_going, ceilings));
-  TRY(MeasureRun(options, keep_going, ceilings));
-  if (ceilings.run.interrupted) {
-    ceilings.memory.why_not = ceilings.copy.why_not = "interrupted";
-    return ceilings;
-  }
-  TRY(MeasureMemory(options, ceilings));  // after the run, whose peak of memory is reported
-  TRY(MeasureCopy(options, ceilings));
+  const KeepExplaining ask = [&](const char* what) {
+    if (!ceilings.interrupted) ceilings.interrupted = !keep_going(what);
+    return !ceilings.interrupted;
+  };
+  const auto part = [&](const char* what, const auto& measure) {
+    if (!ask(what)) return Ceiling{.why_not = "interrupted"};
+    Result<Ceiling> measured = measure();
+    if (!ask(what)) return Ceiling{.why_not = "interrupted"};  // perhaps in the middle of it
+    return measured.ok() ? *std::move(measured) : Ceiling{.why_not = measured.error().Message()};
+  };
+  TRY(MeasureRun(options, ask, ceilings));
+  ceilings.run.interrupted = ceilings.interrupted;  // and did not end because it took its time
+  ceilings.storage =
+      part("storage alone", [&] { return MeasureStorage(options, ask, ceilings.cached); });
+  ceilings.decode = part("decoding alone", [&] {
+    return MeasureDecoding(*options.loader.source, *plan, options.loader.seed, ask, ceilings);
+  });
+  ceilings.memory = part("memory alone", [&] { return MeasureMemory(options, ceilings); });
+  ceilings.copy = part("the copy alone", [&] { return MeasureCopy(options, ceilings); });
   return ceilings;
+}
+
+std::optional<double> RunRate(const BenchReport& run) {
+  constexpr uint64_t kTimesInProduction = 3;
+  const uint64_t loaders = run.options.cold ? run.options.epochs : 1;
+  const uint64_t few = kTimesInProduction * static_cast<uint64_t>(std::max(run.loader.depth, 1));
+  if (run.batches_after_first < few * loaders || run.seconds_after_first <= 0) return std::nullopt;
+  return static_cast<double>(run.images_after_first) / run.seconds_after_first;
 }
 
 }  // namespace stoker

@@ -7,7 +7,6 @@
 
 #include "bindings/cli/bench/ceilings.h"
 #include "bindings/cli/bench/report.h"
-#include "bindings/cli/bench/report_figures.h"
 #include "bindings/cli/bench/report_words.h"
 #include "core/plural.h"
 #include "engine/watching/stats.h"
@@ -26,11 +25,11 @@ std::string WorkersText(const Ceilings& ceilings) {
 
 std::string StorageText(const Ceilings& ceilings) {
   std::string text = PerSecondText(ceilings.storage.bytes_per_second) + ", read and thrown away";
-  if (!ceilings.cached_before) return text;
-  text += fmt::format("; {:.0f} % were cached", *ceilings.cached_before * 100);
+  if (!ceilings.cached) return text;
+  text += fmt::format("; {:.0f} % came from the page cache", *ceilings.cached * 100);
   constexpr double kFew = 0.9;
   const bool cold = ceilings.run.options.cold;
-  return text + (!cold && *ceilings.cached_before < kFew ? "; try --cold, too" : "");
+  return text + (!cold && *ceilings.cached < kFew ? "; try --cold, too" : "");
 }
 
 // One part of the report; `text` describes a part that was measured.
@@ -53,22 +52,42 @@ std::array<Row, 4> Rows(const Ceilings& ceilings) {
         fmt::format("{} to {}", PerSecondText(ceilings.copy.bytes_per_second), ceilings.device)}}};
 }
 
-// The share of what the part could do that the run reached; none if the part was not measured.
+bool Measured(const Ceiling& part) { return part.images_per_second > 0; }
+
+// The share of what a part that was measured could do that the run reached; none if the run's rate
+// is unknown.
 std::optional<double> Reached(const Ceilings& ceilings, const Ceiling& part) {
-  if (part.images_per_second <= 0) return std::nullopt;
-  return ImagesPerSecond(ceilings.run) / part.images_per_second;
+  const std::optional<double> rate = RunRate(ceilings.run);
+  return rate ? std::optional(*rate / part.images_per_second) : std::nullopt;
+}
+
+std::string PercentText(std::optional<double> share) {
+  if (!share) return "-";
+  return fmt::format("{:.{}f} %", *share * 100, *share < 0.0995 ? 1 : 0);
 }
 
 std::string Rounded(double images_per_second) {
   return Count(static_cast<uint64_t>(images_per_second + 0.5));
 }
 
+std::string RunText(const BenchReport& run) {
+  std::string text = fmt::format("{} {} in {}", Count(run.images),
+                                 Plural(run.images, "image", "images"), Duration(run.seconds));
+  if (!RunRate(run)) {
+    return text + fmt::format(", {} {}{}: too few to tell a rate", Count(run.batches),
+                              Plural(run.batches, "batch", "batches"),
+                              run.options.cold ? " in cold epochs" : "");
+  }
+  return text + fmt::format("; workers had a core {:.0f} % of their time",
+                            run.loader.clocked.share() * 100);
+}
+
 Json PartJson(const Ceilings& ceilings, const Ceiling& part) {
+  if (!Measured(part)) return {{"why_not", part.why_not}};
   const std::optional<double> reached = Reached(ceilings, part);
-  if (!reached) return {{"why_not", part.why_not}};
   return {{"images_per_second", part.images_per_second},
           {"bytes_per_second", part.bytes_per_second},
-          {"reached", *reached}};
+          {"reached", reached ? Json(*reached) : Json(nullptr)}};
 }
 
 }  // namespace
@@ -80,26 +99,24 @@ std::string CeilingsText(const Ceilings& ceilings) {
   text.Add(fmt::format("{}: {} {}", run.source, Count(run.samples),
                        Plural(run.samples, "image", "images")));
   text.Line("plan", run.loader.plan);
+  AddNotes(run, text);
   text.Add("");
-  text.Add(fmt::format(kLine, "alone", "images/s", "the run", ""));
+  text.Add(fmt::format(kLine, "alone", "images/s", "reached", ""));
   for (const Row& row : Rows(ceilings)) {
-    const std::optional<double> reached = Reached(ceilings, row.ceiling);
-    text.Add(reached
+    text.Add(Measured(row.ceiling)
                  ? fmt::format(kLine, row.name, Rounded(row.ceiling.images_per_second),
-                               fmt::format("{:.{}f} %", *reached * 100, *reached < 0.0995 ? 1 : 0),
-                               row.text)
+                               PercentText(Reached(ceilings, row.ceiling)), row.text)
                  : fmt::format(kLine, row.name, "-", "-", row.ceiling.why_not));
   }
-  text.Add(fmt::format(
-      kLine, "the run", Rounded(ImagesPerSecond(run)), "",
-      fmt::format("{} images in {}; workers had a core {:.0f} % of their time", Count(run.images),
-                  Duration(run.seconds), run.loader.clocked.share() * 100)));
+  const std::optional<double> rate = RunRate(run);
+  text.Add(fmt::format(kLine, "the run", rate ? Rounded(*rate) : "-", "", RunText(run)));
   if (run.interrupted) text.Add("\n  Interrupted: the run's figures are those until then.");
   if (const std::string advice = Advice(run.loader); !advice.empty()) {
     text.Add("");
     text.Paragraph(advice);
   }
-  if (const std::string first = FirstChange(run.loader); !first.empty()) {
+  const std::string first = FirstChange(run.loader, run.options.cold);
+  if (!first.empty()) {
     text.Add("");
     text.Paragraph("To change first: " + first);
   }
@@ -110,18 +127,21 @@ std::string CeilingsJson(const Ceilings& ceilings) {
   const BenchReport& run = ceilings.run;
   Json parts;
   for (const Row& row : Rows(ceilings)) parts[row.name] = PartJson(ceilings, row.ceiling);
-  parts["storage"]["cached_before"] =
-      ceilings.cached_before ? Json(*ceilings.cached_before) : Json(nullptr);
-  parts["decode"]["cpu_seconds_per_image"] = ceilings.decode_seconds;
-  parts["copy"]["device"] = ceilings.device.empty() ? Json(nullptr) : Json(ceilings.device);
-  const std::string first = FirstChange(run.loader);
+  if (Measured(ceilings.storage)) {
+    parts["storage"]["cached"] = ceilings.cached ? Json(*ceilings.cached) : Json(nullptr);
+  }
+  if (Measured(ceilings.decode)) parts["decode"]["cpu_seconds_per_image"] = ceilings.decode_seconds;
+  if (Measured(ceilings.copy)) parts["copy"]["device"] = ceilings.device;
+  const std::string first = FirstChange(run.loader, run.options.cold);
+  const std::optional<double> rate = RunRate(run);
   const Json json = {{"stoker", STOKER_VERSION},
                      {"source", run.source},
                      {"workers", ceilings.workers},
                      {"image_bytes", ceilings.image_bytes},
                      {"batch_bytes", ceilings.image_bytes * run.options.loader.batch_size},
                      {"alone", std::move(parts)},
-                     {"images_per_second", ImagesPerSecond(run)},
+                     {"images_per_second", rate ? Json(*rate) : Json(nullptr)},
+                     {"interrupted", ceilings.interrupted},
                      {"first_change", first.empty() ? Json(nullptr) : Json(first)},
                      {"run", Json::parse(BenchReportJson(run))}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -206,8 +206,10 @@ Result<Ceilings> MeasureParts(const BenchArguments& given) {
   ASSIGN_OR_RETURN(const BenchOptions options, OptionsOf(given));
   ProgressBar bar;
   const InterruptGuard interrupt;
+  std::string shown;
   return MeasureCeilings(options, [&](const char* what) {
-    if (bar.Due()) bar.Show(0, 0, fmt::format("measuring {}", what));
+    if (bar.Due() || what != shown) bar.Show(0, 0, fmt::format("measuring {}", what));
+    shown = what;
     return !interrupt.interrupted();
   });
 }
@@ -215,7 +217,7 @@ Result<Ceilings> MeasureParts(const BenchArguments& given) {
 Result<int> ExplainBench(const BenchArguments& given) {
   ASSIGN_OR_RETURN(const Ceilings ceilings, MeasureParts(given));
   TRY(Print(given.json ? CeilingsJson(ceilings) + "\n" : CeilingsText(ceilings)));
-  return ceilings.run.interrupted ? InterruptedExitCode() : kExitOk;
+  return ceilings.interrupted ? InterruptedExitCode() : kExitOk;
 }
 
 std::string TraceText(const TraceSummary& trace) {

@@ -82,14 +82,14 @@ std::optional<double> CachedShare(const SampleSource& source, uint64_t most) {
   return static_cast<double>(pages.cached) / static_cast<double>(pages.all);
 }
 
-uint64_t BytesFromStorage() {
+std::optional<uint64_t> BytesFromStorage() {
   std::ifstream io("/proc/self/io");
   std::string key;
   uint64_t value = 0;
   while (io >> key >> value) {
     if (key == "read_bytes:") return value;
   }
-  return 0;
+  return std::nullopt;
 }
 
 }  // namespace stoker

@@ -21,7 +21,7 @@ Status DropFromPageCache(const SampleSource& source);
 std::optional<double> CachedShare(const SampleSource& source, uint64_t most = 1000);
 
 // Returns the bytes that the kernel has fetched from storage for this process so far
-// (/proc/self/io), without those from the page cache. 0 if the kernel does not say.
-uint64_t BytesFromStorage();
+// (/proc/self/io), without those from the page cache. None if the kernel does not say.
+std::optional<uint64_t> BytesFromStorage();
 
 }  // namespace stoker

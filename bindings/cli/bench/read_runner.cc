@@ -206,7 +206,7 @@ class ReadRun {
  private:
   Status Stream(uint64_t epoch) {
     const uint64_t begun = NowNanoseconds();
-    const uint64_t storage = BytesFromStorage();
+    const uint64_t storage = BytesFromStorage().value_or(0);
     const double cpu = CpuSecondsSoFar();
     client_.Begin(epoch);
     TRY(reads_.Attach(&client_));
@@ -219,7 +219,7 @@ class ReadRun {
     reads_.Detach(&client_);  // from here on the reader thread sleeps
     report_.seconds += static_cast<double>(ended - begun) * 1e-9;
     report_.cpu_seconds += CpuSecondsSoFar() - cpu;
-    report_.bytes_from_storage += BytesFromStorage() - storage;
+    report_.bytes_from_storage += BytesFromStorage().value_or(0) - storage;
     report_.counts = reader_->counts();
     if (!report_.interrupted) ++report_.epochs;
     return client_.status();

@@ -75,6 +75,18 @@ std::string CacheText(const CacheCounts& cache) {
   return text;
 }
 
+}  // namespace
+
+void AddNotes(const BenchReport& report, ReportText& text) {
+  const LoaderStats& loader = report.loader;
+  if (!report.warning.empty()) text.Line("crop index", report.warning);
+  if (loader.bad.substituted + loader.bad.dropped > 0)
+    text.Line("bad samples", BadText(loader.bad));
+  if (!report.skipped.empty()) text.Line("skipped", report.skipped.Summary());
+}
+
+namespace {
+
 void AddWhatRan(const BenchReport& report, ReportText& text) {
   const BenchOptions& options = report.options;
   const LoaderStats& loader = report.loader;
@@ -102,10 +114,7 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
   text.Line("JPEG decoder", DecodersText(loader.decoded));
   if (!loader.cache.place.empty()) text.Line("cache", CacheText(loader.cache));
   if (HasIndex(loader.decoded)) text.Line("crop index", IndexText(loader.decoded));
-  if (!report.warning.empty()) text.Line("crop index", report.warning);
-  if (loader.bad.substituted + loader.bad.dropped > 0)
-    text.Line("bad samples", BadText(loader.bad));
-  if (!report.skipped.empty()) text.Line("skipped", report.skipped.Summary());
+  AddNotes(report, text);
   text.Line("reader", loader.reader_reason);  // begins with the reader's name
   if (options.cold) {
     text.Line("page cache", "dropped for each file before each epoch");

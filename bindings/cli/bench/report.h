@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "bindings/cli/bench/report_words.h"
 #include "bindings/cli/bench/runner.h"
 
 namespace stoker {
@@ -10,6 +11,10 @@ namespace stoker {
 // Lines of at most 100 columns, as far as the paths and reasons in them allow, with units; ends
 // with a line feed.
 std::string BenchReportText(const BenchReport& report);
+
+// Adds the lines on the samples that are not as they should be: the source's warning, bad samples
+// and skipped files, if there are any.
+void AddNotes(const BenchReport& report, ReportText& text);
 
 // One JSON object on one line; docs/cli.md has its members. Text that is not UTF-8 (a file's name
 // may be anything) has U+FFFD for invalid bytes.

@@ -63,7 +63,7 @@ struct Meter {
 
   static Meter Now(const Loader& loader) {
     return {NowNanoseconds(), CpuNanoseconds(RUSAGE_SELF), CpuNanoseconds(RUSAGE_THREAD),
-            loader.Stats().read_cpu_ns, BytesFromStorage()};
+            loader.Stats().read_cpu_ns, BytesFromStorage().value_or(0)};
   }
   void AddPeriod(const Meter& from, const Meter& to) {
     wall_ns += to.wall_ns - from.wall_ns;
@@ -101,6 +101,8 @@ class Run {
   const KeepGoing& keep_going_;
   uint64_t begun_ns_;
   uint64_t next_report_ns_ = 0;
+  uint64_t first_got_ns_ = 0;  // when this loader's first batch arrived; 0: it has not
+  uint64_t last_got_ns_ = 0;   // when its last batch after the first arrived
   std::vector<uint64_t> latencies_ns_;
   BatchDigest digest_;
   Meter used_;
@@ -182,7 +184,9 @@ Status Run::MeasureBare(const Loader& loader) {
 
 Status Run::StreamThrough(Loader& loader, uint64_t first_epoch, uint64_t end_epoch) {
   const Meter before = Meter::Now(loader);
+  first_got_ns_ = last_got_ns_ = 0;
   TRY(TakeEpochs(loader, first_epoch, end_epoch));
+  if (last_got_ns_ != 0) report_.seconds_after_first += Seconds(last_got_ns_ - first_got_ns_);
   if (consumer_ != nullptr) {
     ASSIGN_OR_RETURN(report_.device->steps, consumer_->Drain());
   }
@@ -228,6 +232,13 @@ template <typename AnyBatch>
 void Run::Count(const AnyBatch& batch, uint64_t asked_ns, uint64_t got_ns) {
   if (report_.batches == 0) {
     report_.time_to_first_batch_s = Seconds(got_ns - begun_ns_);
+  }
+  if (first_got_ns_ == 0) {
+    first_got_ns_ = got_ns;
+  } else {
+    ++report_.batches_after_first;
+    report_.images_after_first += static_cast<uint64_t>(batch.rows());
+    last_got_ns_ = got_ns;
   }
   latencies_ns_.push_back(got_ns - asked_ns);
   ++report_.batches;

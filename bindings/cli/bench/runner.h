@@ -97,6 +97,12 @@ struct BenchReport {
   double cpu_seconds = 0;  // user and system, all threads
   CpuSplit cpu;
 
+  // After the run's first batch (cold: after that of each epoch), so without the time in which the
+  // first batches are made, until the last one's arrival.
+  uint64_t batches_after_first = 0;
+  uint64_t images_after_first = 0;
+  double seconds_after_first = 0;
+
   double time_to_first_batch_s = 0;  // from before the Runtime and the loader are opened
   double batch_latency_p50_s = 0;    // durations of Next()
   double batch_latency_p99_s = 0;

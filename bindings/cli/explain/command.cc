@@ -51,8 +51,11 @@ Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
   ProgressBar bar;
   const InterruptGuard interrupt;
   Result<PlanCost> cost =
-      MeasurePlan(*source, plan, static_cast<uint64_t>(given.images),
-                  static_cast<int>(given.rounds), given.seed, [&](uint64_t done, uint64_t total) {
+      MeasurePlan(*source, plan,
+                  {.images = static_cast<uint64_t>(given.images),
+                   .rounds = static_cast<int>(given.rounds),
+                   .seed = given.seed},
+                  [&](uint64_t done, uint64_t total) {
                     if (bar.Due())
                       bar.Show(done, total, fmt::format("{} of {} images", done, total));
                     return !interrupt.interrupted();

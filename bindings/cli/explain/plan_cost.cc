@@ -101,6 +101,25 @@ double Microseconds(uint64_t nanoseconds, const PlanCost& cost) {
                                 static_cast<double>(cost.images);
 }
 
+Error Interrupted() { return {Code::kCancelled, "interrupted"}; }
+
+// Applies the plan to a group that has begun a round, and adds what it cost. Null: it is not
+// counted.
+void ApplyOnce(const Plan& plan, Workspace& workspace, Group& group, PlanCost* cost) {
+  StageTimes times;
+  const std::vector<uint64_t> before = TransformTimesOf(workspace);
+  const CoreClock clock;
+  const uint64_t started = NowNanoseconds();
+  plan.ApplyAll(group, workspace, times);
+  if (cost == nullptr) return;
+  cost->work_ns += NowNanoseconds() - started;
+  if (const std::optional<CoreTime> time = clock.Read()) cost->clocked += *time;
+  const std::vector<uint64_t> after = TransformTimesOf(workspace);
+  for (size_t i = 0; i < after.size(); ++i) cost->transform_ns[i] += after[i] - before[i];
+  cost->stages += times;
+  cost->images += group.size() - group.refused();
+}
+
 std::string Lines(const Plan& plan, const PlanCost* cost) {
   std::string text;
   size_t index = 0;
@@ -116,8 +135,7 @@ std::string Lines(const Plan& plan, const PlanCost* cost) {
 
 }  // namespace
 
-Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
-                             int rounds, uint64_t seed,
+Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const PlanWork& work,
                              const std::function<bool(uint64_t, uint64_t)>& keep_going) {
   MemoryBudget budget(WorkingMemory(plan.options().limits));
   const auto workspace = plan.MakeWorkspace(budget);
@@ -125,32 +143,22 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint6
   cost.transform_ns.resize(plan.transforms().size());
   cost.warning = source.Warning();
   cost.skipped = source.Skipped();
-  const uint64_t total = std::min(images, source.size());
-  for (uint64_t done = 0; done < total;) {
-    const uint64_t begun = done;
-    Group group(plan, seed);
-    for (size_t i = 0; i < kTogether && done < total; ++i, ++done) {
+  const uint64_t total = std::min(work.images, source.size());
+  const auto late = [&] { return NowNanoseconds() >= work.until_ns; };
+  for (uint64_t done = 0; done < total && (done == 0 || !late());) {
+    Group group(plan, work.seed);
+    for (size_t i = 0; i < kTogether && done < total && (i == 0 || !late()); ++i, ++done) {
+      if (!keep_going(done, total)) return Interrupted();
       // Evenly spread: sources have less than 2^62 samples, and images are few.
       const Status read = group.Add(source, done * (source.size() / total));
       if (read.ok()) continue;
       ++cost.refused;
       if (cost.first_refusal.empty()) cost.first_refusal = read.error().Message();
     }
-    for (int round = 0; round <= rounds; ++round) {
-      if (!keep_going(begun, total)) return Error{Code::kCancelled, "interrupted"};
-      StageTimes times;
-      const std::vector<uint64_t> before = TransformTimesOf(*workspace);
+    for (int round = 0; round <= work.rounds && (round < 2 || !late()); ++round) {
+      if (!keep_going(done, total)) return Interrupted();
       group.Start(static_cast<uint64_t>(round));
-      const CoreClock clock;
-      const uint64_t started = NowNanoseconds();
-      plan.ApplyAll(group, *workspace, times);
-      if (round == 0) continue;
-      cost.work_ns += NowNanoseconds() - started;
-      if (const std::optional<CoreTime> time = clock.Read()) cost.clocked += *time;
-      const std::vector<uint64_t> after = TransformTimesOf(*workspace);
-      for (size_t i = 0; i < after.size(); ++i) cost.transform_ns[i] += after[i] - before[i];
-      cost.stages += times;
-      cost.images += group.size() - group.refused();
+      ApplyOnce(plan, *workspace, group, round > 0 ? &cost : nullptr);
     }
     cost.refused += group.refused();
     if (cost.first_refusal.empty()) cost.first_refusal = group.refusal();

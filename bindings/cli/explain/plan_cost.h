@@ -21,17 +21,24 @@ struct PlanCost {
   std::string first_refusal;
   StageTimes stages;                   // of all images
   std::vector<uint64_t> transform_ns;  // of each transform that is not fused
-  uint64_t work_ns = 0;                // of all images, with what is no stage
+  uint64_t work_ns = 0;                // of all images, including time outside the stages
   CoreTime clocked;                    // for sampled periods: how much of the time there was a core
   std::string warning;                 // of the source; empty: none
   SkippedFiles skipped;                // by the source
 };
 
-// Reads up to `images` evenly spaced images of the source, with their entry points, and applies the
-// plan to each `rounds` times on this thread, as a worker does, after one round that is not
-// counted. `seed`: the seed of random transforms. Cancelled if `keep_going` returns false.
-Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, uint64_t images,
-                             int rounds, uint64_t seed,
+// How much is measured.
+struct PlanWork {
+  uint64_t images = 0;  // at most
+  int rounds = 1;
+  uint64_t seed = 0;               // of random transforms
+  uint64_t until_ns = UINT64_MAX;  // of NowNanoseconds(): one image and one round are enough then
+};
+
+// Reads images of the source, evenly spaced, with their entry points, and applies the plan to each
+// `rounds` times on this thread, as a worker does, after one round that is not counted. Asks
+// `keep_going` before each read and each round of some images; Cancelled if it returns false.
+Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const PlanWork& work,
                              const std::function<bool(uint64_t done, uint64_t total)>& keep_going);
 
 // `mix`: null if batches are not mixed. `cost`: null if nothing was measured.

@@ -31,7 +31,11 @@ Ceilings MadeUp() {
   run.options.loader.batch_size = 64;
   run.images = 1200;
   run.seconds = 3;
-  run.loader.batches = 100;
+  run.batches = run.loader.batches = 100;
+  run.batches_after_first = 99;
+  run.images_after_first = 1188;
+  run.seconds_after_first = 2.97;
+  run.loader.depth = 8;
   run.loader.samples = run.loader.decoded.fast = 1200;
   run.loader.wait_ns = run.loader.waited.decode_ns = 3'000'000'000;
   run.loader.work_ns = run.loader.stages.decode_ns = 5'900'000'000;
@@ -54,13 +58,45 @@ TEST(CeilingsReport, TextComparesTheRunWithEachPart) {
 
 TEST(CeilingsReport, TextSaysWhatWasCached) {
   Ceilings ceilings = MadeUp();
-  EXPECT_THAT(CeilingsText(ceilings), Not(HasSubstr("cached")));
-  ceilings.cached_before = 1;
-  EXPECT_THAT(CeilingsText(ceilings), HasSubstr("; 100 % were cached\n"));
-  ceilings.cached_before = 0.25;
-  EXPECT_THAT(CeilingsText(ceilings), HasSubstr("; 25 % were cached; try --cold, too\n"));
+  EXPECT_THAT(CeilingsText(ceilings), Not(HasSubstr("page cache")));
+  ceilings.cached = 1;
+  EXPECT_THAT(CeilingsText(ceilings), HasSubstr("; 100 % came from the page cache\n"));
+  ceilings.cached = 0.25;
+  EXPECT_THAT(CeilingsText(ceilings),
+              HasSubstr("; 25 % came from the page cache; try --cold, too"));
   ceilings.run.options.cold = true;
-  EXPECT_THAT(CeilingsText(ceilings), HasSubstr("; 25 % were cached\n"));
+  EXPECT_THAT(CeilingsText(ceilings), HasSubstr("; 25 % came from the page cache\n"));
+}
+
+TEST(CeilingsReport, TellsNoRateOfFewBatches) {
+  Ceilings ceilings = MadeUp();
+  ceilings.run.loader.depth = 40;
+  EXPECT_THAT(CeilingsText(ceilings),
+              HasSubstr("\n  decode             500         -   2 workers"));
+  EXPECT_THAT(
+      CeilingsText(ceilings),
+      HasSubstr("\n  the run              -             1,200 images in 3.00 s, 100 batches: "
+                "too few to tell a rate\n"));
+  const json report = json::parse(CeilingsJson(ceilings));
+  EXPECT_EQ(report["images_per_second"], nullptr);
+  EXPECT_EQ(report["alone"]["decode"]["images_per_second"], 500);
+  EXPECT_EQ(report["alone"]["decode"]["reached"], nullptr);
+  ceilings = MadeUp();
+  ceilings.run.options.cold = true;  // each epoch fills the loader again
+  ceilings.run.options.epochs = 5;
+  EXPECT_FALSE(RunRate(ceilings.run));
+  ceilings.run.options.epochs = 4;
+  EXPECT_EQ(RunRate(ceilings.run), 400);
+}
+
+TEST(CeilingsReport, TellsOfBadSamples) {
+  Ceilings ceilings = MadeUp();
+  EXPECT_THAT(CeilingsText(ceilings), Not(HasSubstr("bad samples")));
+  ceilings.run.loader.bad.dropped = 3;
+  ceilings.run.warning = "the index is of other files";
+  EXPECT_THAT(CeilingsText(ceilings), HasSubstr("\n  bad samples    0 substituted, 3 dropped ("));
+  EXPECT_THAT(CeilingsText(ceilings),
+              HasSubstr("\n  crop index     the index is of other files\n"));
 }
 
 TEST(CeilingsReport, JsonHasTheSame) {
@@ -68,10 +104,12 @@ TEST(CeilingsReport, JsonHasTheSame) {
   ceilings.copy = {.images_per_second = 200'000, .bytes_per_second = 30e9};
   ceilings.device = "cuda:0";
   ceilings.storage = {.why_not = "the samples are behind URLs"};
+  ceilings.interrupted = true;
   const json report = json::parse(CeilingsJson(ceilings));
   const json& alone = report["alone"];
   EXPECT_EQ(alone["storage"]["why_not"], "the samples are behind URLs");
-  EXPECT_FALSE(alone["storage"].contains("images_per_second"));
+  EXPECT_EQ(alone["storage"].size(), 1);
+  EXPECT_TRUE(report["interrupted"].get<bool>());
   EXPECT_EQ(alone["decode"]["images_per_second"], 500);
   EXPECT_DOUBLE_EQ(alone["decode"]["reached"], 0.8);
   EXPECT_EQ(alone["copy"]["device"], "cuda:0");
