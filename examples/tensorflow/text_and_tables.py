@@ -1,5 +1,7 @@
 """Trains on arrays that are no images: rows of token ids, and a table with columns of several types.
 
+Then it times an epoch of reading, without a model.
+
 Replaces from_tensor_slices(...).shuffle(n).batch(b), which makes a tensor of each value of each row before
 batch() copies them together. fit(x=arrays) gathers the rows of a batch by their numbers; so does a pipeline
 here. Takes no folder. Text comes as token ids, from a tokenizer that has run before.
@@ -37,7 +39,9 @@ def slices(arrays) -> tf.data.Dataset:
 def gather(arrays) -> tf.data.Dataset:
     whole = tf.nest.map_structure(tf.constant, arrays)
     numbers = tf.data.Dataset.range(ROWS).shuffle(ROWS).batch(BATCH)
-    rows = numbers.map(lambda some: tf.nest.map_structure(lambda array: tf.gather(array, some), whole))
+    rows = numbers.map(
+        lambda some: tf.nest.map_structure(lambda array: tf.gather(array, some), whole), tf.data.AUTOTUNE
+    )
     return rows.prefetch(tf.data.AUTOTUNE)
 
 
@@ -57,9 +61,9 @@ texts = {
     "gather": gather((tokens, topics)),
 }
 tables = {
-    "stoker": loader(rows).as_tf_dataset(names=True).map(inputs_and_label),
-    "from_tensor_slices": slices(fields).map(inputs_and_label),
-    "gather": gather(fields).map(inputs_and_label),
+    "stoker": loader(rows).as_tf_dataset(names=True).map(inputs_and_label, tf.data.AUTOTUNE),
+    "from_tensor_slices": slices(fields).map(inputs_and_label, tf.data.AUTOTUNE),
+    "gather": gather(fields).map(inputs_and_label, tf.data.AUTOTUNE),
 }
 
 text_model = keras.Sequential(
