@@ -1,8 +1,9 @@
 """Accumulates gradients: four small batches for one step, where one large batch does not fit into memory.
 
-It should train the same weights as the large batch. It does if both read the same pixels in the same order:
-stoker's order and draws depend on the seed, the epoch and the sample's position, not on the batch size. Those
-of image_dataset_from_directory and of augmentation layers do depend on it.
+It should train the same weights as the large batch. It does if both read the same pixels in the same order.
+stoker's order and draws do not depend on the batch size. Those of a tf.data pipeline do not either, if it
+shuffles single samples and augments them with stateless ops and a seed for each, as here: not with
+augmentation layers, which draw for a whole batch.
 """
 
 import keras
@@ -19,20 +20,31 @@ source = stoker.image_folder(folder)
 updates = len(source) // LARGE  # in an epoch; the rest of the samples are left out
 
 
-def stokers(batch: int) -> tf.data.Dataset:
+def loader(batch: int) -> stoker.Loader:
     augment = [stoker.RandomResizedCrop(SIZE), stoker.RandomHorizontalFlip()]
-    loader = stoker.Loader(source, augment, batch_size=batch, shuffle=True, seed=1, drop_remainder=True)
-    return loader.as_tf_dataset().take(updates * LARGE // batch)
+    return stoker.Loader(source, augment, batch_size=batch, shuffle=True, seed=1, drop_remainder=True)
+
+
+def stokers(batch: int) -> tf.data.Dataset:
+    return loader(batch).as_tf_dataset().take(updates * LARGE // batch).repeat(EPOCHS)
+
+
+def augmented(number, sample):
+    """The draws depend on the sample's number, which counts on from epoch to epoch."""
+    image, label = sample
+    seed = tf.stack([1, number])
+    image = tf.image.stateless_random_crop(image, (SIZE, SIZE, 3), seed)
+    return tf.image.stateless_random_flip_left_right(image, seed), label
 
 
 def usual(batch: int) -> tf.data.Dataset:
     keras.utils.set_random_seed(1)
-    augment = keras.Sequential([keras.layers.RandomCrop(SIZE, SIZE), keras.layers.RandomFlip("horizontal")])
-    dataset = keras.utils.image_dataset_from_directory(
-        folder, image_size=(SIZE * 8 // 7,) * 2, batch_size=batch, shuffle=True, seed=1, verbose=False
+    samples = keras.utils.image_dataset_from_directory(
+        folder, image_size=(SIZE * 8 // 7,) * 2, batch_size=None, shuffle=True, seed=1, verbose=False
     )
-    dataset = dataset.map(lambda images, labels: (augment(images, training=True), labels), tf.data.AUTOTUNE)
-    return dataset.take(updates * LARGE // batch).prefetch(tf.data.AUTOTUNE)
+    numbered = samples.take(updates * LARGE).repeat(EPOCHS).enumerate()
+    numbered = numbered.map(augmented, tf.data.AUTOTUNE)
+    return numbered.batch(batch).prefetch(tf.data.AUTOTUNE)
 
 
 def compiled(accumulate: int | None) -> keras.Model:
@@ -59,15 +71,26 @@ differs = {}
 for name, pipeline in (("usual", usual), ("stoker", stokers)):
     large, small = compiled(None), compiled(STEPS)
     start = weights(large)
-    large.fit(pipeline(LARGE), epochs=EPOCHS, verbose=0)
-    small.fit(pipeline(LARGE // STEPS), epochs=EPOCHS, verbose=0)
+    large.fit(pipeline(LARGE), verbose=0)  # the datasets repeat for all epochs
+    small.fit(pipeline(LARGE // STEPS), verbose=0)
     moved = np.abs(weights(large) - start).max()
     differs[name] = np.abs(weights(small) - weights(large)).max() / moved
     print(f"{name:7} {updates * EPOCHS} steps of {LARGE} and of {STEPS} × {LARGE // STEPS}:", end=" ")
     print(f"the weights differ by {differs[name]:.1e} of what training moved them")
 
-ways = {"one large batch": (large, stokers(LARGE)), "accumulating": (small, stokers(LARGE // STEPS))}
-fits = {name: lambda way=way: way[0].fit(way[1], verbose=0) for name, way in ways.items()}
+
+def fitting(accumulate: int | None, batch: int):
+    """Returns a function that trains with stoker, and closes the loader in its turn."""
+    model = compiled(accumulate)
+
+    def fit() -> None:
+        with loader(batch) as each:
+            model.fit(each.as_tf_dataset().take(updates * LARGE // batch), epochs=EPOCHS, verbose=0)
+
+    return fit
+
+
+fits = {"one large batch": fitting(None, LARGE), "accumulating": fitting(STEPS, LARGE // STEPS)}
 faster = timing.verdict(timing.in_turns(fits), *fits)
 same = [name for name, difference in differs.items() if difference < 1e-3]
 print(

@@ -1,7 +1,8 @@
 """A custom training loop: tf.function, GradientTape, and a checkpoint in the middle of an epoch.
 
-Replaces the loop over a tf.data pipeline whose shuffle buffer must be refilled, or stored, to continue
-after a restart: stoker's iterator is a few numbers in the checkpoint.
+Replaces the loop over image_dataset_from_directory: its iterator's checkpoint holds the buffers of its
+shuffle() and prefetch(); a symbolic checkpoint holds counts, and a restore reads the buffers again. stoker's
+iterator is a few numbers in either.
 """
 
 import pathlib
@@ -61,35 +62,39 @@ def epoch():
 for number in range(EPOCHS):
     print(f"epoch {number}: mean loss {epoch():.3f}")
 
-options = tf.data.Options()
-options.experimental_optimization.inject_prefetch = False  # whose batches would be in the checkpoint
 
+def bytes_of(dataset: tf.data.Dataset, symbolic: bool) -> int:
+    """What its iterator takes in a checkpoint after a batch."""
+    options = tf.data.Options()
+    options.experimental_symbolic_checkpoint = symbolic
+    options.experimental_optimization.inject_prefetch = False  # whose batches would be in the checkpoint
+    iterator = iter(dataset.with_options(options))
+    next(iterator)
+    with tempfile.TemporaryDirectory() as directory:
+        tf.train.Checkpoint(iterator=iterator).write(f"{directory}/iterator")
+        return sum(file.stat().st_size for file in pathlib.Path(directory).glob("iterator.data*"))
 
-def bytes_of(iterator: tf.data.Iterator, directory: str) -> int:
-    """What the iterator takes in a checkpoint."""
-    saved = tf.train.Checkpoint(iterator=iterator).write(f"{directory}/iterator")
-    return sum(
-        file.stat().st_size for file in pathlib.Path(directory).glob(f"{pathlib.Path(saved).name}.data*")
-    )
-
-
-# The usual pipeline has a buffer of the images that it shuffles.
-images_and_labels = keras.utils.image_dataset_from_directory(
-    folder, image_size=(SIZE, SIZE), batch_size=None, shuffle=False, verbose=False
-)
-usual = iter(images_and_labels.shuffle(len(images_and_labels)).batch(BATCH).with_options(options))
-next(usual)
 
 # The same loop in Python, stopped in the middle.
+options = tf.data.Options()
+options.experimental_optimization.inject_prefetch = False
 iterator = iter(dataset.with_options(options))
 checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, iterator=iterator)
 for _ in range(len(loader) // 2):
     step(*next(iterator))
 with tempfile.TemporaryDirectory() as directory:
     saved = checkpoint.save(f"{directory}/step")
-    sizes = [bytes_of(iterator, directory), bytes_of(usual, directory)]
     _, expected = next(iterator)
     checkpoint.restore(saved)  # also in another process, with a loader of the same options
     _, labels = next(iterator)
 print(f"after the restore the next batch is the same one: {bool(tf.reduce_all(labels == expected))}")
-print(f"verdict: a checkpoint takes {sizes[0]:,} bytes with stoker, {sizes[1]:,} with a shuffle buffer")
+
+usual = keras.utils.image_dataset_from_directory(
+    folder, image_size=(SIZE, SIZE), batch_size=BATCH, shuffle=True, verbose=False
+)
+pipelines = {"stoker": dataset, "image_dataset_from_directory": usual}
+sizes = [
+    f"{bytes_of(each, symbolic=False):,} bytes ({bytes_of(each, symbolic=True):,} if symbolic) with {name}"
+    for name, each in pipelines.items()
+]
+print(f"verdict: an iterator's checkpoint takes {', '.join(sizes)}")
