@@ -30,11 +30,29 @@ model = keras.Sequential(
         keras.layers.Rescaling(1 / 127.5, offset=-1),
         keras.layers.Conv2D(16, 3, strides=2, activation="relu"),
         keras.layers.GlobalAveragePooling2D(),
-        keras.layers.Dense(len(photos.classes), activation="softmax"),
+        keras.layers.Dense(1024, activation="relu"),  # most of the weights, so that sizes are of weights
+        keras.layers.Dense(256, activation="relu"),
+        keras.layers.Dense(2, activation="softmax"),
     ]
 )
-model.compile("adam", "sparse_categorical_crossentropy")
-model.fit(loader.as_tf_dataset(), epochs=1, verbose=0)
+
+
+def brightness(images):
+    return tf.reduce_mean(tf.cast(images, tf.float32), axis=(1, 2, 3))
+
+
+middle = np.median(np.concatenate([brightness(images) for images, _ in loader.as_tf_dataset(epoch=0)]))
+
+
+def bright(images, labels):
+    """Labels that can be learned: is the photograph brighter than most? Use your own."""
+    return images, brightness(images) > middle
+
+
+model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
+learnable = loader.as_tf_dataset().map(bright, tf.data.AUTOTUNE)
+accuracy = model.fit(learnable, epochs=15, verbose=0).history["accuracy"][-1]
+print(f"{accuracy:.0%} of the photographs are classified correctly; half of them by chance")
 
 
 def representative():
@@ -74,18 +92,21 @@ def serve(tflite: bytes, images: np.ndarray) -> np.ndarray:
 
 # At serving, a request has the bytes of a file. Compose makes the loader's pixels from them.
 serving = stoker.Compose(preprocess)
-images, labels = next(iter(loader.epoch(0)))
+images = np.concatenate([images for images, _ in loader.epoch(0)])
 requests = [pathlib.Path(photos.path(sample)).read_bytes() for sample in range(len(images))]
 served = np.stack([serving(request) for request in requests])
 print(f"at serving the pixels are the loader's: {np.array_equal(served, images)}")
 
 expected = model.predict_on_batch(images).argmax(axis=1)
-sizes = {}
+sizes, kept = {}, {}
 for name in ("float32", "float16", "int8"):
     tflite = convert(name)
     sizes[name] = len(tflite)
-    same = (serve(tflite, served).argmax(axis=1) == expected).sum()
-    print(f"{name}: {len(tflite):,} bytes, {same} of {len(expected)} answers as before")
-parts = [f"{name} {size / sizes['float32']:.0%}" for name, size in sizes.items()]
+    kept[name] = (serve(tflite, served).argmax(axis=1) == expected).sum()
+    print(f"{name}: {len(tflite):,} bytes, {kept[name]} of {len(expected)} answers as before")
+parts = [
+    f"{name} {size / sizes['float32']:.0%} ({kept[name]} of {len(expected)} answers as before)"
+    for name, size in sizes.items()
+]
 equal = "the loader's" if np.array_equal(served, images) else "other than the loader's"
 print(f"verdict: bytes of the models: {', '.join(parts)}; pixels at serving are {equal}")
