@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorflow.data.experimental import service
 
 SIZE, BATCH, WORKERS = 64, 16, 2
+SECONDS = 60  # for a process to start
 
 
 def make_loader(photos: str) -> stoker.Loader:
@@ -62,6 +63,8 @@ def read_through_service(loader: stoker.Loader) -> None:
     processes = [spawn.Process(target=dispatch, args=[send], daemon=True)]
     processes[0].start()
     send.close()  # so that recv() ends if the dispatcher does not start
+    if not receive.poll(SECONDS):
+        raise RuntimeError(f"the dispatcher has not started in {SECONDS} s")
     dispatcher = receive.recv()
     for _ in range(WORKERS):
         processes.append(spawn.Process(target=work, args=[dispatcher], daemon=True))
@@ -74,6 +77,8 @@ def read_through_service(loader: stoker.Loader) -> None:
     print(f"verdict: {rows} photographs from {WORKERS} worker processes, {here} of them decoded in this one")
     for process in processes:
         process.terminate()
+    for process in processes:
+        process.join(SECONDS)
 
 
 if __name__ == "__main__":

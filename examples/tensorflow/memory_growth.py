@@ -1,8 +1,8 @@
 """GPUs stay under the program's control: stoker leaves TensorFlow's device settings alone.
 
 tf.config's calls must come before TensorFlow first uses a device. They still work when a loader has been made
-and read from, but not after the first batch of a tf.data pipeline. Reading the loader as a dataset takes no
-GPU memory.
+and read from, but not after the first batch of a tf.data pipeline. Where there is a GPU, the program prints
+how much of its memory the loader's batches take.
 """
 
 import photographs
@@ -41,16 +41,18 @@ after_tf_data = settings_work("a batch of a tf.data pipeline", parts=3)
 print(f"{len(tf.config.list_logical_devices('CPU'))} logical CPUs")  # the settings that were made in time
 
 
+gpus = tf.config.list_logical_devices("GPU")
+
+
 def gpu_memory() -> int:
-    gpus = tf.config.list_logical_devices("GPU")
     return sum(tf.config.experimental.get_memory_info(gpu.name)["current"] for gpu in gpus)
 
 
 before = gpu_memory()
 batches = list(loader.as_tf_dataset())
-taken = gpu_memory() - before
-print(f"{len(batches)} batches, {batches[0][0].device}: {taken} bytes of GPU memory")
+taken = f"{gpu_memory() - before} bytes" if gpus else "no GPU: not measured"
+print(f"{len(batches)} batches, {batches[0][0].device}; GPU memory that they take: {taken}")
 print(
     f"verdict: devices can be set after a batch of stoker's loader: {after_stoker}, "
-    f"after one of a tf.data pipeline: {after_tf_data}; batches take {taken} bytes of GPU memory"
+    f"after one of a tf.data pipeline: {after_tf_data}; GPU memory that batches take: {taken}"
 )

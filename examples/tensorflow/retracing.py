@@ -75,7 +75,9 @@ for name, pipeline in (("usual", usual), ("stoker", stokers)):
 
 def summary(drop_remainder: bool) -> str:
     traces, costs = zip(*found[drop_remainder])
-    return f"up to {max(traces)} traces, and a step that takes {statistics.median(costs):.0f} ms more"
+    most = f"{max(traces)} trace{'s' if max(traces) > 1 else ''}"
+    later = f"the slowest later step takes {statistics.median(costs):.0f} ms more than the median"
+    return f"up to {most}, and {later}"
 
 
-print(f"verdict: with all samples there are {summary(False)}; with drop_remainder, {summary(True)}")
+print(f"verdict: with all samples: {summary(False)}; with drop_remainder: {summary(True)}")
