@@ -4,6 +4,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -16,6 +17,7 @@ for needed in ("stoker", "tensorflow"):
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "tensorflow"
 PHOTOS, CLASSES = 96, 4
+SECONDS = 600  # for an example
 OPS = pytest.mark.parametrize("op", ["native", pytest.param("fallback", marks=pytest.mark.long)])
 
 
@@ -52,12 +54,16 @@ def run(request, op):
     def run_example(script, *arguments):
         environment = {**os.environ, "STOKER_TF_OP": op, "TF_CPP_MIN_LOG_LEVEL": "3"}
         command = [sys.executable, EXAMPLES / script, *arguments]
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=110, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "FallbackWarning" not in done.stderr
-        return done.stdout
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
+            try:
+                out, errors = process.communicate(timeout=SECONDS)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)  # and the processes that it has started
+                raise
+        assert process.returncode == 0, out + errors
+        assert "FallbackWarning" not in errors
+        return out
 
     return run_example
 
@@ -73,11 +79,13 @@ def number(pattern, text):
 @OPS
 def test_keras_fit(run, folder):
     out = run("keras_fit.py", folder)
-    for way in ("stoker", "usual input", "float32", "jit_compile", "set_jit"):
-        pattern = rf"^{way}: [0-9.]+ s for the first 2 epochs, losses [0-9.]+, [0-9.]+$"
+    cached = ("stoker, cached", "stoker.arrays", "usual input, cached")
+    ways = ("stoker", "usual input", *cached, "float32", "jit_compile", "set_jit")
+    for way in ways:
+        pattern = rf"^{way}: [0-9.]+ s for the first 3 epochs, losses [0-9.]+, [0-9.]+, [0-9.]+$"
         assert re.search(pattern, out, re.M), out
-    assert out.count("val_loss") == 5 * 2
-    assert re.search(r"^verdict: .*; .*; .*; .*$", out, re.M), out
+    assert out.count("val_loss") == len(ways) * 3
+    assert re.search(r"^verdict: .*; .*; .*; .*; .*; .*$", out, re.M), out
 
 
 @pytest.mark.long
@@ -88,10 +96,10 @@ def test_custom_loop(run, folder):
     for epoch in (0, 1):
         assert 0 < number(rf"epoch {epoch}: mean loss ([0-9.]+)", out) < 10
     assert "after the restore the next batch is the same one: True" in out
-    stokers, usual = re.findall(r"^verdict: .* takes ([0-9,]+) bytes with stoker, ([0-9,]+) with", out, re.M)[
-        0
-    ]
-    assert int(stokers.replace(",", "")) < 5_000 and int(usual.replace(",", "")) > PHOTOS * 64 * 64 * 3
+    for name in ("stoker", "image_dataset_from_directory"):
+        sizes = re.findall(rf"([0-9,]+) bytes \(([0-9,]+) if symbolic\) with {name}", out)
+        assert len(sizes) == 1, out
+        assert name != "stoker" or all(int(size.replace(",", "")) < 5_000 for size in sizes[0])
 
 
 @pytest.mark.long
@@ -107,7 +115,7 @@ def test_retracing(run, folder):
             ("True", "False"): ("1", "1"),
             ("True", "True"): ("1", "1"),
         }
-    verdict = r"^verdict: with all samples there are up to 2 traces, .*; with drop_remainder, up to 1 traces"
+    verdict = r"^verdict: with all samples: up to 2 traces, .*; with drop_remainder: up to 1 trace, "
     assert re.search(verdict, out, re.M), out
 
 
@@ -115,11 +123,10 @@ def test_retracing(run, folder):
 def test_accumulate(run, folder):
     out = run("accumulate.py", folder)
     for pipeline in ("usual", "stoker"):
-        assert number(rf"{pipeline} +4 steps of 48 and of 4 × 12: the weights differ by (\S+)", out) > 0
-    assert number(r"stoker .* differ by (\S+)", out) < 1e-3
-    assert re.search(
-        r"^verdict: accumulating trains the large batch's weights with: .*stoker; .+", out, re.M
-    ), out
+        differ = number(rf"{pipeline} +4 steps of 48 and of 4 × 12: the weights differ by (\S+)", out)
+        assert 0 < differ < 1e-3
+    verdict = r"^verdict: accumulating trains the large batch's weights with: usual, stoker; .+"
+    assert re.search(verdict, out, re.M), out
 
 
 @pytest.mark.long
@@ -129,13 +136,13 @@ def test_casts(run):
     assert casts == {
         "float64 from NumPy": "float64 to bfloat16",
         "map(tf.cast)": "float32 to bfloat16",
-        "stoker, float32": "float32 to bfloat16",
-        "stoker, bfloat16": "nothing",
-        "stoker, uint8": "uint8 to bfloat16",
+        'dtype="float32"': "float32 to bfloat16",
+        'dtype="bfloat16"': "nothing",
+        "uint8, Rescaling": "uint8 to bfloat16",
     }
     megabytes = [number(rf"{re.escape(name)} +([0-9.]+) MB", out) for name in casts]
     assert [round(each / megabytes[-1]) for each in megabytes] == [8, 4, 4, 2, 1]
-    assert re.search(r"^verdict: .*; .*; .*", out, re.M), out
+    assert re.search(r"^verdict: .*; .*; .*; .*", out, re.M), out
 
 
 @pytest.mark.long
@@ -149,7 +156,7 @@ def test_graph_v1(run, folder):
         megabytes[way] = number(rf"{way}: a graph of ([0-9.]+) MB; 20,000 rows in an epoch", out)
     assert megabytes["constants"] > 20_000 * 32 * 32 * 3 / 1e6
     assert max(megabytes["placeholders"], megabytes["stoker_arrays"]) < 0.01
-    assert re.search(r"^verdict: whole arrays: .*; .*", out, re.M), out
+    assert re.search(r"^verdict: reading an epoch of whole arrays: .*; .*", out, re.M), out
 
 
 @pytest.mark.long
@@ -165,8 +172,8 @@ def test_profile_input(run, folder, op):
     if not out.startswith("skipped: the overview page and the memory profile"):
         assert len(re.findall(r"^  Your program is .*input-bound", out, re.M)) == 2
         assert len(re.findall(r"^  TensorFlow's allocators had up to [0-9.]+ MB$", out, re.M)) == 2
-    share = r"\d+% to \d+% of their time with"
-    assert re.search(rf"^verdict: steps wait for input for {share} usual and {share} stoker", out, re.M), out
+    verdict = r"^verdict: decoding in every epoch, steps wait for input for .*, in 3 profiles of each$"
+    assert re.search(verdict, out, re.M), out
 
 
 @pytest.mark.long
@@ -174,8 +181,9 @@ def test_predict(run, folder):
     out = run("predict.py", folder)
     named = re.findall(r"^(/.*\.jpg): class\d\d \(\d+%\)$", out, re.M)
     assert named == sorted(map(str, (folder / "class00").iterdir()))[:3]
-    assert number(r"scores differ by at most (\S+)", out) < 0.01
-    assert re.search(r"^verdict: (no difference|.* times as fast as )", out, re.M), out
+    for other in ("predict\\(usual\\)", "the loop"):  # resized a little differently
+        assert number(rf"{other}: scores differ from predict\(stoker\)'s by at most (\S+)", out) < 0.05
+    assert re.search(r"^verdict: .*; .*$", out, re.M), out
 
 
 @pytest.mark.long
@@ -188,9 +196,9 @@ def test_predict_makes_photographs_and_takes_them_away(run):
 @pytest.mark.long
 def test_from_arrays(run):
     out = run("from_arrays.py")
-    for name in ("stoker.arrays", "from_tensor_slices", "from_generator"):
+    for name in ("stoker.arrays", "from_tensor_slices", "gather", "from_generator"):
         assert number(rf"{name} +([0-9,]+) samples/s", out) > 0
-    assert re.search(r"^verdict: .*; .*", out, re.M), out
+    assert re.search(r"^verdict: .*; .*; .*", out, re.M), out
 
 
 @pytest.mark.long
@@ -212,12 +220,13 @@ def test_distributed(run, folder):
 def test_quantize(run, folder):
     out = run("quantize.py", folder)
     assert "at serving the pixels are the loader's: True" in out
-    for name in ("float16", "int8"):
-        assert 1000 < number(rf"{name}: ([0-9,]+) bytes", out) < 100_000
-        assert number(rf"{name}: .* (\d+) of 16 answers as before", out) >= 12
-    verdict = (
-        r"^verdict: bytes of the models: float32 100%, float16 \d+%, int8 \d+%; pixels .* are the loader's$"
-    )
+    whole = number(r"float32: ([0-9,]+) bytes", out)
+    for name, part in (("float16", 0.6), ("int8", 0.4)):
+        assert number(rf"{name}: ([0-9,]+) bytes", out) < part * whole
+        assert number(rf"{name}: .* (\d+) of {PHOTOS} answers as before", out) >= 0.8 * PHOTOS
+    assert number(r"(\d+)% of the photographs are classified correctly", out) >= 60
+    share = rf"\d+% \(\d+ of {PHOTOS} answers as before\)"
+    verdict = rf"^verdict: bytes .*: float32 {share}, float16 {share}, int8 {share}; pixels .* the loader's$"
     assert re.search(verdict, out, re.M), out
 
 
@@ -226,10 +235,12 @@ def test_prune(run, folder):
     out = run("prune.py", folder)
     if out.startswith("skipped: "):
         pytest.skip(out.strip())
-    after = [int(percent) for percent in re.findall(r"^after epoch \d: (\d+)% zeros", out, re.M)]
-    assert len(after) == 5 and 50 < after[0] < after[1] < after[2] <= after[3] == after[4] == 90
-    assert len(re.findall(r"^\S*kernel\S*: 90% zeros", out, re.M)) == 3
-    assert re.search(r"^verdict: with 90% zeros \(without pruning: 0%\)", out, re.M), out
+    after = [int(percent) for percent in re.findall(r"^after epoch \d+: (\d+)% zeros", out, re.M)]
+    assert len(after) == 20 and 50 < after[0] < after[1] < after[2] and after == sorted(after)
+    assert after[-1] == 90
+    assert len(re.findall(r"^\S*kernel\S*: 9[01]% zeros", out, re.M)) == 3
+    verdict = r"^verdict: with 90% zeros \(without pruning: 0%\), .*, by chance 0\.69$"  # it learned
+    assert re.search(verdict, out, re.M), out
 
 
 @pytest.mark.long
@@ -239,7 +250,7 @@ def test_two_workers(run, folder):
     line = r"^(.+), process (\d): trained (\d+) rows, decoded (\d+) photographs; weights (\S+)$"
     found = re.findall(line, out, re.M)
     own = [row for row in found if row[0] == "rank and world"]
-    sharded = [row for row in found if row[0] == "sharded by TensorFlow"]
+    sharded = [row for row in found if row[0] == "auto-sharding"]
     for rows in (own, sharded):
         assert sorted(row[1] for row in rows) == ["0", "1"], out
         assert {int(row[2]) for row in rows} == {PHOTOS}  # half of the photographs, in two epochs
@@ -251,31 +262,62 @@ def test_two_workers(run, folder):
 @pytest.mark.long
 def test_distill(run, folder):
     out = run("distill.py", folder)
+    batches = 3 * PHOTOS // 16  # in three epochs
     for way in ("stoker, one batch", "usual, one batch"):
-        assert number(rf"{way}: .* the same pixels in (\d+) of {PHOTOS // 16} batches", out) == PHOTOS / 16
-    assert number(rf"usual, zipped: .* the same pixels in (\d+) of {PHOTOS // 16} batches", out) == 0
-    assert re.search(r"^verdict: .*; .*", out, re.M), out
+        assert number(rf"{way}: .* the same pixels in (\d+) of {batches} batches", out) == batches
+    assert number(rf"usual, zipped: .* the same pixels in (\d+) of {batches} batches", out) == 0
+    assert re.search(r"^verdict: decoding in every epoch, .*; .*", out, re.M), out
 
 
 @pytest.mark.long
 def test_serve(run, folder):
     out = run("serve.py", folder)
-    for way in ("stoker.Compose", "matched ops", "usual ops"):
+    for way in ("stoker.Compose", "matched ops", "default ops"):
         assert number(rf"{way} +one request: p50 ([0-9.]+) ms, p90 [0-9.]+ ms, p99 [0-9.]+ ms", out) > 0
     assert number(r"stoker.Compose .* by up to (\S+)", out) < 1e-5  # the loader's pixels, in a batch of one
     assert number(r"matched ops .* by up to (\S+)", out) < 0.01  # pixels that are not rounded to integers
-    assert re.search(r"^verdict: training's scores, within 1e-04, come by stoker\.Compose", out, re.M), out
+    verdict = r"^verdict: after training with stoker, stoker\.Compose gives training's scores, .*; .*; .*$"
+    assert re.search(verdict, out, re.M), out
 
 
 def test_memory_growth(run, folder):
     out = run("memory_growth.py", folder)
-    assert f"{PHOTOS // 16} batches" in out and ": 0 bytes of GPU memory\n" in out
+    gpus = number(r"after a batch of stoker's loader: \d+ of (\d+) GPUs are visible", out)
+    taken = r"\d+ bytes" if gpus else "no GPU: not measured"
+    assert re.search(rf"^{PHOTOS // 16} batches, .*; GPU memory that they take: {taken}$", out, re.M), out
     assert (
         "after a batch of a tf.data pipeline: " in out and "cannot be modified after being initialized" in out
     )
     assert "2 logical CPUs" in out  # what was set after a batch of stoker's
     assert "verdict: devices can be set after a batch of stoker's loader: yes, after one of a tf.data" in out
-    assert " pipeline: no; batches take 0 bytes of GPU memory" in out
+    assert re.search(rf" pipeline: no; GPU memory that batches take: {taken}$", out, re.M), out
+
+
+def test_verdicts_of_invented_seconds(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    timing = importlib.import_module("timing")
+    one = [1.0] * 9
+
+    def verdict(other):
+        return timing.verdict({"one": one, "other": other}, "one", "other")
+
+    assert verdict([1.5, *[2.0] * 7, 4.0]) == "one is 2.00 times as fast as other (2.00 to 2.00 in 9 rounds)"
+    assert verdict([0.5] * 9) == "other is 2.00 times as fast as one (2.00 to 2.00 in 9 rounds)"
+    tie = "no difference that 9 rounds can tell: one takes 1.00 to 1.00 times the time of other"
+    assert verdict(one) == tie
+    assert verdict([0.1, *[2.0] * 8]).startswith("one is 2.00 times as fast as other")  # one outlier
+    assert verdict([0.1, 0.5, *[2.0] * 7]) == (
+        "no difference that 9 rounds can tell: one takes 0.50 to 2.00 times the time of other"
+    )
+
+
+def test_every_other_round_goes_backwards(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    timing = importlib.import_module("timing")
+    calls = []
+    seconds = timing.in_turns({name: lambda name=name: calls.append(name) for name in "ab"}, rounds=2)
+    assert "".join(calls) == "ab" + "ba" + "ab"  # the first round warms up
+    assert {name: len(each) for name, each in seconds.items()} == {"a": 2, "b": 2}
 
 
 def test_every_example_has_a_test():
