@@ -4,12 +4,13 @@ import errno
 import json
 import os
 import pathlib
-import pty
 import re
+import shutil
 import signal
 import subprocess
 
 import pytest
+from pseudo_terminal import open_pseudo_terminal
 
 PARTS = ("storage", "decode", "memory", "copy")
 
@@ -91,7 +92,9 @@ def test_text(command, photos):
 
 
 @pytest.mark.long
-def test_cold_storage_is_measured_cold(command, photos):
+def test_cold_storage_is_measured_cold(command, photos, tmp_path):
+    photos = shutil.copytree(photos, tmp_path / "photos")  # which no other test reads meanwhile
+    os.sync()  # what has not been written stays in the page cache
     report = json.loads(explain(command, photos, "--json", "--cold"))
     assert report["run"]["options"]["cold"]
     only_read = [command, "bench", photos, "--read-only", "--cold", "--json"]
@@ -166,7 +169,7 @@ def on_a_terminal(process, terminal, at=None, times=1):
     ],
 )
 def test_ctrl_c_leaves_what_was_measured(command, photos, at, times, missing):
-    terminal, its_own = pty.openpty()
+    terminal, its_own = open_pseudo_terminal()
     options = ("--size", "64", "--batch-size", "1", "--explain", "--json")
     with subprocess.Popen(
         [command, "bench", photos, *options], stdout=subprocess.PIPE, stderr=its_own
@@ -184,7 +187,7 @@ def test_ctrl_c_leaves_what_was_measured(command, photos, at, times, missing):
 
 @pytest.mark.parametrize("options", [("--explain",), ("--read-only", "--epochs", "3")])
 def test_the_report_begins_on_a_line_of_its_own(command, photos, options):
-    terminal, its_own = pty.openpty()
+    terminal, its_own = open_pseudo_terminal()
     with subprocess.Popen([command, "bench", photos, *options], stdout=its_own, stderr=its_own) as process:
         os.close(its_own)
         shown = on_a_terminal(process, terminal)

@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import signal
@@ -17,6 +16,7 @@ import termios
 import time
 
 import pytest
+from pseudo_terminal import open_pseudo_terminal
 from screen import Screen
 
 COMMAND = pathlib.Path(
@@ -983,13 +983,6 @@ def test_too_many_threads_for_the_system(made):
         failure(done, 3)
 
 
-def pseudo_terminal():
-    try:
-        return pty.openpty()
-    except OSError as error:
-        pytest.skip(f"no pseudo-terminals here: {error}")
-
-
 def written_to(terminal):
     """Returns what is written to a pseudo-terminal, piece by piece, until its last writer has gone."""
     while True:
@@ -1005,7 +998,7 @@ def interrupted(*arguments, at):
     """Returns what a command writes to stdout and shows on a terminal, if it is interrupted once it shows
     `at`.
     """
-    master, slave = pseudo_terminal()
+    master, slave = open_pseudo_terminal()
     with subprocess.Popen([COMMAND, *arguments], stdout=subprocess.PIPE, stderr=slave) as process:
         os.close(slave)
         shown, sent = b"", False
@@ -1035,7 +1028,7 @@ def test_an_index_that_is_stopped_leaves_nothing(made, tmp_path, sent):
     (folder / "class").mkdir(parents=True)
     for i, photograph in enumerate(sorted(made.rglob("*.jpg")) * 50):
         os.link(photograph, folder / "class" / f"{i}.jpg")
-    master, slave = pseudo_terminal()
+    master, slave = open_pseudo_terminal()
     (folder / ".stoker-index").write_bytes(b"the old one")
     with subprocess.Popen(
         [COMMAND, "index", folder, "--threads", "1"], stdout=subprocess.PIPE, stderr=slave,
@@ -1058,7 +1051,7 @@ def test_an_index_that_is_stopped_leaves_nothing(made, tmp_path, sent):
 
 def test_a_signal_that_is_ignored_stays_so(made):
     """Ignores SIGHUP, as under nohup."""
-    master, slave = pseudo_terminal()
+    master, slave = open_pseudo_terminal()
     with subprocess.Popen(
         [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000"],
         stdout=subprocess.PIPE, stderr=slave,
@@ -1082,7 +1075,7 @@ def test_a_signal_that_is_ignored_stays_so(made):
 
 
 def test_progress_only_on_a_terminal(made):
-    master, slave = pseudo_terminal()
+    master, slave = open_pseudo_terminal()
     with subprocess.Popen(
         [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "20"],
         stdout=subprocess.PIPE, stderr=slave,
@@ -1127,7 +1120,7 @@ def test_trace(made, tmp_path):
 
 
 def test_live_on_a_terminal(made):
-    master, slave = pseudo_terminal()
+    master, slave = open_pseudo_terminal()
     with subprocess.Popen(
         [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
         stdout=subprocess.PIPE, stderr=slave,
@@ -1156,7 +1149,7 @@ def live(made, rows, columns, term):
     """Returns what --live sends to a terminal of that size and kind, until it has shown something three
     times.
     """
-    master, slave = pseudo_terminal()
+    master, slave = open_pseudo_terminal()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     with subprocess.Popen(
         [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
@@ -1187,7 +1180,7 @@ def test_live_fits_a_small_terminal(made, rows):
 def test_a_dumb_terminal_is_a_log(made):
     text = live(made, 24, 80, "dumb")
     assert "\x1b" not in text and "stoker: " in text
-    master, slave = pseudo_terminal()
+    master, slave = open_pseudo_terminal()
     done = subprocess.run(
         [COMMAND, "bench", made, *map(str, SMALL)],
         stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": "dumb"}, timeout=60, check=False,

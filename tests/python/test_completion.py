@@ -1,13 +1,13 @@
 """`stoker completion` and the manual page, which are generated from the command's options."""
 
 import os
-import pty
 import re
 import select
 import shutil
 import subprocess
 
 import pytest
+from pseudo_terminal import open_pseudo_terminal
 
 COMMANDS = (
     ["synth", "inspect", "verify", "index", "pack", "unpack", "explain", "bench", "doctor", "completion"]
@@ -88,7 +88,7 @@ def test_bash_itself_completes_files(command, tmp_path):
     """A bash on a pseudo terminal, because files are not completed by the function."""
     (tmp_path / "photos").mkdir()
     (tmp_path / "script").write_text(output(command, "completion", "bash"))
-    terminal, its_own = pty.openpty()
+    terminal, its_own = open_pseudo_terminal()
     with subprocess.Popen(
         ["bash", "--norc", "--noprofile", "-i"],
         cwd=tmp_path, stdin=its_own, stdout=its_own, stderr=its_own, start_new_session=True,

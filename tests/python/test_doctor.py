@@ -4,12 +4,12 @@ import contextlib
 import json
 import os
 import pathlib
-import pty
 import re
 import shutil
 import subprocess
 
 import pytest
+from pseudo_terminal import open_pseudo_terminal
 
 COMMAND = pathlib.Path(
     os.environ.get("STOKER_COMMAND", pathlib.Path(__file__).parents[2] / "build" / "stoker")
@@ -86,7 +86,7 @@ def test_the_text_says_the_same(report):
 
 def shown_on_a_terminal(**environment):
     """Returns what doctor writes to a terminal."""
-    master, slave = pty.openpty()
+    master, slave = open_pseudo_terminal()
     done = subprocess.run(
         [COMMAND, "doctor"], stdout=slave, timeout=120, check=True, env=dict(os.environ, **environment)
     )

@@ -4,7 +4,6 @@ import gc
 import io
 import json
 import os
-import pty
 import subprocess
 import sys
 import textwrap
@@ -14,6 +13,7 @@ import types
 import warnings
 
 import pytest
+from pseudo_terminal import open_pseudo_terminal
 from screen import Screen
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
@@ -230,10 +230,7 @@ def test_monitor_on_a_real_terminal(made):
                 for _ in loader: pass
         print("done")
     """)
-    try:
-        master, slave = pty.openpty()
-    except OSError as error:
-        pytest.skip(f"no pseudo-terminals here: {error}")
+    master, slave = open_pseudo_terminal()
     with subprocess.Popen([sys.executable, "-c", program, made], stdout=slave, stderr=slave) as process:
         os.close(slave)
         shown = b""
