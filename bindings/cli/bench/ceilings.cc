@@ -60,14 +60,12 @@ Result<Ceiling> MeasureStorage(BenchOptions options, const KeepExplaining& keep_
   }
   options.epochs = kWithoutEnd;
   ++options.loader.seed;  // another order than the run's, whose files it has brought into the cache
-  const std::optional<uint64_t> before = BytesFromStorage();
   ASSIGN_OR_RETURN(const ReadReport read, RunReadBench(options, [&](const ReadProgress& progress) {
                      return keep_going("storage alone") && progress.seconds * 1e9 < kPartNs;
                    }));
-  const std::optional<uint64_t> after = BytesFromStorage();
   const auto bytes = static_cast<double>(read.bytes);
-  if (before && after && read.bytes > 0) {
-    cached = std::max(0.0, 1 - static_cast<double>(*after - *before) / bytes);
+  if (read.bytes > 0 && BytesFromStorage()) {  // else the report has 0 of them in any case
+    cached = std::max(0.0, 1 - static_cast<double>(read.bytes_from_storage) / bytes);
   }
   return Ceiling{.images_per_second = static_cast<double>(read.samples) / read.seconds,
                  .bytes_per_second = bytes / read.seconds};
