@@ -313,7 +313,7 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
       ->group(kGroup);
 }
 
-// What needs a run of a given length, or another one, is refused.
+// Excludes the options that set how long bench runs, or ask for more than its report.
 void AddExplainOption(CLI::App& command, BenchArguments& given) {
   CLI::Option* explain = command.add_flag(
       "--explain", given.explain,

@@ -6,8 +6,8 @@ namespace stoker::cli {
 
 namespace {
 
-// Where the script offers no words, bash offers files (`complete -o default`), but for the values
-// of options that are no files.
+// bash offers files wherever the script offers no words (`complete -o default`), except for values
+// that are not files.
 constexpr const char* kBashBegin =
     R"(# bash completion for stoker, written by `stoker completion bash`.
 _stoker() {
