@@ -60,6 +60,26 @@ def lacks(module):
     return any(part in optional and not installed(part) for part in module.split("."))
 
 
+NEEDED_BY = {  # names and attributes that an optional package stands behind
+    "as_tf_dataset": "tensorflow",
+    "datasets": "datasets",
+    "follow_epochs": "tensorflow",
+    "parquet": "pyarrow",
+    "torch": "torch",
+}
+
+
+def words_in(tree):
+    """Returns the names and the attributes in a tree."""
+    return names_in(tree) | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+def lacking(tree):
+    """Returns the modules that a tree imports, or has a word of NEEDED_BY for, and that are not installed."""
+    needed = {module for word, module in NEEDED_BY.items() if word in words_in(tree)}
+    return [module for module in needed | {module for _, module in imports_of(tree)} if lacks(module)]
+
+
 def write_saved_dataset(folder):
     """Writes a folder as Hugging Face's save_to_disk() does."""
     folder.mkdir(parents=True)

@@ -3,9 +3,9 @@
 The reference of the site shows them. Names that an example takes for granted are in `assumed`.
 """
 
-import ast
 import collections
 import contextlib
+import functools
 import importlib
 import io
 import pathlib
@@ -22,16 +22,7 @@ pytest.importorskip("stoker", reason="the package is not installed here")
 import numpy as np
 import stoker
 from pages import DOCSTRINGS, ROOT
-from snippets import ARROW, imports_of, lacks, names_in, parsed, write_saved_dataset
-
-# What names and attributes in an example need.
-NEEDED_BY = {
-    "as_tf_dataset": "tensorflow",
-    "datasets": "datasets",
-    "follow_epochs": "tensorflow",
-    "parquet": "pyarrow",
-    "torch": "torch",
-}
+from snippets import ARROW, lacking, names_in, parsed, words_in, write_saved_dataset
 
 
 def write_shards(folder, image):
@@ -114,35 +105,37 @@ Request = collections.namedtuple("Request", "body")
 
 def assumed(block, names):
     """Returns those of the names that examples take for granted, made for this one."""
-    photos = stoker.image_folder("photos/train")
-    loader = make_loader(*[stoker.PadTo(256)] * block.page.endswith("_sizes.py"))
+
+    @functools.cache
+    def loader():
+        return make_loader(*[stoker.PadTo(256)] * block.page.endswith("_sizes.py"))
+
+    def photos():
+        return stoker.image_folder("photos/train")
+
     makers = {
         "ages": lambda: np.arange(8) * 5,
-        "batch": lambda: next(iter(loader)),
+        "batch": lambda: next(iter(loader())),
         "database": lambda: dict.fromkeys("ab", pathlib.Path("photo.jpg").read_bytes()),
-        "dataset": loader.as_tf_dataset,
+        "dataset": lambda: loader().as_tf_dataset(),
         "datasets": lambda: importlib.import_module("datasets"),
         "folder": lambda: "backup",
         "labels": lambda: [0, 1],
-        "large": lambda: photos,
-        "loader": lambda: loader,
+        "large": photos,
+        "loader": loader,
         "model": lambda: len if block.page.endswith("_sizes.py") else keras_model("divided" in names),
         "names": lambda: "ab",
         "np": lambda: np,
         "rare": lambda: np.arange(8) == 3,
         "request": lambda: Request(pathlib.Path("photo.jpg").read_bytes()),
-        "small": lambda: photos.subset([0, 1]),
-        "source": lambda: photos,
+        "small": lambda: photos().subset([0, 1]),
+        "source": photos,
         "stoker": lambda: stoker,
         "tf": lambda: importlib.import_module("tensorflow"),
         "torch": lambda: importlib.import_module("torch"),
         "train": lambda: train,
     }
     return {name: makers[name]() for name in names & makers.keys()}
-
-
-def attributes_in(tree):
-    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
 
 def test_the_package_has_examples():
@@ -153,9 +146,8 @@ def test_the_package_has_examples():
 def test_example(block, files, monkeypatch):
     monkeypatch.chdir(files)
     tree = parsed(block)
-    words = names_in(tree) | attributes_in(tree)
-    needed = {module for word, module in NEEDED_BY.items() if word in words}
-    if absent := [module for module in needed | {m for _, m in imports_of(tree)} if lacks(module)]:
+    words = words_in(tree)
+    if absent := lacking(tree):
         pytest.skip(f"{', '.join(absent)} is not installed")
     if "torch" in words:
         import stoker.torch

@@ -37,7 +37,7 @@ pytest.importorskip("stoker", reason="the package is not installed here")
 import numpy as np
 import stoker
 from pages import BLOCKS, PAGES, ROOT, commands_of, look_up
-from snippets import ARROW, imports_of, installed, lacks, names_in, parsed, write_saved_dataset
+from snippets import ARROW, imports_of, installed, lacking, lacks, names_in, parsed, write_saved_dataset
 
 LANGUAGES = ("python", "sh", "console", "json", "cmake", "cpp", "text")
 REASONS = ("built by tests/install", "installs packages", "needs a GPU", "takes minutes")
@@ -135,10 +135,6 @@ def here(scratch, monkeypatch):
 # --- Python --------------------------------------------------------------------------------------------
 
 
-# Calls that import one of these.
-NEEDED_BY = {"stoker.parquet(": "pyarrow"}
-
-
 def keras_model(classes, loss):
     import keras
 
@@ -202,8 +198,7 @@ def test_python(blocks, here):
         tree = parsed(block)
         absent = [(name, module) for name, module in imports_of(tree) if lacks(module)]
         missing |= {name for name, module in absent if "." not in module}
-        needed = [module for call, module in NEEDED_BY.items() if call in ast.unparse(tree)]
-        if absent or any(map(lacks, needed)) or names_in(tree) & missing:
+        if lacking(tree) or names_in(tree) & missing:
             print(f"not run, a package is not installed: {block}")
             continue
         for name in (names_in(tree) & set(ASSUMED.get(page, {}))) - set(names):
