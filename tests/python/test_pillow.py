@@ -101,7 +101,7 @@ def photos():
     return files
 
 
-@pytest.fixture(params=["synthetic", "photos"])
+@pytest.fixture(params=["synthetic", pytest.param("photos", marks=pytest.mark.long)])
 def files(request):
     return request.getfixturevalue(request.param)
 
