@@ -81,7 +81,8 @@ std::shared_ptr<Runtime> RuntimeOf(const SoakStorage& storage, Draw& draw) {
   const std::vector<ExecutorKind> executors = ExecutorsUnderTest();
   options.executor = executors[draw.Below(executors.size())];
   options.reader_threads = 1 + static_cast<int>(draw.Below(2));
-  options.memory_budget = draw.Of<uint64_t>({64, 80, 256}) << 20;
+  // Two iterators with the largest batches and the most workers need 77 MB.
+  options.memory_budget = draw.Of<uint64_t>({80, 96, 256}) << 20;
   const uint32_t reads = static_cast<uint32_t>(1 + draw.Below(16));
   const uint64_t seed = draw.Below(1000);
   return RuntimeWithReaders(options,
