@@ -258,9 +258,10 @@ class Adviser {
   std::string Cores() const {
     const std::string had = Percent(stats_.clocked.share()) + " of the time";
     std::string text = Work() + " needs " + Number(std::max(cores(), 0.1)) + " cores";
+    if (EnoughOnAverage()) text += " on average";
     if (workers_ > 0) text += " and has " + std::to_string(workers_);
     if (EnoughOnAverage()) {
-      text += ", but not at an even pace";
+      text += ", but needs more at times";
     } else if (workers_ > 0 && ShortOfCores()) {
       text += workers_ == 1 ? " worker, which had a core " + had
                             : " workers, each of which had a core " + had;

@@ -216,7 +216,8 @@ TEST(Advice, DoesNotSuggestCoresWhenWorkersAreLeftOver) {
   LoaderStats stats = Decoding(20);
   stats.work_ns = 240 * kS;  // three workers' time
   stats.threads = 8;
-  EXPECT_THAT(Advice(stats), HasSubstr("needs 3.0 cores and has 4, but not at an even pace. Pack"));
+  EXPECT_THAT(Advice(stats),
+              HasSubstr("needs 3.0 cores on average and has 4, but needs more at times. Pack"));
   stats = Decoding(95);
   stats.threads = 8;
   stats.work_ns = 240 * kS;
@@ -237,9 +238,9 @@ TEST(Advice, SuggestsDepthWhenCoresSufficeOnAverage) {
   stats.depth_given = true;
   EXPECT_THAT(
       Advice(stats),
-      StartsWith("The consumer waited 12% of the time: decoding needs 2.8 cores and has 4, "
-                 "but not at an even pace. Allow more batches in production (depth, now 6, or "
-                 "memory_budget), add cores"));
+      StartsWith("The consumer waited 12% of the time: decoding needs 2.8 cores on average and "
+                 "has 4, but needs more at times. Allow more batches in production (depth, now "
+                 "6, or memory_budget), add cores"));
   stats.work_ns = 150 * kS;  // less than half of them
   EXPECT_THAT(Advice(stats), Not(HasSubstr("add cores")));
   stats = Decoding(99);
@@ -252,15 +253,15 @@ TEST(Advice, DoesNotSuggestSettingATunedDepth) {
   stats.work_ns = 250 * kS;
   stats.slot_bytes = 10'000'000;
   stats.memory_budget = 1'000'000'000;
-  EXPECT_THAT(Advice(stats), HasSubstr("but not at an even pace. Add cores"));
+  EXPECT_THAT(Advice(stats), HasSubstr("but needs more at times. Add cores"));
   stats.memory_budget = 130'000'000;  // its half: for six batches and a half
   EXPECT_THAT(Advice(stats),
-              HasSubstr(" pace. Allow more batches in production (memory_budget), add"));
+              HasSubstr(" at times. Allow more batches in production (memory_budget), add"));
   stats.memory_budget = 1'000'000'000;
   stats.decisions = {
       {.what = TunerDecision::What::kDepth, .because = TunerDecision::Because::kLimit}};
   EXPECT_THAT(Advice(stats),
-              HasSubstr(" pace. Allow more batches in production (memory_budget), add"));
+              HasSubstr(" at times. Allow more batches in production (memory_budget), add"));
 }
 
 TEST(Advice, NamesTheWorkThatTakesLongest) {

@@ -240,7 +240,7 @@ TEST_F(Attribution, BlamesDecodingForABurstyConsumer) {
            .step = [](int batch) -> Duration { return batch % 5 == 4 ? 700ms : 0ms; },
            .batches = 18});
   ExpectCause(stats, kDecode,
-              ", but not at an even pace. Allow more batches in production (depth, now 2");
+              ", but needs more at times. Allow more batches in production (depth, now 2");
 }
 
 TEST_F(Attribution, BlamesDecodingForAConsumerThatOnlyTakesBatches) {
