@@ -5,13 +5,14 @@
 #include <system_error>
 #include <utility>
 
-#include "bindings/cli/split_folders.h"
+#include "bindings/cli/outcome.h"
 #include "core/try.h"
 #include "core/utf8.h"
 #include "io/sources/huggingface.h"
 #include "io/sources/manifest.h"
 #include "io/sources/open_packed.h"
 #include "io/sources/open_source.h"
+#include "io/sources/split_folders.h"
 
 namespace stoker::cli {
 
@@ -88,8 +89,13 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
   TRY(AddOptions(kind, options, arguments));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    OpenSource(kind, std::move(arguments)));
-  if (kind == "image_folder" || kind == "packed") WarnOfSplits(given, source->classes());
+  if (kind == "image_folder" || kind == "packed") WarnOfSplits(given, *source);
   return source;
+}
+
+void WarnOfSplits(const std::string& directory, const SampleSource& source) {
+  const std::string text = SplitWarning(directory, source.classes());
+  if (!text.empty()) Warn(text);
 }
 
 }  // namespace stoker::cli

@@ -31,4 +31,7 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",
     const std::vector<std::string>& options = {});
 
+// Prints a warning on stderr if all classes are named like splits of a dataset.
+void WarnOfSplits(const std::string& directory, const SampleSource& source);
+
 }  // namespace stoker::cli

@@ -31,6 +31,7 @@
 #include "io/sources/path_source.h"
 #include "io/sources/range_source.h"
 #include "io/sources/shard_pattern.h"
+#include "io/sources/split_folders.h"
 
 namespace stoker::python {
 
@@ -347,6 +348,12 @@ void AddSources(py::module_& module) {
       .def_property_readonly(
           "skipped_warning",
           [](const SourceHandle& self) { return Text(self.source->Skipped().Warning()); })
+      .def(
+          "split_warning",
+          [](const SourceHandle& self, const std::string& directory) {
+            return Text(SplitWarning(directory, self.source->classes()));
+          },
+          py::arg("directory"))
       .def_property_readonly("in_memory",
                              [](const SourceHandle& self) { return self.source->in_memory(); })
       .def("rows", &BytesOfRows, py::arg("field"))

@@ -7,6 +7,7 @@ few lines over os.walk. The program under test is tests/io/sources/list_folder.c
 import os
 import random
 import subprocess
+import warnings
 
 import pytest
 
@@ -147,6 +148,17 @@ def test_other_formats_are_left_out_with_a_warning(tmp_path):
         source = stoker.image_folder(tmp_path)
     assert source.skipped == {".gif": 1, ".heic": 1}
     assert [source.path(i) for i in range(len(source))] == [str(tmp_path / p) for p in ("a/1.jpg", "b/1.png")]
+
+
+def test_splits_in_place_of_classes_are_warned_of(tmp_path):
+    stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+    write(tmp_path, "train/cat/1.jpg", "train/dog/2.jpg", "val/cat/3.jpg")
+    with pytest.warns(UserWarning, match="holds train, val, which look like splits") as warned:
+        assert stoker.image_folder(tmp_path).classes == ["train", "val"]
+    assert str(warned[0].message).endswith(f"pass {tmp_path}/train") and warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert stoker.image_folder(tmp_path / "train").classes == ["cat", "dog"]
 
 
 def test_a_class_of_other_formats_only(tmp_path):

@@ -9,9 +9,9 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/inspect/inspect.h"
 #include "bindings/cli/inspect/inspect_report.h"
+#include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/pack/restore_file.h"
-#include "bindings/cli/split_folders.h"
 #include "bindings/cli/watched_work.h"
 #include "core/try.h"
 #include "io/sources/image_folder.h"
@@ -46,7 +46,7 @@ Result<DatasetReport> LookAtSet(const std::string& folder, const InspectOptions&
                                 const InspectProgress& progress) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const PackedIndex> index, OpenPackedIndex(folder));
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source, Packed(folder, index));
-  WarnOfSplits(folder, source->classes());
+  WarnOfSplits(folder, *source);
   return Inspect(*source, options, progress, [&]() -> LookAtSample {
     auto restorer = std::make_shared<FileRestorer>(*source, *index);
     return [&, restorer](uint64_t id, std::string& path) -> FileFacts {
@@ -72,7 +72,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
   if (IsPackedSet(given.directory)) return LookAtSet(given.directory, options, work.progress());
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    ImageFolder(given.directory, {.threads = threads}));
-  WarnOfSplits(given.directory, source->classes());
+  WarnOfSplits(given.directory, *source);
   return Inspect(*source, options, work.progress());
 }
 

@@ -305,7 +305,8 @@ def image_folder(
     Images are recognised by torchvision's extensions: .jpg .jpeg .png .ppm .bmp .pgm .tif .tiff .webp, in
     any case. Files of other formats (.gif .heic .avif .jp2 .jxl …) are skipped, with a
     `SkippedFilesWarning`, and counted in `skipped`. A class folder that has nothing else is an error, as
-    with torchvision; Keras, which reads GIFs, counts it as a class.
+    with torchvision; Keras, which reads GIFs, counts it as a class. Classes that are all named like splits
+    (train, val, …) are a UserWarning.
 
     Args:
         directory: its path.
@@ -330,6 +331,8 @@ def image_folder(
     index = _absolute("crop_index", crop_index) if named else b"auto" if crop_index == "auto" else b"off"
     threads = _checks.integer("threads", threads, 0, 256)
     native = _stoker.open_source("image_folder", {"directory": path, "crop_index": index}, threads)
+    if splits := native.split_warning(path):
+        warnings.warn(splits, stacklevel=2)
     if native.warning:
         warnings.warn(native.warning, CropIndexWarning, stacklevel=2)
     if native.skipped:

@@ -1,11 +1,11 @@
-#include "bindings/cli/split_folders.h"
+#include "io/sources/split_folders.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace stoker::cli {
+namespace stoker {
 namespace {
 
 std::string Of(const std::vector<std::string>& classes) { return SplitWarning("data/", classes); }
@@ -32,4 +32,4 @@ TEST(SplitWarning, IsEmptyForClasses) {
 }
 
 }  // namespace
-}  // namespace stoker::cli
+}  // namespace stoker

@@ -4,13 +4,10 @@
 #include <span>
 #include <string>
 
-namespace stoker::cli {
+namespace stoker {
 
 // Returns a warning that names the folder that was probably meant, if all of a folder's classes are
 // named like splits of a dataset (train, val, test, …). Otherwise empty.
 std::string SplitWarning(const std::string& directory, std::span<const std::string> classes);
 
-// Prints that warning on stderr, if any.
-void WarnOfSplits(const std::string& directory, std::span<const std::string> classes);
-
-}  // namespace stoker::cli
+}  // namespace stoker

@@ -1,15 +1,11 @@
-#include "bindings/cli/split_folders.h"
-
-#include <fmt/format.h>
+#include "io/sources/split_folders.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <string_view>
 
-#include "bindings/cli/outcome.h"
-
-namespace stoker::cli {
+namespace stoker {
 
 namespace {
 
@@ -36,16 +32,14 @@ std::string SplitWarning(const std::string& directory, std::span<const std::stri
   if (classes.empty() || !all) return {};
   const std::string& meant = *std::ranges::min_element(classes, {}, PartOf);
   constexpr size_t kMax = 5;  // there may be many: train2007, train2008, …
-  const auto named = classes.first(std::min(classes.size(), kMax));
-  return fmt::format(
-      "{} holds {}{}, which look like splits of a dataset, not classes. To use one of them, pass "
-      "{}{}{}",
-      directory, fmt::join(named, ", "), named.size() < classes.size() ? ", …" : "", directory,
-      directory.ends_with('/') ? "" : "/", meant);
+  std::string names;
+  for (const std::string& name : classes.first(std::min(classes.size(), kMax))) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (classes.size() > kMax) names += ", …";
+  return directory + " holds " + names +
+         ", which look like splits of a dataset, not classes. To use one of them, pass " +
+         directory + (directory.ends_with('/') ? "" : "/") + meant;
 }
 
-void WarnOfSplits(const std::string& directory, std::span<const std::string> classes) {
-  if (const std::string text = SplitWarning(directory, classes); !text.empty()) Warn(text);
-}
-
-}  // namespace stoker::cli
+}  // namespace stoker
