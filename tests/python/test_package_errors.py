@@ -12,6 +12,7 @@ import pytest
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 
 TRAIN = [stoker.RandomResizedCrop(32)]
+RESIZE_OF_ANOTHER = type("Resize", (), {"__module__": "torchvision.transforms.v2"})()
 
 
 def construct(made, **options):
@@ -92,12 +93,13 @@ def test_numpy_scalars_are_fine(made):
     [
         (None, TypeError, "transforms"),
         (3, TypeError, "transforms"),
-        (stoker.Resize(5), TypeError, "transforms"),
+        (stoker.Resize(5), TypeError, r"transforms must be a list of transforms; try \[Resize\(…\)\]$"),
         (stoker.Compose(TRAIN), TypeError, "pass the list"),
         ("Resize", TypeError, "transforms"),
         ([lambda image: image], TypeError, r"transforms\[0\]"),
         ([stoker.Resize((5, 5)), "flip"], TypeError, r"transforms\[1\]"),
         ([stoker.RandomHorizontalFlip], TypeError, "did you mean RandomHorizontalFlip"),
+        ([RESIZE_OF_ANOTHER], TypeError, "it is torchvision.transforms.v2.Resize; use stoker.Resize$"),
         ([stoker.RandomHorizontalFlip()], ValueError, "same size"),
         ([stoker.Resize(5)], ValueError, "shorter side"),
         ([*TRAIN, stoker.Resize((5, 5))], ValueError, "second resampling"),
@@ -121,7 +123,8 @@ def test_a_loader_needs_transforms(made):
     [
         ("Resize", (0,), ValueError, "Resize.size"),
         ("Resize", (65536,), ValueError, "Resize.size"),
-        ("Resize", ("big",), TypeError, "Resize.size"),
+        ("Resize", ("big",), TypeError, "Resize.size must be an integer, not 'big'"),
+        ("Resize", (5, 6), TypeError, r"interpolation must be .* are one argument: \(height, width\)"),
         ("Resize", ((1, 2, 3),), ValueError, "Resize.size"),
         ("Resize", (5.5,), TypeError, "Resize.size"),
         ("Resize", (5, "bilinear", True), TypeError, "Resize.max_size"),

@@ -126,7 +126,8 @@ def interpolation(name: str, value: Any, names: Sequence[str]) -> str:
     if given in names:
         return str(given)
     if not isinstance(given, str):
-        raise TypeError(f"{name} must be one of torchvision's InterpolationMode, not {_kind(value)}")
+        sides = "; a height and a width are one argument: (height, width)" if isinstance(given, int) else ""
+        raise TypeError(f"{name} must be one of torchvision's InterpolationMode, not {_kind(value)}{sides}")
     *most, last = [repr(n) for n in names]
     hint = ""
     if given == "area" and "box" in names:
@@ -177,7 +178,7 @@ def size(name: str, value: Any, most: int) -> tuple[int, ...]:
     """Returns `(n,)` for an int or a sequence of one, `(height, width)` for a sequence of two; each 1 to
     `most`.
     """
-    if not several(value):
+    if not several(value) or isinstance(value, (str, bytes)):
         return (integer(name, value, 1, most),)
     sides = sequence(name, value)
     if len(sides) not in (1, 2):

@@ -142,9 +142,7 @@ def split(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None, Map | 
 
 def _split_off_mix(transforms: Iterable[Any]) -> tuple[Any, BatchTransform | None]:
     if isinstance(transforms, BatchTransform):
-        raise TypeError(
-            f"transforms must be a sequence of transforms, not {transforms!r:.80}; try [{transforms!r:.80}]"
-        )
+        raise TypeError(f"transforms must be a list of transforms; try [{type(transforms).__name__}(…)]")
     if not hasattr(transforms, "__iter__"):
         return transforms, None
     listed = list(transforms)

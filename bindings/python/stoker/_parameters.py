@@ -55,17 +55,26 @@ class Transform:
 
 def checked(transforms: Iterable[Transform], name: str = "transforms") -> tuple[Transform, ...]:
     """Returns the transforms as a tuple; TypeError if one is not a transform. `name`: the argument's."""
-    if isinstance(transforms, Transform) or not hasattr(transforms, "__iter__"):
-        hint = f"; try [{transforms!r:.80}]" if isinstance(transforms, Transform) else ""
-        if hasattr(transforms, "_transforms"):  # a Compose
-            hint = "; pass the list that stoker.Compose was given"
-        raise TypeError(f"{name} must be a sequence of transforms, not {transforms!r:.80}{hint}")
+    if isinstance(transforms, Transform):
+        raise TypeError(f"{name} must be a list of transforms; try [{transforms._name()}(…)]")
+    if hasattr(transforms, "_transforms"):  # a Compose
+        raise TypeError(f"{name} must be a list of transforms; pass the list that stoker.Compose was given")
+    if not hasattr(transforms, "__iter__"):
+        raise TypeError(f"{name} must be a list of transforms, not {transforms!r:.80}")
     listed = tuple(transforms)
     for place, transform in enumerate(listed):
         if not isinstance(transform, Transform):
-            hint = f"; did you mean {transform.__name__}(…)?" if isinstance(transform, type) else ""
-            raise TypeError(f"{name}[{place}] is not one of stoker's transforms: {transform!r:.80}{hint}")
+            raise TypeError(f"{name}[{place}] is not one of stoker's transforms: {_described(transform)}")
     return listed
+
+
+def _described(transform: Any) -> str:
+    if isinstance(transform, type):
+        return f"{transform!r:.80}; did you mean {transform.__name__}(…)?"
+    kind = type(transform)
+    if kind.__name__ in _PARAMETERS:  # its repr would look like that of stoker's
+        return f"it is {kind.__module__}.{kind.__name__}; use stoker.{kind.__name__}"
+    return f"{transform!r:.80}"
 
 
 def checked_views(views: Iterable[Iterable[Transform]]) -> tuple[tuple[Transform, ...], ...]:
