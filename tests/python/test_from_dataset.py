@@ -318,6 +318,9 @@ def test_bad_images_are_named(made, content, kind):
         ({"dataset": [(b"x", [])]}, ValueError, r"'label' of sample 0 has the shape \(0,\)"),
         ({"dataset": [{"image": b"x", 3: 4}]}, ValueError, "sample 0 has the name 3"),
         ({"dataset": [(1, 2, 3)]}, TypeError, "a tuple of 3"),
+        ({"dataset": [(np.zeros((2, 2, 3), np.uint8), 1)]}, TypeError, r"list\[0\]: its image has 3 dim"),
+        ({"dataset": [(object(), 1)]}, TypeError, r"list\[0\]: .* must be encoded bytes"),
+        ({"dataset": "photos/train"}, TypeError, "must be an object that has samples, not 'photos/train'"),
     ],
 )
 def test_wrong_arguments(arguments, kind, words):

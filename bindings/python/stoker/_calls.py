@@ -24,16 +24,29 @@ class Calls:
         """`name`: of an object whose samples are images only; it is then not asked for a sample now."""
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
+        if isinstance(dataset, (str, bytes)):
+            raise TypeError(f"dataset must be an object that has samples, not {dataset!r:.80}")
         self.name = type(dataset).__name__ if name is None else name
         self.dataset = dataset
         self._is_users = name is None  # other objects raise errors that name a file and a row
         self._size = len(dataset)
         if not 0 < self._size < 2**32:
             raise InvalidArgumentError(f"{self.name} has {self._size} samples; it must have 1 to 2**32 - 1")
-        rows = _parts(dataset[0])[1] if name is None else {}
+        rows = self._first_sample() if name is None else {}
         # The fields beside the image, by name, with the row of sample 0; the label is the first.
         first_rows = [(name, _first_row(name, row)) for name, row in rows.items()]
         self.first_rows = sorted(first_rows, key=lambda row: row[0] != "label")
+
+    def _first_sample(self) -> dict[str, Any]:
+        """Returns the fields of sample 0 beside its image; TypeError if the image is none."""
+        image, rows = _parts(self.dataset[0])
+        try:
+            _encoded(image)
+        except TypeError as error:
+            raise TypeError(f"{self.name}[0]: {error}") from None
+        except ValueError:
+            pass  # a bad sample, which on_bad may forgive
+        return rows
 
     def __len__(self) -> int:
         return self._size
