@@ -265,8 +265,11 @@ def test_ranks_share_the_samples(made):
 
 
 def test_wrong_options(made):
-    with pytest.raises(TypeError, match="TensorDataset"):
-        stoker.torch.DataLoader(torch.utils.data.TensorDataset(torch.zeros(1)), batch_size=1)
+    tensors = torch.utils.data.TensorDataset(torch.zeros(1))
+    with pytest.raises(TypeError, match=r"TensorDataset, .* give stoker\.image_folder"):
+        stoker.torch.DataLoader(tensors, batch_size=1)
+    with pytest.raises(TypeError, match=r"Subset, .* give source\.split\(…\)"):
+        stoker.torch.DataLoader(torch.utils.data.Subset(tensors, [0]), batch_size=1)
     with pytest.raises(TypeError, match="image_folder"):
         stoker.torch.DataLoader(str(made))
     with pytest.raises(ValueError, match="dtype"):

@@ -111,6 +111,8 @@ def test_options_of_a_loader_are_passed_on(made):
 def test_unknown_options_are_refused(made):
     with pytest.raises(TypeError, match="no option 'num_worker'"):
         make(made, num_worker=1)
+    with pytest.raises(TypeError, match="no option 'drop_remainder'; its name here is drop_last"):
+        make(made, drop_remainder=True)
     with pytest.raises(TypeError, match="pin_memory"):
         make(made, pin_memory="yes")
 

@@ -130,10 +130,11 @@ class DataLoader:
         if isinstance(source, Dataset):
             source = source.source
         if isinstance(source, (torch.utils.data.Dataset, torch.utils.data.DataLoader)):
-            raise TypeError(
-                f"source is a {type(source).__name__} of PyTorch's, which makes samples in Python; "
-                "give stoker.image_folder(…), stoker.files(…) or stoker.arrays(…)"
-            )
+            instead = "stoker.image_folder(…), stoker.files(…) or stoker.arrays(…)"
+            if isinstance(source, torch.utils.data.Subset):
+                instead = "source.split(…) or source.subset(…) of one of stoker's sources"
+            given = f"{type(source).__module__}.{type(source).__name__}"
+            raise TypeError(f"source is a {given}, which makes samples in Python; give {instead}")
         images, mix, own = split(transforms)
         last = [transform for transform in (mix, own) if transform is not None]
         views = checked_views(views)

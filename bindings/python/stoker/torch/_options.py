@@ -93,6 +93,7 @@ def check(given: dict[str, Any]) -> None:
     for name, value in given.items():
         option = OPTIONS.get(name)
         if option is None:
-            raise TypeError(f"stoker.torch.DataLoader has no option {name!r}")
+            hint = "; its name here is drop_last" if name == "drop_remainder" else ""
+            raise TypeError(f"stoker.torch.DataLoader has no option {name!r}{hint}")
         if not option.harmless(value):
             raise TypeError(f"stoker.torch.DataLoader has no {name}={value!r:.80}: {option.instead}")
