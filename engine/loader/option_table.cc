@@ -177,7 +177,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .changes_batches = false,
        .flag_group = kBad},
       {.option = {{.name = "cache"}, &CacheOf},
-       .doc = "keeps decoded photographs for later epochs and other processes, packed: "
+       .doc = "keeps photographs, packed, for later epochs and other processes: "
               "\"ram:8GiB\" in memory, \"dir:/scratch:200GB\" in a folder on a local disk",
        .more = "Batches are the same with and without it. Baseline JPEGs take about twice as long "
                "in the first epoch, and less than half as long in later ones. All processes with "

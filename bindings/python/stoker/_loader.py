@@ -116,7 +116,7 @@ class Loader:
             delivered; None: no list. Its keys: path, offset (in bytes, or null), id, epoch, batch, start
             (of the epoch's batches: not 0 where other ranks had begun it), class, cause, action. Processes
             may share one on a local file system.
-        cache: keeps decoded photographs for later epochs and other processes, packed: "ram:8GiB" in memory,
+        cache: keeps photographs, packed, for later epochs and other processes: "ram:8GiB" in memory,
             "dir:/scratch:200GB" in a folder on a local disk; None: no cache. Batches are the same with and
             without it. Baseline JPEGs take about twice as long in the first epoch, and less than half as
             long in later ones. All processes with the same cache share it, and its size; what is kept in
