@@ -368,6 +368,9 @@ class Loader:
         waited long while nothing moved, and `stall`: the work that had not ended the last time, with files
         (see `Runtime`).
 
+        `bad`: bad samples by class; `substituted`, `dropped`: rows; `cache`: what the option `cache` has kept
+        and given back, or None (docs/prepare.md).
+
         `packed`: packed JPEGs decoded; `no_end_marker`: JPEGs that lack only the end-of-image marker;
         `accepted_truncated`: JPEGs that lack data, decoded because of the option accept_truncated; `scaled`:
         JPEGs decoded at a reduced size; `scalable`: JPEGs that decode="scaled" would have decoded so;
