@@ -63,9 +63,10 @@ set(stoker_exports ${PROJECT_BINARY_DIR}/stoker.map)
 configure_file(cmake/stoker.map.in ${stoker_exports} @ONLY)
 
 add_library(stoker_shared SHARED)
+add_library(stoker::stoker ALIAS stoker_shared)  # for projects that add this one by add_subdirectory
 target_link_libraries(stoker_shared
-  PUBLIC $<BUILD_INTERFACE:stoker_flags>
-  PRIVATE ${stoker_parts} -Wl,--version-script=${stoker_exports})
+  PRIVATE stoker_flags ${stoker_parts} -Wl,--version-script=${stoker_exports})
+target_include_directories(stoker_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 set_target_properties(stoker_shared PROPERTIES
   OUTPUT_NAME stoker
   LINK_DEPENDS ${stoker_exports}
