@@ -300,6 +300,7 @@ class Adviser {
       remedies.push_back({"raise the process's CPU limit", /*costs=*/true});
       if (cores() < workers_) return;  // there are enough cores
     }
+    if (HalfIsEnough()) return;
     const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
     if (!idle) {
       remedies.push_back({"add cores", /*costs=*/true});
@@ -319,7 +320,7 @@ class Adviser {
         remedies.push_back({"allow more batches in production (memory_budget)"});
       }
     }
-    if (!HalfIsEnough()) AddCoreRemedies(remedies);
+    AddCoreRemedies(remedies);
     const std::string work = Work();
     if (work == Function()) remedies.push_back({"make " + work + " faster"});
     if (work != "decoding") {

@@ -246,6 +246,12 @@ TEST(Advice, SuggestsDepthWhenCoresSufficeOnAverage) {
   stats = Decoding(99);
   stats.work_ns = 150 * kS;
   EXPECT_THAT(Advice(stats), HasSubstr("busy 38% of the time. Pack the photographs"));
+  stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
+  EXPECT_THAT(
+      Advice(stats),
+      HasSubstr("busy 38% of the time, and with a core 21% of that. Keep other programs off "
+                "the loader's cores, raise the process's CPU limit, pack the photographs"));
+  EXPECT_EQ(FirstChange(stats), "Keep other programs off the loader's cores.");
 }
 
 TEST(Advice, DoesNotSuggestSettingATunedDepth) {
