@@ -98,15 +98,15 @@ Error UsageError(const CLI::App& app, const std::string& what) {
   if (const std::vector<std::string> left = app.remaining(); !left.empty()) {
     return Unexpected(app, app.get_name(), left);
   }
+  std::string of = app.get_name();
   for (const CLI::App* command : app.get_subcommands()) {
+    of = fmt::format("{} {}", app.get_name(), command->get_name());
     const std::vector<std::string> left = command->remaining();
-    if (!left.empty()) {
-      return Unexpected(*command, fmt::format("{} {}", app.get_name(), command->get_name()), left);
-    }
+    if (!left.empty()) return Unexpected(*command, of, left);
   }
   return {.code = Code::kInvalidArgument,
           .cause = what,
-          .advice = "`stoker help COMMAND` lists the options"};
+          .advice = fmt::format("`{} --help` lists the options", of)};
 }
 
 }  // namespace stoker::cli

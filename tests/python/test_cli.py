@@ -755,6 +755,7 @@ def test_usage():
         ("bench DIR --bogus batch_size", "such arguments: --bogus batch_size. `stoker bench --help`"),
         ("bench DIR one --two three --json", "no such arguments: one --two three. `stoker bench --help`"),
         ("index --xyzzy", "`stoker index` has no such argument: --xyzzy. `stoker index --help`"),
+        ("bench DIR --batch-size 0", "from 1 to 1048576. `stoker bench --help` lists the options"),
         ("--jsno bench DIR", "`stoker` has no such argument: --jsno."),
     ],
 )
