@@ -279,7 +279,7 @@ def test_pack_refuses(made, tmp_path, dataset):
     folder, _ = dataset
     assert run("pack", folder, packed).returncode == 0
     assert "that are not in" in failure(run("pack", made, packed), 3)
-    assert "is not empty" in failure(run("unpack", packed, made), 3)
+    assert "is not empty. Name a new folder, or remove what" in failure(run("unpack", packed, made), 3)
     assert "something else in it" in failure(run("pack", made, folder / "class"), 3)
     (packed / "index.stoker").unlink()
     assert "packing has not finished" in failure(run("bench", packed), 1)

@@ -28,7 +28,7 @@ Status MakeFolders(const std::string& root, const ImageList& list) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = "this folder is not empty",
                  .file = root,
-                 .advice = "Name a new folder"};
+                 .advice = "Name a new folder, or remove what an earlier run has left in this one"};
   }
   for (const ImageList::Folder& folder : list.folders) {
     const std::string path = root + "/" + std::string(list.PathOf(folder));
@@ -54,7 +54,7 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source, Packed(folder, index));
   TRY(MakeFolders(out, index->list()));
   std::atomic<uint64_t> bytes{0};
-  TRY(ForEachSample(source->size(), threads, progress, [&]() -> SampleWork {
+  const Status written = ForEachSample(source->size(), threads, progress, [&]() -> SampleWork {
     auto restorer = std::make_shared<FileRestorer>(*source, *index);
     return [&, restorer](uint64_t id) -> Status {
       ASSIGN_OR_RETURN(const std::span<const uint8_t> file, restorer->Restore(id));
@@ -63,7 +63,14 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
       bytes += file.size();
       return Write(path, file);
     };
-  }));
+  });
+  if (!written.ok() && written.error().code == Code::kCancelled) {
+    return Error{.code = Code::kCancelled,
+                 .cause = "stopped before all photographs were written",
+                 .file = out,
+                 .advice = "Remove this folder before you run it again"};
+  }
+  TRY(written);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
   return UnpackReport{.source = source->Describe(),
                       .out = out,

@@ -408,6 +408,16 @@ TEST_F(PackTest, UnpacksIntoNewFoldersOnly) {
   EXPECT_THAT(ContentsOf(folder_.Path("out")), ElementsAre(::testing::Pair("there", "before")));
 }
 
+TEST_F(PackTest, AnInterruptedUnpackSaysWhatToRemove) {
+  ASSERT_TRUE(Pack().ok());
+  const Result<UnpackReport> report =
+      UnpackSet(Set(), folder_.Path("out"), 1, [](uint64_t, uint64_t) { return false; });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, Code::kCancelled);
+  EXPECT_EQ(report.error().file, folder_.Path("out"));
+  EXPECT_EQ(report.error().advice, "Remove this folder before you run it again");
+}
+
 TEST_F(PackTest, ListsPhotographs) {
   ASSERT_TRUE(Pack().ok());
   const PackedIndex index = PackedIndex::Open(Set() + "/index.stoker").value();
