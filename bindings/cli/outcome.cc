@@ -16,13 +16,15 @@
 namespace stoker::cli {
 
 std::string AsOptions(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kNames{
       {{"memory_budget", "--memory-budget"},
        {"max_pixels", "--max-pixels"},
        {"max_scans", "--max-scans"},
        {"accept_truncated", "--accept-truncated"},
        {"batch_size", "--batch-size"},
        {"drop_remainder", "--drop-remainder"},
+       {"max_bad_fraction", "--max-bad-fraction"},
+       {"depth or threads", "--depth or --threads"},
        {"pass overwrite", "pass --overwrite"}}};
   for (const auto& [from, to] : kNames) {
     for (size_t at = text.find(from); at != std::string::npos;

@@ -54,6 +54,8 @@ TEST(WithOptionNames, NamesOptionsAsTheCommandDoes) {
             "no \"batch_size\" here");
   EXPECT_EQ(AsOptions("raise max_scans, and max_pixels for a large image"),
             "raise --max-scans, and --max-pixels for a large image");
+  EXPECT_EQ(AsOptions("lower batch_size, depth or threads; raise max_bad_fraction"),
+            "lower --batch-size, --depth or --threads; raise --max-bad-fraction");
 }
 
 TEST(ErrorLine, DoesNotRewriteTheUsersArguments) {
