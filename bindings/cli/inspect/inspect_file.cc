@@ -108,7 +108,7 @@ Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
 
 Status LookThrough(uint64_t size, const ReadAt& at, FileFacts& facts) {
   facts.bytes = size;
-  if (size == 0) return Error{Code::kDataLoss, "empty file"};
+  if (size == 0) return Error{Code::kDataLoss, "the file is empty"};
   ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, kSniffBytes));
   facts.format = SniffFormat(start);
   if (*facts.format == ImageFormat::kUnknown) {

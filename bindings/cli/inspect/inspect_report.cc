@@ -84,7 +84,7 @@ void AppendBroken(std::string& text, const DatasetReport& report) {
                  "\nbroken: {} of {} (only headers were read; `stoker verify` finds damage after "
                  "them)\n",
                  report.broken, report.samples);
-  for (const Error& error : report.broken_files) text += "  " + Printable(error.ToString()) + "\n";
+  for (const Error& error : report.broken_files) text += "  " + Printable(error.Message()) + "\n";
   if (report.broken > report.broken_files.size()) {
     fmt::format_to(std::back_inserter(text), "  and {} more\n",
                    report.broken - report.broken_files.size());

@@ -169,7 +169,7 @@ TEST_F(InspectTest, BrokenFilesAreListedInOrder) {
   EXPECT_EQ(NamesOf(headers.broken_files), "cut_header.jpg empty.jpg lost.jpg text.jpg ");
   EXPECT_EQ(headers.broken_files[0].code, Code::kDataLoss);
   EXPECT_EQ(headers.broken_files[0].offset, 89u);  // where the cut segment begins
-  EXPECT_EQ(headers.broken_files[1].cause, "empty file");
+  EXPECT_EQ(headers.broken_files[1].cause, "the file is empty");
   EXPECT_EQ(headers.broken_files[2].code, Code::kNotFound);
 
   const DatasetReport two = Look({.list_broken = 2});
