@@ -53,9 +53,9 @@ std::string ReadReportText(const ReadReport& report) {
       "throughput", fmt::format("{:.0f} samples/s", Per(read, report.seconds)),
       fmt::format("{} samples in {}, {} {}", Count(report.samples), Duration(report.seconds),
                   report.epochs, Plural(report.epochs, "epoch", "epochs")));
-  text.Figure("read", Bytes(Per(bytes, report.seconds)) + "/s",
-              fmt::format("{} in all, {} from storage{}", Bytes(report.bytes),
-                          Bytes(report.bytes_from_storage), CachedText(report)));
+  text.Figure("read", FileBytes(Per(bytes, report.seconds)) + "/s",
+              fmt::format("{} in all, {} from storage{}", FileBytes(report.bytes),
+                          FileBytes(report.bytes_from_storage), CachedText(report)));
   text.Figure("latency", Duration(report.latency_p50_s),
               fmt::format("median; 99 %: {}, 99.9 %: {}", Duration(report.latency_p99_s),
                           Duration(report.latency_p999_s)));
@@ -66,7 +66,7 @@ std::string ReadReportText(const ReadReport& report) {
               fmt::format("a sample, of the reader; {:.3f} files opened a sample",
                           PerSample(report, static_cast<double>(report.counts.opens))));
   if (report.fio) {
-    text.Figure("fio", Bytes(report.fio->bytes_per_second) + "/s",
+    text.Figure("fio", FileBytes(report.fio->bytes_per_second) + "/s",
                 fmt::format("{:.0f} reads/s, for the first {} of these reads",
                             report.fio->reads_per_second, Count(report.fio->reads)));
   }

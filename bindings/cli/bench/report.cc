@@ -130,11 +130,9 @@ void AddFigures(const BenchReport& report, ReportText& text) {
               fmt::format("{:.3f} s / 1,000 images", PerImage(report, report.cpu_seconds) * 1e3),
               fmt::format("user and system; {:.2f} cores busy on average",
                           PerSecond(report, report.cpu_seconds)));
-  text.Figure(
-      "read",
-      fmt::format("{:.1f} MB/s", PerSecond(report, static_cast<double>(report.bytes_read)) / 1e6),
-      fmt::format("{}, {} of it from storage", Bytes(report.bytes_read),
-                  Bytes(report.bytes_from_storage)));
+  text.Figure("read", FileBytes(PerSecond(report, static_cast<double>(report.bytes_read))) + "/s",
+              fmt::format("{}, {} of it from storage", FileBytes(report.bytes_read),
+                          FileBytes(report.bytes_from_storage)));
   text.Figure("first batch", Duration(report.time_to_first_batch_s), "after opening the loader");
   text.Figure("batch latency", Duration(report.batch_latency_p50_s) + " p50",
               "how long Next() takes; small: batches are ready when asked for");

@@ -14,14 +14,23 @@ std::string Duration(double seconds) {
   return fmt::format("{:.2f} s", seconds);
 }
 
-std::string Bytes(double bytes) {
-  constexpr std::array<const char*, 5> kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+namespace {
+
+std::string InUnits(double bytes, double step, const std::array<const char*, 5>& units) {
   size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < kUnits.size(); ++unit) bytes /= 1024;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
+  for (; bytes >= step && unit + 1 < units.size(); ++unit) bytes /= step;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
+}  // namespace
+
+std::string Bytes(double bytes) { return InUnits(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
+
 std::string Bytes(uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
+
+std::string FileBytes(double bytes) { return InUnits(bytes, 1000, {"B", "kB", "MB", "GB", "TB"}); }
+
+std::string FileBytes(uint64_t bytes) { return FileBytes(static_cast<double>(bytes)); }
 
 std::string Count(uint64_t number) {
   std::string text = std::to_string(number);

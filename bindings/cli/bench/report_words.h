@@ -8,8 +8,10 @@
 namespace stoker {
 
 std::string Duration(double seconds);  // "12.3 ms"
-std::string Bytes(double bytes);       // "1.5 MiB"
+std::string Bytes(double bytes);       // of memory: "1.5 MiB"
 std::string Bytes(uint64_t bytes);
+std::string FileBytes(double bytes);  // of files, as the other commands give them: "1.5 MB"
+std::string FileBytes(uint64_t bytes);
 std::string Count(uint64_t number);  // 1234567 → "1,234,567"
 
 // A report's text, line by line.

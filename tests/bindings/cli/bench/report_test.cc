@@ -29,5 +29,20 @@ TEST(BenchReport, SaysWhetherSamplesWithoutClassesHaveLabels) {
   EXPECT_THAT(TextOf({{"a.jpg"}, {"b.jpg"}}), HasSubstr("a list: 2 images, no labels"));
 }
 
+// Files in decimal units, as the rate beside them; memory in binary ones, as --memory-budget is
+// given.
+TEST(BenchReport, GivesFilesAndMemoryInTheirUnits) {
+  BenchReport report;
+  report.options.loader.source =
+      std::make_shared<testing::ListedFiles>(std::vector<testing::ListedFiles::Sample>{{"a.jpg"}});
+  report.seconds = 2;
+  report.bytes_read = 42'000'000;
+  report.bytes_from_storage = 1'500;
+  report.peak_memory_bytes = 3 << 20;
+  const std::string text = BenchReportText(report);
+  EXPECT_THAT(text, HasSubstr(" 21.0 MB/s   42.0 MB, 1.5 kB of it from storage"));
+  EXPECT_THAT(text, HasSubstr(" 3.0 MiB   whole process"));
+}
+
 }  // namespace
 }  // namespace stoker
