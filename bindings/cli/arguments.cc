@@ -72,11 +72,11 @@ std::string FlagOf(std::string_view option) {
 }
 
 CLI::Option* AddText(CLI::App& command, const std::string& name, const TextValue& value,
-                     const std::string& what) {
+                     const std::string& what, const char* shown) {
   return command
       .add_option_function<std::string>(
           name, [value](const std::string& text) { (void)value.set(value.at, text); }, what)
-      ->type_name("TEXT")
+      ->type_name(shown)
       ->check([value](const std::string& text) {
         const auto refusal = value.set(value.at, text);
         return refusal ? refusal->cause + ". " + refusal->advice : std::string();
@@ -99,7 +99,9 @@ CLI::Option* AddFlag(CLI::App& command, const LoaderOptionRow& row, const Value&
   if constexpr (std::is_same_v<Value, double*>) {
     return AddReal(command, name, *value, {row.option.low, row.option.high}, what);
   }
-  if constexpr (std::is_same_v<Value, TextValue>) return AddText(command, name, value, what);
+  if constexpr (std::is_same_v<Value, TextValue>) {
+    return AddText(command, name, value, what, row.flag_value);
+  }
   return nullptr;
 }
 

@@ -160,7 +160,8 @@ std::vector<LoaderOptionRow> MakeTable() {
            "sample takes the sample's place, the same one in each run; \"drop\": the batch is a "
            "row shorter. Classes: vanished, unreadable, truncated, undecodable, over_limits, "
            "unsupported. Also takes a dictionary of them.",
-       .flag_group = kBad},
+       .flag_group = kBad,
+       .flag_value = "fail|substitute|drop|LIST"},
       {.option = Number<&O::max_bad_fraction>("max_bad_fraction", 0, 1),
        .doc = "share of the samples that may be substituted or dropped, after the first 1,000; "
               "beyond it the run ends with a DataLossError",
@@ -175,7 +176,8 @@ std::vector<LoaderOptionRow> MakeTable() {
            "Processes may share one on a local file system.",
        .zero = "no list",
        .changes_batches = false,
-       .flag_group = kBad},
+       .flag_group = kBad,
+       .flag_value = "FILE"},
       {.option = {{.name = "cache"}, &CacheOf},
        .doc = "keeps photographs, packed, for later epochs and other processes: "
               "\"ram:8GiB\" in memory, \"dir:/scratch:200GB\" in a folder on a local disk",
@@ -185,7 +187,8 @@ std::vector<LoaderOptionRow> MakeTable() {
                "last loader that uses it.",
        .zero = "no cache",
        .changes_batches = false,
-       .flag_group = kMain},
+       .flag_group = kMain,
+       .flag_value = "PLACE"},
       {.option = Number<&O::depth>("depth", 0, kMaxBatches),
        .doc = "batches in production at once",
        .zero = "tuned, within the memory budget",

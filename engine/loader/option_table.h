@@ -25,6 +25,7 @@ struct LoaderOptionRow {
   std::optional<SampleFault> decides{};
   // The group in `stoker bench --help` that has a flag for it, "" the main one; null: no flag.
   const char* flag_group = nullptr;
+  const char* flag_value = "TEXT";  // what --help calls the value, if it is a text
 };
 
 // In the order of Python's signature.

@@ -79,6 +79,7 @@ def test_bash_completes_values(bash):
     assert bash("bench", "--dtype", "=", "f") == ["f32", "f16"]  # as bash divides --dtype=f
     assert bash("bench", "--dtype", "=") == ["u8", "f32", "f16", "bf16"]
     assert bash("bench", "--crop-index", "o") == ["off"]
+    assert bash("bench", "--on-bad", "") == ["fail", "substitute", "drop"]
     assert bash("completion", "z") == ["zsh"]
     assert bash("bench", "--epochs", "") == []  # a number
     assert bash("bench", "pho") == []  # a folder: left to bash

@@ -259,11 +259,11 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
   command.add_option("DIR", given.directory, kDirHelp)->type_name("")->required();
   AddRecipeOptions(command, given.recipe);
   command
-      .add_option(
-          "--crop-index", given.crop_index,
-          "auto: DIR's own index if it has one (see\n`stoker index`); off; or the path of an index")
-      ->type_name("auto|off|FILE")
-      ->capture_default_str();
+      .add_option("--crop-index", given.crop_index,
+                  "auto: DIR's own index if it has one (see\n`stoker index`); off; or the path of "
+                  "an index\n"
+                  "[auto]")
+      ->type_name("auto|off|FILE");
   AddSourceOptions(command, given.source_options);
   AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},
             "number of passes over the photographs");
