@@ -1,5 +1,7 @@
 #include "io/sources/list_images.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,6 +16,7 @@
 #include "core/start_thread.h"
 #include "core/try.h"
 #include "io/sources/folder_listing.h"
+#include "io/sources/packed_format.h"
 
 namespace stoker {
 namespace {
@@ -54,6 +57,14 @@ Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
                  skipped.Counts() + " (for example " + skipped.example + ")",
         .file = directory,
         .advice = kConvertSkipped};
+  }
+  if (access((directory + "/" + packed_set::kIndexName).c_str(), F_OK) == 0) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "this is a packed set, and not a folder of images",
+                 .file = directory,
+                 .advice =
+                     "Open it with stoker.packed (C++: Packed). It needs no `stoker index`, "
+                     "and `stoker unpack` restores the folder"};
   }
   std::string extensions;
   for (std::string_view extension : kExtensions) extensions.append(" ").append(extension);

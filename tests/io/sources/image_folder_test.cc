@@ -327,6 +327,15 @@ TEST_F(ImageFolderTest, RefusesAFile) {
   EXPECT_THAT(error.cause, HasSubstr("not a folder"));
 }
 
+TEST_F(ImageFolderTest, RefusesAPackedSet) {
+  File("index.stoker");
+  File("00000.stoker");
+  EXPECT_THAT(ErrorHere().cause, HasSubstr("packed set"));
+  EXPECT_THAT(ErrorHere().advice, HasSubstr("stoker.packed"));
+  File("a/photo.jpg");
+  EXPECT_EQ(List().size(), 1u);
+}
+
 TEST_F(ImageFolderTest, RefusesAFolderWithoutImages) {
   EXPECT_THAT(ErrorHere().cause, HasSubstr("no image"));
   File("readme.txt");
