@@ -27,6 +27,12 @@ constexpr uint64_t kCommonFile = uint64_t{64} << 20;
 // What is read of a larger one, and what its buffer may have beside it.
 constexpr uint64_t kLargestFile = packed_set::kMaxImageBytes + kCommonFile;
 
+Error CannotStat(int error_number, const std::string& path) {
+  Error error = SystemError(error_number, "cannot open", path);
+  error.advice = "Mend it, or move it out of the folder: a packed set has every photograph";
+  return error;
+}
+
 Error TooLarge(const std::string& path) {
   return {.code = Code::kUnimplemented,
           .cause = "a file of 4 GiB or more cannot be packed",
@@ -94,7 +100,7 @@ FilePacker::~FilePacker() = default;
 
 Result<PackedFile> FilePacker::Pack(const std::string& path) {
   struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return SystemError(errno, "cannot open", path);
+  if (stat(path.c_str(), &info) != 0) return CannotStat(errno, path);
   if (static_cast<uint64_t>(info.st_size) > packed_set::kMaxImageBytes) return TooLarge(path);
   return state_->Read(path, [&](std::span<const uint8_t> file) -> Result<PackedFile> {
     if (file.size() > packed_set::kMaxImageBytes) return TooLarge(path);
@@ -107,7 +113,7 @@ Result<PackedFile> FilePacker::Pack(const std::string& path) {
 
 Result<PackedFile> FilePacker::Compare(const std::string& path, const Entry& known) {
   struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return SystemError(errno, "cannot open", path);
+  if (stat(path.c_str(), &info) != 0) return CannotStat(errno, path);
   PackedFile same{.entry = known, .image = {}, .reason = {}};
   if (static_cast<uint64_t>(info.st_size) == known.sample.file_bytes) {
     if (Nanoseconds(info.st_mtim) == known.modified_ns) return same;

@@ -103,6 +103,9 @@ TEST_P(ReaderTest, ErrorsSayWhyAFileCannotBeRead) {
     Read(request);
     ExpectError(request, Code::kNotFound, "cannot open");
   }
+  ReadRequest dangling = Request(folder.Path("dangling"));
+  Read(dangling);
+  EXPECT_NE(dangling.status.error().advice.find("link whose target is missing"), std::string::npos);
   ReadRequest loop = Request(folder.Path("loop"));
   Read(loop);
   ExpectError(loop, Code::kInvalidArgument, "symbolic links");
