@@ -7,6 +7,8 @@
 // libraries.
 #pragma once
 
+static_assert(__cplusplus >= 202002L, "stoker needs C++20: compile with -std=c++20");
+
 #include "core/batch.h"
 #include "core/result.h"
 #include "engine/loader/loader.h"
