@@ -66,7 +66,9 @@ Facts MachineFacts(const DoctorReport& report) {
       {"memlock",
        memlock ? fmt::format("{} KiB", *memlock / 1024) : "no limit",
        {{"memlock_bytes", Known(memlock.has_value(), memlock.value_or(0))}}},
-      {"simd", report.simd, {{"simd", report.simd}}},
+      {"simd",
+       report.simd + (report.simd.starts_with("AVX3") ? ", which is AVX-512" : ""),
+       {{"simd", report.simd}}},
       LibrariesFact(report),
   };
 }
@@ -93,7 +95,7 @@ Facts CudaFacts(const DoctorReport& report) {
        cuda.why_not,
        {{"why_not", Known(!cuda.why_not.empty(), cuda.why_not)}},
        Fact::Look::kMissing},
-      {"registered", "nothing: only a loader for a device pins memory", {{"registered_bytes", 0}}},
+      {"pinned", "nothing: only a loader for a device pins memory", {{"registered_bytes", 0}}},
   };
 }
 
