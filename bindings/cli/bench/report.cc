@@ -138,7 +138,7 @@ void AddFigures(const BenchReport& report, ReportText& text) {
               "how long Next() takes; small: batches are ready when asked for");
   text.Figure("", Duration(report.batch_latency_p99_s) + " p99", "");
   text.Figure("peak memory", Bytes(report.peak_memory_bytes),
-              fmt::format("whole process; working memory {} of {}",
+              fmt::format("whole process; {} reserved of the budget of {}",
                           Bytes(report.loader.memory_peak), Bytes(report.loader.memory_budget)));
 }
 

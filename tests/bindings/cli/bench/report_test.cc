@@ -41,7 +41,7 @@ TEST(BenchReport, GivesFilesAndMemoryInTheirUnits) {
   report.peak_memory_bytes = 3 << 20;
   const std::string text = BenchReportText(report);
   EXPECT_THAT(text, HasSubstr(" 21.0 MB/s   42.0 MB, 1.5 kB of it from storage"));
-  EXPECT_THAT(text, HasSubstr(" 3.0 MiB   whole process"));
+  EXPECT_THAT(text, HasSubstr(" 3.0 MiB   whole process; 0 B reserved of the budget of 0 B"));
 }
 
 }  // namespace
