@@ -110,9 +110,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <DType kType, Layout kLayout, Extent kExtent>
-const void* KernelOf(bool groups) {
-  return groups ? reinterpret_cast<const void*>(&DeferredOpsKernel<kType, kLayout, kExtent, true>)
-                : reinterpret_cast<const void*>(&DeferredOpsKernel<kType, kLayout, kExtent, false>);
+auto KernelOf(bool groups) {
+  return groups ? &DeferredOpsKernel<kType, kLayout, kExtent, true>
+                : &DeferredOpsKernel<kType, kLayout, kExtent, false>;
 }
 
 template <DType kType, Layout kLayout, Extent kExtent>

@@ -1,9 +1,14 @@
 #include "tests/simulation/fiber.h"
 
+#include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
 
 #include <cstdint>
 #include <cstdlib>
+
+// Null without the address sanitizer.
+#pragma weak __sanitizer_start_switch_fiber
+#pragma weak __sanitizer_finish_switch_fiber
 
 namespace stoker::testing {
 
@@ -31,7 +36,11 @@ StackPool::~StackPool() {
 
 // makecontext passes ints.
 Fiber::Fiber(void* stack, void (*entry)(void*), void* argument)
-    : begun_(false), entry_(entry), argument_(argument) {
+    : begun_(false),
+      entry_(entry),
+      argument_(argument),
+      stack_(stack),
+      stack_bytes_(StackPool::kBytes) {
   if (getcontext(&beginning_) != 0) std::abort();
   beginning_.uc_stack.ss_sp = stack;
   beginning_.uc_stack.ss_size = StackPool::kBytes;
@@ -43,6 +52,7 @@ Fiber::Fiber(void* stack, void (*entry)(void*), void* argument)
 
 void Fiber::Begin(unsigned high, unsigned low) {
   auto* const self = reinterpret_cast<Fiber*>(uintptr_t{high} << 32 | low);
+  self->Arrive();
   self->entry_(self->argument_);
   std::abort();
 }
@@ -50,11 +60,20 @@ void Fiber::Begin(unsigned high, unsigned low) {
 // _setjmp and _longjmp leave the signal mask alone, so they are a few instructions. The frames that
 // are left are continued later: nothing is jumped over.
 void Fiber::Switch(Fiber& from, Fiber& to) {
-  if (_setjmp(from.place_) != 0) return;
+  to.from_ = &from;
+  if (__sanitizer_start_switch_fiber != nullptr) {
+    __sanitizer_start_switch_fiber(&from.frames_, to.stack_, to.stack_bytes_);
+  }
+  if (_setjmp(from.place_) != 0) return from.Arrive();
   if (to.begun_) _longjmp(to.place_, 1);
   to.begun_ = true;
   setcontext(&to.beginning_);
   std::abort();
+}
+
+void Fiber::Arrive() {
+  if (__sanitizer_finish_switch_fiber == nullptr) return;
+  __sanitizer_finish_switch_fiber(frames_, &from_->stack_, &from_->stack_bytes_);
 }
 
 }  // namespace stoker::testing

@@ -1,4 +1,4 @@
-// Fiber: a stack of its own on the one thread of the simulation, and switches between such stacks.
+// Fiber: a stack of its own on the one thread of a simulation, and switches between such stacks.
 #pragma once
 
 #include <setjmp.h>
@@ -45,11 +45,20 @@ class Fiber {
  private:
   static void Begin(unsigned high, unsigned low);
 
+  void Arrive();  // behind a switch to this fiber
+
   bool begun_ = true;
   jmp_buf place_;
   ucontext_t beginning_{};
   void (*entry_)(void*) = nullptr;
   void* argument_ = nullptr;
+
+  // For the address sanitizer: where the stack is (of the program's own, it is known when the first
+  // switch has left it), the fiber that has switched to this one, and what the sanitizer keeps.
+  const void* stack_ = nullptr;
+  size_t stack_bytes_ = 0;
+  Fiber* from_ = nullptr;
+  void* frames_ = nullptr;
 };
 
 }  // namespace stoker::testing
