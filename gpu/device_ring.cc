@@ -76,12 +76,14 @@ DeviceRing::DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool time
   const auto rows = static_cast<uint64_t>(plan_.batch_size);
   for (const ColumnSpec& column : plan_.host) {
     row_bytes_.push_back(column.row_bytes());
-    offsets_.push_back(output_offset_);
-    output_offset_ += RoundUp(column.row_bytes() * rows, kColumnAlignment);
+    offsets_.push_back(entry_bytes_);
+    entry_bytes_ += RoundUp(column.row_bytes() * rows, kColumnAlignment);
   }
-  entry_bytes_ = output_offset_;
-  if (plan_.has_deferred_ops) {
-    entry_bytes_ += RoundUp(plan_.device[0].row_bytes() * rows, kColumnAlignment);
+  delivered_offsets_.assign(offsets_.begin(), offsets_.begin() + plan_.device.size());
+  if (!plan_.has_deferred_ops) return;
+  for (size_t c = 0; c < plan_.device.size(); ++c) {
+    delivered_offsets_[c] = entry_bytes_;
+    entry_bytes_ += RoundUp(plan_.device[c].row_bytes() * rows, kColumnAlignment);
   }
 }
 
@@ -133,14 +135,12 @@ Status DeviceRing::AddEntry() {
   Result<void*> memory = device_->Allocate(entry_bytes_);
   if (!memory.ok()) return memory.error();
   added.raw = static_cast<uint8_t*>(*memory);
-  if (plan_.has_deferred_ops) added.finished = added.raw + output_offset_;
   for (size_t c = 0; c < plan_.device.size(); ++c) {
     const ColumnSpec& spec = plan_.device[c];
-    Column column{spec.name, spec.dtype, {plan_.batch_size}, added.raw + offsets_[c]};
+    Column column{spec.name, spec.dtype, {plan_.batch_size}, added.raw + delivered_offsets_[c]};
     column.shape.insert(column.shape.end(), spec.row_shape.begin(), spec.row_shape.end());
     added.columns.push_back(std::move(column));
   }
-  if (plan_.has_deferred_ops) added.columns[0].data = added.finished;
   handed_out_.push_back(false);
   free_.push_back(&added);
   return {};

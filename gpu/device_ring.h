@@ -35,18 +35,18 @@ struct StreamUse {
 struct StagedBatch {
   // Constant.
   DeviceRing* ring = nullptr;
-  size_t ring_index = 0;        // in the ring
-  uint8_t* raw = nullptr;       // the host's columns, each at DeviceRing::offset
-  uint8_t* finished = nullptr;  // the first column as delivered; null: it is copied unchanged
-  DeviceEvent begun;            // before its copies, if the ring is timed
-  DeviceEvent copied;           // after them
-  DeviceEvent arrived;          // after all work that makes the batch
-  DeviceEvent all_done;         // after everything, if its users are unknown
+  size_t ring_index = 0;   // in the ring
+  uint8_t* raw = nullptr;  // the host's columns, each at DeviceRing::offset
+  DeviceEvent begun;       // before its copies, if the ring is timed
+  DeviceEvent copied;      // after them
+  DeviceEvent arrived;     // after all work that makes the batch
+  DeviceEvent all_done;    // after everything, if its users are unknown
 
   // The source of the copies: held until they are done. Accessed by the stager's thread only.
   Batch host;
 
-  // Set by the stager before each lease; except for the rows, `columns` is constant.
+  // Set by the stager before each lease; except for the rows, `columns` is constant. With deferred
+  // operations their data is behind `raw`, which the consumer does not see; otherwise it is there.
   std::vector<Column> columns;
   std::vector<uint64_t> sample_ids;
   int64_t rows = 0;
@@ -134,7 +134,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   const OwnProcess process_;
   std::vector<size_t> row_bytes_;
   std::vector<uint64_t> offsets_;
-  uint64_t output_offset_ = 0;  // of the finished column, after the raw ones
+  std::vector<uint64_t> delivered_offsets_;  // of the device's columns, likewise
   uint64_t entry_bytes_ = 0;
   DeviceStream copy_stream_, deferred_stream_;
   std::vector<std::unique_ptr<StagedBatch>> entries_;

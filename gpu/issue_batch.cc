@@ -39,15 +39,22 @@ Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
   return copied;
 }
 
-Status ApplyDeferred(const DeviceRing& ring, const StagedBatch& entry) {
+// Makes the delivered columns: the first one by the kernel, the others by copies on the device.
+Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
+  Device& device = *ring.device();
   const StagePlan& plan = ring.plan();
   DeferredOpsJob job = plan.job;
   job.from = entry.raw;
-  job.to = entry.finished;
+  job.to = entry.columns[0].data;
   job.rows = entry.host.rows();
   job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
-  Status s = ring.device()->Wait(ring.deferred_stream(), entry.copied);
-  return s.ok() ? ring.device()->ApplyDeferred(job, ring.deferred_stream()) : s;
+  Status s = device.Wait(ring.deferred_stream(), entry.copied);
+  if (s.ok()) s = device.ApplyDeferred(job, ring.deferred_stream());
+  for (size_t c = 1; s.ok() && c < entry.columns.size(); ++c) {
+    s = device.Copy(entry.columns[c].data, entry.raw + ring.offset(c),
+                    static_cast<uint64_t>(job.rows) * ring.row_bytes(c), ring.deferred_stream());
+  }
+  return s;
 }
 
 }  // namespace
@@ -55,7 +62,7 @@ Status ApplyDeferred(const DeviceRing& ring, const StagedBatch& entry) {
 Result<uint64_t> IssueBatch(const DeviceRing& ring, const StagedBatch& entry) {
   Result<uint64_t> copied = Copy(ring, entry);
   if (!copied.ok()) return copied;
-  Status s = ring.plan().has_deferred_ops ? ApplyDeferred(ring, entry) : Status();
+  Status s = ring.plan().has_deferred_ops ? Finish(ring, entry) : Status();
   if (s.ok()) s = ring.device()->Record(entry.arrived, ring.deferred_stream());
   if (!s.ok()) return s.error();
   return copied;

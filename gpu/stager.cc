@@ -275,13 +275,14 @@ Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
   return copied.ok() ? Status() : copied.error();
 }
 
-// Makes later work of the stager's streams wait until nobody uses the entry: neither a consumer,
-// nor the kernel of a batch that no consumer ever used.
+// Makes later work of the stager's streams wait for what it overwrites: the copy for the kernel
+// that reads what was copied before, and the kernel for the consumers. Without deferred operations
+// the streams are one.
 Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
   Status s = device_.Wait(ring_->copy_stream(), entry.arrived);
-  if (s.ok() && entry.untracked) s = device_.Wait(ring_->copy_stream(), entry.all_done);
+  if (s.ok() && entry.untracked) s = device_.Wait(ring_->deferred_stream(), entry.all_done);
   for (size_t i = 0; s.ok() && i < entry.used; ++i) {
-    s = device_.Wait(ring_->copy_stream(), entry.uses[i].consumed);
+    s = device_.Wait(ring_->deferred_stream(), entry.uses[i].consumed);
   }
   if (!s.ok()) return s;
   entry.untracked = false;

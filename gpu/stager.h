@@ -4,10 +4,11 @@
 //   DeviceBatch
 //
 // A thread takes host batches when they are ready and issues their copies into a ring of device
-// memory, which is allocated once. Events order everything: the copy into an entry waits, on the
-// device, for the entry's last users; the consumer's stream waits for the entry's event. The host
-// blocks only in two places: the stager's thread, before it fills an entry whose last copy is not
-// done, and the consumer, in Next, for a batch that has not been issued yet.
+// memory, which is allocated once. Events order everything, on the device: the copy into an entry
+// waits until the entry's last batch has been finished, and the deferred operations for its last
+// users; without deferred operations the copy waits for these. The consumer's stream waits for the
+// entry's event. The host blocks only in two places: the stager's thread, before it fills an entry
+// whose last copy is not done, and the consumer, in Next, for a batch that has not been issued yet.
 #pragma once
 
 #include <chrono>

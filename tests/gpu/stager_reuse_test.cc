@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "gpu/device_ring.h"
 #include "tests/gpu/staging.h"
 #include "tests/testing/effort.h"
 
@@ -50,6 +51,14 @@ class SlowStream {
   }
   SlowStream(const SlowStream&) = delete;
   SlowStream& operator=(const SlowStream&) = delete;
+
+  // Makes later work of the stream wait until Release.
+  void HoldBack(DeviceStream stream) const {
+    const DeviceEvent end = device_->MakeEvent().value();
+    device_->Record(end, stream_).value();
+    device_->Wait(stream, end).value();
+    device_->Destroy(end);
+  }
 
  private:
   const std::shared_ptr<Device> device_;
@@ -103,6 +112,36 @@ TEST_P(SlowStreamTest, HoldsUpBatchesWhoseUsersAreUnknown) {
   slow.reset();
   ExpectRight(reader, batch, 0, options.buffers);
   device_->inner()->Destroy(event);
+}
+
+// The consumer's work on a batch has not ended, and the next batch for this memory is copied
+// already; it is not finished before.
+TEST_P(SlowStreamTest, DoesNotHoldUpTheNextCopy) {
+  for (const bool unknown : {false, true}) {
+    StagingOptions options;
+    options.has_deferred_ops = true;
+    options.host.epoch_rows = 1 << 30;
+    Staging staging(device_, options);
+    StreamReader reader(device_);
+    auto slow = std::make_unique<SlowStream>(device_->inner(), hook_);
+    ReadBatch read;
+    {
+      const DeviceBatch first = staging.Next();
+      first.WaitOn(reader.stream()).value();
+      if (unknown) first.MarkUntracked();
+      slow->HoldBack(reader.stream());
+      reader.Read(first, read);
+    }
+    for (int i = 1; i < options.buffers; ++i) (void)staging.Next();
+    const DeviceBatch again = staging.Next();
+    const StagedBatch& entry = *again.Owner();
+    ASSERT_EQ(entry.ring_index, 0U) << "the memory of the first one";
+    testing::Await([&] { return device_->inner()->Done(entry.copied).value(); });
+    EXPECT_FALSE(device_->inner()->Done(entry.arrived).value());
+    slow.reset();
+    ExpectRight(reader, again, 0, options.buffers);
+    ExpectRight(read);
+  }
 }
 
 // The streams of WaitOn and RecordStream are all waited for, on whichever thread they are named.
