@@ -2,19 +2,15 @@
 // compiles them for the CPU. CMake includes it before each .cu.
 #pragma once
 
+#include "tests/gpu/kernels/cuda_attributes.h"  // first: clang's own headers use them
+
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
+#include <cstdlib>
 #include <utility>
 
 #include "tests/gpu/kernels/grid.h"
 #include "tests/testing/fake_cuda/cuda_runtime_api.h"
-
-#define __global__
-#define __device__
-#define __grid_constant__
-#define __launch_bounds__(threads)
-#define __shared__ static  // blocks run one after the other
 
 // Alignment is checked by the sanitizers.
 struct alignas(8) uint2 {
@@ -23,11 +19,16 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
-inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+__device__ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return {x, y, z, w};
+}
 
-inline float __fmul_rn(float a, float b) { return a * b; }
-inline float __fadd_rn(float a, float b) { return a + b; }
-inline double __dsqrt_rn(double x) { return std::sqrt(x); }
+#ifdef __CUDA__
+__device__ float rintf(float value);  // elsewhere the host's
+#endif
+__device__ float __fmul_rn(float a, float b);
+__device__ float __fadd_rn(float a, float b);
+__device__ double __dsqrt_rn(double x);
 
 struct cudaFuncAttributes {};
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tests/simulation/fiber.h"
-#include "tests/testing/fake_cuda/cuda_runtime_api.h"
 #include "tests/testing/random.h"
 
 uint3 threadIdx, blockIdx;
@@ -209,6 +208,3 @@ uint64_t GridClock() { return TheProcessor().clock++; }
 unsigned __activemask() { return stoker::testing::TheProcessor().ActiveMask(); }
 void __syncwarp() { stoker::testing::TheProcessor().SyncWarp(); }
 void __nanosleep(unsigned nanoseconds) { stoker::testing::TheProcessor().clock += nanoseconds; }
-
-// No call here fails.
-cudaError_t cudaGetLastError() { return cudaSuccess; }

@@ -11,21 +11,24 @@
 #include <functional>
 #include <set>
 
+#include "tests/gpu/kernels/cuda_attributes.h"
+
 struct dim3 {
-  unsigned x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
+  unsigned x, y, z;
 };
 struct uint3 {
-  unsigned x = 0, y = 0, z = 0;
+  unsigned x, y, z;
 };
-extern uint3 threadIdx, blockIdx;
-extern dim3 blockDim, gridDim;
+extern __device__ uint3 threadIdx, blockIdx;
+extern __device__ dim3 blockDim, gridDim;
 
 // The threads of the warp that are told the same at once: as on a GPU, any of those that have come
 // here, and not always all.
-unsigned __activemask();
+__device__ unsigned __activemask();
 // Ends the program unless all threads of the warp come here.
-void __syncwarp();
-void __nanosleep(unsigned nanoseconds);
+__device__ void __syncwarp();
+__device__ void __nanosleep(unsigned nanoseconds);
 
 namespace stoker::testing {
 
@@ -38,6 +41,6 @@ const std::set<const void*>& LoadedKernels();
 const std::set<const void*>& LaunchedKernels();
 
 // Nanoseconds. A look at it takes one, and __nanosleep what it is given; nothing else takes time.
-uint64_t GridClock();
+__device__ uint64_t GridClock();
 
 }  // namespace stoker::testing
