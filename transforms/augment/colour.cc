@@ -98,9 +98,9 @@ HWY_INLINE void ForPixels(const Tile& tile, Change change) {
 
 void ToGray(const Tile& tile) {
   ForPixels(tile, [](uint8_t* red, uint8_t* green, uint8_t* blue) HWY_ATTR {
-    const Channel r = Load(red), g = Load(green), b = Load(blue);
-    Channel gray;
-    for (size_t k = 0; k < 4; ++k) gray.of[k] = Gray(r.of[k], g.of[k], b.of[k]);
+    Channel gray = Load(red);
+    const Channel g = Load(green), b = Load(blue);
+    for (size_t k = 0; k < 4; ++k) gray.of[k] = Gray(gray.of[k], g.of[k], b.of[k]);
     for (uint8_t* to : {red, green, blue}) Store(gray, to);
   });
 }

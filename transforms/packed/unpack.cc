@@ -344,10 +344,11 @@ HWY_NOINLINE void ReduceGroup(const int16_t* words, const Quantiser& quantiser, 
                                           1 << (kFirst - 1), columns[pair]);
     }
     for (size_t i = 0; i < size_t{kSide}; i += 2) {
-      Inputs in;
+      const Row zero = hn::Zero(d);
+      Inputs in = {zero, zero, zero, zero};
       if constexpr (kSparse) {
-        in = {hn::ReorderDemote2To(d, columns[0][i], columns[0][i + 1]), hn::Zero(d),
-              hn::ReorderDemote2To(d, columns[1][i], columns[1][i + 1]), hn::Zero(d)};
+        in = {hn::ReorderDemote2To(d, columns[0][i], columns[0][i + 1]), zero,
+              hn::ReorderDemote2To(d, columns[1][i], columns[1][i + 1]), zero};
       } else {
         const auto row = [&](size_t pair, size_t of) HWY_ATTR {
           return hn::ReorderDemote2To(d, columns[pair][of], columns[pair + 2][of]);

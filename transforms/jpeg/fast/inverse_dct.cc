@@ -38,36 +38,32 @@ struct Halves {
 
 template <bool kSparse>
 HWY_INLINE Halves HalvesOf(Row p02_or_04, Row p26, Row p13, Row p57, Wide rounding) {
-  Halves h;
   if constexpr (kSparse) {
     const Row p02 = p02_or_04;
-    h.even[0] = hn::Add(rounding, Products(p02, {kOne, kF0541 + kF0765}));
-    h.even[1] = hn::Add(rounding, Products(p02, {kOne, kF0541}));
-    h.even[2] = hn::Add(rounding, Products(p02, {kOne, -kF0541}));
-    h.even[3] = hn::Add(rounding, Products(p02, {kOne, -(kF0541 + kF0765)}));
-    h.odd[0] = Products(p13, {kF1501 - kF0899 - kF0390 + kF1175, kF1175});
-    h.odd[1] = Products(p13, {kF1175, kF3072 - kF2562 - kF1961 + kF1175});
-    h.odd[2] = Products(p13, {kF1175 - kF0390, kF1175 - kF2562});
-    h.odd[3] = Products(p13, {kF1175 - kF0899, kF1175 - kF1961});
+    return {{hn::Add(rounding, Products(p02, {kOne, kF0541 + kF0765})),
+             hn::Add(rounding, Products(p02, {kOne, kF0541})),
+             hn::Add(rounding, Products(p02, {kOne, -kF0541})),
+             hn::Add(rounding, Products(p02, {kOne, -(kF0541 + kF0765)}))},
+            {Products(p13, {kF1501 - kF0899 - kF0390 + kF1175, kF1175}),
+             Products(p13, {kF1175, kF3072 - kF2562 - kF1961 + kF1175}),
+             Products(p13, {kF1175 - kF0390, kF1175 - kF2562}),
+             Products(p13, {kF1175 - kF0899, kF1175 - kF1961})}};
   } else {
     const Wide sum = hn::Add(rounding, Products(p02_or_04, {kOne, kOne}));
     const Wide difference = hn::Add(rounding, Products(p02_or_04, {kOne, -kOne}));
     const Wide outer = Products(p26, {kF0541 + kF0765, kF0541});
     const Wide inner = Products(p26, {kF0541, kF0541 - kF1847});
-    h.even[0] = hn::Add(sum, outer);
-    h.even[1] = hn::Add(difference, inner);
-    h.even[2] = hn::Sub(difference, inner);
-    h.even[3] = hn::Sub(sum, outer);
-    h.odd[0] = Products(p13, {kF1501 - kF0899 - kF0390 + kF1175, kF1175}, p57,
-                        {kF1175 - kF0390, kF1175 - kF0899});
-    h.odd[1] = Products(p13, {kF1175, kF3072 - kF2562 - kF1961 + kF1175}, p57,
-                        {kF1175 - kF2562, kF1175 - kF1961});
-    h.odd[2] = Products(p13, {kF1175 - kF0390, kF1175 - kF2562}, p57,
-                        {kF2053 - kF2562 - kF0390 + kF1175, kF1175});
-    h.odd[3] = Products(p13, {kF1175 - kF0899, kF1175 - kF1961}, p57,
-                        {kF1175, kF0298 - kF0899 - kF1961 + kF1175});
+    return {{hn::Add(sum, outer), hn::Add(difference, inner), hn::Sub(difference, inner),
+             hn::Sub(sum, outer)},
+            {Products(p13, {kF1501 - kF0899 - kF0390 + kF1175, kF1175}, p57,
+                      {kF1175 - kF0390, kF1175 - kF0899}),
+             Products(p13, {kF1175, kF3072 - kF2562 - kF1961 + kF1175}, p57,
+                      {kF1175 - kF2562, kF1175 - kF1961}),
+             Products(p13, {kF1175 - kF0390, kF1175 - kF2562}, p57,
+                      {kF2053 - kF2562 - kF0390 + kF1175, kF1175}),
+             Products(p13, {kF1175 - kF0899, kF1175 - kF1961}, p57,
+                      {kF1175, kF0298 - kF0899 - kF1961 + kF1175})}};
   }
-  return h;
 }
 
 // The transform in one dimension, over eight rows. kSparse: rows 4 to 7 are zero.
