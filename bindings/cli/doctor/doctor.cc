@@ -1,5 +1,8 @@
 #include "bindings/cli/doctor/doctor.h"
 
+// As in the kernels.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+
 #include <fmt/format.h>
 #include <hwy/highway.h>
 #include <jpeglib.h>
