@@ -82,6 +82,7 @@ class Stager::Impl {
   Status ReleaseAllCopied();
   void HandOver(Result<DeviceBatch> next);
   void HandOverAndPause(Result<DeviceBatch> next);
+  void AwaitStreams();
   void End(Status status);
 
   const std::shared_ptr<DeviceRing> ring_;
@@ -327,14 +328,25 @@ void Stager::Impl::HandOverAndPause(Result<DeviceBatch> next) {
   asked_changed_.wait(lock, [&] { return asked_ || stopped_.load(); });
 }
 
-// After an error a copy may have been issued without an event after it, so wait for everything; if
-// that fails too, the device is lost and reads nothing any more. Otherwise the ring owns the copies
-// in flight.
+// Waits for what has been issued, also without an event after it. Only if that fails it waits for
+// all of the device, which would invalidate captures; if that fails too, the device is lost and
+// reads nothing any more.
+void Stager::Impl::AwaitStreams() {
+  const StagedBatch& entry = ring_->entry(0);  // its events may be late
+  const bool done = device_.Record(entry.copied, ring_->copy_stream()).ok() &&
+                    device_.Synchronize(entry.copied).ok() &&
+                    device_.Record(entry.arrived, ring_->deferred_stream()).ok() &&
+                    device_.Synchronize(entry.arrived).ok();
+  if (!done) (void)device_.SynchronizeAll();
+}
+
+// After an error the stager's thread gives the copies' sources back; otherwise the ring owns the
+// copies in flight.
 void Stager::Impl::End(Status status) {
   const bool stopped = !status.ok() && status.error().code == Code::kCancelled;
   if (status.ok() || stopped) status = ReleaseAllCopied();
   if (status.ok()) return;
-  (void)device_.SynchronizeAll();
+  AwaitStreams();
   for (size_t ring_index = 0; ring_index < ring_->size(); ++ring_index)
     ring_->entry(ring_index).host.Release();
   std::lock_guard lock(mutex_);

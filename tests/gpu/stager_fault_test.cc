@@ -150,6 +150,20 @@ TEST_P(StagerFaultTest, SurvivesAFailureAtEveryCallOfEachKind) {
   }
 }
 
+// Only the stager's own streams are waited for: another thread may capture a graph.
+TEST_P(StagerFaultTest, AFailedCopyInvalidatesNoCapture) {
+  for (const bool has_deferred_ops : {false, true}) {
+    StagingOptions options;
+    options.has_deferred_ops = has_deferred_ops;
+    FaultyDevice faulty(GetParam(), {.at = 5, .only = DeviceCall::kCopy});
+    StreamReader reader(faulty.device);
+    testing::Staging staging(faulty.device, options);
+    EXPECT_EQ(Consume(*staging.stager, reader, 16).size(), 3U);
+    EXPECT_EQ(staging.source.lent(), 0);
+    EXPECT_EQ(faulty.device->count(DeviceCall::kSynchronizeAll), 0);
+  }
+}
+
 // The consumer's stream no longer exists and cannot be waited for, so the stager waits for all work
 // of the device.
 TEST_P(StagerFaultTest, AConsumersFailedRecordIsNotADeviceError) {
