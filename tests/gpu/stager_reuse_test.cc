@@ -2,6 +2,7 @@
 // streams.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -114,33 +115,50 @@ TEST_P(SlowStreamTest, HoldsUpBatchesWhoseUsersAreUnknown) {
   device_->inner()->Destroy(event);
 }
 
-// The consumer's work on a batch has not ended, and the next batch for this memory is copied
-// already; it is not finished before.
-TEST_P(SlowStreamTest, DoesNotHoldUpTheNextCopy) {
-  for (const bool unknown : {false, true}) {
-    StagingOptions options;
-    options.has_deferred_ops = true;
-    options.host.epoch_rows = 1 << 30;
-    Staging staging(device_, options);
-    StreamReader reader(device_);
-    auto slow = std::make_unique<SlowStream>(device_->inner(), hook_);
-    ReadBatch read;
-    {
-      const DeviceBatch first = staging.Next();
-      first.WaitOn(reader.stream()).value();
-      if (unknown) first.MarkUntracked();
-      slow->HoldBack(reader.stream());
-      reader.Read(first, read);
-    }
-    for (int i = 1; i < options.buffers; ++i) (void)staging.Next();
+// The consumer's work on a batch has not ended. The next batch for this memory is copied already,
+// and not finished. The one after that is not copied: the kernel has not read the bytes yet.
+void ExpectCopiesAheadOfSlowWork(Staging& staging, int buffers, StreamHook& hook, bool unknown) {
+  Device& device = *staging.device->inner();
+  StreamReader reader(staging.device);
+  auto slow = std::make_unique<SlowStream>(staging.device->inner(), hook);
+  ReadBatch read, read_again;
+  {
+    const DeviceBatch first = staging.Next();
+    first.WaitOn(reader.stream()).value();
+    if (unknown) first.MarkUntracked();
+    slow->HoldBack(reader.stream());
+    reader.Read(first, read);
+  }
+  for (int i = 1; i < buffers; ++i) (void)staging.Next();
+  {
     const DeviceBatch again = staging.Next();
     const StagedBatch& entry = *again.Owner();
     ASSERT_EQ(entry.ring_index, 0U) << "the memory of the first one";
-    testing::Await([&] { return device_->inner()->Done(entry.copied).value(); });
-    EXPECT_FALSE(device_->inner()->Done(entry.arrived).value());
-    slow.reset();
-    ExpectRight(reader, again, 0, options.buffers);
-    ExpectRight(read);
+    testing::Await([&] { return device.Done(entry.copied).value(); });
+    EXPECT_FALSE(device.Done(entry.arrived).value());
+    again.WaitOn(reader.stream()).value();
+    reader.Read(again, read_again);
+  }
+  for (int i = 1; i < buffers; ++i) (void)staging.Next();
+  const DeviceBatch third = staging.Next();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // in which it would be copied
+  EXPECT_FALSE(device.Done(third.Owner()->copied).value());
+  slow.reset();
+  ExpectRight(reader, third, 0, static_cast<uint64_t>(2 * buffers));
+  ExpectRight(read_again);
+  ExpectRight(read);
+}
+
+TEST_P(SlowStreamTest, DoesNotHoldUpTheNextCopy) {
+  for (const bool has_work : {false, true}) {
+    for (const bool unknown : {false, true}) {
+      StagingOptions options;
+      options.has_deferred_ops = true;
+      options.has_work = has_work;
+      options.host.epoch_rows = 1 << 30;
+      Staging staging(device_, options);
+      ExpectCopiesAheadOfSlowWork(staging, options.buffers, hook_, unknown);
+    }
   }
 }
 
