@@ -21,7 +21,11 @@ string(REGEX MATCHALL "[^ ;]+" flags "${flags}")
 if(NOT flags STREQUAL "${project}/build/stoker/include")
   message(FATAL_ERROR "stoker gives the program ${flags}")
 endif()
-# The tests are stoker's own.
+# The tests are stoker's own, and how the project is built is the project's.
 if(EXISTS ${project}/build/stoker/tests)
   message(FATAL_ERROR "the tests are built")
+endif()
+file(STRINGS ${project}/build/CMakeCache.txt settings REGEX "^(CMAKE_BUILD_TYPE:.*=.+|BUILD_TESTING:)")
+if(settings)
+  message(FATAL_ERROR "stoker sets ${settings}")
 endif()
