@@ -1,5 +1,5 @@
 # The toolchain of the preset `aarch64`: Debian's cross compiler and libraries of arm64, and qemu to run what
-# is built (packages: see CONTRIBUTING.md).
+# is built. tools/aarch64.sh installs them.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
