@@ -1123,7 +1123,7 @@ def test_trace(made, tmp_path):
 def test_live_on_a_terminal(made):
     master, slave = open_pseudo_terminal()
     with subprocess.Popen(
-        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--threads", "1", "--live"],
         stdout=subprocess.PIPE, stderr=slave,
     ) as process:  # fmt: skip
         os.close(slave)
@@ -1153,7 +1153,7 @@ def live(made, rows, columns, term):
     master, slave = open_pseudo_terminal()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     with subprocess.Popen(
-        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--threads", "1", "--live"],
         stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": term},
     ) as process:  # fmt: skip
         os.close(slave)
@@ -1193,7 +1193,7 @@ def test_a_dumb_terminal_is_a_log(made):
 
 def test_live_in_a_log(made):
     with subprocess.Popen(
-        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--live"],
+        [COMMAND, "bench", made, *map(str, SMALL), "--epochs", "1000000", "--threads", "1", "--live"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         line = process.stderr.readline().decode()

@@ -224,7 +224,7 @@ def test_processes_draw_differently(how, run):
     assert len(set(together)) > len(together) - 3  # of 250 among a million
 
 
-@pytest.mark.parametrize("how", ["fork", "spawn"])
+@pytest.mark.parametrize("how", ["fork", pytest.param("spawn", marks=pytest.mark.long)])
 def test_tasks_of_a_pool_draw_differently(how, run):
     """The Compose is pickled for each task."""
     places = run(TASKS, how)

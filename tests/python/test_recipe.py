@@ -70,7 +70,9 @@ def bench(command, made, path, *options, cwd=None):
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize(
+    "name", ["training", *(pytest.param(n, marks=pytest.mark.long) for n in RECIPES if n != "training")]
+)
 def test_one_digest(command, made, tmp_path, name):
     path = tmp_path / "recipe.json"
     path.write_text(json.dumps(RECIPES[name]))
