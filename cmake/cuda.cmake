@@ -2,7 +2,7 @@
 # CUDA::cudart_static exists. One build runs on machines with and without a driver.
 set(STOKER_CUDA AUTO CACHE STRING "Build with CUDA: ON, OFF, or AUTO (where its toolkit is found)")
 set_property(CACHE STOKER_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(STOKER_LEAST_CUDA 12.5)  # cudaGetDriverEntryPointByVersion
+set(STOKER_LEAST_CUDA 12.5)  # cudaGetDriverEntryPointByVersion, and <cuda/ptx>
 
 # Sets `result` to the reason why not; empty: the language is enabled, and the toolkit found.
 macro(stoker_look_for_cuda result)

@@ -46,7 +46,7 @@ struct StagedBatch {
   Batch host;
 
   // Set by the stager before each lease; except for the rows, `columns` is constant. With deferred
-  // operations their data is behind `raw`, which the consumer does not see; otherwise it is there.
+  // operations their data lies after `raw`, which the consumer does not see; otherwise in `raw`.
   std::vector<Column> columns;
   std::vector<uint64_t> sample_ids;
   int64_t rows = 0;
@@ -101,7 +101,8 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   const std::shared_ptr<Device>& device() const { return device_; }
   const StagePlan& plan() const { return plan_; }
   // The stager's two streams. Kernels have a higher priority than the consumer's, so that a step
-  // that fills the device does not delay the next batch; copies wait only for earlier copies.
+  // that fills the device does not delay the next batch; copies wait only for earlier copies and
+  // for the kernel that reads the bytes they overwrite.
   DeviceStream copy_stream() const { return copy_stream_; }
   DeviceStream deferred_stream() const { return deferred_stream_; }
   bool timed() const { return timed_; }

@@ -20,9 +20,11 @@ int OrErrno(int returned) { return returned < 0 ? -errno : returned; }
 Error CannotOpen(const ReadRequest& request, int error_number) {
   Error error = SystemError(error_number, "cannot open", request.path);
   if (error_number == ENOENT) {
-    error.advice = "It was removed, or is a symbolic link whose target is missing";
+    error.advice =
+        "Restore it, or open the dataset again without it; the target of a symbolic link may be "
+        "missing";
   }
-  if (error_number == EACCES) error.advice = "Make it readable, or move it out of the dataset";
+  if (error_number == EACCES) error.advice = "Make the file and the folders above it readable";
   if (error_number == EMFILE) error.advice = "Raise the limit of open files (ulimit -n)";
   if (error_number == ENFILE) {
     error.advice = "Raise the system's limit of open files (sysctl fs.file-max)";

@@ -63,8 +63,8 @@ Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
                  .cause = "this is a packed set, and not a folder of images",
                  .file = directory,
                  .advice =
-                     "Open it with stoker.packed (C++: Packed). It needs no `stoker index`, "
-                     "and `stoker unpack` restores the folder"};
+                     "Open it as a packed set (stoker.packed; in C++, Packed). It needs no crop "
+                     "index, and `stoker unpack` restores the folder"};
   }
   std::string extensions;
   for (std::string_view extension : kExtensions) extensions.append(" ").append(extension);

@@ -164,7 +164,7 @@ def test_explain_and_repr_name_each_view(source):
         ({"views": [EVAL, [stoker.PadTo(2000)]]}, stoker.UnimplementedError, r"views\[1\]: PadTo"),
         ({"views": [EVAL, [stoker.Resize(9)]]}, ValueError, r"views\[1\]: "),
         ({"views": [EVAL, [stoker.CenterCrop]]}, TypeError, r"views\[1\]\[0\] is not one of"),
-        ({"views": [EVAL, stoker.CenterCrop(3)]}, TypeError, r"views\[1\] must be a sequence"),
+        ({"views": [EVAL, stoker.CenterCrop(3)]}, TypeError, r"views\[1\] must be a list of transforms"),
         ({"views": stoker.CenterCrop(3)}, TypeError, "views must be a sequence"),
         ({"views": [EVAL] * 65}, ValueError, "at most 64"),
         ({"transforms": [stoker.MixUp()], "views": [[*EVAL, stoker.PadTo(90)]]}, ValueError, "PadTo"),

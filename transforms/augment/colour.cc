@@ -98,7 +98,7 @@ HWY_INLINE void ForPixels(const Tile& tile, Change change) {
 
 void ToGray(const Tile& tile) {
   ForPixels(tile, [](uint8_t* red, uint8_t* green, uint8_t* blue) HWY_ATTR {
-    Channel gray = Load(red);
+    Channel gray = Load(red);  // red so far: g++ for Arm refuses a default constructor
     const Channel g = Load(green), b = Load(blue);
     for (size_t k = 0; k < 4; ++k) gray.of[k] = Gray(gray.of[k], g.of[k], b.of[k]);
     for (uint8_t* to : {red, green, blue}) Store(gray, to);

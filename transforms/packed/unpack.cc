@@ -344,6 +344,7 @@ HWY_NOINLINE void ReduceGroup(const int16_t* words, const Quantiser& quantiser, 
                                           1 << (kFirst - 1), columns[pair]);
     }
     for (size_t i = 0; i < size_t{kSide}; i += 2) {
+      // g++ for Arm cannot inline the vectors' constructors into a default constructor of Inputs.
       const Row zero = hn::Zero(d);
       Inputs in = {zero, zero, zero, zero};
       if constexpr (kSparse) {

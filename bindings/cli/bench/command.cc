@@ -261,8 +261,8 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
   command
       .add_option("--crop-index", given.crop_index,
                   "auto: DIR's own index if it has one (see\n`stoker index`); off; or the path of "
-                  "an index\n"
-                  "[auto]")
+                  "an index\n[" +
+                      given.crop_index + "]")
       ->type_name("auto|off|FILE");
   AddSourceOptions(command, given.source_options);
   AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},

@@ -67,7 +67,7 @@ Facts MachineFacts(const DoctorReport& report) {
        memlock ? fmt::format("{} KiB", *memlock / 1024) : "no limit",
        {{"memlock_bytes", Known(memlock.has_value(), memlock.value_or(0))}}},
       {"simd",
-       report.simd + (report.simd.starts_with("AVX3") ? ", which is AVX-512" : ""),
+       report.simd.starts_with("AVX3") ? "AVX-512 (Highway's " + report.simd + ")" : report.simd,
        {{"simd", report.simd}}},
       LibrariesFact(report),
   };

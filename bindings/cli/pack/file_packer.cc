@@ -29,7 +29,8 @@ constexpr uint64_t kLargestFile = packed_set::kMaxImageBytes + kCommonFile;
 
 Error CannotStat(int error_number, const std::string& path) {
   Error error = SystemError(error_number, "cannot open", path);
-  error.advice = "Mend it, or move it out of the folder: a packed set has every photograph";
+  error.advice =
+      "Restore it, or move it out of the folder: a packed set must contain every photograph";
   return error;
 }
 

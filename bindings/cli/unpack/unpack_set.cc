@@ -68,7 +68,7 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
     return Error{.code = Code::kCancelled,
                  .cause = "stopped before all photographs were written",
                  .file = out,
-                 .advice = "Remove this folder before you run it again"};
+                 .advice = "Remove this folder before you unpack again"};
   }
   TRY(written);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;

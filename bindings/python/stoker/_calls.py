@@ -25,7 +25,10 @@ class Calls:
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"dataset must have __len__ and __getitem__, which {dataset!r:.80} has not")
         if isinstance(dataset, (str, bytes)):
-            raise TypeError(f"dataset must be an object that has samples, not {dataset!r:.80}")
+            raise TypeError(
+                f"dataset must be an object that has samples, not {dataset!r:.80}; "
+                "stoker.image_folder opens a folder"
+            )
         self.name = type(dataset).__name__ if name is None else name
         self.dataset = dataset
         self._is_users = name is None  # other objects raise errors that name a file and a row
@@ -44,7 +47,7 @@ class Calls:
             _encoded(image)
         except TypeError as error:
             raise TypeError(f"{self.name}[0]: {error}") from None
-        except ValueError:
+        except Exception:
             pass  # a bad sample, which on_bad may forgive
         return rows
 

@@ -415,7 +415,7 @@ TEST_F(PackTest, AnInterruptedUnpackSaysWhatToRemove) {
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().code, Code::kCancelled);
   EXPECT_EQ(report.error().file, folder_.Path("out"));
-  EXPECT_EQ(report.error().advice, "Remove this folder before you run it again");
+  EXPECT_EQ(report.error().advice, "Remove this folder before you unpack again");
 }
 
 TEST_F(PackTest, ListsPhotographs) {
