@@ -1,14 +1,18 @@
 #include "tests/simulation/fiber.h"
 
-#include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
 
 #include <cstdint>
 #include <cstdlib>
 
-// Null without the address sanitizer.
-#pragma weak __sanitizer_start_switch_fiber
-#pragma weak __sanitizer_finish_switch_fiber
+// Of <sanitizer/common_interface_defs.h>, which clang does not bring. Null without the address
+// sanitizer.
+extern "C" {
+// NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier): the sanitizers'
+[[gnu::weak]] void __sanitizer_start_switch_fiber(void**, const void*, size_t);
+[[gnu::weak]] void __sanitizer_finish_switch_fiber(void*, const void**, size_t*);
+// NOLINTEND(readability-identifier-naming, bugprone-reserved-identifier)
+}
 
 namespace stoker::testing {
 

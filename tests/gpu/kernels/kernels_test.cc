@@ -1,7 +1,6 @@
 // gpu/*.cu on the CPU: each job's result has the same bytes as that of its plain version, and
 // nothing else is written. Under the address sanitizer nothing else is read, either.
 #include <gtest/gtest.h>
-#include <sanitizer/asan_interface.h>
 
 #include <algorithm>
 #include <cfloat>
@@ -19,6 +18,14 @@
 #include "tests/gpu/kernels/grid.h"
 #include "tests/gpu/random_job.h"
 #include "tests/testing/effort.h"
+
+// Of <sanitizer/asan_interface.h>, which clang does not bring. Null without the address sanitizer.
+extern "C" {
+// NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier): the sanitizer's
+[[gnu::weak]] void __asan_poison_memory_region(const volatile void*, size_t);
+[[gnu::weak]] void __asan_unpoison_memory_region(const volatile void*, size_t);
+// NOLINTEND(readability-identifier-naming, bugprone-reserved-identifier)
+}
 
 namespace stoker {
 namespace {
@@ -41,8 +48,9 @@ class Guarded {
         all_(static_cast<uint8_t*>(::operator new(kGuard + shift + bytes + kGuard, kAlignment))),
         data_(all_ + kGuard + shift) {
     std::fill(all_, end(), kFill);
-    ASAN_POISON_MEMORY_REGION(all_, before());
-    ASAN_POISON_MEMORY_REGION(data_ + bytes_, kGuard);
+    if (__asan_poison_memory_region == nullptr) return;
+    __asan_poison_memory_region(all_, before());
+    __asan_poison_memory_region(data_ + bytes_, kGuard);
   }
   Guarded(size_t bytes, size_t shift, const void* from) : Guarded(bytes, shift) {
     if (bytes > 0) std::memcpy(data_, from, bytes);
@@ -69,7 +77,10 @@ class Guarded {
 
   size_t before() const { return static_cast<size_t>(data_ - all_); }
   uint8_t* end() const { return data_ + bytes_ + kGuard; }
-  void Open() const { ASAN_UNPOISON_MEMORY_REGION(all_, before() + bytes_ + kGuard); }
+  void Open() const {
+    if (__asan_unpoison_memory_region == nullptr) return;
+    __asan_unpoison_memory_region(all_, before() + bytes_ + kGuard);
+  }
 
   const size_t bytes_;
   uint8_t* const all_;
