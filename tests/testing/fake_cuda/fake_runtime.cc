@@ -13,7 +13,6 @@
 
 namespace {
 
-using stoker::DeferredOpsJob;
 using stoker::testing::CheckCapture;
 using stoker::testing::FakeState;
 using stoker::testing::Run;
