@@ -1,7 +1,5 @@
 #include "io/sources/list_images.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,7 +14,7 @@
 #include "core/start_thread.h"
 #include "core/try.h"
 #include "io/sources/folder_listing.h"
-#include "io/sources/packed_format.h"
+#include "io/sources/open_packed.h"
 
 namespace stoker {
 namespace {
@@ -58,7 +56,7 @@ Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
         .file = directory,
         .advice = kConvertSkipped};
   }
-  if (access((directory + "/" + packed_set::kIndexName).c_str(), F_OK) == 0) {
+  if (IsPackedSet(directory)) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = "this is a packed set, and not a folder of images",
                  .file = directory,
