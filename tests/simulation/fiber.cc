@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-// Of <sanitizer/common_interface_defs.h>, which clang does not bring. Null without the address
-// sanitizer.
+// Declared in <sanitizer/common_interface_defs.h>, which clang does not bring. Null without the
+// address sanitizer.
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier): the sanitizers'
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void**, const void*, size_t);

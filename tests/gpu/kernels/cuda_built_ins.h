@@ -1,5 +1,5 @@
-// What nvcc declares without being asked, and gpu/*.cu use: with this header a C++ compiler
-// compiles them for the CPU. CMake includes it before each .cu.
+// The built-ins of CUDA that gpu/*.cu use and nvcc declares by itself. With this header a C++
+// compiler compiles these files for the CPU; CMake includes it before each of them.
 #pragma once
 
 #include "tests/gpu/kernels/cuda_attributes.h"  // first: clang's own headers use them

@@ -93,7 +93,7 @@ void Processor::RunBlock() {
   SwitchToFree();
 }
 
-// Of the lanes that can run, any.
+// Returns a random one of the lanes that can run; null if there is none.
 Lane* Processor::TakeReady() {
   if (ready_.empty()) return nullptr;
   const int last = static_cast<int>(ready_.size()) - 1;

@@ -19,7 +19,8 @@
 #include "tests/gpu/random_job.h"
 #include "tests/testing/effort.h"
 
-// Of <sanitizer/asan_interface.h>, which clang does not bring. Null without the address sanitizer.
+// Declared in <sanitizer/asan_interface.h>, which clang does not bring. Null without the address
+// sanitizer.
 extern "C" {
 // NOLINTBEGIN(readability-identifier-naming, bugprone-reserved-identifier): the sanitizer's
 [[gnu::weak]] void __asan_poison_memory_region(const volatile void*, size_t);
