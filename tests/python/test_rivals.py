@@ -133,3 +133,32 @@ def test_a_right_batch_passes(rivals, expected, right):
 def test_a_wrong_batch_is_found(rivals, expected, right, workload, spoil, message):
     with pytest.raises(rivals("environments").Failed, match=message):
         rivals("outputs").check(spoil(right), rivals("workload").WORKLOADS[workload], expected)
+
+
+def test_more_accelerators_run_until_one_is_not_fed(rivals, monkeypatch, capsys):
+    storage = rivals("mlperf_storage")
+    program = types.SimpleNamespace(name="it, fast", differs="nothing")
+    options = types.SimpleNamespace(accelerators=[1, 2, 4, 8], cores=1)
+
+    def run(program, accelerators, options, python):
+        return {"utilization": min(1, 3 / accelerators), "images_per_second": 100.0}
+
+    monkeypatch.setattr(storage, "run", run)
+    found, failures = [*storage.rows(program, options, None, {})], {}
+    assert [row["accelerators"] for row in found] == [1, 2, 4]
+    storage.table(found, failures, options, 400)
+    printed = capsys.readouterr().out
+    assert "| it, fast | 2 | **100%** | 100 | nothing |" in printed
+    assert "| it, fast | 4 | 75% | 100 | nothing |" in printed
+
+
+def test_a_loader_that_fails_has_no_accelerators(rivals, monkeypatch, capsys):
+    storage = rivals("mlperf_storage")
+
+    def run(*_):
+        raise rivals("environments").Failed("no MPI here")
+
+    monkeypatch.setattr(storage, "run", run)
+    options, failures = types.SimpleNamespace(accelerators=[1], cores=1), {}
+    assert not [*storage.rows(types.SimpleNamespace(name="it, slow"), options, None, failures)]
+    assert failures == {"it, slow": "no MPI here"}
