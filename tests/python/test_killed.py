@@ -7,7 +7,7 @@ import pytest
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 from kill_runs import damaged, differing  # noqa: E402
 
-KILLS = 12 if os.environ.get("STOKER_FULL_EFFORT") else 3
+KILLS = 12 if os.environ.get("STOKER_EFFORT") == "100" else 3
 
 
 @pytest.mark.parametrize(("way", "world"), [("stoker", 1), ("stoker", 3), ("stoker", 8), ("other-worlds", 1)])

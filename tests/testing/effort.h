@@ -3,9 +3,9 @@
 
 namespace stoker::testing {
 
-// Returns `full` if STOKER_FULL_EFFORT is set, as `./dev test --all` does for the release build;
-// otherwise a fifth, because a newcomer waits for the results, and under a sanitizer everything is
-// many times slower.
+// Returns a share of `full`, at least 1: STOKER_EFFORT percent, which is 100 where `./dev test
+// --all` tests the release build. Otherwise 20, because a newcomer waits for the results, and under
+// a sanitizer everything is many times slower.
 int Effort(int full);
 
 }  // namespace stoker::testing

@@ -5,8 +5,8 @@ import os
 import pytest
 from kill_runs import damaged, differing, preload_tensorflow
 
-KILLS = 3 if os.environ.get("STOKER_FULL_EFFORT") else 1
-WORLDS = (1, 3, 8) if os.environ.get("STOKER_FULL_EFFORT") else (3,)
+KILLS = 3 if os.environ.get("STOKER_EFFORT") == "100" else 1
+WORLDS = (1, 3, 8) if os.environ.get("STOKER_EFFORT") == "100" else (3,)
 
 
 @pytest.mark.long
