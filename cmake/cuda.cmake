@@ -4,6 +4,20 @@ set(STOKER_CUDA AUTO CACHE STRING "Build with CUDA: ON, OFF, or AUTO (where its 
 set_property(CACHE STOKER_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(STOKER_LEAST_CUDA 12.5)  # cudaGetDriverEntryPointByVersion, and <cuda/ptx>
 
+# Sets `result` to the architectures to compile for, as far as this nvcc knows them: 12.8 is the first that
+# knows 100 and 120. "virtual" is PTX, which the driver compiles for a device that has no code of its own.
+function(stoker_architectures nvcc result)
+  execute_process(COMMAND ${nvcc} --list-gpu-arch OUTPUT_VARIABLE listed ERROR_QUIET)
+  set(known)
+  foreach(architecture IN ITEMS 75-virtual 80-real 90-real 90-virtual 100-real 120-real)
+    string(REGEX MATCH "^[0-9]+" number ${architecture})
+    if("${listed}" MATCHES "compute_${number}\n")
+      list(APPEND known ${architecture})
+    endif()
+  endforeach()
+  set(${result} ${known} PARENT_SCOPE)
+endfunction()
+
 # Sets `result` to the reason why not; empty: the language is enabled, and the toolkit found.
 macro(stoker_look_for_cuda result)
   set(${result} "")
@@ -19,13 +33,13 @@ macro(stoker_look_for_cuda result)
       set(ENV{CUDACXX} ${STOKER_NVCC})  # check_language would trust CMAKE_CUDA_COMPILER
     endif()
   endif()
-  # 75: as PTX, which the driver compiles for devices without code of their own.
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-    set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-real 90-real CACHE STRING "CUDA architectures")
-  endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   include(CheckLanguage)
   check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+    stoker_architectures(${CMAKE_CUDA_COMPILER} known)
+    set(CMAKE_CUDA_ARCHITECTURES ${known} CACHE STRING "CUDA architectures")
+  endif()
   if(NOT CMAKE_CUDA_COMPILER)
     set(${result} "no nvcc that works with ${CMAKE_CUDA_HOST_COMPILER} was found")
   else()
