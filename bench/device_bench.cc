@@ -1,19 +1,29 @@
-// Measures how close copies and the kernel come to the limits of the device:
+// Measures how close copies and the kernel come to the limits of a device:
 //
-//   device_bench [DEVICE] [--quick]     cuda:0 unless another one is named
+//   device_bench DEVICE copies|steps|kernels [--quick]
 //
-// Batches are rows in memory, so that production is not the limit. Prints three tables: copies of
-// batches of 8 to 256 MiB compared with a bare copy; the same behind a step that takes longer than
-// the copy; the kernel compared with a copy on the device. All times are measured on the device.
+// Batches are rows in memory, so that production is not the limit. All times are measured on the
+// device. Each printed line is a JSON object, with rates in GB/s:
+//
+// copies   of 8 to 256 MiB: bare copies from each kind of host memory, and those of batches
+// steps    the same batches behind a step that takes longer than their copies, which are hidden
+// then kernels  that of each type, layout and deferred operation, and a copy on the device of as
+// many bytes
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <memory>
-#include <string_view>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "bindings/cli/bench/device_consumer.h"
+#include "core/deferred_ops.h"
 #include "core/try.h"
 #include "engine/loader/loader.h"
 #include "gpu/deferred_ops_job.h"
@@ -70,79 +80,141 @@ Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size,
   return Staged{loader->StageStats(), steps};
 }
 
-Status Copies(const std::shared_ptr<Device>& device, uint32_t max_mib) {
-  std::printf("copies            bare        staged\n");
-  for (uint32_t mib = 8; mib <= max_mib; mib *= 2) {
-    const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
-    ASSIGN_OR_RETURN(double bare, BareCopyRate(*device, size_t{batch_size} * kRowBytes));
-    ASSIGN_OR_RETURN(Staged staged, Stage(device, batch_size, 64, 0));
+uint32_t BatchSize(uint32_t mib) {
+  return static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
+}
+
+Status Copies(const std::shared_ptr<Device>& device, bool quick) {
+  constexpr std::pair<const char*, HostMemory> kMemories[] = {
+      {"pageable", HostMemory::kPageable},
+      {"registered", HostMemory::kRegistered},
+      {"registered_huge", HostMemory::kRegisteredHuge},
+      {"host_alloc", HostMemory::kAllocated}};
+  for (uint32_t mib = 8; mib <= (quick ? 8 : 256); mib *= 2) {
+    fmt::print("{{\"mib\": {}", mib);
+    for (const auto& [name, memory] : kMemories) {
+      ASSIGN_OR_RETURN(double bare, BareCopyRate(*device, BatchSize(mib) * kRowBytes, memory));
+      fmt::print(", \"{}\": {:.2f}", name, bare / kGiga);
+    }
+    ASSIGN_OR_RETURN(Staged staged, Stage(device, BatchSize(mib), quick ? 8 : 64, 0));
     const double rate = PerSecond(staged.stager.copied_bytes, staged.stager.copy_ns);
-    std::printf("  %4u MiB  %7.2f GB/s  %7.2f GB/s  %6.1f %%\n", mib, bare / kGiga, rate / kGiga,
-                100 * rate / bare);
+    fmt::print(", \"batches\": {:.2f}}}\n", rate / kGiga);
   }
   return {};
 }
 
-Status BehindSteps(const std::shared_ptr<Device>& device, uint32_t max_mib) {
-  std::printf("behind a step     step alone      with copies    slower     hidden\n");
-  for (uint32_t mib = 8; mib <= max_mib; mib *= 4) {
-    const auto batch_size = static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
-    ASSIGN_OR_RETURN(double bare, BareCopyRate(*device, size_t{batch_size} * kRowBytes));
+Status BehindSteps(const std::shared_ptr<Device>& device, bool quick) {
+  for (uint32_t mib = 8; mib <= (quick ? 8 : 128); mib *= 4) {
+    ASSIGN_OR_RETURN(double bare, BareCopyRate(*device, BatchSize(mib) * kRowBytes));
     // Longer than the copy, and than making the batch on one core.
-    const double copy_s = static_cast<double>(batch_size) * kRowBytes / std::min(bare, 5 * kGiga);
+    const double copy_s =
+        static_cast<double>(BatchSize(mib) * kRowBytes) / std::min(bare, 5 * kGiga);
     const auto step_ns = static_cast<uint64_t>(2e9 * copy_s);
-    ASSIGN_OR_RETURN(uint64_t alone, BareStep(*device, step_ns));
-    constexpr uint64_t kSteps = 100;
-    ASSIGN_OR_RETURN(Staged staged, Stage(device, batch_size, kSteps, step_ns));
-    const double step = static_cast<double>(staged.steps.step_ns) / kSteps;
-    const double idle = static_cast<double>(staged.steps.idle_ns);
-    std::printf("  %4u MiB      %9.3f ms    %9.3f ms    %6.2f %%   %6.2f %%\n", mib,
-                static_cast<double>(alone) * 1e-6, step * 1e-6,
-                100 * (step / static_cast<double>(alone) - 1),
-                100 * (1 - idle / static_cast<double>(staged.stager.copy_ns)));
+    const uint64_t steps = quick ? 10 : 100;
+    ASSIGN_OR_RETURN(Staged staged, Stage(device, BatchSize(mib), steps, step_ns));
+    const auto idle = static_cast<double>(staged.steps.idle_ns);
+    const auto copies = static_cast<double>(staged.stager.copy_ns);
+    fmt::print(
+        "{{\"mib\": {}, \"step_ms\": {:.3f}, \"idle_ms\": {:.3f}, \"copy_ms\": {:.3f}, "
+        "\"hidden_at_least\": {:.4f}}}\n",
+        mib, static_cast<double>(step_ns) * 1e-6, idle * 1e-6 / static_cast<double>(steps),
+        copies * 1e-6 / static_cast<double>(steps), std::max(0.0, 1 - idle / copies));
   }
   return {};
 }
 
-Status Kernels(Device& device, int64_t rows) {
-  std::printf("kernel            copy on the device     kernel\n");
+// What the kernel does beside the conversion.
+struct Operations {
+  const char* name;
+  bool flips = false, erases = false, noisy = false;
+  RowMixing mixing = RowMixing::kNone;
+};
+constexpr Operations kOperations[] = {
+    {.name = "none"},
+    {.name = "flip", .flips = true},
+    {.name = "erase", .flips = true, .erases = true},
+    {.name = "noise", .flips = true, .erases = true, .noisy = true},
+    {.name = "mixup", .flips = true, .mixing = RowMixing::kBlend},
+    {.name = "cutmix", .flips = true, .mixing = RowMixing::kCut}};
+
+// Returns the work of the job's rows: every second row is flipped, and a box of 96 × 96 pixels of
+// each is erased, or is the previous row's.
+std::vector<uint64_t> WorkOf(const Operations& operations, const DeferredOpsJob& job) {
+  const size_t words = DeferredOpsBytes(job.boxes) / sizeof(uint64_t);
+  std::vector<uint64_t> work;
+  if (!operations.flips) return work;
+  work.resize(static_cast<size_t>(job.rows) * words);
+  std::minstd_rand random;
+  for (size_t row = 0; row < static_cast<size_t>(job.rows); ++row) {
+    const WorkBox box{.x = static_cast<int32_t>(random() % 128),
+                      .y = static_cast<int32_t>(random() % 128),
+                      .width = 96,
+                      .height = 96};
+    const DeferredOps ops{.mirror = static_cast<uint32_t>(row % 2),
+                          .mixing = operations.mixing,
+                          .own = 0.7F,
+                          .others = 0.3F,
+                          .cut = box};
+    std::memcpy(&work[row * words], &ops, sizeof(ops));
+    if (!operations.erases) continue;
+    const ErasedBox erased{
+        .box = box, .noisy = operations.noisy ? 1U : 0U, .noise_key = row << 32U};
+    std::memcpy(&work[row * words + sizeof(ops) / sizeof(uint64_t)], &erased, sizeof(erased));
+  }
+  return work;
+}
+
+Status Kernel(Device& device, DeferredOpsJob job, const Operations& operations) {
+  job.boxes = operations.erases ? 1 : 0;
+  job.mixes = operations.mixing != RowMixing::kNone;
+  ASSIGN_OR_RETURN(DeferredOpsRate rate, MeasureDeferredOps(device, job, WorkOf(operations, job)));
+  fmt::print(
+      "{{\"dtype\": \"{}\", \"layout\": \"{}\", \"operations\": \"{}\", \"kernel\": {:.1f}, "
+      "\"copy\": {:.1f}, \"of_copy\": {:.3f}}}\n",
+      NameOf(job.dtype), NameOf(job.layout), operations.name, rate.finish / kGiga,
+      rate.copy / kGiga, rate.finish / rate.copy);
+  return {};
+}
+
+Status Kernels(Device& device, bool quick) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kU8}) {
     for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
-      DeferredOpsJob job{
-          .rows = rows, .height = 224, .width = 224, .dtype = dtype, .layout = layout};
-      std::fill_n(job.scale, 3, 1.0F / 255);
-      ASSIGN_OR_RETURN(DeferredOpsRate rate, MeasureDeferredOps(device, job));
-      std::printf("  %-8s %s    %8.1f GB/s     %8.1f GB/s  %6.1f %%\n", NameOf(dtype),
-                  NameOf(layout), rate.copy / kGiga, rate.finish / kGiga,
-                  100 * rate.finish / rate.copy);
+      for (const Operations& operations : kOperations) {
+        if (dtype == DType::kU8 && operations.noisy) continue;  // there is none for bytes
+        DeferredOpsJob job{.rows = quick ? 2 : 1024,
+                           .height = 224,
+                           .width = 224,
+                           .dtype = dtype,
+                           .layout = layout};
+        std::fill_n(job.scale, 3, 1.0F / 255);
+        TRY(Kernel(device, job, operations));
+      }
     }
   }
   return {};
 }
 
-Status Run(std::string_view name, bool quick) {
-  ASSIGN_OR_RETURN(DeviceName parsed, DeviceName::Parse(name));
-  ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(parsed));
-  Status s = Copies(device, quick ? 8 : 256);
-  if (s.ok()) s = BehindSteps(device, quick ? 8 : 128);
-  if (s.ok()) s = Kernels(*device, quick ? 16 : 1024);
-  return s;
+Status Run(const std::string& device_name, const std::string& table, bool quick) {
+  ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(device_name));
+  ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(name));
+  if (table == "copies") return Copies(device, quick);
+  return table == "steps" ? BehindSteps(device, quick) : Kernels(*device, quick);
 }
 
 }  // namespace
 }  // namespace stoker
 
 int main(int argc, char** argv) {
-  std::string_view name = "cuda:0";
+  CLI::App app("Measures how close copies and the kernel come to the limits of a device");
+  std::string device, table;
   bool quick = false;
-  for (const std::string_view argument : std::vector<std::string_view>(argv + 1, argv + argc)) {
-    if (argument == "--quick") {
-      quick = true;
-    } else {
-      name = argument;
-    }
-  }
-  const stoker::Status status = stoker::Run(name, quick);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", status.error().ToString().c_str());
+  app.add_option("DEVICE", device, "cuda:0, or host, which simulates one")->required();
+  app.add_option("TABLE", table, "what to measure")
+      ->required()
+      ->check(CLI::IsMember({"copies", "steps", "kernels"}));
+  app.add_flag("--quick", quick, "little of each, to try the program");
+  CLI11_PARSE(app, argc, argv);
+  const stoker::Status status = stoker::Run(device, table, quick);
+  if (!status.ok()) fmt::print(stderr, "{}\n", status.error().ToString());
   return status.ok() ? 0 : 1;
 }

@@ -1,6 +1,11 @@
 #include "bindings/cli/bench/device_consumer.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstring>
+#include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,7 +19,18 @@ namespace {
 
 constexpr int kRepeats = 20;
 
-// A stream, two timed events, device memory and pinned memory.
+// Some, again and again: a device neither compresses nor remembers what it copies.
+void FillWithRandom(std::span<uint8_t> bytes) {
+  std::vector<uint64_t> words(8192);
+  std::mt19937_64 random;
+  std::generate(words.begin(), words.end(), random);
+  const size_t most = words.size() * sizeof(words[0]);
+  for (size_t at = 0; at < bytes.size(); at += most) {
+    std::memcpy(&bytes[at], words.data(), std::min(most, bytes.size() - at));
+  }
+}
+
+// A stream, two timed events, device memory and host memory.
 class DeviceScratch {
  public:
   explicit DeviceScratch(Device& device) : device_(device) {}
@@ -23,7 +39,8 @@ class DeviceScratch {
     if (begun_.handle != nullptr) device_.Destroy(begun_);
     if (done_.handle != nullptr) device_.Destroy(done_);
     if (stream_.handle != nullptr) device_.Destroy(stream_);
-    if (pinned_) device_.Unpin(host_.data());
+    if (pinned_) device_.Unpin(mapped_.data());
+    if (allocated_ != nullptr) device_.FreePinned(allocated_);
   }
   DeviceScratch(const DeviceScratch&) = delete;
   DeviceScratch& operator=(const DeviceScratch&) = delete;
@@ -50,12 +67,33 @@ class DeviceScratch {
     return memory;
   }
 
-  Result<void*> Pinned(size_t bytes) {
-    ASSIGN_OR_RETURN(Mapping host, Mapping::Map(bytes, /*huge_pages=*/true));
-    host_ = std::move(host);
-    TRY(device_.Pin(host_.data(), host_.size()));
-    pinned_ = true;
-    return host_.data();
+  // Returns host memory with random bytes; once.
+  Result<void*> Host(size_t bytes, HostMemory memory) {
+    void* data = nullptr;
+    if (memory == HostMemory::kAllocated) {
+      ASSIGN_OR_RETURN(allocated_, device_.AllocatePinned(bytes));
+      data = allocated_;
+    } else {
+      const bool huge = memory == HostMemory::kRegisteredHuge;
+      ASSIGN_OR_RETURN(mapped_, Mapping::Map(bytes, huge));
+      data = mapped_.data();
+      // Where the system has huge pages for all memory. A hint, as that for huge pages is.
+      if (!huge) (void)madvise(data, mapped_.size(), MADV_NOHUGEPAGE);
+      if (memory != HostMemory::kPageable) {
+        TRY(device_.Pin(data, mapped_.size()));
+        pinned_ = true;
+      }
+    }
+    FillWithRandom({static_cast<uint8_t*>(data), bytes});
+    return data;
+  }
+
+  // Returns device memory with these bytes.
+  Result<void*> Upload(const void* from, size_t bytes) {
+    ASSIGN_OR_RETURN(void* to, Allocate(bytes));
+    TRY(device_.Copy(to, from, bytes, stream_));
+    TRY(Synchronize());
+    return to;
   }
 
   // Returns the median time that `issue(stream)` takes on the device, in nanoseconds, without the
@@ -82,8 +120,9 @@ class DeviceScratch {
   DeviceStream stream_;
   DeviceEvent begun_, done_;
   std::vector<void*> memory_;
-  Mapping host_;
+  Mapping mapped_;
   bool pinned_ = false;
+  void* allocated_ = nullptr;
 };
 
 double Rate(double bytes, uint64_t nanoseconds) {
@@ -168,10 +207,10 @@ Result<HostCopy> CopyToHost(const DeviceBatch& batch) {
   return copy;
 }
 
-Result<double> BareCopyRate(Device& device, size_t bytes) {
+Result<double> BareCopyRate(Device& device, size_t bytes, HostMemory memory) {
   DeviceScratch scratch(device);
   TRY(scratch.Prepare());
-  ASSIGN_OR_RETURN(void* from, scratch.Pinned(bytes));
+  ASSIGN_OR_RETURN(void* from, scratch.Host(bytes, memory));
   ASSIGN_OR_RETURN(void* to, scratch.Allocate(bytes));
   ASSIGN_OR_RETURN(uint64_t time, scratch.Time([&](DeviceStream stream) {
     return device.Copy(to, from, bytes, stream);
@@ -179,18 +218,23 @@ Result<double> BareCopyRate(Device& device, size_t bytes) {
   return Rate(static_cast<double>(bytes), time);
 }
 
-Result<DeferredOpsRate> MeasureDeferredOps(Device& device, DeferredOpsJob job) {
+Result<DeferredOpsRate> MeasureDeferredOps(Device& device, DeferredOpsJob job,
+                                           const std::vector<uint64_t>& work) {
   DeviceScratch scratch(device);
   TRY(scratch.Prepare());
   const auto values = static_cast<size_t>(job.rows) * 3 * static_cast<size_t>(job.height) *
                       static_cast<size_t>(job.width);
   const size_t written = values * SizeOf(job.dtype), moved = values + written;
-  ASSIGN_OR_RETURN(void* from, scratch.Allocate(std::max(values, moved / 2)));
+  const size_t from_bytes = std::max(values, moved / 2);
+  ASSIGN_OR_RETURN(void* random, scratch.Host(from_bytes, HostMemory::kAllocated));
+  ASSIGN_OR_RETURN(void* from, scratch.Upload(random, from_bytes));
   ASSIGN_OR_RETURN(void* to, scratch.Allocate(std::max(written, moved / 2)));
   job.from = static_cast<const uint8_t*>(from);
   job.to = to;
-  job.work = nullptr;
-  job.mixes = false;
+  if (!work.empty()) {
+    ASSIGN_OR_RETURN(void* there, scratch.Upload(work.data(), work.size() * sizeof(work[0])));
+    job.work = static_cast<const uint8_t*>(there);
+  }
   ASSIGN_OR_RETURN(uint64_t deferred, scratch.Time([&](DeviceStream stream) {
     return device.ApplyDeferred(job, stream);
   }));
