@@ -1,4 +1,4 @@
-"""Batches on a real GPU; skipped if there is none. bench/gpu/measure.sh runs it on machines with one."""
+"""Batches on a real GPU; skipped if there is none. bench/gpu/measure.py runs it on machines with one."""
 
 import gc
 import subprocess
