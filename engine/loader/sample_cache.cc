@@ -24,7 +24,7 @@ namespace {
 using State = CachedSample::State;
 
 // The kept form of a sample: its image. Other versions of this form have other keys.
-constexpr uint64_t kForm = 1;
+constexpr uint64_t kForm = 2;
 
 // The numbers that a key is made of, beside the path. A file has a size, an inode, and times in
 // nanoseconds.

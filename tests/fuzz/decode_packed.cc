@@ -79,6 +79,14 @@ void DecodePacked(std::span<const uint8_t> input, uint64_t seed) {
   if (!jpeg.ok()) RequireSound(jpeg.error(), file.file().size());
 }
 
+// What is read for a crop: it begins with a part, or with the header, and ends anywhere.
+std::span<const uint8_t> PartOf(std::span<const uint8_t> file, uint64_t seed) {
+  const auto from = file.begin() + static_cast<ptrdiff_t>(seed % (file.size() + 1));
+  const auto begin = std::search(from, file.end(), packed::kMagic.begin(), packed::kMagic.end());
+  const auto rest = static_cast<size_t>(file.end() - begin);
+  return {begin, begin + static_cast<ptrdiff_t>(rest - (seed >> 32) % (rest + 1))};
+}
+
 void Pack(std::span<const uint8_t> input, uint64_t seed) {
   static JpegPacker packer;
   const Padded jpeg(input);
@@ -144,6 +152,7 @@ void DecodeFuzzedPacked(std::span<const uint8_t> input) {
   std::vector<uint8_t> mended(input.begin(), input.end());
   SignPackedJpeg(mended);
   DecodePacked(mended, seed);
+  DecodePacked(PartOf(mended, seed), seed);
 }
 
 }  // namespace stoker::testing

@@ -12,48 +12,63 @@
 
 namespace stoker::testing {
 
-// Where the directory and the rows begin, if the fixed part and the JPEG's header are sound.
+// Where the header, the directory and the rows of the lower half begin, if the fixed part and the
+// JPEG's header are sound.
 struct PackedParts {
   bool sound = false;
-  size_t directory_at = 0, rows_at = 0, rows = 0;
+  size_t header_at = 0, directory_at = 0, rows_at = 0, rows = 0;
 };
 
 inline PackedParts PartsOf(std::span<const uint8_t> file) {
   packed::FixedPart fixed;
   if (file.size() < sizeof(fixed)) return {};
-  std::memcpy(&fixed, file.data(), sizeof(fixed));
-  const uint64_t directory_at = uint64_t{sizeof(fixed)} + fixed.header_bytes + fixed.tail_bytes;
+  packed::Start start;
+  std::memcpy(&start, file.data(), sizeof(start));
+  const size_t header_at = start.to_header;
+  if (header_at > file.size() - sizeof(fixed)) return {};
+  std::memcpy(&fixed, &file[header_at], sizeof(fixed));
+  const uint64_t directory_at =
+      uint64_t{header_at} + sizeof(fixed) + fixed.header_bytes + fixed.tail_bytes;
   if (directory_at > file.size()) return {};
   jpeg::FrameHeader frame;
-  if (ParseHeader(file.subspan(sizeof(fixed), fixed.header_bytes), frame) != Fallback::kNone) {
-    return {};
-  }
+  const auto header = file.subspan(header_at + sizeof(fixed), fixed.header_bytes);
+  if (ParseHeader(header, frame) != Fallback::kNone) return {};
   const auto rows = static_cast<size_t>(packed::McuRowsOf(frame));
   const uint64_t rows_at = directory_at + rows * sizeof(packed::DirectoryEntry);
   if (rows_at > file.size()) return {};
-  return {true, static_cast<size_t>(directory_at), static_cast<size_t>(rows_at), rows};
+  return {true, header_at, static_cast<size_t>(directory_at), static_cast<size_t>(rows_at), rows};
 }
 
 inline void SignPackedJpeg(std::vector<uint8_t>& file) {
   const PackedParts parts = PartsOf(file);
   if (!parts.sound) return;
   const std::span<const uint8_t> bytes(file);
+  const auto middle = static_cast<size_t>(packed::MiddleRow(static_cast<int>(parts.rows)));
+  const auto entry_at = [&](size_t row) {
+    return file.data() + parts.directory_at + row * sizeof(packed::DirectoryEntry);
+  };
+  packed::DirectoryEntry entry{};
+  if (middle > 0) std::memcpy(&entry, entry_at(middle - 1), sizeof(entry));
+  const size_t upper = entry.end;
   size_t begin = 0;
   for (size_t row = 0; row < parts.rows; ++row) {
-    packed::DirectoryEntry entry;
-    uint8_t* const at = file.data() + parts.directory_at + row * sizeof(entry);
-    std::memcpy(&entry, at, sizeof(entry));
-    if (begin <= entry.end && entry.end <= bytes.size() - parts.rows_at) {
-      entry.checksum = Crc32c(bytes.subspan(parts.rows_at + begin, entry.end - begin));
+    std::memcpy(&entry, entry_at(row), sizeof(entry));
+    // If it wraps around, the row does not lie in the file.
+    const size_t at =
+        row < middle ? parts.header_at - (upper - begin) : parts.rows_at + (begin - upper);
+    if (begin <= entry.end && at <= bytes.size() && entry.end - begin <= bytes.size() - at) {
+      entry.checksum = Crc32c(bytes.subspan(at, entry.end - begin));
     }
     begin = entry.end;
-    std::memcpy(at, &entry, sizeof(entry));
+    std::memcpy(entry_at(row), &entry, sizeof(entry));
   }
   packed::FixedPart fixed;
-  std::memcpy(&fixed, file.data(), sizeof(fixed));
-  fixed.checksum = Crc32c(bytes.subspan(sizeof(fixed), parts.rows_at - sizeof(fixed)),
-                          Crc32c(bytes.first(offsetof(packed::FixedPart, checksum))));
-  std::memcpy(file.data(), &fixed, sizeof(fixed));
+  std::memcpy(&fixed, &file[parts.header_at], sizeof(fixed));
+  fixed.checksum =
+      Crc32c(bytes.subspan(parts.header_at + sizeof(fixed),
+                           parts.rows_at - parts.header_at - sizeof(fixed)),
+             Crc32c(bytes.subspan(parts.header_at, offsetof(packed::FixedPart, checksum))));
+  std::memcpy(&file[parts.header_at], &fixed, sizeof(fixed));
 }
 
 }  // namespace stoker::testing

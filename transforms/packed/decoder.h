@@ -25,15 +25,16 @@ class PackedJpegDecoder {
   PackedJpegDecoder(PackedJpegDecoder&&) noexcept;
   PackedJpegDecoder& operator=(PackedJpegDecoder&&) noexcept;
 
-  // Reads the header and the directory, and verifies their checksum. `bytes` must stay valid, with
+  // Reads the header and the directory, and verifies their checksum. `bytes`: the whole file, or a
+  // range of it that is a packed JPEG by itself (format.h); they must stay valid, with
   // kBufferPadding readable bytes after them, until Decode returns. Errors have an offset:
   // DataLoss, Unimplemented for another version of the format, ResourceExhausted beyond a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`. Call
   // once after each Open. Reads the rows of MCUs that the region needs, and verifies their
-  // checksums; damage in others is not detected. DataLoss with an offset; ResourceExhausted beyond
-  // the budget. Errors of the sink are passed on.
+  // checksums; damage in others is not detected. DataLoss with an offset, also if one is missing;
+  // ResourceExhausted beyond the budget. Errors of the sink are passed on.
   //
   // With a `reduction`, at most MaxReduction of the image, the region is one of the reduced image.
   Status Decode(const Rect& region, RowSink& sink, Reduction reduction = 1);

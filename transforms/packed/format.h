@@ -2,21 +2,30 @@
 // a bit stream instead of in Huffman codes, and all that is needed to restore the file to the byte.
 // Numbers are little-endian; bits fill bytes from the lowest.
 //
-//   bytes
-//   8   F5 "stkjpg" 01: magic, and the format's version
+//   the rows of MCUs in the upper half of the image │ header │ those in the lower half
+//
+//   header, in bytes
+//   8   F5 "stkjpg" 02: magic, and the format's version
+//   4   0
 //   4   the size of the JPEG
 //   4   the size of its header: all before the first byte of entropy-coded data
 //   4   the size of its tail: all behind the entropy-coded data, which is the end-of-image marker
 //       and whatever follows it
 //   4   1 if zeros fill the last byte before a marker of the entropy-coded data, 0 if ones do
-//   4   the CRC-32C of what precedes it, and of the header, the tail and the directory
-//       header, tail
-//       directory, for each row of MCUs:
-//   4     where the row ends, from the end of the directory
+//   4   the CRC-32C of what precedes it here, and of the JPEG's header, the tail and the directory
+//       the JPEG's header, tail
+//       directory, for each row of MCUs, from top to bottom:
+//   4     where the row ends; bytes of the header here do not count
 //   4     the CRC-32C of the row
-//       rows of MCUs, from top to bottom, without gaps
 //
-// So the rows of a crop are one range of the file.
+// Rows form parts (core/row_parts.h). The rows of a crop and the header are one range of the file;
+// a range that begins with a part, or with the header, and has the header, is a packed JPEG by
+// itself, of which the other rows are missing:
+//
+//   part of the upper half: begins at a multiple of RowParts::kUnit
+//   8   F5 "stkjpg" 02
+//   4   the distance from here to the header
+//       rows of MCUs, without gaps; the last of a part may have bytes at its end that fill the unit
 //
 //   row of MCUs: the rows of blocks of all components, in the order of an MCU's blocks
 //   2 × runs  the sizes of all runs, row by row
@@ -48,22 +57,32 @@
 #include <cstdint>
 #include <span>
 
+#include "core/row_parts.h"
 #include "transforms/jpeg/fast/frame_header.h"
 
 namespace stoker::packed {
 
 static_assert(std::endian::native == std::endian::little);
 
-struct FixedPart {
-  std::array<uint8_t, 7> magic;
-  uint8_t version;
+inline constexpr std::array<uint8_t, 7> kMagic = {0xF5, 's', 't', 'k', 'j', 'p', 'g'};
+inline constexpr uint8_t kVersion = 2;
+
+// What the file, each part of the upper half, and the header begin with.
+struct Start {
+  std::array<uint8_t, 7> magic = kMagic;
+  uint8_t version = kVersion;
+  uint32_t to_header = 0;  // bytes from here
+  friend bool operator==(const Start&, const Start&) = default;
+};
+static_assert(sizeof(Start) == 12);
+
+struct FixedPart {  // of the header
+  Start start;
   uint32_t jpeg_bytes, header_bytes, tail_bytes;
   uint32_t pads_with_zeros;
   uint32_t checksum;
 };
-static_assert(sizeof(FixedPart) == 28);
-inline constexpr std::array<uint8_t, 7> kMagic = {0xF5, 's', 't', 'k', 'j', 'p', 'g'};
-inline constexpr uint8_t kVersion = 1;
+static_assert(sizeof(FixedPart) == 32);
 
 struct DirectoryEntry {
   uint32_t end, checksum;
@@ -123,5 +142,16 @@ struct BlockRows {
 };
 
 int McuRowsOf(const jpeg::FrameHeader& header);
+
+// The first row of the lower half.
+constexpr int MiddleRow(int mcu_rows) { return FirstRowOf(kPartBehindHeader, mcu_rows); }
+
+// Whether a part of the upper half begins with this row.
+constexpr bool BeginsPart(int mcu_row, int mcu_rows) {
+  if (mcu_row >= MiddleRow(mcu_rows)) return false;
+  int part = 0;
+  while (FirstRowOf(part, mcu_rows) < mcu_row) ++part;
+  return FirstRowOf(part, mcu_rows) == mcu_row;
+}
 
 }  // namespace stoker::packed

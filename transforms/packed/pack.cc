@@ -27,6 +27,11 @@ namespace {
 
 constexpr uint8_t kEndOfImage = 0xD9;  // behind 0xFF
 
+template <typename T>
+std::span<const uint8_t> BytesOf(const T& value) {
+  return {reinterpret_cast<const uint8_t*>(&value), sizeof(T)};
+}
+
 Error StoredAsItIs(const std::string& why) {
   return {.code = Code::kUnimplemented,
           .cause = "this JPEG is not packed: " + why,
@@ -153,11 +158,16 @@ struct JpegPacker::State {
   Status ReadHeader(std::span<const uint8_t> jpeg);
   Status PackAll(std::span<const uint8_t> jpeg);
   Status PackRow();
+  Status FillUnit();
+  Status AppendHeader(std::span<const uint8_t> jpeg);
+  void FillDirectory();
   void Sign();
   Result<bool> Restores(std::span<const uint8_t> jpeg);
   Status MakeRoom(size_t bytes);
   Status Append(std::span<const uint8_t> bytes);
   std::span<const uint8_t> file() const { return {packed.data(), size}; }
+  size_t directory_bytes() const { return directory.size() * sizeof(packed::DirectoryEntry); }
+  uint32_t RowBytes() const { return static_cast<uint32_t>(size - (rows_at - header_at)); }
 
   MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
   packed::McuRow mcu_row;
@@ -169,7 +179,8 @@ struct JpegPacker::State {
   packed::FixedPart fixed{};
   std::vector<packed::DirectoryEntry> directory;
   GrowingBuffer packed;  // its first `size` bytes
-  size_t size = 0, rows_at = 0;
+  size_t size = 0;
+  size_t header_at = 0, rows_at = 0;  // of the lower half; the size so far in the upper one
 };
 
 JpegPacker::JpegPacker(MemoryBudget* budget) : state_(std::make_unique<State>(budget)) {}
@@ -207,7 +218,7 @@ void JpegPacker::FreeMemory() {
   state_->packed.Free();
 }
 
-// Begins the packed file with all that does not depend on coefficients.
+// Prepares all that does not depend on coefficients.
 Status JpegPacker::State::ReadHeader(std::span<const uint8_t> jpeg) {
   if (const Fallback why = jpeg::ParseHeader(jpeg, frame); why != Fallback::kNone) {
     return packed::StoredAsItIs(why);
@@ -220,8 +231,7 @@ Status JpegPacker::State::ReadHeader(std::span<const uint8_t> jpeg) {
     return packed::StoredAsItIs("the file is too large");
   }
   rows.emplace(frame);
-  fixed = {.magic = packed::kMagic,
-           .version = packed::kVersion,
+  fixed = {.start = {},
            .jpeg_bytes = static_cast<uint32_t>(jpeg.size()),
            .header_bytes = static_cast<uint32_t>(frame.scan_offset),
            .tail_bytes = static_cast<uint32_t>(tail.size()),
@@ -229,14 +239,7 @@ Status JpegPacker::State::ReadHeader(std::span<const uint8_t> jpeg) {
            .checksum = 0};
   directory.resize(static_cast<size_t>(packed::McuRowsOf(frame)));
   size = 0;
-  TRY(MakeRoom(jpeg.size() + jpeg.size() / 4));
-  size = sizeof(fixed);
-  TRY(Append(jpeg.first(frame.scan_offset)));
-  TRY(Append(tail));
-  rows_at = size + directory.size() * sizeof(packed::DirectoryEntry);
-  TRY(MakeRoom(rows_at));
-  size = rows_at;
-  return {};
+  return MakeRoom(jpeg.size() + jpeg.size() / 4);
 }
 
 // Makes room for so many bytes; the first `size` ones are kept.
@@ -254,19 +257,61 @@ Status JpegPacker::State::Append(std::span<const uint8_t> bytes) {
 
 Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
   TRY(mcu_row.Start(jpeg, frame, *rows));
-  for (packed::DirectoryEntry& entry : directory) {
-    const size_t begin = size;
+  const int mcu_rows = packed::McuRowsOf(frame), middle = packed::MiddleRow(mcu_rows);
+  header_at = rows_at = 0;
+  for (int row = 0; row < mcu_rows; ++row) {
+    const bool begins_part = packed::BeginsPart(row, mcu_rows);
+    if (begins_part || row == middle) TRY(FillUnit());
+    if (row > 0) directory[static_cast<size_t>(row - 1)].end = RowBytes();
+    if (row == middle) TRY(AppendHeader(jpeg));
+    if (begins_part) TRY(Append(packed::BytesOf(packed::Start())));
     if (const Fallback why = mcu_row.Decode(); why != Fallback::kNone) {
       return packed::StoredAsItIs(why);
     }
     TRY(PackRow());
     if (!mcu_row.InRange()) return packed::StoredAsItIs(Fallback::kCoefficient);
-    if (size - rows_at > std::numeric_limits<uint32_t>::max()) {
+    if (size > std::numeric_limits<uint32_t>::max()) {
       return packed::StoredAsItIs("the packed file is too large");
     }
-    entry = {static_cast<uint32_t>(size - rows_at), Crc32c({packed.data() + begin, size - begin})};
   }
+  directory.back().end = RowBytes();
+  FillDirectory();
   return {};
+}
+
+// Appends zeros, which belong to the last row.
+Status JpegPacker::State::FillUnit() {
+  constexpr std::array<uint8_t, RowParts::kUnit> kZeros{};
+  return Append(
+      std::span(kZeros).first((RowParts::kUnit - size % RowParts::kUnit) % RowParts::kUnit));
+}
+
+// Appends the header without what Sign and FillDirectory write.
+Status JpegPacker::State::AppendHeader(std::span<const uint8_t> jpeg) {
+  header_at = size;
+  TRY(Append(packed::BytesOf(fixed)));
+  TRY(Append(jpeg.first(fixed.header_bytes)));
+  TRY(Append(jpeg.last(fixed.tail_bytes)));
+  TRY(Append({reinterpret_cast<const uint8_t*>(directory.data()), directory_bytes()}));
+  rows_at = size;
+  return {};
+}
+
+// Writes where the header is to each part, and the rows' checksums to the directory.
+void JpegPacker::State::FillDirectory() {
+  const int mcu_rows = packed::McuRowsOf(frame), middle = packed::MiddleRow(mcu_rows);
+  size_t begin = 0;
+  for (int row = 0; row < mcu_rows; ++row) {
+    packed::DirectoryEntry& entry = directory[static_cast<size_t>(row)];
+    uint8_t* const at = packed.data() + begin + (row < middle ? 0 : rows_at - header_at);
+    if (packed::BeginsPart(row, mcu_rows)) {
+      const packed::Start start{.to_header = static_cast<uint32_t>(header_at - begin)};
+      std::memcpy(at, &start, sizeof(start));
+    }
+    entry.checksum = Crc32c({at, entry.end - begin});
+    begin = entry.end;
+  }
+  std::memcpy(packed.data() + rows_at - directory_bytes(), directory.data(), directory_bytes());
 }
 
 Status JpegPacker::State::PackRow() {
@@ -291,13 +336,11 @@ Status JpegPacker::State::PackRow() {
 }
 
 void JpegPacker::State::Sign() {
-  const size_t directory_bytes = directory.size() * sizeof(packed::DirectoryEntry);
-  std::memcpy(packed.data() + rows_at - directory_bytes, directory.data(), directory_bytes);
-  std::memcpy(packed.data(), &fixed, sizeof(fixed));
-  const std::span<const uint8_t> before{packed.data(), offsetof(packed::FixedPart, checksum)};
-  const std::span<const uint8_t> behind{packed.data() + sizeof(fixed), rows_at - sizeof(fixed)};
-  fixed.checksum = Crc32c(behind, Crc32c(before));
-  std::memcpy(packed.data(), &fixed, sizeof(fixed));
+  const std::span<const uint8_t> header{packed.data() + header_at, rows_at - header_at};
+  std::memcpy(packed.data() + header_at, &fixed, sizeof(fixed));
+  fixed.checksum = Crc32c(header.subspan(sizeof(fixed)),
+                          Crc32c(header.first(offsetof(packed::FixedPart, checksum))));
+  std::memcpy(packed.data() + header_at, &fixed, sizeof(fixed));
 }
 
 Result<bool> JpegPacker::State::Restores(std::span<const uint8_t> jpeg) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "core/buffer.h"
 #include "core/crc32c.h"
@@ -32,47 +33,65 @@ Error Damaged(const std::string& what, size_t offset) {
 Result<PackedFile> PackedFile::Open(std::span<const uint8_t> bytes) {
   PackedFile file;
   file.bytes_ = bytes;
+  TRY(file.FindHeader());
   TRY(file.ReadHeader());
-  TRY(file.CheckEnd());
+  TRY(file.CheckEnds());
   return file;
 }
 
-Status PackedFile::ReadHeader() {
-  const size_t start = std::min(bytes_.size(), kMagic.size());
-  if (!std::equal(kMagic.begin(), kMagic.begin() + static_cast<ptrdiff_t>(start), bytes_.begin())) {
+Status PackedFile::FindHeader() {
+  const size_t there = std::min(bytes_.size(), kMagic.size());
+  if (!std::equal(kMagic.begin(), kMagic.begin() + static_cast<ptrdiff_t>(there), bytes_.begin())) {
     return Error{Code::kDataLoss, "not a packed JPEG", {}, 0, "Remove or re-create the file"};
   }
-  if (bytes_.size() < sizeof(FixedPart)) return Truncated(bytes_.size());
-  std::memcpy(&fixed_, bytes_.data(), sizeof(fixed_));
-  if (fixed_.version != kVersion) {
+  if (bytes_.size() < sizeof(Start)) return Truncated(bytes_.size());
+  Start start;
+  std::memcpy(&start, bytes_.data(), sizeof(start));
+  if (start.version != kVersion) {
     return Error{Code::kUnimplemented,
-                 "a packed JPEG of version " + std::to_string(fixed_.version),
+                 "a packed JPEG of version " + std::to_string(start.version),
                  {},
                  kMagic.size(),
-                 "Read it with the version of stoker that wrote it, or a later one"};
+                 start.version < kVersion
+                     ? kPackAgain
+                     : "Read it with the version of stoker that wrote it, or a later one"};
   }
+  header_at_ = start.to_header;
+  return {};
+}
+
+Status PackedFile::ReadHeader() {
+  if (bytes_.size() < sizeof(FixedPart) || header_at_ > bytes_.size() - sizeof(FixedPart)) {
+    return Truncated(bytes_.size());
+  }
+  std::memcpy(&fixed_, &bytes_[header_at_], sizeof(fixed_));
+  if (fixed_.start != Start()) return Damaged("its start", offsetof(Start, to_header));
   const uint64_t directory_at =
-      uint64_t{sizeof(FixedPart)} + fixed_.header_bytes + fixed_.tail_bytes;
+      uint64_t{header_at_} + sizeof(FixedPart) + fixed_.header_bytes + fixed_.tail_bytes;
   if (directory_at > bytes_.size()) return Truncated(bytes_.size());
   if (jpeg::ParseHeader(header(), frame_) != Fallback::kNone ||
       frame_.scan_offset != fixed_.header_bytes || fixed_.pads_with_zeros > 1) {
-    return Damaged("its header", sizeof(FixedPart));
+    return Damaged("its header", header_at_ + sizeof(FixedPart));
   }
   mcu_rows_ = McuRowsOf(frame_);
   directory_at_ = static_cast<size_t>(directory_at);
   rows_at_ = directory_at_ + static_cast<size_t>(mcu_rows_) * sizeof(DirectoryEntry);
   if (rows_at_ > bytes_.size()) return Truncated(bytes_.size());
   constexpr size_t kChecked = offsetof(FixedPart, checksum);
-  const uint32_t checksum =
-      Crc32c(bytes_.first(rows_at_).subspan(sizeof(FixedPart)), Crc32c(bytes_.first(kChecked)));
-  if (checksum != fixed_.checksum) return Damaged("the checksum of its header", kChecked);
+  const std::span<const uint8_t> all = bytes_.first(rows_at_).subspan(header_at_);
+  const uint32_t checksum = Crc32c(all.subspan(sizeof(FixedPart)), Crc32c(all.first(kChecked)));
+  if (checksum != fixed_.checksum) {
+    return Damaged("the checksum of its header", header_at_ + kChecked);
+  }
   return {};
 }
 
-Status PackedFile::CheckEnd() const {
-  const size_t there = bytes_.size() - rows_at_, wanted = Entry(mcu_rows_ - 1).end;
-  if (there < wanted) return Truncated(bytes_.size());
-  if (there > wanted) return Damaged("bytes behind its end", rows_at_ + wanted);
+Status PackedFile::CheckEnds() const {
+  const size_t upper = UpperBytes(), all = EndOf(mcu_rows_ - 1);
+  if (upper > all) return Damaged("its directory", directory_at_);
+  if (header_at_ > upper) return Damaged("bytes before its start", 0);
+  const size_t lower = all - upper;
+  if (bytes_.size() - rows_at_ > lower) return Damaged("bytes behind its end", rows_at_ + lower);
   return {};
 }
 
@@ -85,15 +104,34 @@ DirectoryEntry PackedFile::Entry(int mcu_row) const {
 
 Result<std::span<const uint8_t>> PackedFile::Row(int mcu_row) const {
   const DirectoryEntry entry = Entry(mcu_row);
-  const size_t begin = mcu_row == 0 ? 0 : Entry(mcu_row - 1).end;
-  if (begin > entry.end || entry.end > bytes_.size() - rows_at_) {
+  const size_t begin = EndOf(mcu_row - 1), upper = UpperBytes();
+  const bool in_upper = mcu_row < MiddleRow(mcu_rows_);
+  if (begin > entry.end || (in_upper ? entry.end > upper : begin < upper)) {
     return Damaged("its directory", directory_at_);
   }
-  const std::span<const uint8_t> row = bytes_.subspan(rows_at_ + begin, entry.end - begin);
-  if (Crc32c(row) != entry.checksum) {
-    return Damaged("the checksum of a row of MCUs", rows_at_ + begin);
+  if (in_upper && upper - begin > header_at_) return Damaged("a row of MCUs is missing", 0);
+  const size_t at = in_upper ? header_at_ - (upper - begin) : rows_at_ + (begin - upper);
+  const size_t bytes = entry.end - begin;
+  if (bytes > bytes_.size() - std::min(at, bytes_.size())) return Truncated(bytes_.size());
+  const std::span<const uint8_t> row = bytes_.subspan(at, bytes);
+  if (Crc32c(row) != entry.checksum) return Damaged("the checksum of a row of MCUs", at);
+  if (!BeginsPart(mcu_row, mcu_rows_)) return row;
+  if (bytes < sizeof(Start)) return Damaged("its directory", directory_at_);
+  return row.subspan(sizeof(Start));
+}
+
+RowParts PackedFile::row_parts() const {
+  constexpr uint64_t kMost = std::numeric_limits<uint16_t>::max();
+  RowParts parts;
+  for (int i = 0; i < kRowParts; ++i) {
+    const bool in_upper = i < kPartBehindHeader;
+    const size_t rows_end = EndOf(FirstRowOf(in_upper ? i + 1 : i, mcu_rows_) - 1);
+    const size_t bytes = in_upper ? rows_end : rows_end + (rows_at_ - header_at_);
+    const uint64_t units = (bytes + RowParts::kUnit - 1) / RowParts::kUnit;
+    if (units > kMost) return {};
+    parts.at[static_cast<size_t>(i)] = static_cast<uint16_t>(units);
   }
-  return row;
+  return parts;
 }
 
 Status RunReader::Start(const PackedFile& file, int mcu_row, int runs) {

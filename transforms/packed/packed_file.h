@@ -22,35 +22,43 @@ class PackedFile {
  public:
   PackedFile() = default;
 
-  // `bytes`: the whole file, followed by kBufferPadding readable bytes. DataLoss, with an offset,
-  // for a file that is truncated, or damaged before its rows; Unimplemented for another version.
+  // `bytes`: the whole file, or a range of it that is a packed JPEG by itself, followed by
+  // kBufferPadding readable bytes. DataLoss, with an offset, if the header is damaged or missing;
+  // Unimplemented for another version.
   static Result<PackedFile> Open(std::span<const uint8_t> bytes);
 
   const jpeg::FrameHeader& frame() const { return frame_; }
   size_t jpeg_bytes() const { return fixed_.jpeg_bytes; }
   bool pads_with_zeros() const { return fixed_.pads_with_zeros != 0; }
   std::span<const uint8_t> header() const {
-    return bytes_.subspan(sizeof(FixedPart), fixed_.header_bytes);
+    return bytes_.subspan(header_at_ + sizeof(FixedPart), fixed_.header_bytes);
   }
   std::span<const uint8_t> tail() const {
-    return bytes_.subspan(sizeof(FixedPart) + fixed_.header_bytes, fixed_.tail_bytes);
+    return bytes_.subspan(header_at_ + sizeof(FixedPart) + fixed_.header_bytes, fixed_.tail_bytes);
   }
   int mcu_rows() const { return mcu_rows_; }
   std::span<const uint8_t> bytes() const { return bytes_; }
 
-  // The bytes of a row of MCUs. DataLoss if they do not have their checksum.
+  // The bytes of a row of MCUs. DataLoss if they are not there, or do not have their checksum.
   Result<std::span<const uint8_t>> Row(int mcu_row) const;
 
+  // Where its rows lie; all 0 if the file is too long for these numbers. Precondition: this is the
+  // whole file.
+  RowParts row_parts() const;
+
  private:
+  Status FindHeader();
   Status ReadHeader();
-  Status CheckEnd() const;
+  Status CheckEnds() const;
   DirectoryEntry Entry(int mcu_row) const;
+  size_t EndOf(int mcu_row) const { return mcu_row < 0 ? 0 : Entry(mcu_row).end; }
+  size_t UpperBytes() const { return EndOf(MiddleRow(mcu_rows_) - 1); }  // of the upper half
 
   std::span<const uint8_t> bytes_;
   FixedPart fixed_{};
   jpeg::FrameHeader frame_;
   int mcu_rows_ = 0;
-  size_t directory_at_ = 0, rows_at_ = 0;
+  size_t header_at_ = 0, directory_at_ = 0, rows_at_ = 0;
 };
 
 // Goes through the runs of a row of MCUs, row of blocks by row of blocks. What the sizes say is

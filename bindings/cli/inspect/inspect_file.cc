@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -89,8 +90,13 @@ Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
     facts.header = std::move(header);
   }
   if (*facts.format == ImageFormat::kPackedJpeg) {
-    ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&at](uint64_t offset, size_t n) {
-                       return at(sizeof(packed::FixedPart) + offset, n);
+    ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes, at(0, sizeof(packed::Start)));
+    packed::Start start;
+    if (bytes.size() < sizeof(start)) return Error{Code::kDataLoss, "truncated packed JPEG"};
+    std::memcpy(&start, bytes.data(), sizeof(start));
+    const uint64_t header_at = start.to_header + sizeof(packed::FixedPart);
+    ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&](uint64_t offset, size_t n) {
+                       return at(header_at + offset, n);
                      }));
     facts.size = header.size;
   }

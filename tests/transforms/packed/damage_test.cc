@@ -124,11 +124,15 @@ TEST(PackedLimits, AreTheJpegs) {
 
 TEST(PackedJpeg, OfAnotherVersionIsUnimplemented) {
   std::vector<uint8_t> file = PackedImage();
-  file[7] = 2;
   PackedJpegDecoder decoder;
-  const Error error = ErrorOf(decoder, Padded(file));
+  file[7] = 3;
+  Error error = ErrorOf(decoder, Padded(file));
   EXPECT_EQ(error.code, Code::kUnimplemented);
-  EXPECT_EQ(error.cause, "a packed JPEG of version 2");
+  EXPECT_EQ(error.cause, "a packed JPEG of version 3");
+  file[7] = 1;
+  error = ErrorOf(decoder, Padded(file));
+  EXPECT_EQ(error.code, Code::kUnimplemented);
+  EXPECT_EQ(error.advice, "Pack the photograph again");
 }
 
 }  // namespace
