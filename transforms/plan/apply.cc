@@ -1,5 +1,7 @@
 // Plan::Apply: decodes, resamples and augments samples into rows.
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "core/try.h"
@@ -319,6 +321,31 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
   }
   if (!status.ok()) return std::move(status).error();
   return context.all_views.region();
+}
+
+std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
+                                     Orientation orientation) const {
+  constexpr int kBlended = 3;     // upsampling: two rows of chroma have four rows of pixels
+  constexpr Reduction kMost = 8;  // of any image
+  if (!options_.exif_orientation) orientation = Orientation::kNormal;
+  AxisSpan all{.begin = stored.height, .end = 0};
+  DrawnSample drawn;
+  for (size_t i = 0; i < views(); ++i) {
+    DrawKey of_view = key;
+    of_view.view += static_cast<uint32_t>(i);
+    if (!view(i).Draw(of_view, Viewed(stored, orientation), drawn).ok()) return std::nullopt;
+    // How far an image can be reduced depends on more than its size, and on the other views.
+    const bool scaled = options_.decode == DecodeSize::kScaled;
+    const Reduction most = scaled ? ReductionOf(drawn.geometry, kMost) : 1;
+    for (Reduction reduction = 1; reduction <= most; reduction *= 2) {
+      const AxisSpan rows =
+          stoker::RowsOf(ResamplingOf(drawn.geometry, stored, orientation, reduction));
+      if (rows.begin == rows.end) continue;
+      all.begin = std::min(all.begin, std::max(0, (rows.begin - kBlended) * reduction));
+      all.end = std::max(all.end, std::min(stored.height, (rows.end + kBlended) * reduction));
+    }
+  }
+  return all.begin < all.end ? std::optional(all) : std::nullopt;
 }
 
 // Draws one view.

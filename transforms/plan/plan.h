@@ -27,6 +27,7 @@
 #include "transforms/decode/reduction.h"
 #include "transforms/plan/drawn.h"
 #include "transforms/plan/image_feed.h"
+#include "transforms/resize/axis_filter.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker {
@@ -109,6 +110,12 @@ class Plan {
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument if the image
   // is too small for a RandomCrop.
   Status Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn) const;
+
+  // Returns rows of the stored image, [begin, end), that are enough to apply the plan with this
+  // key, as DrawKey of EncodedImage; with those that upsampling of a JPEG's chroma may blend in.
+  // nullopt: all may be needed, or the image is an error. `stored`: its sides are at least 1.
+  std::optional<AxisSpan> RowsOf(const DrawKey& key, ImageSize stored,
+                                 Orientation orientation) const;
 
   // Memory is charged to `budget`, which must outlive the workspace.
   std::unique_ptr<Workspace, void (*)(Workspace*)> MakeWorkspace(MemoryBudget& budget) const;

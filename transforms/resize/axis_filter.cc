@@ -196,7 +196,15 @@ Extent ExtentOf(const AxisSpec& spec) {
   return {begin, end, axis.MaxTaps()};
 }
 
+AxisSpan Existing(const Extent& extent, const AxisSpec& spec) {
+  const int64_t begin = std::max<int64_t>(extent.begin, spec.clip_begin);
+  const int64_t end = std::min<int64_t>(extent.end, spec.clip_end);
+  return {static_cast<int>(begin), static_cast<int>(std::max(begin, end))};
+}
+
 }  // namespace
+
+AxisSpan SamplesOf(const AxisSpec& spec) { return Existing(ExtentOf(spec), spec); }
 
 int WeightShift(const AxisSpec& spec) {
   constexpr int kBase = 14, kMax = 6;  // a single weight can be 1, which must fit into 16 bits
@@ -212,10 +220,10 @@ int MiddleBits(int horizontal_shift) {
 
 Status AxisFilter::Compute(const AxisSpec& spec) {
   const Extent extent = ExtentOf(spec);
-  const int64_t begin = std::max<int64_t>(extent.begin, spec.clip_begin);
-  const int64_t end = std::min<int64_t>(extent.end, spec.clip_end);
-  begin_ = static_cast<int>(begin);
-  end_ = static_cast<int>(std::max(begin, end));
+  const AxisSpan used = Existing(extent, spec);
+  begin_ = used.begin;
+  end_ = used.end;
+  const int64_t begin = begin_, end = end_;
 
   taps_ = {};
   if (begin_ == end_) return {};

@@ -56,6 +56,13 @@ struct AxisTaps {
 inline constexpr int kHighShift = 15;
 inline constexpr int kFineShift = 22;  // of Pillow: 8 bits for the value, 2 for overshooting
 
+// The used samples of a box: [begin, end); empty if none exists.
+struct AxisSpan {
+  int begin = 0;
+  int end = 0;
+};
+AxisSpan SamplesOf(const AxisSpec& spec);
+
 // Reused from image to image; grows within the budget. Not thread-safe.
 class AxisFilter {
  public:
@@ -64,8 +71,8 @@ class AxisFilter {
   // ResourceExhausted if the budget has no room for the weights.
   Status Compute(const AxisSpec& spec);
 
-  // The used samples of the box: [begin, end); empty if none exists. taps().starts count from
-  // begin, and starts[i] + 2 × pairs is at most end - begin, or one more when that is odd.
+  // SamplesOf the spec. taps().starts count from begin, and starts[i] + 2 × pairs is at most end -
+  // begin, or one more when that is odd.
   int begin() const { return begin_; }
   int end() const { return end_; }
   const AxisTaps& taps() const { return taps_; }

@@ -56,7 +56,28 @@ constexpr UnblendedRows kUnblended;
 
 size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
+// The vertical axis; `visible`: the part of the window that has pixels.
+AxisSpec RowSpec(const Resampling& task, const Rect& visible) {
+  const Rect& box = task.box;
+  return {.in = box.height,
+          .out = task.resized.height,
+          .first_out = visible.y,
+          .count = visible.height,
+          .clip_begin = -box.y,
+          .clip_end = task.image.height - box.y,
+          .antialias = task.antialias,
+          .interpolation = task.interpolation,
+          .reversed = task.reversed_rows};
+}
+
 }  // namespace
+
+AxisSpan RowsOf(const Resampling& task) {
+  const Rect visible = Intersect(task.window, task.resized);
+  if (visible.width == 0 || visible.height == 0) return {};
+  const AxisSpan used = SamplesOf(RowSpec(task, visible));
+  return {task.box.y + used.begin, task.box.y + used.end};
+}
 
 bool BlendsRowsFirst(const Resampling& task) {
   int height = task.box.height - task.resized.height, width = task.box.width - task.resized.width;
@@ -83,9 +104,7 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
   visible_ = Intersect(task.window, task.resized);
   const Rect& box = task.box;
   if (visible_.width != 0 && visible_.height != 0) {
-    TRY(rows_.Compute({box.height, task.resized.height, visible_.y, visible_.height, -box.y,
-                       task.image.height - box.y, task.antialias, task.interpolation,
-                       task.reversed_rows}));
+    TRY(rows_.Compute(RowSpec(task, visible_)));
     TRY(columns_.Compute({box.width, task.resized.width, visible_.x, visible_.width, -box.x,
                           task.image.width - box.x, task.antialias, task.interpolation,
                           task.reversed_columns}));

@@ -42,6 +42,10 @@ struct Resampling {
 // blends columns first, unless the height shrinks by more than twice as many pixels as the width.
 bool BlendsRowsFirst(const Resampling& task);
 
+// Returns the rows of the image that the region to decode has (Resampler::Start): empty if it has
+// none.
+AxisSpan RowsOf(const Resampling& task);
+
 // Reused from image to image: nothing is allocated after the largest image. Memory is charged to
 // `budget`. Not thread-safe.
 class Resampler final : public RowSink {
