@@ -193,10 +193,10 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   IndexSet substitutes_;  // samples that take the place of others, or that the cache has lost, to
                           // be read
   const std::shared_ptr<SampleCache> cache_;  // of all producers of a loader; null: none
-  ReadFeed feed_;
-  ConcurrencyLimit concurrency_;        // limits how many workers decode at a time
-  const std::optional<MapCaller> map_;  // the program's function
+  ConcurrencyLimit concurrency_;              // limits how many workers decode at a time
+  const std::optional<MapCaller> map_;        // the program's function
   RowWriter writer_;
+  ReadFeed feed_;
   std::unique_ptr<Assembler> assembler_;       // replaced under lifecycle_
   const std::unique_ptr<MapThreads> maps_;     // null: no function of whole batches
   const std::shared_ptr<BadSampleLog> bad_;    // of all producers of a loader

@@ -33,8 +33,8 @@ void Producer::Substitute(uint32_t index) {
   SampleInFlight& sample = samples_[index];
   TrimBuffer(sample.read.buffer);
   sample.path.Claim(NowNanoseconds(), /*behind_workers=*/false);
-  feed_.SetSample(sample.read, sampler_.SubstituteFor(sample.draw.epoch, sample.draw.position,
-                                                      sample.substitutes++));
+  feed_.SetSample(sample, sampler_.SubstituteFor(sample.draw.epoch, sample.draw.position,
+                                                 sample.substitutes++));
   sample.cached.state = CachedSample::State::kNone;
   PutBack(index);
 }

@@ -4,9 +4,13 @@
 
 namespace stoker {
 
-ReadFeed::ReadFeed(const LoaderOptions& options, const Sampler& sampler, SamplesInFlight& samples,
-                   uint32_t run)
-    : options_(options), sampler_(sampler), samples_(samples), run_(run) {}
+ReadFeed::ReadFeed(const LoaderOptions& options, const Sampler& sampler,
+                   const std::optional<Plan>& plan, SamplesInFlight& samples, uint32_t run)
+    : options_(options),
+      sampler_(sampler),
+      plan_(plan && options.source->has_row_ranges() ? &*plan : nullptr),
+      samples_(samples),
+      run_(run) {}
 
 size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
   const bool behind_workers = samples_.BehindWorkers();
@@ -29,18 +33,31 @@ size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
     next.draw = {options_.seed, ticket->slot->epoch, entry.position};
     next.substitutes = 0;
     next.path.Claim(now, behind_workers);
-    SetSample(next.read, entry.sample);
+    SetSample(next, entry.sample);
     requests[filled++] = &next.read;
   }
   return filled;
 }
 
-void ReadFeed::SetSample(ReadRequest& read, uint64_t sample) const {
+void ReadFeed::SetSample(SampleInFlight& to, uint64_t sample) const {
+  ReadRequest& read = to.read;
   read.sample = sample;
-  const ByteRange range = options_.source->RangeOf(sample);
+  const ByteRange range = RangeOf(sample, to.draw);
   read.offset = range.offset;
   read.length = range.length;
   options_.source->PathOf(range.file, read.path);
+}
+
+// A sample's crop is known before the sample is read.
+ByteRange ReadFeed::RangeOf(uint64_t sample, const DrawKey& draw) const {
+  const SampleSource& source = *options_.source;
+  if (plan_ == nullptr) return source.RangeOf(sample);
+  const ImageFacts facts = source.FactsOf(sample);
+  const ImageSize size{static_cast<int>(facts.width), static_cast<int>(facts.height)};
+  if (size.width <= 0 || size.height <= 0) return source.RangeOf(sample);
+  const std::optional<AxisSpan> rows =
+      plan_->RowsOf(draw, size, static_cast<Orientation>(facts.orientation));
+  return rows ? source.RangeOfRows(sample, rows->begin, rows->end) : source.RangeOf(sample);
 }
 
 std::optional<uint32_t> ReadFeed::NextRun(Assembler& assembler) {

@@ -12,6 +12,7 @@
 #include "engine/loader/sampler.h"
 #include "engine/loader/samples_in_flight.h"
 #include "io/readers/reader.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 
@@ -19,25 +20,28 @@ namespace stoker {
 // is returned.
 class ReadFeed {
  public:
-  // The references must outlive it. `run`: the maximum number of rows in memory that a worker fills
-  // per task.
-  ReadFeed(const LoaderOptions& options, const Sampler& sampler, SamplesInFlight& samples,
-           uint32_t run);
+  // The references must outlive it. `plan`: which rows of an image a sample needs; none: all.
+  // `run`: the maximum number of rows in memory that a worker fills per task.
+  ReadFeed(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
+           SamplesInFlight& samples, uint32_t run);
 
   // Fills as many requests as rows, free samples and the limit on reads allow; they count as reads
   // in flight from then on.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
 
-  // Makes `read` the request of this sample of the source.
-  void SetSample(ReadRequest& read, uint64_t sample) const;
+  // Makes the request that of this sample of the source, which `to` has the draws of.
+  void SetSample(SampleInFlight& to, uint64_t sample) const;
 
   // For samples in memory, which need no reader: claims the next rows and returns the sample that
   // has claimed them, or none.
   std::optional<uint32_t> NextRun(Assembler& assembler);
 
  private:
+  ByteRange RangeOf(uint64_t sample, const DrawKey& draw) const;
+
   const LoaderOptions& options_;
   const Sampler& sampler_;
+  const Plan* const plan_;  // null: images are read as a whole
   SamplesInFlight& samples_;
   const uint32_t run_;
 };

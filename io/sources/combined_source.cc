@@ -59,6 +59,17 @@ ByteRange CombinedSource::RangeOf(uint64_t id) const {
   return range;
 }
 
+bool CombinedSource::has_row_ranges() const {
+  return std::ranges::any_of(parts_, [](const Part& p) { return p.source->has_row_ranges(); });
+}
+
+ByteRange CombinedSource::RangeOfRows(uint64_t id, int top, int bottom) const {
+  const Part& part = PartOf(id);
+  ByteRange range = part.source->RangeOfRows(id - part.begin, top, bottom);
+  range.file += static_cast<uint32_t>(part.file_begin);
+  return range;
+}
+
 void CombinedSource::PathOf(uint32_t file, std::string& path) const {
   const Part& part = *std::ranges::upper_bound(parts_, file, {}, &Part::file_end);
   part.source->PathOf(file - static_cast<uint32_t>(part.file_begin), path);

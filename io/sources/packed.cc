@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/divide_up.h"
 #include "core/machine.h"
 #include "core/try.h"
 #include "core/utf8.h"
@@ -71,11 +72,12 @@ Result<std::optional<ObjectVersions>> CheckShards(const std::string& prefix,
 class PackedSource final : public SampleSource {
  public:
   PackedSource(std::string folder, std::shared_ptr<const PackedIndex> index,
-               std::optional<ObjectVersions> objects)
+               std::optional<ObjectVersions> objects, bool has_cache)
       : folder_(std::move(folder)),
         prefix_(WithSlash(folder_)),
         index_(std::move(index)),
-        objects_(std::move(objects)) {}
+        objects_(std::move(objects)),
+        has_cache_(has_cache) {}
 
   uint64_t size() const override { return index_->samples().size(); }
   uint64_t files() const override { return index_->shards().size(); }
@@ -87,6 +89,20 @@ class PackedSource final : public SampleSource {
   ByteRange RangeOf(uint64_t id) const override {
     const Sample& sample = index_->samples()[id];
     return {.file = sample.shard(), .offset = sample.offset(), .length = sample.bytes + kCrcBytes};
+  }
+
+  bool has_row_ranges() const override { return !has_cache_; }
+
+  ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override {
+    const Sample& sample = index_->samples()[id];
+    const int height = sample.mcu_height;
+    if (has_cache_ || height == 0) return RangeOf(id);
+    const int rows = DivideUp(static_cast<int>(sample.height), height);
+    const RowParts::Bytes part =
+        sample.parts.Find(top / height, DivideUp(bottom, height), rows, sample.bytes);
+    return {.file = sample.shard(),
+            .offset = sample.offset() + part.begin,
+            .length = part.end - part.begin};
   }
 
   void PathOf(uint32_t file, std::string& path) const override {
@@ -105,10 +121,12 @@ class PackedSource final : public SampleSource {
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> /*rows*/) const override {
     const Sample& sample = index_->samples()[id];
-    if (record.size() != sample.bytes + kCrcBytes) return Damaged(id);
+    const bool is_whole = record.size() == sample.bytes + kCrcBytes;
     // A packed JPEG has checksums of its rows, and only those that a crop needs are read.
-    const bool is_checked_later = sample.form == packed_set::Form::kPackedJpeg;
-    if (!is_checked_later && !IsSoundRecord(record)) return Damaged(id);
+    if (sample.form == packed_set::Form::kPackedJpeg) {
+      return is_whole ? record.first(sample.bytes) : record;
+    }
+    if (!is_whole || !IsSoundRecord(record)) return Damaged(id);
     return record.first(sample.bytes);
   }
 
@@ -144,6 +162,7 @@ class PackedSource final : public SampleSource {
   const std::string prefix_;
   const std::shared_ptr<const PackedIndex> index_;
   const std::optional<ObjectVersions> objects_;
+  const bool has_cache_;  // of objects: it keeps ranges, and finds those that it has kept
 };
 
 }  // namespace
@@ -179,8 +198,8 @@ Result<std::shared_ptr<const SampleSource>> Packed(const std::string& folder,
   TRY(CheckThreads(options.threads));
   ASSIGN_OR_RETURN(std::optional<ObjectVersions> objects,
                    CheckShards(WithSlash(folder), *index, options));
-  return std::shared_ptr<const SampleSource>(
-      std::make_shared<PackedSource>(folder, std::move(index), std::move(objects)));
+  return std::shared_ptr<const SampleSource>(std::make_shared<PackedSource>(
+      folder, std::move(index), std::move(objects), !options.cache.folder.empty()));
 }
 
 Result<std::shared_ptr<const SampleSource>> Packed(const std::string& folder,

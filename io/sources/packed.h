@@ -19,13 +19,14 @@ struct PackedOptions {
 // lists, in the same order, with the same labels, classes and fingerprint, so that a loader's state
 // continues on either. `folder` may be a URL of objects.
 //
-// The index is read at once, 40 bytes a sample and its name, and stays in memory. Each shard's
+// The index is read at once, 72 bytes a sample and its name, and stays in memory. Each shard's
 // header is read, too, so that a shard that is missing, or is another one, is an error of this
 // call. FactsOf knows sizes and orientations of photographs.
 //
-// When a sample's turn comes, it is read as one range of a shard, and its checksum is checked; for
-// a packed JPEG the decoder checks the rows that the crop needs. A fault is the error of its batch:
-// DataLoss with the shard, the offset and the photograph's path (SampleSource::NameOf).
+// When a sample's turn comes, it is read as one range of a shard, and its checksum is checked; of a
+// packed JPEG the range has the rows that the crop needs, which the decoder checks. A fault is the
+// error of its batch: DataLoss with the shard, the offset and the photograph's path
+// (SampleSource::NameOf).
 //
 // A later `stoker pack --append` changes nothing for a source that is open.
 //

@@ -12,20 +12,21 @@
 #include <cstdint>
 #include <string>
 
+#include "core/row_parts.h"
 #include "io/sources/section_file.h"
 
 namespace stoker::packed_set {
 
 inline constexpr SectionFileKind kIndexFile = {
     .magic = {'S', 'T', 'K', 'P', 'A', 'C', 'K', 'D'},
-    .version = 1,
+    .version = 2,
     .article = "a",
     .name = "packed set's index",
     .remake = "Run `stoker pack` again: it makes the index anew from the shards",
     .give = "Give the folder that `stoker pack` made"};
 inline constexpr SectionFileKind kShardFile = {
     .magic = {'S', 'T', 'K', 'S', 'H', 'A', 'R', 'D'},
-    .version = 1,
+    .version = 2,
     .article = "a",
     .name = "packed set's shard",
     .remake =
@@ -55,12 +56,15 @@ struct Sample {
   uint8_t orientation = 1;  // the EXIF tag: 1 to 8
   uint8_t format = 0;       // ImageFormat of the file (transforms/decode/format.h); 0: unknown
   Form form = Form::kFile;
-  uint8_t unused = 0;
+  uint8_t mcu_height = 0;  // of a packed JPEG: rows of pixels in a row of MCUs; 0: its parts are
+                           // not known
+  RowParts parts;          // of a packed JPEG
 
   uint32_t shard() const { return static_cast<uint32_t>(place >> kShardShift); }
   uint64_t offset() const { return place & (kMaxShardBytes - 1); }
+  bool IsSound() const { return mcu_height == 0 || (height != 0 && parts.FitsIn(bytes)); }
 };
-static_assert(sizeof(Sample) == 32);
+static_assert(sizeof(Sample) == 64);
 
 // One of a set's shards, by its number.
 struct Shard {
@@ -76,6 +80,6 @@ struct Entry {
   uint32_t path_bytes = 0;  // of its path below the folder; paths lie one after another
   uint32_t unused = 0;
 };
-static_assert(sizeof(Entry) == 48);
+static_assert(sizeof(Entry) == 80);
 
 }  // namespace stoker::packed_set

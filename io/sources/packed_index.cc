@@ -28,9 +28,9 @@ bool IsShard(const Shard& shard) {
   return shard.bytes < packed_set::kMaxShardBytes && (shard.bytes != 0 || shard.fingerprint == 0);
 }
 
-// Whether the record lies in its shard.
+// Whether the record lies in its shard, and its parts in the record.
 bool IsInside(const Sample& sample, const std::vector<Shard>& shards) {
-  if (sample.shard() >= shards.size()) return false;
+  if (sample.shard() >= shards.size() || !sample.IsSound()) return false;
   const uint64_t length = sample.bytes + packed_set::kCrcBytes;
   const uint64_t whole = shards[sample.shard()].bytes;
   return length <= whole && sample.offset() <= whole - length;

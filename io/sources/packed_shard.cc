@@ -22,7 +22,7 @@ bool IsIn(const sections::Section& records, const Entry& entry, uint32_t number)
   const uint64_t length = sample.bytes + packed_set::kCrcBytes;
   const uint64_t begin = sample.offset() - records.offset;
   return sample.shard() == number && sample.offset() >= records.offset && length <= records.bytes &&
-         begin <= records.bytes - length && entry.path_bytes != 0;
+         begin <= records.bytes - length && sample.IsSound() && entry.path_bytes != 0;
 }
 
 }  // namespace

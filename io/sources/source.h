@@ -121,7 +121,7 @@ class SampleSource {
   // values. A source with calls has none.
   virtual bool has_records() const { return false; }
 
-  // Returns the part of `record`, the bytes of the sample's ByteRange, that is the encoded image,
+  // Returns the part of `record`, the bytes of RangeOf or RangeOfRows, that is the encoded image,
   // and writes the rows of all kLoaded fields, one behind the other, to `rows`, which has their
   // size; strings are views of `record`. It is called on threads that decode: no I/O, no lock, and
   // no allocation but for an error, which names file and offset and becomes the error of the
@@ -135,6 +135,16 @@ class SampleSource {
   // samples in memory. For a source with calls, a file that represents the sample in messages. No
   // I/O, no allocation.
   virtual ByteRange RangeOf(uint64_t id) const = 0;
+
+  // Whether RangeOfRows may return less than RangeOf.
+  virtual bool has_row_ranges() const { return false; }
+
+  // Returns a byte range that is enough to decode the pixel rows [top, bottom) of the image as it
+  // is stored: RangeOf, or a part of it, which Unpack takes, too. Preconditions: FactsOf(id) says
+  // the height, and 0 <= top < bottom <= height. No I/O, no allocation.
+  virtual ByteRange RangeOfRows(uint64_t id, int /*top*/, int /*bottom*/) const {
+    return RangeOf(id);
+  }
 
   // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from
   // RangeOf.

@@ -52,6 +52,10 @@ class SubsetSource final : public SampleSource {
     return source_->Unpack(ids_[id], record, rows);
   }
   ByteRange RangeOf(uint64_t id) const override { return source_->RangeOf(ids_[id]); }
+  bool has_row_ranges() const override { return source_->has_row_ranges(); }
+  ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override {
+    return source_->RangeOfRows(ids_[id], top, bottom);
+  }
   void PathOf(uint32_t file, std::string& path) const override { source_->PathOf(file, path); }
   const ObjectVersions* objects() const override { return source_->objects(); }
 

@@ -15,6 +15,7 @@
 #include "io/sources/folder_listing.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/packed/pack.h"
+#include "transforms/packed/packed_file.h"
 
 namespace stoker {
 
@@ -39,6 +40,16 @@ Error TooLarge(const std::string& path) {
           .cause = "a file of 4 GiB or more cannot be packed",
           .file = path,
           .advice = "Move it out of the folder"};
+}
+
+// Says where the rows of a packed JPEG lie, if the numbers are not too large.
+Status SetParts(std::span<const uint8_t> image, packed_set::Sample& sample) {
+  ASSIGN_OR_RETURN(const packed::PackedFile file, packed::PackedFile::Open(image));
+  sample.parts = file.row_parts();
+  if (sample.parts.FitsIn(image.size())) {
+    sample.mcu_height = static_cast<uint8_t>(8 * file.frame().mcu_rows());
+  }
+  return {};
 }
 
 }  // namespace
@@ -78,6 +89,7 @@ struct FilePacker::State {
     if (jpeg.ok() && jpeg->size() <= packed_set::kMaxImageBytes) {
       sample.form = Form::kPackedJpeg;
       packed.image = *std::move(jpeg);
+      TRY(SetParts(packed.image, sample));
     } else if (jpeg.ok() || jpeg.error().code == Code::kUnimplemented) {
       packed.image.assign(file.begin(), file.end());
       packed.reason = jpeg.ok() ? "too large" : jpeg.error().cause;

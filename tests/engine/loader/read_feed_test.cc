@@ -39,7 +39,7 @@ class ReadFeedTest : public ::testing::Test {
 
 TEST_F(ReadFeedTest, RowsBecomeRequestsInOrder) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/false);
-  ReadFeed feed(options_, order_, samples, /*run=*/1);
+  ReadFeed feed(options_, order_, /*plan=*/{}, samples, /*run=*/1);
   ASSERT_EQ(feed.Fill(assembler_, requests_), 2 * kBatch) << "two batches are in production";
   for (uint32_t i = 0; i < 2 * kBatch; ++i) {
     const SampleInFlight& sample = samples[samples.IndexOf(*requests_[i])];
@@ -59,7 +59,7 @@ TEST_F(ReadFeedTest, RowsBecomeRequestsInOrder) {
 
 TEST_F(ReadFeedTest, RespectsTheSpanAndTheLimitOfReads) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/false);
-  ReadFeed feed(options_, order_, samples, /*run=*/1);
+  ReadFeed feed(options_, order_, /*plan=*/{}, samples, /*run=*/1);
   EXPECT_EQ(feed.Fill(assembler_, std::span(requests_).first(3)), 3u);
   samples.SetLimits(/*reads=*/5, /*in_use=*/32);
   EXPECT_EQ(feed.Fill(assembler_, requests_), 2u);
@@ -70,7 +70,7 @@ TEST_F(ReadFeedTest, RespectsTheSpanAndTheLimitOfReads) {
 
 TEST_F(ReadFeedTest, TakesNoSampleWithoutARow) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/false);
-  ReadFeed feed(options_, order_, samples, /*run=*/1);
+  ReadFeed feed(options_, order_, /*plan=*/{}, samples, /*run=*/1);
   ASSERT_EQ(feed.Fill(assembler_, requests_), 2 * kBatch);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(feed.Fill(assembler_, requests_), 0u);
   uint32_t left = 0;
@@ -80,7 +80,7 @@ TEST_F(ReadFeedTest, TakesNoSampleWithoutARow) {
 
 TEST_F(ReadFeedTest, RunsOfRowsInMemoryEndWithTheirBatch) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/true);
-  ReadFeed feed(options_, order_, samples, /*run=*/3);
+  ReadFeed feed(options_, order_, /*plan=*/{}, samples, /*run=*/3);
   std::vector<uint32_t> sizes;
   while (const std::optional<uint32_t> run = feed.NextRun(assembler_)) {
     sizes.push_back(samples[*run].ticket.rows);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -151,12 +152,12 @@ TEST_F(PackedTest, RefusesOtherVersions) {
   for (const std::string& path : {Index(), ShardPath(0)}) {
     const std::string sound = BytesOfFile(path);
     std::string other = sound;
-    other[8] = 2;
+    other[8] = 1;
     Replace(path, other);
     const Error error = OpenError();
     EXPECT_EQ(error.code, Code::kUnimplemented);
     EXPECT_EQ(error.file, path);
-    EXPECT_THAT(error.cause, HasSubstr("of version 2; this stoker reads 1"));
+    EXPECT_THAT(error.cause, HasSubstr("of version 1; this stoker reads 2"));
     Replace(path, sound);
   }
 }
@@ -273,6 +274,61 @@ TEST_F(ForgedSetTest, ShardsAndSamplesFitTogether) {
   EXPECT_EQ(Forge(shards_, samples), Code::kDataLoss);
 }
 
+TEST_F(ForgedSetTest, PartsLieInTheirRecord) {
+  const auto forge = [&](const std::function<void(Sample&)>& change) {
+    std::vector<Sample> samples = samples_;
+    Sample& sample = samples[1];
+    sample.form = packed_set::Form::kPackedJpeg;
+    sample.bytes = 1000;
+    sample.width = 80;
+    sample.height = 64;
+    sample.mcu_height = 16;
+    sample.parts = {{0, 0, 0, 4, 4, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 16}};
+    change(sample);
+    std::vector<Shard> shards = shards_;
+    for (Shard& shard : shards) shard.bytes += 1000;
+    return Forge(shards, samples);
+  };
+  EXPECT_EQ(forge([](Sample&) {}), Code::kCancelled);
+  EXPECT_EQ(forge([](Sample& s) { s.height = 0; }), Code::kDataLoss);
+  EXPECT_EQ(forge([](Sample& s) { s.bytes = 960; }), Code::kDataLoss) << "the last part ends later";
+  EXPECT_EQ(forge([](Sample& s) { s.parts.at[15] = 17; }), Code::kDataLoss);
+  EXPECT_EQ(forge([](Sample& s) { s.parts.at[3] = 6; }), Code::kDataLoss);
+  EXPECT_EQ(forge([](Sample& s) { s.parts.at[7] = 7; }), Code::kDataLoss) << "no header";
+  EXPECT_EQ(forge([](Sample& s) { s.parts = {}; }), Code::kDataLoss);
+  EXPECT_EQ(forge([](Sample& s) { s.mcu_height = 0, s.parts = {}; }), Code::kCancelled);
+}
+
+TEST_F(ForgedSetTest, RowsAreAPartOfTheirRecord) {
+  const auto long_one = std::ranges::find(samples_, 5000u, &Sample::bytes);
+  const auto id = static_cast<uint64_t>(long_one - samples_.begin());
+  long_one->form = packed_set::Form::kPackedJpeg;
+  long_one->width = 80;
+  long_one->height = 70;
+  long_one->mcu_height = 16;
+  long_one->parts = {{0, 0, 0, 4, 4, 4, 4, 5, 7, 8, 9, 10, 11, 79, 79, 79}};
+  ASSERT_EQ(Forge(shards_, samples_), Code::kCancelled);
+  const Source source = Packed(Set()).value();
+  EXPECT_TRUE(source->has_row_ranges());
+  const ByteRange record = source->RangeOf(id);
+  const auto expect = [&](int top, int bottom, uint64_t begin, uint64_t end) {
+    const ByteRange rows = source->RangeOfRows(id, top, bottom);
+    EXPECT_EQ(rows.file, record.file);
+    EXPECT_EQ(rows.offset, record.offset + begin);
+    EXPECT_EQ(rows.length, end - begin);
+  };
+  expect(0, 70, 0, 5000);
+  expect(33, 40, 5 * 64, 8 * 64);
+  expect(31, 40, 4 * 64, 8 * 64);
+  expect(48, 70, 5 * 64, 5000);
+  EXPECT_EQ(source->RangeOfRows(id + 1, 0, 1).length, source->RangeOf(id + 1).length);
+  // A cache finds the ranges that it has kept.
+  const Source cached =
+      Packed(Set(), {.cache = {.folder = folder_.Path("cache"), .bytes = 64 << 20}}).value();
+  EXPECT_FALSE(cached->has_row_ranges());
+  EXPECT_EQ(cached->RangeOfRows(id, 33, 40).length, record.length);
+}
+
 TEST_F(ForgedSetTest, OddFactsAreUnknown) {
   std::vector<Sample> samples = samples_;
   samples[0].orientation = 77;
@@ -327,6 +383,7 @@ TEST_F(ForgedShardTest, RecordsLieInTheShard) {
       [](Entry& e) { e.sample.place = ~uint64_t{0}; },
       [](Entry& e) { e.sample.place = uint64_t{7} << packed_set::kShardShift; },
       [](Entry& e) { e.sample.place += uint64_t{1} << packed_set::kShardShift; },
+      [](Entry& e) { e.sample.mcu_height = 8; },
       [](Entry& e) { ++e.path_bytes; },
       [](Entry& e) { --e.path_bytes; },
       [](Entry& e) { e.path_bytes = ~0u; },

@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/cli/pack/check_set.h"
@@ -19,10 +21,13 @@
 #include "bindings/cli/synth/photograph.h"
 #include "bindings/cli/unpack/unpack_set.h"
 #include "bindings/cli/verify/verify.h"
+#include "io/sources/combine.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/open_packed.h"
 #include "io/sources/packed.h"
 #include "io/sources/packed_index.h"
+#include "io/sources/subset.h"
+#include "tests/testing/batches.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/make_packed.h"
 #include "tests/testing/make_png.h"
@@ -328,6 +333,39 @@ TEST_F(PackTest, PacksALostShardAnew) {
   fs::remove(Set() + "/index.stoker");
   EXPECT_EQ(Pack()->added, 0u);
   ExpectEqual(Photos(), Set());
+}
+
+// ---- What is read of it
+
+TEST_F(PackTest, ALoaderReadsTheRowsOfItsCrops) {
+  for (int i = 0; i < 16; ++i) {
+    const PhotographRecipe recipe{.width = 150, .height = 300 + i};
+    Photo("tall/" + std::to_string(i) + ".jpg",
+          Text(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
+  }
+  Photo("tall/as-it-is.png", Text(testing::MakePng()));
+  ASSERT_TRUE(Pack().ok());
+  const auto set = Packed(Set()).value();
+  uint64_t all = 0;
+  for (uint64_t id = 0; id < set->size(); ++id) all += set->RangeOf(id).length;
+  const auto producer_of = [](const std::shared_ptr<const SampleSource>& source) {
+    LoaderOptions options = testing::SmallBatches(source);
+    options.epochs = 1;  // reads nothing ahead
+    return Producer::Open(std::move(options)).value();
+  };
+  const auto wanted = testing::TakeEpoch(*producer_of(ImageFolder(Photos()).value()));
+  const auto producer = producer_of(set);
+  EXPECT_EQ(testing::TakeEpoch(*producer), wanted);
+  EXPECT_LT(producer->Stats().bytes_read, all * 9 / 10);
+  // Sources that are made of it read no more.
+  std::vector<uint64_t> ids(set->size());
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto subset = producer_of(Subset(set, ids).value());
+  EXPECT_EQ(testing::TakeEpoch(*subset), wanted);
+  EXPECT_EQ(subset->Stats().bytes_read, producer->Stats().bytes_read);
+  const auto combined = producer_of(Combine({set}).value());
+  EXPECT_EQ(testing::TakeEpoch(*combined), wanted);
+  EXPECT_EQ(combined->Stats().bytes_read, producer->Stats().bytes_read);
 }
 
 // ---- Where a set may be
