@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,8 @@
 using stoker::Batch;
 using stoker::BatchName;
 using stoker::Code;
+using stoker::Column;
+using stoker::DeviceBatch;
 using stoker::DType;
 using stoker::Error;
 using stoker::Iterator;
@@ -45,8 +48,21 @@ struct stoker_cursor {
   bool pins = false;  // its loader pins slots
 };
 struct stoker_batch {
-  Batch batch;
+  Batch batch;  // empty if the batch is on a device
   bool pins = false;
+  DeviceBatch on_device;
+
+  std::span<const Column> columns() const {
+    return on_device ? on_device.columns() : batch.columns();
+  }
+  std::span<const uint64_t> sample_ids() const {
+    return on_device ? on_device.sample_ids() : batch.sample_ids();
+  }
+  BatchName name() const { return on_device ? on_device.name() : batch.name(); }
+  std::shared_ptr<void> Owner(size_t column) const {
+    if (!on_device) return batch.Owner(column);
+    return std::const_pointer_cast<stoker::StagedBatch>(on_device.Owner());
+  }
 };
 struct stoker_owner {
   std::shared_ptr<void> memory;
@@ -135,7 +151,10 @@ stoker::Interrupt InterruptOf(const stoker_interrupt* interrupt) {
 bool Pins(const Loader& loader) { return loader.options().pinned_for != nullptr; }
 
 stoker_batch* Hand(Batch batch, bool pins) {
-  return batch ? new stoker_batch{std::move(batch), pins} : nullptr;
+  return batch ? new stoker_batch{std::move(batch), pins, {}} : nullptr;
+}
+stoker_batch* Hand(DeviceBatch batch) {
+  return batch ? new stoker_batch{{}, false, std::move(batch)} : nullptr;
 }
 
 // ---- the table's functions ----
@@ -291,14 +310,23 @@ stoker_error* CursorOpen(stoker_dataset* dataset, int64_t epoch, int32_t repeat,
 
 void CursorFree(stoker_cursor* cursor) { delete cursor; }
 
+Result<stoker_batch*> Next(const stoker_cursor& cursor, const stoker::Interrupt& interrupt) {
+  if (cursor.loader->options().to_device) {
+    ASSIGN_OR_RETURN(DeviceBatch next, cursor.cursor->NextOnDevice(interrupt));
+    return Hand(std::move(next));
+  }
+  ASSIGN_OR_RETURN(Batch next, cursor.cursor->Next(interrupt));
+  return Hand(std::move(next), cursor.pins);
+}
+
 stoker_error* CursorNext(stoker_cursor* cursor, const stoker_interrupt* interrupt,
                          stoker_batch** batch, int32_t* passed) {
   return Run([&]() -> Status {
     const uint64_t before = cursor->cursor->passed();
-    Result<Batch> next = cursor->cursor->Next(InterruptOf(interrupt));
+    const Result<stoker_batch*> next = Next(*cursor, InterruptOf(interrupt));
     *passed = cursor->cursor->passed() != before ? 1 : 0;
-    if (!next.ok()) return std::move(next).error();
-    *batch = Hand(*std::move(next), cursor->pins);
+    if (!next.ok()) return next.error();
+    *batch = *next;
     return {};
   });
 }
@@ -325,25 +353,25 @@ stoker_error* CursorAppend(stoker_cursor* cursor, const stoker_batch_name* name)
 
 stoker_error* BatchInfo(const stoker_batch* batch, stoker_batch_info* info) {
   return Run([&]() -> Status {
-    const Batch& b = batch->batch;
+    const BatchName name = batch->name();
     Fill(info, {.struct_size = 0,
-                .epoch = b.epoch(),
-                .index = b.index(),
-                .columns = static_cast<int32_t>(b.columns().size()),
-                .sample_ids = b.sample_ids().data(),
-                .start = b.name().start});
+                .epoch = name.epoch,
+                .index = name.index,
+                .columns = static_cast<int32_t>(batch->columns().size()),
+                .sample_ids = batch->sample_ids().data(),
+                .start = name.start});
     return {};
   });
 }
 
 stoker_error* BatchColumn(const stoker_batch* batch, int32_t index, stoker_column* out) {
   return Run([&]() -> Status {
-    const auto columns = batch->batch.columns();
+    const auto columns = batch->columns();
     if (index < 0 || static_cast<size_t>(index) >= columns.size()) {
       return Error{Code::kInvalidArgument, "column " + std::to_string(index) + " of a batch of " +
                                                std::to_string(columns.size())};
     }
-    const stoker::Column& column = columns[static_cast<size_t>(index)];
+    const Column& column = columns[static_cast<size_t>(index)];
     if (column.shape.size() > STOKER_MAX_DIMS) {
       return Error{Code::kUnimplemented, "a column of " + std::to_string(column.shape.size()) +
                                              " dimensions; at most " +
@@ -363,9 +391,9 @@ stoker_error* BatchColumn(const stoker_batch* batch, int32_t index, stoker_colum
 }
 
 stoker_owner* BatchOwner(const stoker_batch* batch, int32_t column) {
-  if (column < 0 || static_cast<size_t>(column) >= batch->batch.columns().size()) return nullptr;
+  if (column < 0 || static_cast<size_t>(column) >= batch->columns().size()) return nullptr;
   try {
-    return new stoker_owner{batch->batch.Owner(static_cast<size_t>(column))};
+    return new stoker_owner{batch->Owner(static_cast<size_t>(column))};
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -374,7 +402,7 @@ stoker_owner* BatchOwner(const stoker_batch* batch, int32_t column) {
 stoker_error* BatchString(const stoker_batch* batch, int32_t column, uint64_t i, const char** bytes,
                           uint64_t* size) {
   return Run([&]() -> Status {
-    const auto columns = batch->batch.columns();
+    const auto columns = batch->columns();
     const bool there = column >= 0 && static_cast<size_t>(column) < columns.size();
     if (!there || !stoker::IsString(columns[static_cast<size_t>(column)].dtype)) {
       return Error{Code::kInvalidArgument,
@@ -413,6 +441,14 @@ stoker_error* DatasetPath(stoker_dataset* dataset, uint64_t sample, char* path) 
   });
 }
 
+stoker_error* BatchWaitOn(const stoker_batch* batch, void* stream) {
+  return Run([&]() -> Status {
+    const DeviceBatch& on_device = batch->on_device;
+    if (!on_device) return Error{Code::kFailedPrecondition, "the batch is in the host's memory"};
+    return stream == nullptr ? on_device.Wait() : on_device.WaitOn({stream});
+  });
+}
+
 void BatchFree(stoker_batch* batch) { delete batch; }
 void OwnerFree(stoker_owner* owner) { delete owner; }
 
@@ -448,6 +484,7 @@ constexpr stoker_api kApi = {
     .owner_free = OwnerFree,
     .dataset_path = DatasetPath,
     .batch_string = BatchString,
+    .batch_wait_on = BatchWaitOn,
 };
 
 }  // namespace

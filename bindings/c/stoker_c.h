@@ -133,6 +133,16 @@ typedef struct stoker_api {
    * no such column or element, or it has another type. */
   stoker_error* (*batch_string)(const stoker_batch* batch, int32_t column, uint64_t i,
                                 const char** bytes, uint64_t* size);
+
+  /* ---- batches on a device: those of a loader that copies its batches to one. Their columns' data
+   * is the device's, and an owner of one column keeps the whole batch. ---- */
+
+  /* Makes later work of `stream`, one of the batch's device (CUDA: a cudaStream_t), wait until the
+   * batch has arrived. When its last owner has been freed, on any thread, the batch's memory is
+   * reused after the work that the stream has been given by then; the stream must exist until then.
+   * NULL: waits on this thread, for use by the host. FAILED_PRECONDITION: the batch is the host's.
+   */
+  stoker_error* (*batch_wait_on)(const stoker_batch* batch, void* stream);
 } stoker_api;
 
 /* Returns NULL if this libstoker does not support that version. */

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,12 +19,16 @@
 #include "core/batch.h"
 #include "core/dtype.h"
 #include "gpu/device.h"
+#include "gpu/open_device.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/path_source.h"
+#include "tests/testing/hooked_device.h"
 #include "tests/testing/photo_folder.h"
 
 namespace {
 
+using stoker::testing::DeviceCall;
+using stoker::testing::HookedDevice;
 using stoker::testing::PhotoFolder;
 
 // A new key each time, so that each test has loaders of its own.
@@ -459,6 +464,68 @@ TEST_F(StokerCTest, ColumnsSayWhetherTheyArePinned) {
   older.pinned = 77;
   ASSERT_EQ(Take(api_->batch_column(batch, 0, &older)), "");
   EXPECT_EQ(older.pinned, 77);
+  api_->batch_free(batch);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, ABatchOnADeviceIsReleasedOnceOnTheStreamThatWaitedForIt) {
+  const auto this_thread = std::this_thread::get_id();
+  int records = 0;  // by this thread, not by the stager's
+  const auto device = std::make_shared<HookedDevice>(
+      stoker::MakeHostDevice(), [&](DeviceCall call) -> stoker::Status {
+        if (call == DeviceCall::kRecord && std::this_thread::get_id() == this_thread) ++records;
+        return {};
+      });
+  const std::string key = NewKey();
+  stoker::LoaderOptions options = stoker::ParseLoaderSpec(Spec()).value();
+  options.to_device = {.device = device, .buffers = 2};
+  const auto loader =
+      stoker::Registry::Get()
+          .FindOrOpen(key, [&](auto epochs) { return stoker::Loader::Open(options, epochs); })
+          .value();
+  stoker_dataset* const dataset = Open(key, "");
+  stoker_dataset* const on_host = Open(NewKey(), Spec());
+  stoker_cursor* cursor = nullptr;
+  stoker_cursor* host_cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");
+  ASSERT_EQ(Take(api_->cursor_open(on_host, 0, 0, &host_cursor)), "");
+  const stoker::DeviceStream stream = device->MakeStream(stoker::StreamPriority::kNormal).value();
+  const stoker::DeviceEvent done = device->MakeEvent(false).value();
+  for (int i = 0; i < static_cast<int>(kPerEpoch); ++i) {
+    stoker_batch* const batch = Next(cursor);
+    ASSERT_EQ(Take(api_->batch_wait_on(batch, stream.handle)), "");
+    const stoker_column image = Column(batch, 0);
+    stoker_owner* const images = api_->batch_owner(batch, 0);
+    stoker_owner* const labels = api_->batch_owner(batch, 1);
+    api_->batch_free(batch);
+    std::vector<uint8_t> copied(image.bytes);
+    // The stream has read nothing yet when the owners are freed.
+    ASSERT_TRUE(device->Occupy(20'000'000, stream).ok());
+    ASSERT_TRUE(device->Copy(copied.data(), image.data, image.bytes, stream).ok());
+    api_->owner_free(images);
+    EXPECT_EQ(records, i) << "an owner is left";
+    api_->owner_free(labels);
+    EXPECT_EQ(records, i + 1);
+    ASSERT_TRUE(device->inner()->Record(done, stream).ok());
+    stoker_batch* const host = Next(host_cursor);
+    ASSERT_TRUE(device->Synchronize(done).ok());
+    EXPECT_EQ(copied, Pixels(host));
+  }
+  EXPECT_EQ(device->count(DeviceCall::kRecordAll), 0) << "its users are known";
+  device->Destroy(done);
+  device->Destroy(stream);
+  api_->cursor_free(cursor);
+  api_->cursor_free(host_cursor);
+  api_->dataset_free(dataset);
+  api_->dataset_free(on_host);
+}
+
+TEST_F(StokerCTest, ABatchOfTheHostIsOnNoStream) {
+  stoker_dataset* const dataset = Open(NewKey(), Spec());
+  stoker_batch* batch = nullptr;
+  ASSERT_EQ(BatchAt(dataset, {0, 0}, &batch), "");
+  EXPECT_NE(Take(api_->batch_wait_on(batch, nullptr)).find("in the host's memory"),
+            std::string::npos);
   api_->batch_free(batch);
   api_->dataset_free(dataset);
 }
