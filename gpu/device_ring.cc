@@ -153,6 +153,8 @@ DeviceRing::~DeviceRing() {
   }
   ReleaseHosts();
   for (const std::unique_ptr<StagedBatch>& entry : entries_) {
+    // Free waits for the device's own streams; a consumer's may be another device object's.
+    for (size_t i = 0; i < entry->used; ++i) (void)device_->Synchronize(entry->uses[i].consumed);
     if (entry->raw != nullptr) device_->Free(entry->raw);
     for (DeviceEvent event : {entry->begun, entry->copied, entry->arrived, entry->all_done}) {
       if (event.handle != nullptr) device_->Destroy(event);
