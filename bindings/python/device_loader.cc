@@ -28,7 +28,9 @@ namespace {
 // loader with the same options and the device makes them.
 class DeviceLoaderHandle {
  public:
-  DeviceLoaderHandle(const LoaderHandle& loader, const std::string& device, int buffers)
+  // `key`: of the loader that makes batches for another device, in the registry.
+  DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key, const std::string& device,
+                     int buffers)
       : columns_(loader.columns()),
         on_cpu_(device == "cpu" || device == "cpu:0") {  // PyTorch's names
     if (on_cpu_) {
@@ -38,7 +40,7 @@ class DeviceLoaderHandle {
     }
     Result<std::shared_ptr<Loader>> opened = [&] {
       const WithoutGil released;
-      return Open(loader, device, buffers);
+      return Open(loader, key, device, buffers);
     }();
     loader_ = Value(std::move(opened));
     Loader* const made = loader_.get();
@@ -70,8 +72,8 @@ class DeviceLoaderHandle {
   const std::string& device() const { return device_; }
 
  private:
-  Result<std::shared_ptr<Loader>> Open(const LoaderHandle& loader, const std::string& text,
-                                       int buffers) {
+  Result<std::shared_ptr<Loader>> Open(const LoaderHandle& loader, const std::string& key,
+                                       const std::string& text, int buffers) {
     Result<DeviceName> name = DeviceName::Parse(text);
     if (!name.ok()) {
       Error error = std::move(name).error();
@@ -83,7 +85,9 @@ class DeviceLoaderHandle {
     loader.loader()->ReleaseIdle();  // most programs do not iterate over both
     LoaderOptions options = loader.loader()->options();
     options.to_device = {.device = std::move(device), .buffers = buffers};
-    return Loader::Open(std::move(options), Registry::Get().Epochs(loader.key()));
+    return Registry::Get().FindOrOpen(key, [&](const std::shared_ptr<EpochCounter>&) {
+      return Loader::Open(std::move(options), Registry::Get().Epochs(loader.key()));
+    });
   }
 
   const size_t columns_;
@@ -116,8 +120,8 @@ py::dict DeviceLoaderHandle::Stats() const {
 
 void AddDeviceLoader(py::module_& module) {
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
-      .def(py::init<const LoaderHandle&, const std::string&, int>(), py::arg("loader"),
-           py::arg("device"), py::arg("buffers"))
+      .def(py::init<const LoaderHandle&, const std::string&, const std::string&, int>(),
+           py::arg("loader"), py::arg("key"), py::arg("device"), py::arg("buffers"))
       .def("iterate", &DeviceLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &DeviceLoaderHandle::Stop)
       .def("stats", &DeviceLoaderHandle::Stats)

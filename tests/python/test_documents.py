@@ -41,7 +41,7 @@ from snippets import ARROW, imports_of, installed, lacking, lacks, names_in, par
 
 LANGUAGES = ("python", "sh", "console", "json", "cmake", "cpp", "text")
 REASONS = ("built by tests/install", "installs packages", "needs a GPU", "takes minutes")
-MOST_NOT_RUN = 13
+MOST_NOT_RUN = 15
 
 
 def of(*languages):
@@ -171,6 +171,7 @@ ASSUMED = {
     },
     "docs/decode.md": {"jpeg_bytes": jpeg_bytes},
     "docs/from-tf-data.md": {"model": lambda: keras_model(1000, "categorical_crossentropy")},
+    "docs/gpu.md": {"model": lambda: keras_model(3, "sparse_categorical_crossentropy")},
     "docs/pytorch.md": {
         "mean": lambda: (0.485, 0.456, 0.406),
         "std": lambda: (0.229, 0.224, 0.225),
@@ -187,7 +188,8 @@ class OnTheHost(ast.NodeTransformer):
     """The device "host", which stands in for a GPU where there is none."""
 
     def visit_Constant(self, node):
-        return ast.copy_location(ast.Constant("host"), node) if node.value == "cuda:0" else node
+        on_gpu = node.value in ("cuda:0", "cuda:1")
+        return ast.copy_location(ast.Constant("host"), node) if on_gpu else node
 
 
 @pytest.mark.parametrize("blocks", of("python"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from stoker import _checks, _stoker, _user_code
@@ -10,7 +11,23 @@ from stoker._iterator import DeviceIterator, Epoch, no_array, no_shape
 from stoker._watching import Monitor, Trace
 
 if TYPE_CHECKING:
+    import tensorflow as tf
+
     from stoker._loader import Loader
+
+
+def with_tensorflow() -> Any:
+    """Returns `stoker.tensorflow`, whose import needs TensorFlow and takes seconds."""
+    try:
+        import stoker.tensorflow as stf
+    except ModuleNotFoundError as error:
+        if error.name != "tensorflow":
+            raise
+        raise ImportError(
+            "as_tf_dataset() needs TensorFlow, which is not installed here; try: pip install tensorflow",
+            name=error.name,
+        ) from None
+    return stf
 
 
 class DeviceLoader:
@@ -40,7 +57,8 @@ class DeviceLoader:
         self._batch_type = loader._batch_type
         self._extras = loader._extras
         self._closed = False
-        self._native = _stoker.DeviceLoader(loader._native, device, buffers)
+        self._key = uuid.uuid4().hex
+        self._native = _stoker.DeviceLoader(loader._native, self._key, device, buffers)
 
     def __iter__(self) -> DeviceIterator:
         """Takes the loader's next epoch (or continues where `load_state_dict` said)."""
@@ -56,6 +74,32 @@ class DeviceLoader:
             epoch: 0 to 2**32 - 1.
         """
         return Epoch(self, _checks.epoch(epoch))
+
+    def as_tf_dataset(self, epoch: int | None = None) -> tf.data.Dataset:
+        """Returns the batches as a `tf.data.Dataset` whose tensors are on the GPU; docs/gpu.md is the guide.
+
+        They are stoker's memory, not a copy. Elements and epochs are those of `Loader.as_tf_dataset`, without
+        sample ids, paths and strings, which are in the host's memory. TensorFlow's stream waits for each
+        batch, and the program does not. At most `buffers` batches can be held.
+
+        The dataset must be the last step: TensorFlow has no `map`, `take` or `repeat` for a GPU, and
+        iterating over their result is an error. Inside a `tf.function` loop over `iter(dataset)`. It can be
+        neither checkpointed nor used in tf.data service.
+
+        On "cpu" this is the loader's own `as_tf_dataset()`; on "host" the tensors are on TensorFlow's CPU.
+
+        Args:
+            epoch: pins that epoch; None: each iteration takes the next one.
+
+        Raises:
+            ImportError: TensorFlow is not installed.
+            ValueError: TensorFlow does not see the GPU; sample ids, paths or strings.
+            stoker.tensorflow.PluginError: the dataset op cannot be built; there is no prebuilt one.
+        """
+        with_tensorflow()
+        from stoker.tensorflow import _device_dataset
+
+        return _device_dataset.as_tf_dataset(self, epoch)
 
     def __len__(self) -> int:
         """Returns the number of batches in an epoch."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stoker import _checks, _options, _stoker, _user_code
 from stoker._batch import batch_type
-from stoker._device_loader import DeviceLoader
+from stoker._device_loader import DeviceLoader, with_tensorflow
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
 from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
@@ -303,17 +303,9 @@ class Loader:
         Raises:
             ImportError: TensorFlow is not installed.
         """
-        try:
-            import stoker.tensorflow as stf  # needs TensorFlow, and takes seconds
-        except ModuleNotFoundError as error:
-            if error.name != "tensorflow":
-                raise
-            raise ImportError(
-                "as_tf_dataset() needs TensorFlow, which is not installed here; try: pip install tensorflow",
-                name=error.name,
-            ) from None
-
-        return stf.as_tf_dataset(self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths, names=names)
+        return with_tensorflow().as_tf_dataset(
+            self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths, names=names
+        )
 
     def to_device(self, device: str, *, buffers: int = 4) -> DeviceLoader:
         """Returns the same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tensorflow/core/framework/common_shape_fns.h>
+#include <tensorflow/core/framework/full_type_util.h>
 #include <tensorflow/core/framework/op.h>
 #include <tensorflow/core/framework/op_kernel.h>
 #include <tensorflow/core/framework/partial_tensor_shape.h>
@@ -25,7 +26,10 @@ using tensorflow::PartialTensorShape;
 // The op's attributes.
 struct Attributes {
   std::string key;
-  std::string spec;
+  std::string spec;    // empty with a device
+  std::string epochs;  // key of the epoch counter
+  std::string
+      device;       // that the loader copies its batches to: "cuda:0"; empty: they stay on the host
   int64_t epoch;    // -1: the next one
   int64_t batches;  // per epoch
   bool drops_rows;  // a batch may lose all its rows, and is then left out
@@ -34,15 +38,17 @@ struct Attributes {
 
 class Dataset : public data::DatasetBase {
  public:
-  Dataset(tensorflow::OpKernelContext* ctx, Attributes attributes)
+  Dataset(tensorflow::OpKernelContext* ctx, Attributes attributes, Placement placement)
       : DatasetBase(data::DatasetContext(ctx)),
         attributes_(std::move(attributes)),
-        source_(std::make_shared<Source>(attributes_.key, attributes_.spec)) {}
+        placement_(std::move(placement)),
+        source_(std::make_shared<Source>(attributes_.key, attributes_.spec, attributes_.epochs)) {}
 
   const std::shared_ptr<Source>& source() const { return source_; }
   int64_t epoch() const { return attributes_.epoch; }
   int64_t batches() const { return attributes_.batches; }
   const Elements& elements() const { return attributes_.elements; }
+  const Placement& placement() const { return placement_; }
 
   std::unique_ptr<data::IteratorBase> MakeIteratorInternal(
       const std::string& prefix) const override {
@@ -51,6 +57,7 @@ class Dataset : public data::DatasetBase {
   }
   absl::Status MakeSplitProviders(
       std::vector<std::unique_ptr<data::SplitProvider>>* providers) const override {
+    TF_RETURN_IF_ERROR(CheckMovable());
     providers->push_back(
         std::make_unique<BatchSplits>(source_, attributes_.epoch, attributes_.batches));
     return absl::OkStatus();
@@ -74,6 +81,7 @@ class Dataset : public data::DatasetBase {
  protected:
   absl::Status AsGraphDefInternal(data::SerializationContext*, DatasetGraphDefBuilder* builder,
                                   tensorflow::Node** output) const override {
+    TF_RETURN_IF_ERROR(CheckMovable());
     const auto value = [builder](const auto& attribute) {
       tensorflow::AttrValue attr;
       builder->BuildAttrValue(attribute, &attr);
@@ -91,30 +99,73 @@ class Dataset : public data::DatasetBase {
   }
 
  private:
+  // As a graph, a dataset may be made again on another device or in another process.
+  absl::Status CheckMovable() const {
+    if (!placement_.on_device) return absl::OkStatus();
+    return absl::UnimplementedError(
+        absl::StrCat("batches on ", attributes_.device,
+                     " stay there: their dataset can be neither saved nor shared among processes"));
+  }
+
   const Attributes attributes_;
+  const Placement placement_;
   const std::shared_ptr<Source> source_;
 };
+
+// Reads what both ops have.
+absl::Status ReadAttributes(tensorflow::OpKernelConstruction* ctx, Attributes* attributes) {
+  TF_RETURN_IF_ERROR(ctx->GetAttr("key", &attributes->key));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("epoch", &attributes->epoch));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("batches", &attributes->batches));
+  TF_RETURN_IF_ERROR(ctx->GetAttr("drops_rows", &attributes->drops_rows));
+  Elements& elements = attributes->elements;
+  TF_RETURN_IF_ERROR(ctx->GetAttr("output_types", &elements.types));
+  return ctx->GetAttr("output_shapes", &elements.shapes);
+}
+
+absl::Status CheckElements(const Elements& elements) {
+  if (elements.types.size() == elements.shapes.size() && elements.has_columns()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("a dataset needs a column, and a shape for each type");
+}
 
 class DatasetOp : public data::DatasetOpKernel {
  public:
   explicit DatasetOp(tensorflow::OpKernelConstruction* ctx) : DatasetOpKernel(ctx) {
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("key", &attributes_.key));
+    OP_REQUIRES_OK(ctx, ReadAttributes(ctx, &attributes_));
+    attributes_.epochs = attributes_.key;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("spec", &attributes_.spec));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("epoch", &attributes_.epoch));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("batches", &attributes_.batches));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("drops_rows", &attributes_.drops_rows));
     Elements& elements = attributes_.elements;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("sample_ids", &elements.sample_ids));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("paths", &elements.paths));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("output_types", &elements.types));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("output_shapes", &elements.shapes));
-    OP_REQUIRES(ctx, elements.types.size() == elements.shapes.size() && elements.has_columns(),
-                absl::InvalidArgumentError("a dataset needs a column, and a shape for each type"));
+    OP_REQUIRES_OK(ctx, CheckElements(elements));
   }
 
  protected:
   void MakeDataset(tensorflow::OpKernelContext* ctx, data::DatasetBase** output) override {
-    *output = new Dataset(ctx, attributes_);
+    *output = new Dataset(ctx, attributes_, {});
+  }
+
+ private:
+  Attributes attributes_;
+};
+
+// On a GPU, and on the CPU for stoker's device "host".
+class DeviceDatasetOp : public data::DatasetOpKernel {
+ public:
+  explicit DeviceDatasetOp(tensorflow::OpKernelConstruction* ctx) : DatasetOpKernel(ctx) {
+    OP_REQUIRES_OK(ctx, ReadAttributes(ctx, &attributes_));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("epochs", &attributes_.epochs));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("device", &attributes_.device));
+    OP_REQUIRES_OK(ctx, CheckElements(attributes_.elements));
+  }
+
+ protected:
+  void MakeDataset(tensorflow::OpKernelContext* ctx, data::DatasetBase** output) override {
+    Placement placement;
+    OP_REQUIRES_OK(ctx, FindPlacement(ctx, attributes_.device, &placement));
+    *output = new Dataset(ctx, attributes_, std::move(placement));
   }
 
  private:
@@ -138,7 +189,32 @@ REGISTER_OP("StokerDataset")
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc("One epoch of a stoker loader, in batches. Made by stoker's as_tf_dataset.");
 
+REGISTER_OP("StokerDeviceDataset")
+    .Output("handle: variant")
+    .Attr("key: string")
+    .Attr("epochs: string")
+    .Attr("device: string")
+    .Attr("epoch: int = -1")
+    .Attr("batches: int >= 0")
+    .Attr("drops_rows: bool = false")
+    .Attr("output_types: list(type) >= 1")
+    .Attr("output_shapes: list(shape) >= 1")
+    .Attr("metadata: string = ''")
+    // Tells TensorFlow that the handle is in the host's memory, wherever it passes it on.
+    .SetTypeConstructor(tensorflow::full_type::VariadicTensorContainer(tensorflow::TFT_DATASET,
+                                                                       "output_types"))
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(
+        "One epoch of batches that a stoker loader copies to a device. Made by to_device(...)'s "
+        "as_tf_dataset.");
+
 REGISTER_KERNEL_BUILDER(Name("StokerDataset").Device(tensorflow::DEVICE_CPU), DatasetOp);
+REGISTER_KERNEL_BUILDER(Name("StokerDeviceDataset").Device(tensorflow::DEVICE_CPU),
+                        DeviceDatasetOp);
+REGISTER_KERNEL_BUILDER(
+    Name("StokerDeviceDataset").Device(tensorflow::DEVICE_GPU).HostMemory("handle"),
+    DeviceDatasetOp);
 
 }  // namespace
 }  // namespace stoker_tf

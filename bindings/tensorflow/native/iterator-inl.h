@@ -19,13 +19,15 @@
 
 #include "bindings/tensorflow/native/batch_tensors-inl.h"
 #include "bindings/tensorflow/native/library-inl.h"
+#include "bindings/tensorflow/native/placement-inl.h"
 #include "bindings/tensorflow/native/splits-inl.h"
 
 namespace stoker_tf {
 
 namespace data = tensorflow::data;
 
-// `DatasetT` has source(), epoch() (-1: the next one), batches() (per epoch) and elements().
+// `DatasetT` has source(), epoch() (-1: the next one), batches() (per epoch), elements() and
+// placement().
 template <typename DatasetT>
 class BatchIterator : public data::DatasetIterator<DatasetT> {
  public:
@@ -46,6 +48,9 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
                        providers.size(), ": another source's was handed to it"));
     }
     if (!providers.empty()) splits_ = providers.front();
+    const auto* const library = ctx->flr();
+    TF_RETURN_IF_ERROR(
+        CheckPlace(this->dataset()->placement(), library == nullptr ? nullptr : library->device()));
     return CheckBound();
   }
 
@@ -115,6 +120,10 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
       return absl::InternalError("stoker lost a split that it had claimed");
     }
     if (!claimed_.empty()) claimed_.pop_front();
+    const Placement& placement = this->dataset()->placement();
+    if (placement.on_device) {
+      TF_RETURN_IF_ERROR(ToStatus(Api().batch_wait_on(batch.get(), placement.stream)));
+    }
     TF_RETURN_IF_ERROR(ToTensors(loader_, batch.get(), this->dataset()->elements(), out));
     *left_out = !out->empty() && out->front().dim_size(0) == 0;
     if (*left_out) out->clear();
@@ -238,7 +247,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
         " each. Restore it with another batch_size, or with one that does not divide an epoch"));
   }
 
-  const char* key() const { return this->dataset()->source()->key().c_str(); }
+  const char* key() const { return this->dataset()->source()->epochs().c_str(); }
 
   // Finds or opens the loader, which may list a folder, but starts nothing.
   absl::Status OpenCursor() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -92,10 +92,13 @@ inline absl::Status CheckBound() {
 
 // The loader that a dataset names by its key. If this process has it, it is kept from the start;
 // otherwise it is opened by the first request for a batch, not by the graph: a process that only
-// passes the graph on (such as a dispatcher of tf.data service) lists no folder. Thread-safe.
+// passes the graph on (such as a dispatcher of tf.data service) lists no folder. A loader that
+// copies to a device has no spec, and is found or not. Thread-safe.
 class Source {
  public:
-  Source(std::string key, std::string spec) : key_(std::move(key)), spec_(std::move(spec)) {
+  // `epochs`: the key of the epoch counter; usually the loader's own.
+  Source(std::string key, std::string spec, std::string epochs)
+      : key_(std::move(key)), spec_(std::move(spec)), epochs_(std::move(epochs)) {
     tensorflow::mutex_lock lock(mutex_);
     if (CheckBound().ok()) OpenLocked("").IgnoreError();  // by its key only
   }
@@ -105,7 +108,7 @@ class Source {
     if (dataset_ != nullptr) Api().dataset_free(dataset_);
   }
 
-  const std::string& key() const { return key_; }
+  const std::string& epochs() const { return epochs_; }
 
   // Valid as long as this object; NULL if it is not open.
   stoker_dataset* IfOpen() const {
@@ -117,7 +120,13 @@ class Source {
   absl::Status Open(stoker_dataset** dataset) {
     tensorflow::mutex_lock lock(mutex_);
     TF_RETURN_IF_ERROR(CheckBound());
-    TF_RETURN_IF_ERROR(OpenLocked(spec_.c_str()));
+    const absl::Status opened = OpenLocked(spec_.c_str());
+    if (!opened.ok() && spec_.empty()) {
+      return absl::FailedPreconditionError(
+          "this process does not have the dataset's device loader: it was made in another process, "
+          "or has gone. Make the dataset where it is used");
+    }
+    TF_RETURN_IF_ERROR(opened);
     *dataset = dataset_;
     return absl::OkStatus();
   }
@@ -133,6 +142,7 @@ class Source {
 
   const std::string key_;
   const std::string spec_;
+  const std::string epochs_;
   mutable tensorflow::mutex mutex_;
   stoker_dataset* dataset_ TF_GUARDED_BY(mutex_) = nullptr;
 };

@@ -179,17 +179,17 @@ class BatchSplits : public tensorflow::data::SplitProvider {
 
   // The result of this split is discarded.
   void Replay() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (next_ % batches_ == 0 && pinned_ < 0) ReplayedEpochs::Get().Began(source_->key());
+    if (next_ % batches_ == 0 && pinned_ < 0) ReplayedEpochs::Get().Began(source_->epochs());
   }
 
   absl::Status DecideEpoch() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (AtEnd()) return absl::OutOfRangeError(kEndOfEpoch);
     if (next_ % batches_ == 0) {
       skipping_ = false;
-      if (pinned_ < 0) epoch_ = ReplayedEpochs::Get().Take(source_->key());
+      if (pinned_ < 0) epoch_ = ReplayedEpochs::Get().Take(source_->epochs());
     }
     if (epoch_ >= 0) return absl::OkStatus();
-    return ReplayedEpochs::Get().Resume(source_->key(), &epoch_);
+    return ReplayedEpochs::Get().Resume(source_->epochs(), &epoch_);
   }
 
   const std::shared_ptr<Source> source_;

@@ -74,20 +74,18 @@ def as_tf_dataset(
         "paths": _checks.boolean("paths", loader._extras[1] if paths is None else paths),
     }
     keys = loader._names(**extras)
-    _keep_with_graph(loader)
+    keep_with_graph(loader)
     dataset = _of_tuples(loader, epoch, kind, ops, extras)
     if not _checks.boolean("names", names):
         return dataset
     named = dataset.map(_named(keys))
-    return _Dataset(named._variant_tensor, named.element_spec, loader, epoch, made_of=named)
+    return Dataset(named._variant_tensor, named.element_spec, loader, loader, epoch, made_of=named)
 
 
-def _of_tuples(
-    loader: Loader, epoch: Optional[int], kind: str, ops: Any, extras: dict[str, bool]
-) -> _Dataset:
+def _of_tuples(loader: Loader, epoch: Optional[int], kind: str, ops: Any, extras: dict[str, bool]) -> Dataset:
     spec = _elements.element_spec(loader, **extras)
     if kind == "fallback":
-        return _Dataset(_fallback.variant(ops, loader, epoch, spec, extras), spec, loader, epoch)
+        return Dataset(_fallback.variant(ops, loader, epoch, spec, extras), spec, loader, loader, epoch)
     columns = tf.nest.flatten(spec)
     variant = ops.stoker_dataset(
         key=loader._key,
@@ -99,7 +97,7 @@ def _of_tuples(
         output_types=[column.dtype for column in columns],
         output_shapes=[column.shape for column in columns],
     )
-    return _Dataset(variant, spec, loader, epoch)
+    return Dataset(variant, spec, loader, loader, epoch)
 
 
 def _named(names: tuple[str, ...]) -> Any:
@@ -116,7 +114,7 @@ def _named(names: tuple[str, ...]) -> Any:
     return named
 
 
-def _keep_with_graph(loader: Loader) -> None:
+def keep_with_graph(loader: Any) -> None:
     """Keeps the loader for a function that is being traced, whose graph runs after this call.
 
     The enclosing graphs keep it too: TensorFlow keeps the outer one, and may copy and drop the inner one.
@@ -129,21 +127,24 @@ def _keep_with_graph(loader: Loader) -> None:
         graph = outer if hasattr(outer, "outer_graph") else None
 
 
-class _Dataset(tf.data.Dataset):  # type: ignore[misc]
+class Dataset(tf.data.Dataset):  # type: ignore[misc]
     """The dataset over an op's handle, or over the handle of the dataset `made_of`, which it keeps.
 
-    Keeps the loader, because arrays cannot be opened by their spec.
+    Keeps the loader, because arrays cannot be opened by their spec. `keeps` is the loader, or the device
+    loader that copies its batches.
     """
 
     def __init__(
         self,
         variant: tf.Tensor,
         spec: Any,
+        keeps: Any,
         loader: Loader,
         epoch: Optional[int],
         made_of: Optional[tf.data.Dataset] = None,
     ) -> None:
         self._spec = spec
+        self._keeps = keeps
         self._loader = loader
         self._epoch = epoch
         self._made_of = made_of
@@ -156,7 +157,7 @@ class _Dataset(tf.data.Dataset):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         epoch = "" if self._epoch is None else f", epoch={self._epoch}"
-        return f"<stoker dataset of {self._loader!r}{epoch}, element_spec={self._spec}>"
+        return f"<stoker dataset of {self._keeps!r}{epoch}, element_spec={self._spec}>"
 
     def _inputs(self) -> list[tf.data.Dataset]:
         return [] if self._made_of is None else [self._made_of]

@@ -1,0 +1,85 @@
+"""A device loader's batches as a `tf.data.Dataset` whose tensors are on the GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Optional
+
+import tensorflow as tf
+
+from stoker import _checks
+from stoker.tensorflow import _dataset, _elements, _ops
+
+if TYPE_CHECKING:
+    from stoker._device_loader import DeviceLoader
+
+
+def as_tf_dataset(loader: DeviceLoader, epoch: Optional[int] = None) -> tf.data.Dataset:
+    """Returns the batches of `Loader.to_device(…)` as a dataset; see `DeviceLoader.as_tf_dataset`."""
+    if loader.device == "cpu":
+        return _dataset.as_tf_dataset(loader.loader, epoch=epoch)
+    if epoch is not None:
+        epoch = _checks.epoch(epoch)
+    else:
+        loader.loader._refuse_resume()
+    _refuse_host_columns(loader)
+    _, ops = _ops.choose("native")
+    _dataset.keep_with_graph(loader)
+    spec = _elements.element_spec(loader.loader)
+    columns = tf.nest.flatten(spec)
+    with tf.device(_place(loader.device)):
+        variant = ops.stoker_device_dataset(
+            key=loader._key,
+            epochs=loader.loader._key,
+            device=loader.device,
+            epoch=-1 if epoch is None else epoch,
+            batches=len(loader),
+            drops_rows=loader.loader._drops_rows,
+            output_types=[column.dtype for column in columns],
+            output_shapes=[column.shape for column in columns],
+        )
+        made = _dataset.Dataset(variant, spec, loader, loader.loader, epoch)
+        kept = made.with_options(_options())
+    return _dataset.Dataset(kept._variant_tensor, spec, loader, loader.loader, epoch, made_of=kept)
+
+
+def _options() -> tf.data.Options:
+    """Returns options without TensorFlow's rewriting, which knows no GPU, and without its prefetch.
+
+    A prefetch would make the GPU's stream wait for later batches before it is given the work on the one at
+    hand.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    options.experimental_optimization.apply_default_optimizations = False
+    options.experimental_optimization.inject_prefetch = False
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return options
+
+
+def _refuse_host_columns(loader: DeviceLoader) -> None:
+    asked = [name for name, wanted in zip(("sample_ids", "paths"), loader._extras) if wanted]
+    asked += ["columns of strings" for dtype, _ in loader.loader._elements if dtype in ("string", "bytes")]
+    if asked:
+        raise ValueError(
+            f"a dataset on {loader.device} cannot have {asked[0]}, which are in the host's memory; iterate "
+            "over the device loader itself, or use the loader's own as_tf_dataset()"
+        )
+
+
+def _place(device: str) -> str:
+    """Returns TensorFlow's name of stoker's device; the op checks that they are the same.
+
+    CUDA counts the devices that CUDA_VISIBLE_DEVICES leaves, TensorFlow those that set_visible_devices leaves
+    of these.
+    """
+    if device == "host":
+        return "/device:CPU:0"
+    ordinal = device.partition(":")[2]
+    visible: list[Any] = tf.config.get_visible_devices("GPU")
+    for index, physical in enumerate(visible):
+        if physical.name.rpartition(":")[2] == ordinal:
+            return f"/device:GPU:{index}"
+    raise ValueError(
+        f"TensorFlow does not see {device}: it has {', '.join(p.name for p in visible) or 'no GPU'}. Is it a "
+        "TensorFlow with CUDA, and has set_visible_devices left this GPU out?"
+    )
