@@ -32,6 +32,7 @@ TIMED_IMPORT = "import numpy, time; t = time.process_time(); import stoker; prin
 WEBP = base64.b64decode("UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==")
 PHOTOS = 60
 ROWS = 8  # of a batch
+EPOCHS = 10
 CHECKS = {}
 
 
@@ -226,6 +227,26 @@ def tensorflow():
     return f"the op that {compiler} built here"
 
 
+def a_model_trained():
+    import stoker
+    from tensorflow import keras
+
+    keras.utils.set_random_seed(1)
+    source = stoker.image_folder("photos")
+    model = keras.Sequential(
+        [
+            keras.layers.Rescaling(1 / 255),
+            keras.layers.Conv2D(8, 3, strides=4, activation="relu"),
+            keras.layers.Flatten(),
+            keras.layers.Dense(len(source.classes), activation="softmax"),
+        ]
+    )
+    model.compile("adam", "sparse_categorical_crossentropy")
+    losses = model.fit(loader(source).as_tf_dataset(), epochs=EPOCHS, verbose=0).history["loss"]
+    assert len(losses) == EPOCHS and losses[-1] < losses[0], f"the loss does not fall: {losses}"
+    return f"by model.fit; the loss fell from {losses[0]:.2f} to {losses[-1]:.2f} in {EPOCHS} epochs"
+
+
 def run(name, function):
     try:
         print(f"{name}: {function()}", flush=True)
@@ -242,7 +263,7 @@ def main():
     parser.add_argument("--tensorflow", action="store_true")
     arguments = parser.parse_args()
     if arguments.tensorflow:
-        CHECKS["TensorFlow"] = tensorflow
+        CHECKS.update({"TensorFlow": tensorflow, "a model trained": a_model_trained})
     for name, function in CHECKS.items():
         run(name, function)
     print(json.dumps(RESULT))
