@@ -136,8 +136,7 @@ def here(scratch, monkeypatch):
 
 
 def keras_model(classes, loss):
-    import keras
-
+    keras = pytest.importorskip("keras")
     layers = [keras.layers.Rescaling(1 / 255), keras.layers.GlobalAveragePooling2D()]
     model = keras.Sequential([*layers, keras.layers.Dense(classes, activation="softmax")])
     model.compile(loss=loss)
@@ -213,9 +212,7 @@ def test_python(blocks, here):
 
 def test_the_graph_that_serves_has_the_pixels_of_the_loader(photos):
     """Runs what docs/tensorflow.md prints and describes, on every photograph."""
-    tf = pytest.importorskip("tensorflow")
-    if not hasattr(tf, "io"):  # tests/python/tensorflow
-        pytest.skip("TensorFlow is not installed")
+    tf = pytest.importorskip("tensorflow", minversion="2")
     (block,) = [b for b in BLOCKS["docs/tensorflow.md"] if "def serving_pixels" in b.text]
     definition = next(node for node in parsed(block).body if isinstance(node, ast.FunctionDef))
     names = {"tf": tf}

@@ -13,11 +13,15 @@ stoker = pytest.importorskip("stoker", reason="the package is not installed here
 from stoker import _missing_library  # noqa: E402
 
 PACKAGE = pathlib.Path(stoker.__file__).parent
+BROUGHT_ALONG = PACKAGE.with_name("stoker.libs")
+OF_THE_SYSTEM = pytest.mark.skipif(BROUGHT_ALONG.is_dir(), reason="the package brings its libraries along")
 
 
 @pytest.fixture
 def copy(tmp_path):
     """A copy of the package that a test may damage."""
+    if BROUGHT_ALONG.is_dir():
+        shutil.copytree(BROUGHT_ALONG, tmp_path / BROUGHT_ALONG.name)
     return pathlib.Path(shutil.copytree(PACKAGE, tmp_path / "stoker"))
 
 
@@ -43,6 +47,7 @@ def rename_needed(folder, **names):
     library.write_bytes(content)
 
 
+@OF_THE_SYSTEM
 def test_a_library_that_is_not_there(copy):
     rename_needed(copy, libtbb_so_12="libtbb_so_98")
     line = imported(copy)
@@ -51,6 +56,7 @@ def test_a_library_that_is_not_there(copy):
     assert line.endswith("libtbb.so.98: cannot open shared object file: No such file or directory")
 
 
+@OF_THE_SYSTEM
 def test_all_that_are_missing_are_named_at_once(copy):
     rename_needed(copy, libtbb_so_12="libtbb_so_98", libwebp_so_7="libwebp_so_8")
     line = imported(copy)
@@ -58,6 +64,7 @@ def test_all_that_are_missing_are_named_at_once(copy):
     assert "apt-get install libtbb98 libwebp8 (" in line
 
 
+@OF_THE_SYSTEM
 def test_a_library_of_no_known_package(copy):
     rename_needed(copy, libtbb_so_12="libtbx_so_12")
     line = imported(copy)
@@ -115,6 +122,7 @@ def test_the_packages_of_debian(soname, debian):
     assert f"stoker needs {soname}, " in said and f"apt-get install {debian} (" in said
 
 
+@OF_THE_SYSTEM
 def test_every_library_that_the_package_needs_has_its_package_named():
     """A new dependency must not be forgotten. Those of the compiler and the C library are always there."""
     always = ("ld-", "libc.", "libgcc_s.", "libm.", "libstdc++.", "libstoker.")

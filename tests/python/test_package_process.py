@@ -27,9 +27,13 @@ loader = make()
 """
 
 
+# Python 3.12 and later warn of os.fork() beside threads, which the tests are about.
+FORKS = "ignore:This process:DeprecationWarning"
+
+
 def start(program, folder, **options):
     return subprocess.Popen(
-        [sys.executable, "-c", HEAD + textwrap.dedent(program), folder],
+        [sys.executable, "-W", FORKS, "-c", HEAD + textwrap.dedent(program), folder],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
 

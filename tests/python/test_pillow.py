@@ -275,7 +275,7 @@ def test_plain_bilinear_is_two_taps(files):
 
 
 def test_plain_bilinear_is_tensorflows(files):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", minversion="2")
     rows, drawn = apply_plan(["plain", *EVALUATION], files, (224, 224))
     differences = Differences()
     for path, row, (_, (width, height), _) in zip(files, rows, drawn):

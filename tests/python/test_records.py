@@ -1,5 +1,6 @@
 """stoker.records: records of equal size in files, against NumPy's reading of them."""
 
+import itertools
 import json
 import os
 import pickle
@@ -50,7 +51,7 @@ def test_equals_arrays_of_them_for_any_ranks(tmp_path):
         for rank in range(world):
             options = {"batch_size": 4, "shuffle": True, "seed": 5, "rank": rank, "world": world}
             ours, theirs = (list(stoker.Loader(source, **options)) for source in (records, arrays))
-            for (image, label), (image_there, label_there) in zip(ours, theirs, strict=True):
+            for (image, label), (image_there, label_there) in itertools.zip_longest(ours, theirs):
                 np.testing.assert_array_equal(image, image_there)
                 np.testing.assert_array_equal(label, label_there)
 

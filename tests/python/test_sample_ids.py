@@ -120,7 +120,7 @@ def test_in_torch(made):
 
 
 def test_in_tensorflow(made):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", minversion="2")
     source = stoker.image_folder(made)
     loader = make(source)
     spec = loader.as_tf_dataset(op="fallback").element_spec

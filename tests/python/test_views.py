@@ -1,5 +1,6 @@
 """Several views of each image: `views` of Loader."""
 
+import itertools
 import json
 import subprocess
 from pathlib import Path
@@ -41,7 +42,7 @@ def test_the_first_view_and_those_without_random_draws_are_what_a_loader_makes_a
     together = stoker.Loader(source, views=VIEWS, **options)
     first = stoker.Loader(source, GLOBAL, **options)
     last = stoker.Loader(source, EVAL, **options)
-    for batch, alone, fixed in zip(together, first, last, strict=True):
+    for batch, alone, fixed in itertools.zip_longest(together, first, last):
         assert np.array_equal(batch.label, alone.label)
         assert np.array_equal(batch.image, alone.image)
         assert np.array_equal(batch.image_3, fixed.image)
@@ -142,9 +143,9 @@ def test_the_device_loader_has_all_views(source):
     loader = stoker.Loader(source, views=VIEWS, batch_size=5, dtype="float32", layout="NCHW")
     wanted = [[column.copy() for column in batch] for batch in loader.epoch(0)]
     for device in ("cpu", "host"):
-        for batch, columns in zip(loader.to_device(device).epoch(0), wanted, strict=True):
+        for batch, columns in itertools.zip_longest(loader.to_device(device).epoch(0), wanted):
             assert batch.keys() == ("image", "label", "image_1", "image_2", "image_3")
-            for tensor, column in zip(batch, columns, strict=True):
+            for tensor, column in itertools.zip_longest(batch, columns):
                 assert np.array_equal(np.from_dlpack(tensor), column)
 
 
@@ -198,7 +199,7 @@ def test_the_command_reads_recipes_with_views(command, made, tmp_path):
 
 @pytest.mark.parametrize("op", ["native", "fallback"])
 def test_tensorflow(source, op):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", minversion="2")
     loader = stoker.Loader(source, views=[GLOBAL, LOCAL], batch_size=6, drop_remainder=True)
     wanted = [[column.copy() for column in batch] for batch in loader.epoch(0)]
     dataset = loader.as_tf_dataset(epoch=0, op=op)
@@ -208,7 +209,7 @@ def test_tensorflow(source, op):
         [6, 24, 32, 3],
     ]
     pairs = dataset.map(lambda image, label, other: ((image, other), label))
-    for ((image, other), label), columns in zip(pairs, wanted, strict=True):
+    for ((image, other), label), columns in itertools.zip_longest(pairs, wanted):
         for tensor, column in zip((image, label, other), columns):
             assert np.array_equal(tensor.numpy(), column)
     assert isinstance(dataset, tf.data.Dataset)

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-tf = pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow", minversion="2")
 np = pytest.importorskip("numpy")
 stoker = pytest.importorskip("stoker")
 
