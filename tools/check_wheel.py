@@ -12,13 +12,16 @@ tools/wheel_trial.py tries the wheel, without a network:
 --root   in a root file system, as debootstrap makes it, with Python and its venv; needs root
 neither  in python:3.N-slim if that image is here, otherwise in a venv on this system
 
-Run it with the Python that the wheel is for. It needs pip, binutils, and a network for NumPy's wheel. Exit
-code 0 if all is well, 1 if something is not, 2 if a check could not run.
+Run it with the Python that the wheel is for. It needs pip, binutils, and a network for NumPy's wheel. A wheel
+for aarch64 is tried on x86-64 in a --root or an --image of arm64, where the kernel runs its programs in qemu
+(Debian: qemu-user-static and binfmt-support). Exit code 0 if all is well, 1 if something is not, 2 if a check
+could not run.
 """
 
 import argparse
 import json
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -29,13 +32,16 @@ import zipfile
 TRIAL = pathlib.Path(__file__).with_name("wheel_trial.py")
 MOST_BYTES = 10_000_000
 # What every Linux of the tag's C library has, by PEP 600 and auditwheel.
-ALLOWED = re.compile(r"(ld-linux-x86-64|libc|libdl|libgcc_s|libm|libpthread|librt|libstdc\+\+|libz)\.so\.\d+")
+ALLOWED = re.compile(
+    r"(ld-linux-(x86-64|aarch64)|libc|libdl|libgcc_s|libm|libpthread|librt|libstdc\+\+|libz)\.so\.\d+"
+)
 # With SSE3 and no more, SSSE3, SSE4, AVX, AVX2.
 PROCESSORS = ("qemu64", "core2duo", "Nehalem", "SandyBridge", "Haswell")
 # TensorFlow has loaded it when the file that needs it is loaded.
 OF_TENSORFLOW = "libtensorflow_framework.so.2"
 NAME = re.compile(r"stoker-(?P<version>[^-]+)-(?P<python>cp\d+)-(?P<abi>cp\d+)-(?P<tags>[^-]+)\.whl")
-TAG = re.compile(r"manylinux_2_(\d+)_x86_64")
+TAG = re.compile(r"manylinux_2_(?P<glibc>\d+)_(?P<machine>x86_64|aarch64)")
+OLDEST_GLIBC = 17  # the oldest that wheels for aarch64 name
 NEWEST_GLIBC = 34  # 2.34, which the documents promise
 
 
@@ -67,7 +73,7 @@ def findings_of_name(wheel):
         yield f"{wheel.name} is not the name of a wheel of stoker for CPython"
     elif not all(TAG.fullmatch(tag) for tag in name["tags"].split(".")):
         yield f"the tag {name['tags']} is not manylinux's: pip cannot tell where it runs"
-    elif min(int(glibc) for glibc in TAG.findall(name["tags"])) > NEWEST_GLIBC:
+    elif min(int(tag["glibc"]) for tag in TAG.finditer(name["tags"])) > NEWEST_GLIBC:
         yield f"the tag {name['tags']} needs a newer glibc than 2.{NEWEST_GLIBC}"
     size = wheel.stat().st_size
     if size > MOST_BYTES:
@@ -103,6 +109,16 @@ def findings_of_licenses(tree):
         stem = re.match(r"lib[a-z]+", library.name)[0]
         if not any(text.startswith(stem) for text in texts):
             yield f"there is no licence of {library.name}"
+
+
+def machine_of(wheel):
+    """Returns the kind of processor that the wheel is for, if its name says so."""
+    tag = TAG.search(wheel.name)
+    return tag and tag["machine"]
+
+
+def is_emulated(wheel):
+    return machine_of(wheel) not in (None, platform.machine())
 
 
 def findings_of_processors(tree):
@@ -172,8 +188,8 @@ def prepare(wheel, folder, tensorflow):
     shutil.copy(wheel, folder)
     shutil.copy(TRIAL, folder)
     packages = ["numpy", *(["tensorflow-cpu"] if tensorflow else [])]
-    output(sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder, *packages)
-    words = "--tensorflow" if tensorflow else ""
+    download(wheel, folder, packages)
+    words = " ".join(["--tensorflow"] * tensorflow + ["--emulated"] * is_emulated(wheel))
     install = " ".join(["stoker", *packages])
     (folder / "trial.sh").write_text(
         "set -eu\nunset LD_LIBRARY_PATH PYTHONPATH\n"
@@ -184,6 +200,16 @@ def prepare(wheel, folder, tensorflow):
         f'venv/bin/python -m pip install -q --no-index --find-links "$1" {install}\n'
         f'venv/bin/python "$1/{TRIAL.name}" {words}\n'
     )
+
+
+def download(wheel, folder, packages):
+    """Downloads the wheels of packages for the processor of the wheel."""
+    options = []
+    if is_emulated(wheel):
+        options.append("--only-binary=:all:")
+        for glibc in range(OLDEST_GLIBC, NEWEST_GLIBC + 1):
+            options += ["--platform", f"manylinux_2_{glibc}_{machine_of(wheel)}"]
+    output(sys.executable, "-m", "pip", "download", "--quiet", "--dest", folder, *options, *packages)
 
 
 def containers():
@@ -230,6 +256,8 @@ def places(arguments, wheel, folder):
             and subprocess.run([program, "image", "inspect", image], capture_output=True).returncode == 0
         ):
             yield image, in_image(program, image, folder)
+        elif is_emulated(wheel):
+            raise Unable(f"name a --root or an --image of {machine_of(wheel)}, or say --only-look")
         else:
             yield "a venv on this system", here(folder)
 
@@ -274,7 +302,8 @@ def main():
             extract(wheel, tree)
             show(wheel, tree)
             found += [*findings_of_libraries(tree), *findings_of_licenses(tree)]
-            found += findings_of_processors(tree)
+            if machine_of(wheel) == "x86_64":
+                found += findings_of_processors(tree)
         if not arguments.only_look:
             found += try_all(arguments, wheel)
     except (Unable, OSError) as error:
