@@ -6,8 +6,8 @@
 Checks first what takes no time, and reports all of it: the working tree has no changes, CMakeLists.txt has
 the version (Python's package takes it from there), CHANGELOG.md has a dated section for it and nothing that
 is unreleased, and no tag has it yet. If all of this is so, `./dev test --all` must pass and leave the
-working tree without changes, and `./dev wheel` must make a wheel of that version, which it checks. --quick
-leaves these two out.
+working tree without changes, and `./dev wheel` must make a wheel of that version for each CPython that stoker
+supports, which it checks. --quick leaves these two out.
 
 Exit code 0 if the commit can be released, 1 if not.
 """
@@ -16,18 +16,22 @@ import argparse
 import datetime
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
+PYTHONS = tuple(f"python3.{minor}" for minor in range(9, 15))
 STEPS = """
 By hand:
-  1. tools/check_wheel.py {wheel} --tensorflow --image python:3.11-slim
-     with qemu-user installed, which tries older processors
-  2. ./dev test on a machine with a GPU
-  3. git tag -a v{version} -m 'stoker {version}' && git push origin v{version}
-  4. create a release for the tag, with the section of CHANGELOG.md and the wheel
-  5. twine upload {wheel}
-  6. begin an empty section [Unreleased] in CHANGELOG.md, and set the next version in CMakeLists.txt
+  1. build/wheel/cp311/bin/python tools/check_wheel.py {wheels}-cp311-*_x86_64.whl --tensorflow \\
+       --image python:3.11-slim
+     and so for each wheel, with qemu-user installed, which tries older processors
+  2. tools/aarch64.sh --wheel, and tools/check_wheel.py for its wheel in a --root of arm64 (CONTRIBUTING.md)
+  3. ./dev test on a machine with a GPU
+  4. git tag -a v{version} -m 'stoker {version}' && git push origin v{version}
+  5. create a release for the tag, with the section of CHANGELOG.md and the wheels
+  6. twine upload {wheels}-*.whl
+  7. begin an empty section [Unreleased] in CHANGELOG.md, and set the next version in CMakeLists.txt
 """
 
 
@@ -95,14 +99,16 @@ def check_tests(root, version):
 
 
 def check_wheel(root, version):
-    if subprocess.run([root / "dev", "wheel"], cwd=root, check=False).returncode:
+    missing = [python for python in PYTHONS if not shutil.which(python)]
+    if missing:
+        yield f"{', '.join(missing)} not installed: a wheel is made with the Python that it is for"
+    elif subprocess.run([root / "dev", "wheel", *PYTHONS], cwd=root, check=False).returncode:
         yield "./dev wheel fails"
-    elif not list(wheels(root, version)):
-        yield f"build/dist has no wheel of {version}"
-
-
-def wheels(root, version):
-    return root.glob(f"build/dist/stoker-{version}-*.whl")
+    else:
+        for python in PYTHONS:
+            tag = python.replace("python", "cp").replace(".", "")
+            if not list(root.glob(f"build/dist/stoker-{version}-{tag}-*.whl")):
+                yield f"build/dist has no wheel of {version} for {python}"
 
 
 SLOW = {"tests": check_tests, "tree again": check_tree, "wheel": check_wheel}
@@ -134,8 +140,7 @@ def main(arguments):
         return 0
     if not passed(SLOW, root, given.version):
         return 1
-    wheel = next(wheels(root, given.version)).relative_to(root)
-    print(STEPS.format(version=given.version, wheel=wheel))
+    print(STEPS.format(version=given.version, wheels=f"build/dist/stoker-{given.version}"))
     return 0
 
 

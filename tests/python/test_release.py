@@ -6,11 +6,13 @@ import subprocess
 import pytest
 
 GOOD = "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2024-05-01\n\n### Added\n\n- A line.\n"
-# Stands for ./dev: notes what it was asked for, and makes a wheel.
+# Stands for ./dev: notes what it was asked for, and makes wheels.
 DEV = """#!/bin/sh
 echo "$@" >>build/asked
 [ "$1" != "WRITES" ] || touch generated.txt
-[ "$1" != wheel ] || touch build/dist/stoker-WHEEL-cp311-cp311-manylinux_2_34_x86_64.whl
+[ "$1" != wheel ] || for python in $@; do
+  touch build/dist/stoker-WHEEL-cp3${python#python3.}-cp3${python#python3.}-manylinux_2_34_x86_64.whl
+done
 [ "$1" != "FAILS" ]
 """
 
@@ -21,10 +23,11 @@ def release(program_of_tools):
 
 
 @pytest.fixture
-def tree(tmp_path, root):
+def tree(tmp_path, root, release, monkeypatch):
     """A repository that can be released as 0.2.0, and a function that commits its changes."""
     if not shutil.which("git"):
         pytest.skip("git is not installed")
+    monkeypatch.setattr(release.shutil, "which", lambda python: f"/usr/bin/{python}")
 
     def git(*arguments):
         who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
@@ -53,10 +56,12 @@ def make_dev(folder, fails="nothing", wheel="0.2.0", writes="nothing"):
 def test_what_can_be_released(release, tree, capsys):
     folder, _, _ = tree
     assert release.main(["0.2.0", "--root", str(folder)]) == 0
-    assert (folder / "build" / "asked").read_text() == "test --all\nwheel\n"
+    assert (folder / "build" / "asked").read_text() == (
+        "test --all\nwheel python3.9 python3.10 python3.11 python3.12 python3.13 python3.14\n"
+    )
     said = capsys.readouterr().out
     assert "NOT YET" not in said and said.count(" ok\n") == 7
-    assert "git tag -a v0.2.0" in said and "twine upload build/dist/stoker-0.2.0-cp311-" in said
+    assert "git tag -a v0.2.0" in said and "twine upload build/dist/stoker-0.2.0-*.whl" in said
 
 
 def test_quick_runs_nothing(release, tree, capsys):
@@ -108,7 +113,7 @@ def test_the_version_is_one(release, tree, capsys):
     [
         ({"fails": "test"}, "./dev test --all fails"),
         ({"fails": "wheel"}, "./dev wheel fails"),
-        ({"wheel": "0.1.0"}, "no wheel of 0.2.0"),
+        ({"wheel": "0.1.0"}, "no wheel of 0.2.0 for python3.9\n"),
         ({"writes": "test"}, "has changes: generated.txt"),
     ],
 )
@@ -119,6 +124,15 @@ def test_what_fails_is_named(release, tree, capsys, options, said):
     assert release.main(["0.2.0", "--root", str(folder)]) == 1
     out = capsys.readouterr().out
     assert said in out and "git tag" not in out
+
+
+def test_pythons_that_are_not_there_are_named(release, tree, monkeypatch):
+    monkeypatch.setattr(
+        release.shutil, "which", lambda python: None if python.endswith((".9", ".14")) else python
+    )
+    (wrong,) = release.check_wheel(tree[0], "0.2.0")
+    assert wrong.startswith("python3.9, python3.14 not installed")
+    assert not (tree[0] / "build" / "asked").exists()
 
 
 def test_this_repository_has_the_places(release, root):

@@ -1,5 +1,6 @@
 """The wheel that `./dev wheel` makes, from the package that is installed here, and what its check finds."""
 
+import argparse
 import importlib.metadata
 import os
 import re
@@ -135,6 +136,50 @@ def test_the_name_and_the_size(tool, tmp_path, name, finding):
     wheel.write_bytes(bytes(tool.MOST_BYTES + ("more" in finding)))
     (found,) = tool.findings_of_name(wheel)
     assert finding in found
+
+
+NAMES = "stoker-0.1.0-cp39-cp39-manylinux_2_{}.whl"
+
+
+def test_a_wheel_for_arm(tool, tmp_path, monkeypatch):
+    wheel = tmp_path / NAMES.format("34_aarch64")
+    wheel.write_bytes(b"")
+    assert [*tool.findings_of_name(wheel)] == []
+    assert tool.ALLOWED.fullmatch("ld-linux-aarch64.so.1")
+    monkeypatch.setattr(tool.platform, "machine", lambda: "aarch64")
+    assert not tool.is_emulated(wheel)
+    monkeypatch.setattr(tool.platform, "machine", lambda: "x86_64")
+    assert tool.is_emulated(wheel) and not tool.is_emulated(tmp_path / NAMES.format("34_x86_64"))
+
+
+def test_numpy_is_the_one_for_the_processor_of_the_wheel(tool, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(tool, "output", lambda *command: asked.append(command))
+    monkeypatch.setattr(tool.platform, "machine", lambda: "x86_64")
+    for machine in ("x86_64", "aarch64"):
+        tool.download(tmp_path / NAMES.format(f"34_{machine}"), tmp_path, ["numpy"])
+    own, other = asked
+    assert "--platform" not in own and own[-1] == other[-1] == "numpy"
+    assert {"--only-binary=:all:", "manylinux_2_17_aarch64", "manylinux_2_34_aarch64"} <= {*other}
+
+
+def test_a_wheel_for_arm_is_not_tried_where_nothing_runs_it(tool, tmp_path, monkeypatch):
+    monkeypatch.setattr(tool.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(tool, "containers", lambda: None)
+    nowhere = argparse.Namespace(image=[], root=[])
+    with pytest.raises(tool.Unable, match="name a --root or an --image of aarch64"):
+        next(tool.places(nowhere, tmp_path / NAMES.format("34_aarch64"), tmp_path))
+    ((name, _),) = tool.places(nowhere, tmp_path / NAMES.format("34_x86_64"), tmp_path)
+    assert name == "a venv on this system"
+
+
+def test_a_python_that_is_not_there_is_named_before_anything_is_built(root):
+    done = subprocess.run(
+        [root / "dev", "wheel", sys.executable, "/nowhere/python3.9"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "./dev wheel: /nowhere/python3.9 is not a Python that runs here\n"
 
 
 @pytest.fixture
