@@ -56,26 +56,12 @@ constexpr UnblendedRows kUnblended;
 
 size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The vertical axis; `visible`: the part of the window that has pixels.
-AxisSpec RowSpec(const Resampling& task, const Rect& visible) {
-  const Rect& box = task.box;
-  return {.in = box.height,
-          .out = task.resized.height,
-          .first_out = visible.y,
-          .count = visible.height,
-          .clip_begin = -box.y,
-          .clip_end = task.image.height - box.y,
-          .antialias = task.antialias,
-          .interpolation = task.interpolation,
-          .reversed = task.reversed_rows};
-}
-
 }  // namespace
 
 AxisSpan RowsOf(const Resampling& task) {
-  const Rect visible = Intersect(task.window, task.resized);
-  if (visible.width == 0 || visible.height == 0) return {};
-  const AxisSpan used = SamplesOf(RowSpec(task, visible));
+  const ResamplingAxes axes(task);
+  if (axes.visible.width == 0 || axes.visible.height == 0) return {};
+  const AxisSpan used = SamplesOf(axes.rows);
   return {task.box.y + used.begin, task.box.y + used.end};
 }
 
@@ -83,6 +69,30 @@ bool BlendsRowsFirst(const Resampling& task) {
   int height = task.box.height - task.resized.height, width = task.box.width - task.resized.width;
   if (task.turn.transpose) std::swap(height, width);
   return (height > 2 * std::max(0, width)) != task.turn.transpose;
+}
+
+ResamplingAxes::ResamplingAxes(const Resampling& task)
+    : visible(Intersect(task.window, task.resized)) {
+  if (visible.width == 0 || visible.height == 0) return;
+  const Rect& box = task.box;
+  rows = {box.height,
+          task.resized.height,
+          visible.y,
+          visible.height,
+          -box.y,
+          task.image.height - box.y,
+          task.antialias,
+          task.interpolation,
+          task.reversed_rows};
+  columns = {box.width,
+             task.resized.width,
+             visible.x,
+             visible.width,
+             -box.x,
+             task.image.width - box.x,
+             task.antialias,
+             task.interpolation,
+             task.reversed_columns};
 }
 
 Resampler::Resampler(MemoryBudget& budget)
@@ -101,13 +111,12 @@ Result<Rect> Resampler::Start(const Resampling& task, const PixelOutput& output)
   output_ = output;
   region_ = {};
   next_row_ = 0;
-  visible_ = Intersect(task.window, task.resized);
+  const ResamplingAxes axes(task);
+  visible_ = axes.visible;
   const Rect& box = task.box;
   if (visible_.width != 0 && visible_.height != 0) {
-    TRY(rows_.Compute(RowSpec(task, visible_)));
-    TRY(columns_.Compute({box.width, task.resized.width, visible_.x, visible_.width, -box.x,
-                          task.image.width - box.x, task.antialias, task.interpolation,
-                          task.reversed_columns}));
+    TRY(rows_.Compute(axes.rows));
+    TRY(columns_.Compute(axes.columns));
     region_ = {box.x + columns_.begin(), box.y + rows_.begin(), columns_.end() - columns_.begin(),
                rows_.end() - rows_.begin()};
   }

@@ -46,6 +46,15 @@ bool BlendsRowsFirst(const Resampling& task);
 // none.
 AxisSpan RowsOf(const Resampling& task);
 
+// The part of the resized box that the window shows, and how each axis of it is resampled. The
+// specs are set if that part is not empty.
+struct ResamplingAxes {
+  explicit ResamplingAxes(const Resampling& task);
+
+  Rect visible;
+  AxisSpec rows, columns;
+};
+
 // Reused from image to image: nothing is allocated after the largest image. Memory is charged to
 // `budget`. Not thread-safe.
 class Resampler final : public RowSink {
