@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "core/packed_widths.h"
 #include "transforms/packed/format.h"
-#include "transforms/packed/widths.h"
 
 namespace stoker::packed {
 

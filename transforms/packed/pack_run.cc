@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/packed_widths.h"
 #include "transforms/jpeg/fast/entropy.h"
-#include "transforms/packed/widths.h"
 
 #define HWY_DISABLED_TARGETS \
   (HWY_AVX3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)

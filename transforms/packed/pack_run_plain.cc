@@ -2,9 +2,9 @@
 #include <array>
 #include <optional>
 
+#include "core/packed_widths.h"
 #include "transforms/jpeg/fast/entropy.h"
 #include "transforms/packed/pack_run.h"
-#include "transforms/packed/widths.h"
 
 namespace stoker::packed {
 namespace {

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/packed_widths.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
 #include "transforms/jpeg/fast/reduced_dct.h"
 #include "transforms/packed/unpack.h"
-#include "transforms/packed/widths.h"
 
 namespace stoker::packed {
 namespace {
