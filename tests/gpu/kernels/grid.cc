@@ -31,7 +31,7 @@ struct Lane {
 
 // The threads of a warp, as bits. Those in no mask have ended.
 struct Warp {
-  unsigned ready = 0, at_mask = 0, at_sync = 0;
+  unsigned ready = 0, at_mask = 0, at_sync = 0, at_block = 0;
 };
 
 // The device, which runs one block at a time.
@@ -42,6 +42,7 @@ class Processor {
   // Called by a thread of the kernel.
   unsigned ActiveMask();
   void SyncWarp() { Pause(&Warp::at_sync); }
+  void SyncBlock() { Pause(&Warp::at_block); }
 
   uint64_t clock = 0;
   std::set<const void*> loaded, launched;
@@ -55,6 +56,7 @@ class Processor {
   void SwitchTo(Fiber& fiber);
   void SwitchToFree();
   void Meet(unsigned warp);
+  bool MeetBlock();
   void Continue(unsigned warp, unsigned mask);
   unsigned SomeOf(unsigned mask);
 
@@ -90,7 +92,9 @@ void Processor::Run(const std::function<void()>& thread, dim3 blocks, dim3 threa
 
 void Processor::RunBlock() {
   for (unsigned i = 0; i < blockDim.x; ++i) Continue(i / kWarp, 1U << i % kWarp);
-  SwitchToFree();
+  do {
+    SwitchToFree();
+  } while (MeetBlock());
 }
 
 // Returns a random one of the lanes that can run; null if there is none.
@@ -174,6 +178,21 @@ void Processor::Meet(unsigned warp) {
   }
 }
 
+// All threads of the block have ended or wait. Returns whether they waited for each other.
+bool Processor::MeetBlock() {
+  unsigned waiting = 0;
+  for (unsigned warp = 0; warp * kWarp < blockDim.x; ++warp) {
+    const unsigned lanes = std::exchange(warps_[warp].at_block, 0);
+    waiting += static_cast<unsigned>(std::popcount(lanes));
+    Continue(warp, lanes);
+  }
+  if (waiting == 0) return false;
+  if (waiting == blockDim.x) return true;
+  std::fprintf(stderr, "__syncthreads is reached by %u of %u threads of a block only\n", waiting,
+               blockDim.x);
+  std::_Exit(1);
+}
+
 void Processor::Continue(unsigned warp, unsigned mask) {
   warps_[warp].ready |= mask;
   for (; mask != 0; mask &= mask - 1) ready_.push_back(warp * kWarp + std::countr_zero(mask));
@@ -207,4 +226,5 @@ uint64_t GridClock() { return TheProcessor().clock++; }
 
 unsigned __activemask() { return stoker::testing::TheProcessor().ActiveMask(); }
 void __syncwarp() { stoker::testing::TheProcessor().SyncWarp(); }
+void __syncthreads() { stoker::testing::TheProcessor().SyncBlock(); }
 void __nanosleep(unsigned nanoseconds) { stoker::testing::TheProcessor().clock += nanoseconds; }

@@ -1,10 +1,11 @@
 // The threads of a CUDA kernel on one thread of the CPU, and what CUDA calls a thread's own.
 //
 // Each thread of a block is a fiber. They take turns in an order that is drawn at random, and the
-// same in each run: a thread goes on until it ends or comes to a function of its warp below.
+// same in each run: a thread goes on until it ends or comes to a function of its warp or its block
+// below.
 //
 // Not simulated: the memory model (a thread's writes are seen at once, in order), the device's own
-// arithmetic, __syncthreads and all else that no kernel here uses.
+// arithmetic, and all else that no kernel here uses.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,8 @@ extern __device__ dim3 blockDim, gridDim;
 __device__ unsigned __activemask();
 // Ends the program unless all threads of the warp come here.
 __device__ void __syncwarp();
+// Ends the program unless all threads of the block come here.
+__device__ void __syncthreads();
 __device__ void __nanosleep(unsigned nanoseconds);
 
 namespace stoker::testing {
