@@ -18,6 +18,9 @@
 namespace stoker {
 
 struct DeferredOpsJob;  // deferred_ops_job.h
+namespace decode {
+struct CropBatch;  // core/device_crop.h
+}
 
 // Handles. A stream may be a consumer's own: a cudaStream_t, including 1 (CUDA's legacy default
 // stream) and 2 (the thread's default stream).
@@ -107,6 +110,8 @@ class Device {
   // the copy is done.
   virtual Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) = 0;
   virtual Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) = 0;
+  // Pointers of the batch are the device's.
+  virtual Status DecodeCrops(const decode::CropBatch& batch, DeviceStream stream) = 0;
   // Keeps the stream busy for about this long, as a training step would; for measuring.
   virtual Status Occupy(uint64_t nanoseconds, DeviceStream stream) = 0;
 };

@@ -7,6 +7,7 @@
 #include "core/try.h"
 #include "gpu/cuda_calls.h"
 #include "gpu/cuda_context.h"
+#include "gpu/decode/decode_crops_cuda.h"
 #include "gpu/deferred_ops_cuda.h"
 #include "gpu/occupy_cuda.h"
 #include "gpu/open_device.h"
@@ -35,7 +36,8 @@ class CudaDevice final : public Device {
   // Loaded now, because a kernel that is loaded at its first launch may wait for all work of the
   // device.
   Status Load() {
-    return Do("LoadDeferredOps", [] { return LoadDeferredOps(); });
+    TRY(Do("LoadDeferredOps", [] { return LoadDeferredOps(); }));
+    return Do("LoadDecodeCrops", [] { return LoadDecodeCrops(); });
   }
 
   DeviceName name() const override { return name_; }
@@ -156,6 +158,10 @@ class CudaDevice final : public Device {
   }
   Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) override {
     return Do("the kernel DeferredOps", [&] { return LaunchDeferredOps(job, stream.handle); });
+  }
+  Status DecodeCrops(const decode::CropBatch& batch, DeviceStream stream) override {
+    return Do("the kernels of DecodeCrops",
+              [&] { return LaunchDecodeCrops(batch, stream.handle); });
   }
   Status Occupy(uint64_t nanoseconds, DeviceStream stream) override {
     return Do("the kernel Occupy", [&] { return LaunchOccupy(nanoseconds, stream.handle); });

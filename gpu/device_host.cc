@@ -9,6 +9,7 @@
 
 #include "core/machine.h"
 #include "core/try.h"
+#include "gpu/decode/decode_crops.h"
 #include "gpu/deferred_ops_job.h"
 #include "gpu/open_device.h"
 #include "gpu/own_process.h"
@@ -129,6 +130,9 @@ class HostDevice final : public Device {
   }
   Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) override {
     return On(stream, [&](HostStream& on) { on.Give([job] { ApplyDeferredOnHost(job); }); });
+  }
+  Status DecodeCrops(const decode::CropBatch& batch, DeviceStream stream) override {
+    return On(stream, [&](HostStream& on) { on.Give([batch] { DecodeCropsOnHost(batch); }); });
   }
   Status Occupy(uint64_t nanoseconds, DeviceStream stream) override {
     return On(stream, [&](HostStream& on) {

@@ -105,6 +105,11 @@ Status HookedDevice::ApplyDeferred(const DeferredOpsJob& job, DeviceStream strea
   return inner_->ApplyDeferred(job, stream);
 }
 
+Status HookedDevice::DecodeCrops(const decode::CropBatch& batch, DeviceStream stream) {
+  if (Status s = Before(DeviceCall::kDecodeCrops); !s.ok()) return s;
+  return inner_->DecodeCrops(batch, stream);
+}
+
 Status HookedDevice::Occupy(uint64_t nanoseconds, DeviceStream stream) {
   if (Status s = Before(DeviceCall::kOccupy); !s.ok()) return s;
   return inner_->Occupy(nanoseconds, stream);

@@ -27,9 +27,10 @@ enum class DeviceCall : uint8_t {
   kElapsed,
   kCopy,
   kApplyDeferred,
+  kDecodeCrops,
   kOccupy,
 };
-inline constexpr size_t kDeviceCalls = 14;
+inline constexpr size_t kDeviceCalls = 15;
 
 class HookedDevice final : public Device {
  public:
@@ -64,6 +65,7 @@ class HookedDevice final : public Device {
   Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override;
   Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) override;
   Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) override;
+  Status DecodeCrops(const decode::CropBatch& batch, DeviceStream stream) override;
   Status Occupy(uint64_t nanoseconds, DeviceStream stream) override;
 
  private:

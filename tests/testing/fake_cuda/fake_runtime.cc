@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "core/deferred_ops.h"
+#include "gpu/decode/decode_crops.h"
+#include "gpu/decode/decode_crops_cuda.h"
 #include "gpu/deferred_ops_cuda.h"
 #include "gpu/occupy_cuda.h"
 #include "tests/testing/fake_cuda/fake_call.h"
@@ -220,7 +222,33 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 
 namespace stoker {
 
-// Host versions of the kernels in deferred_ops_cuda.cu and occupy_cuda.cu.
+// Host versions of the kernels in decode_crops_cuda.cu, deferred_ops_cuda.cu and occupy_cuda.cu.
+int LoadDecodeCrops() {
+  return RunOnDevice("LoadDecodeCrops", [](FakeState&, int, cudaError_t) { return cudaSuccess; });
+}
+
+int LaunchDecodeCrops(const decode::CropBatch& batch, void* stream) {
+  return RunOnStream(
+      "LaunchDecodeCrops", static_cast<cudaStream_t>(stream),
+      [&](FakeState& state, FakeState::Stream& on, cudaError_t later) {
+        if (on.device != state.Current()) return cudaErrorInvalidResourceHandle;
+        FakeState* const machine = &state;
+        const int device = on.device;
+        // What the other pointers lead to has no size here.
+        const auto holds = [=] {
+          return machine->IsDeviceMemory(device, batch.crop_at, batch.rows * sizeof(uint64_t)) &&
+                 machine->IsDeviceMemory(device, batch.to, batch.rows * batch.row_bytes);
+        };
+        if (!holds()) return state.Violate("a kernel on what is not the device's memory");
+        state.Give(on, later, [=] {
+          if (!holds()) return machine->Violate("device memory was freed before a kernel was done");
+          DecodeCropsOnHost(batch);
+          return cudaSuccess;
+        });
+        return cudaSuccess;
+      });
+}
+
 int LoadDeferredOps() {
   return RunOnDevice("LoadDeferredOps", [](FakeState&, int, cudaError_t) { return cudaSuccess; });
 }

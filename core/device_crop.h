@@ -1,0 +1,105 @@
+// DeviceCrop: all that a device needs to make one batch row of a packed JPEG
+// (transforms/packed/format.h): the bits of the crop's blocks, and what is to be done with them.
+// CropMaker (transforms/device/crop_maker.h) makes it on the host; the kernels of gpu/decode turn
+// it into the pixels of the CPU's decoder and resampler, to the bit. (A forged run that is longer
+// than its recorded size gives other ones.)
+//
+// Plain data, read by kernels: fixed sizes, no pointers. The host has checked all of it but the
+// runs, which may contain anything: reading one never leads beyond the crop, and any bits give
+// samples.
+//
+//   DeviceCrop │ runs │ tiles │ starts and weights of rows │ … of columns │ packed runs, kRunReach
+//
+// Positions (`…_at`) count bytes from the DeviceCrop, which is aligned to kCropAlignment.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace stoker::decode {
+
+inline constexpr size_t kCropAlignment = 16;
+// Samples lie in rows of whole groups: four blocks side by side.
+inline constexpr uint32_t kGroupSamples = 32;
+
+// The host decodes larger ones: positions of bits and of samples then fit into 32 bits.
+inline constexpr size_t kMaxCropBytes = size_t{1} << 28;
+inline constexpr uint64_t kMaxCropGroups = (uint64_t{1} << 32) / kGroupSamples;
+
+// One run of a row of blocks: groups [from, to) of it are wanted.
+struct CropRun {
+  uint32_t at = 0;       // where it begins
+  uint32_t samples = 0;  // where the samples of group `from` go: × kGroupSamples in the crop's
+  uint8_t component = 0;
+  uint8_t from = 0, to = 0;
+  uint8_t unused = 0;
+};
+
+// A part of the output, computed by the threads of one block: `columns` × `rows` pixels of the
+// resampled image, from (x, y) on.
+struct CropTile {
+  uint16_t x = 0, y = 0;
+  uint8_t columns = 0, rows = 0;
+  uint16_t unused = 0;
+};
+
+// What the memory of a block has room for: tiles are chosen such that they do not need more.
+inline constexpr uint32_t kTilePixels = 4096;  // pixels of the image that a tile is computed from
+inline constexpr uint32_t kTileMiddle = 2048;  // its rows × the columns of those pixels
+inline constexpr int kTileRows = 16, kTileColumns = 64;
+
+// AxisTaps (transforms/resize/axis_filter.h): int32 starts, and weights in pairs.
+struct CropAxis {
+  uint32_t starts_at = 0, weights_at = 0;
+  uint32_t pairs = 0;  // of an output
+};
+struct alignas(4) WeightPair {
+  int16_t first, second;
+};
+
+// The samples of one component: row by row, from one of the image's on.
+struct CropPlane {
+  uint32_t first = 0;              // × kGroupSamples in the crop's samples
+  uint32_t stride = 0;             // samples
+  int32_t x = 0, y = 0;            // the first sample, in the component
+  int32_t last_x = 0, last_y = 0;  // of the component: the outermost count twice
+};
+
+struct alignas(kCropAlignment) DeviceCrop {
+  // Of each component, by columns, so that what a thread needs lies together.
+  alignas(kCropAlignment) std::array<std::array<std::array<uint16_t, 8>, 8>, 3> factor{};
+  std::array<CropPlane, 3> plane;
+  uint8_t gray = 0;  // one component
+  uint8_t wide = 0;  // chroma has half as many columns
+  uint8_t tall = 0;  // … rows
+  uint8_t unused = 0;
+  uint32_t runs = 0, runs_at = 0;
+  uint32_t tiles = 0, tiles_at = 0;
+  // The pixels that are resampled, in the image; starts count from the first one.
+  int32_t x = 0, y = 0, width = 0, height = 0;
+  CropAxis rows, columns;
+  int32_t middle_shift = 0, last_shift = 0;  // after rows, and after columns
+  // The batch row's bytes: of the first pixel, and to the next one of the resampled image.
+  int32_t out = 0, along = 0, down = 0;
+  uint64_t samples = 0;  // where the crop's samples begin, × kGroupSamples
+};
+static_assert(std::is_trivially_copyable_v<DeviceCrop> && sizeof(DeviceCrop) % kCropAlignment == 0);
+static_assert(sizeof(CropRun) == 12 && sizeof(CropTile) == 8);
+
+// The crops of a batch.
+struct CropBatch {
+  const uint8_t* bytes = nullptr;     // the crops
+  const uint64_t* crop_at = nullptr;  // of each row: its crop in `bytes`, or kNoCrop
+  uint8_t* samples = nullptr;         // scratch, aligned to kGroupSamples
+  uint8_t* to = nullptr;              // rows of pixels: u8, NHWC
+  size_t row_bytes = 0;
+  uint32_t rows = 0;
+  uint32_t most_runs = 0, most_tiles = 0;  // of a crop
+};
+
+// The host has decoded the row.
+inline constexpr uint64_t kNoCrop = ~uint64_t{0};
+
+}  // namespace stoker::decode

@@ -1,0 +1,13 @@
+// Clamped: std::clamp by value. Kernels cannot keep in registers what is passed by reference.
+#pragma once
+
+#include <cstdint>
+
+namespace stoker::decode {
+
+constexpr int32_t Clamped(int32_t value, int32_t least, int32_t most) {
+  const int32_t raised = value < least ? least : value;
+  return raised > most ? most : raised;
+}
+
+}  // namespace stoker::decode

@@ -1,0 +1,64 @@
+// What the two kernels do for one team of threads, from the batch on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/device_crop.h"
+#include "gpu/decode/resample-inl.h"
+#include "gpu/decode/unpack-inl.h"
+
+namespace stoker::decode {
+
+// Where the parts of a row's crop are. reinterpret_cast keeps the functions below from being
+// constexpr for the compiler, though not for nvcc; so pointers are made here, from void.
+template <typename T>
+constexpr const T* At(const uint8_t* bytes, uint64_t at) {
+  const void* const there = bytes + at;
+  return static_cast<const T*>(there);
+}
+
+constexpr const DeviceCrop* CropOf(const CropBatch& batch, uint32_t row) {
+  const uint64_t at = row < batch.rows ? batch.crop_at[row] : kNoCrop;
+  return at == kNoCrop ? nullptr : At<DeviceCrop>(batch.bytes, at);
+}
+
+// Run `run` of the row's crop, if there are so many.
+template <class Team>
+constexpr void UnpackCrop(const Team& team, const CropBatch& batch, uint32_t row, uint32_t run,
+                          const QuadWord* table, UnpackMemory& memory) {
+  const DeviceCrop* const crop = CropOf(batch, row);
+  if (crop == nullptr || run >= crop->runs) return;
+  const uint8_t* const bytes = batch.bytes + batch.crop_at[row];
+  uint8_t* const samples = batch.samples + crop->samples * kGroupSamples;
+  void* const to = samples;
+  UnpackRun(team, *crop, At<CropRun>(bytes, crop->runs_at)[run], At<uint32_t>(bytes, 0), table,
+            memory, static_cast<RowOfBlock*>(to));
+}
+
+// The parts of the crop that begins at `bytes`. `samples`: of the batch.
+constexpr CropParts PartsOf(const uint8_t* bytes, const uint8_t* samples) {
+  const DeviceCrop* const crop = At<DeviceCrop>(bytes, 0);
+  return {crop,
+          samples + crop->samples * kGroupSamples,
+          At<int32_t>(bytes, crop->rows.starts_at),
+          At<int32_t>(bytes, crop->columns.starts_at),
+          At<WeightPair>(bytes, crop->rows.weights_at),
+          At<WeightPair>(bytes, crop->columns.weights_at)};
+}
+
+// Tile `tile` of the row's crop, if there are so many.
+template <class Team>
+constexpr void ResampleCrop(const Team& team, const CropBatch& batch, uint32_t row, uint32_t tile,
+                            TileMemory& memory) {
+  const DeviceCrop* const crop = CropOf(batch, row);
+  if (crop == nullptr || tile >= crop->tiles) return;
+  const uint8_t* const bytes = batch.bytes + batch.crop_at[row];
+  const CropParts parts = PartsOf(bytes, batch.samples);
+  const CropTile& of_crop = At<CropTile>(bytes, crop->tiles_at)[tile];
+  uint8_t* const to = batch.to + size_t{row} * batch.row_bytes;
+  if (crop->gray != 0) return ResampleTile<1>(team, parts, of_crop, memory, to);
+  ResampleTile<3>(team, parts, of_crop, memory, to);
+}
+
+}  // namespace stoker::decode

@@ -1,0 +1,42 @@
+#include "gpu/decode/decode_crops.h"
+
+#include <cstdint>
+#include <memory>
+
+#include "gpu/decode/crop_kernels-inl.h"
+
+namespace stoker {
+
+namespace decode {
+namespace {
+
+// Threads that take turns.
+struct HostTeam {
+  uint32_t threads;
+  uint32_t size() const { return threads; }
+  template <typename F>
+  void Each(const F& f) const {
+    for (uint32_t thread = 0; thread < threads; ++thread) f(thread);
+  }
+};
+
+constexpr QuadTable kQuadTable = MakeQuadTable();
+
+}  // namespace
+}  // namespace decode
+
+void DecodeCropsOnHost(const decode::CropBatch& batch) {
+  const auto run_memory = std::make_unique<decode::UnpackMemory>();
+  const auto tile_memory = std::make_unique<decode::TileMemory>();
+  for (uint32_t row = 0; row < batch.rows; ++row) {
+    for (uint32_t run = 0; run < batch.most_runs; ++run) {
+      UnpackCrop(decode::HostTeam{decode::kUnpackThreads}, batch, row, run,
+                 decode::kQuadTable.data(), *run_memory);
+    }
+    for (uint32_t tile = 0; tile < batch.most_tiles; ++tile) {
+      ResampleCrop(decode::HostTeam{1}, batch, row, tile, *tile_memory);
+    }
+  }
+}
+
+}  // namespace stoker

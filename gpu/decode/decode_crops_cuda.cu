@@ -1,0 +1,102 @@
+// The kernels. Compiled with --expt-relaxed-constexpr, because they call the constexpr functions of
+// crop_kernels-inl.h. They are templates because nvcc checks a template's calls of device
+// functions only when it compiles for the device.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "gpu/decode/crop_kernels-inl.h"
+#include "gpu/decode/decode_crops_cuda.h"
+
+namespace stoker {
+
+namespace decode {
+namespace {
+
+constexpr unsigned kWarp = kUnpackThreads, kWarps = 8;  // of a block that unpacks
+constexpr unsigned kTileThreads = 128;
+constexpr int64_t kMaxBlocksDown = 65535;
+
+__device__ const QuadTable kQuadTable = MakeQuadTable();
+
+struct WarpTeam {
+  template <typename F>
+  __device__ void Each(const F& f) const {
+    f(threadIdx.x % kWarp);
+    __syncwarp();
+  }
+};
+
+struct BlockTeam {
+  __device__ uint32_t size() const { return kTileThreads; }
+  template <typename F>
+  __device__ void Each(const F& f) const {
+    f(threadIdx.x);
+    __syncthreads();
+  }
+};
+
+// Blocks: in x across the runs, or the tiles, of a crop; in y and z down the rows of the batch.
+__device__ uint32_t RowOfBlocks() { return blockIdx.z * gridDim.y + blockIdx.y; }
+
+template <class Team>
+__global__ void __launch_bounds__(kWarp* kWarps)
+    UnpackKernel(const __grid_constant__ CropBatch batch) {
+  __shared__ UnpackMemory memory[kWarps];
+  const uint32_t warp = threadIdx.x / kWarp;
+  UnpackCrop(Team(), batch, RowOfBlocks(), blockIdx.x * kWarps + warp, kQuadTable.data(),
+             memory[warp]);
+}
+
+template <class Team>
+__global__ void __launch_bounds__(kTileThreads)
+    ResampleKernel(const __grid_constant__ CropBatch batch) {
+  __shared__ TileMemory memory;
+  ResampleCrop(Team(), batch, RowOfBlocks(), blockIdx.x, memory);
+}
+
+using Kernel = void (*)(CropBatch);
+constexpr Kernel kUnpack = UnpackKernel<WarpTeam>, kResample = ResampleKernel<BlockTeam>;
+
+cudaError_t Load(Kernel kernel) {
+  cudaFuncAttributes unused;
+  return cudaFuncGetAttributes(&unused, kernel);
+}
+
+cudaError_t Launch(Kernel kernel, uint32_t blocks, unsigned threads, CropBatch batch,
+                   cudaStream_t stream) {
+  const int64_t down = std::min<int64_t>(batch.rows, kMaxBlocksDown);
+  const dim3 grid(blocks, static_cast<unsigned>(down),
+                  static_cast<unsigned>((batch.rows - 1) / down + 1));
+  void* arguments[] = {&batch};
+  return cudaLaunchKernel(kernel, grid, dim3(threads), arguments, 0, stream);
+}
+
+// Returns the error and clears the runtime's last one, so that no other caller sees it.
+int Forgotten(cudaError_t error) {
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  return error;
+}
+
+cudaError_t LaunchBoth(const CropBatch& batch, cudaStream_t stream) {
+  const uint32_t unpacking = (batch.most_runs + kWarps - 1) / kWarps;
+  const cudaError_t error = Launch(kUnpack, unpacking, kWarp * kWarps, batch, stream);
+  if (error != cudaSuccess) return error;
+  return Launch(kResample, batch.most_tiles, kTileThreads, batch, stream);
+}
+
+}  // namespace
+}  // namespace decode
+
+int LoadDecodeCrops() {
+  const cudaError_t error = decode::Load(decode::kUnpack);
+  return decode::Forgotten(error != cudaSuccess ? error : decode::Load(decode::kResample));
+}
+
+int LaunchDecodeCrops(const decode::CropBatch& batch, void* stream) {
+  if (batch.most_runs == 0) return cudaSuccess;  // no crops
+  return decode::Forgotten(decode::LaunchBoth(batch, static_cast<cudaStream_t>(stream)));
+}
+
+}  // namespace stoker

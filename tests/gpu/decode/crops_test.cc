@@ -1,0 +1,162 @@
+// Crops decoded by the kernels' templates have the pixels of the CPU's decoder and resampler.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "core/buffer.h"
+#include "gpu/decode/decode_crops.h"
+#include "tests/gpu/decode/forged_crops.h"
+#include "tests/gpu/decode/made_crops.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/photos.h"
+#include "tests/testing/sign_packed_jpeg.h"
+#include "transforms/packed/pack.h"
+
+namespace stoker::testing {
+namespace {
+
+constexpr ImageSize kOutput{224, 224};
+
+std::vector<uint8_t> Padded(std::vector<uint8_t> bytes) {
+  bytes.resize(bytes.size() + kBufferPadding);
+  return bytes;
+}
+std::span<const uint8_t> Unpadded(const std::vector<uint8_t>& padded) {
+  return std::span(padded).first(padded.size() - kBufferPadding);
+}
+
+class Crops : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    RecordProperty("compared", std::to_string(compared_));
+    RecordProperty("refused", std::to_string(refused_));
+    std::cout << compared_ << " crops compared, " << refused_ << " left to the CPU\n";
+  }
+
+  // Compares so many random crops of a JPEG.
+  void Compare(const std::vector<uint8_t>& jpeg, ImageSize output, int crops) {
+    const Result<std::vector<uint8_t>> packed = packer_.Pack(Unpadded(jpeg));
+    ASSERT_TRUE(packed.ok() || packed.error().code == Code::kUnimplemented);
+    if (!packed.ok()) return;
+    const std::vector<uint8_t> file = Padded(*packed);
+    ImageDecoder decoder;
+    const Result<ImageInfo> info = decoder.Open(Unpadded(file));
+    ASSERT_TRUE(info.ok());
+    std::vector<Resampling> tasks;
+    MadeCrops made(output);
+    for (int i = 0; i < crops; ++i) {
+      const Resampling task = RandomCrop(random_, info->size, output);
+      const Status status = made.Add(Unpadded(file), task);
+      ASSERT_TRUE(status.ok() || status.error().code == Code::kUnimplemented)
+          << status.error().ToString();
+      if (status.ok()) tasks.push_back(task);
+      if (!status.ok()) ++refused_;
+    }
+    DecodeCropsOnHost(made.Batch());
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      const Result<std::vector<uint8_t>> want = cpu_.Of(Unpadded(jpeg), tasks[i]);
+      ASSERT_TRUE(want.ok()) << want.error().ToString();
+      const auto got = made.row(i);
+      const auto differs = std::mismatch(want->begin(), want->end(), got.begin());
+      ASSERT_EQ(differs.first - want->begin(), static_cast<ptrdiff_t>(want->size()))
+          << "the first byte of crop " << i << " that differs";
+      ++compared_;
+    }
+  }
+
+  Random random_{21};
+  JpegPacker packer_;
+  CpuPixels cpu_;
+  size_t compared_ = 0, refused_ = 0;
+};
+
+TEST_F(Crops, OfPhotographsAreThoseOfTheCpu) {
+  const auto paths = Photos();
+  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
+  for (const auto& path : paths) {
+    SCOPED_TRACE(path);
+    Compare(Padded(ReadFile(path)), kOutput, 10);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GE(compared_, 8 * paths.size());
+}
+
+TEST_F(Crops, OfAllKindsOfPackedJpegsAreThoseOfTheCpu) {
+  constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
+  for (int n = 0; n < Effort(600); ++n) {
+    SCOPED_TRACE(n);
+    const Sampling sampling = kSamplings[n % 4];
+    JpegOptions options{.width = random_.Between(1, 200), .height = random_.Between(1, 200)};
+    if (random_.OneIn(5)) options.color = JpegColor::kGray;
+    options.sampling = Luma(sampling.columns, sampling.rows);
+    options.quality = random_.Between(10, 100);
+    options.restart_interval = random_.OneIn(4) ? random_.Between(1, 9) : 0;
+    options.seed = static_cast<uint64_t>(n);
+    const ImageSize output{random_.Between(1, 70), random_.Between(1, 70)};
+    Compare(Padded(MakeJpeg(options)), output, 8);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(compared_, 4 * refused_);
+}
+
+// A tile then needs the pixels of a few outputs only.
+TEST_F(Crops, OfLargeImagesAreThoseOfTheCpu) {
+  for (int n = 0; n < Effort(10); ++n) {
+    SCOPED_TRACE(n);
+    Compare(Padded(MakeJpeg({.width = random_.Between(1000, 4000),
+                             .height = random_.Between(1000, 3000),
+                             .sampling = Luma(2, 2),
+                             .seed = static_cast<uint64_t>(n)})),
+            {random_.Between(20, 224), random_.Between(20, 224)}, 2);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(compared_, 4 * refused_);
+}
+
+// Changes a few bytes, of the rows in most cases.
+void Damage(Random& random, std::vector<uint8_t>& file, const PackedParts& parts) {
+  const auto size = static_cast<int>(file.size());
+  const int rows_at = static_cast<int>(parts.rows_at);
+  for (int n = random.Between(1, 30); n > 0; --n) {
+    const bool in_rows = rows_at < size && !random.OneIn(8);
+    const int at = random.Between(in_rows ? rows_at : 0, size - 1);
+    file[static_cast<size_t>(at)] = static_cast<uint8_t>(random.Between(0, 255));
+  }
+}
+
+// Whatever the bits of a run are, its samples are those of the CPU's decoder, and under the address
+// sanitizer nothing else is read. (A run that is longer than its size says may be read beyond it,
+// where the CPU finds other bytes than a device does; so not the pixels are compared.)
+// --gtest_repeat=-1 --gtest_shuffle tries others each time.
+TEST_F(Crops, OfForgedFilesHaveTheSamplesOfTheCpu) {
+  Random random(static_cast<uint32_t>(::testing::UnitTest::GetInstance()->random_seed()));
+  constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
+  size_t decoded = 0;
+  for (int n = 0; n < Effort(1000); ++n) {
+    const Sampling sampling = kSamplings[n % 4];
+    const std::vector<uint8_t> jpeg =
+        Padded(MakeJpeg({.width = random.Between(1, 150),
+                         .height = random.Between(1, 150),
+                         .sampling = Luma(sampling.columns, sampling.rows),
+                         .quality = random.Between(10, 100),
+                         .seed = static_cast<uint64_t>(random.Between(1, 1000))}));
+    const Result<std::vector<uint8_t>> packed = packer_.Pack(Unpadded(jpeg));
+    if (!packed.ok()) continue;
+    for (int k = 0; k < 20; ++k) {
+      std::vector<uint8_t> file = *packed;
+      Damage(random, file, PartsOf(file));
+      SignPackedJpeg(file);
+      const std::vector<uint8_t> forged = Padded(std::move(file));
+      decoded += DecodeForgedCrop(Unpadded(forged), random) ? 1 : 0;
+    }
+  }
+  std::cout << decoded << " forged crops decoded\n";
+  EXPECT_GT(decoded, 0U);
+}
+
+}  // namespace
+}  // namespace stoker::testing
