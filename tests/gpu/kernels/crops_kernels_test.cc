@@ -1,0 +1,114 @@
+// gpu/decode/decode_crops_cuda.cu on the CPU: each row has the pixels of the CPU's decoder, and
+// those that the host has decoded are not written.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/buffer.h"
+#include "gpu/decode/decode_crops_cuda.h"
+#include "tests/gpu/decode/made_crops.h"
+#include "tests/gpu/kernels/grid.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/photos.h"
+#include "transforms/packed/pack.h"
+
+namespace stoker::testing {
+namespace {
+
+class CropKernelsOnTheCpu : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(LoadDecodeCrops(), 0); }
+
+  // The file as CropMaker reads it; empty if it is not packed.
+  std::vector<uint8_t> Packed(std::vector<uint8_t> jpeg) {
+    jpeg.resize(jpeg.size() + kBufferPadding);
+    Result<std::vector<uint8_t>> packed =
+        packer_.Pack(std::span(jpeg).first(jpeg.size() - kBufferPadding));
+    if (!packed.ok()) return {};
+    packed->resize(packed->size() + kBufferPadding);
+    return *std::move(packed);
+  }
+
+  // Adds a random crop, or none, to a batch of rows of this size.
+  void Add(MadeCrops& made, std::span<const uint8_t> file, ImageSize output) {
+    ImageDecoder decoder;
+    const Result<ImageInfo> info = decoder.Open(file);
+    ASSERT_TRUE(info.ok());
+    const Resampling task = RandomCrop(random_, info->size, output);
+    if (!random_.OneIn(5) && made.Add(file, task).ok()) {
+      wanted_.push_back(cpu_.Of(file, task).value());
+    } else {
+      made.AddNone();
+      wanted_.emplace_back(3 * static_cast<size_t>(output.width * output.height), kUnwritten);
+    }
+  }
+
+  void ExpectWanted(MadeCrops& made) {
+    ASSERT_EQ(LaunchDecodeCrops(made.Batch(), nullptr), 0);
+    for (size_t i = 0; i < wanted_.size(); ++i) {
+      const auto got = made.row(i);
+      ASSERT_TRUE(std::equal(wanted_[i].begin(), wanted_[i].end(), got.begin(), got.end()))
+          << "row " << i;
+    }
+    wanted_.clear();
+  }
+
+  Random random_{22};
+
+ private:
+  JpegPacker packer_;
+  CpuPixels cpu_;
+  std::vector<std::vector<uint8_t>> wanted_;
+};
+
+TEST_F(CropKernelsOnTheCpu, GiveThePixelsOfTheCpu) {
+  constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
+  for (int n = 0; n < Effort(150); ++n) {
+    SCOPED_TRACE(n);
+    const ImageSize output{random_.Between(1, 70), random_.Between(1, 70)};
+    MadeCrops made(output);
+    for (int row = 0; row < 3; ++row) {
+      const Sampling sampling = kSamplings[(n + row) % 4];
+      JpegOptions options{.width = random_.Between(1, 200), .height = random_.Between(1, 200)};
+      if (random_.OneIn(5)) options.color = JpegColor::kGray;
+      options.sampling = Luma(sampling.columns, sampling.rows);
+      options.quality = random_.Between(10, 100);
+      options.seed = static_cast<uint64_t>(3 * n + row);
+      const std::vector<uint8_t> file = Packed(MakeJpeg(options));
+      if (file.empty()) continue;
+      Add(made, std::span(file).first(file.size() - kBufferPadding), output);
+    }
+    ExpectWanted(made);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(CropKernelsOnTheCpu, GiveThePixelsOfPhotographs) {
+  const auto paths = Photos();
+  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
+  const auto photos = std::min<size_t>(paths.size(), static_cast<size_t>(Effort(50)));
+  for (size_t i = 0; i < photos; ++i) {
+    SCOPED_TRACE(paths[i]);
+    const std::vector<uint8_t> file = Packed(ReadFile(paths[i]));
+    if (file.empty()) continue;
+    MadeCrops made({224, 224});
+    Add(made, std::span(file).first(file.size() - kBufferPadding), {224, 224});
+    ExpectWanted(made);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// A launch of no blocks is an error.
+TEST_F(CropKernelsOnTheCpu, ABatchWithoutCropsLaunchesNothing) {
+  MadeCrops made({2, 2});
+  made.AddNone();
+  EXPECT_EQ(LaunchDecodeCrops(made.Batch(), nullptr), 0);
+}
+
+// A kernel that is loaded at its first launch may wait for all work of the device.
+TEST_F(CropKernelsOnTheCpu, BothAreLoaded) { EXPECT_EQ(LoadedKernels().size(), 2U); }
+
+}  // namespace
+}  // namespace stoker::testing
