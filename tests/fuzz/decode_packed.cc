@@ -7,6 +7,7 @@
 
 #include "core/buffer.h"
 #include "tests/fuzz/fuzzed_rows.h"
+#include "tests/gpu/decode/forged_crops.h"
 #include "tests/testing/sign_packed_jpeg.h"
 #include "transforms/decode/format.h"
 #include "transforms/jpeg/decoder.h"
@@ -74,6 +75,8 @@ PackedJpegDecoder& Decoder() {
 void DecodePacked(std::span<const uint8_t> input, uint64_t seed) {
   const Padded file(input);
   Rows rows;
+  Random random(static_cast<uint32_t>(seed));
+  if (Decoder().Open(file.file()).ok()) DecodeForgedCrop(file.file(), random);
   if (!DecodeRegion(Decoder(), file.file(), seed, rows)) return;
   const Result<std::vector<uint8_t>> jpeg = RestoreJpeg(file.file());
   if (!jpeg.ok()) RequireSound(jpeg.error(), file.file().size());
