@@ -193,8 +193,19 @@ class Measurements {
 
   std::vector<Measured>& list() { return list_; }
 
+  // What the kernels would have to do for the photographs' crops.
+  void PrintCounts() {
+    for (const Photo& p : photos_) {
+      if (p.packed.empty()) continue;
+      for_device_.Crop(p, Box::kCrop, {for_device_to_.get(), kCropRoom});
+      for_device_.Count(for_device_to_.get());
+    }
+    for_device_.PrintCounts();
+  }
+
  private:
   static constexpr size_t kRow = 224 * 224 * 3, kRows = 64;
+  static constexpr size_t kCrops = 64, kCropRoom = size_t{1} << 20;
   static constexpr float kScale[3] = {0.017F, 0.0175F, 0.0174F}, kBias[3] = {-2.1F, -2.0F, -1.8F};
 
   template <typename Run>
@@ -236,6 +247,10 @@ class Measurements {
             [=, this](const Photo& p) { turns_.Batch(p, box, Row(p), p.index[i]); });
       }
     }
+    Add("packed: crop for a device", "packed: crop to batch row", [this](const Photo& p) {
+      const size_t place = static_cast<size_t>(&p - photos_.data()) % kCrops;
+      for_device_.Crop(p, Box::kCrop, {for_device_to_.get() + place * kCropRoom, kCropRoom});
+    });
     Add("ours: making an index, every 8", "",
         [this](const Photo& p) { (void)maker_.Make(p.bytes(), made_); });
     Add("packing", "", [this](const Photo& p) { (void)packer_.Pack(p.bytes()); });
@@ -298,6 +313,8 @@ class Measurements {
   Sequential theirs_{JpegDecoder::Backend::kLibjpegOnly}, ours_{JpegDecoder::Backend::kFastest};
   Interleaved turns_;
   Packed packed_;
+  ForDevice for_device_;
+  const std::unique_ptr<uint8_t[]> for_device_to_ = std::make_unique<uint8_t[]>(kCrops * kCropRoom);
   JpegPacker packer_;
   jpeg::CropIndexMaker maker_;
   std::vector<uint8_t> made_;
@@ -342,6 +359,7 @@ int Main(int argc, char** argv) {
   const int rounds = argc > 2 ? std::max(1, std::atoi(argv[2])) : 7;
   for (int i = 0; i < rounds; ++i) RunRound(all, photos);
   Print(all);
+  measurements.PrintCounts();
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "gpu/decode/crop_kernels-inl.h"
 #include "transforms/jpeg/reference_decoder.h"
 
 namespace stoker {
@@ -91,6 +92,46 @@ void Packed::Batch(const Photo& photo, Box box, const PixelOutput& output) {
   const Rect region = StartOf(resampler_, photo, box, output);
   Open(photo);
   Must(decoder_.Decode(region, resampler_));
+}
+
+void ForDevice::Crop(const Photo& photo, Box box, std::span<uint8_t> to) {
+  const std::span<const uint8_t> packed(photo.packed);
+  if (packed.empty()) return;
+  const auto file = packed::PackedFile::Open(packed.first(packed.size() - kBufferPadding));
+  if (!file.ok()) std::abort();
+  Must(maker_.Plan(*file, photo.task[static_cast<size_t>(box)]));
+  if (maker_.bytes() > to.size()) std::abort();
+  maker_.Write(0, to.data());
+}
+
+void ForDevice::Count(const uint8_t* bytes) {
+  const auto& crop = *decode::At<decode::DeviceCrop>(bytes, 0);
+  ++crops_;
+  bytes_ += static_cast<double>(maker_.bytes());
+  samples_ += static_cast<double>(maker_.samples() * decode::kGroupSamples);
+  runs_ += crop.runs;
+  tiles_ += crop.tiles;
+  for (uint32_t i = 0; i < crop.runs; ++i) {
+    const decode::CropRun& run = decode::At<decode::CropRun>(bytes, crop.runs_at)[i];
+    passed_ += run.from;
+    groups_ += run.to - run.from;
+  }
+  const decode::CropParts parts = decode::PartsOf(bytes, nullptr);
+  for (uint32_t i = 0; i < crop.tiles; ++i) {
+    const decode::CropTile& tile = decode::At<decode::CropTile>(bytes, crop.tiles_at)[i];
+    const decode::TileSource source = SourceOf(parts, tile);
+    converted_ += source.columns * source.rows;
+    blended_ += source.columns * tile.rows;
+  }
+}
+
+void ForDevice::PrintCounts() const {
+  if (crops_ == 0) return;
+  std::printf(
+      "a crop for a device: %.0f bytes, %.0f runs of %.0f groups and %.0f to pass, %.0f "
+      "samples, %.0f tiles, %.0f pixels converted and %.0f blended vertically\n",
+      bytes_ / crops_, runs_ / crops_, groups_ / crops_, passed_ / crops_, samples_ / crops_,
+      tiles_ / crops_, converted_ / crops_, blended_ / crops_);
 }
 
 void Interleaved::Batch(const Photo& photo, Box box, const PixelOutput& output,

@@ -9,6 +9,7 @@
 #include "core/buffer.h"
 #include "core/memory_budget.h"
 #include "transforms/decode/image_decoder.h"
+#include "transforms/device/crop_maker.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/resize/resampler.h"
@@ -89,6 +90,24 @@ class Packed {
   MemoryBudget budget_{uint64_t{1} << 30};
   Resampler resampler_{budget_};
   Discard discard_;
+};
+
+// What the host does for a crop that a device decodes.
+class ForDevice {
+ public:
+  // Writes the crop to `to`, if the photograph is packed.
+  void Crop(const Photo& photo, Box box, std::span<uint8_t> to);
+
+  // Adds what the kernels have to do for the crop that Crop wrote last.
+  void Count(const uint8_t* bytes);
+  void PrintCounts() const;
+
+ private:
+  MemoryBudget budget_{uint64_t{1} << 30};
+  CropMaker maker_{budget_};
+  double crops_ = 0, bytes_ = 0, samples_ = 0, tiles_ = 0;
+  double runs_ = 0, passed_ = 0, groups_ = 0;  // groups of runs: passed, and wanted
+  double converted_ = 0, blended_ = 0;         // pixels: to RGB, and of rows blended vertically
 };
 
 // Decodes two photographs interleaved. When one is done, the next call continues with the other:
