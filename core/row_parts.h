@@ -17,8 +17,9 @@ inline constexpr int kRowParts = 16;
 inline constexpr int kPartBehindHeader = kRowParts / 2;
 
 // The first row of a part, of `rows`; for kRowParts the end. Parts may be empty. They have a
-// sixteenth of the rows each; but the first and the last have fewer, so that the usual crop of the
-// centre, which leaves out a sixteenth on each side, less what resampling blends in, needs neither.
+// sixteenth of the rows each; but the first and the last have fewer, and those beside the header
+// more, so that the usual crop of the centre, which leaves out a sixteenth on each side, less what
+// resampling blends in, needs neither the first nor the last.
 constexpr int FirstRowOf(int part, int rows) {
   if (part > kPartBehindHeader) return rows - FirstRowOf(kRowParts - part, rows);
   if (part == kPartBehindHeader) return rows / 2;

@@ -29,7 +29,8 @@ class ReadFeed {
   // in flight from then on.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
 
-  // Makes the request that of this sample of the source, which `to` has the draws of.
+  // Makes the request that of this sample of the source. Precondition: `to.draw` is set; a
+  // substitute keeps the draws of its position.
   void SetSample(SampleInFlight& to, uint64_t sample) const;
 
   // For samples in memory, which need no reader: claims the next rows and returns the sample that

@@ -122,7 +122,8 @@ class PackedSource final : public SampleSource {
                                           std::span<uint8_t> /*rows*/) const override {
     const Sample& sample = index_->samples()[id];
     const bool is_whole = record.size() == sample.bytes + kCrcBytes;
-    // A packed JPEG has checksums of its rows, and only those that a crop needs are read.
+    // A part of a packed JPEG, or all of it. Its rows have checksums, which are verified where a
+    // crop needs them.
     if (sample.form == packed_set::Form::kPackedJpeg) {
       return is_whole ? record.first(sample.bytes) : record;
     }
@@ -198,8 +199,9 @@ Result<std::shared_ptr<const SampleSource>> Packed(const std::string& folder,
   TRY(CheckThreads(options.threads));
   ASSIGN_OR_RETURN(std::optional<ObjectVersions> objects,
                    CheckShards(WithSlash(folder), *index, options));
-  return std::shared_ptr<const SampleSource>(std::make_shared<PackedSource>(
-      folder, std::move(index), std::move(objects), !options.cache.folder.empty()));
+  const bool has_cache = objects && !options.cache.folder.empty();
+  return std::shared_ptr<const SampleSource>(
+      std::make_shared<PackedSource>(folder, std::move(index), std::move(objects), has_cache));
 }
 
 Result<std::shared_ptr<const SampleSource>> Packed(const std::string& folder,

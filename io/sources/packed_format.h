@@ -62,7 +62,11 @@ struct Sample {
 
   uint32_t shard() const { return static_cast<uint32_t>(place >> kShardShift); }
   uint64_t offset() const { return place & (kMaxShardBytes - 1); }
-  bool IsSound() const { return mcu_height == 0 || (height != 0 && parts.FitsIn(bytes)); }
+  bool IsSound() const {
+    constexpr uint32_t kMaxHeight = 65535;  // of a JPEG
+    return mcu_height == 0 || (form == Form::kPackedJpeg && height != 0 && height <= kMaxHeight &&
+                               parts.FitsIn(bytes));
+  }
 };
 static_assert(sizeof(Sample) == 64);
 

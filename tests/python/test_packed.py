@@ -168,3 +168,33 @@ def test_a_damaged_photograph_is_named(packed, tmp_path):
     assert failed.value.file == str(path) and begin <= failed.value.offset < begin + length
     rows = stoker.Loader(source, whole, batch_size=1, on_bad="drop", max_bad_fraction=1)
     assert sum(len(images) for images, _ in rows) == 59
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"decode": "scaled"},
+        {"exif_orientation": False},
+        {"on_bad": "substitute"},
+        {"on_bad": "substitute", "decode": "scaled"},
+    ],
+)
+def test_small_crops_read_a_part_of_the_set_and_have_the_bytes_of_the_folder(made, packed, tmp_path, options):
+    """With on_bad, some photographs are damaged in both, and others take their places."""
+    folder, crop = made, [stoker.RandomResizedCrop(16, scale=(0.02, 0.1))]
+    if "on_bad" in options:
+        folder = tmp_path / "photos"
+        shutil.copytree(made, folder)
+        for path in sorted(folder.rglob("*.jpg"))[::5]:
+            path.write_bytes(path.read_bytes()[:200])
+        command("pack", folder, tmp_path / "set", "--shard-size", "100KB")
+        packed = tmp_path / "set"
+    sources = [stoker.packed(packed), stoker.image_folder(folder)]
+    ours, theirs = (
+        stoker.Loader(source, crop, batch_size=8, shuffle=True, seed=3, **options) for source in sources
+    )
+    for _ in range(2):
+        same(taken(ours), taken(theirs))
+    whole = sum(file.stat().st_size for file in packed.glob("0*.stoker"))
+    assert ours.stats()["bytes_read"] < 2 * 0.95 * whole

@@ -30,6 +30,17 @@ Error Damaged(const std::string& what, size_t offset) {
           .advice = kPackAgain};
 }
 
+Status CheckVersion(const Start& start) {
+  if (start.version == kVersion) return {};
+  return Error{Code::kUnimplemented,
+               "a packed JPEG of version " + std::to_string(start.version),
+               {},
+               kMagic.size(),
+               start.version < kVersion
+                   ? kPackAgain
+                   : "Read it with the version of stoker that wrote it, or a later one"};
+}
+
 Result<PackedFile> PackedFile::Open(std::span<const uint8_t> bytes) {
   PackedFile file;
   file.bytes_ = bytes;
@@ -47,15 +58,7 @@ Status PackedFile::FindHeader() {
   if (bytes_.size() < sizeof(Start)) return Truncated(bytes_.size());
   Start start;
   std::memcpy(&start, bytes_.data(), sizeof(start));
-  if (start.version != kVersion) {
-    return Error{Code::kUnimplemented,
-                 "a packed JPEG of version " + std::to_string(start.version),
-                 {},
-                 kMagic.size(),
-                 start.version < kVersion
-                     ? kPackAgain
-                     : "Read it with the version of stoker that wrote it, or a later one"};
-  }
+  TRY(CheckVersion(start));
   header_at_ = start.to_header;
   return {};
 }

@@ -17,6 +17,9 @@ namespace stoker::packed {
 // The error that a packed JPEG is damaged at `offset`.
 Error Damaged(const std::string& what, size_t offset);
 
+// Refuses other versions of the format.
+Status CheckVersion(const Start& start);
+
 // Points into the file's bytes, which must stay valid.
 class PackedFile {
  public:

@@ -325,7 +325,9 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
 
 std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
                                      Orientation orientation) const {
-  constexpr int kBlended = 3;     // upsampling: two rows of chroma have four rows of pixels
+  if (!CheckSides(stored).ok()) return std::nullopt;
+  // Upsampling blends rows of chroma: the one above begins up to 3 rows of pixels higher.
+  constexpr int kBlended = 3;
   constexpr Reduction kMost = 8;  // of any image
   if (!options_.exif_orientation) orientation = Orientation::kNormal;
   AxisSpan all{.begin = stored.height, .end = 0};

@@ -12,6 +12,7 @@
 
 #include "core/try.h"
 #include "transforms/packed/format.h"
+#include "transforms/packed/packed_file.h"
 #include "transforms/png/chunks.h"
 #include "transforms/webp/container.h"
 
@@ -94,6 +95,7 @@ Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
     packed::Start start;
     if (bytes.size() < sizeof(start)) return Error{Code::kDataLoss, "truncated packed JPEG"};
     std::memcpy(&start, bytes.data(), sizeof(start));
+    TRY(packed::CheckVersion(start));
     const uint64_t header_at = start.to_header + sizeof(packed::FixedPart);
     ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&](uint64_t offset, size_t n) {
                        return at(header_at + offset, n);

@@ -42,13 +42,12 @@ Error TooLarge(const std::string& path) {
           .advice = "Move it out of the folder"};
 }
 
-// Says where the rows of a packed JPEG lie, if the numbers are not too large.
-Status SetParts(std::span<const uint8_t> image, packed_set::Sample& sample) {
+// Says where the rows of a packed JPEG lie, unless it is too large for that.
+Status SetParts(const std::vector<uint8_t>& image, packed_set::Sample& sample) {
   ASSIGN_OR_RETURN(const packed::PackedFile file, packed::PackedFile::Open(image));
   sample.parts = file.row_parts();
-  if (sample.parts.FitsIn(image.size())) {
-    sample.mcu_height = static_cast<uint8_t>(8 * file.frame().mcu_rows());
-  }
+  sample.mcu_height = static_cast<uint8_t>(8 * file.frame().mcu_rows());
+  if (!sample.IsSound()) sample.mcu_height = 0;
   return {};
 }
 
@@ -89,6 +88,7 @@ struct FilePacker::State {
     if (jpeg.ok() && jpeg->size() <= packed_set::kMaxImageBytes) {
       sample.form = Form::kPackedJpeg;
       packed.image = *std::move(jpeg);
+      sample.bytes = static_cast<uint32_t>(packed.image.size());
       TRY(SetParts(packed.image, sample));
     } else if (jpeg.ok() || jpeg.error().code == Code::kUnimplemented) {
       packed.image.assign(file.begin(), file.end());

@@ -70,12 +70,16 @@ TEST(RowsOf, AreEnough) {
   Random random(5);
   uint64_t read = 0, all = 0;
   for (int n = 0; n < Effort(1500); ++n) {
-    const std::vector<std::vector<Transform>> lists(1 + n % 2, RandomTransforms(random));
+    std::vector<std::vector<Transform>> lists(random.OneIn(2) ? 2 : 1, RandomTransforms(random));
+    if (auto* crop = std::get_if<RandomResizedCrop>(&lists.back()[0])) {  // unlike that of view 0
+      crop->antialias = random.OneIn(2);
+    }
     const PlanOptions options{.exif_orientation = !random.OneIn(4),
                               .decode = random.OneIn(3) ? DecodeSize::kScaled : DecodeSize::kFull};
     const Result<Plan> plan = Plan::CompileViews(lists, options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
-    const std::vector<uint8_t>& file = files[static_cast<size_t>(n) % files.size()];
+    const std::vector<uint8_t>& file =
+        files[static_cast<size_t>(random.Between(0, static_cast<int>(files.size()) - 1))];
     const PaddedFile whole(file);
     const packed::PackedFile opened = packed::PackedFile::Open(whole.span()).value();
     const jpeg::FrameHeader& frame = opened.frame();
