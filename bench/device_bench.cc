@@ -6,9 +6,11 @@
 // device. Each printed line is a JSON object, with rates in GB/s:
 //
 // copies   of 8 to 256 MiB: bare copies from each kind of host memory, and those of batches
-// steps    the same batches behind a step that takes longer than their copies, which are hidden
-// then kernels  that of each type, layout and deferred operation, and a copy on the device of as
-// many bytes
+//
+// steps    the same batches behind a step that takes longer than their copies; they are hidden then
+//
+// kernels  that of each type, layout and deferred operation, and a copy on the device of as many
+//          bytes
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 

@@ -1,4 +1,4 @@
-"""Tests stoker on a machine with a GPU, and measures it there, in phases of at most ten minutes.
+"""Tests stoker on a machine with a GPU, and measures it there, in phases.
 
     python bench/gpu/measure.py PHASE [--device cuda:0] [--results FOLDER]
 
@@ -9,7 +9,7 @@
     test     the tests on the driver, and CUDA's sanitizers over the kernel
     bench    copies, kernels, epochs, decoding
     train    networks, with stoker and with other loaders
-    all      probe, build, test, bench and train
+    all      probe, build, test, bench and train, with a larger --seconds, or in several calls
     report   the tables and the plot once more
 
 Run it with the Python that has the frameworks, and `pack` with one of the same minor version.
@@ -161,7 +161,8 @@ class Phase:
         self.begun = time.monotonic()
         self.device = settings.device
         if settings.on_gpu:
-            name = prepare.said("nvidia-smi", "--query-gpu=name", "--format=csv,noheader")
+            number = settings.device.partition(":")[2] or "0"
+            name = prepare.said("nvidia-smi", f"--id={number}", "--query-gpu=name", "--format=csv,noheader")
             self.device += f" ({''.join(name.splitlines()[:1])})"
         self.outcomes = []
 
@@ -196,8 +197,9 @@ class Phase:
             "figures": figures(text, step.keep),
             "output": text.splitlines()[-60:] if outcome == "failed" else [],
         }
+        broken = self.file.is_file() and not self.file.read_bytes().endswith(b"\n")
         with self.file.open("a") as file:
-            file.write(json.dumps(result) + "\n")
+            file.write("\n" * broken + json.dumps(result) + "\n")
         self.outcomes.append(outcome)
         told = f"{outcome}: {reason}" if reason else outcome
         print(f"{step.name:24} {told:40} {seconds:6.1f} s", flush=True)

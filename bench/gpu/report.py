@@ -4,10 +4,16 @@ import json
 
 
 def last_results(file):
-    """Returns the last line of each step, by its name."""
-    if not file.is_file():
-        return {}
-    return {line["step"]: line for line in map(json.loads, file.read_text().splitlines())}
+    """Returns the last line of each step, by its name. A step that was not run again keeps what it had."""
+    results = {}
+    for text in file.read_text().splitlines() if file.is_file() else ():
+        try:
+            line = json.loads(text)
+        except ValueError:  # the program was killed when it wrote this
+            continue
+        if line["outcome"] != "not run" or results.get(line["step"], line)["outcome"] == "not run":
+            results[line["step"]] = line
+    return results
 
 
 def shown(value):

@@ -82,7 +82,10 @@ def testing(s):
     pytest = ["env", f"STOKER_PHOTOS={s.photos}", sys.executable, "-m", "pytest", "-q", "-rs"]
     needs = ("gpu", "module:pytest", f"file:{s.work / 'site'}", f"file:{s.photos}")
     yield Step("python", "test", 120, [[*pytest, "tests/python/test_gpu.py"]], needs, tests=True)
-    dataset, needs = "tests/python/tensorflow/test_gpu_dataset.py", (*needs, "module:tensorflow", "program:g++")
+    dataset, needs = (
+        "tests/python/tensorflow/test_gpu_dataset.py",
+        (*needs, "module:tensorflow", "program:g++"),
+    )
     yield Step("tensorflow", "test", 180, [[*pytest, dataset]], needs, tests=True)
     kernel = s.program("gpu_deferred_ops_test")
     for tool in SANITIZERS:
@@ -133,6 +136,7 @@ def training(s):
             yield Step(f"{framework}-{loader}", "train", 60, [command], ("gpu", *module, *torch))
     needs = ("module:tensorflow", "program:g++", f"file:{s.work / 'site'}", f"file:{s.photos}")
     command = [sys.executable, FOLDER / "tensorflow_op.py", s.photos, "--device", s.device]
+    command += ["--batch-size", "8", "--steps", "2", "--rounds", "1"] if s.quick else []
     yield Step("tensorflow_op", "train", 90, [command], ("gpu", *needs))
 
 

@@ -34,7 +34,12 @@ def loader_of(args: argparse.Namespace, **options: Any) -> stoker.Loader:
 
 def forever(dataset: tf.data.Dataset) -> Iterator[Any]:
     while True:
-        yield from dataset
+        empty = True
+        for batch in dataset:
+            empty = False
+            yield batch
+        if empty:
+            raise SystemExit("an epoch has no batch: are there fewer photographs than --batch-size?")
 
 
 def training_step(classes: int, size: int) -> Callable[[Any], None]:

@@ -288,3 +288,13 @@ def test_the_built_programs_run_on_the_simulated_device(machine, build, module):
     assert len(figures["kernels"]) == 4 * 2 * 6 - 2
     assert len(figures["epochs"]) == 6 and figures["epochs"][1]["device"] == "host"
     assert figures["epochs-by-cores"][0]["threads"] == 1
+
+
+def test_a_step_that_was_not_run_again_keeps_what_it_had(module, tmp_path):
+    file = tmp_path / "results.jsonl"
+    outcomes = ["failed", "ok", "not run"]
+    lines = [json.dumps({"step": "copies", "outcome": outcome}) + "\n" for outcome in outcomes]
+    file.write_text("".join(lines) + '{"step": "copies", "outc')  # the program was killed here
+    assert module("report").last_results(file) == {"copies": {"step": "copies", "outcome": "ok"}}
+    file.write_text(lines[2])
+    assert module("report").last_results(file)["copies"]["outcome"] == "not run"
