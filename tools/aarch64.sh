@@ -47,12 +47,13 @@ case "${1:-}" in
   *) task=run_programs ;;
 esac
 
-if [ ! -d "$root" ]; then
-  list=$(IFS=,; echo "${packages[*]}")
+list=$(IFS=,; echo "${packages[*]}")
+if [ "$(cat "$root/made-from" 2>/dev/null)" != "$list" ]; then
   mkdir -p "$checkout/build"
-  rm -rf "$root.new"
+  rm -rf "$root" "$root.new"
   mmdebstrap --variant=minbase --architectures=amd64,arm64 --include="$list" bookworm "$root.new"
   mkdir "$root.new/stoker"
+  printf '%s' "$list" >"$root.new/made-from"
   mv "$root.new" "$root"
 fi
 
