@@ -25,7 +25,8 @@ STEPS = """
 By hand:
   1. build/wheel/cp311/bin/python tools/check_wheel.py {wheels}-cp311-*_x86_64.whl --tensorflow \\
        --image python:3.11-slim
-     and so for each wheel, with qemu-user installed, which tries older processors
+     and so for each wheel, in its own image, without --tensorflow where TensorFlow has no wheel (3.14), and
+     with qemu-user installed, which tries older processors
   2. tools/aarch64.sh --wheel, and tools/check_wheel.py for its wheel in a --root of arm64 (CONTRIBUTING.md)
   3. ./dev test on a machine with a GPU
   4. git tag -a v{version} -m 'stoker {version}' && git push origin v{version}

@@ -134,8 +134,9 @@ typedef struct stoker_api {
   stoker_error* (*batch_string)(const stoker_batch* batch, int32_t column, uint64_t i,
                                 const char** bytes, uint64_t* size);
 
-  /* ---- batches on a device: those of a loader that copies its batches to one. Their columns' data
-   * is the device's, and an owner of one column keeps the whole batch. ---- */
+  /* ---- batches on a device: those of a cursor of a loader that copies its batches to one, while
+   * dataset_batch_at gives the host's. Their columns' data is the device's, and an owner of one
+   * column keeps the whole batch. ---- */
 
   /* Makes later work of `stream`, one of the batch's device (CUDA: a cudaStream_t), wait until the
    * batch has arrived. When its last owner has been freed, on any thread, the batch's memory is

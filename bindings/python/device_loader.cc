@@ -28,7 +28,7 @@ namespace {
 // loader with the same options and the device makes them.
 class DeviceLoaderHandle {
  public:
-  // `key`: of the loader that makes batches for another device, in the registry.
+  // `key`: by which the registry finds this loader, if the device is not the CPU.
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key, const std::string& device,
                      int buffers)
       : columns_(loader.columns()),

@@ -184,7 +184,7 @@ def test_fit_learns_the_same(on_gpu):
 
 
 def test_each_replica_has_its_own_loader(gpus, on_gpu):
-    """As docs/distributed.md has it: batches on each GPU, and in a step that runs on it."""
+    """As docs/gpu.md has it: batches on each GPU, and in a step that runs on it."""
     strategy = tf.distribute.MirroredStrategy([f"GPU:{gpu}" for gpu in range(gpus)])
 
     def of_replica(context):
