@@ -22,7 +22,7 @@ endmacro()
 # -ffp-contract=off: the same floating-point bytes with and without fused multiply-add.
 stoker_cxx_options(-Wall -Wextra -Wpedantic -ffp-contract=off)
 target_compile_definitions(stoker_flags INTERFACE
-  $<$<CONFIG:Debug,Sanitize>:_GLIBCXX_ASSERTIONS>)
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Debug,Sanitize>>:_GLIBCXX_ASSERTIONS>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # A false warning about std::string's operator+ (gcc bug 105651).
   stoker_cxx_options(-Wno-restrict)
