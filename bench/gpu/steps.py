@@ -76,6 +76,7 @@ def testing(s):
         ("stager_test", [mine]),
         ("device_loader_test", [mine]),
         ("gpu_deferred_ops_test", [mine]),
+        ("gpu_crops_test", [mine]),
     ]:
         command = ["env", effort, s.program(name), *filters]
         yield Step(name, "test", 60, [command], (f"file:{s.program(name)}",), tests=True)
