@@ -17,10 +17,9 @@ import os
 import pathlib
 import sys
 import tempfile
-import traceback
 import unittest.mock
 
-from turn import leave
+from turn import print_and_leave
 from workload import BATCH, WORKLOADS, Data
 
 STEPS = 100  # of an epoch
@@ -127,9 +126,4 @@ def main(options):
 
 if __name__ == "__main__":
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    try:
-        print(json.dumps(main(arguments())))
-    except Exception:  # threads of a library might keep the process alive
-        traceback.print_exc()
-        leave(1)
-    leave(0)
+    print_and_leave(main, arguments())

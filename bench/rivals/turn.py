@@ -73,6 +73,16 @@ def leave(code):
     os._exit(code)
 
 
+def print_and_leave(main, options):
+    """Prints what main returns, as a line of JSON, and ends."""
+    try:
+        print(json.dumps(main(options)))
+    except Exception:  # threads of a library might keep the process alive
+        traceback.print_exc()
+        leave(1)
+    leave(0)
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("task", choices=("check", "time", "prepare"))
@@ -105,9 +115,4 @@ def main(options):
 
 
 if __name__ == "__main__":
-    try:
-        print(json.dumps(main(arguments())))
-    except Exception:  # threads of a library might keep the process alive
-        traceback.print_exc()
-        leave(1)
-    leave(0)
+    print_and_leave(main, arguments())
