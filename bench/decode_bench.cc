@@ -193,7 +193,7 @@ class Measurements {
 
   std::vector<Measured>& list() { return list_; }
 
-  // What the kernels would have to do for the photographs' crops.
+  // Prints how much work the photographs' crops would be for the kernels.
   void PrintCounts() {
     for (const Photo& p : photos_) {
       if (p.packed.empty()) continue;

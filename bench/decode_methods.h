@@ -92,7 +92,7 @@ class Packed {
   Discard discard_;
 };
 
-// What the host does for a crop that a device decodes.
+// Does the host's part of a crop that a device decodes.
 class ForDevice {
  public:
   // Writes the crop to `to`, if the photograph is packed.

@@ -125,7 +125,7 @@ Status BehindSteps(const std::shared_ptr<Device>& device, bool quick) {
   return {};
 }
 
-// What the kernel does beside the conversion.
+// Operations that the kernel applies beside the conversion.
 struct Operations {
   const char* name;
   bool flips = false, erases = false, noisy = false;

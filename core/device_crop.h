@@ -45,7 +45,7 @@ struct CropTile {
   uint16_t unused = 0;
 };
 
-// What the memory of a block has room for: tiles are chosen such that they do not need more.
+// A block's memory has room for this much, and tiles are chosen such that they do not need more.
 inline constexpr uint32_t kTilePixels = 4096;  // pixels of the image that a tile is computed from
 inline constexpr uint32_t kTileMiddle = 2048;  // its rows × the columns of those pixels
 inline constexpr int kTileRows = 16, kTileColumns = 64;
@@ -68,7 +68,7 @@ struct CropPlane {
 };
 
 struct alignas(kCropAlignment) DeviceCrop {
-  // Of each component, by columns, so that what a thread needs lies together.
+  // The quantization factors of each component, by columns: a thread's lie together.
   alignas(kCropAlignment) std::array<std::array<std::array<uint16_t, 8>, 8>, 3> factor{};
   std::array<CropPlane, 3> plane;
   uint8_t gray = 0;  // one component

@@ -27,8 +27,8 @@ constexpr int FirstRowOf(int part, int rows) {
 }
 
 struct RowParts {
-  // Where these lie in the file, in units of so many bytes: where parts 1 to 7 and the header
-  // begin, exactly, and where the header and parts 8 to 14 end, rounded up.
+  // Positions in the file, in units of kUnit bytes: parts 1 to 7 and the header begin at the first
+  // eight, exactly, and the header and parts 8 to 14 end at the others, rounded up.
   static constexpr uint64_t kUnit = 64;
   std::array<uint16_t, kRowParts> at{};
 

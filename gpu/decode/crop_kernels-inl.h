@@ -1,4 +1,4 @@
-// What the two kernels do for one team of threads, from the batch on.
+// UnpackCrop and ResampleCrop are the two kernels' work for one team of threads.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace stoker::decode {
 
-// Where the parts of a row's crop are. reinterpret_cast keeps the functions below from being
-// constexpr for the compiler, though not for nvcc; so pointers are made here, from void.
+// Returns the part of a crop that begins at `at`. reinterpret_cast keeps the functions below from
+// being constexpr for the compiler, though not for nvcc; so pointers are made here, from void.
 template <typename T>
 constexpr const T* At(const uint8_t* bytes, uint64_t at) {
   const void* const there = bytes + at;

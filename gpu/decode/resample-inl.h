@@ -15,7 +15,7 @@
 
 namespace stoker::decode {
 
-// What the threads of a team share.
+// The memory that the threads of a team share.
 struct TileMemory {
   std::array<std::array<uint8_t, kTilePixels>, 3> pixel;
   std::array<std::array<int16_t, kTileMiddle>, 3> middle;
@@ -52,8 +52,8 @@ constexpr int32_t SampleAt(const CropParts& parts, const CropPlane& plane, int32
   return parts.samples[plane.first * kGroupSamples + row * plane.stride + column];
 }
 
-// Of pixel (x, y): ¾ of the nearest sample, ¼ of the next, in each direction in which there are
-// fewer samples than pixels. At the edges the outermost samples count twice.
+// Returns the chroma of pixel (x, y): ¾ of the nearest sample, ¼ of the next, in each direction in
+// which there are fewer samples than pixels. At the edges the outermost samples count twice.
 constexpr int32_t ChromaAt(const CropParts& parts, const CropPlane& plane, int32_t x, int32_t y) {
   const bool wide = parts.crop->wide != 0, tall = parts.crop->tall != 0;
   const int32_t odd_x = x & 1, odd_y = y & 1;

@@ -52,7 +52,7 @@ constexpr uint64_t MakeQuadPlaces() {
   return places;
 }
 
-// What the threads of a team share.
+// The memory that the threads of a team share.
 struct UnpackMemory {
   // Between the passes of the inverse DCT. The distances of rows and blocks are such that neither
   // pass has two threads in a bank of the memory.

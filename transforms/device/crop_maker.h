@@ -30,7 +30,7 @@ class CropMaker {
   // block has; DataLoss; ResourceExhausted.
   Status Plan(const packed::PackedFile& file, const Resampling& task);
 
-  // What the planned crop needs.
+  // The sizes of the planned crop.
   size_t bytes() const { return bytes_; }       // a multiple of kCropAlignment
   uint64_t samples() const { return groups_; }  // scratch, × kGroupSamples
   uint32_t runs() const { return crop_.runs; }

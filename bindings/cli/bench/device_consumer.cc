@@ -77,7 +77,7 @@ class DeviceScratch {
       const bool huge = memory == HostMemory::kRegisteredHuge;
       ASSIGN_OR_RETURN(mapped_, Mapping::Map(bytes, huge));
       data = mapped_.data();
-      // Where the system has huge pages for all memory. A hint, as that for huge pages is.
+      // The system may give huge pages to all memory. This is a hint, as that for huge pages is.
       if (!huge) (void)madvise(data, mapped_.size(), MADV_NOHUGEPAGE);
       if (memory != HostMemory::kPageable) {
         TRY(device_.Pin(data, mapped_.size()));

@@ -1,5 +1,5 @@
-// Where a dataset's batches are: in the host's memory, or on the device that the loader copies them
-// to, where TensorFlow's compute stream uses them.
+// Placement says where a dataset's batches are: in the host's memory, or on the device that the
+// loader copies them to, where TensorFlow's compute stream uses them.
 //
 // TensorFlow gives work to one compute stream of each GPU, and drops a tensor when it has given the
 // stream the last work that uses it; copies on other streams hold the tensor until they are done.
