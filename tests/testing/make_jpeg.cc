@@ -6,6 +6,7 @@
 #include <jpeglib.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace stoker::testing {
@@ -198,6 +199,15 @@ std::vector<uint8_t> WithSegment(std::span<const uint8_t> jpeg, std::span<const 
   to = std::copy(segment.begin(), segment.end(), to);
   std::copy(jpeg.begin() + 2, jpeg.end(), to);
   return bytes;
+}
+
+void SetJpegSize(std::vector<uint8_t>& jpeg, int width, int height, uint8_t frame) {
+  const std::array<uint8_t, 2> marker = {0xFF, frame};
+  const auto size = std::search(jpeg.begin(), jpeg.end(), marker.begin(), marker.end()) + 5;
+  size[0] = static_cast<uint8_t>(height >> 8);
+  size[1] = static_cast<uint8_t>(height);
+  size[2] = static_cast<uint8_t>(width >> 8);
+  size[3] = static_cast<uint8_t>(width);
 }
 
 }  // namespace stoker::testing

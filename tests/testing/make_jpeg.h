@@ -51,4 +51,8 @@ std::vector<uint8_t> ExifSegment(int orientation, bool big_endian);
 // `jpeg` with `segment` right behind its start-of-image marker.
 std::vector<uint8_t> WithSegment(std::span<const uint8_t> jpeg, std::span<const uint8_t> segment);
 
+// Makes the header of `jpeg` say that it has this size. Frames of progressive JPEGs begin with the
+// marker FF C2. Precondition: it has such a frame.
+void SetJpegSize(std::vector<uint8_t>& jpeg, int width, int height, uint8_t frame = 0xC0);
+
 }  // namespace stoker::testing

@@ -39,6 +39,19 @@ inline PackedParts PartsOf(std::span<const uint8_t> file) {
   return {true, header_at, static_cast<size_t>(directory_at), static_cast<size_t>(rows_at), rows};
 }
 
+// The bytes of a row of MCUs in a sound file. Precondition: PartsOf(file).sound.
+inline std::span<const uint8_t> BytesOfRow(std::span<const uint8_t> file, const PackedParts& parts,
+                                           size_t row) {
+  const auto end_of = [&](size_t r) {
+    packed::DirectoryEntry entry;
+    std::memcpy(&entry, &file[parts.directory_at + r * sizeof(entry)], sizeof(entry));
+    return size_t{entry.end};
+  };
+  const size_t begin = row == 0 ? 0 : end_of(row - 1), end = end_of(row);
+  const size_t header = begin < parts.header_at ? 0 : parts.rows_at - parts.header_at;
+  return file.subspan(header + begin, end - begin);
+}
+
 inline void SignPackedJpeg(std::vector<uint8_t>& file) {
   const PackedParts parts = PartsOf(file);
   if (!parts.sound) return;

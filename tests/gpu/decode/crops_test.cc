@@ -117,14 +117,17 @@ TEST_F(Crops, OfLargeImagesAreThoseOfTheCpu) {
   EXPECT_GT(compared_, 4 * refused_);
 }
 
-// Changes a few bytes, of the rows in most cases.
+// Changes a few bytes, of the rows in most cases: of those before the header and of those behind
+// it.
 void Damage(Random& random, std::vector<uint8_t>& file, const PackedParts& parts) {
+  const size_t header_bytes = parts.rows_at - parts.header_at;
   const auto size = static_cast<int>(file.size());
-  const int rows_at = static_cast<int>(parts.rows_at);
   for (int n = random.Between(1, 30); n > 0; --n) {
-    const bool in_rows = rows_at < size && !random.OneIn(8);
-    const int at = random.Between(in_rows ? rows_at : 0, size - 1);
-    file[static_cast<size_t>(at)] = static_cast<uint8_t>(random.Between(0, 255));
+    const bool in_rows = !random.OneIn(8);
+    auto at = static_cast<size_t>(
+        random.Between(0, size - 1 - (in_rows ? static_cast<int>(header_bytes) : 0)));
+    if (in_rows && at >= parts.header_at) at += header_bytes;
+    file[at] = static_cast<uint8_t>(random.Between(0, 255));
   }
 }
 

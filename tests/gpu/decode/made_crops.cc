@@ -27,6 +27,12 @@ Resampling RandomCrop(Random& random, ImageSize image, ImageSize output) {
   task.box.height = side(image.height);
   task.box.x = random.Between(0, image.width - task.box.width);
   task.box.y = random.Between(0, image.height - task.box.height);
+  if (random.OneIn(8)) {  // partly outside the image
+    task.box.x += random.Between(-(task.box.width - 1), task.box.width - 1);
+    task.box.x = std::clamp(task.box.x, 1 - task.box.width, image.width - 1);
+    task.box.y =
+        std::clamp(task.box.y + random.Between(-50, 50), 1 - task.box.height, image.height - 1);
+  }
   task.turn = TurnOf(static_cast<Orientation>(random.OneIn(3) ? random.Between(1, 8) : 1));
   if (random.OneIn(2)) task.turn.mirror_columns = !task.turn.mirror_columns;
   ImageSize stored = output;

@@ -20,8 +20,8 @@ namespace stoker::testing {
 // What rows contain before they are written.
 inline constexpr uint8_t kUnwritten = 0xa5;
 
-// A crop of an image, as augmentations draw it, for an output of this size: any box in it, any
-// orientation, bilinear or nearest.
+// A crop of an image, as augmentations draw it, for an output of this size: any box, sometimes
+// partly outside the image, any orientation, bilinear or nearest.
 Resampling RandomCrop(Random& random, ImageSize image, ImageSize output);
 
 // The output's pixels by the CPU's decoders. `file`: any image, followed by kBufferPadding bytes.

@@ -41,14 +41,6 @@ size_t Find(const std::vector<uint8_t>& jpeg, uint8_t marker, size_t from = 0) {
   return 0;
 }
 
-void SetSize(std::vector<uint8_t>& jpeg, int width, int height, uint8_t frame = 0xC0) {
-  const size_t at = Find(jpeg, frame) + 5;
-  jpeg[at] = static_cast<uint8_t>(height >> 8);
-  jpeg[at + 1] = static_cast<uint8_t>(height);
-  jpeg[at + 2] = static_cast<uint8_t>(width >> 8);
-  jpeg[at + 3] = static_cast<uint8_t>(width);
-}
-
 int64_t PeakKilobytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -320,7 +312,7 @@ TEST(JpegDamage, RefusesAMissingScan) {
 TEST(JpegDamage, RefusesZeroSizes) {
   for (const ImageSize size : {ImageSize{0, 48}, ImageSize{64, 0}, ImageSize{0, 0}}) {
     std::vector<uint8_t> bytes = MakeJpeg();
-    SetSize(bytes, size.width, size.height);
+    SetJpegSize(bytes, size.width, size.height);
     const Error error = ErrorOf(bytes);
     EXPECT_EQ(error.code, Code::kDataLoss);
     EXPECT_EQ(error.cause, "damaged JPEG: its width or height is zero");
@@ -380,7 +372,7 @@ TEST(JpegLimits, HugeHeaderAllocatesNothing) {
       JpegOptions options{8, 8};
       if (progressive) options.scans = JpegScans::kProgressive;
       std::vector<uint8_t> bytes = MakeJpeg(options);
-      SetSize(bytes, side, side, progressive ? 0xC2 : 0xC0);
+      SetJpegSize(bytes, side, side, progressive ? 0xC2 : 0xC0);
       const int64_t before = PeakKilobytes();
       const Error error = ErrorOf(bytes);
       EXPECT_LT(PeakKilobytes() - before, 4096);
