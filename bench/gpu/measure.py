@@ -16,8 +16,12 @@ Run it with the Python that has the frameworks, and `pack` with one of the same 
 
 A phase is a list of steps (steps.py). A step that fails, or lacks something, does not stop the others. A line
 for each goes to RESULTS/results.jsonl at once; report.txt and report.png sum them up. A step that this file
-calls ok, on the same kind of GPU, is not run again: call a phase that had too little time once more. Put the
-file back before the call if the machine keeps nothing. What `build` makes is made again where it is missing.
+calls ok, on the same kind of GPU and with the same code, is not run again: call a phase that had too little
+time once more. Put the file back before the call if the machine keeps nothing. What `build` makes is made
+again where it is missing, and with another pack.
+
+The code of a result is the commit that the programs and the package were built from, and twelve digits of the
+SHA-256 of both. A report on results of different code begins with MIXED.
 
 Exit code: 0 all steps of the phase are done, 1 some failed, 3 none failed but some were not run.
 """
@@ -166,11 +170,20 @@ class Phase:
             self.device += f" ({''.join(name.splitlines()[:1])})"
         self.outcomes = []
 
+    def code(self, step):
+        """Returns which code a step runs, or which pack it unpacks."""
+        if step.phase != "probe":
+            return prepare.code(self.settings.work)
+        packed = self.settings.pack
+        return "pack " + (prepare.digest(packed) if packed.is_file() else "that is not there")
+
     def is_done(self, step):
         if step.name in self.again or (step.makes and not pathlib.Path(step.makes).exists()):
             return False
         last = report.last_results(self.file).get(step.name)
-        return bool(last) and last["outcome"] == "ok" and last["device"] == self.device
+        if not last or last["outcome"] != "ok" or last["device"] != self.device:
+            return False
+        return step.phase == "build" or last.get("code") == self.code(step)
 
     def take(self, step):
         if self.is_done(step):
@@ -190,6 +203,7 @@ class Phase:
             "step": step.name,
             "phase": step.phase,
             "device": self.device,
+            "code": self.code(step),
             "outcome": outcome,
             "reason": reason,
             "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),

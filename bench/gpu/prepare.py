@@ -10,6 +10,7 @@ scikit-build-core.
 """
 
 import argparse
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -104,6 +105,35 @@ def version_of_distribution(name):
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return "none"
+
+
+# --- which code it is -------------------------------------------------------------------------------
+
+
+def digest(*files):
+    """Returns twelve digits of the SHA-256 of the files' contents; empty if there are none."""
+    sums = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return hashlib.sha256(" ".join(sums).encode()).hexdigest()[:12] if sums else ""
+
+
+def commit_of_checkout():
+    found, text = attempt("git", "describe", "--always", "--dirty", cwd=ROOT)
+    return text if found else "unknown commit"
+
+
+def commit_of_pack(pack):
+    told = pack / "pack.json"
+    return json.loads(told.read_text())["commit"] if told.is_file() else "unknown commit"
+
+
+def code(work):
+    """Returns which code the programs and the package in WORK are of: commits, and a digest of the files."""
+    places = [path for path in (work / "bin", work / "site") if path.exists()]
+    packed = [path.resolve().is_relative_to(work / "pack") for path in places]
+    commits = {commit_of_pack(work / "pack") if is_packed else commit_of_checkout() for is_packed in packed}
+    programs = [work / "bin" / name for name in PROGRAMS]
+    files = [*filter(pathlib.Path.is_file, programs), *sorted((work / "site").rglob("*.so*"))]
+    return " ".join(filter(None, [" + ".join(sorted(commits)), digest(*files)]))
 
 
 # --- whether packed things run ----------------------------------------------------------------------
@@ -205,7 +235,7 @@ def pack(archive, work):
                 shutil.copy(path, folder / "lib" / name)
     if shutil.which("apt-get"):
         run("apt-get", "download", "-q", *DEBIAN, cwd=folder / "packages")
-    told = {"commit": said("git", "describe", "--always", "--dirty", cwd=ROOT),
+    told = {"commit": commit_of_checkout(),
             "python": platform.python_version(), "nvcc": version_of_program("nvcc")}  # fmt: skip
     (folder / "pack.json").write_text(json.dumps(told) + "\n")
     archive.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,8 @@
 
 import json
 
+MEASURED = ("test", "bench", "train")  # phases of which all steps should have run the same code
+
 
 def last_results(file):
     """Returns the last line of each step, by its name. A step that was not run again keeps what it had."""
@@ -33,19 +35,34 @@ def table(rows):
     return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
 
 
+def steps_by_code(results):
+    """Returns the names of the steps that ran, by the code that they ran."""
+    steps = {}
+    for result in results:
+        if result["phase"] in MEASURED and result["outcome"] != "not run":
+            steps.setdefault(result.get("code", "unknown code"), []).append(result["step"])
+    return steps
+
+
+def codes(results):
+    """Returns the lines that say which code was run."""
+    steps = steps_by_code(results)
+    if len(steps) < 2:
+        return [*(f"code: {code}\n" for code in steps)]
+    told = [f"  {code}: {', '.join(names)}" for code, names in steps.items()]
+    return ["MIXED: the steps ran different code. Call the phases again to have all of one.", *told, ""]
+
+
 def tables(results):
     """Returns the text: what came of each step, and then the figures."""
-    lines = []
+    lines = codes(results)
     for result in results:
         why = f": {result['reason']}" if result["reason"] else ""
         lines.append(f"{result['step']:24} {result['outcome']}{why}")
     for result in results:
         if result["figures"]:
-            lines += [
-                "",
-                f"{result['step']} ({result['device']}, {result['time']})",
-                *table(result["figures"]),
-            ]
+            facts = [result["device"], result.get("code", "unknown code"), result["time"]]
+            lines += ["", f"{result['step']} ({', '.join(facts)})", *table(result["figures"])]
     return "\n".join(lines) + "\n"
 
 
@@ -88,7 +105,8 @@ def plot(results, path):
         else:
             axes.text(0.5, 0.5, "not run", ha="center", transform=axes.transAxes)
     devices = dict.fromkeys(result["device"] for result in results.values())
-    figure.suptitle(f"stoker on {', '.join(devices)}")
+    mark = " (MIXED CODE)" if len(steps_by_code(results.values())) > 1 else ""
+    figure.suptitle(f"stoker on {', '.join(devices)}{mark}")
     figure.tight_layout()
     figure.savefig(path, dpi=100)
 
@@ -96,7 +114,7 @@ def plot(results, path):
 def write(folder, phase=None):
     """Writes report.txt and report.png; prints the tables, or those of a phase. Returns an exit code."""
     results = last_results(folder / "results.jsonl")
-    (folder / "report.txt").write_text(tables(results.values()))
+    (folder / "report.txt").write_text(tables([*results.values()]))
     print(tables([r for r in results.values() if phase in (None, r["phase"])]), end="")
     try:
         plot(results, folder / "report.png")
