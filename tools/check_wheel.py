@@ -31,7 +31,7 @@ import zipfile
 
 TRIAL = pathlib.Path(__file__).with_name("wheel_trial.py")
 MOST_BYTES = 10_000_000
-# What every Linux of the tag's C library has, by PEP 600 and auditwheel.
+# The libraries that every Linux with the tag's C library has, by PEP 600 and auditwheel.
 ALLOWED = re.compile(
     r"(ld-linux-(x86-64|aarch64)|libc|libdl|libgcc_s|libm|libpthread|librt|libstdc\+\+|libz)\.so\.\d+"
 )

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether one commit is slower than another: builds both, and measures them in turns.
+"""Tells whether one commit is slower than another: builds both, and measures them in turns.
 
     ./dev perf A B [--photos DIR] [--pairs 15] [--workloads train,packed,...] [--core 0]
 

@@ -1,4 +1,4 @@
-"""What the steps of measure.py run: programs and the Python package, packed or built here.
+"""Packs or builds what the steps of measure.py run: programs and the Python package.
 
     bench/gpu/prepare.py machine|programs|package --work FOLDER [--cuda]
 

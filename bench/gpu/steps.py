@@ -54,7 +54,7 @@ def building(s):
 
     stoker, count = s.program("stoker"), "64" if s.quick else "16000"
     pack = s.work / "pack"
-    # What was made of another pack goes.
+    # Removes the programs and the package that were made of another pack, too.
     unpack = [["rm", "-rf", pack, s.work / "bin", s.work / "site"], ["mkdir", "-p", pack]]
     unpack += [["tar", "-C", pack, "-xf", s.pack]]
     yield Step("unpack", "probe", 30, unpack, (f"file:{s.pack}", "program:tar"), makes=pack)

@@ -1,4 +1,4 @@
-"""How many accelerators of MLPerf Storage's ResNet-50 a loader feeds, with real decoding.
+"""Measures how many accelerators of MLPerf Storage's ResNet-50 a loader feeds, with real decoding.
 
     .venv/bin/python bench/rivals/mlperf_storage.py PHOTOS [--rivals tf,torch,…] [--only VARIANT,…]
         [--accelerators 1,2,…] [--cores N] [--json FILE]

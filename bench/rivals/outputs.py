@@ -1,4 +1,4 @@
-"""Whether a loader's first batch is what the workload asks for. Only then it is timed."""
+"""Checks that a loader's first batch is what the workload asks for. Otherwise the loader is not timed."""
 
 import numpy as np
 from environments import Failed

@@ -1,4 +1,4 @@
-"""What this process and those that it has started have used, as /proc says."""
+"""Reads from /proc what this process and those that it has started have used."""
 
 import os
 import pathlib

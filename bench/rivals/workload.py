@@ -1,4 +1,4 @@
-"""What all loaders do: the transform, the type of its output, and the photographs."""
+"""The work that all loaders do: the transform, the type of its output, and the photographs."""
 
 import pathlib
 import random

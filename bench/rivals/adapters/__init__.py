@@ -1,1 +1,1 @@
-"""How each library makes the batches of a workload. README.md says what an adapter has."""
+"""An adapter for each library, which makes the batches of a workload. README.md says what they have."""
