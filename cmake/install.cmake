@@ -1,4 +1,4 @@
-# What `cmake --install` installs, and the packages for `find_package(stoker)` and pkg-config.
+# The files that `cmake --install` installs, and the packages for `find_package(stoker)` and pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -51,7 +51,7 @@ endif()
 stoker_declared_names("${stoker_exported_headers}" classes functions)
 set(STOKER_EXPORTS)
 foreach(name IN LISTS classes functions)
-  # What may follow: a member, parameters, or an ABI tag.
+  # A name may be followed by a member, parameters, or an ABI tag.
   string(APPEND STOKER_EXPORTS "    stoker::${name}[!A-Za-z0-9_]*;\n")
 endforeach()
 foreach(name IN LISTS classes)

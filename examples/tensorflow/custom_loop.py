@@ -64,7 +64,7 @@ for number in range(EPOCHS):
 
 
 def bytes_of(dataset: tf.data.Dataset, symbolic: bool) -> int:
-    """What its iterator takes in a checkpoint after a batch."""
+    """Returns the size of its iterator in a checkpoint after a batch."""
     options = tf.data.Options()
     options.experimental_symbolic_checkpoint = symbolic
     options.experimental_optimization.inject_prefetch = False  # whose batches would be in the checkpoint

@@ -59,7 +59,7 @@ def default_ops(row):
 
 
 def signature(decode):
-    """What the server computes of a batch of strings."""
+    """Returns the function by which the server handles a batch of strings."""
     image = tf.TensorSpec((SIZE, SIZE, 3), tf.float32)
     rows = tf.TensorSpec([None], tf.string, name="rows")
     return tf.function(lambda rows: model(tf.map_fn(decode, rows, fn_output_signature=image)), [rows])

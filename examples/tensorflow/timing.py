@@ -25,7 +25,7 @@ def in_turns(ways: dict[str, Callable[[], object]], rounds: int = 9) -> dict[str
 
 
 def verdict(seconds: dict[str, list[float]], one: str, other: str) -> str:
-    """Which of the two is faster: it must be so in every round but one. Ranges leave out both extremes.
+    """Says which of the two is faster: it must be so in every round but one. Ranges leave out both extremes.
 
     Of two ways that are equally fast, nine rounds say once in 25 times that one is faster.
     """
