@@ -1,10 +1,13 @@
 // Formats are told from the bytes, and all of them become rows in one feed.
 #include "transforms/decode/image_decoder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +54,44 @@ TEST(ImageDecoder, DetectsEachFormatByItsContent) {
   }
   EXPECT_EQ(decoder.paths().fast, 2u);
   EXPECT_EQ(decoder.paths().packed, 2u);
+}
+
+// A JPEG and a PNG whose headers say that they have this size.
+std::vector<uint8_t> JpegOfSize(int width, int height) {
+  std::vector<uint8_t> jpeg = MakeJpeg();
+  testing::SetJpegSize(jpeg, width, height);
+  return jpeg;
+}
+std::vector<uint8_t> PngOfSize(int width, int height) {
+  std::vector<uint8_t> png = MakePng();
+  constexpr size_t kChunk = 8, kSize = kChunk + 8, kEnd = kSize + 13;  // of IHDR, the first chunk
+  for (int i = 0; i < 4; ++i) {
+    png[kSize + static_cast<size_t>(i)] = static_cast<uint8_t>(width >> (24 - 8 * i));
+    png[kSize + static_cast<size_t>(i) + 4] = static_cast<uint8_t>(height >> (24 - 8 * i));
+  }
+  const std::vector<uint8_t> header =
+      testing::PngChunk("IHDR", std::span(png).subspan(kSize, kEnd - kSize));
+  std::copy(header.begin(), header.end(), png.begin() + kChunk);
+  return png;
+}
+
+// 2²⁸ pixels, of which nothing but the headers is there. (A WebP cannot have more.)
+TEST(ImageDecoder, TheDefaultLimitOfPixelsIsExact) {
+  for (const auto of_size : {&JpegOfSize, &PngOfSize}) {
+    ImageDecoder decoder, without_limit({.max_pixels = int64_t{65535} * 65535});
+    const std::vector<uint8_t> most = Padded(of_size(16384, 16384)),
+                               more = Padded(of_size(16384, 16385));
+    const auto is_over_the_limit = [](const Result<ImageInfo>& opened) {
+      return !opened.ok() && opened.error().code == Code::kResourceExhausted;
+    };
+    EXPECT_FALSE(is_over_the_limit(decoder.Open(Unpadded(most))));
+    const Result<ImageInfo> opened = decoder.Open(Unpadded(more));
+    ASSERT_TRUE(is_over_the_limit(opened));
+    EXPECT_EQ(opened.error().detail, Error::Detail::kOverLimits);
+    EXPECT_THAT(opened.error().cause, ::testing::HasSubstr("16384 × 16385 pixels"));
+    EXPECT_THAT(opened.error().advice, ::testing::HasSubstr("raise max_pixels"));
+    EXPECT_FALSE(is_over_the_limit(without_limit.Open(Unpadded(more))));
+  }
 }
 
 TEST(ImageDecoder, CountsPackedJpegsThatWereDecoded) {
