@@ -5,10 +5,7 @@
 #include <cstring>
 
 #include "transforms/augment/blend.h"
-
-// For the same reason as in resize/strip.cc.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
-#define HWY_WANT_AVX3_DL 1
+#include "transforms/instruction_sets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/augment/colour.cc"

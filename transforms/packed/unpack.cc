@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transforms/instruction_sets.h"
 #include "transforms/jpeg/fast/reduced_dct.h"
 #include "transforms/packed/controls.h"
 
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
-#define HWY_WANT_AVX3_DL 1
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/packed/unpack.cc"
 #include <hwy/foreach_target.h>

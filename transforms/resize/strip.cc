@@ -5,9 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-// Vectors with a length known only at run time would need another layout of the transposes.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
-#define HWY_WANT_AVX3_DL 1
+#include "transforms/instruction_sets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/resize/strip.cc"

@@ -1,7 +1,7 @@
 #include "bindings/cli/doctor/doctor.h"
 
-// As in the kernels.
-#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+// This must precede Highway's headers.
+#include "transforms/instruction_sets.h"
 
 #include <fmt/format.h>
 #include <hwy/highway.h>
