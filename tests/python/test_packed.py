@@ -170,6 +170,44 @@ def test_a_damaged_photograph_is_named(packed, tmp_path):
     assert sum(len(images) for images, _ in rows) == 59
 
 
+@pytest.mark.parametrize("place", ["first rows", "header", "last rows"])
+@pytest.mark.parametrize("half", [False, True], ids=["a byte", "half of them"])
+def test_a_crop_of_the_centre_needs_the_header_but_not_the_outer_rows(tmp_path, place, half):
+    from PIL import Image
+
+    (tmp_path / "photos").mkdir()
+    noise = np.random.default_rng(1).integers(0, 255, (400, 200, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(tmp_path / "photos" / "1.jpg", quality=90)
+    command("pack", tmp_path / "photos", tmp_path / "set")
+
+    def batches(transforms):
+        loader = stoker.Loader(stoker.packed(tmp_path / "set"), transforms, batch_size=1)
+        return [images.copy() for images, *_ in loader]
+
+    centre, whole = [stoker.CenterCrop(16)], [stoker.Resize((48, 48))]
+    sound = batches(centre)
+    batches(whole)
+    shard = tmp_path / "set" / "00000.stoker"
+    begin, length = stoker.packed(tmp_path / "set")._native.range(0)
+    content = bytearray(shard.read_bytes())
+    header = begin + int.from_bytes(content[begin + 8 : begin + 12], "little")
+    first, bytes_of_part = {
+        "first rows": (begin + 12, length // 40),
+        "header": (header, 32),
+        "last rows": (begin + length - 4 - length // 40, length // 40),
+    }[place]
+    for at in range(first, first + (bytes_of_part // 2 if half else 1)):
+        content[at] ^= 0xFF
+    shard.write_bytes(content)
+    if place == "header":
+        with pytest.raises(stoker.DataLossError):
+            batches(centre)
+    else:
+        assert np.array_equal(batches(centre), sound)
+    with pytest.raises(stoker.DataLossError, match=r"\(1\.jpg\)"):
+        batches(whole)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -1,6 +1,9 @@
 // Every changed byte is found where the changed part is used, and no byte is trusted.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <vector>
 
 #include "tests/testing/make_jpeg.h"
@@ -50,14 +53,73 @@ TEST(PackedDamage, TruncatedFilesAreRefused) {
   EXPECT_EQ(ErrorOf(decoder, Padded(longer)).cause, "damaged packed JPEG: bytes behind its end");
 }
 
-// Damage below the region is not read.
-TEST(PackedDamage, IsFoundInTheRowsThatAreUsed) {
-  std::vector<uint8_t> file = PackedImage(48, 64);
-  file.back() ^= 1;
-  PackedJpegDecoder decoder;
-  EXPECT_EQ(ErrorOf(decoder, Padded(file), {0, 0, 48, 20}).cause, "");
-  EXPECT_EQ(ErrorOf(decoder, Padded(file), {0, 0, 48, 64}).cause,
-            "damaged packed JPEG: the checksum of a row of MCUs");
+// A file of 20 rows of MCUs before the header and 20 behind it, and its parts.
+class PackedRows : public ::testing::TestWithParam<size_t> {
+ protected:
+  static constexpr size_t kRows = 40, kMiddle = kRows / 2;
+
+  // The error of decoding one row of MCUs.
+  Error ErrorOfRow(const std::vector<uint8_t>& file, size_t row) {
+    return ErrorOf(decoder_, Padded(file), {0, static_cast<int>(8 * row), 64, 8});
+  }
+  size_t MiddleOf(std::span<const uint8_t> bytes) const {
+    return static_cast<size_t>(bytes.data() - sound_.data()) + bytes.size() / 2;
+  }
+  std::span<const uint8_t> Row(size_t row) const { return BytesOfRow(sound_, parts_, row); }
+
+  const std::vector<uint8_t> sound_ =
+      PackJpeg(Unpadded(Padded(MakeJpeg({.height = 320, .sampling = Luma(1, 1)})))).value();
+  const PackedParts parts_ = PartsOf(sound_);
+  PackedJpegDecoder decoder_;
+};
+
+TEST_P(PackedRows, AreNeededOrNotIfOneIsDamaged) {
+  const size_t damaged = GetParam();
+  for (const bool half : {false, true}) {
+    std::vector<uint8_t> file = sound_;
+    const size_t at = MiddleOf(Row(damaged));
+    file[at] ^= 1;
+    const auto from = file.begin() + static_cast<ptrdiff_t>(at);
+    if (half) std::fill_n(from, Row(damaged).size() - Row(damaged).size() / 2, uint8_t{0});
+    for (size_t row = 0; row < kRows; ++row) {
+      const Error error = ErrorOfRow(file, row);
+      ASSERT_EQ(error.cause,
+                row == damaged ? "damaged packed JPEG: the checksum of a row of MCUs" : "")
+          << row;
+    }
+    EXPECT_EQ(RestoreJpeg(Unpadded(Padded(file))).error().code, Code::kDataLoss);
+  }
+}
+
+// Without a part of the header no row can be decoded.
+TEST_P(PackedRows, AreNeededOrNotIfTheFileEndsInOne) {
+  const size_t last = GetParam();
+  std::vector<uint8_t> file = sound_;
+  file.resize(MiddleOf(Row(last)));
+  for (size_t row = 0; row < kRows; ++row) {
+    const Error error = ErrorOfRow(file, row);
+    const bool there = last >= kMiddle && row < last;
+    ASSERT_EQ(error.cause, there ? "" : "truncated packed JPEG") << row;
+    ASSERT_EQ(error.detail, there ? Error::Detail::kNone : Error::Detail::kTruncated);
+  }
+  EXPECT_EQ(RestoreJpeg(Unpadded(Padded(file))).error().code, Code::kDataLoss);
+}
+
+// The first, one in the middle and the last of both halves.
+INSTANTIATE_TEST_SUITE_P(OfBothHalves, PackedRows, ::testing::Values(0, 10, 19, 20, 30, 39));
+
+// At its start, in the JPEG's header and in the directory.
+TEST_F(PackedRows, AllNeedTheHeader) {
+  for (const size_t at : {parts_.header_at, (parts_.header_at + parts_.directory_at) / 2,
+                          parts_.directory_at, parts_.rows_at - 1}) {
+    std::vector<uint8_t> damaged = sound_, truncated = sound_;
+    damaged[at] ^= 1;
+    truncated.resize(at);
+    for (size_t row = 0; row < kRows; ++row) {
+      ASSERT_EQ(ErrorOfRow(damaged, row).code, Code::kDataLoss) << at << ", " << row;
+      ASSERT_EQ(ErrorOfRow(truncated, row).detail, Error::Detail::kTruncated) << at << ", " << row;
+    }
+  }
 }
 
 // Forged bytes give other pixels or an error. (With a sanitizer this also finds accesses outside
