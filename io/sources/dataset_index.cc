@@ -18,6 +18,7 @@ constexpr SectionFileKind kIndexFile = {.magic = dataset_index::kMagic,
                                         .article = "an",
                                         .name = "index",
                                         .remake = "Run `stoker index` again",
+                                        .other_version = "Run `stoker index` again",
                                         .give = "Give the file that `stoker index` wrote"};
 
 }  // namespace

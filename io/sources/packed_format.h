@@ -17,12 +17,16 @@
 
 namespace stoker::packed_set {
 
+// `stoker pack` cannot continue a set of another version.
+inline constexpr char kOtherVersion[] =
+    "Pack the photographs again into a new folder, or use the version of stoker that packed them";
 inline constexpr SectionFileKind kIndexFile = {
     .magic = {'S', 'T', 'K', 'P', 'A', 'C', 'K', 'D'},
     .version = 2,
     .article = "a",
     .name = "packed set's index",
     .remake = "Run `stoker pack` again: it makes the index anew from the shards",
+    .other_version = kOtherVersion,
     .give = "Give the folder that `stoker pack` made"};
 inline constexpr SectionFileKind kShardFile = {
     .magic = {'S', 'T', 'K', 'S', 'H', 'A', 'R', 'D'},
@@ -32,6 +36,7 @@ inline constexpr SectionFileKind kShardFile = {
     .remake =
         "Restore the shard, or remove it and run `stoker pack` again, which packs anew what "
         "was in it",
+    .other_version = kOtherVersion,
     .give = "Give the folder that `stoker pack` made"};
 
 inline constexpr char kIndexName[] = "index.stoker";

@@ -47,7 +47,7 @@ Status SectionFile::ReadHeader(Header& header) const {
                           std::to_string(header.version) + "; this stoker reads " +
                           std::to_string(kind_->version),
                  .file = path(),
-                 .advice = kind_->remake};
+                 .advice = kind_->other_version};
   }
   if (header.file_bytes != file_bytes_) return Damaged("it has the wrong length");
   if (header.sections > kMaxSections || file_bytes_ > kMaxFileBytes) return Damaged("its header");

@@ -30,8 +30,10 @@ struct SectionFileKind {
   uint32_t version = 0;
   const char* article = "";  // "an"
   const char* name = "";     // "index"
-  const char* remake = "";   // the advice for one that is damaged, or of another version
-  const char* give = "";     // the advice for a file that is none
+  // The advice for a file that is damaged, that is of another version, and that is none.
+  const char* remake = "";
+  const char* other_version = "";
+  const char* give = "";
 };
 
 // Thread-safe. Move-only. Errors name the file.

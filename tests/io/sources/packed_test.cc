@@ -158,6 +158,7 @@ TEST_F(PackedTest, RefusesOtherVersions) {
     EXPECT_EQ(error.code, Code::kUnimplemented);
     EXPECT_EQ(error.file, path);
     EXPECT_THAT(error.cause, HasSubstr("of version 1; this stoker reads 2"));
+    EXPECT_THAT(error.advice, HasSubstr("Pack the photographs again into a new folder"));
     Replace(path, sound);
   }
 }
