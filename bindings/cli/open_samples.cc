@@ -89,12 +89,18 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
   TRY(AddOptions(kind, options, arguments));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    OpenSource(kind, std::move(arguments)));
-  if (kind == "image_folder" || kind == "packed") WarnOfSplits(given, *source);
+  if (kind == "image_folder") WarnOfSplits(given, source->classes());
+  if (kind == "packed") WarnOfPackedSplits(given, source->classes());
   return source;
 }
 
-void WarnOfSplits(const std::string& directory, const SampleSource& source) {
-  const std::string text = SplitWarning(directory, source.classes());
+void WarnOfSplits(const std::string& directory, std::span<const std::string> classes) {
+  const std::string text = SplitWarning(directory, classes);
+  if (!text.empty()) Warn(text);
+}
+
+void WarnOfPackedSplits(const std::string& directory, std::span<const std::string> classes) {
+  const std::string text = PackedSplitWarning(directory, classes);
   if (!text.empty()) Warn(text);
 }
 

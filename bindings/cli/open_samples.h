@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",
     const std::vector<std::string>& options = {});
 
-// Prints a warning on stderr if all classes are named like splits of a dataset.
-void WarnOfSplits(const std::string& directory, const SampleSource& source);
+// Print a warning on stderr if all classes of a folder, or of a packed set, are named like splits
+// of a dataset.
+void WarnOfSplits(const std::string& directory, std::span<const std::string> classes);
+void WarnOfPackedSplits(const std::string& directory, std::span<const std::string> classes);
 
 }  // namespace stoker::cli

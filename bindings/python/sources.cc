@@ -354,6 +354,12 @@ void AddSources(py::module_& module) {
             return Text(SplitWarning(directory, self.source->classes()));
           },
           py::arg("directory"))
+      .def(
+          "packed_split_warning",
+          [](const SourceHandle& self, const std::string& directory) {
+            return Text(PackedSplitWarning(directory, self.source->classes()));
+          },
+          py::arg("directory"))
       .def_property_readonly("in_memory",
                              [](const SourceHandle& self) { return self.source->in_memory(); })
       .def("rows", &BytesOfRows, py::arg("field"))

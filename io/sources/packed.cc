@@ -1,5 +1,6 @@
 #include "io/sources/packed.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -18,6 +19,7 @@
 #include "io/sources/open_packed.h"
 #include "io/sources/packed_shard.h"
 #include "io/sources/section_file.h"
+#include "io/sources/split_folders.h"
 
 namespace stoker {
 
@@ -166,6 +168,32 @@ class PackedSource final : public SampleSource {
   const bool has_cache_;  // of objects: it keeps ranges, and finds those that it has kept
 };
 
+// The names of the packed sets in a folder.
+std::vector<std::string> PackedSetsIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (IsPackedSet(entry->path().string())) names.push_back(entry->path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Error NoPackedSet(const std::string& folder) {
+  Error error{.code = Code::kInvalidArgument,
+              .cause = "this folder is not a packed set",
+              .file = folder,
+              .advice = packed_set::kIndexFile.give};
+  const std::vector<std::string> inside = PackedSetsIn(folder);
+  if (!inside.empty()) {
+    PackedSetsInside text = DescribePackedSets(folder, inside);
+    error.cause = std::move(text.cause);
+    error.advice = std::move(text.advice);
+  }
+  return error;
+}
+
 }  // namespace
 
 bool IsPackedSet(const std::string& folder) {
@@ -185,10 +213,7 @@ Result<std::shared_ptr<const PackedIndex>> OpenPackedIndex(const std::string& fo
     error.file = folder;
     error.advice = "Run `stoker pack` again: it continues, and writes the index";
   } else if (error.code == Code::kNotFound && std::filesystem::is_directory(folder, failed)) {
-    error.code = Code::kInvalidArgument;
-    error.cause = "this folder is not a packed set";
-    error.file = folder;
-    error.advice = packed_set::kIndexFile.give;
+    return NoPackedSet(folder);
   }
   return error;
 }

@@ -10,4 +10,14 @@ namespace stoker {
 // named like splits of a dataset (train, val, test, …). Otherwise empty.
 std::string SplitWarning(const std::string& directory, std::span<const std::string> classes);
 
+// The same of a packed set, which has no folder for each class.
+std::string PackedSplitWarning(const std::string& directory, std::span<const std::string> classes);
+
+// What to say where a packed set is expected and `directory` holds several, of these names.
+struct PackedSetsInside {
+  std::string cause, advice;
+};
+PackedSetsInside DescribePackedSets(const std::string& directory,
+                                    std::span<const std::string> names);
+
 }  // namespace stoker

@@ -804,6 +804,22 @@ def test_parts_of_a_dataset_are_no_classes(made, tmp_path, command):
     assert run(command, tmp_path / "train", *(SMALL if command == "bench" else ())).stderr == b""
 
 
+def test_parts_of_a_packed_dataset_are_no_classes(made, tmp_path):
+    photos, packed = tmp_path / "photos", tmp_path / "packed"
+    for part in ("val", "train"):
+        shutil.copytree(made, photos / part)
+    done = run("pack", photos, packed)
+    assert done.stderr.decode() == (
+        f"stoker: warning: {photos} holds train, val, which look like splits of a dataset, not classes. "
+        f"To use one of them, pass {photos}/train\n"
+    )
+    for command in (["bench", *SMALL], ["inspect"]):
+        assert run(command[0], packed, *command[1:]).stderr.decode() == (
+            f"stoker: warning: {packed} holds train, val, which look like splits of a dataset, not classes. "
+            "To use one of them, pack its folder into a set of its own\n"
+        )
+
+
 def test_folder_without_images(tmp_path):
     for command in ("bench", "inspect"):
         assert str(tmp_path) in failure(run(command, tmp_path), 1)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from functools import partial
 
 import numpy as np
@@ -130,6 +131,26 @@ def test_unpack_gives_the_files_back(made, packed, tmp_path):
     before = {p.relative_to(made): p.read_bytes() for p in made.rglob("*.jpg")}
     after = {p.relative_to(tmp_path / "out"): p.read_bytes() for p in (tmp_path / "out").rglob("*.*")}
     assert before == after
+
+
+def test_splits_in_place_of_classes_are_warned_of(made, packed, tmp_path):
+    photos, parent = tmp_path / "photos", tmp_path / "packed"
+    for part in ("val", "train"):
+        shutil.copytree(made, photos / part)
+        shutil.copytree(packed, parent / part)
+    command("pack", photos, tmp_path / "whole")
+    with pytest.warns(UserWarning, match="holds train, val, which look like splits") as warned:
+        source = stoker.packed(tmp_path / "whole")
+    assert source.classes == ["train", "val"] and warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pickle.loads(pickle.dumps(source))
+        stoker.packed(parent / "train")
+    with pytest.raises(
+        stoker.InvalidArgumentError,
+        match=f"holds packed sets: train, val.*pass {re.escape(str(parent))}/train",
+    ):
+        stoker.packed(parent)
 
 
 def test_errors(made, packed, tmp_path):

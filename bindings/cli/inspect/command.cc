@@ -46,7 +46,7 @@ Result<DatasetReport> LookAtSet(const std::string& folder, const InspectOptions&
                                 const InspectProgress& progress) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const PackedIndex> index, OpenPackedIndex(folder));
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source, Packed(folder, index));
-  WarnOfSplits(folder, *source);
+  WarnOfPackedSplits(folder, source->classes());
   return Inspect(*source, options, progress, [&]() -> LookAtSample {
     auto restorer = std::make_shared<FileRestorer>(*source, *index);
     return [&, restorer](uint64_t id, std::string& path) -> FileFacts {
@@ -72,7 +72,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
   if (IsPackedSet(given.directory)) return LookAtSet(given.directory, options, work.progress());
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    ImageFolder(given.directory, {.threads = threads}));
-  WarnOfSplits(given.directory, *source);
+  WarnOfSplits(given.directory, source->classes());
   return Inspect(*source, options, work.progress());
 }
 

@@ -8,6 +8,7 @@
 
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/pack/check_set.h"
 #include "bindings/cli/pack/list_set.h"
@@ -159,6 +160,7 @@ Result<int> Pack(const PackArguments& given) {
   WatchedWork work("photographs");
   ASSIGN_OR_RETURN(const PackReport report,
                    PackFolder(given.directory, given.out, options, work.progress()));
+  WarnOfSplits(given.directory, report.classes);
   if (!report.skipped.empty()) Warn(report.skipped.Warning());
   TRY(Print(given.json ? PackJson(report) : PackText(report)));
   return kExitOk;

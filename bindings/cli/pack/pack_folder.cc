@@ -196,6 +196,7 @@ Result<PackReport> PackFolder(const std::string& directory, const std::string& o
   report.out = out;
   report.skipped = list.skipped;
   report.skipped.Add(list.skipped_in_root);
+  report.classes = list.classes;
   const std::string root = WithSlash(directory);
   Packing packing(list, root, options, set, progress, report);
   InParallel(options.threads, [&packing] { packing.Run(); });

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/result.h"
 #include "io/sources/source.h"
@@ -29,6 +30,7 @@ struct PackReport {
   uint64_t shards = 0;
   std::map<std::string, uint64_t> as_they_are;  // of those that were added, by reason
   SkippedFiles skipped;                         // of the folder
+  std::vector<std::string> classes;             // of the folder
   double seconds = 0;
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any
 
 from stoker import _checks, _stoker
@@ -61,7 +62,8 @@ def packed(
     loader's state that was saved on one continues on the other. A random crop needs one read, and less CPU.
 
     Each photograph's checksum is checked when its turn comes. One that is damaged is a DataLossError of its
-    batch, with the shard, the offset and the photograph's name.
+    batch, with the shard, the offset and the photograph's name. Classes that are all named like splits
+    (train, val, …) are a UserWarning.
 
     Args:
         folder: what `stoker pack` made, or the URL of a copy of it (https://, http://, s3://, gs://).
@@ -76,7 +78,10 @@ def packed(
         PermissionDeniedError: it may not be read (a PermissionError).
     """
     given = {"folder": _absolute("folder", folder), **_cache(cache, cache_bytes)}
-    return _packed(given, _checks.integer("threads", threads, 0, 256))
+    source = _packed(given, _checks.integer("threads", threads, 0, 256))
+    if splits := source._native.packed_split_warning(given["folder"]):
+        warnings.warn(splits, stacklevel=2)
+    return source
 
 
 def _packed(given: dict[str, bytes], threads: int = 0) -> Packed:

@@ -31,5 +31,19 @@ TEST(SplitWarning, IsEmptyForClasses) {
   EXPECT_EQ(Of({"0", "1", "_"}), "");
 }
 
+TEST(PackedSplitWarning, SaysToPackThemAlone) {
+  EXPECT_EQ(PackedSplitWarning("set", std::vector<std::string>{"train", "val"}),
+            "set holds train, val, which look like splits of a dataset, not classes. To use one of "
+            "them, pack its folder into a set of its own");
+  EXPECT_EQ(PackedSplitWarning("set", std::vector<std::string>{"cat", "dog"}), "");
+}
+
+TEST(DescribePackedSets, SuggestsTheMostLikely) {
+  const auto [cause, advice] =
+      DescribePackedSets("sets/", std::vector<std::string>{"val", "train", "imagenet"});
+  EXPECT_EQ(cause, "this folder is not a packed set; it holds packed sets: val, train, imagenet");
+  EXPECT_EQ(advice, "To use one of them, pass sets/train");
+}
+
 }  // namespace
 }  // namespace stoker
