@@ -2,7 +2,7 @@
 // goes through its groups; the coefficients of a group never leave the team's memory.
 //
 // Team: `Each(f)` calls f(thread) on each thread of the team, and returns when all have done so.
-// What is written in one Each is read in later ones only.
+// Threads read memory that other threads have written only in a later Each.
 //
 // The inverse DCT is the one of transforms/jpeg/fast/inverse_dct.h, in numbers of 32 bits that
 // wrap.
@@ -27,7 +27,7 @@ using QuadWord = uint32_t;
 constexpr uint32_t WidthOf(QuadWord quad, uint32_t i) { return quad >> (4 * i) & 15; }
 constexpr uint32_t BytesOf(QuadWord quad) { return quad >> 16; }
 
-// Of each index in kWidths.
+// The QuadWord of each index in kWidths, with the quad's size.
 using QuadTable = std::array<QuadWord, packed::kTuples>;
 constexpr QuadTable MakeQuadTable() {
   QuadTable table{};
@@ -43,7 +43,7 @@ constexpr QuadTable MakeQuadTable() {
   return table;
 }
 
-// Of each quad, by number: its place in the order of a run, 4 bits each.
+// Returns the place of each quad in the order of a run, by the quad's number, in 4 bits each.
 constexpr uint64_t MakeQuadPlaces() {
   uint64_t places = 0;
   for (uint64_t place = 0; place < packed::kQuads; ++place) {
