@@ -39,7 +39,7 @@ constexpr int64_t kLongestWaitNs = 50'000'000;
 constexpr int64_t kPatienceAtEndNs = 10'000'000;
 constexpr uint64_t kPatienceWhenBrokenNs = 2'000'000'000;
 constexpr uint64_t kLookForLateNs = 10'000'000;
-// Of the time between two looks, at most a quarter of the limit counts for a read, and so much:
+// The time between two looks counts for a read up to a quarter of the limit, within these bounds:
 constexpr uint64_t kLeastCountedNs = 20'000'000, kMostCountedNs = 1'000'000'000;
 constexpr uint64_t kToBeCancelledNs = 200'000'000;  // for a read that was too late
 
@@ -53,8 +53,8 @@ struct Flight {
   uint64_t cancelled_ns = 0;  // when it was first cancelled, because it took longer; 0: it was not
   bool enlarged = false;      // the buffer has already been grown to the file's size
 
-  // Of a read that was given up: results that are missing, and what the kernel may use until they
-  // come. No other read takes this place meanwhile.
+  // For a read that was given up: the number of results that are missing, and the memory and file
+  // that the kernel may use until they come. No other read takes this place meanwhile.
   uint8_t lost = 0;
   GrowingBuffer lost_buffer;
   KeptFile* lost_file = nullptr;
@@ -66,7 +66,8 @@ struct Unplaced {
   bool given_up = false;
 };
 
-// What a descriptor stands for: the program may close the ring's and get its number for a file.
+// The file that a descriptor refers to: the program may close the ring's descriptor, and a file
+// that it opens then gets the same number.
 struct Identity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -520,8 +521,8 @@ void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
   }
 }
 
-// Cancels reads that have taken too long. What cannot be cancelled is left to the kernel. Time
-// during which nobody looked counts little, because chains may not have gone on either.
+// Cancels reads that have taken too long. Reads that cannot be cancelled are left to the kernel.
+// Time during which nobody looked counts little, because chains may not have gone on either.
 void UringReader::EndLate() {
   const uint64_t now = NowNanoseconds();
   const uint64_t passed = now - looked_ns_;

@@ -76,7 +76,7 @@ class ArrowBatches {
   Result<Message> ReadMessage(uint64_t at, uint64_t end);
   Status ReadMetadata(uint64_t at, uint64_t end);
   std::span<const uint8_t> Metadata() const;
-  // Whether there is a message as versions before 0.15 wrote it, without a marker before its
+  // Whether the message is of the form that versions before 0.15 wrote, without a marker before its
   // length.
   Result<bool> IsOldMessage(uint64_t at) const;
   Result<bool> TakeBatch(const Message& message, ArrowBatch& batch) const;

@@ -25,8 +25,8 @@ namespace stoker {
 // Immutable after Open except for TakeList; thread-safe. Move-only.
 class DatasetIndex {
  public:
-  // Checks everything but the records, which have their own checksums. What is promised of the
-  // list, and the memory: as of ReadImageList (image_list_sections.h).
+  // Checks everything but the records, which have their own checksums. Promises the same of the
+  // list and of memory as ReadImageList (image_list_sections.h).
   //
   // NotFound, PermissionDenied; InvalidArgument if it is not an index; DataLoss if the bytes have
   // changed since they were written; Unimplemented for another version; ResourceExhausted.

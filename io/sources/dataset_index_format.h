@@ -10,7 +10,7 @@ namespace stoker::dataset_index {
 inline constexpr std::array<char, 8> kMagic = {'S', 'T', 'K', 'I', 'N', 'D', 'E', 'X'};
 inline constexpr uint32_t kVersion = 3;
 
-// What was known about an image when the index was made.
+// The facts that were known about an image when the index was made.
 struct Facts {
   uint64_t record_end =
       0;  // end of its crop index in kCropIndexes; it begins at the previous one's end

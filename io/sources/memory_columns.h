@@ -30,9 +30,9 @@ class MemoryColumns {
   void CopyRows(size_t column, std::span<const uint64_t> ids, void* rows) const;
   std::span<const uint8_t> View(size_t column, uint64_t id) const;
 
-  // Hashes types, shapes and content. Of each column it hashes everything if there are few rows of
-  // few bytes, if rows are strings, or if rows are single numbers and `all_numbers` is set;
-  // otherwise parts. The hash does not depend on the rows' strides.
+  // Hashes types, shapes and content. It hashes all of a column if there are few rows of few
+  // bytes, if rows are strings, or if rows are single numbers and `all_numbers` is set; otherwise
+  // parts of it. The hash does not depend on the rows' strides.
   uint64_t Hash(bool all_numbers, uint64_t seed = 0) const;
 
  private:

@@ -82,7 +82,7 @@ struct Shard {
 };
 static_assert(sizeof(Shard) == 16);
 
-// What a shard says of a record, in the records' order.
+// A shard's description of a record. Entries are in the order of the records.
 struct Entry {
   Sample sample;
   int64_t modified_ns = 0;  // of the file, since 1970

@@ -21,7 +21,7 @@ std::string_view ClassOf(std::string_view path) {
   return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
 }
 
-// As image_folder.h says.
+// The order that image_folder.h documents.
 bool ComesBefore(const MergedSample& a, const MergedSample& b) {
   const auto order = [](std::string_view path) {
     return std::tuple(ClassOf(path), FolderOf(path), NameOf(path));

@@ -391,7 +391,7 @@ std::vector<std::string_view> SplitAtColons(std::string_view text) {
   return parts;
 }
 
-// Whether a path is of something that is no file here: "https://host/0.tar", "pipe:cat 0.tar".
+// Whether a path names something other than a local file: "https://host/0.tar", "pipe:cat 0.tar".
 bool IsUrl(std::string_view path) {
   const size_t colon = path.find(':');
   const std::string_view scheme = path.substr(0, colon);
