@@ -402,7 +402,7 @@ Status JpegDecoder::State::FallBack() {
                                                 : JpegEnd::kError;
   Status decoded = DecodeRegion(libjpeg, header, region, reduction,
                                 limits.ScansOf(header.info.size), end, *sink);
-  // What looked like an end-of-image marker may have been a part of tables.
+  // The bytes that looked like an end-of-image marker may have been part of a table.
   const bool cut = truncated || (end == JpegEnd::kTruncated && libjpeg.past_end());
   if (cut && decoded.ok()) ++paths.accepted_truncated;
   libjpeg.Finish();

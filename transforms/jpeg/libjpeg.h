@@ -61,7 +61,7 @@ class LibJpeg {
   // are estimated from surrounding blocks.
   bool guesses() const;
 
-  // To be called after Start, in this order, each at most once, and not for reduced images: Crop
+  // Call these after Start, in this order, each at most once, and not for reduced images: Crop
   // with the columns from ColumnsToDecode, and Skip with the number of rows to skip at the top,
   // less than all.
   Status Crop(Columns columns);

@@ -68,7 +68,7 @@ static_assert(std::endian::native == std::endian::little);
 inline constexpr std::array<uint8_t, 7> kMagic = {0xF5, 's', 't', 'k', 'j', 'p', 'g'};
 inline constexpr uint8_t kVersion = 2;
 
-// What the file, each part of the upper half, and the header begin with.
+// The first bytes of the file, of each part of the upper half, and of the header.
 struct Start {
   std::array<uint8_t, 7> magic = kMagic;
   uint8_t version = kVersion;

@@ -27,8 +27,9 @@ namespace {
 
 constexpr size_t kNeeds = kMaxWidth + 1;
 
-// Of a quad: for each combination of the widths that its words need, ((need[0] * kNeeds + need[1])
-// * kNeeds + …, the first tuple with the fewest bits that has room for them.
+// Returns the tuple of widths for each combination of widths that a quad's words need: the first
+// one with the fewest bits that has room for them. The index is ((need[0] * kNeeds + need[1]) *
+// kNeeds + …
 std::vector<uint8_t> MakeTuples() {
   std::vector<uint8_t> tuples(kNeeds * kNeeds * kNeeds * kNeeds);
   for (size_t i = 0; i < tuples.size(); ++i) {

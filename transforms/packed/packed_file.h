@@ -45,8 +45,8 @@ class PackedFile {
   // The bytes of a row of MCUs. DataLoss if they are not there, or do not have their checksum.
   Result<std::span<const uint8_t>> Row(int mcu_row) const;
 
-  // Where its rows lie; all 0 if the file is too long for these numbers. Precondition: this is the
-  // whole file.
+  // Returns where its rows lie; all 0 if the file is too long for these numbers. Precondition: this
+  // is the whole file.
   RowParts row_parts() const;
 
  private:
@@ -64,8 +64,8 @@ class PackedFile {
   size_t header_at_ = 0, directory_at_ = 0, rows_at_ = 0;
 };
 
-// Goes through the runs of a row of MCUs, row of blocks by row of blocks. What the sizes say is
-// not trusted.
+// Goes through the runs of a row of MCUs, row of blocks by row of blocks. It does not trust
+// the sizes.
 class RunReader {
  public:
   // Begins a row that has `runs`. `file` must stay valid. DataLoss.

@@ -64,8 +64,8 @@ HWY_BEFORE_NAMESPACE();
 namespace stoker::packed {
 namespace HWY_NAMESPACE {
 
-// For each pair of quads, and each block of a group: a bit for each of its eight words that are not
-// zero.
+// The words that are not zero: for each pair of quads and each block of a group, one bit for each
+// of the block's eight words.
 struct SetWords {
   std::array<std::array<uint8_t, kGroupBlocks>, kQuads / 2> pair{};
   std::array<uint8_t, 7> spare;  // StoreMaskBits may write eight bytes

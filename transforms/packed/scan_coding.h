@@ -13,8 +13,8 @@
 
 namespace stoker::packed {
 
-// The codes of a component's symbols. Of each symbol: its code with zeros for the number behind it,
-// and below them, in 8 bits, how many bits both have: 0 for a symbol that has no code.
+// The codes of a component's symbols. An entry has a symbol's code, zeros for the number behind it,
+// and in the lowest 8 bits the number of bits that both have: 0 for a symbol that has no code.
 struct ScanCodes {
   std::array<uint64_t, 256> dc, ac;
 };

@@ -76,8 +76,8 @@ HWY_INLINE const uint8_t* TakeQuad(const uint8_t* p, size_t tuple, int16_t* word
   return p + kControls.size[tuple];
 }
 
-// Takes the quads of a group, which are behind `p`. Those that are not there are zero; if there
-// are at most four, only the first four are written. They are taken in rounds of four, because
+// Takes the quads of a group, which are behind `p`. Missing quads are zero; if there are at most
+// four, only the first four are written. They are taken in rounds of four, because
 // the end of rounds is predicted more often than the end of quads.
 HWY_INLINE const uint8_t* TakeQuads(const uint8_t* p, unsigned quads, int16_t* words) {
   const HalfBytes d;

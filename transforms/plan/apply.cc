@@ -44,7 +44,7 @@ struct ImageContext {
     for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
   }
 
-  // What the decoder writes to.
+  // Returns the sink that the decoder writes to.
   RowSink& sink() {
     if (views.size() == 1) return views[0].resampler;
     return all_views;

@@ -19,7 +19,7 @@ struct EncodedImage {
   std::span<const uint8_t> crop_index{};  // see JpegDecoder::Decode; may be empty
   void* work = nullptr;                   // work_bytes(), if the plan defers operations to a device
   int32_t* size = nullptr;  // is set to the image's height and width in its row; may be null
-  // Those of the plan's other views, as `row`. Read before Next or Done is called again.
+  // The rows of the plan's other views. Read before Next or Done is called again.
   std::span<void* const> other_rows{};
 };
 

@@ -17,8 +17,8 @@
 namespace stoker {
 
 // A region that takes at most `whole` bytes is kept, and the views are resampled from it one after
-// the other once it is complete. Of a larger region the sink keeps a few rows, and copies what each
-// view needs of them to its resampler. Memory is charged to `budget`. Not thread-safe.
+// the other once it is complete. If a region is larger, the sink keeps a few rows of it, and
+// copies what each view needs to its resampler. Memory is charged to `budget`. Not thread-safe.
 class ViewsSink final : public RowSink {
  public:
   static constexpr size_t kWhole = 2 << 20;

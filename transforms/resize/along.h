@@ -18,8 +18,8 @@ inline constexpr int kAlongWindow = 64;  // samples that a block may choose from
 // Blocks of output pixels in output order. Lanes after the last pixel have weight zero.
 struct Along {
   const int32_t* windows = nullptr;  // where each block's window starts, as AxisTaps::starts count
-  // For each block and pair of taps: kAlongPixels × (index of the pair's first sample in the
-  // window, index of the second), then kAlongPixels × the pair's weights, and if there are high
+  // This has, for each block and pair of taps, kAlongPixels × (index of the pair's first sample in
+  // the window, index of the second), then kAlongPixels × the pair's weights, and if there are high
   // parts, kAlongPixels × those. 64-byte aligned.
   const int16_t* pairs = nullptr;
   int blocks = 0;

@@ -60,7 +60,7 @@ AcEntry AcEntryOf(HuffmanSpec spec, unsigned window) {
 }
 
 SkipEntry SkipEntryOf(HuffmanSpec spec, unsigned window) {
-  // As in the table: the symbols after the first are added as a whole or not at all.
+  // The same rule as in the table: the symbols after the first are added as a whole or not at all.
   const auto parse = [&](const auto& self, unsigned bits, int count) -> SkipEntry {
     const Symbol symbol = Find(spec, bits, count);
     if (symbol.value < 0) return {0, 0};

@@ -12,7 +12,7 @@
 
 namespace stoker::jpeg {
 
-// As InverseDct; writes `side` (4, 2 or 1) rows of groups × 4 × side samples.
+// Like InverseDct, but writes `side` (4, 2 or 1) rows of groups × 4 × side samples.
 bool ReducedDct(const Quantiser& quantiser, int side, int groups, int16_t* coefficients,
                 const uint8_t* last, uint8_t* out, ptrdiff_t stride);
 
