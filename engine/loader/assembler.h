@@ -46,7 +46,7 @@ struct RowCost {
   uint32_t reads_in_flight = 0;  // see BatchRecord
 };
 
-// What a batch costs besides its rows, between its last row and its completion.
+// The cost of a batch besides its rows, between its last row and its completion.
 struct BatchCost {
   uint64_t mix_ns = 0;     // a worker's time for mixing
   uint64_t whole_ns = 0;   // when it went to the program's function; 0: it did not

@@ -105,7 +105,7 @@ std::string Grouped(const std::string& digits) {
   return text;
 }
 
-// Of a state that may be hostile: a few words, safe to print.
+// Returns the first characters of a text from a state, which may be hostile, safe to print.
 std::string Shown(std::string_view text) {
   constexpr size_t kMost = 200;
   return text.size() <= kMost ? Printable(text) : Printable(text.substr(0, kMost)) + "…";

@@ -1,5 +1,5 @@
-// What the batches of a loader depend on, by name and as text: its samples, options and transforms.
-// A state keeps it, so that another loader can say what is different.
+// Identity: everything that a loader's batches depend on, by name and as text: its samples, options
+// and transforms. A state keeps it, so that another loader can say what is different.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ Identity IdentityOf(const LoaderOptions& options);
 // The value of a name, or its default.
 std::string ValueIn(const Identity& identity, std::string_view name);
 
-// What is different, in words: "the data set has 59 samples, the state was saved on 60",
+// Returns the differences in words: "the data set has 59 samples, the state was saved on 60",
 // "seed was 7 and is 8". The parameters of a transform that is another one are not compared, nor
 // the names in `except`, nor options that decide which samples are bad where one of the two has
 // none.

@@ -108,7 +108,8 @@ Error OfAnother(const std::vector<std::string>& differences) {
           .advice = "Give this loader the same source, transforms and options"};
 }
 
-// Where the rank `here` goes on after the batches before `next` of all ranks of `there`.
+// Returns the batch with which the rank `here` goes on after all ranks of `there` have delivered
+// the batches before `next`.
 Result<BatchName> GoOn(BatchName next, const Sampler& there, const Sampler& here) {
   const uint64_t batches = there.batches_from(next.start);
   if (next.index > batches || next.start > there.options().samples) {
@@ -122,8 +123,8 @@ Result<BatchName> GoOn(BatchName next, const Sampler& there, const Sampler& here
   if (step(there) != step(here)) {
     next.start += next.index * step(there);
     next.index = 0;
-    // Where these ranks would have been there, had they begun the epoch: the batches are the same
-    // ones, and have the numbers that a program knows them by.
+    // These ranks would have reached the same place, had they begun the epoch: then the batches are
+    // theirs, and have the numbers that a program knows them by.
     if (next.start % step(here) == 0) next = {next.epoch, next.start / step(here)};
   }
   next.index = std::min(next.index, here.batches_from(next.start));

@@ -10,13 +10,12 @@
 // `epoch`, `batch` and `start` are the BatchName of the next batch. `options` is the loader's
 // Identity: a loader with another one refuses the state.
 //
-// `world` and `batch_size` may be others than the state's. What the ranks have delivered together
-// is then the positions before P = start + batch × world × batch_size (of the state), and the rest
-// of the epoch is dealt out from P on: each remaining sample comes once, with the random draws of
-// its position. `remainder` and `drop_remainder` hold for the rest as for an epoch of n - P
-// samples. Later epochs are as usual. The states of all ranks at one step agree, but for
-// Remainder::kUneven in the last step, which some ranks do not have: rank 0 has it, and its state
-// serves all.
+// `world` and `batch_size` may be others than the state's. Then the ranks have delivered the
+// positions before P = start + batch × world × batch_size (of the state), and the rest of the epoch
+// is dealt out from P on: each remaining sample comes once, with the random draws of its position.
+// `remainder` and `drop_remainder` hold for the rest as for an epoch of n - P samples. Later epochs
+// are as usual. The states of all ranks at one step agree, but for Remainder::kUneven in the last
+// step, which some ranks do not have: rank 0 has it, and its state serves all.
 #pragma once
 
 #include <string>

@@ -86,7 +86,8 @@ class SamplesInFlight {
   // them.
   std::optional<uint32_t> TakeFurther(uint32_t least);
 
-  // Where a sample is, for reports of stalls: set by the thread that owns the sample, read by any.
+  // The stage that a sample is in, for reports of stalls: set by the thread that owns the sample,
+  // read by any.
   enum class Place : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
   void SetPlace(uint32_t index, Place place);
   struct Placed {

@@ -182,7 +182,7 @@ struct Tuner::State {
     if (!enough) {
       TunerSettings more = Most(settings, chosen);
       if (alone) more.depth = std::max(more.depth, 2);
-      // By half or by two at most.
+      // Grows by half at most, or by two if that is more.
       more.depth = std::min(more.depth, std::max(settings.depth + 2, settings.depth * 3 / 2));
       if (Clamp(more) == settings) return;
       if (shrunk) hold = std::min(2 * hold, kLossBatches);
