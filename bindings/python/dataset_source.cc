@@ -131,7 +131,7 @@ class DatasetSource final : public SampleSource {
   // Returns the index of a field's column.
   size_t InMemory(size_t field) const { return field - 1 - parts_.loaded.size(); }
 
-  // With the GIL held.
+  // Needs the GIL.
   Status Call(uint64_t id, LoadedSample& loaded, std::string& path, std::string& rows) const {
     try {
       const auto pair = py::handle(static_cast<PyObject*>(load_.get()))(id).cast<py::tuple>();

@@ -20,7 +20,7 @@ class object;
 
 namespace stoker::python {
 
-// With the GIL held.
+// All functions need the GIL.
 class LoaderHandle {
  public:
   LoaderHandle(std::string key, const std::string& spec, const SourceHandle& source,

@@ -86,7 +86,8 @@ void KeepPythonThread();
 // them.
 bool InCall();
 
-// Whether this thread is in a call of any of these (`of` of UserCall), or in a call inside of one.
+// Whether this thread is in a call of one of these functions (`of` of UserCall), or in a call that
+// such a call has made.
 bool InCallOf(const std::vector<uintptr_t>& any);
 
 // Returns FailedPrecondition in a call; `what`: the action that is not possible there.

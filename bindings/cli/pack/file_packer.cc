@@ -25,7 +25,7 @@ using packed_set::Form;
 namespace {
 
 constexpr uint64_t kCommonFile = uint64_t{64} << 20;
-// What is read of a larger one, and what its buffer may have beside it.
+// The most bytes that are read of a larger file, and the room that its buffer may have beside them.
 constexpr uint64_t kLargestFile = packed_set::kMaxImageBytes + kCommonFile;
 
 Error CannotStat(int error_number, const std::string& path) {

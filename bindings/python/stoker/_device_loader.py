@@ -119,7 +119,7 @@ class DeviceLoader:
         return self._loader
 
     def stats(self) -> dict[str, Any]:
-        """As `Loader.stats`, for what was iterated here (on the CPU: and over the loader itself).
+        """Like `Loader.stats`, for iterations over this object (on the CPU also for those over the loader).
 
         On other devices, waits are for batches on the device, and there are also `device_bytes`: memory on
         the device; `copied_batches` and `copied_bytes`: copied to the device; `invalidated_captures`: how
@@ -130,23 +130,23 @@ class DeviceLoader:
         return self._native.stats()
 
     def prometheus(self, name: str = "loader") -> str:
-        """As `Loader.prometheus`, for what was iterated here."""
+        """Like `Loader.prometheus`, for the iterations over this object."""
         return self._native.prometheus(_checks.text("name", name))
 
     def monitor(self, interval: float = 0.5) -> Monitor:
-        """As `Loader.monitor`, for what is iterated here."""
+        """Like `Loader.monitor`, for the iterations over this object."""
         return Monitor(self, interval)
 
     def trace(self, path: str | os.PathLike[str], *, memory: int = 64 << 20) -> Trace:
-        """As `Loader.trace`; it is the trace of the same Runtime."""
+        """Like `Loader.trace`; it is the trace of the same Runtime."""
         return self._loader.trace(path, memory=memory)
 
     def state_dict(self) -> dict[str, Any]:
-        """As `Loader.state_dict`; the same state. Batches on their way to the program are not passed."""
+        """Like `Loader.state_dict`, the same state. Batches on their way to the program are not passed."""
         return self._loader.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """As `Loader.load_state_dict`: the next iteration over the loader, or over this object, continues
+        """Like `Loader.load_state_dict`: the next iteration over the loader, or over this object, continues
         there.
         """
         self._loader.load_state_dict(state)

@@ -116,7 +116,7 @@ def _range_or_number(name: str, value: Any, option: dict[str, Any]) -> tuple[flo
 
 
 def _around(middle: float) -> Callable[[str, Any, dict[str, Any]], tuple[float, float]]:
-    """As in torchvision, a number is a distance from the middle."""
+    """A single number is a distance from the middle, as in torchvision."""
 
     def read(name: str, value: Any, option: dict[str, Any]) -> tuple[float, float]:
         if value is None:

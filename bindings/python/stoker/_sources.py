@@ -220,7 +220,7 @@ class Source:
             return file.read(length)
 
     def _beside(self, sample: int) -> list[Any]:
-        """What a sample has beside its image, in the order of a batch's columns: its label first."""
+        """A sample's values beside its image, in the order of a batch's columns: its label first."""
         if self._columns:
             beside = list(self._columns.values())[0 if self._has_files else 1 :]
             return [rows[sample] for rows in beside]
@@ -624,7 +624,7 @@ def _pattern_of(paths: list[bytes]) -> bytes:
 
 
 def _json_bytes(pattern: bytes) -> int:
-    """What it takes in a loader's description, where other letters than ASCII take six bytes or more."""
+    """The bytes that it takes in a loader's description, where letters beyond ASCII take six or more."""
     return len(json.dumps(pattern.decode("utf-8", "replace")))
 
 

@@ -72,13 +72,13 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """As of the loader's arrays: (rows, height, width, 3), (rows,), …"""
+        """The shape, like that of the loader's arrays: (rows, height, width, 3), (rows,), …"""
     @property
     def dtype(self) -> str:
         """The name of the type: "uint8", "float32", "bfloat16", "int64", …"""
     @property
     def device(self) -> str:
-        """Where it is: "cpu", "cuda:0", "host"."""
+        """The device that it is on: "cpu", "cuda:0", "host"."""
     @property
     def ndim(self) -> int:
         """The length of `shape`."""

@@ -99,7 +99,7 @@ class Dataset : public data::DatasetBase {
   }
 
  private:
-  // As a graph, a dataset may be made again on another device or in another process.
+  // A dataset that was made a graph may be made again on another device or in another process.
   absl::Status CheckMovable() const {
     if (!placement_.on_device) return absl::OkStatus();
     return absl::UnimplementedError(
