@@ -21,15 +21,6 @@ Error Truncated(size_t size) {
           .detail = Error::Detail::kTruncated};
 }
 
-}  // namespace
-
-Error Damaged(const std::string& what, size_t offset) {
-  return {.code = Code::kDataLoss,
-          .cause = "damaged packed JPEG: " + what,
-          .offset = offset,
-          .advice = kPackAgain};
-}
-
 Status CheckVersion(const Start& start) {
   if (start.version == kVersion) return {};
   return Error{Code::kUnimplemented,
@@ -41,26 +32,34 @@ Status CheckVersion(const Start& start) {
                    : "Read it with the version of stoker that wrote it, or a later one"};
 }
 
+}  // namespace
+
+Error Damaged(const std::string& what, size_t offset) {
+  return {.code = Code::kDataLoss,
+          .cause = "damaged packed JPEG: " + what,
+          .offset = offset,
+          .advice = kPackAgain};
+}
+
+Result<size_t> FindHeader(std::span<const uint8_t> bytes) {
+  const size_t there = std::min(bytes.size(), kMagic.size());
+  if (!std::equal(kMagic.begin(), kMagic.begin() + static_cast<ptrdiff_t>(there), bytes.begin())) {
+    return Error{Code::kDataLoss, "not a packed JPEG", {}, 0, "Remove or re-create the file"};
+  }
+  if (bytes.size() < sizeof(Start)) return Truncated(bytes.size());
+  Start start;
+  std::memcpy(&start, bytes.data(), sizeof(start));
+  TRY(CheckVersion(start));
+  return size_t{start.to_header};
+}
+
 Result<PackedFile> PackedFile::Open(std::span<const uint8_t> bytes) {
   PackedFile file;
   file.bytes_ = bytes;
-  TRY(file.FindHeader());
+  ASSIGN_OR_RETURN(file.header_at_, FindHeader(bytes));
   TRY(file.ReadHeader());
   TRY(file.CheckEnds());
   return file;
-}
-
-Status PackedFile::FindHeader() {
-  const size_t there = std::min(bytes_.size(), kMagic.size());
-  if (!std::equal(kMagic.begin(), kMagic.begin() + static_cast<ptrdiff_t>(there), bytes_.begin())) {
-    return Error{Code::kDataLoss, "not a packed JPEG", {}, 0, "Remove or re-create the file"};
-  }
-  if (bytes_.size() < sizeof(Start)) return Truncated(bytes_.size());
-  Start start;
-  std::memcpy(&start, bytes_.data(), sizeof(start));
-  TRY(CheckVersion(start));
-  header_at_ = start.to_header;
-  return {};
 }
 
 Status PackedFile::ReadHeader() {

@@ -17,8 +17,9 @@ namespace stoker::packed {
 // The error that a packed JPEG is damaged at `offset`.
 Error Damaged(const std::string& what, size_t offset);
 
-// Refuses other versions of the format.
-Status CheckVersion(const Start& start);
+// Returns where the header of a packed JPEG, or of a range that is one by itself, begins. `bytes`:
+// its first sizeof(Start) bytes, or more. DataLoss, Unimplemented as of PackedFile::Open.
+Result<size_t> FindHeader(std::span<const uint8_t> bytes);
 
 // Points into the file's bytes, which must stay valid.
 class PackedFile {
@@ -50,7 +51,6 @@ class PackedFile {
   RowParts row_parts() const;
 
  private:
-  Status FindHeader();
   Status ReadHeader();
   Status CheckEnds() const;
   DirectoryEntry Entry(int mcu_row) const;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -91,14 +90,11 @@ Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
     facts.header = std::move(header);
   }
   if (*facts.format == ImageFormat::kPackedJpeg) {
-    ASSIGN_OR_RETURN(const std::span<const uint8_t> bytes, at(0, sizeof(packed::Start)));
-    packed::Start start;
-    if (bytes.size() < sizeof(start)) return Error{Code::kDataLoss, "truncated packed JPEG"};
-    std::memcpy(&start, bytes.data(), sizeof(start));
-    TRY(packed::CheckVersion(start));
-    const uint64_t header_at = start.to_header + sizeof(packed::FixedPart);
+    ASSIGN_OR_RETURN(const std::span<const uint8_t> start, at(0, sizeof(packed::Start)));
+    ASSIGN_OR_RETURN(const uint64_t header_at, packed::FindHeader(start));
+    const uint64_t jpeg_at = header_at + sizeof(packed::FixedPart);
     ASSIGN_OR_RETURN(JpegDescription header, ReadJpegHeader([&](uint64_t offset, size_t n) {
-                       return at(header_at + offset, n);
+                       return at(jpeg_at + offset, n);
                      }));
     facts.size = header.size;
   }
