@@ -4,11 +4,22 @@
 
 namespace stoker {
 
+ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
+                      const DrawKey& draw) {
+  if (plan == nullptr || !source.has_row_ranges(sample)) return source.RangeOf(sample);
+  const ImageFacts facts = source.FactsOf(sample);
+  const ImageSize size{static_cast<int>(facts.width), static_cast<int>(facts.height)};
+  if (size.width <= 0 || size.height <= 0) return source.RangeOf(sample);
+  const std::optional<AxisSpan> rows =
+      plan->RowsOf(draw, size, static_cast<Orientation>(facts.orientation));
+  return rows ? source.RangeOfRows(sample, rows->begin, rows->end) : source.RangeOf(sample);
+}
+
 ReadFeed::ReadFeed(const LoaderOptions& options, const Sampler& sampler,
                    const std::optional<Plan>& plan, SamplesInFlight& samples, uint32_t run)
     : options_(options),
       sampler_(sampler),
-      plan_(plan && options.source->has_row_ranges() ? &*plan : nullptr),
+      plan_(plan ? &*plan : nullptr),
       samples_(samples),
       run_(run) {}
 
@@ -42,22 +53,10 @@ size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
 void ReadFeed::SetSample(SampleInFlight& to, uint64_t sample) const {
   ReadRequest& read = to.read;
   read.sample = sample;
-  const ByteRange range = RangeOf(sample, to.draw);
+  const ByteRange range = RangeToRead(*options_.source, plan_, sample, to.draw);
   read.offset = range.offset;
   read.length = range.length;
   options_.source->PathOf(range.file, read.path);
-}
-
-// A sample's crop is known before the sample is read.
-ByteRange ReadFeed::RangeOf(uint64_t sample, const DrawKey& draw) const {
-  const SampleSource& source = *options_.source;
-  if (plan_ == nullptr) return source.RangeOf(sample);
-  const ImageFacts facts = source.FactsOf(sample);
-  const ImageSize size{static_cast<int>(facts.width), static_cast<int>(facts.height)};
-  if (size.width <= 0 || size.height <= 0) return source.RangeOf(sample);
-  const std::optional<AxisSpan> rows =
-      plan_->RowsOf(draw, size, static_cast<Orientation>(facts.orientation));
-  return rows ? source.RangeOfRows(sample, rows->begin, rows->end) : source.RangeOf(sample);
 }
 
 std::optional<uint32_t> ReadFeed::NextRun(Assembler& assembler) {

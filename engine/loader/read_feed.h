@@ -12,9 +12,15 @@
 #include "engine/loader/sampler.h"
 #include "engine/loader/samples_in_flight.h"
 #include "io/readers/reader.h"
+#include "io/sources/source.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
+
+// The bytes that a loader reads of a sample of the source: those that its crop, which the draw
+// decides, needs. `plan`: its transforms; null: all of the sample's bytes.
+ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
+                      const DrawKey& draw);
 
 // Thread-safe and lock-free. Each row is claimed by one sample; a sample that finds no row to claim
 // is returned.
@@ -38,11 +44,9 @@ class ReadFeed {
   std::optional<uint32_t> NextRun(Assembler& assembler);
 
  private:
-  ByteRange RangeOf(uint64_t sample, const DrawKey& draw) const;
-
   const LoaderOptions& options_;
   const Sampler& sampler_;
-  const Plan* const plan_;  // null: images are read as a whole
+  const Plan* const plan_;
   SamplesInFlight& samples_;
   const uint32_t run_;
 };

@@ -59,8 +59,9 @@ ByteRange CombinedSource::RangeOf(uint64_t id) const {
   return range;
 }
 
-bool CombinedSource::has_row_ranges() const {
-  return std::ranges::any_of(parts_, [](const Part& p) { return p.source->has_row_ranges(); });
+bool CombinedSource::has_row_ranges(uint64_t id) const {
+  const Part& part = PartOf(id);
+  return part.source->has_row_ranges(id - part.begin);
 }
 
 ByteRange CombinedSource::RangeOfRows(uint64_t id, int top, int bottom) const {

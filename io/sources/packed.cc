@@ -93,12 +93,14 @@ class PackedSource final : public SampleSource {
     return {.file = sample.shard(), .offset = sample.offset(), .length = sample.bytes + kCrcBytes};
   }
 
-  bool has_row_ranges() const override { return !has_cache_; }
+  bool has_row_ranges(uint64_t id) const override {
+    return !has_cache_ && index_->samples()[id].mcu_height != 0;
+  }
 
   ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override {
+    if (!has_row_ranges(id)) return RangeOf(id);
     const Sample& sample = index_->samples()[id];
     const int height = sample.mcu_height;
-    if (has_cache_ || height == 0) return RangeOf(id);
     const int rows = DivideUp(static_cast<int>(sample.height), height);
     const RowParts::Bytes part =
         sample.parts.Find(top / height, DivideUp(bottom, height), rows, sample.bytes);

@@ -136,8 +136,8 @@ class SampleSource {
   // I/O, no allocation.
   virtual ByteRange RangeOf(uint64_t id) const = 0;
 
-  // Whether RangeOfRows may return less than RangeOf.
-  virtual bool has_row_ranges() const { return false; }
+  // Whether RangeOfRows may return less than RangeOf. No I/O, no allocation.
+  virtual bool has_row_ranges(uint64_t /*id*/) const { return false; }
 
   // Returns a byte range that is enough to decode the pixel rows [top, bottom) of the image as it
   // is stored: RangeOf, or a part of it, which Unpack takes, too. Preconditions: FactsOf(id) says

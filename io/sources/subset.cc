@@ -52,7 +52,7 @@ class SubsetSource final : public SampleSource {
     return source_->Unpack(ids_[id], record, rows);
   }
   ByteRange RangeOf(uint64_t id) const override { return source_->RangeOf(ids_[id]); }
-  bool has_row_ranges() const override { return source_->has_row_ranges(); }
+  bool has_row_ranges(uint64_t id) const override { return source_->has_row_ranges(ids_[id]); }
   ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override {
     return source_->RangeOfRows(ids_[id], top, bottom);
   }

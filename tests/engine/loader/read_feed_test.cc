@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
 #include <vector>
 
+#include "io/sources/source.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
@@ -87,6 +90,52 @@ TEST_F(ReadFeedTest, RunsOfRowsInMemoryEndWithTheirBatch) {
   }
   EXPECT_EQ(sizes, (std::vector<uint32_t>{3, 1, 3, 1}));
   EXPECT_EQ(samples.reading(), 0u);
+}
+
+// Every second sample has row ranges; a row of pixels is a byte.
+class HasSomeRanges final : public SampleSource {
+ public:
+  uint64_t size() const override { return 20; }
+  std::span<const Field> fields() const override { return fields_; }
+  ByteRange RangeOf(uint64_t id) const override { return {.file = 0, .offset = id, .length = 500}; }
+  bool has_row_ranges(uint64_t id) const override { return id % 2 == 0; }
+  ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override {
+    return {.file = 0,
+            .offset = id + static_cast<uint64_t>(top),
+            .length = static_cast<uint64_t>(bottom - top)};
+  }
+  ImageFacts FactsOf(uint64_t id) const override {
+    EXPECT_TRUE(has_row_ranges(id)) << "no crop is drawn for a sample that is read as a whole";
+    return {.width = 400, .height = 400};
+  }
+  void PathOf(uint32_t /*file*/, std::string& path) const override { path = "file"; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  uint64_t memory_bytes() const override { return 0; }
+  std::string Describe() const override { return "some ranges"; }
+
+ private:
+  const std::vector<Field> fields_{{.name = "image", .kind = Field::Kind::kImage}};
+  const std::vector<std::string> classes_;
+};
+
+TEST(RangeToRead, IsThatOfTheRowsOfTheCropWhereTheSampleHasRowRanges) {
+  const HasSomeRanges source;
+  const Plan plan = Plan::Compile({RandomCrop{.height = 50, .width = 50}}).value();
+  for (uint64_t id = 0; id < source.size(); ++id) {
+    const DrawKey draw{.seed = 7, .epoch = 3, .position = id};
+    const ByteRange all = RangeToRead(source, nullptr, id, draw);
+    EXPECT_EQ(all.offset, id);
+    EXPECT_EQ(all.length, 500u);
+    const ByteRange range = RangeToRead(source, &plan, id, draw);
+    if (!source.has_row_ranges(id)) {
+      EXPECT_EQ(range.offset, all.offset);
+      EXPECT_EQ(range.length, all.length);
+      continue;
+    }
+    const AxisSpan rows = plan.RowsOf(draw, {400, 400}, Orientation::kNormal).value();
+    EXPECT_EQ(range.offset, id + static_cast<uint64_t>(rows.begin));
+    EXPECT_EQ(range.length, static_cast<uint64_t>(rows.end - rows.begin));
+  }
 }
 
 }  // namespace

@@ -312,7 +312,8 @@ TEST_F(ForgedSetTest, RowsAreAPartOfTheirRecord) {
   long_one->parts = {{0, 0, 0, 4, 4, 4, 4, 5, 7, 8, 9, 10, 11, 79, 79, 79}};
   ASSERT_EQ(Forge(shards_, samples_), Code::kCancelled);
   const Source source = Packed(Set()).value();
-  EXPECT_TRUE(source->has_row_ranges());
+  EXPECT_TRUE(source->has_row_ranges(id));
+  EXPECT_FALSE(source->has_row_ranges(id + 1));
   const ByteRange record = source->RangeOf(id);
   const auto expect = [&](int top, int bottom, uint64_t begin, uint64_t end) {
     const ByteRange rows = source->RangeOfRows(id, top, bottom);
@@ -328,7 +329,7 @@ TEST_F(ForgedSetTest, RowsAreAPartOfTheirRecord) {
   // Only objects are cached, so a folder's rows are read as without a cache.
   const Source cached =
       Packed(Set(), {.cache = {.folder = folder_.Path("cache"), .bytes = 64 << 20}}).value();
-  EXPECT_TRUE(cached->has_row_ranges());
+  EXPECT_TRUE(cached->has_row_ranges(id));
   EXPECT_EQ(cached->RangeOfRows(id, 33, 40).length, uint64_t{3} * 64);
 }
 
