@@ -32,6 +32,17 @@ def test_every_file_is_read(command, photos, options):
     assert not report["interrupted"]
 
 
+@pytest.mark.parametrize("transform", ["train", "eval"])
+def test_of_a_packed_set_it_reads_what_a_loader_reads(command, photos, tmp_path, transform):
+    packed = tmp_path / "packed"
+    subprocess.run([command, "pack", photos, packed], check=True, capture_output=True)
+    options = ("--json", "--epochs", "2", "--seed", "3", "--transform", transform)
+    loaded = subprocess.run([command, "bench", packed, *options], check=True, capture_output=True, text=True)
+    report = json.loads(bench(command, packed, *options))
+    assert report["bytes_read"] == json.loads(loaded.stdout)["bytes_read"]
+    assert report["bytes_read"] < 2 * (packed / "00000.stoker").stat().st_size
+
+
 def test_text(command, photos):
     text = bench(command, photos)
     for words in ("only read", "samples/s", "from storage", "median", "system calls", "files opened"):

@@ -22,8 +22,11 @@
 #include "core/trace.h"
 #include "core/try.h"
 #include "engine/loader/check_options.h"
+#include "engine/loader/producer_parts.h"
+#include "engine/loader/read_feed.h"
 #include "engine/loader/sampler.h"
 #include "engine/runtime/read_service.h"
+#include "transforms/plan/plan.h"
 
 namespace stoker {
 
@@ -32,13 +35,27 @@ namespace {
 constexpr uint32_t kReadsInFlight = 64;  // if none are given: a loader's most
 constexpr std::chrono::milliseconds kLookEvery{100};
 
+// What a loader reads for each row.
+struct SampleRanges {
+  const SampleSource& source;
+  const Sampler& sampler;
+  std::optional<Plan> plan;  // none: samples are read as a whole
+  uint64_t seed = 0;
+
+  ByteRange Of(BatchName batch, uint32_t row) const {
+    const SamplerEntry entry = sampler.At(batch, row);
+    return RangeToRead(source, plan ? &*plan : nullptr, entry.sample,
+                       {seed, batch.epoch, entry.position});
+  }
+};
+
 // Requests the samples of one epoch after another. Pull and CompleteRead are called on the reader
 // thread; the other functions on the bench's.
 class ThrowAway final : public ReadClient {
  public:
-  ThrowAway(const SampleSource& source, const Sampler& sampler, MemoryBudget& budget,
-            uint32_t reads)
-      : source_(source), sampler_(sampler), requests_(reads), begun_ns_(reads) {
+  // `ranges` must outlive it.
+  ThrowAway(const SampleRanges& ranges, MemoryBudget& budget, uint32_t reads)
+      : ranges_(ranges), requests_(reads), begun_ns_(reads) {
     for (ReadRequest& request : requests_) {
       request.buffer = GrowingBuffer(budget);
       free_.push_back(&request);
@@ -78,10 +95,10 @@ class ThrowAway final : public ReadClient {
     while (pulled < requests.size() && !free_.empty() && !over_) {
       ReadRequest* request = free_.back();
       free_.pop_back();
-      const ByteRange range = source_.RangeOf(sampler_.At({epoch_, step_}, row_).sample);
+      const ByteRange range = ranges_.Of({epoch_, step_}, row_);
       request->offset = range.offset;
       request->length = range.length;
-      source_.PathOf(range.file, request->path);
+      ranges_.source.PathOf(range.file, request->path);
       begun_ns_[static_cast<size_t>(request - requests_.data())] = now;
       requests[pulled++] = request;
       Advance();
@@ -103,9 +120,9 @@ class ThrowAway final : public ReadClient {
   }
 
   void Advance() {
-    if (++row_ < sampler_.RowsIn({epoch_, step_})) return;
+    if (++row_ < ranges_.sampler.RowsIn({epoch_, step_})) return;
     row_ = 0;
-    over_ = ++step_ == sampler_.batches_per_epoch();
+    over_ = ++step_ == ranges_.sampler.batches_per_epoch();
   }
 
   void FinishIfOver() {
@@ -115,8 +132,7 @@ class ThrowAway final : public ReadClient {
     ended_.notify_all();
   }
 
-  const SampleSource& source_;
-  const Sampler& sampler_;
+  const SampleRanges& ranges_;
   std::vector<ReadRequest> requests_;
   std::vector<uint64_t> begun_ns_;  // by request
   std::vector<ReadRequest*> free_;
@@ -149,16 +165,15 @@ uint64_t SamplesPerEpoch(const Sampler& sampler) {
 }
 
 // Returns the first reads of a run; fewer if a file cannot be found.
-std::vector<FileRange> FirstReads(const SampleSource& source, const Sampler& sampler) {
+std::vector<FileRange> FirstReads(const SampleRanges& ranges) {
   constexpr uint64_t kMost = 8192;
   std::vector<FileRange> reads;
-  const uint64_t rows = std::min(SamplesPerEpoch(sampler), kMost);
+  const uint64_t rows = std::min(SamplesPerEpoch(ranges.sampler), kMost);
   for (uint64_t i = 0; i < rows; ++i) {
-    const uint32_t batch = sampler.options().batch_size;
-    const uint64_t id = sampler.At({0, i / batch}, static_cast<uint32_t>(i % batch)).sample;
-    const ByteRange range = source.RangeOf(id);
+    const uint32_t batch = ranges.sampler.options().batch_size;
+    const ByteRange range = ranges.Of({0, i / batch}, static_cast<uint32_t>(i % batch));
     FileRange read{.offset = range.offset, .length = range.length};
-    source.PathOf(range.file, read.path);
+    ranges.source.PathOf(range.file, read.path);
     read.whole = range.length == kUnknownLength;
     struct stat info {};
     if (read.whole && stat(read.path.c_str(), &info) != 0) continue;
@@ -170,30 +185,29 @@ std::vector<FileRange> FirstReads(const SampleSource& source, const Sampler& sam
 
 class ReadRun {
  public:
-  ReadRun(ReadReport& report, const Sampler& sampler, const KeepReading& keep_going)
+  ReadRun(ReadReport& report, const SampleRanges& ranges, const KeepReading& keep_going)
       : report_(report),
-        sampler_(sampler),
+        ranges_(ranges),
         keep_going_(keep_going),
-        source_(*report.options.loader.source),
         budget_(report.options.runtime.memory_budget != 0 ? report.options.runtime.memory_budget
                                                           : DefaultMemory()),
-        client_(source_, sampler_, budget_, report.reads_in_flight),
+        client_(ranges_, budget_, report.reads_in_flight),
         reads_(
             1, [this] { return Make(); }, trace_) {}
 
   Status Measure() {
     const BenchOptions& options = report_.options;
     for (uint64_t epoch = 0; epoch < options.epochs && !report_.interrupted; ++epoch) {
-      if (options.cold) TRY(DropFromPageCache(source_));
-      if (epoch == 0) report_.cached_before = CachedShare(source_);
+      if (options.cold) TRY(DropFromPageCache(ranges_.source));
+      if (epoch == 0) report_.cached_before = CachedShare(ranges_.source);
       TRY(Stream(epoch));
       // Short epochs end before they ask whether to continue.
       if (epoch + 1 < options.epochs && !MayGoOn(NowNanoseconds())) report_.interrupted = true;
     }
     if (!report_.interrupted) {
-      if (options.cold) TRY(DropFromPageCache(source_));
-      report_.fio = MeasureWithFio(FirstReads(source_, sampler_), report_.reader.kind,
-                                   report_.reads_in_flight);
+      if (options.cold) TRY(DropFromPageCache(ranges_.source));
+      report_.fio =
+          MeasureWithFio(FirstReads(ranges_), report_.reader.kind, report_.reads_in_flight);
     }
     report_.samples = client_.samples();
     report_.bytes = client_.bytes();
@@ -229,7 +243,7 @@ class ReadRun {
     if (!keep_going_ || report_.interrupted) return true;
     return keep_going_(
         {.samples = client_.samples(),
-         .samples_total = report_.options.epochs * SamplesPerEpoch(sampler_),
+         .samples_total = report_.options.epochs * SamplesPerEpoch(ranges_.sampler),
          .seconds = report_.seconds + static_cast<double>(NowNanoseconds() - begun_ns) * 1e-9});
   }
 
@@ -240,9 +254,8 @@ class ReadRun {
   }
 
   ReadReport& report_;
-  const Sampler& sampler_;
+  const SampleRanges& ranges_;
   const KeepReading& keep_going_;
-  const SampleSource& source_;
   MemoryBudget budget_;
   ThrowAway client_;
   const Trace trace_;
@@ -265,7 +278,12 @@ Result<ReadReport> RunReadBench(const BenchOptions& options, const KeepReading& 
   if (report.reads_in_flight == 0) report.reads_in_flight = kReadsInFlight;
   ASSIGN_OR_RETURN(const Sampler sampler, Sampler::Make(SamplerOptionsOf(options.loader)));
   ASSIGN_OR_RETURN(report.reader, ChooseReader(options.runtime.reader, report.reads_in_flight));
-  TRY(ReadRun(report, sampler, keep_going).Measure());
+  SampleRanges ranges{
+      .source = source, .sampler = sampler, .plan = {}, .seed = options.loader.seed};
+  if (!options.loader.transforms.empty() || !options.loader.views.empty()) {
+    ASSIGN_OR_RETURN(ranges.plan, PlanOf(options.loader, /*defer_to_device=*/false));
+  }
+  TRY(ReadRun(report, ranges, keep_going).Measure());
   return report;
 }
 

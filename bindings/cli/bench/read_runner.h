@@ -1,5 +1,5 @@
-// Measures reading alone: reads the samples of a source in a loader's order, as a loader's reader
-// thread does, and discards their bytes.
+// Measures reading alone: reads what a loader reads of the samples of a source, in its order, as
+// its reader thread does, and discards the bytes.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,8 @@ struct ReadReport {
 };
 
 // Uses the source, the order and the epochs of `options`, its reader, its reads in flight and its
-// memory budget. The first error ends the run; InvalidArgument if the source is in memory.
+// memory budget, and the transforms to know which bytes a sample's crop needs. The first error ends
+// the run; InvalidArgument if the source is in memory.
 Result<ReadReport> RunReadBench(const BenchOptions& options, const KeepReading& keep_going = {});
 
 // Do what BenchReportText and BenchReportJson do (bindings/cli/bench/report.h).
