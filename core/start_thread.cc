@@ -62,8 +62,10 @@ Result<std::thread> StartThread(const std::string& what, std::function<void()> r
   }
 }
 
+void NameThread(const char* name) { pthread_setname_np(pthread_self(), name); }
+
 void BecomeBackgroundThread(const char* name) {
-  pthread_setname_np(pthread_self(), name);
+  NameThread(name);
   const sched_param no_priority{};
   // 0 means the calling thread. Where a sandbox forbids the call, the policy stays as it is.
   if (sched_getscheduler(0) == SCHED_OTHER) (void)sched_setscheduler(0, SCHED_BATCH, &no_priority);

@@ -15,11 +15,17 @@ namespace stoker {
 // are set.
 Result<std::thread> StartThread(const std::string& what, std::function<void()> run);
 
-// Prepares the calling thread, once. Debuggers show it by `name`, of at most 15 characters. When it
-// wakes up it waits for a core instead of taking one from a running thread (SCHED_BATCH): the
-// program's own thread wakes it from a call for a batch, and would otherwise lose its core for a
-// tick of the scheduler. The thread's share of busy cores stays the same. A policy that is not the
-// default is kept.
+// Debuggers show the calling thread by `name`, of at most 15 characters.
+void NameThread(const char* name);
+
+// Names the calling thread, and prepares it for work that takes long. When it wakes up it waits for
+// a core instead of taking one from a running thread (SCHED_BATCH): the program's own thread wakes
+// it from a call for a batch, and would otherwise lose its core for a tick of the scheduler. The
+// thread's share of busy cores stays the same. A policy that is not the default is kept.
+//
+// Not for threads that work briefly while others wait for them, such as readers: where workers keep
+// all cores busy, a woken one would wait for the next tick, and workers would run out of samples
+// meanwhile.
 void BecomeBackgroundThread(const char* name);
 
 // Runs `loop` on the calling thread and on up to threads − 1 others (0: the cores allotted), and

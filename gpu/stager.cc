@@ -1,7 +1,5 @@
 #include "gpu/stager.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -190,7 +188,7 @@ void Stager::Impl::Stop() {
 }
 
 void Stager::Impl::Run() {
-  pthread_setname_np(pthread_self(), "stoker/stager");
+  NameThread("stoker/stager");
   Status status;
   StagedBatch* entry = nullptr;
   while (status.ok()) {

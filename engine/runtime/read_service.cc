@@ -63,7 +63,7 @@ bool ReadService::TryDetach(ReadClient* client, std::chrono::milliseconds most) 
 }
 
 void ReadService::Run(ReaderThread& self) {
-  BecomeBackgroundThread("stoker/reader");
+  NameThread("stoker/reader");
   Result<std::unique_ptr<Reader>> reader = factory_();
   {
     std::lock_guard lock(mutex_);

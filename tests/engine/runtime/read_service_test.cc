@@ -1,6 +1,7 @@
 #include "engine/runtime/read_service.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <memory>
 #include <mutex>
@@ -86,6 +87,26 @@ TEST(ReadService, SharesReadsEquallyBetweenLoaders) {
   reads.Detach(&other);
   while (!one.Full() || !other.Full()) {
   }
+}
+
+// A reader under SCHED_BATCH would wait for a tick of the scheduler while workers keep all cores
+// busy, and the workers would run out of samples meanwhile.
+TEST(ReadService, ReaderThreadsKeepTheSchedulingPolicy) {
+  int policy = -1;
+  MemoryBudget budget(64 << 20);
+  const Trace trace;
+  ReadService reads(
+      1,
+      [&]() -> Result<std::unique_ptr<Reader>> {
+        policy = sched_getscheduler(0);
+        auto disk = std::make_shared<testing::FakeDisk>();
+        return std::unique_ptr<Reader>(std::make_unique<testing::FakeReader>(disk, 4, 1));
+      },
+      trace);
+  Hungry client(budget, 0);
+  ASSERT_TRUE(reads.Attach(&client).ok());
+  reads.Detach(&client);
+  EXPECT_EQ(policy, sched_getscheduler(0));
 }
 
 }  // namespace
