@@ -26,6 +26,11 @@ constexpr Controls MakeControls() {
       if (k == kQuadWords / 2) bit = half % 8;
       bit = Place(controls.quad[i], k, width[k % 4], bit);
     }
+    Control& control = controls.quad[i];
+    for (size_t k = 0; k < control.bytes.size(); ++k) {
+      const int from = k < control.bytes.size() / 2 ? 0 : half / 8;
+      control.bytes_of_quad[k] = static_cast<uint8_t>(control.bytes[k] + from);
+    }
   }
   for (size_t code = 0; code < controls.dc.size(); ++code) {
     const int width = DcWidth(static_cast<int>(code));

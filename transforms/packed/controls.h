@@ -11,11 +11,13 @@
 
 namespace stoker::packed {
 
-// For 16 words in two halves of 8. The bytes of each half are counted from where it begins.
-struct Control {
-  alignas(32) std::array<uint8_t, 32> bytes{};
-  alignas(32) std::array<uint16_t, 16> up{};
-  alignas(32) std::array<uint16_t, 16> down{};  // the upper 16 bits of a product count
+// For 16 words in two halves of 8. The bytes of each half are counted from where it begins, those
+// of a quad from where the quad begins.
+struct alignas(64) Control {
+  std::array<uint8_t, 32> bytes{};
+  std::array<uint8_t, 32> bytes_of_quad{};
+  std::array<uint16_t, 16> up{};
+  std::array<uint16_t, 16> down{};  // the upper 16 bits of a product count
 };
 
 struct Controls {

@@ -50,21 +50,33 @@ using Wide = hn::Vec<Sums>;
 using HalfWords = hn::CappedTag<int16_t, kQuadWords / 2>;
 using HalfBytes = hn::Repartition<uint8_t, HalfWords>;
 
+// Takes each word out of two bytes.
+template <class D>
+HWY_INLINE hn::Vec<D> Shifted(D d, hn::Vec<D> picked, const Control& control, size_t word) {
+  const hn::Repartition<uint16_t, D> du;
+  const auto up = hn::BitCast(d, hn::Load(du, control.up.data() + word));
+  const auto down = hn::BitCast(d, hn::Load(du, control.down.data() + word));
+  return hn::MulHigh(hn::Mul(picked, up), down);
+}
+
 template <class D, class V>
 HWY_INLINE hn::Vec<D> Extract(D d, V bytes, const Control& control, size_t word) {
   const hn::Repartition<uint8_t, D> d8;
-  const hn::Repartition<uint16_t, D> du;
   const V picked = hn::TableLookupBytes(bytes, hn::Load(d8, control.bytes.data() + 2 * word));
-  const auto up = hn::BitCast(d, hn::Load(du, control.up.data() + word));
-  const auto down = hn::BitCast(d, hn::Load(du, control.down.data() + word));
-  return hn::MulHigh(hn::Mul(hn::BitCast(d, picked), up), down);
+  return Shifted(d, hn::BitCast(d, picked), control, word);
 }
 
 // Takes a quad from `p` to `words`. Returns the end of its bytes.
 HWY_INLINE const uint8_t* TakeQuad(const uint8_t* p, size_t tuple, int16_t* words) {
   const Words d;
-  const HalfBytes half;
   const Control& control = kControls.quad[tuple];
+#if HWY_TARGET <= HWY_AVX3_DL
+  const Bytes d8;
+  const auto index = hn::Load(d8, control.bytes_of_quad.data());
+  const hn::Vec<Bytes> picked{_mm256_permutexvar_epi8(index.raw, hn::LoadU(d8, p).raw)};
+  hn::Store(Shifted(d, hn::BitCast(d, picked), control, 0), d, words);
+#else
+  const HalfBytes half;
   const auto first = hn::LoadU(half, p);
   const auto second = hn::LoadU(half, p + kControls.second_half[tuple]);
 #if HWY_TARGET <= HWY_AVX2
@@ -73,32 +85,51 @@ HWY_INLINE const uint8_t* TakeQuad(const uint8_t* p, size_t tuple, int16_t* word
   hn::Store(Extract(d, first, control, 0), d, words);
   hn::Store(Extract(d, second, control, 8), d, words + 8);
 #endif
+#endif
   return p + kControls.size[tuple];
 }
 
-// Takes the quads of a group, which are behind `p`. Missing quads are zero; if there are at most
-// four, only the first four are written. They are taken in rounds of four, because
-// the end of rounds is predicted more often than the end of quads.
-HWY_INLINE const uint8_t* TakeQuads(const uint8_t* p, unsigned quads, int16_t* words) {
-  const HalfBytes d;
-  alignas(16) uint8_t tuple[kQuads];  // the first tuple has no bits
-  const auto present = hn::Lt(hn::Iota(d, 0), hn::Set(d, static_cast<uint8_t>(quads)));
-  hn::Store(hn::IfThenElseZero(present, hn::LoadU(d, p)), d, tuple);
-  p += quads;
-  const auto quad = [words](size_t i) { return words + kQuadOrder[i] * kQuadWords; };
-  size_t i = 0;
-  do {
-    for (size_t k = i; k < i + 4; ++k) p = TakeQuad(p, tuple[k], quad(k));
-    i += 4;
-  } while (i < quads);
-  if (quads <= 4) return p;
-  const Words dw;
-  for (; i < kQuads; ++i) {
-    for (size_t k = 0; k < kQuadWords; k += hn::Lanes(dw)) {
-      hn::Store(hn::Zero(dw), dw, quad(i) + k);
-    }
+// Takes quads [kFirst, kFirst + 4) of a group that has `quads`.
+template <size_t kFirst>
+HWY_INLINE const uint8_t* TakeFour(const uint8_t* p, const uint8_t* tuples, size_t quads,
+                                   int16_t* words) {
+  uint32_t four;
+  std::memcpy(&four, tuples + kFirst, sizeof(four));
+  const size_t left = quads - kFirst;
+  if (left < 4) four &= (uint32_t{1} << (8 * left)) - 1;  // the first tuple has no bits
+  for (size_t i = kFirst; i < kFirst + 4; ++i, four >>= 8) {
+    p = TakeQuad(p, four & 0xFF, words + kQuadOrder[i] * kQuadWords);
   }
   return p;
+}
+
+template <size_t kFirst>
+HWY_INLINE void ClearFrom(int16_t* words) {
+  const Words d;
+  for (size_t i = kFirst; i < kQuads; ++i) {
+    int16_t* const quad = words + kQuadOrder[i] * kQuadWords;
+    for (size_t k = 0; k < kQuadWords; k += hn::Lanes(d)) hn::Store(hn::Zero(d), d, quad + k);
+  }
+}
+
+// Takes the quads of a group, which are behind `p`. Missing quads are zero; if there are at most
+// four, only the first four are written. They are taken in rounds of four, because the end of
+// rounds is predicted more often than the end of quads.
+HWY_INLINE const uint8_t* TakeQuads(const uint8_t* p, unsigned quads, int16_t* words) {
+  const uint8_t* const tuples = p;
+  p = TakeFour<0>(p + quads, tuples, quads, words);
+  if (quads <= 4) return p;
+  p = TakeFour<4>(p, tuples, quads, words);
+  if (quads <= 8) {
+    ClearFrom<8>(words);
+    return p;
+  }
+  p = TakeFour<8>(p, tuples, quads, words);
+  if (quads <= 12) {
+    ClearFrom<12>(words);
+    return p;
+  }
+  return TakeFour<12>(p, tuples, quads, words);
 }
 
 HWY_INLINE const uint8_t* PassGroup(const uint8_t* p) {
