@@ -491,10 +491,13 @@ HWY_EXPORT(Transform);
 HWY_EXPORT(Reduce);
 
 void SetQuantiser(const std::array<uint16_t, 64>& table, Quantiser& quantiser) {
-  for (int at = 0; at < kGroupWords; ++at) {
-    const int coefficient = CoefficientOf(at / kQuadWords, at % kQuadWords);
-    quantiser.factor[static_cast<size_t>(at)] =
-        static_cast<int16_t>(table[static_cast<size_t>(coefficient)]);
+  int16_t* to = quantiser.factor.data();
+  for (int quad = 0; quad < kQuads; ++quad) {
+    uint16_t of_block[4];
+    for (int k = 0; k < 4; ++k) of_block[k] = table[static_cast<size_t>(CoefficientOf(quad, k))];
+    for (int block = 0; block < kGroupBlocks; ++block, to += 4) {
+      std::memcpy(to, of_block, sizeof(of_block));
+    }
   }
 }
 
