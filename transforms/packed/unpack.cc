@@ -13,8 +13,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "transforms/jpeg/fast/pair_products-inl.h"
 #include "transforms/jpeg/fast/reduced_pass-inl.h"
+#include "transforms/packed/group_dct-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::packed {
@@ -36,19 +36,13 @@ void Reduce(const uint8_t* run, int from, int to, const Quantiser& quantiser, in
 #else
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The words of a quad, or of its first or second two blocks.
-using Words = hn::CappedTag<int16_t, kQuadWords>;
-using Sums = hn::Repartition<int32_t, Words>;
 using Bytes = hn::Repartition<uint8_t, Words>;
-using Pairs = hn::Repartition<uint64_t, Words>;
-using Row = hn::Vec<Words>;
-using Wide = hn::Vec<Sums>;
 
-// ---- Words
-
-// The same of half a quad.
+// The words of half a quad.
 using HalfWords = hn::CappedTag<int16_t, kQuadWords / 2>;
 using HalfBytes = hn::Repartition<uint8_t, HalfWords>;
+
+// ---- Words
 
 // Takes each word out of two bytes.
 template <class D>
@@ -169,7 +163,7 @@ HWY_INLINE const uint8_t* TakeDcs(const uint8_t* run, int16_t* dc) {
 // Adds the DC coefficients of a group to its first quad.
 HWY_INLINE void AddDcs(const int16_t* dc, int16_t* words) {
   const Words d;
-  const Pairs du;
+  const hn::Repartition<uint64_t, Words> du;
   const Bytes d8;
   constexpr uint8_t kNone = 0x80;
   alignas(32) static constexpr uint8_t kPlaces[32] = {
@@ -183,151 +177,6 @@ HWY_INLINE void AddDcs(const int16_t* dc, int16_t* words) {
         hn::TableLookupBytesOr0(hn::BitCast(d8, hn::Set(du, four)), hn::Load(d8, kPlaces + 2 * k));
     hn::Store(hn::Or(hn::Load(d, words + k), hn::BitCast(d, placed)), d, words + k);
   }
-}
-
-// ---- Inverse DCT
-
-// Inputs 0 and 2, 4 and 6, 1 and 3, 5 and 7 of a transform in one dimension. kSparse: 4 to 7 are
-// zero, and not used.
-using Inputs = jpeg::HWY_NAMESPACE::PairInputs<Row>;
-
-template <int kShift, bool kSparse>
-HWY_INLINE void Pass(const Inputs& in, int rounding, Wide (&out)[8]) {
-  using namespace jpeg::HWY_NAMESPACE;  // NOLINT: the constants' names
-  const Wide half = hn::Set(Sums(), rounding);
-  Wide even[4] = {Products(in.p02, {kOne, kF0541 + kF0765}), Products(in.p02, {kOne, kF0541}),
-                  Products(in.p02, {kOne, -kF0541}), Products(in.p02, {kOne, -(kF0541 + kF0765)})};
-  Wide odd[4];
-  if constexpr (kSparse) {
-    odd[0] = Products(in.p13, {kF1501 - kF0899 - kF0390 + kF1175, kF1175});
-    odd[1] = Products(in.p13, {kF1175, kF3072 - kF2562 - kF1961 + kF1175});
-    odd[2] = Products(in.p13, {kF1175 - kF0390, kF1175 - kF2562});
-    odd[3] = Products(in.p13, {kF1175 - kF0899, kF1175 - kF1961});
-  } else {
-    even[0] = hn::Add(even[0], Products(in.p46, {kOne, kF0541}));
-    even[1] = hn::Add(even[1], Products(in.p46, {-kOne, kF0541 - kF1847}));
-    even[2] = hn::Add(even[2], Products(in.p46, {-kOne, kF1847 - kF0541}));
-    even[3] = hn::Add(even[3], Products(in.p46, {kOne, -kF0541}));
-    odd[0] = Products(in.p13, {kF1501 - kF0899 - kF0390 + kF1175, kF1175}, in.p57,
-                      {kF1175 - kF0390, kF1175 - kF0899});
-    odd[1] = Products(in.p13, {kF1175, kF3072 - kF2562 - kF1961 + kF1175}, in.p57,
-                      {kF1175 - kF2562, kF1175 - kF1961});
-    odd[2] = Products(in.p13, {kF1175 - kF0390, kF1175 - kF2562}, in.p57,
-                      {kF2053 - kF2562 - kF0390 + kF1175, kF1175});
-    odd[3] = Products(in.p13, {kF1175 - kF0899, kF1175 - kF1961}, in.p57,
-                      {kF1175, kF0298 - kF0899 - kF1961 + kF1175});
-  }
-  for (size_t i = 0; i < 4; ++i) {
-    even[i] = hn::Add(even[i], half);
-    out[i] = hn::ShiftRight<kShift>(hn::Add(even[i], odd[i]));
-    out[7 - i] = hn::ShiftRight<kShift>(hn::Sub(even[i], odd[i]));
-  }
-}
-
-// a, then b, in each 16 bytes.
-HWY_INLINE hn::Vec<Bytes> ToBytes(Row a, Row b) {
-#if HWY_TARGET <= HWY_AVX2
-  return hn::Vec<Bytes>{_mm256_packus_epi16(a.raw, b.raw)};
-#else
-  const hn::Rebind<uint8_t, Words> half;
-  return hn::Combine(Bytes(), hn::DemoteTo(half, b), hn::DemoteTo(half, a));
-#endif
-}
-
-// Four samples of each row of each block, from the four rows of a transposed matrix.
-HWY_INLINE hn::Vec<Bytes> FourSamples(const Wide (&v)[8], size_t first) {
-  const Words d;
-  alignas(16) static constexpr uint8_t kTransposed[16] = {0, 4, 8,  12, 1, 5, 9,  13,
-                                                          2, 6, 10, 14, 3, 7, 11, 15};
-  const Row a = hn::ReorderDemote2To(d, v[first], v[first + 1]);
-  const Row b = hn::ReorderDemote2To(d, v[first + 2], v[first + 3]);
-  return hn::TableLookupBytes(ToBytes(a, b), hn::LoadDup128(Bytes(), kTransposed));
-}
-
-// Transforms two rows, and stores their samples.
-template <bool kSparse>
-HWY_INLINE void StoreRows(const Inputs& in, uint8_t* first, uint8_t* second) {
-  Wide sample[8];
-  Pass<18, kSparse>(in, (1 << 17) + (128 << 18), sample);
-  const auto left = hn::BitCast(Sums(), FourSamples(sample, 0));
-  const auto right = hn::BitCast(Sums(), FourSamples(sample, 4));
-  hn::StoreU(hn::BitCast(Bytes(), hn::InterleaveLower(Sums(), left, right)), Bytes(), first);
-  hn::StoreU(hn::BitCast(Bytes(), hn::InterleaveUpper(Sums(), left, right)), Bytes(), second);
-}
-
-HWY_INLINE Row Interleave(Row a, Row b, bool upper) {
-  const Pairs d;
-  const auto x = hn::BitCast(d, a), y = hn::BitCast(d, b);
-  return hn::BitCast(Words(), upper ? hn::InterleaveUpper(d, x, y) : hn::InterleaveLower(d, x, y));
-}
-
-// The dequantised words of a quad.
-HWY_INLINE Row Dequantise(const int16_t* words, const Quantiser& quantiser, size_t at) {
-  const Words d;
-  return hn::Mul(hn::Load(d, words + at), hn::Load(d, quantiser.factor.data() + at));
-}
-
-// The four quads of a pair of columns; the sparse ones have two.
-template <bool kSparse>
-HWY_INLINE Inputs ColumnsOf(const int16_t* words, const Quantiser& quantiser, size_t columns,
-                            size_t lane) {
-  const auto rows = [&](size_t pair) {
-    return Dequantise(words, quantiser, (4 * pair + columns) * kQuadWords + lane);
-  };
-  const Row none = hn::Zero(Words());
-  return {rows(0), kSparse ? none : rows(2), rows(1), kSparse ? none : rows(3)};
-}
-
-HWY_NOINLINE void TransformDense(const int16_t* words, const Quantiser& quantiser, uint8_t* out,
-                                 ptrdiff_t stride) {
-  const Words d;
-  for (size_t lane = 0; lane < kQuadWords; lane += hn::Lanes(d), out += hn::Lanes(Bytes())) {
-    Row middle[2][8];  // columns 0, 2, 4, 6, then 1, 3, 5, 7 of each row
-    for (size_t half = 0; half < 2; ++half) {
-      Wide a[8], b[8];
-      Pass<11, false>(ColumnsOf<false>(words, quantiser, half, lane), 1 << 10, a);
-      Pass<11, false>(ColumnsOf<false>(words, quantiser, half + 2, lane), 1 << 10, b);
-      for (size_t i = 0; i < 8; ++i) middle[half][i] = hn::ReorderDemote2To(d, a[i], b[i]);
-    }
-    for (size_t i = 0; i < 8; i += 2) {
-      const Inputs in = {Interleave(middle[0][i], middle[0][i + 1], false),
-                         Interleave(middle[0][i], middle[0][i + 1], true),
-                         Interleave(middle[1][i], middle[1][i + 1], false),
-                         Interleave(middle[1][i], middle[1][i + 1], true)};
-      uint8_t* const row = out + static_cast<ptrdiff_t>(i) * stride;
-      StoreRows<false>(in, row, row + stride);
-    }
-  }
-}
-
-HWY_NOINLINE void TransformSparse(const int16_t* words, const Quantiser& quantiser, uint8_t* out,
-                                  ptrdiff_t stride) {
-  const Words d;
-  const Row none = hn::Zero(d);
-  for (size_t lane = 0; lane < kQuadWords; lane += hn::Lanes(d), out += hn::Lanes(Bytes())) {
-    Wide even[8], odd[8];
-    Pass<11, true>(ColumnsOf<true>(words, quantiser, 0, lane), 1 << 10, even);
-    Pass<11, true>(ColumnsOf<true>(words, quantiser, 1, lane), 1 << 10, odd);
-    for (size_t i = 0; i < 8; i += 2) {
-      const Inputs in = {hn::ReorderDemote2To(d, even[i], even[i + 1]), none,
-                         hn::ReorderDemote2To(d, odd[i], odd[i + 1]), none};
-      uint8_t* const row = out + static_cast<ptrdiff_t>(i) * stride;
-      StoreRows<true>(in, row, row + stride);
-    }
-  }
-}
-
-// Fills four blocks that have only a DC coefficient.
-HWY_INLINE void Fill(const int16_t* dc, const Quantiser& quantiser, uint8_t* out,
-                     ptrdiff_t stride) {
-  uint8_t row[8 * kGroupBlocks];
-  for (int b = 0; b < kGroupBlocks; ++b) {
-    const int dequantised = static_cast<int16_t>(dc[b] * quantiser.factor[0]);
-    const int middle = std::clamp(4 * dequantised, -32768, 32767);
-    const int sample = (middle + 16 + 128 * 32) >> 5;
-    std::memset(row + 8 * b, std::clamp(sample, 0, 255), 8);
-  }
-  for (int i = 0; i < 8; ++i) std::memcpy(out + i * stride, row, sizeof(row));
 }
 
 // ---- Inverse DCT of reduced images
@@ -364,19 +213,19 @@ HWY_INLINE void StoreReduced(const Wide (&sample)[kSide], uint8_t* out, ptrdiff_
 template <int kSide, bool kSparse>
 HWY_NOINLINE void ReduceGroup(const int16_t* words, const Quantiser& quantiser, uint8_t* out,
                               ptrdiff_t stride) {
-  using namespace jpeg::HWY_NAMESPACE;  // NOLINT: the constants' names
+  using namespace jpeg::HWY_NAMESPACE;  // NOLINT: the functions' names
   const Words d;
   constexpr int kFirst = kFirstShift<kSide>, kSecond = kSecondShift<kSide>;
   for (size_t lane = 0; lane < kQuadWords; lane += hn::Lanes(d), out += hn::Lanes(d) / 4 * kSide) {
     Wide columns[4][kSide];  // 0 and 2, 1 and 3, 4 and 6, 5 and 7 of each row
     for (size_t pair = 0; pair < (kSparse ? 2 : 4); ++pair) {
-      ReducedPass<kSide, kFirst, kSparse>(ColumnsOf<kSparse>(words, quantiser, pair, lane),
+      ReducedPass<kSide, kFirst, kSparse>(ColumnsOf<kSparse>(d, words, quantiser, pair, lane),
                                           1 << (kFirst - 1), columns[pair]);
     }
     for (size_t i = 0; i < size_t{kSide}; i += 2) {
       // g++ for Arm cannot inline the vectors' constructors into a default constructor of Inputs.
       const Row zero = hn::Zero(d);
-      Inputs in = {zero, zero, zero, zero};
+      PairInputs<Row> in = {zero, zero, zero, zero};
       if constexpr (kSparse) {
         in = {hn::ReorderDemote2To(d, columns[0][i], columns[0][i + 1]), zero,
               hn::ReorderDemote2To(d, columns[1][i], columns[1][i + 1]), zero};
@@ -426,23 +275,18 @@ void Unpack(const uint8_t* run, int from, int to, int16_t* words) {
 void Transform(const uint8_t* run, int from, int to, const Quantiser& quantiser, uint8_t* out,
                ptrdiff_t stride) {
   alignas(32) int16_t dc[kRunBlocks];
-  alignas(64) int16_t words[kGroupWords];
+  Groups groups;
   const uint8_t* p = TakeDcs(run, dc);
   for (int g = 0; g < from; ++g) p = PassGroup(p);
-  for (int g = from; g < to; ++g, out += 8 * kGroupBlocks) {
-    const unsigned quads = std::min<unsigned>(*p++, kQuads);
-    if (quads == 0) {
-      Fill(dc + kGroupBlocks * g, quantiser, out, stride);
-      continue;
-    }
-    p = TakeQuads(p, quads, words);
-    AddDcs(dc + kGroupBlocks * g, words);
-    if (quads <= 4) {
-      TransformSparse(words, quantiser, out, stride);
-    } else {
-      TransformDense(words, quantiser, out, stride);
-    }
+  groups.dc = dc + kGroupBlocks * from;
+  groups.count = to - from;
+  for (int g = 0; g < groups.count; ++g) {
+    const unsigned quads = groups.quads[g] = std::min<unsigned>(*p++, kQuads);
+    if (quads == 0) continue;
+    p = TakeQuads(p, quads, groups.words[g]);
+    AddDcs(groups.dc + kGroupBlocks * g, groups.words[g]);
   }
+  TransformGroups(groups, quantiser, out, stride);
 }
 
 template <int kSide>

@@ -61,6 +61,19 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<SumsOf<V>> Products(V a, Factors fa, V b, Fac
   return hn::RearrangeToOddPlusEven(first, second);
 }
 
+// sums + first × pair[0] + second × pair[1], for each pair of a.
+template <class V>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<SumsOf<V>> AddProducts(hwy::HWY_NAMESPACE::Vec<SumsOf<V>> sums,
+                                                          V a, Factors f) {
+#if HWY_TARGET <= HWY_AVX3_DL
+  if constexpr (sizeof(a.raw) == 64) {
+    asm("vpdpwssd %2, %1, %0" : "+v"(sums.raw) : "v"(a.raw), "v"(PairOf<V>(f).raw));
+    return sums;
+  }
+#endif
+  return hwy::HWY_NAMESPACE::Add(sums, Products(a, f));
+}
+
 #endif
 }  // namespace HWY_NAMESPACE
 }  // namespace stoker::jpeg
