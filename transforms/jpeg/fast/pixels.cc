@@ -11,6 +11,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "transforms/jpeg/fast/pair_products-inl.h"
+#include "transforms/jpeg/fast/to_bytes-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker::jpeg {
 namespace HWY_NAMESPACE {
@@ -37,7 +40,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Words = hn::CappedTag<int16_t, 32>;
 using Bytes = hn::Rebind<uint8_t, Words>;
-using Sums = hn::Repartition<int32_t, Words>;
 using W = hn::Vec<Words>;
 
 HWY_INLINE W Load(const uint8_t* from) { return hn::PromoteTo(Words(), hn::LoadU(Bytes(), from)); }
@@ -79,59 +81,102 @@ void Both(const uint8_t* HWY_RESTRICT near, const uint8_t* HWY_RESTRICT far, int
   }
 }
 
-// (v × factor / 2^16 + 1) / 2, both rounded down: v × factor / 2^17, rounded.
-HWY_INLINE W Scale(W v, int factor) {
-  return hn::ShiftRight<1>(hn::Add(hn::MulHigh(v, Constant(factor)), Constant(1)));
-}
+// ---- Colours
 
-// Green's sum of two products needs 32 bits; it is computed from pairs of neighbors.
-HWY_INLINE hn::Vec<Sums> GreenSum(W pairs, W factors) {
-  hn::Vec<Sums> first = hn::Zero(Sums()), second = first;
-  first = hn::ReorderWidenMulAccumulate(Sums(), pairs, factors, first, second);
-  const hn::Vec<Sums> sum = hn::RearrangeToOddPlusEven(first, second);
-  return hn::ShiftRight<16>(hn::Add(sum, hn::Set(Sums(), 1 << 15)));
-}
+// A vector of pixels, as two vectors of words: those of the lower and upper half of each 128 bits.
+using Pixels = hn::CappedTag<uint8_t, 64>;
+using PixelWords = hn::Repartition<int16_t, Pixels>;
+using PixelSums = hn::Repartition<int32_t, Pixels>;
+using Vector = hn::Vec<Pixels>;
+using VectorWords = hn::Vec<PixelWords>;
 
 struct RgbVectors {
-  hn::Vec<Bytes> r, g, b;
+  Vector r, g, b;
 };
+
+// c × factor / 2^16, rounded, for half the factor. c: 2 × (chroma - 128).
+HWY_INLINE VectorWords Scale(VectorWords c, int half_factor) {
+  return hn::MulFixedPoint15(c, hn::Set(PixelWords(), static_cast<int16_t>(half_factor)));
+}
+
+// 2 × (chroma - 128), for words that hold a byte of chroma, and in the upper half 128.
+HWY_INLINE VectorWords TwiceFromCenter(Vector interleaved) {
+#if HWY_TARGET <= HWY_AVX3
+  return VectorWords{_mm512_maddubs_epi16(interleaved.raw, hn::Set(PixelWords(), 2 - 2 * 256).raw)};
+#elif HWY_TARGET <= HWY_AVX2
+  return VectorWords{_mm256_maddubs_epi16(interleaved.raw, hn::Set(PixelWords(), 2 - 2 * 256).raw)};
+#elif HWY_TARGET <= HWY_SSSE3
+  return VectorWords{_mm_maddubs_epi16(interleaved.raw, hn::Set(PixelWords(), 2 - 2 * 256).raw)};
+#else
+  const PixelWords d;
+  const auto word = hn::And(hn::BitCast(d, interleaved), hn::Set(d, 255));
+  return hn::Sub(hn::Add(word, word), hn::Set(d, 256));
+#endif
+}
+
+// The upper 16 bits of the sums.
+HWY_INLINE VectorWords UpperWords(hn::Vec<PixelSums> lower, hn::Vec<PixelSums> upper) {
+#if HWY_TARGET <= HWY_AVX3
+  alignas(64) static constexpr uint16_t kUpper[32] = {1,  3,  5,  7,  33, 35, 37, 39, 9,  11, 13,
+                                                      15, 41, 43, 45, 47, 17, 19, 21, 23, 49, 51,
+                                                      53, 55, 25, 27, 29, 31, 57, 59, 61, 63};
+  return VectorWords{_mm512_permutex2var_epi16(lower.raw, _mm512_load_si512(kUpper), upper.raw)};
+#else
+  return hn::ReorderDemote2To(PixelWords(), hn::ShiftRight<16>(lower), hn::ShiftRight<16>(upper));
+#endif
+}
+
+struct RgbWords {
+  VectorWords r, g, b;
+};
+
+HWY_INLINE RgbWords RgbOf(VectorWords y, VectorWords cb, VectorWords cr) {
+  const PixelWords d;
+  const Factors green{-11277, -23401};  // 0.34414 and 0.71414
+  const auto half = hn::Set(PixelSums(), 1 << 15);
+  const auto lower = AddProducts(half, hn::InterleaveLower(d, cb, cr), green);
+  const auto upper = AddProducts(half, hn::InterleaveUpper(d, cb, cr), green);
+  return {hn::Add(y, Scale(cr, 22971)),                                         // 1.402
+          hn::Add(y, UpperWords(lower, upper)), hn::Add(y, Scale(cb, 29033))};  // 1.772
+}
 
 // The pixels from `i` on.
 HWY_INLINE RgbVectors RgbAt(const YccRow& from, int i) {
-  const Words d;
-  const W center = Constant(128);
-  // -0.34414, and 1 - 0.71414 since 0.71414 alone would not fit: one Cr is subtracted below.
-  const W green = hn::BitCast(d, hn::Set(Sums(), 18734 << 16 | (-22554 & 0xFFFF)));
-  const W y = Load(from.y + i);
-  const W cb = hn::Sub(Load(from.cb + i), center), cr = hn::Sub(Load(from.cr + i), center);
-  const W cb2 = hn::Add(cb, cb), cr2 = hn::Add(cr, cr);
-  const auto low = GreenSum(hn::InterleaveLower(d, cb, cr), green);
-  const auto high = GreenSum(hn::InterleaveUpper(d, cb, cr), green);
-  return {hn::DemoteTo(Bytes(), hn::Add(y, hn::Add(cr, Scale(cr2, 26345)))),  // 1.402
-          hn::DemoteTo(Bytes(), hn::Add(y, hn::Sub(hn::ReorderDemote2To(d, low, high), cr))),
-          hn::DemoteTo(Bytes(), hn::Add(y, hn::Add(cb2, Scale(cb2, -14942))))};  // 1.772
+  const Pixels d;
+  const PixelWords d16;
+  const Vector y = hn::LoadU(d, from.y + i), cb = hn::LoadU(d, from.cb + i),
+               cr = hn::LoadU(d, from.cr + i), zero = hn::Zero(d), center = hn::Set(d, 128);
+  const RgbWords lower = RgbOf(hn::BitCast(d16, hn::InterleaveLower(d, y, zero)),
+                               TwiceFromCenter(hn::InterleaveLower(d, cb, center)),
+                               TwiceFromCenter(hn::InterleaveLower(d, cr, center)));
+  const RgbWords upper = RgbOf(hn::BitCast(d16, hn::InterleaveUpper(d, y, zero)),
+                               TwiceFromCenter(hn::InterleaveUpper(d, cb, center)),
+                               TwiceFromCenter(hn::InterleaveUpper(d, cr, center)));
+  return {ToBytes(lower.r, upper.r), ToBytes(lower.g, upper.g), ToBytes(lower.b, upper.b)};
 }
 
 void Convert(const YccRow& from, int pixels, const RgbRow& to) {
-  for (int i = 0; i < pixels; i += static_cast<int>(hn::Lanes(Words()))) {
+  const Pixels d;
+  for (int i = 0; i < pixels; i += static_cast<int>(hn::Lanes(d))) {
     const RgbVectors v = RgbAt(from, i);
-    hn::StoreU(v.r, Bytes(), to.r + i);
-    hn::StoreU(v.g, Bytes(), to.g + i);
-    hn::StoreU(v.b, Bytes(), to.b + i);
+    hn::StoreU(v.r, d, to.r + i);
+    hn::StoreU(v.g, d, to.g + i);
+    hn::StoreU(v.b, d, to.b + i);
   }
 }
 
 void Interleave(const YccRow& from, int pixels, uint8_t* to) {
-  const int step = static_cast<int>(hn::Lanes(Words()));
+  const Pixels d;
+  const int step = static_cast<int>(hn::Lanes(d));
   int i = 0;
   for (; i + step <= pixels; i += step) {
     const RgbVectors v = RgbAt(from, i);
-    hn::StoreInterleaved3(v.r, v.g, v.b, Bytes(), to + ptrdiff_t{3} * i);
+    hn::StoreInterleaved3(v.r, v.g, v.b, d, to + ptrdiff_t{3} * i);
   }
   if (i == pixels) return;
-  uint8_t last[3 * hn::MaxLanes(Bytes())];
+  uint8_t last[3 * hn::MaxLanes(d)];
   const RgbVectors v = RgbAt(from, i);
-  hn::StoreInterleaved3(v.r, v.g, v.b, Bytes(), last);
+  hn::StoreInterleaved3(v.r, v.g, v.b, d, last);
   std::memcpy(to + ptrdiff_t{3} * i, last, static_cast<size_t>(3 * (pixels - i)));
 }
 
