@@ -11,9 +11,11 @@
 namespace stoker {
 
 // Sinks offset their rows by so many bytes from a multiple of 64. libjpeg-turbo's SIMD writes
-// aligned rows past the caches (non-temporal stores in jdcolext), which made resampling of
-// photographs three times slower. Rows that are not even 16-byte aligned go through the caches.
-inline constexpr size_t kRowOffset = 8;
+// aligned interleaved rows past the caches (non-temporal stores in jdcolext), which made resampling
+// of photographs three times slower. Rows that are not even 16-byte aligned go through the caches.
+constexpr size_t RowOffset(PixelLayout layout) {
+  return layout == PixelLayout::kInterleaved ? 8 : 0;
+}
 
 // Describes what a decoder will deliver.
 struct DecodedRegion {

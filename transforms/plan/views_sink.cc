@@ -48,7 +48,7 @@ Status ViewsSink::Begin(const DecodedRegion& region) {
   int below = 0;
   for (const View& view : views_) below = std::max(below, view.resampler->rows_below());
   const auto bytes_of = [&](int rows) {
-    return kRowOffset +
+    return RowOffset(region.layout) +
            stride * static_cast<size_t>(rows) * static_cast<size_t>(PlanesOf(region.layout));
   };
   const int height = region.covered.height;
@@ -77,7 +77,7 @@ MutableImageView ViewsSink::At(int row, int rows) const {
   view.layout = source_.layout;
   view.size = {source_.covered.width, rows};
   for (size_t p = 0; p < static_cast<size_t>(PlanesOf(source_.layout)); ++p) {
-    view.plane[p] = rows_.data() + kRowOffset + p * plane_ + row * stride_;
+    view.plane[p] = rows_.data() + RowOffset(source_.layout) + p * plane_ + row * stride_;
     view.stride[p] = stride_;
   }
   return view;

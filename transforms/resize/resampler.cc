@@ -232,7 +232,7 @@ int Resampler::RowsWanted() const {
 
 // Returns row top_ of the window.
 uint8_t* Resampler::WindowPlane(size_t plane) const {
-  return window_.data() + kRowOffset + plane * plane_bytes_;
+  return window_.data() + RowOffset(source_.layout) + plane * plane_bytes_;
 }
 
 // Plans the strips, and allocates the source window for this layout.
@@ -248,7 +248,7 @@ Status Resampler::PlanWindow() {
       static_cast<int64_t>(stride * planes) * std::max(1, task_.box.height / task_.resized.height);
   strip_rows_ = static_cast<int>(std::clamp<int64_t>(kWindowBytes / step, 1, kStripRows));
   plane_bytes_ = stride * RowsOfWindow();
-  return PlanStrips(kRowOffset + plane_bytes_ * planes);
+  return PlanStrips(RowOffset(source_.layout) + plane_bytes_ * planes);
 }
 
 // Returns how many rows a strip needs at most, with those of the next strip that have arrived.
