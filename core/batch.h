@@ -14,6 +14,7 @@
 
 namespace stoker {
 
+class CropRegion;
 struct Slot;
 
 // Identifies a batch: with the same options, the same name always gives the same bytes.
@@ -97,6 +98,7 @@ class Batch {
   // is a key for random numbers that do not depend on threads. Rows that were dropped count.
   uint64_t position() const;
   bool pinned(size_t column) const;  // the column's memory (LoaderOptions::pinned_for)
+  const CropRegion& crops() const;   // for a device
 
   // Keeps this one column's memory valid, also after the batch and the loader have gone. A column
   // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and released

@@ -168,8 +168,8 @@ bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, in
 }
 
 uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
-                             bool one_slab) {
-  uint64_t bytes = 0;
+                             bool one_slab, const CropRoom& crops) {
+  uint64_t bytes = RoundUp(crops.bytes, kColumnAlignment);
   for (size_t c = 0; c < columns.size(); ++c) {
     const bool small = !one_slab && IsSmall(columns, c, batch_size);
     bytes += RoundUp(BytesOf(columns[c], batch_size), small ? kOwnAlignment : kColumnAlignment);
@@ -179,7 +179,8 @@ uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t bat
 
 SlotPool::SlotPool(Options options)
     : options_(std::move(options)),
-      slot_bytes_(SlotBytes(options_.columns, options_.batch_size, options_.one_slab)),
+      slot_bytes_(
+          SlotBytes(options_.columns, options_.batch_size, options_.one_slab, options_.crops)),
       process_(getpid()),
       working_slots_(options_.working_slots) {
   for (size_t c = 0; c < options_.columns.size(); ++c) {
@@ -263,6 +264,7 @@ std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
     }
     slab->columns.push_back(std::move(column));
   }
+  slab->crops.Use(next, options_.crops);
   return slab;
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/crop_region.h"
 #include "core/lent_account.h"
 #include "core/memory_budget.h"
 #include "core/pinning.h"
@@ -38,6 +39,7 @@ struct Slot {
   std::weak_ptr<Slot> viewed;  // the lease that SlotPool::View returned, while anyone keeps it
   int numa_node = 0;           // preferred for its pages
   bool pinned = false;         // whether the memory in the slab is pinned
+  CropRegion crops;            // behind the columns; no room unless a device decodes
 
   BatchName name() const { return {epoch, index, start}; }
   void* Row(size_t column, int64_t row) const;
@@ -65,6 +67,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     int pinned_lent_slots = 0;
     bool one_slab =
         false;  // small columns are in the slab too, so that one copy brings a batch to a device
+    CropRoom crops{};  // of a slot; requires one_slab
   };
   static constexpr int kSpareSlots = 4;
 
@@ -73,9 +76,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   static bool IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size);
 
   // Bytes of one batch with these columns, small ones included; each column in the slab starts on
-  // its own page.
+  // its own page, and so do the crops.
   static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
-                            bool one_slab = false);
+                            bool one_slab = false, const CropRoom& crops = {});
 
   // Resizes `memory` to the bytes of the working slots, and again whenever their number changes.
   // ResourceExhausted, with wanted_bytes, if its budget has no room for them; FailedPrecondition if
