@@ -49,6 +49,17 @@ inline constexpr size_t kFallbacks = static_cast<size_t>(Fallback::kCoefficient)
 
 const char* NameOf(Fallback reason);  // "progressive or arithmetic", …
 
+// Why a worker decodes an image that a device was to decode (PlanOptions::decode_on_device).
+enum class OnWorker : uint8_t {
+  kNotPacked,    // only packed JPEGs are decoded there
+  kUnsupported,  // devices do not resample like this; or it is to be augmented, or reduced
+  kDamaged,      // the worker finds the error to report
+  kNoRoom,       // for its crop, in the batch's memory or in the budget
+};
+inline constexpr size_t kOnWorkerReasons = static_cast<size_t>(OnWorker::kNoRoom) + 1;
+
+const char* NameOf(OnWorker reason);  // "not_packed", "unsupported", "damaged", "no_room"
+
 // Counts images whose pixels were decoded.
 struct DecodePaths {
   uint64_t fast = 0;
@@ -68,6 +79,11 @@ struct DecodePaths {
   uint64_t indexed = 0;       // these count in `fast`, too
   uint64_t stale = 0;         // the file has changed since the index was made
   uint64_t contradicted = 0;  // the index is damaged or contradicts the file
+
+  // Images that a device was to decode: those whose crops it was given, which count nowhere else,
+  // and by reason, those that a worker had to decode.
+  uint64_t on_device = 0;
+  std::array<uint64_t, kOnWorkerReasons> on_worker{};
 
   DecodePaths& operator+=(const DecodePaths& other);
 };

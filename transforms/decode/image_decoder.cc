@@ -38,6 +38,10 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
   }
 }
 
+const packed::PackedFile* ImageDecoder::packed_file() const {
+  return format_ == ImageFormat::kPackedJpeg ? &packed_.file() : nullptr;
+}
+
 Status ImageDecoder::Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index,
                             Reduction reduction) {
   Start(region, sink, crop_index, reduction);

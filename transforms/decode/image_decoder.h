@@ -31,6 +31,9 @@ class ImageDecoder {
   // ResourceExhausted beyond a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
+  // The open image if it is a packed JPEG, otherwise null.
+  const packed::PackedFile* packed_file() const;
+
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`. Call
   // once after each Open. `crop_index` is for JPEGs. With a `reduction`, at most MaxReduction of
   // the image (1 for PNG and WebP), the region is one of the reduced image.

@@ -33,6 +33,20 @@ const char* NameOf(Fallback reason) {
   return "unknown";
 }
 
+const char* NameOf(OnWorker reason) {
+  switch (reason) {
+    case OnWorker::kNotPacked:
+      return "not_packed";
+    case OnWorker::kUnsupported:
+      return "unsupported";
+    case OnWorker::kDamaged:
+      return "damaged";
+    case OnWorker::kNoRoom:
+      return "no_room";
+  }
+  return "unknown";
+}
+
 DecodePaths& DecodePaths::operator+=(const DecodePaths& other) {
   auto sums = std::bit_cast<DecodeCounts>(*this);
   const auto added = std::bit_cast<DecodeCounts>(other);

@@ -74,6 +74,8 @@ Result<ImageInfo> PackedJpegDecoder::Open(std::span<const uint8_t> bytes) {
   return InfoOf(frame);
 }
 
+const packed::PackedFile& PackedJpegDecoder::file() const { return state_->file; }
+
 Status PackedJpegDecoder::Decode(const Rect& region, RowSink& sink, Reduction reduction) {
   State& s = *state_;
   if (!std::exchange(s.opened, false)) {

@@ -14,6 +14,10 @@
 
 namespace stoker {
 
+namespace packed {
+class PackedFile;
+}
+
 // The pixels, their layout and the ImageInfo, except its format, are those that JpegDecoder gives
 // for the JPEG, whatever the region. Not thread-safe.
 class PackedJpegDecoder {
@@ -30,6 +34,9 @@ class PackedJpegDecoder {
   // kBufferPadding readable bytes after them, until Decode returns. Errors have an offset:
   // DataLoss, Unimplemented for another version of the format, ResourceExhausted beyond a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
+
+  // The file of the last Open. Precondition: it succeeded.
+  const packed::PackedFile& file() const;
 
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`. Call
   // once after each Open. Reads the rows of MCUs that the region needs, and verifies their

@@ -9,10 +9,12 @@
 #include "transforms/augment/emit_tile.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/decode/push_region.h"
+#include "transforms/device/crop_maker.h"
 #include "transforms/plan/defer_to_device.h"
 #include "transforms/plan/erase.h"
 #include "transforms/plan/pad_row.h"
 #include "transforms/plan/plan.h"
+#include "transforms/plan/put_crop.h"
 #include "transforms/plan/resampling.h"
 #include "transforms/plan/views_sink.h"
 #include "transforms/resize/emit.h"
@@ -40,7 +42,7 @@ struct ImageContext {
   // `transforms`: how many each view has.
   ImageContext(const DecodeLimits& limits, const std::vector<size_t>& transforms,
                MemoryBudget& budget)
-      : decoder(limits, &budget), all_views(budget) {
+      : decoder(limits, &budget), all_views(budget), crop_maker(budget) {
     for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
   }
 
@@ -56,6 +58,9 @@ struct ImageContext {
   Reduction reduction = 1;
   std::optional<uint32_t> image;      // the tag of the image being decoded
   uint64_t scaled = 0, scalable = 0;  // as DecodePaths
+  CropMaker crop_maker;               // for a device that decodes
+  uint64_t on_device = 0;             // as DecodePaths
+  std::array<uint64_t, kOnWorkerReasons> on_worker{};
 };
 
 class Workspace {
@@ -94,6 +99,8 @@ DecodePaths PathsOf(const Workspace& workspace) {
     paths += context.decoder.paths();
     paths.scaled += context.scaled;
     paths.scalable += context.scalable;
+    paths.on_device += context.on_device;
+    for (size_t i = 0; i < kOnWorkerReasons; ++i) paths.on_worker[i] += context.on_worker[i];
   }
   return paths;
 }
@@ -306,6 +313,7 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
     possible = ReductionOf(of_view.drawn.geometry, possible);
   }
   context.reduction = options_.decode == DecodeSize::kScaled ? possible : 1;
+  if (image.crops != nullptr && StartCrop(image, stored, context)) return Rect{};
   if (possible > 1) ++(context.reduction > 1 ? context.scaled : context.scalable);
   if (views() == 1) return StartRow(stored, context.reduction, context.views[0]);
   context.all_views.Clear();
@@ -377,6 +385,22 @@ Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
   }
   return context.resampler.Start(
       ResamplingOf(drawn.geometry, stored.size, stored.orientation, reduction), output);
+}
+
+// Gives the image's crop to the device; false if the worker must decode it.
+bool Plan::StartCrop(const EncodedImage& image, const StoredImage& stored,
+                     ImageContext& context) const {
+  *image.crop_at = decode::kNoCrop;
+  const packed::PackedFile* const file = context.decoder.packed_file();
+  const DrawnSample& drawn = context.views[0].drawn;
+  std::optional<OnWorker> why = OnWorker::kNotPacked;
+  if (file != nullptr) why = OnWorker::kUnsupported;
+  if (file != nullptr && drawn.steps.empty() && context.reduction == 1) {
+    why = PutCrop(*file, ResamplingOf(drawn.geometry, stored.size, stored.orientation),
+                  context.crop_maker, *image.crops, *image.crop_at);
+  }
+  ++(why ? context.on_worker[static_cast<size_t>(*why)] : context.on_device);
+  return !why;
 }
 
 // Completes the rows of all views once the geometry's pixels are written.

@@ -10,6 +10,8 @@
 
 namespace stoker {
 
+class CropRegion;
+
 // A sample whose bytes have been read.
 struct EncodedImage {
   uint32_t tag = 0;                       // an identifier chosen by the feed
@@ -21,6 +23,10 @@ struct EncodedImage {
   int32_t* size = nullptr;  // is set to the image's height and width in its row; may be null
   // The rows of the plan's other views. Read before Next or Done is called again.
   std::span<void* const> other_rows{};
+  // If the plan decodes on a device: where the crop goes that the device decodes in place of the
+  // row's pixels, and what is set to its place there, or to decode::kNoCrop if the row was written.
+  CropRegion* crops = nullptr;
+  uint64_t* crop_at = nullptr;
 };
 
 // Hands samples to ApplyAll and takes them back. All memory that a sample refers to must stay valid

@@ -49,6 +49,9 @@ struct PlanOptions {
   // neither normalized nor erased, and may still have to be mirrored; each one's operations are
   // written beside it.
   bool defer_to_device = false;
+  // A device also decodes: batch rows of packed JPEGs are not written, and their crops are made
+  // instead (transforms/device/crop_maker.h). Requires defer_to_device.
+  bool decode_on_device = false;
   DecodeLimits limits{};
 };
 
@@ -173,6 +176,7 @@ class Plan {
                          ImageContext& context) const;
   Status DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context) const;
   Result<Rect> StartRow(const StoredImage& stored, Reduction reduction, ViewContext& context) const;
+  bool StartCrop(const EncodedImage& image, const StoredImage& stored, ImageContext& context) const;
   void End(ImageFeed& feed, ImageContext& context) const;
   Status EmitRows(ImageContext& context) const;
   Status EmitRow(ViewContext& context) const;

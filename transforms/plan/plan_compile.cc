@@ -42,6 +42,7 @@ class Compiler {
       }
       TRY(CheckPosition(transform));
       TRY(std::visit([this](const auto& t) { return Follow(t); }, transform));
+      if (options_.decode_on_device) TRY(CheckOnDevice(transform));
       sites_.push_back(SiteOf(transform));
       NoteTile(transform);
     }
@@ -111,6 +112,28 @@ class Compiler {
     if (pad_to_ && !normalizes) return RefuseBefore(*pad_to_);
     if (erasing_ && !finishes && !normalizes) return RefuseBefore(*erasing_);
     return {};
+  }
+
+  // Refuses transforms with which a device could decode no image. (RandomGrayscale leaves most
+  // images as they are.)
+  Status CheckOnDevice(const Transform& transform) const {
+    const auto refuse = [this](const std::string& cause) {
+      return Refuse(index_, cause, "Let the workers decode (decode=\"workers\")");
+    };
+    if (Is<PadTo>(transform)) return refuse("a device that decodes images does not pad them");
+    const auto* resize = std::get_if<Resize>(&transform);
+    const auto* crop = std::get_if<RandomResizedCrop>(&transform);
+    const Interpolation by = resize != nullptr ? resize->interpolation
+                             : crop != nullptr ? crop->interpolation
+                                               : Interpolation::kBilinear;
+    if (InSteps(by)) {
+      return refuse(std::string("a device that decodes images does not resample them by ") +
+                    NameOf(by));
+    }
+    if (RowOf(transform).acts_on != ActsOn::kPixels) return {};
+    const auto* grayscale = std::get_if<RandomGrayscale>(&transform);
+    if (grayscale != nullptr && grayscale->p < 1) return {};
+    return refuse("workers change the pixels, so a device cannot decode them");
   }
 
   Error RefuseBefore(size_t index) const {
