@@ -52,6 +52,20 @@ Status CheckJob(const StagePlan& plan) {
   return {};
 }
 
+Status CheckCrops(const StagePlan& plan) {
+  if (!plan.has_deferred_ops || !plan.has_work || plan.host.size() < 3) {
+    return Invalid("crops come without deferred operations");
+  }
+  const ColumnSpec& places = plan.host[plan.host.size() - 2];
+  if (places.dtype != DType::kU64 || !places.row_shape.empty()) {
+    return Invalid("the column of the crops' places is not of uint64");
+  }
+  if (plan.device.size() > plan.host.size() - 2) {
+    return Invalid("the column of the crops' places is to be delivered");
+  }
+  return {};
+}
+
 Status CheckPlan(const StagePlan& plan, int buffers) {
   TRY(Stager::CheckBuffers(buffers));
   if (plan.batch_size < 1) return Invalid("a batch has no rows");
@@ -66,6 +80,7 @@ Status CheckPlan(const StagePlan& plan, int buffers) {
                      " is copied, and not the same on both sides");
     }
   }
+  if (plan.crops.bytes != 0) TRY(CheckCrops(plan));
   return plan.has_deferred_ops ? CheckJob(plan) : Status();
 }
 
@@ -79,6 +94,9 @@ DeviceRing::DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool time
     offsets_.push_back(entry_bytes_);
     entry_bytes_ += RoundUp(column.row_bytes() * rows, kColumnAlignment);
   }
+  crops_offset_ = entry_bytes_;
+  entry_bytes_ += RoundUp(plan_.crops.bytes, kColumnAlignment);
+  sample_bytes_ = plan_.crops.samples * decode::kGroupSamples;
   delivered_offsets_.assign(offsets_.begin(), offsets_.begin() + plan_.device.size());
   if (!plan_.has_deferred_ops) return;
   for (size_t c = 0; c < plan_.device.size(); ++c) {
@@ -93,7 +111,8 @@ Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> dev
   std::shared_ptr<DeviceRing> ring(new DeviceRing(std::move(device), std::move(plan), timed));
   if (Status s = ring->MakeStreams(); !s.ok()) return s.error();
   for (int i = 0; i < buffers; ++i) {
-    Status added = ring->AddEntry();
+    Status added = i == 0 ? ring->AllocateSamples() : Status();
+    if (added.ok()) added = ring->AddEntry();
     if (added.ok()) continue;
     Error error = std::move(added).error();
     if (error.code == Code::kResourceExhausted) {
@@ -116,6 +135,14 @@ Status DeviceRing::MakeStreams() {
   Result<DeviceStream> deferred = device_->MakeStream(StreamPriority::kHigh);
   if (!deferred.ok()) return deferred.error();
   deferred_stream_ = *deferred;
+  return {};
+}
+
+Status DeviceRing::AllocateSamples() {
+  if (sample_bytes_ == 0) return {};
+  const Result<void*> memory = device_->Allocate(sample_bytes_);
+  if (!memory.ok()) return memory.error();
+  samples_ = static_cast<uint8_t*>(*memory);
   return {};
 }
 
@@ -161,6 +188,7 @@ DeviceRing::~DeviceRing() {
     }
     for (const StreamUse& use : entry->uses) device_->Destroy(use.consumed);
   }
+  if (samples_ != nullptr) device_->Free(samples_);
   if (deferred_stream_ != copy_stream_) device_->Destroy(deferred_stream_);
   if (copy_stream_.handle != nullptr) device_->Destroy(copy_stream_);
 }

@@ -108,18 +108,23 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   bool timed() const { return timed_; }
   size_t size() const { return entries_.size(); }
   StagedBatch& entry(size_t ring_index) { return *entries_[ring_index]; }
-  uint64_t bytes() const { return entry_bytes_ * entries_.size(); }
+  uint64_t bytes() const { return entry_bytes_ * entries_.size() + sample_bytes_; }
   uint64_t invalidated_captures() const;  // by Reclaim
   size_t row_bytes(size_t host_column) const { return row_bytes_[host_column]; }
   // The offset of a host column from the start of `raw`, which has the layout of a slot with all
   // columns in its slab.
   uint64_t offset(size_t host_column) const { return offsets_[host_column]; }
+  // The offset of the crops, likewise, and the memory for the samples of one batch's, which the
+  // deferred stream's work uses. Precondition: the plan has room for crops.
+  uint64_t crops_offset() const { return crops_offset_; }
+  uint8_t* samples() const { return samples_; }
 
   const OwnProcess& process() const { return process_; }
 
  private:
   DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool timed);
   Status MakeStreams();
+  Status AllocateSamples();
   Status AddEntry();
   void Return(StagedBatch& entry);  // the last lease has ended; any thread
   // Records an event on each stream that used an entry that is no longer leased. False if one of
@@ -136,7 +141,10 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   std::vector<size_t> row_bytes_;
   std::vector<uint64_t> offsets_;
   std::vector<uint64_t> delivered_offsets_;  // of the device's columns, likewise
+  uint64_t crops_offset_ = 0;
   uint64_t entry_bytes_ = 0;
+  uint64_t sample_bytes_ = 0;
+  uint8_t* samples_ = nullptr;
   DeviceStream copy_stream_, deferred_stream_;
   std::vector<std::unique_ptr<StagedBatch>> entries_;
 

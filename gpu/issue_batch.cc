@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "gpu/issue_crops.h"
+
 namespace stoker {
 
 namespace {
@@ -26,7 +28,11 @@ Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
     return device.Copy(entry.raw + offset, from, bytes, ring.copy_stream());
   };
   Status s = ring.timed() ? device.Record(entry.begun, ring.copy_stream()) : Status();
-  if (s.ok() && InOneSlab(ring, entry.host)) {
+  if (s.ok() && ring.plan().crops.bytes != 0) {
+    Result<uint64_t> parts = CopyAroundCrops(ring, entry);
+    if (!parts.ok()) return parts;
+    copied = *parts;
+  } else if (s.ok() && InOneSlab(ring, entry.host)) {
     const size_t last = columns.size() - 1;
     s = copy(columns[0].data, 0, ring.offset(last) + rows * ring.row_bytes(last));
   } else {
@@ -49,6 +55,7 @@ Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
   job.rows = entry.host.rows();
   job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
   Status s = device.Wait(ring.deferred_stream(), entry.copied);
+  if (s.ok() && plan.crops.bytes != 0) s = DecodeCrops(ring, entry);
   if (s.ok()) s = device.ApplyDeferred(job, ring.deferred_stream());
   for (size_t c = 1; s.ok() && c < entry.columns.size(); ++c) {
     s = device.Copy(entry.columns[c].data, entry.raw + ring.offset(c),

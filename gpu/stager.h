@@ -3,6 +3,9 @@
 //   host batches ─ copy (a stream of its own) ─ event ─ deferred operations (another) ─ event ─
 //   DeviceBatch
 //
+// Where the device decodes, too, the rows of the first column come from two sides: some are copied,
+// and the others are decoded there, before the deferred operations.
+//
 // A thread takes host batches when they are ready and issues their copies into a ring of device
 // memory, which is allocated once. Events order everything, on the device: the copy into an entry
 // waits until the entry's last batch has been finished, and the deferred operations for its last
@@ -17,6 +20,7 @@
 #include <vector>
 
 #include "core/batch.h"
+#include "core/crop_region.h"
 #include "core/result.h"
 #include "gpu/deferred_ops_job.h"
 #include "gpu/device_batch.h"
@@ -42,6 +46,10 @@ struct StagePlan {
   bool has_deferred_ops = false;
   DeferredOpsJob job;  // pointers and rows are set for each batch
   bool has_work = false;
+  // Room for crops, which the device decodes to rows of the first column before the job. If there
+  // is any: there are deferred operations with work; the host's column before the last has the
+  // place of each row's crop, or decode::kNoCrop; and batches lie in one slab.
+  CropRoom crops{};
 };
 
 class Trace;

@@ -232,6 +232,26 @@ TEST_P(StagerFaultTest, RefusesInconsistentPlans) {
   add([](StagePlan& plan) { plan.job.width = 9; });
   add([](StagePlan& plan) { plan.job.boxes = 1; });
   add([](StagePlan& plan) { plan.job.layout = Layout::kNchw; });
+  // Crops, and no column of their places: the one before the work is that of the labels.
+  add([](StagePlan& plan) { plan.crops = {.bytes = 4096, .samples = 4096}; });
+  const auto add_crops = [&](auto change) {
+    add([&](StagePlan& plan) {
+      plan.crops = {.bytes = 4096, .samples = 4096};
+      plan.host.insert(plan.host.end() - 1, {"crop", DType::kU64, {}});
+      change(plan);
+    });
+  };
+  add_crops([&](StagePlan& plan) {
+    EXPECT_EQ(code(plan, 2), std::nullopt);
+    plan.device.push_back(plan.host[2]);  // the places would be delivered
+  });
+  add_crops([](StagePlan& plan) { plan.host[2].dtype = DType::kI64; });
+  add_crops([](StagePlan& plan) { plan.host[2].row_shape = {2}; });
+  add_crops([](StagePlan& plan) { plan.has_deferred_ops = false; });
+  add_crops([](StagePlan& plan) {
+    plan.has_work = false;
+    plan.host.pop_back();
+  });
   for (size_t i = 0; i < wrong.size(); ++i) {
     EXPECT_EQ(code(wrong[i].first, wrong[i].second), Code::kInvalidArgument) << i;
   }

@@ -1,0 +1,18 @@
+// Issues the work that decodes the crops of a batch on a device.
+#pragma once
+
+#include <cstdint>
+
+#include "core/result.h"
+#include "gpu/device_ring.h"
+
+namespace stoker {
+
+// Copy the parts of entry.host on the copy stream: the rows of the first column that the host has
+// decoded, and behind it the other columns and the crops. Returns the copied bytes.
+Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entry);
+
+// Decodes the crops that were copied to the rows of `entry.raw`, on the deferred stream.
+Status DecodeCrops(const DeviceRing& ring, const StagedBatch& entry);
+
+}  // namespace stoker
