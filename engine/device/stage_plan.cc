@@ -22,6 +22,8 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
                                                       .defer_to_device = true,
                                                       .limits = options.limits}));
   stage.device.pop_back();  // the deferred operations
+  stage.crops = producer.crops;
+  if (stage.crops.bytes != 0) stage.device.pop_back();  // the places of crops
   stage.device[0].dtype = options.dtype;
   stage.device[0].row_shape = plan.finished_shape();
   stage.has_deferred_ops = true;

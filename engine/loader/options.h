@@ -35,6 +35,12 @@ struct DeviceOptions {
   std::shared_ptr<Device> device;
   int buffers = 4;     // batches on the device, those in use and those copied ahead; 2 to 64
   bool timed = false;  // StagerStats::copy_ns; for benchmarks
+  // Whether the device decodes packed JPEGs: workers give it the bits of their crops, and decode
+  // what it cannot (OnWorker). InvalidArgument: it could decode none, because samples are in
+  // memory, there are views or a map, or because of a transform.
+  bool decodes = false;
+  // Bytes of a batch's memory for these bits, for each row; OnWorker::kNoRoom beyond that.
+  uint32_t crop_bytes = 128 << 10;
 };
 
 // option_table.cc says which numbers are allowed.

@@ -53,7 +53,7 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
   TRY(runtime.CheckProcess());
   const SampleSource& source = *options.source;
   ASSIGN_OR_RETURN(Sampler sampler, Sampler::Make(SamplerOptionsOf(options)));
-  ASSIGN_OR_RETURN(std::optional<Plan> plan, PlanOf(options, own->defer_to_device));
+  ASSIGN_OR_RETURN(std::optional<Plan> plan, PlanOf(options, *own));
   std::vector<ColumnSpec> columns = ColumnsOf(source, plan);
   std::optional<Mixer> mixer;
   if (options.mix) {

@@ -18,7 +18,7 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
   ASSIGN_OR_RETURN(
       std::unique_ptr<MemoryLease> lease,
       runtime.memory().Lease(
-          {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab),
+          {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab, own.crops),
            .depth = options.depth,
            .threads = runtime_options.threads,
            .requests = static_cast<uint32_t>(

@@ -27,6 +27,34 @@ Result<std::shared_ptr<SampleCache>> OpenCache(const LoaderOptions& options) {
   return SampleCache::Open(options.cache, *options.source, ranks * std::min(working_memory, kMost));
 }
 
+// Refuses loaders of whose samples a device could decode none. (Plan::Compile checks transforms.)
+Status CheckDecodes(const LoaderOptions& options) {
+  const auto refuse = [](const std::string& cause) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "decode is \"device\", and " + cause,
+                 .advice = "Let the workers decode (decode=\"workers\")"};
+  };
+  if (options.source != nullptr && options.source->in_memory()) {
+    return refuse("the samples of " + options.source->Describe() + " are in memory, not encoded");
+  }
+  if (!options.views.empty()) return refuse("a device does not make several views of an image");
+  if (options.map != nullptr) {
+    return refuse("the function " + options.map->Describe() + " needs the images on the host");
+  }
+  return {};
+}
+
+// A crop of RandomResizedCrop(224) of a photograph of 500 × 375 takes 75 KB, and its samples four
+// times as many.
+CropRoom CropRoomOf(const LoaderOptions& options) {
+  constexpr uint64_t kFewestRows = 16;  // so that a small batch has room for large crops
+  constexpr uint64_t kSamples = 4;      // for each byte
+  if (!options.to_device->decodes) return {};
+  const uint64_t rows = std::max<uint64_t>(options.batch_size, kFewestRows);
+  const uint64_t bytes = rows * options.to_device->crop_bytes;
+  return {.bytes = bytes, .samples = kSamples * bytes / decode::kGroupSamples};
+}
+
 }  // namespace
 
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
@@ -47,6 +75,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
                  .advice = "Open one with Device::Open"};
   }
   TRY(Stager::CheckBuffers(to.buffers));
+  if (to.decodes) TRY(CheckDecodes(options));
   // One slot for each copy in flight, and one for the next batch.
   const int staged = to.buffers + 1;
   // Only a function of the program's own can hold more.
@@ -60,7 +89,8 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
       .one_slab = true,
       // The program's function gets finished images.
       .defer_to_device = !options.transforms.empty() && options.map == nullptr &&
-                         (options.dtype != DType::kU8 || options.mix.has_value())};
+                         (options.dtype != DType::kU8 || options.mix.has_value() || to.decodes),
+      .crops = CropRoomOf(options)};
 }
 
 }  // namespace stoker

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "core/crop_region.h"
 #include "core/lent_account.h"
 #include "core/result.h"
 #include "engine/loader/bad_sample_log.h"
@@ -28,11 +29,14 @@ struct ProducerOptions {
   // The plan has PlanOptions::defer_to_device, and a last column, "work", holds the deferred
   // operations.
   bool defer_to_device = false;
+  // With room for crops the plan also has PlanOptions::decode_on_device, and a column "crop" before
+  // the last one has the place of each row's crop, or decode::kNoCrop.
+  CropRoom crops{};
 };
 
 // Returns the producer options for `options`. With to_device, slots are pinned, as many as a stager
 // holds at once; each batch lies in one block; and the operations that save bytes on the bus, or
-// work on the host, are deferred to the device. InvalidArgument: LoaderOptions::to_device. Errors
+// work on the host, are left to the device. InvalidArgument: LoaderOptions::to_device. Errors
 // of BadSampleLog::Open and of SampleCache::Open.
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options);
 

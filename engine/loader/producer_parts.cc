@@ -9,14 +9,15 @@
 
 namespace stoker {
 
-Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device) {
+Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own) {
   if (CopiesRows(options)) return std::optional<Plan>();
   const PlanOptions planned{.dtype = options.dtype,
                             .layout = options.layout,
                             .exif_orientation = options.exif_orientation,
                             .decode = options.decode,
                             .read_later = true,
-                            .defer_to_device = defer_to_device,
+                            .defer_to_device = own.defer_to_device,
+                            .decode_on_device = own.crops.bytes != 0,
                             .limits = options.limits};
   ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
                                                  ? Plan::Compile(options.transforms, planned)
@@ -40,6 +41,7 @@ std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optiona
     const Plan& view = plan->view(i);
     columns.push_back({ViewColumn(source, i), view.dtype(), view.row_shape()});
   }
+  if (plan && plan->options().decode_on_device) columns.push_back({kCropColumn, DType::kU64, {}});
   if (plan && plan->work_bytes() != 0) {
     columns.push_back({kWorkColumn, DType::kU8, {static_cast<int64_t>(plan->work_bytes())}});
   }
@@ -55,6 +57,7 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
   slots.lent_slots = own.lent_batches;
   slots.lent = own.lent;
   slots.one_slab = own.one_slab;
+  slots.crops = own.crops;
   if (own.pinned_for == nullptr) return slots;
   slots.pinning = std::make_shared<DevicePinning>(own.pinned_for);
   slots.working_slots = memory.max_depth;  // pinned at the start, never during production

@@ -19,14 +19,15 @@
 
 namespace stoker {
 
-// Columns that Python does not see: the labels of AddsLabels, and the operations that a plan defers
-// to a device.
+// Columns that Python does not see: the labels of AddsLabels, and the places of crops and the
+// operations that a plan leaves to a device.
 inline constexpr const char* kAddedLabelColumn = "label";
+inline constexpr const char* kCropColumn = "crop";
 inline constexpr const char* kWorkColumn = "work";
 
 // The compiled transforms, or views; none if rows are copied as they are. Errors: those of
 // Plan::Compile.
-Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, bool defer_to_device);
+Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own);
 
 // Whether batches get labels, all kNoLabel: they do if samples are images alone and batches have no
 // other column.
@@ -53,7 +54,7 @@ template <typename Columns>
 size_t PythonColumns(const SampleSource& source, const Columns& columns) {
   size_t count = source.fields().size();
   const auto is_python = [](const std::string& name) {
-    return name != kAddedLabelColumn && name != kWorkColumn;
+    return name != kAddedLabelColumn && name != kCropColumn && name != kWorkColumn;
   };
   while (count < columns.size() && is_python(columns[count].name)) ++count;
   return count;

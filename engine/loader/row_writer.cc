@@ -183,7 +183,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
     if (sample.cached.has_bytes_of_file()) {
       writer_.source_.ReadCropIndex(sample.read.sample, most, sample.crop_index);
     }
-    const Slot& slot = *sample.ticket.slot;
+    Slot& slot = *sample.ticket.slot;
     const uint32_t row = sample.ticket.row;
     return {index,
             sample.image,
@@ -192,7 +192,9 @@ class RowWriter::SampleFeed final : public ImageFeed {
             sample.crop_index,
             writer_.WorkOf(slot, row),
             writer_.SizeAt(slot, row),
-            writer_.OtherRows(slot, row, other_rows_)};
+            writer_.OtherRows(slot, row, other_rows_),
+            writer_.CropsOf(slot),
+            writer_.CropAt(slot, row)};
   }
 
   // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the
@@ -314,6 +316,16 @@ std::span<void* const> RowWriter::OtherRows(const Slot& slot, uint32_t row,
 // Returns the address for a row's deferred operations; null if there are none.
 void* RowWriter::WorkOf(const Slot& slot, uint32_t row) const {
   return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
+}
+
+// Return where the crop of a row goes, and the address for its place there; null if the workers
+// decode all rows.
+CropRegion* RowWriter::CropsOf(Slot& slot) const {
+  return plan_->options().decode_on_device ? &slot.crops : nullptr;
+}
+uint64_t* RowWriter::CropAt(const Slot& slot, uint32_t row) const {
+  if (!plan_->options().decode_on_device) return nullptr;
+  return static_cast<uint64_t*>(slot.Row(slot.columns.size() - 2, row));
 }
 
 // Returns the address for the size of a row's image; null if all images have the row's.

@@ -89,6 +89,8 @@ class RowWriter {
   std::span<void* const> OtherRows(const Slot& slot, uint32_t row, std::vector<void*>& rows) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
   int32_t* SizeAt(const Slot& slot, uint32_t row) const;
+  CropRegion* CropsOf(Slot& slot) const;
+  uint64_t* CropAt(const Slot& slot, uint32_t row) const;
 
   const LoaderOptions& options_;
   const SampleSource& source_;

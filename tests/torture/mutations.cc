@@ -151,7 +151,7 @@ class Group {
   }
 
   void TryDecoders(std::vector<Row>& rows) {
-    const Plan plan = PlanOf(options_, /*defer_to_device=*/false).value().value();
+    const Plan plan = PlanOf(options_, {}).value().value();
     for (uint64_t id = 0; id < mutations_.size(); ++id) {
       current = static_cast<std::sig_atomic_t>(first_ + id);
       watch_.Begin(first_ + id);

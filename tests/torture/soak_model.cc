@@ -16,7 +16,7 @@ SoakModel::SoakModel(const LoaderOptions& options, const FakeDisk& disk, const F
       disk_(disk),
       faults_(faults),
       sampler_(Sampler::Make(SamplerOptionsOf(options)).value()),
-      plan_(PlanOf(options, /*defer_to_device=*/false).value()),
+      plan_(PlanOf(options, {}).value()),
       row_(plan_ ? BytesOf(plan_->dtype(), plan_->row_shape())
                  : options.source->fields()[0].row_bytes()) {
   if (!plan_) return;

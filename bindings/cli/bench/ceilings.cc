@@ -233,7 +233,7 @@ Result<Ceilings> MeasureCeilings(const BenchOptions& options, const KeepExplaini
                  .cause = "--explain does not measure recipes with several views",
                  .advice = "Put the transforms of one view into a recipe of their own"};
   }
-  ASSIGN_OR_RETURN(const std::optional<Plan> plan, PlanOf(options.loader, false));
+  ASSIGN_OR_RETURN(const std::optional<Plan> plan, PlanOf(options.loader, {}));
   Ceilings ceilings;
   const int workers = options.runtime.threads > 0 ? options.runtime.threads : DefaultThreads();
   ceilings.workers = std::min(workers, AllottedCores());

@@ -281,7 +281,7 @@ Result<ReadReport> RunReadBench(const BenchOptions& options, const KeepReading& 
   SampleRanges ranges{
       .source = source, .sampler = sampler, .plan = {}, .seed = options.loader.seed};
   if (!options.loader.transforms.empty() || !options.loader.views.empty()) {
-    ASSIGN_OR_RETURN(ranges.plan, PlanOf(options.loader, /*defer_to_device=*/false));
+    ASSIGN_OR_RETURN(ranges.plan, PlanOf(options.loader, {}));
   }
   TRY(ReadRun(report, ranges, keep_going).Measure());
   return report;

@@ -48,7 +48,7 @@ TEST_F(ProducerViews, RowsAreThoseOfEachViewsPlan) {
     RuntimeOptions runtime = RuntimeUnderTest(3);
     runtime.executor = executor;
     const LoaderOptions options = Options(runtime);
-    const Plan plan = *PlanOf(options, false).value();
+    const Plan plan = *PlanOf(options, {}).value();
     MemoryBudget budget(64 << 20);
     const auto loader = Producer::Open(options).value();
     ASSERT_EQ(loader->columns().size(), 4u);

@@ -63,7 +63,7 @@ class RowWriterTest : public ::testing::Test {
     order_.emplace(
         Sampler::Make({.samples = options_.source->size(), .seed = 5, .batch_size = kRows})
             .value());
-    std::optional<Plan> plan = PlanOf(options_, false).value();
+    std::optional<Plan> plan = PlanOf(options_, {}).value();
     std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan);
     std::optional<Mixer> mixer;
     if (options_.mix) mixer.emplace(Mixer::Make(options_, false, columns).value());
@@ -110,7 +110,7 @@ class RowWriterTest : public ::testing::Test {
 
   // Returns what the plan alone makes of the sample of a row.
   std::vector<uint8_t> Expected(uint32_t row) {
-    const Plan plan = *PlanOf(options_, false).value();
+    const Plan plan = *PlanOf(options_, {}).value();
     const auto workspace = plan.MakeWorkspace(budget_);
     const SamplerEntry entry = order_->At({}, row);
     std::string bytes = BytesOf(photos_.FileOf(entry.sample));

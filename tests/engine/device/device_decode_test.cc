@@ -1,0 +1,408 @@
+// A loader whose device decodes delivers the bytes of a loader whose workers do, whatever the
+// photographs are, on every tested device.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/buffer.h"
+#include "engine/loader/loader.h"
+#include "engine/loader/map_function.h"
+#include "io/sources/arrays.h"
+#include "tests/testing/devices.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/hooked_device.h"
+#include "tests/testing/make_jpeg.h"
+#include "tests/testing/make_png.h"
+#include "tests/testing/photo_folder.h"
+#include "tests/testing/photos.h"
+#include "tests/testing/random.h"
+#include "transforms/packed/pack.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::DeviceCall;
+using ::stoker::testing::DevicesUnderTest;
+using ::stoker::testing::DeviceUnderTest;
+using ::stoker::testing::Effort;
+using ::stoker::testing::HookedDevice;
+using ::stoker::testing::JpegOptions;
+using ::stoker::testing::MakeJpeg;
+using ::stoker::testing::MakePng;
+using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::Random;
+using Bytes = std::vector<uint8_t>;
+
+constexpr int kPhotos = 29;
+const Normalize kImageNet{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
+
+std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+
+Bytes Packed(Bytes jpeg) {
+  const size_t size = jpeg.size();
+  jpeg.resize(size + kBufferPadding);
+  return PackJpeg(std::span(jpeg).first(size)).value();
+}
+
+// JPEGs of all kinds that can be packed.
+Bytes RandomJpeg(Random& random) {
+  constexpr testing::Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
+  const testing::Sampling sampling = kSamplings[random.Between(0, 3)];
+  JpegOptions options{.width = random.Between(9, 300), .height = random.Between(9, 200)};
+  if (random.OneIn(6)) options.color = testing::JpegColor::kGray;
+  options.sampling = testing::Luma(sampling.columns, sampling.rows);
+  options.quality = random.Between(20, 98);
+  options.orientation = random.OneIn(3) ? random.Between(1, 8) : 0;
+  options.seed = static_cast<uint64_t>(random.Between(0, 1 << 20));
+  return MakeJpeg(options);
+}
+
+class DeviceDecodeTest : public ::testing::TestWithParam<DeviceUnderTest> {
+ protected:
+  // Packed photographs.
+  void SetUp() override {
+    for (uint64_t id = 0; id < kPhotos; ++id) {
+      photos_.Overwrite(id, Text(Packed(RandomJpeg(random_))));
+    }
+  }
+
+  // Of photographs on disk, to (80, 64).
+  LoaderOptions Options() {
+    LoaderOptions options;
+    options.source = photos_.Source();
+    options.transforms = {RandomResizedCrop{.height = 80, .width = 64},
+                          RandomHorizontalFlip{.p = 0.5}, kImageNet};
+    options.dtype = DType::kF16;
+    options.layout = Layout::kNchw;
+    options.batch_size = 7;
+    options.shuffle = true;
+    options.runtime = runtime_;
+    return options;
+  }
+
+  std::shared_ptr<Loader> Open(LoaderOptions options, uint32_t crop_bytes = 128 << 10) {
+    options.to_device = {.device = device_, .decodes = true, .crop_bytes = crop_bytes};
+    return Loader::Open(std::move(options)).value();
+  }
+
+  // Reads by a stream, as a consumer does: the host may not read a device's memory.
+  Bytes Read(const DeviceBatch& batch) {
+    Bytes bytes;
+    EXPECT_TRUE(batch.Wait().ok());
+    const DeviceStream stream = device_->MakeStream().value();
+    for (const Column& column : batch.columns()) {
+      bytes.resize(bytes.size() + column.bytes());
+      uint8_t* to = bytes.data() + bytes.size() - column.bytes();
+      EXPECT_TRUE(device_->Copy(to, column.data, column.bytes(), stream).ok());
+      EXPECT_TRUE(device_->SynchronizeAll().ok());
+    }
+    device_->Destroy(stream);
+    return bytes;
+  }
+  static Bytes Read(const Batch& batch) {
+    Bytes bytes;
+    for (const Column& column : batch.columns()) {
+      const auto* from = static_cast<const uint8_t*>(column.data);
+      bytes.insert(bytes.end(), from, from + column.bytes());
+    }
+    return bytes;
+  }
+
+  // Expects the same batches and errors of both, and returns how photographs were decoded.
+  DecodePaths ExpectSame(const LoaderOptions& options, int epochs = 1,
+                         uint32_t crop_bytes = 128 << 10) {
+    auto plain = Loader::Open(options).value(), loader = Open(options, crop_bytes);
+    EXPECT_EQ(loader->columns().size(), plain->columns().size());
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      auto wanted = plain->Iterate(), got = loader->Iterate();
+      bool more = true;
+      for (int i = 0; more && !HasFailure(); ++i) {
+        SCOPED_TRACE("batch " + std::to_string(i) + " of epoch " + std::to_string(epoch));
+        more = ExpectSame(wanted->Next(), got->NextOnDevice());
+      }
+    }
+    return loader->Stats().decoded;
+  }
+  bool ExpectSame(const Result<Batch>& wanted, const Result<DeviceBatch>& got) {
+    EXPECT_EQ(got.ok(), wanted.ok()) << (got.ok() ? "" : got.error().ToString());
+    if (got.ok() != wanted.ok()) return false;
+    if (!wanted.ok()) {
+      EXPECT_EQ(got.error().ToString(), wanted.error().ToString());
+      return true;
+    }
+    EXPECT_EQ(static_cast<bool>(*got), static_cast<bool>(*wanted));
+    if (!*got || !*wanted) return false;
+    EXPECT_EQ(got->name(), wanted->name());
+    EXPECT_TRUE(std::ranges::equal(got->sample_ids(), wanted->sample_ids()));
+    EXPECT_EQ(got->images().shape, wanted->images().shape);
+    EXPECT_TRUE(Read(*got) == Read(*wanted)) << "the bytes differ";
+    return true;
+  }
+
+  static uint64_t Left(const DecodePaths& paths, OnWorker reason) {
+    return paths.on_worker[static_cast<size_t>(reason)];
+  }
+  static uint64_t AllLeft(const DecodePaths& paths) {
+    uint64_t all = 0;
+    for (const uint64_t count : paths.on_worker) all += count;
+    return all;
+  }
+
+  Random random_{31};
+  PhotoFolder photos_{kPhotos, 3};
+  const std::shared_ptr<Runtime> runtime_ = Runtime::Create(testing::RuntimeUnderTest(2)).value();
+  const std::shared_ptr<Device> device_ = GetParam().MakeDelayed();
+};
+INSTANTIATE_TEST_SUITE_P(, DeviceDecodeTest, ::testing::ValuesIn(DevicesUnderTest()),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(DeviceDecodeTest, PackedPhotographsAreDecodedOnTheDevice) {
+  const DecodePaths paths = ExpectSame(Options(), /*epochs=*/3);
+  EXPECT_GE(paths.on_device, 3u * kPhotos);
+  EXPECT_EQ(AllLeft(paths), 0u);
+  EXPECT_EQ(paths.packed, 0u) << "a worker has decoded one";
+}
+
+TEST_P(DeviceDecodeTest, AllRecipesGiveTheSameBytes) {
+  constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
+  for (int n = 0; n < Effort(40); ++n) {
+    SCOPED_TRACE(n);
+    LoaderOptions options = Options();
+    options.dtype = kDTypes[n % 4];
+    options.layout = random_.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
+    options.shuffle = random_.OneIn(2);
+    options.batch_size = static_cast<uint32_t>(random_.Between(1, 20));
+    options.seed = static_cast<uint64_t>(n);
+    const int height = random_.Between(1, 90), width = random_.Between(1, 90);
+    options.transforms.clear();
+    if (random_.OneIn(2)) options.transforms.emplace_back(RandomVerticalFlip{});
+    if (random_.OneIn(2)) {
+      options.transforms.emplace_back(RandomResizedCrop{.height = height, .width = width});
+    } else {
+      if (random_.OneIn(2)) options.transforms.emplace_back(Resize{.size = 96});
+      options.transforms.emplace_back(CenterCrop{.height = height, .width = width});
+    }
+    if (random_.OneIn(2)) options.transforms.emplace_back(RandomHorizontalFlip{});
+    if (random_.OneIn(4)) options.transforms.emplace_back(RandomGrayscale{.p = 0.3});
+    if (random_.OneIn(2)) options.transforms.emplace_back(RandomErasing{.p = 0.5});
+    if (options.dtype != DType::kU8 && random_.OneIn(2)) {
+      options.transforms.emplace_back(kImageNet);
+    }
+    if (random_.OneIn(3)) {
+      options.mix = BatchMix{.choices = {MixUp{0.4}, CutMix{1}}, .p = {0.5, 0.5}};
+      options.mix->num_classes = 5;
+    }
+    ExpectSame(options);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(DeviceDecodeTest, WorkersDecodeTheOthers) {
+  photos_.Overwrite(3, Text(RandomJpeg(random_)));
+  photos_.Overwrite(4, Text(MakeJpeg({.scans = testing::JpegScans::kProgressive})));
+  photos_.Overwrite(9, Text(MakePng({.width = 70})));
+  LoaderOptions options = Options();
+  options.epochs = 2;
+  const DecodePaths paths = ExpectSame(options, 2);
+  EXPECT_EQ(Left(paths, OnWorker::kNotPacked), 6u);
+  EXPECT_EQ(AllLeft(paths), 6u);
+  EXPECT_EQ(paths.on_device, 2u * (kPhotos - 3));
+}
+
+TEST_P(DeviceDecodeTest, WorkersDecodeWhatIsChangedAfterwards) {
+  LoaderOptions options = Options();
+  options.transforms = {RandomResizedCrop{.height = 30, .width = 40}, RandomGrayscale{.p = 0.4}};
+  options.epochs = 2;
+  const DecodePaths paths = ExpectSame(options, 2);
+  EXPECT_GT(Left(paths, OnWorker::kUnsupported), 5u);
+  EXPECT_EQ(AllLeft(paths), Left(paths, OnWorker::kUnsupported));
+  EXPECT_GT(paths.on_device, 5u);
+  EXPECT_EQ(paths.on_device + paths.packed, 2u * kPhotos);
+}
+
+TEST_P(DeviceDecodeTest, WorkersDecodeWhatIsScaledDown) {
+  photos_.Overwrite(5, Text(Packed(MakeJpeg({.width = 900, .height = 700}))));
+  LoaderOptions options = Options();
+  options.transforms = {Resize{.height = 20, .width = 24}};
+  options.decode = DecodeSize::kScaled;
+  options.epochs = 1;
+  const DecodePaths paths = ExpectSame(options);
+  EXPECT_GT(Left(paths, OnWorker::kUnsupported), 0u);
+  EXPECT_EQ(paths.scaled, Left(paths, OnWorker::kUnsupported));
+  EXPECT_EQ(paths.on_device + paths.scaled, uint64_t{kPhotos});
+}
+
+TEST_P(DeviceDecodeTest, WorkersDecodeWhatHasNoRoom) {
+  LoaderOptions options = Options();
+  options.epochs = 2;
+  for (const uint32_t crop_bytes : {0, 16, 1000, 2000}) {
+    SCOPED_TRACE(crop_bytes);
+    const DecodePaths paths = ExpectSame(options, 2, crop_bytes);
+    if (crop_bytes == 0) {
+      EXPECT_EQ(paths.on_device + AllLeft(paths), 0u) << "nothing was to be decoded there";
+      continue;
+    }
+    EXPECT_EQ(AllLeft(paths), Left(paths, OnWorker::kNoRoom));
+    EXPECT_GT(AllLeft(paths), 0u);
+    EXPECT_EQ(paths.on_device > 0, crop_bytes >= 1000);
+    EXPECT_EQ(paths.on_device + paths.packed, 2u * kPhotos);
+  }
+}
+
+// The error is that of the workers, which also know which class of faults it belongs to.
+TEST_P(DeviceDecodeTest, DamagedPhotographsAreTheErrorsOfTheWorkers) {
+  for (const uint64_t id : {2, 11, 12, 20}) {
+    Bytes packed = Packed(MakeJpeg({.width = 150, .height = 120, .seed = id}));
+    if (id == 20) packed.resize(packed.size() / 2);
+    if (id != 20) packed[packed.size() - 400] ^= 4;  // in the last rows, which not all crops read
+    photos_.Overwrite(id, Text(packed));
+  }
+  photos_.Overwrite(17, "no photograph");
+  for (const char* policy : {"fail", "substitute", "drop"}) {
+    SCOPED_TRACE(policy);
+    LoaderOptions options = Options();
+    options.on_bad = BadPolicy::Parse(policy).value();
+    options.transforms = {Resize{.height = 50, .width = 60}, kImageNet};
+    options.epochs = 2;
+    const DecodePaths paths = ExpectSame(options, 2);
+    EXPECT_GE(Left(paths, OnWorker::kDamaged), 3u);
+    EXPECT_GT(paths.on_device, 10u);
+  }
+}
+
+TEST_P(DeviceDecodeTest, OnlyTheBitsAreCopied) {
+  LoaderOptions options = Options();
+  options.transforms = {Resize{.height = 400, .width = 400}};
+  options.epochs = 1;
+  auto loader = Open(options);
+  auto iterator = loader->Iterate();
+  while (iterator->NextOnDevice().value()) {
+  }
+  const StagerStats staged = loader->StageStats();
+  EXPECT_EQ(loader->Stats().decoded.on_device, uint64_t{kPhotos});
+  EXPECT_EQ(staged.batches, 5u);
+  EXPECT_LT(staged.copied_bytes, uint64_t{kPhotos} * 400 * 400 * 3 / 4);
+}
+
+TEST_P(DeviceDecodeTest, SeekAndStop) {
+  auto plain = Loader::Open(Options()).value()->Iterate();
+  auto loader = Open(Options());
+  auto iterator = loader->Iterate();
+  for (const auto& at : {BatchName{0, 0}, {3, 2}, {1, 3}, {1, 3}, {1, 0, 14}}) {
+    plain->Seek(at).value();
+    iterator->Seek(at).value();
+    for (int i = 0; i < 2; ++i) ExpectSame(plain->Next(), iterator->NextOnDevice());
+  }
+  const DeviceBatch kept = iterator->NextOnDevice().value();
+  const Bytes bytes = Read(kept);
+  iterator->Seek({2, 1}).value();
+  loader->Stop();
+  const Result<DeviceBatch> stopped = iterator->NextOnDevice();
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, Code::kCancelled);
+  iterator.reset();
+  loader.reset();
+  EXPECT_EQ(Read(kept), bytes) << "the batch outlives the loader";
+}
+
+TEST_P(DeviceDecodeTest, AFaultOfTheDeviceEndsTheLoader) {
+  LoaderOptions options = Options();
+  const auto hooked = std::make_shared<HookedDevice>(device_, [](DeviceCall call) {
+    if (call != DeviceCall::kDecodeCrops) return Status();
+    return Status(Error{Code::kUnavailable, "the device is lost"});
+  });
+  options.to_device = {.device = hooked, .decodes = true};
+  auto loader = Loader::Open(options).value();
+  auto iterator = loader->Iterate();
+  for (int i = 0; i < 2; ++i) {
+    const Result<DeviceBatch> batch = iterator->NextOnDevice();
+    ASSERT_FALSE(batch.ok());
+    EXPECT_EQ(batch.error().cause, "the device is lost");
+  }
+}
+
+TEST_P(DeviceDecodeTest, TheDevicesMemoryIsCountedAndFreed) {
+  const auto hooked = std::make_shared<HookedDevice>(device_);
+  uint64_t without = 0;
+  for (const bool decodes : {false, true}) {
+    LoaderOptions options = Options();
+    options.to_device = {.device = hooked, .decodes = decodes};
+    auto loader = Loader::Open(options).value();
+    EXPECT_TRUE(*loader->Iterate()->NextOnDevice());
+    const uint64_t bytes = loader->StageStats().device_bytes;
+    if (!decodes) without = bytes;
+    // Four batches' crops, and the samples of one; 16 rows at least.
+    if (decodes) {
+      EXPECT_GT(bytes, without + (4 + 4) * 16 * (128 << 10));
+    }
+  }
+  EXPECT_EQ(hooked->alive(), 0);
+}
+
+TEST_P(DeviceDecodeTest, RefusesLoadersOfWhichItCouldDecodeNothing) {
+  class Map final : public MapFunction {
+    std::string Describe() const override { return "to_gray"; }
+  };
+  const auto refused = [&](LoaderOptions options, const char* why) {
+    options.to_device = {.device = device_, .decodes = true};
+    const auto loader = Loader::Open(std::move(options));
+    ASSERT_FALSE(loader.ok()) << why;
+    EXPECT_EQ(loader.error().code, Code::kInvalidArgument);
+    EXPECT_NE(loader.error().cause.find(why), std::string::npos) << loader.error().ToString();
+    EXPECT_NE(loader.error().advice.find("decode=\"workers\""), std::string::npos);
+  };
+  LoaderOptions options = Options();
+  options.map = std::make_shared<Map>();
+  refused(options, "to_gray");
+  options = Options();
+  options.views = {options.transforms, options.transforms};
+  options.transforms.clear();
+  refused(options, "views");
+  std::vector<uint8_t> pixels(10 * 8 * 8 * 3);
+  options = Options();
+  options.source = Arrays({{.name = "image",
+                            .dtype = DType::kU8,
+                            .row_shape = {8, 8, 3},
+                            .data = pixels.data(),
+                            .samples = 10}},
+                          nullptr)
+                       .value();
+  refused(options, "in memory");
+  const auto with = [&](Transform transform) {
+    options = Options();
+    options.dtype = DType::kU8;
+    options.transforms = {Resize{.height = 30, .width = 30}, std::move(transform)};
+    return options;
+  };
+  refused(with(ColorJitter{{0.5, 1.5}, {1, 1}, {1, 1}, {0, 0}}), "transforms[1], ColorJitter");
+  refused(with(RandomGrayscale{.p = 1}), "transforms[1], RandomGrayscale");
+  refused(with(PadTo{40, 40}), "transforms[1], PadTo");
+  options.transforms = {
+      RandomResizedCrop{.height = 30, .width = 30, .interpolation = Interpolation::kBicubic}};
+  refused(options, "transforms[0], RandomResizedCrop: a device that decodes images does not");
+}
+
+TEST_P(DeviceDecodeTest, RealPhotographsHaveTheSameBytes) {
+  const auto paths = testing::Photos();
+  if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
+  for (uint64_t id = 0; id < kPhotos; ++id) {
+    photos_.Overwrite(id, Text(Packed(testing::ReadFile(paths[id * paths.size() / kPhotos]))));
+  }
+  LoaderOptions options = Options();
+  options.transforms[0] = RandomResizedCrop{.height = 224, .width = 224};
+  options.epochs = 2;
+  DecodePaths paths_taken = ExpectSame(options, 2);
+  EXPECT_EQ(paths_taken.on_device, 2u * kPhotos);
+  options.transforms = {Resize{.size = 256}, CenterCrop{.height = 224, .width = 224}, kImageNet};
+  paths_taken = ExpectSame(options, 2);
+  EXPECT_EQ(paths_taken.on_device, 2u * kPhotos);
+}
+
+}  // namespace
+}  // namespace stoker
