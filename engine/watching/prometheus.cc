@@ -123,6 +123,13 @@ void AddDecoded(const DecodePaths& paths, Page& page) {
   page.Count("jpeg_scalable_total",
              "JPEGs that the option decode=\"scaled\" would have decoded at a reduced size.",
              paths.scalable);
+  page.Begin("images_for_device_total", "counter",
+             "Images that a device was to decode, by who did, and why it was a worker.");
+  page.Sample(std::to_string(paths.on_device), {{"by", "device"}, {"reason", ""}});
+  for (size_t i = 0; i < kOnWorkerReasons; ++i) {
+    page.Sample(std::to_string(paths.on_worker[i]),
+                {{"by", "worker"}, {"reason", NameOf(static_cast<OnWorker>(i))}});
+  }
   page.Begin("crop_index_images_total", "counter",
              "Images with a crop index, by result: used, stale or wrong.");
   page.Sample(std::to_string(paths.indexed), {{"result", "used"}});

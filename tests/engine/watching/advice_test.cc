@@ -73,6 +73,25 @@ TEST(Advice, SuggestsMoreCoresForDecoding) {
             "index (`stoker index`), or decode smaller photographs.");
 }
 
+TEST(Advice, KnowsWhatADeviceDecodes) {
+  LoaderStats stats = Decoding(41);
+  stats.decoded.fast = 0;
+  stats.decoded.on_device = stats.samples;
+  EXPECT_EQ(Advice(stats),
+            "The consumer waited 41% of the time: preparing crops for the device needs 6.7 cores "
+            "and has 4. Add cores.");
+  stats.decoded.on_device = stats.decoded.fast = stats.samples / 2;  // most of the time is theirs
+  EXPECT_THAT(Advice(stats), HasSubstr("of the time: decoding needs 6.7 cores"));
+  stats.waited = {.copy_ns = 41 * kS};
+  EXPECT_EQ(
+      Advice(stats),
+      "The consumer waited 41% of the time: batches were on their way to the device, or decoded "
+      "there. Let the workers decode (`decode=\"workers\"`).");
+  stats.wait_ns = 99 * kS;
+  stats.consumer_ns = kS;
+  EXPECT_THAT(Advice(stats), StartsWith("Copying to the device and decoding there is the limit"));
+}
+
 // CPU time of other processes is not a need of the loader: 6.7 workers like these would suffice, or
 // 1.4 cores.
 TEST(Advice, SaysWhenWorkersWaitForACore) {

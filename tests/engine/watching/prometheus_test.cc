@@ -33,6 +33,8 @@ TEST(Prometheus, WritesEveryMetric) {
   stats.decoded.indexed = 400;
   stats.decoded.stale = 3;
   stats.decoded.contradicted = 1;
+  stats.decoded.on_device = 60;
+  stats.decoded.on_worker = {5, 0, 0, 2};
   stats.cache = {.place = "ram:8GiB",
                  .hits = 300,
                  .misses = 212,
@@ -128,6 +130,13 @@ stoker_jpeg_scaled_total{loader="train"} 8
 # HELP stoker_jpeg_scalable_total JPEGs that the option decode="scaled" would have decoded at a reduced size.
 # TYPE stoker_jpeg_scalable_total counter
 stoker_jpeg_scalable_total{loader="train"} 9
+# HELP stoker_images_for_device_total Images that a device was to decode, by who did, and why it was a worker.
+# TYPE stoker_images_for_device_total counter
+stoker_images_for_device_total{loader="train",by="device",reason=""} 60
+stoker_images_for_device_total{loader="train",by="worker",reason="not_packed"} 5
+stoker_images_for_device_total{loader="train",by="worker",reason="unsupported"} 0
+stoker_images_for_device_total{loader="train",by="worker",reason="damaged"} 0
+stoker_images_for_device_total{loader="train",by="worker",reason="no_room"} 2
 # HELP stoker_crop_index_images_total Images with a crop index, by result: used, stale or wrong.
 # TYPE stoker_crop_index_images_total counter
 stoker_crop_index_images_total{loader="train",result="used"} 400
