@@ -28,19 +28,21 @@ namespace {
 // loader with the same options and the device makes them.
 class DeviceLoaderHandle {
  public:
-  // `key`: by which the registry finds this loader, if the device is not the CPU.
+  // `key`: by which the registry finds this loader, if the device is not the CPU. `decodes`:
+  // whether the device decodes packed JPEGs.
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key, const std::string& device,
-                     int buffers)
+                     int buffers, bool decodes)
       : columns_(loader.columns()),
         on_cpu_(device == "cpu" || device == "cpu:0") {  // PyTorch's names
     if (on_cpu_) {
+      if (decodes) stoker::python::Check(NothingToDecodeOn());
       device_ = "cpu";
       loader_ = loader.loader();
       return;
     }
     Result<std::shared_ptr<Loader>> opened = [&] {
       const WithoutGil released;
-      return Open(loader, key, device, buffers);
+      return Open(loader, key, device, buffers, decodes);
     }();
     loader_ = Value(std::move(opened));
     Loader* const made = loader_.get();
@@ -72,8 +74,14 @@ class DeviceLoaderHandle {
   const std::string& device() const { return device_; }
 
  private:
+  static Status NothingToDecodeOn() {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "decode is \"device\", and the device is the CPU",
+                 .advice = "Leave decode out: the workers decode on the CPU"};
+  }
+
   Result<std::shared_ptr<Loader>> Open(const LoaderHandle& loader, const std::string& key,
-                                       const std::string& text, int buffers) {
+                                       const std::string& text, int buffers, bool decodes) {
     Result<DeviceName> name = DeviceName::Parse(text);
     if (!name.ok()) {
       Error error = std::move(name).error();
@@ -84,7 +92,7 @@ class DeviceLoaderHandle {
     ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(*name));
     loader.loader()->ReleaseIdle();  // most programs do not iterate over both
     LoaderOptions options = loader.loader()->options();
-    options.to_device = {.device = std::move(device), .buffers = buffers};
+    options.to_device = {.device = std::move(device), .buffers = buffers, .decodes = decodes};
     return Registry::Get().FindOrOpen(key, [&](const std::shared_ptr<EpochCounter>&) {
       return Loader::Open(std::move(options), Registry::Get().Epochs(loader.key()));
     });
@@ -98,13 +106,20 @@ class DeviceLoaderHandle {
 };
 
 py::dict DeviceLoaderHandle::Stats() const {
-  py::dict all = StatsOf(StatsNow(*loader_));
+  const LoaderStats loader = StatsNow(*loader_);
+  py::dict all = StatsOf(loader);
   if (on_cpu_) return all;
   const StagerStats stats = [this] {
     const WithoutGil released;
     return loader_->StageStats();
   }();
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
+  py::dict by_workers;
+  for (size_t i = 0; i < kOnWorkerReasons; ++i) {
+    by_workers[NameOf(static_cast<OnWorker>(i))] = loader.decoded.on_worker[i];
+  }
+  all["decoded_on_device"] = loader.decoded.on_device;
+  all["left_to_workers"] = by_workers;
   all["device"] = device_;
   all["device_bytes"] = stats.device_bytes;
   all["copied_batches"] = stats.batches;
@@ -120,8 +135,9 @@ py::dict DeviceLoaderHandle::Stats() const {
 
 void AddDeviceLoader(py::module_& module) {
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
-      .def(py::init<const LoaderHandle&, const std::string&, const std::string&, int>(),
-           py::arg("loader"), py::arg("key"), py::arg("device"), py::arg("buffers"))
+      .def(py::init<const LoaderHandle&, const std::string&, const std::string&, int, bool>(),
+           py::arg("loader"), py::arg("key"), py::arg("device"), py::arg("buffers"),
+           py::arg("decodes"))
       .def("iterate", &DeviceLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &DeviceLoaderHandle::Stop)
       .def("stats", &DeviceLoaderHandle::Stats)

@@ -49,16 +49,17 @@ class DeviceLoader:
     Threads, signals and forks: as `Loader`.
     """
 
-    def __init__(self, loader: Loader, device: str, buffers: int) -> None:
+    def __init__(self, loader: Loader, device: str, buffers: int, decode: str) -> None:
         if not isinstance(device, str):
             raise TypeError(f"device must be a string such as 'cuda:0', not {device!r:.80}")
         _checks.integer("buffers", buffers, 2, 64)
+        decodes = _checks.choice("decode", decode, ("workers", "device")) == "device"
         self._loader = loader
         self._batch_type = loader._batch_type
         self._extras = loader._extras
         self._closed = False
         self._key = uuid.uuid4().hex
-        self._native = _stoker.DeviceLoader(loader._native, self._key, device, buffers)
+        self._native = _stoker.DeviceLoader(loader._native, self._key, device, buffers, decodes)
 
     def __iter__(self) -> DeviceIterator:
         """Takes the loader's next epoch (or continues where `load_state_dict` said)."""
@@ -126,6 +127,10 @@ class DeviceLoader:
         often captures of CUDA graphs on other threads became invalid, as nobody named the streams that use
         a batch (`Tensor.record_stream`); and the waits of the copying thread: `ring_wait_seconds`, for the
         program; `host_wait_seconds`, for a batch to copy; `copy_wait_seconds`, for the bus.
+
+        With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
+        those that workers decoded instead, by reason: "not_packed"; "unsupported" (padded, gray or scaled);
+        "damaged"; "no_room" (the bits of a batch's crops may take 128 KiB a row).
         """
         return self._native.stats()
 

@@ -307,7 +307,7 @@ class Loader:
             self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths, names=names
         )
 
-    def to_device(self, device: str, *, buffers: int = 4) -> DeviceLoader:
+    def to_device(self, device: str, *, buffers: int = 4, decode: str = "workers") -> DeviceLoader:
         """Returns the same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy
         (DLPack).
 
@@ -321,13 +321,17 @@ class Loader:
             buffers: number of batches to allocate on the device, 2 to 64: those that the program holds, and
                 those copied ahead. A program that holds all of them gets a ResourceExhaustedError. Labels
                 share their images' buffer: keeping labels keeps the batch, so copy them.
+            decode: "workers"; or "device": packed JPEGs (of `packed`, or of the option `cache`) are decoded
+                there, to the same pixels, from the bits of their crops. The workers decode what it cannot:
+                other images, damaged ones, and crops that are padded, or made gray by RandomGrayscale.
 
         Raises:
-            ValueError, TypeError: not a device.
+            ValueError, TypeError: not a device; or one that could decode none of the loader's images: with
+                samples in memory, views, a Map, or a transform that needs the pixels on the host.
             FailedPreconditionError: there is no such device here; the message says what is missing.
             ResourceExhaustedError: the device, or the memory budget, has no room.
         """
-        return DeviceLoader(self, device, buffers)
+        return DeviceLoader(self, device, buffers, decode)
 
     # --- description and statistics ----------------------------------------------------------------
 
