@@ -33,6 +33,7 @@ PROGRAMS = {
     "gpu_deferred_ops_test": "tests/gpu/gpu_deferred_ops_test",
     "gpu_crops_test": "tests/gpu/decode/gpu_crops_test",
     "device_loader_test": "tests/engine/device_loader_test",
+    "device_decode_test": "tests/engine/device_decode_test",
 }
 TARGETS = ["stoker_cli" if name == "stoker" else name for name in PROGRAMS]
 OF_EVERY_SYSTEM = re.compile(r"(ld-linux-x86-64|libc|libdl|libgcc_s|libm|libpthread|librt|libstdc\+\+)\.so\b")

@@ -66,6 +66,8 @@ def building(s):
     if s.makes_photos:
         synth = [stoker, "synth", s.photos, "--count", count, "--seed", "1"]
         yield Step("photographs", "build", 60, [synth], (f"file:{stoker}",), makes=s.photos)
+    packing = [stoker, "pack", s.photos, packed(s)]
+    yield Step("packed", "build", 60, [packing], (f"file:{stoker}", f"file:{s.photos}"), makes=packed(s))
     yield Step("doctor", "build", 20, [[stoker, "doctor", "--json"]], (f"file:{stoker}",))
 
 
@@ -77,6 +79,7 @@ def testing(s):
         ("gpu_device_test", []),
         ("stager_test", [mine]),
         ("device_loader_test", [mine]),
+        ("device_decode_test", [mine]),
         ("gpu_deferred_ops_test", [mine]),
         ("gpu_crops_test", [mine]),
     ]:
@@ -116,6 +119,10 @@ def measuring(s):
     ]
     yield Step("epochs-by-cores", "bench", 90, by_cores, needs, EPOCHS)
 
+    decoding = [sys.executable, FOLDER / "decoding.py", packed(s), "--device", s.device]
+    decoding += ["--batch-size", "8", "--seconds", "0.2", "--turns", "1"] if s.quick else []
+    needs = (f"file:{s.work / 'site'}", f"file:{packed(s)}")
+    yield Step("decode-on-device", "bench", 60, [decoding], needs)
     needs = ("module:torch", "module:torchvision", f"file:{s.photos}")
     yield Step("decode_jpeg", "bench", 40, [trained(s, "--loader", "decode_jpeg")], needs)
     needs += (f"file:{s.work / 'site'}",)
@@ -141,6 +148,10 @@ def training(s):
     command = [sys.executable, FOLDER / "tensorflow_op.py", s.photos, "--device", s.device]
     command += ["--batch-size", "8", "--steps", "2", "--rounds", "1"] if s.quick else []
     yield Step("tensorflow_op", "train", 90, [command], ("gpu", *needs))
+
+
+def packed(s):
+    return s.work / "packed"
 
 
 def on(cores, command):

@@ -1,0 +1,103 @@
+"""Measures batches that are decoded on the device beside batches that the workers decode.
+
+    python bench/gpu/decoding.py PACKED --device cuda:0
+
+PACKED is what `stoker pack` makes of a folder of photographs. Both kinds of batches are taken in turns, as
+fast as they come, in pieces of --seconds. A batch counts when it has arrived on the device.
+
+Prints a JSON object for each piece: how the images were decoded, their rate, what was copied for each, and
+the CPU time that each took on the workers, the reader threads and the thread that copies. ("host" has threads
+of its own for what a GPU does, and the rate is theirs.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import time
+from typing import Any
+
+import stoker
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+SIZE = 224
+
+
+def cpu_seconds(name: str) -> float:
+    """Returns the CPU time of this process' threads of that name."""
+    nanoseconds = 0
+    for thread in pathlib.Path("/proc/self/task").iterdir():
+        if (thread / "comm").read_text().strip() == name:
+            nanoseconds += int((thread / "schedstat").read_text().split()[0])
+    return nanoseconds / 1e9
+
+
+class Batches:
+    """Endless batches of a loader, on the device."""
+
+    def __init__(self, args: argparse.Namespace, decode: str) -> None:
+        self.decode, self.batch_size = decode, args.batch_size
+        loader = stoker.Loader(
+            stoker.packed(args.packed),
+            [stoker.RandomResizedCrop(SIZE), stoker.RandomHorizontalFlip(), stoker.Normalize(MEAN, STD)],
+            batch_size=args.batch_size, shuffle=True, drop_remainder=True, dtype="float16", layout="NCHW",
+            runtime=stoker.Runtime(),
+        )  # fmt: skip
+        self.loader = loader.to_device(args.device, decode=decode)
+        self.iterator = iter(self.loader)
+
+    def next(self) -> Any:
+        """Returns a batch's images when they have arrived."""
+        try:
+            images, _ = next(self.iterator)
+        except StopIteration:
+            self.iterator = iter(self.loader)
+            images, _ = next(self.iterator)
+        images.__dlpack__(stream=None)  # waits
+        return images
+
+    def measure(self, seconds: float) -> dict[str, Any]:
+        names = {"workers": "stoker/worker", "readers": "stoker/reader", "copying": "stoker/stager"}
+        stats, cpu = self.loader.stats(), {part: cpu_seconds(name) for part, name in names.items()}
+        images, begun = 0, time.perf_counter()
+        while time.perf_counter() - begun < seconds:
+            self.next()
+            images += self.batch_size
+        passed, now = time.perf_counter() - begun, self.loader.stats()
+        prepared = now["samples"] - stats["samples"]  # some of them are not delivered yet
+        copied = now["copied_batches"] - stats["copied_batches"]
+        return {
+            "decode": self.decode,
+            "images_per_second": images / passed,
+            "on_device": (now["decoded_on_device"] - stats["decoded_on_device"]) / prepared,
+            "copied_kb": (now["copied_bytes"] - stats["copied_bytes"]) / (1000 * copied * self.batch_size),
+            **{
+                f"{part}_us": (cpu_seconds(name) - cpu[part]) / prepared * 1e6 for part, name in names.items()
+            },
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("packed")
+    parser.add_argument("--device", default="cuda:0", help="cuda:N; host to try the program without a GPU")
+    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--seconds", type=float, default=4, help="of a piece [%(default)s]")
+    parser.add_argument("--turns", type=int, default=3)
+    args = parser.parse_args()
+    for turn in range(args.turns + 1):
+        for decode in ("workers", "device"):
+            batches = Batches(args, decode)
+            for _ in range(2):
+                batches.next()
+            figures = batches.measure(args.seconds)
+            batches.loader.close()
+            if turn > 0:  # the first fills the page cache
+                print(json.dumps(figures), flush=True)
+
+
+if __name__ == "__main__":
+    main()
