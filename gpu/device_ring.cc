@@ -131,6 +131,9 @@ Status DeviceRing::MakeStreams() {
   Result<DeviceStream> copies = device_->MakeStream();
   if (!copies.ok()) return copies.error();
   copy_stream_ = deferred_stream_ = *copies;
+  const uint64_t from_host =
+      offsets_.back() + row_bytes_.back() * static_cast<uint64_t>(plan_.batch_size);
+  ASSIGN_OR_RETURN(pieces_, PieceCopier::Make(device_, from_host));
   if (!plan_.has_deferred_ops) return {};
   Result<DeviceStream> deferred = device_->MakeStream(StreamPriority::kHigh);
   if (!deferred.ok()) return deferred.error();

@@ -21,6 +21,7 @@
 #include "core/result.h"
 #include "gpu/device.h"
 #include "gpu/own_process.h"
+#include "gpu/piece_copier.h"
 #include "gpu/stager.h"
 
 namespace stoker {
@@ -105,6 +106,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // for the kernel that reads the bytes they overwrite.
   DeviceStream copy_stream() const { return copy_stream_; }
   DeviceStream deferred_stream() const { return deferred_stream_; }
+  const PieceCopier& pieces() const { return *pieces_; }  // for the copies from the host
   bool timed() const { return timed_; }
   size_t size() const { return entries_.size(); }
   StagedBatch& entry(size_t ring_index) { return *entries_[ring_index]; }
@@ -146,6 +148,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   uint64_t sample_bytes_ = 0;
   uint8_t* samples_ = nullptr;
   DeviceStream copy_stream_, deferred_stream_;
+  std::unique_ptr<PieceCopier> pieces_;
   std::vector<std::unique_ptr<StagedBatch>> entries_;
 
   mutable std::mutex mutex_;

@@ -25,7 +25,7 @@ Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
   uint64_t copied = 0;
   const auto copy = [&](const void* from, uint64_t offset, uint64_t bytes) {
     copied += bytes;
-    return device.Copy(entry.raw + offset, from, bytes, ring.copy_stream());
+    return ring.pieces().Copy(entry.raw + offset, from, bytes, ring.copy_stream());
   };
   Status s = ring.timed() ? device.Record(entry.begun, ring.copy_stream()) : Status();
   if (s.ok() && ring.plan().crops.bytes != 0) {

@@ -14,6 +14,11 @@ Status HookedDevice::Before(DeviceCall call) {
   return hook_ ? hook_(call) : Status();
 }
 
+std::vector<HookedDevice::Copied> HookedDevice::copies() const {
+  const std::lock_guard lock(copies_mutex_);
+  return copies_;
+}
+
 Status HookedDevice::Pin(void* data, size_t bytes) {
   if (Status s = Before(DeviceCall::kPin); !s.ok()) return s;
   return inner_->Pin(data, bytes);
@@ -97,6 +102,10 @@ Result<uint64_t> HookedDevice::Elapsed(DeviceEvent begin, DeviceEvent end) {
 
 Status HookedDevice::Copy(void* to, const void* from, size_t bytes, DeviceStream stream) {
   if (Status s = Before(DeviceCall::kCopy); !s.ok()) return s;
+  {
+    const std::lock_guard lock(copies_mutex_);
+    copies_.push_back({to, from, bytes, stream});
+  }
   return inner_->Copy(to, from, bytes, stream);
 }
 

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "gpu/device.h"
 
@@ -39,6 +41,15 @@ class HookedDevice final : public Device {
   explicit HookedDevice(std::shared_ptr<Device> inner, Hook hook = {});
 
   int count(DeviceCall call) const { return counts_[static_cast<size_t>(call)].load(); }
+  // The copies that were made, in order.
+  struct Copied {
+    const void* to = nullptr;
+    const void* from = nullptr;
+    size_t bytes = 0;
+    DeviceStream stream{};
+    friend bool operator==(const Copied&, const Copied&) = default;
+  };
+  std::vector<Copied> copies() const;
   // Allocations, streams and events that were not released.
   int alive() const { return alive_.load(); }
   const std::shared_ptr<Device>& inner() const { return inner_; }
@@ -75,6 +86,8 @@ class HookedDevice final : public Device {
   const Hook hook_;
   std::array<std::atomic<int>, kDeviceCalls> counts_{};
   std::atomic<int> alive_{0};
+  mutable std::mutex copies_mutex_;
+  std::vector<Copied> copies_;
 };
 
 }  // namespace stoker::testing
