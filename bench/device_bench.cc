@@ -1,11 +1,13 @@
 // Measures how close copies and the kernel come to the limits of a device:
 //
-//   device_bench DEVICE copies|steps|kernels [--quick]
+//   device_bench DEVICE copies|small|steps|kernels [--quick]
 //
 // Batches are rows in memory, so that production is not the limit. All times are measured on the
 // device. Each printed line is a JSON object, with rates in GB/s:
 //
 // copies   of 8 to 256 MiB: bare copies from each kind of host memory, and those of batches
+//
+// small    copies of 4 KiB beside large ones, which are whole or in pieces (small_copies.h)
 //
 // steps    the same batches behind a step that takes longer than their copies; they are hidden then
 //
@@ -24,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/small_copies.h"
 #include "bindings/cli/bench/device_consumer.h"
 #include "core/deferred_ops.h"
 #include "core/try.h"
@@ -200,6 +203,7 @@ Status Run(const std::string& device_name, const std::string& table, bool quick)
   ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(device_name));
   ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(name));
   if (table == "copies") return Copies(device, quick);
+  if (table == "small") return MeasureSmallCopies(device, quick);
   return table == "steps" ? BehindSteps(device, quick) : Kernels(*device, quick);
 }
 
@@ -213,7 +217,7 @@ int main(int argc, char** argv) {
   app.add_option("DEVICE", device, "cuda:0, or host, which simulates one")->required();
   app.add_option("TABLE", table, "what to measure")
       ->required()
-      ->check(CLI::IsMember({"copies", "steps", "kernels"}));
+      ->check(CLI::IsMember({"copies", "small", "steps", "kernels"}));
   app.add_flag("--quick", quick, "little of each, to try the program");
   CLI11_PARSE(app, argc, argv);
   const stoker::Status status = stoker::Run(device, table, quick);

@@ -103,7 +103,7 @@ def testing(s):
 
 def measuring(s):
     quick = ["--quick"] if s.quick else []
-    for table in ("copies", "steps", "kernels"):
+    for table in ("copies", "small", "steps", "kernels"):
         command = [s.program("device_bench"), s.device, table, *quick]
         yield Step(table, "bench", 60, [command], (f"file:{command[0]}",))
 

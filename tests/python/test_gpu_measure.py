@@ -328,12 +328,19 @@ def test_the_built_programs_run_on_the_simulated_device(machine, build, module):
         (machine.bin / name).symlink_to(path)
     machine.pack()
     code, printed, _ = machine.measure("test")
-    assert code == 3 and "5 not run" in printed, printed
+    assert code == 3 and f"{len(ON_GPU)} not run" in printed, printed
     machine.measure("bench")
     figures = {line["step"]: line["figures"] for line in machine.lines()}
     (copies,) = figures["copies"]
     assert set(copies) == {"mib", "pageable", "registered", "registered_huge", "host_alloc", "batches"}
     assert all(value > 0 for value in copies.values())
+    without, whole, *in_pieces = figures["small"]
+    assert without["large_mib"] == 0 and whole["piece_mib"] == whole["large_mib"] == 64
+    assert [(row["piece_mib"], row["turns"]) for row in in_pieces] == [
+        (mib, turns) for mib in (4, 8, 32) for turns in (False, True)
+    ]
+    for row in (whole, *in_pieces):
+        assert min(row["large_gb_s"], row["to_device_us"], row["to_host_us"]) > 0
     (behind,) = figures["steps"]
     assert 0 <= behind["hidden_at_least"] <= 1
     assert {row["operations"] for row in figures["kernels"]} == {
