@@ -68,7 +68,7 @@ Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size,
   options.source = source;
   options.batch_size = batch_size;
   options.runtime = runtime;
-  options.to_device = {.device = device, .timed = true};
+  options.to_device = {.devices = {device}, .timed = true};
   ASSIGN_OR_RETURN(std::shared_ptr<Loader> loader, Loader::Open(std::move(options)));
   ASSIGN_OR_RETURN(std::unique_ptr<DeviceConsumer> consumer, DeviceConsumer::Make(device, step_ns));
   std::unique_ptr<Iterator> iterator = loader->Iterate();

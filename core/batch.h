@@ -105,6 +105,10 @@ class Batch {
   // on any thread.
   std::shared_ptr<void> Owner(size_t column) const;
 
+  // Another lease on the same slot, which returns when both have been released. Each may be on a
+  // thread of its own.
+  Batch Share() const { return Batch(slot_); }
+
   // Returns the slot, unless an Owner still needs it; the batch is then empty. Does nothing to an
   // empty batch.
   void Release() { slot_.reset(); }

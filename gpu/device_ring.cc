@@ -88,7 +88,7 @@ Status CheckPlan(const StagePlan& plan, int buffers) {
 
 DeviceRing::DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool timed)
     : device_(std::move(device)), plan_(std::move(plan)), timed_(timed) {
-  const auto rows = static_cast<uint64_t>(plan_.batch_size);
+  const auto rows = static_cast<uint64_t>(plan_.batch_size) + (plan_.has_row_before ? 1 : 0);
   for (const ColumnSpec& column : plan_.host) {
     row_bytes_.push_back(column.row_bytes());
     offsets_.push_back(entry_bytes_);
@@ -131,8 +131,7 @@ Status DeviceRing::MakeStreams() {
   Result<DeviceStream> copies = device_->MakeStream();
   if (!copies.ok()) return copies.error();
   copy_stream_ = deferred_stream_ = *copies;
-  const uint64_t from_host =
-      offsets_.back() + row_bytes_.back() * static_cast<uint64_t>(plan_.batch_size);
+  const uint64_t from_host = crops_offset_ + plan_.crops.bytes;
   ASSIGN_OR_RETURN(pieces_, PieceCopier::Make(device_, from_host));
   if (!plan_.has_deferred_ops) return {};
   Result<DeviceStream> deferred = device_->MakeStream(StreamPriority::kHigh);

@@ -45,6 +45,7 @@ struct StagedBatch {
 
   // The source of the copies: held until they are done. Accessed by the stager's thread only.
   Batch host;
+  int64_t first_row = 0;  // of it: the entry has the rows from there on
 
   // Set by the stager before each lease; except for the rows, `columns` is constant. With deferred
   // operations their data lies after `raw`, which the consumer does not see; otherwise in `raw`.
@@ -77,7 +78,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // true; the thread that sets it must call Wake.
   StagedBatch* Acquire(const std::atomic<bool>& stop);
   void Wake();
-  // Returns an acquired entry that was not filled; it is the next one to be acquired.
+  // Returns an acquired entry that is not lent; it is the next one to be acquired.
   void Abandon(StagedBatch& entry);
   // Leases an acquired and filled entry; it is free again when the last copy of the result is
   // destroyed.

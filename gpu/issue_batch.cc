@@ -9,7 +9,9 @@ namespace stoker {
 namespace {
 
 // Whether all columns are in one slab, at the ring's offsets, so that one copy transfers them all.
-bool InOneSlab(const DeviceRing& ring, const Batch& host) {
+bool InOneSlab(const DeviceRing& ring, const StagedBatch& entry) {
+  const Batch& host = entry.host;
+  if (entry.rows != host.rows() || ring.plan().has_row_before) return false;
   const std::span<const Column> columns = host.columns();
   const auto* first = static_cast<const uint8_t*>(columns[0].data);
   for (size_t c = 1; c < columns.size(); ++c) {
@@ -18,26 +20,43 @@ bool InOneSlab(const DeviceRing& ring, const Batch& host) {
   return true;
 }
 
+bool HasRowBefore(const DeviceRing& ring, const StagedBatch& entry) {
+  return ring.plan().has_row_before && entry.rows > 0;
+}
+
+// The row of the host batch that the job mixes the entry's first row with.
+int64_t RowBefore(const StagedBatch& entry) {
+  return (entry.first_row == 0 ? entry.host.rows() : entry.first_row) - 1;
+}
+
 Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
   Device& device = *ring.device();
   const std::span<const Column> columns = entry.host.columns();
-  const auto rows = static_cast<uint64_t>(entry.host.rows());
   uint64_t copied = 0;
   const auto copy = [&](const void* from, uint64_t offset, uint64_t bytes) {
     copied += bytes;
     return ring.pieces().Copy(entry.raw + offset, from, bytes, ring.copy_stream());
+  };
+  const auto copy_rows = [&](size_t c, int64_t first, int64_t rows, int64_t to) {
+    const size_t row_bytes = ring.row_bytes(c);
+    return copy(
+        static_cast<const uint8_t*>(columns[c].data) + static_cast<size_t>(first) * row_bytes,
+        ring.offset(c) + static_cast<size_t>(to) * row_bytes,
+        static_cast<size_t>(rows) * row_bytes);
   };
   Status s = ring.timed() ? device.Record(entry.begun, ring.copy_stream()) : Status();
   if (s.ok() && ring.plan().crops.bytes != 0) {
     Result<uint64_t> parts = CopyAroundCrops(ring, entry);
     if (!parts.ok()) return parts;
     copied = *parts;
-  } else if (s.ok() && InOneSlab(ring, entry.host)) {
+  } else if (s.ok() && InOneSlab(ring, entry)) {
     const size_t last = columns.size() - 1;
+    const auto rows = static_cast<size_t>(entry.rows);
     s = copy(columns[0].data, 0, ring.offset(last) + rows * ring.row_bytes(last));
   } else {
     for (size_t c = 0; s.ok() && c < columns.size(); ++c) {
-      s = copy(columns[c].data, ring.offset(c), rows * ring.row_bytes(c));
+      s = copy_rows(c, entry.first_row, entry.rows, 0);
+      if (s.ok() && HasRowBefore(ring, entry)) s = copy_rows(c, RowBefore(entry), 1, entry.rows);
     }
   }
   if (s.ok()) s = device.Record(entry.copied, ring.copy_stream());
@@ -52,14 +71,14 @@ Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
   DeferredOpsJob job = plan.job;
   job.from = entry.raw;
   job.to = entry.columns[0].data;
-  job.rows = entry.host.rows();
+  job.rows = entry.rows + (HasRowBefore(ring, entry) ? 1 : 0);
   job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
   Status s = device.Wait(ring.deferred_stream(), entry.copied);
   if (s.ok() && plan.crops.bytes != 0) s = DecodeCrops(ring, entry);
   if (s.ok()) s = device.ApplyDeferred(job, ring.deferred_stream());
   for (size_t c = 1; s.ok() && c < entry.columns.size(); ++c) {
     s = device.Copy(entry.columns[c].data, entry.raw + ring.offset(c),
-                    static_cast<uint64_t>(job.rows) * ring.row_bytes(c), ring.deferred_stream());
+                    static_cast<size_t>(entry.rows) * ring.row_bytes(c), ring.deferred_stream());
   }
   return s;
 }

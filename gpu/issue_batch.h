@@ -8,9 +8,10 @@
 
 namespace stoker {
 
-// Copies entry.host, finishes it, and records the entry's events after either. Returns the bytes
-// that were copied to the device. Precondition: the entry's last batch has arrived, or the copy
-// stream waits for that; and nobody uses it, or the deferred stream waits for its users.
+// Copies the entry's rows of entry.host, finishes them, and records the entry's events after
+// either. Returns the bytes that were copied to the device. Precondition: the entry's last batch
+// has arrived, or the copy stream waits for that; and nobody uses it, or the deferred stream waits
+// for its users.
 Result<uint64_t> IssueBatch(const DeviceRing& ring, const StagedBatch& entry);
 
 }  // namespace stoker

@@ -27,7 +27,7 @@ Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entr
   uint64_t copied = 0;
   const auto copy = [&](uint64_t begin, uint64_t end) {
     copied += end - begin;
-    return ring.device()->Copy(entry.raw + begin, from + begin, end - begin, ring.copy_stream());
+    return ring.pieces().Copy(entry.raw + begin, from + begin, end - begin, ring.copy_stream());
   };
   const std::span<const uint64_t> places = PlacesOf(ring, entry.host);
   const uint64_t row_bytes = ring.row_bytes(0);

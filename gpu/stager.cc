@@ -6,9 +6,11 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/stage_times.h"
 #include "core/start_thread.h"
@@ -39,13 +41,40 @@ class WaitTimer {
 
 Error Cancelled(const char* why) { return {Code::kCancelled, why}; }
 
+Error AllAreHeld(const DeviceRing& ring) {
+  return {.code = Code::kResourceExhausted,
+          .cause = "the caller holds " + std::to_string(ring.size()) + " batches on " +
+                   ring.device()->name().ToString() + ", all that there is memory for",
+          .advice =
+              "Release batches before taking more (copy what is to be kept: labels lie with their "
+              "images, and objects in reference cycles hold them, too), or raise buffers"};
+}
+
+// The row at which part i of `parts` begins: see SplitBatch.
+int64_t FirstRow(int64_t rows, int64_t i, int64_t parts) {
+  return rows / parts * i + std::min(i, rows % parts);
+}
+
+// Waits for what has been issued, also without an event after it. Only if that fails it waits for
+// all of the device, which would invalidate captures; if that fails too, the device is lost and
+// reads nothing any more.
+void AwaitStreams(DeviceRing& ring) {
+  Device& device = *ring.device();
+  const StagedBatch& entry = ring.entry(0);  // its events may be late
+  const bool done = device.Record(entry.copied, ring.copy_stream()).ok() &&
+                    device.Synchronize(entry.copied).ok() &&
+                    device.Record(entry.arrived, ring.deferred_stream()).ok() &&
+                    device.Synchronize(entry.arrived).ok();
+  if (!done) (void)device.SynchronizeAll();
+}
+
 }  // namespace
 
 class Stager::Impl {
  public:
-  Impl(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options)
-      : ring_(std::move(ring)),
-        device_(*ring_->device()),
+  using Rings = std::vector<std::shared_ptr<DeviceRing>>;
+  Impl(Rings rings, HostBatches& source, const StagerOptions& options)
+      : rings_(std::move(rings)),
         source_(source),
         options_(options),
         trace_(options.trace != nullptr ? *options.trace : silence_) {}
@@ -55,10 +84,10 @@ class Stager::Impl {
     if (thread_.joinable()) thread_.join();
   }
 
-  Result<DeviceBatch> Next(const Interrupt& interrupt);
+  Result<SplitBatch> Next(const Interrupt& interrupt);
   void Stop();
   StagerStats Stats() const;
-  bool here() const { return ring_->process().here(); }
+  bool here() const { return rings_[0]->process().here(); }
 
  private:
   // Called on the consumer's thread.
@@ -66,25 +95,26 @@ class Stager::Impl {
   bool Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt);
   void Reclaim(std::unique_lock<std::mutex>& lock);
   bool Ended() const { return !ready_.empty() || device_error_ || stopped_.load(); }
-  Error AllAreHeld() const;
+  const DeviceRing* HeldRing() const;
 
   // The body of the stager's thread.
   void Run();
-  StagedBatch* Acquire();
+  using Entries = std::vector<StagedBatch*>;  // one of each ring, in order
+  bool Acquire(Entries& entries);
   Result<Batch> TakeFromSource();
   Status Check(const Batch& host) const;
-  Status Stage(StagedBatch& entry, Batch host);
+  Status Stage(const Entries& entries, const Batch& host);
+  Status StageRows(StagedBatch& entry, int64_t first, int64_t end);
   Status AwaitCopy(StagedBatch& entry);
   Status AwaitUsers(StagedBatch& entry);
   Result<bool> ReleaseCopied(StagedBatch& entry);
   Status ReleaseAllCopied();
-  void HandOver(Result<DeviceBatch> next);
-  void HandOverAndPause(Result<DeviceBatch> next);
-  void AwaitStreams();
+  void HandOver(Result<SplitBatch> next);
+  void HandOverAndPause(Result<SplitBatch> next);
+  void WakeRings();
   void End(Status status);
 
-  const std::shared_ptr<DeviceRing> ring_;
-  Device& device_;
+  const Rings rings_;
   HostBatches& source_;
   const StagerOptions options_;
   const Trace silence_;
@@ -95,18 +125,18 @@ class Stager::Impl {
   std::mutex mutex_;
   std::condition_variable ready_changed_;
   std::condition_variable asked_changed_;
-  std::deque<Result<DeviceBatch>> ready_;  // in order
-  bool asked_ = false;                     // the consumer waits for a batch
-  std::optional<Error> device_error_;      // the end, as the last item
-  std::atomic<bool> stopped_ = false;      // set under mutex_
-  std::thread thread_;                     // under mutex_, until it is joined
+  std::deque<Result<SplitBatch>> ready_;  // in order
+  bool asked_ = false;                    // the consumer waits for a batch
+  std::optional<Error> device_error_;     // the end, as the last item
+  std::atomic<bool> stopped_ = false;     // set under mutex_
+  std::thread thread_;                    // under mutex_, until it is joined
 
   Counter batches_ = 0, copied_bytes_ = 0, copy_ns_ = 0;
   Counter ring_wait_ns_ = 0, host_wait_ns_ = 0, copy_wait_ns_ = 0;
 };
 
-Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
-  if (Status s = ring_->process().Check(device_.name().ToString()); !s.ok()) return s.error();
+Result<SplitBatch> Stager::Impl::Next(const Interrupt& interrupt) {
+  TRY(rings_[0]->process().Check(rings_[0]->device()->name().ToString()));
   std::unique_lock lock(mutex_);
   if (Status s = Start(); !s.ok()) return s.error();
   Reclaim(lock);
@@ -119,35 +149,39 @@ Result<DeviceBatch> Stager::Impl::Next(const Interrupt& interrupt) {
       static_cast<uint64_t>(std::chrono::nanoseconds(options_.patience).count());
   for (uint64_t all_held_since = 0; !Ended();) {
     const uint64_t now = NowNanoseconds();
-    if (!ring_->AllHandedOut()) {
+    const DeviceRing* const held = HeldRing();
+    if (held == nullptr) {
       all_held_since = 0;
     } else if (all_held_since == 0 && patience > 0) {
       all_held_since = now;
     } else if (now - all_held_since >= patience) {
-      return AllAreHeld();
+      return AllAreHeld(*held);
     }
     if (Await(lock, interrupt)) return Cancelled("the wait was interrupted");
     Reclaim(lock);
   }
   if (device_error_) return *device_error_;
   if (stopped_.load()) return Cancelled("the stager was stopped");
-  Result<DeviceBatch> next = std::move(ready_.front());
+  Result<SplitBatch> next = std::move(ready_.front());
   ready_.pop_front();
-  if (next.ok() && *next) ring_->HandOut(*next->Owner());
+  for (size_t i = 0; next.ok() && i < next->parts.size(); ++i) {
+    rings_[i]->HandOut(*next->parts[i].Owner());
+  }
   return next;
 }
 
 // An error here comes from the device and ends the stager.
 void Stager::Impl::Reclaim(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
-  Status status = ring_->Reclaim();
+  Status status;
+  for (size_t i = 0; status.ok() && i < rings_.size(); ++i) status = rings_[i]->Reclaim();
   lock.lock();
   if (status.ok() || device_error_) return;
   device_error_ = std::move(status).error();
   stopped_ = true;
   asked_changed_.notify_all();
   lock.unlock();
-  ring_->Wake();
+  WakeRings();
   lock.lock();
 }
 
@@ -168,13 +202,11 @@ Status Stager::Impl::Start() {
   return {};
 }
 
-Error Stager::Impl::AllAreHeld() const {
-  return {.code = Code::kResourceExhausted,
-          .cause = "the caller holds " + std::to_string(ring_->size()) + " batches on " +
-                   device_.name().ToString() + ", all that there is memory for",
-          .advice =
-              "Release batches before taking more (copy what is to be kept: labels lie with their "
-              "images, and objects in reference cycles hold them, too), or raise buffers"};
+// The ring that keeps the stager from making another batch, because the consumer holds all of it.
+const DeviceRing* Stager::Impl::HeldRing() const {
+  const auto held =
+      std::ranges::find_if(rings_, [](const auto& ring) { return ring->AllHandedOut(); });
+  return held == rings_.end() ? nullptr : held->get();
 }
 
 void Stager::Impl::Stop() {
@@ -184,16 +216,18 @@ void Stager::Impl::Stop() {
     ready_changed_.notify_all();
     asked_changed_.notify_all();
   }
-  ring_->Wake();
+  WakeRings();
+}
+
+void Stager::Impl::WakeRings() {
+  for (const auto& ring : rings_) ring->Wake();
 }
 
 void Stager::Impl::Run() {
   NameThread("stoker/stager");
   Status status;
-  StagedBatch* entry = nullptr;
-  while (status.ok()) {
-    if (entry == nullptr) entry = Acquire();
-    if (entry == nullptr) break;
+  Entries entries;
+  while (status.ok() && Acquire(entries)) {
     status = ReleaseAllCopied();  // the source may be waiting for their memory
     if (!status.ok()) break;
     Result<Batch> host = TakeFromSource();
@@ -201,24 +235,34 @@ void Stager::Impl::Run() {
     if (!host.ok()) {
       HandOverAndPause(std::move(host).error());
     } else if (*host) {
-      status = Stage(*entry, *std::move(host));
+      status = Stage(entries, *host);
+      host->Release();
       if (!status.ok()) break;
-      HandOver(DeviceBatch(ring_->Lend(*std::exchange(entry, nullptr))));
+      SplitBatch batch;
+      for (StagedBatch* entry : entries) batch.parts.emplace_back(entry->ring->Lend(*entry));
+      entries.clear();
+      HandOver(std::move(batch));
       batch_since_end_ = true;
     } else if (options_.across_epochs && std::exchange(batch_since_end_, false)) {
-      HandOver(DeviceBatch());
+      HandOver(SplitBatch());
     } else {
-      HandOverAndPause(DeviceBatch());
+      HandOverAndPause(SplitBatch());
     }
   }
-  if (entry != nullptr) ring_->Abandon(*entry);
+  for (StagedBatch* entry : entries) entry->ring->Abandon(*entry);
   End(std::move(status));
 }
 
-// Returns null if stopped.
-StagedBatch* Stager::Impl::Acquire() {
+// Adds the entries that are missing; returns false if stopped.
+bool Stager::Impl::Acquire(Entries& entries) {
+  if (entries.size() == rings_.size()) return true;
   const WaitTimer timer(trace_, "stoker.stage.ring", ring_wait_ns_);
-  return ring_->Acquire(stopped_);
+  while (entries.size() < rings_.size()) {
+    StagedBatch* const entry = rings_[entries.size()]->Acquire(stopped_);
+    if (entry == nullptr) return false;
+    entries.push_back(entry);
+  }
+  return true;
 }
 
 Result<Batch> Stager::Impl::TakeFromSource() {
@@ -229,33 +273,44 @@ Result<Batch> Stager::Impl::TakeFromSource() {
   return host;
 }
 
-// Checks that the host batch fits the ring.
+// Checks that the host batch fits the rings.
 Status Stager::Impl::Check(const Batch& host) const {
-  const StagePlan& plan = ring_->plan();
-  if (host.columns().size() == plan.host.size() && host.rows() <= plan.batch_size) return {};
+  const StagePlan& plan = rings_[0]->plan();
+  const int64_t batch_size = plan.batch_size * static_cast<int64_t>(rings_.size());
+  if (host.columns().size() == plan.host.size() && host.rows() <= batch_size) return {};
   return Error{Code::kInvalidArgument, "a batch of " + std::to_string(host.columns().size()) +
                                            " columns and " + std::to_string(host.rows()) +
                                            " rows came where at most " +
                                            std::to_string(plan.host.size()) + " columns and " +
-                                           std::to_string(plan.batch_size) + " rows are staged"};
+                                           std::to_string(batch_size) + " rows are staged"};
 }
 
 // Issues all work that makes the batch. Cancelled if stopped before any of it.
-Status Stager::Impl::Stage(StagedBatch& entry, Batch host) {
-  TRY(AwaitCopy(entry));
-  TRY(AwaitUsers(entry));
+Status Stager::Impl::Stage(const Entries& entries, const Batch& host) {
+  for (StagedBatch* entry : entries) TRY(AwaitCopy(*entry));
   const TraceSpan span(trace_, "stoker.copy", host.epoch(), host.index());
-  entry.host = std::move(host);
-  const Batch& kept = entry.host;
-  const Result<uint64_t> bytes = IssueBatch(*ring_, entry);
-  if (!bytes.ok()) return bytes.error();
-  copied_bytes_.fetch_add(*bytes, std::memory_order_relaxed);
-  entry.sample_ids.assign(kept.sample_ids().begin(), kept.sample_ids().end());
-  entry.rows = kept.rows();
-  entry.name = kept.name();
-  for (Column& column : entry.columns) column.shape[0] = entry.rows;
-  entry.issued_ns = NowNanoseconds();
+  const auto parts = static_cast<int64_t>(entries.size());
+  for (int64_t i = 0; i < parts; ++i) {
+    StagedBatch& entry = *entries[static_cast<size_t>(i)];
+    TRY(AwaitUsers(entry));
+    entry.host = host.Share();
+    TRY(StageRows(entry, FirstRow(host.rows(), i, parts), FirstRow(host.rows(), i + 1, parts)));
+  }
   batches_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+// Issues the work that makes the part of entry.host from row `first` to `end`.
+Status Stager::Impl::StageRows(StagedBatch& entry, int64_t first, int64_t end) {
+  entry.first_row = first;
+  entry.rows = end - first;
+  entry.name = entry.host.name();
+  const std::span<const uint64_t> ids = entry.host.sample_ids();
+  entry.sample_ids.assign(ids.begin() + first, ids.begin() + end);
+  for (Column& column : entry.columns) column.shape[0] = entry.rows;
+  ASSIGN_OR_RETURN(const uint64_t bytes, IssueBatch(*entry.ring, entry));
+  copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  entry.issued_ns = NowNanoseconds();
   return {};
 }
 
@@ -278,10 +333,12 @@ Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
 // that reads what was copied before, and the kernel for the consumers. Without deferred operations
 // the streams are one.
 Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
-  Status s = device_.Wait(ring_->copy_stream(), entry.arrived);
-  if (s.ok() && entry.untracked) s = device_.Wait(ring_->deferred_stream(), entry.all_done);
+  const DeviceRing& ring = *entry.ring;
+  Device& device = *ring.device();
+  Status s = device.Wait(ring.copy_stream(), entry.arrived);
+  if (s.ok() && entry.untracked) s = device.Wait(ring.deferred_stream(), entry.all_done);
   for (size_t i = 0; s.ok() && i < entry.used; ++i) {
-    s = device_.Wait(ring_->deferred_stream(), entry.uses[i].consumed);
+    s = device.Wait(ring.deferred_stream(), entry.uses[i].consumed);
   }
   if (!s.ok()) return s;
   entry.untracked = false;
@@ -292,50 +349,41 @@ Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
 // Returns whether the entry holds no host batch (any more).
 Result<bool> Stager::Impl::ReleaseCopied(StagedBatch& entry) {
   if (!entry.host) return true;
-  Result<bool> copied = device_.Done(entry.copied);
+  Device& device = *entry.ring->device();
+  Result<bool> copied = device.Done(entry.copied);
   if (!copied.ok() || !*copied) return copied;
   entry.host.Release();
-  if (!ring_->timed()) return true;
-  const Result<uint64_t> elapsed = device_.Elapsed(entry.begun, entry.copied);
+  if (!entry.ring->timed()) return true;
+  const Result<uint64_t> elapsed = device.Elapsed(entry.begun, entry.copied);
   if (!elapsed.ok()) return elapsed.error();
   copy_ns_.fetch_add(*elapsed, std::memory_order_relaxed);
   return true;
 }
 
 Status Stager::Impl::ReleaseAllCopied() {
-  for (size_t ring_index = 0; ring_index < ring_->size(); ++ring_index) {
-    if (Result<bool> copied = ReleaseCopied(ring_->entry(ring_index)); !copied.ok()) {
-      return copied.error();
+  for (const auto& ring : rings_) {
+    for (size_t ring_index = 0; ring_index < ring->size(); ++ring_index) {
+      if (Result<bool> copied = ReleaseCopied(ring->entry(ring_index)); !copied.ok()) {
+        return copied.error();
+      }
     }
   }
   return {};
 }
 
-void Stager::Impl::HandOver(Result<DeviceBatch> next) {
+void Stager::Impl::HandOver(Result<SplitBatch> next) {
   std::lock_guard lock(mutex_);
   ready_.push_back(std::move(next));
   ready_changed_.notify_one();
 }
 
 // Continues when the item has been taken and Next is called again.
-void Stager::Impl::HandOverAndPause(Result<DeviceBatch> next) {
+void Stager::Impl::HandOverAndPause(Result<SplitBatch> next) {
   std::unique_lock lock(mutex_);
   asked_ = false;
   ready_.push_back(std::move(next));
   ready_changed_.notify_one();
   asked_changed_.wait(lock, [&] { return asked_ || stopped_.load(); });
-}
-
-// Waits for what has been issued, also without an event after it. Only if that fails it waits for
-// all of the device, which would invalidate captures; if that fails too, the device is lost and
-// reads nothing any more.
-void Stager::Impl::AwaitStreams() {
-  const StagedBatch& entry = ring_->entry(0);  // its events may be late
-  const bool done = device_.Record(entry.copied, ring_->copy_stream()).ok() &&
-                    device_.Synchronize(entry.copied).ok() &&
-                    device_.Record(entry.arrived, ring_->deferred_stream()).ok() &&
-                    device_.Synchronize(entry.arrived).ok();
-  if (!done) (void)device_.SynchronizeAll();
 }
 
 // After an error the stager's thread gives the copies' sources back; otherwise the ring owns the
@@ -344,23 +392,27 @@ void Stager::Impl::End(Status status) {
   const bool stopped = !status.ok() && status.error().code == Code::kCancelled;
   if (status.ok() || stopped) status = ReleaseAllCopied();
   if (status.ok()) return;
-  AwaitStreams();
-  for (size_t ring_index = 0; ring_index < ring_->size(); ++ring_index)
-    ring_->entry(ring_index).host.Release();
+  for (const auto& ring : rings_) {
+    AwaitStreams(*ring);
+    for (size_t i = 0; i < ring->size(); ++i) ring->entry(i).host.Release();
+  }
   std::lock_guard lock(mutex_);
   if (!device_error_) device_error_ = status.error();
   ready_changed_.notify_all();
 }
 
 StagerStats Stager::Impl::Stats() const {
-  return {.batches = batches_.load(std::memory_order_relaxed),
-          .copied_bytes = copied_bytes_.load(std::memory_order_relaxed),
-          .copy_ns = copy_ns_.load(std::memory_order_relaxed),
-          .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
-          .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
-          .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed),
-          .device_bytes = ring_->bytes(),
-          .invalidated_captures = ring_->invalidated_captures()};
+  StagerStats stats{.batches = batches_.load(std::memory_order_relaxed),
+                    .copied_bytes = copied_bytes_.load(std::memory_order_relaxed),
+                    .copy_ns = copy_ns_.load(std::memory_order_relaxed),
+                    .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
+                    .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
+                    .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed)};
+  for (const auto& ring : rings_) {
+    stats.device_bytes += ring->bytes();
+    stats.invalidated_captures += ring->invalidated_captures();
+  }
+  return stats;
 }
 
 Status Stager::CheckBuffers(int buffers) {
@@ -375,15 +427,24 @@ Result<std::shared_ptr<DeviceRing>> Stager::MakeRing(std::shared_ptr<Device> dev
   return DeviceRing::Make(std::move(device), std::move(plan), buffers, timed);
 }
 
+Stager::Stager(std::vector<std::shared_ptr<DeviceRing>> rings, HostBatches& source,
+               const StagerOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(rings), source, options)) {}
+
 Stager::Stager(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(ring), source, options)) {}
+    : Stager(std::vector{std::move(ring)}, source, options) {}
 
 // A forked child has neither the thread nor, perhaps, valid locks.
 Stager::~Stager() {
   if (!impl_->here()) (void)impl_.release();
 }
 
-Result<DeviceBatch> Stager::Next(const Interrupt& interrupt) { return impl_->Next(interrupt); }
+Result<SplitBatch> Stager::NextParts(const Interrupt& interrupt) { return impl_->Next(interrupt); }
+
+Result<DeviceBatch> Stager::Next(const Interrupt& interrupt) {
+  ASSIGN_OR_RETURN(SplitBatch batch, impl_->Next(interrupt));
+  return std::move(batch).Whole();
+}
 
 void Stager::Stop() {
   if (impl_->here()) impl_->Stop();

@@ -10,7 +10,8 @@
 // memory, which is allocated once. Events order everything, on the device: the copy into an entry
 // waits until the entry's last batch has been finished, and the deferred operations for its last
 // users; without deferred operations the copy waits for these. The consumer's stream waits for the
-// entry's event. The host blocks only in two places: the stager's thread, before it fills an entry
+// entry's event. With several devices, each has a ring and streams of its own, and a part of every
+// batch. The host blocks only in two places: the stager's thread, before it fills an entry
 // whose last copy is not done, and the consumer, in Next, for a batch that has not been issued yet.
 #pragma once
 
@@ -24,6 +25,7 @@
 #include "core/result.h"
 #include "gpu/deferred_ops_job.h"
 #include "gpu/device_batch.h"
+#include "gpu/split_batch.h"
 
 namespace stoker {
 
@@ -41,15 +43,18 @@ class HostBatches {
 struct StagePlan {
   std::vector<ColumnSpec> host;    // the host's columns; the last one may be DeferredOps (has_work)
   std::vector<ColumnSpec> device;  // the delivered columns: the first `device.size()` of the host's
-  int64_t batch_size = 0;
+  int64_t batch_size = 0;          // on one device
   // Whether the first column is transformed by `job`; otherwise all are copied unchanged.
   bool has_deferred_ops = false;
   DeferredOpsJob job;  // pointers and rows are set for each batch
   bool has_work = false;
   // Room for crops, which the device decodes to rows of the first column before the job. If there
   // is any: there are deferred operations with work; the host's column before the last has the
-  // place of each row's crop, or decode::kNoCrop; and batches lie in one slab.
+  // place of each row's crop, or decode::kNoCrop; batches lie in one slab, and are not split.
   CropRoom crops{};
+  // Whether the row before the part's first one (before row 0: the last) is copied, too, because
+  // the job mixes each row with the one before it. Then it comes last: so the job finds it there.
+  bool has_row_before = false;
 };
 
 class Trace;
@@ -73,8 +78,10 @@ class Stager {
                                                       StagePlan plan, int buffers,
                                                       bool timed = false);
 
-  // Uses `ring`, which no other live stager uses. `source` and the trace must outlive the stager.
-  // The first Next starts its thread.
+  // Splits batches among `rings`, one or more of the same plan, which no other live stager uses.
+  // `source` and the trace must outlive the stager. The first Next starts its thread.
+  Stager(std::vector<std::shared_ptr<DeviceRing>> rings, HostBatches& source,
+         const StagerOptions& options = {});
   Stager(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options = {});
   // Stops. Does not wait for the device: host batches whose copies are in flight are released by
   // the ring's next stager, by DeviceRing::ReleaseHosts, or with the ring.
@@ -83,9 +90,10 @@ class Stager {
   // Returns the next batch in order; an empty one at the end of an epoch. Does not wait for the
   // batch's arrival, which its event signals. An error of the source replaces its batch, and the
   // next call continues; after an error of the device all calls return that error.
-  // ResourceExhausted if the caller holds all entries of the ring and releases none for a while;
+  // ResourceExhausted if the caller holds all entries of a ring and releases none for a while;
   // Cancelled after Stop, and by `interrupt`, which loses nothing. One thread at a time.
-  Result<DeviceBatch> Next(const Interrupt& interrupt = {});
+  Result<SplitBatch> NextParts(const Interrupt& interrupt = {});
+  Result<DeviceBatch> Next(const Interrupt& interrupt = {});  // precondition: one ring
 
   void Stop();  // any thread
   StagerStats Stats() const;

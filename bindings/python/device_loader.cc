@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bindings/c/registry.h"
 #include "bindings/python/errors.h"
@@ -28,21 +29,22 @@ namespace {
 // loader with the same options and the device makes them.
 class DeviceLoaderHandle {
  public:
-  // `key`: by which the registry finds this loader, if the device is not the CPU. `decodes`:
-  // whether the device decodes packed JPEGs.
-  DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key, const std::string& device,
-                     int buffers, bool decodes)
+  // `key`: by which the registry finds this loader, if the device is not the CPU. `split`: batches
+  // are in parts, also if there is one device. `decodes`: whether the device decodes packed JPEGs.
+  DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key,
+                     const std::vector<std::string>& devices, bool split, int buffers, bool decodes)
       : columns_(loader.columns()),
-        on_cpu_(device == "cpu" || device == "cpu:0") {  // PyTorch's names
+        on_cpu_(!split && IsCpu(devices.at(0))),
+        as_(split ? As::kParts : As::kTensors) {
     if (on_cpu_) {
       if (decodes) stoker::python::Check(NothingToDecodeOn());
-      device_ = "cpu";
+      devices_ = {"cpu"};
       loader_ = loader.loader();
       return;
     }
     Result<std::shared_ptr<Loader>> opened = [&] {
       const WithoutGil released;
-      return Open(loader, key, device, buffers, decodes);
+      return Open(loader, key, devices, buffers, decodes);
     }();
     loader_ = Value(std::move(opened));
     Loader* const made = loader_.get();
@@ -53,8 +55,8 @@ class DeviceLoaderHandle {
   DeviceLoaderHandle& operator=(const DeviceLoaderHandle&) = delete;
 
   std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const {
-    return std::make_unique<IteratorHandle>(loader_, loader_->Iterate(epoch, repeat), columns_,
-                                            As::kTensors, closed_);
+    return std::make_unique<IteratorHandle>(loader_, loader_->Iterate(epoch, repeat), columns_, as_,
+                                            closed_);
   }
 
   BackgroundTask Stop() const {
@@ -71,7 +73,7 @@ class DeviceLoaderHandle {
     return PrometheusText(StatsNow(*loader_), name);
   }
   Looks NewLooks() const { return Looks(loader_); }
-  const std::string& device() const { return device_; }
+  const std::vector<std::string>& devices() const { return devices_; }
 
  private:
   static Status NothingToDecodeOn() {
@@ -80,19 +82,37 @@ class DeviceLoaderHandle {
                  .advice = "Leave decode out: the workers decode on the CPU"};
   }
 
-  Result<std::shared_ptr<Loader>> Open(const LoaderHandle& loader, const std::string& key,
-                                       const std::string& text, int buffers, bool decodes) {
+  static bool IsCpu(const std::string& device) {
+    return device == "cpu" || device == "cpu:0";  // PyTorch's names
+  }
+
+  Result<std::shared_ptr<Device>> OpenDevice(const std::string& text) {
+    if (IsCpu(text)) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = "batches are not split on the CPU, where nothing is copied",
+                   .advice = "Slice them, or use \"host\" to try a program for several devices"};
+    }
     Result<DeviceName> name = DeviceName::Parse(text);
     if (!name.ok()) {
       Error error = std::move(name).error();
       error.advice = "Use \"cpu\", \"cuda\", \"cuda:N\" with N from 0, or \"host\"";
       return error;
     }
-    device_ = name->ToString();
-    ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(*name));
+    devices_.push_back(name->ToString());
+    return Device::Open(*name);
+  }
+
+  Result<std::shared_ptr<Loader>> Open(const LoaderHandle& loader, const std::string& key,
+                                       const std::vector<std::string>& names, int buffers,
+                                       bool decodes) {
+    std::vector<std::shared_ptr<Device>> devices;
+    for (const std::string& name : names) {
+      ASSIGN_OR_RETURN(std::shared_ptr<Device> device, OpenDevice(name));
+      devices.push_back(std::move(device));
+    }
     loader.loader()->ReleaseIdle();  // most programs do not iterate over both
     LoaderOptions options = loader.loader()->options();
-    options.to_device = {.device = std::move(device), .buffers = buffers, .decodes = decodes};
+    options.to_device = {.devices = std::move(devices), .buffers = buffers, .decodes = decodes};
     return Registry::Get().FindOrOpen(key, [&](const std::shared_ptr<EpochCounter>&) {
       return Loader::Open(std::move(options), Registry::Get().Epochs(loader.key()));
     });
@@ -100,7 +120,8 @@ class DeviceLoaderHandle {
 
   const size_t columns_;
   const bool on_cpu_;
-  std::string device_;
+  const As as_;
+  std::vector<std::string> devices_;
   std::shared_ptr<Loader> loader_;
   const std::shared_ptr<Closed> closed_ = std::make_shared<Closed>(false);
 };
@@ -120,7 +141,8 @@ py::dict DeviceLoaderHandle::Stats() const {
   }
   all["decoded_on_device"] = loader.decoded.on_device;
   all["left_to_workers"] = by_workers;
-  all["device"] = device_;
+  all["device"] = as_ == As::kParts ? py::object(py::tuple(py::cast(devices_)))
+                                    : py::object(py::cast(devices_[0]));
   all["device_bytes"] = stats.device_bytes;
   all["copied_batches"] = stats.batches;
   all["copied_bytes"] = stats.copied_bytes;
@@ -135,15 +157,16 @@ py::dict DeviceLoaderHandle::Stats() const {
 
 void AddDeviceLoader(py::module_& module) {
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
-      .def(py::init<const LoaderHandle&, const std::string&, const std::string&, int, bool>(),
-           py::arg("loader"), py::arg("key"), py::arg("device"), py::arg("buffers"),
-           py::arg("decodes"))
+      .def(py::init<const LoaderHandle&, const std::string&, const std::vector<std::string>&, bool,
+                    int, bool>(),
+           py::arg("loader"), py::arg("key"), py::arg("devices"), py::arg("split"),
+           py::arg("buffers"), py::arg("decodes"))
       .def("iterate", &DeviceLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &DeviceLoaderHandle::Stop)
       .def("stats", &DeviceLoaderHandle::Stats)
       .def("prometheus", &DeviceLoaderHandle::Prometheus, py::arg("name"))
       .def("looks", &DeviceLoaderHandle::NewLooks)
-      .def_property_readonly("device", &DeviceLoaderHandle::device);
+      .def_property_readonly("devices", &DeviceLoaderHandle::devices);
 }
 
 }  // namespace stoker::python

@@ -120,11 +120,29 @@ std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
            .advice = "To iterate in an atexit handler, register it after `import stoker`"});
   }
   if (!taken.ok()) Raise(taken.error());
-  if (!taken->host && taken->device == nullptr) return std::nullopt;
-  const auto& [host, device] = *taken;
+  const auto& [host, parts] = *taken;
+  if (!host && parts.empty()) return std::nullopt;
+  sample_ids_.clear();
+  const auto add_ids = [this](std::span<const uint64_t> ids) {
+    sample_ids_.insert(sample_ids_.end(), ids.begin(), ids.end());
+  };
+  if (host) add_ids(host.sample_ids());
+  for (const auto& part : parts) add_ids(part->sample_ids());
+  if (as_ != As::kParts) {
+    return Columns(host, host ? nullptr : parts[0], with_ids, with_paths);
+  }
+  py::tuple all(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    all[i] = Columns(host, parts[i], with_ids, with_paths);
+  }
+  return all;
+}
+
+py::tuple IteratorHandle::Columns(const Batch& host,
+                                  const std::shared_ptr<const DeviceBatch>& device, bool with_ids,
+                                  bool with_paths) const {
   const std::span<const uint64_t> ids =
       device != nullptr ? device->sample_ids() : host.sample_ids();
-  sample_ids_.assign(ids.begin(), ids.end());
   py::tuple all(columns_ + (with_ids ? 1 : 0) + (with_paths ? 1 : 0));
   const SampleSource& source = *loader_->options().source;
   for (size_t c = 0; c < columns_; ++c) {
@@ -170,8 +188,8 @@ Result<IteratorHandle::Taken> IteratorHandle::Take() {
 Result<IteratorHandle::Taken> IteratorHandle::TakeNext(const Interrupt& interrupt) {
   Taken taken;
   if (loader_->options().to_device) {
-    ASSIGN_OR_RETURN(DeviceBatch batch, iterator_->NextOnDevice(interrupt));
-    if (batch) taken.device = ForTensors(std::move(batch));
+    ASSIGN_OR_RETURN(SplitBatch batch, iterator_->NextOnDevices(interrupt));
+    for (DeviceBatch& part : batch.parts) taken.parts.push_back(ForTensors(std::move(part)));
   } else {
     ASSIGN_OR_RETURN(taken.host, iterator_->Next(interrupt));
   }

@@ -24,9 +24,10 @@ using Closed = std::atomic<bool>;
 // Returns the objects (`of` of UserCall) whose calls a loader of these options makes.
 std::vector<uintptr_t> CallsOf(const LoaderOptions& options);
 
-// The form in which Python sees a batch in host memory: NumPy arrays or Tensors. Columns on a
-// device are always Tensors.
-enum class As : uint8_t { kArrays, kTensors };
+// The form in which Python sees a batch: a tuple of columns, which are NumPy arrays or Tensors, or
+// (kParts) a tuple with such a tuple of Tensors for each device. Columns on a device are always
+// Tensors.
+enum class As : uint8_t { kArrays, kTensors, kParts };
 
 // The next batch of an iteration; none while it has no epoch. Never blocks: a signal handler may
 // ask while the iteration waits for a batch. May outlive the iteration.
@@ -49,9 +50,9 @@ class IteratorHandle {
                  As as, std::shared_ptr<const Closed> closed = nullptr);
   ~IteratorHandle();
 
-  // Returns a tuple of columns; none at the end. The batch is released when Python has released all
-  // of them. `ids`, `paths`: appends the batch's sample ids, an array of int64, and a list of its
-  // files.
+  // Returns a batch; none at the end. It is released when Python has released all of its columns, a
+  // device's part when all of that part's. `ids`, `paths`: appends to the columns the rows' sample
+  // ids, an array of int64, and a list of their files.
   std::optional<pybind11::tuple> Next(bool ids, bool paths);
   void Seek(BatchName batch);
 
@@ -59,15 +60,18 @@ class IteratorHandle {
   const std::vector<uint64_t>& sample_ids() const { return sample_ids_; }
 
  private:
-  // A batch on the host or on a device, or neither: the epoch has ended.
+  // A batch on the host or on devices, or neither: the epoch has ended.
   struct Taken {
     Batch host;
-    std::shared_ptr<const DeviceBatch> device;
+    std::vector<std::shared_ptr<const DeviceBatch>> parts;
   };
 
   bool closed() const { return closed_ != nullptr && *closed_; }
   Result<Taken> Take();
   Result<Taken> TakeNext(const Interrupt& interrupt);
+  // Returns the columns of the batch on the host or, if it is not null, of a part on a device.
+  pybind11::tuple Columns(const Batch& host, const std::shared_ptr<const DeviceBatch>& part,
+                          bool ids, bool paths) const;
 
   // Calls `use` with exclusive access to the iteration. While `use` waits it may run signal
   // handlers on this thread: they can read the position, but are refused here.

@@ -12,7 +12,7 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
   StagePlan stage;
   stage.host = host;
   stage.device = host;
-  stage.batch_size = options.batch_size;
+  stage.batch_size = options.batch_size / static_cast<int64_t>(options.to_device->devices.size());
   if (!producer.defer_to_device) return stage;
   ASSIGN_OR_RETURN(Plan plan,
                    Plan::Compile(options.transforms, {.dtype = options.dtype,
@@ -37,6 +37,7 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
   std::copy(plan.bias().begin(), plan.bias().end(), job.bias);
   job.boxes = plan.boxes();
   job.mixes = options.mix.has_value();
+  stage.has_row_before = job.mixes && options.to_device->devices.size() > 1;
   return stage;
 }
 

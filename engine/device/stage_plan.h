@@ -12,7 +12,8 @@
 
 namespace stoker {
 
-// `host`: the columns of a producer with these options. Errors: those of Plan::Compile.
+// The plan of each device's part. `host`: the columns of a producer with these options. Errors:
+// those of Plan::Compile.
 Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOptions& producer,
                               const std::vector<ColumnSpec>& host);
 

@@ -97,9 +97,9 @@ StagedWaits::Totals StagedWaits::totals() const {
   return totals_;
 }
 
-Result<DeviceBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt) {
+Result<SplitBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt) {
   const uint64_t asked_ns = NowNanoseconds();
-  Result<DeviceBatch> batch = stager.Next(interrupt);
+  Result<SplitBatch> batch = stager.NextParts(interrupt);
   const uint64_t taken_ns = NowNanoseconds();
   if (batch.ok() && *batch) {
     waits.AddDeviceWait(batch->name(), batch->issued_ns(), asked_ns, taken_ns);

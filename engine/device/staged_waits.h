@@ -13,7 +13,7 @@
 #include "core/stage_times.h"
 #include "engine/loader/batch_sequence.h"
 #include "engine/watching/stats.h"
-#include "gpu/device_batch.h"
+#include "gpu/split_batch.h"
 #include "gpu/stager.h"
 
 namespace stoker {
@@ -69,7 +69,7 @@ class StagedWaits {
   uint64_t last_taken_ns_ = 0;  // 0: no batch has been taken
 };
 
-// Calls stager.Next and reports the wait.
-Result<DeviceBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt);
+// Calls stager.NextParts and reports the wait.
+Result<SplitBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt);
 
 }  // namespace stoker

@@ -32,8 +32,8 @@ bool Staging::Source::ReplacedBatch(const Error& error) {
   return replaced_batch;
 }
 
-Staging::Staging(std::shared_ptr<DeviceRing> ring, Producer& producer)
-    : producer_(producer), ring_(std::move(ring)) {
+Staging::Staging(std::vector<std::shared_ptr<DeviceRing>> rings, Producer& producer)
+    : producer_(producer), rings_(std::move(rings)) {
   const std::lock_guard lock(ends_);
   Begin();
 }
@@ -55,22 +55,22 @@ Status Staging::Seek(BatchName batch, Schedule schedule, const Interrupt& interr
 void Staging::Begin() {
   source_ = std::make_unique<Source>(producer_, waits_);
   stager_ = std::make_unique<Stager>(
-      ring_, *source_,
+      rings_, *source_,
       StagerOptions{.across_epochs = true, .trace = &producer_.options().runtime->trace()});
 }
 
-Result<DeviceBatch> Staging::Next(const Interrupt& interrupt) {
+Result<SplitBatch> Staging::Next(const Interrupt& interrupt) {
   const std::lock_guard use(use_);
   if (stager_ == nullptr) return Error{Code::kCancelled, "the loader was stopped"};
-  Result<DeviceBatch> batch = Take(interrupt);
+  Result<SplitBatch> batch = Take(interrupt);
   if (batch.ok() ? static_cast<bool>(*batch) : source_->ReplacedBatch(batch.error())) Pass();
   return batch;
 }
 
 // The end of an epoch is taken together with the next batch, not before: the stager reports it when
 // a ring entry is free, and for that the consumer might have to release a batch.
-Result<DeviceBatch> Staging::Take(const Interrupt& interrupt) {
-  Result<DeviceBatch> batch = TakeStaged(*stager_, waits_, interrupt);
+Result<SplitBatch> Staging::Take(const Interrupt& interrupt) {
+  Result<SplitBatch> batch = TakeStaged(*stager_, waits_, interrupt);
   if (!batch.ok() || *batch || !at_end_) return batch;
   at_end_ = false;
   return TakeStaged(*stager_, waits_, interrupt);
@@ -92,7 +92,8 @@ void Staging::End() {
   }
   const std::lock_guard use(use_);
   Drop();
-  ring_->ReleaseHosts();  // otherwise they would stay pinned as long as any tensor lives
+  // Otherwise they would stay pinned as long as any tensor lives.
+  for (const auto& ring : rings_) ring->ReleaseHosts();
 }
 
 // Requires use_.
@@ -112,11 +113,14 @@ StagerStats Staging::Stats() const {
   const std::lock_guard lock(ends_);
   StagerStats all = past_;
   if (stager_ != nullptr) all += stager_->Stats();
-  all.device_bytes = ring_->bytes();
-  all.invalidated_captures = ring_->invalidated_captures();  // with those of past stagers
+  all.device_bytes = all.invalidated_captures = 0;
+  for (const auto& ring : rings_) {
+    all.device_bytes += ring->bytes();
+    all.invalidated_captures += ring->invalidated_captures();  // with those of past stagers
+  }
   return all;
 }
 
-const std::vector<ColumnSpec>& Staging::columns() const { return ring_->plan().device; }
+const std::vector<ColumnSpec>& Staging::columns() const { return rings_[0]->plan().device; }
 
 }  // namespace stoker

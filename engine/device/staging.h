@@ -1,4 +1,5 @@
-// Staging: a ring of device memory, and the stager that fills it with batches of a producer.
+// Staging: rings of device memory, one on each device, and the stager that fills them with batches
+// of a producer.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 #include "engine/device/staged_waits.h"
 #include "engine/loader/batch_sequence.h"
 #include "engine/loader/producer.h"
-#include "gpu/device_batch.h"
+#include "gpu/split_batch.h"
 #include "gpu/stager.h"
 
 namespace stoker {
@@ -23,15 +24,15 @@ class Staging {
  public:
   // The producer must outlive the Staging and be used by nothing else. Staging starts at the first
   // batch of epoch 0, and epochs follow each other.
-  Staging(std::shared_ptr<DeviceRing> ring, Producer& producer);
+  Staging(std::vector<std::shared_ptr<DeviceRing>> rings, Producer& producer);
   ~Staging() { End(); }
 
   // Like Producer::Seek, without kAppended. Pending batches are dropped unless the batch is
   // InvalidArgument.
   Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt = {});
 
-  // Like Stager::Next, but epochs follow each other without a mark. Cancelled after End.
-  Result<DeviceBatch> Next(const Interrupt& interrupt);
+  // Like Stager::NextParts, but epochs follow each other without a mark. Cancelled after End.
+  Result<SplitBatch> Next(const Interrupt& interrupt);
 
   // The batch that Next returns next.
   BatchName position() const { return next_; }
@@ -70,13 +71,13 @@ class Staging {
     std::deque<Failure> failures_;  // not yet seen by the consumer
   };
 
-  Result<DeviceBatch> Take(const Interrupt& interrupt);
+  Result<SplitBatch> Take(const Interrupt& interrupt);
   void Pass();
   void Begin();
   void Drop();
 
   Producer& producer_;
-  const std::shared_ptr<DeviceRing> ring_;
+  const std::vector<std::shared_ptr<DeviceRing>> rings_;
   StagedWaits waits_;
   bool repeat_ = false;  // repeat the same epoch
   BatchName next_;

@@ -19,9 +19,13 @@ Result<std::unique_ptr<Engine>> Engine::Open(LoaderOptions options,
   ListenForProfiler(host.options().runtime->trace());
   ASSIGN_OR_RETURN(StagePlan plan, StagePlanOf(host.options(), producer_options, host.columns()));
   const DeviceOptions& to = *host.options().to_device;
-  ASSIGN_OR_RETURN(std::shared_ptr<DeviceRing> ring,
-                   Stager::MakeRing(to.device, std::move(plan), to.buffers, to.timed));
-  engine->staging_ = std::make_unique<Staging>(std::move(ring), host);
+  std::vector<std::shared_ptr<DeviceRing>> rings;
+  for (const std::shared_ptr<Device>& device : to.devices) {
+    ASSIGN_OR_RETURN(std::shared_ptr<DeviceRing> ring,
+                     Stager::MakeRing(device, plan, to.buffers, to.timed));
+    rings.push_back(std::move(ring));
+  }
+  engine->staging_ = std::make_unique<Staging>(std::move(rings), host);
   return engine;
 }
 
@@ -31,7 +35,7 @@ Engine::~Engine() {
   (void)producer_.release();
 }
 
-Result<DeviceBatch> Engine::NextOnDevice(const Interrupt& interrupt) {
+Result<SplitBatch> Engine::NextOnDevices(const Interrupt& interrupt) {
   TRY(producer_->options().runtime->CheckProcess());
   return staging_->Next(interrupt);
 }

@@ -14,7 +14,7 @@
 #include "engine/loader/producer.h"
 #include "engine/loader/producer_options.h"
 #include "engine/watching/stats.h"
-#include "gpu/device_batch.h"
+#include "gpu/split_batch.h"
 #include "gpu/stager.h"
 
 namespace stoker {
@@ -22,18 +22,18 @@ namespace stoker {
 // Not thread-safe, except Cancel, Stop, TryStop, Stats and StageStats.
 class Engine {
  public:
-  // Reserves (and pins) the memory for batches and, with a device, allocates the ring of device
-  // buffers.
+  // Reserves (and pins) the memory for batches and, with devices, allocates a ring of device
+  // buffers on each.
   static Result<std::unique_ptr<Engine>> Open(LoaderOptions options,
                                               const ProducerOptions& producer);
   ~Engine();  // does nothing in a forked child, where everything belongs to the parent
 
   // See Producer::Next and Staging::Next. Precondition of Next: the loader has no device; of
-  // NextOnDevice: it has one.
+  // NextOnDevices: it has one or more.
   Result<Batch> Next(const Interrupt& interrupt) { return producer_->Next(interrupt); }
-  Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt);
+  Result<SplitBatch> NextOnDevices(const Interrupt& interrupt);
 
-  // See Producer. These functions count the batches that Next or NextOnDevice returned: a batch
+  // See Producer. These functions count the batches that Next or NextOnDevices returned: a batch
   // still on its way to a device is not passed.
   Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt = {});
   Status Append(BatchName batch);             // precondition: the loader has no device

@@ -31,15 +31,26 @@ Result<Batch> Iterator::Next(const Interrupt& interrupt) {
   return batch;
 }
 
-Result<DeviceBatch> Iterator::NextOnDevice(const Interrupt& interrupt) {
+Result<SplitBatch> Iterator::NextOnDevices(const Interrupt& interrupt) {
   if (!loader_->options().to_device) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = "this loader has no device",
                  .advice = "Take them by Next, or open a loader with to_device"};
   }
-  Result<DeviceBatch> batch = Take(&Engine::NextOnDevice, interrupt);
+  Result<SplitBatch> batch = Take(&Engine::NextOnDevices, interrupt);
   if (batch.ok() && loader_->options().map != nullptr) loader_->NoteLent();  // it may keep batches
   return batch;
+}
+
+Result<DeviceBatch> Iterator::NextOnDevice(const Interrupt& interrupt) {
+  if (const auto& to = loader_->options().to_device; to && to->devices.size() > 1) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = "this loader splits its batches among " +
+                          std::to_string(to->devices.size()) + " devices",
+                 .advice = "Take them by NextOnDevices"};
+  }
+  ASSIGN_OR_RETURN(SplitBatch batch, NextOnDevices(interrupt));
+  return std::move(batch).Whole();
 }
 
 template <typename AnyBatch>

@@ -21,6 +21,7 @@
 #include "engine/loader/options.h"
 #include "engine/watching/stats.h"
 #include "gpu/device_batch.h"
+#include "gpu/split_batch.h"
 
 namespace stoker {
 
@@ -63,7 +64,7 @@ class EpochCounter {
 // normalize, convert, erase, mix) are deferred to a kernel on the device, so that only a quarter of
 // the bytes of float32 cross the bus.
 //
-//   options.to_device = {.device = Device::Open({DeviceName::Kind::kCuda, 0}).value()};
+//   options.to_device = {.devices = {Device::Open({DeviceName::Kind::kCuda, 0}).value()}};
 //   …
 //     while (DeviceBatch batch = batches->NextOnDevice().value()) {
 //       batch.WaitOn({stream}).value();
@@ -191,7 +192,10 @@ class Iterator {
   // FailedPrecondition in a forked child, and if batches go to a device.
   Result<Batch> Next(const Interrupt& interrupt = {});
 
-  // Next for a loader with a device; see Stager::Next. FailedPrecondition if the loader has none.
+  // Next for a loader with devices; see Stager::NextParts. FailedPrecondition if the loader has
+  // none.
+  Result<SplitBatch> NextOnDevices(const Interrupt& interrupt = {});
+  // The same for a loader with one device, otherwise FailedPrecondition.
   Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt = {});
 
   // The number of batches returned so far, including those replaced by an error; batches still on

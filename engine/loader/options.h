@@ -32,12 +32,14 @@ enum class Remainder {
 };
 
 struct DeviceOptions {
-  std::shared_ptr<Device> device;
-  int buffers = 4;     // batches on the device, those in use and those copied ahead; 2 to 64
+  // With several, which must be of one kind (the same one may come twice), the rows of each batch
+  // are split among them: see SplitBatch. Their number must divide batch_size.
+  std::vector<std::shared_ptr<Device>> devices;
+  int buffers = 4;     // batches on each device, those in use and those copied ahead; 2 to 64
   bool timed = false;  // StagerStats::copy_ns; for benchmarks
   // Whether the device decodes packed JPEGs: workers give it the bits of their crops, and decode
-  // what it cannot (OnWorker). InvalidArgument: it could decode none, because samples are in
-  // memory, there are views or a map, or because of a transform.
+  // what it cannot (OnWorker). InvalidArgument: there are several devices; or it could decode none,
+  // because samples are in memory, there are views or a map, or because of a transform.
   bool decodes = false;
   // Bytes of a batch's memory for these bits, for each row; OnWorker::kNoRoom beyond that.
   uint32_t crop_bytes = 128 << 10;
@@ -109,7 +111,7 @@ struct LoaderOptions {
   // them without the CPU: the slots in production and `lent_batches` more (at most 64; four if
   // lent_batches is 0). A forked child does not see their memory. Null: ordinary memory.
   std::shared_ptr<Device> pinned_for;
-  // The device that batches are copied to; Iterator::NextOnDevice returns them. None: they stay on
+  // The devices that batches are copied to; Iterator::NextOnDevice returns them. None: they stay on
   // the host.
   std::optional<DeviceOptions> to_device;
 

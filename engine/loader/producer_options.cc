@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/machine.h"
 #include "core/memory_budget.h"
@@ -34,6 +36,10 @@ Status CheckDecodes(const LoaderOptions& options) {
                  .cause = "decode is \"device\", and " + cause,
                  .advice = "Let the workers decode (decode=\"workers\")"};
   };
+  if (options.to_device->devices.size() > 1) {
+    return refuse("batches are split among " + std::to_string(options.to_device->devices.size()) +
+                  " devices, of which each would need all crops");
+  }
   if (options.source != nullptr && options.source->in_memory()) {
     return refuse("the samples of " + options.source->Describe() + " are in memory, not encoded");
   }
@@ -55,6 +61,29 @@ CropRoom CropRoomOf(const LoaderOptions& options) {
   return {.bytes = bytes, .samples = kSamples * bytes / decode::kGroupSamples};
 }
 
+Status CheckDevices(const LoaderOptions& options) {
+  const std::vector<std::shared_ptr<Device>>& devices = options.to_device->devices;
+  const auto refuse = [](std::string cause, std::string advice) -> Status {
+    return Error{
+        .code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
+  };
+  if (devices.empty() || std::ranges::count(devices, nullptr) != 0) {
+    return refuse("device is null", "Open one with Device::Open");
+  }
+  const DeviceName first = devices[0]->name();
+  for (const std::shared_ptr<Device>& device : devices) {
+    if (device->name().kind == first.kind) continue;
+    return refuse(
+        "batches cannot be split among " + first.ToString() + " and " + device->name().ToString(),
+        "Give devices of one kind");
+  }
+  if (options.batch_size % devices.size() == 0) return {};
+  return refuse("batch_size is " + std::to_string(options.batch_size) +
+                    ", which cannot be split among " + std::to_string(devices.size()) +
+                    " devices in equal parts",
+                "Give a multiple of " + std::to_string(devices.size()));
+}
+
 }  // namespace
 
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
@@ -69,11 +98,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
                            .cache = std::move(cache)};
   }
   const DeviceOptions& to = *options.to_device;
-  if (to.device == nullptr) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "device is null",
-                 .advice = "Open one with Device::Open"};
-  }
+  TRY(CheckDevices(options));
   TRY(Stager::CheckBuffers(to.buffers));
   if (to.decodes) TRY(CheckDecodes(options));
   // One slot for each copy in flight, and one for the next batch.
@@ -81,7 +106,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
   // Only a function of the program's own can hold more.
   const bool limited = options.map != nullptr && options.lent_batches != 0;
   return ProducerOptions{
-      .pinned_for = to.device,
+      .pinned_for = to.devices[0],
       .lent_batches = staged,
       .lent = std::make_shared<LentAccount>(limited ? options.lent_batches + staged : 0),
       .bad = std::move(bad),

@@ -235,7 +235,7 @@ End SamplesFail(const Ends& ends, RandomStream& random) {
 
 End CopiedToDevice(const Ends& ends, RandomStream& random) {
   LoaderOptions options = ends.Options(random);
-  options.to_device = DeviceOptions{.device = Device::Open({}).value(), .buffers = 2};
+  options.to_device = DeviceOptions{.devices = {Device::Open({}).value()}, .buffers = 2};
   auto loader = Open(std::move(options));
   auto iterator = loader->Iterate();
   for (uint64_t i = random.Below(4); i > 0; --i) (void)iterator->NextOnDevice().value();

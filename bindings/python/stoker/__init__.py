@@ -30,7 +30,7 @@ from stoker._batch import Batch
 from stoker._compose import Compose
 from stoker._decode import decode_image, decode_images
 from stoker._derived import combine
-from stoker._device_loader import DeviceLoader
+from stoker._device_loader import DeviceLoader, SplitLoader
 from stoker._errors import (
     CacheWarning,
     CancelledError,
@@ -48,7 +48,7 @@ from stoker._errors import (
     UnimplementedError,
 )
 from stoker._huggingface import *  # noqa: F403
-from stoker._iterator import DeviceIterator, Epoch, Iterator
+from stoker._iterator import DeviceIterator, Epoch, Iterator, SplitIterator
 from stoker._loader import Loader
 from stoker._map import Map
 from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
@@ -89,6 +89,8 @@ __all__ = [
     "ResourceExhaustedError",
     "Runtime",
     "SkippedFilesWarning",
+    "SplitIterator",
+    "SplitLoader",
     "Tensor",
     "Trace",
     "UnavailableError",

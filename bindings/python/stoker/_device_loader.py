@@ -1,19 +1,22 @@
-"""DeviceLoader: a loader's batches as tensors, in the memory that the program chooses."""
+"""DeviceLoader and SplitLoader: a loader's batches as tensors, in the memory that the program chooses."""
 
 from __future__ import annotations
 
 import os
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from stoker import _checks, _stoker, _user_code
-from stoker._iterator import DeviceIterator, Epoch, no_array, no_shape
+from stoker._iterator import DeviceIterator, Epoch, SplitIterator, no_array, no_shape
 from stoker._watching import Monitor, Trace
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
     from stoker._loader import Loader
+
+MadeThere = TypeVar("MadeThere", DeviceIterator, SplitIterator)
+Self = TypeVar("Self", bound="OnDevices[Any]")
 
 
 def with_tensorflow() -> Any:
@@ -30,45 +33,34 @@ def with_tensorflow() -> Any:
     return stf
 
 
-class DeviceLoader:
-    """What `Loader.to_device` returns: the loader's batches as `Tensor`s.
+class OnDevices(Generic[MadeThere]):
+    """The common part of `DeviceLoader` and `SplitLoader`."""
 
-        for images, labels in loader.to_device("cpu"):
-            images = torch.from_dlpack(images)  # or jax.dlpack, cupy, numpy: no copy
-            ...
-
-    Samples, order, values, epochs and state are the loader's own: an iteration over either takes the next
-    epoch of both, and `state_dict` describes the latest iteration over either.
-
-    Batches have the loader's columns: (images, labels), images alone, or further ones; strings, sample ids
-    and paths are on the host. Tensors, and objects made from them, stay valid for as long as the program
-    keeps them, also after the loader has gone. On the CPU keeping labels keeps no images. On a device (and
-    "host") labels lie with their images: keeping labels keeps the batch, one of `buffers`; copy labels that
-    are to be kept.
-
-    Threads, signals and forks: as `Loader`.
-    """
-
-    def __init__(self, loader: Loader, device: str, buffers: int, decode: str) -> None:
-        if not isinstance(device, str):
-            raise TypeError(f"device must be a string such as 'cuda:0', not {device!r:.80}")
+    def __init__(self, loader: Loader, devices: str | list[str], buffers: int, decode: str) -> None:
+        split = not isinstance(devices, str)
+        names = [devices] if isinstance(devices, str) else devices
         _checks.integer("buffers", buffers, 2, 64)
         decodes = _checks.choice("decode", decode, ("workers", "device")) == "device"
-        self._loader = loader
+        self._loader: Loader = loader
         self._batch_type = loader._batch_type
         self._extras = loader._extras
         self._closed = False
         self._key = uuid.uuid4().hex
-        self._native = _stoker.DeviceLoader(loader._native, self._key, device, buffers, decodes)
+        self._native = _stoker.DeviceLoader(loader._native, self._key, names, split, buffers, decodes)
 
-    def __iter__(self) -> DeviceIterator:
+    @property
+    def _devices(self) -> str | list[str]:
+        """The canonical form of `to_device`'s argument."""
+        raise NotImplementedError
+
+    def __iter__(self) -> MadeThere:
         """Takes the loader's next epoch (or continues where `load_state_dict` said)."""
         return self._loader._begin(self)
 
-    def _iterate(self, epoch: int | None, repeat: bool) -> DeviceIterator:
-        return DeviceIterator(self, self._native.iterate(epoch, repeat))
+    def _iterate(self, epoch: int | None, repeat: bool) -> MadeThere:
+        raise NotImplementedError
 
-    def epoch(self, epoch: int) -> Epoch[DeviceIterator]:
+    def epoch(self, epoch: int) -> Epoch[MadeThere]:
         """Returns an iterable of that one epoch, any number of times; the loader's own count does not change.
 
         Args:
@@ -76,43 +68,12 @@ class DeviceLoader:
         """
         return Epoch(self, _checks.epoch(epoch))
 
-    def as_tf_dataset(self, epoch: int | None = None) -> tf.data.Dataset:
-        """Returns the batches as a `tf.data.Dataset` whose tensors are on the GPU; docs/gpu.md is the guide.
-
-        They are stoker's memory, not a copy. Elements and epochs are those of `Loader.as_tf_dataset`, without
-        sample ids, paths and strings, which are in the host's memory. TensorFlow's stream waits for each
-        batch, and the program does not. At most `buffers` batches can be held.
-
-        The dataset must be the last step: TensorFlow has no `map`, `take` or `repeat` for a GPU, and
-        iterating over their result is an error. Inside a `tf.function` loop over `iter(dataset)`. It can be
-        neither checkpointed nor used in tf.data service.
-
-        On "cpu" this is the loader's own `as_tf_dataset()`; on "host" the tensors are on TensorFlow's CPU.
-
-        Args:
-            epoch: pins that epoch; None: each iteration takes the next one.
-
-        Raises:
-            ImportError: TensorFlow is not installed.
-            ValueError: TensorFlow does not see the GPU; sample ids, paths or strings.
-            stoker.tensorflow.PluginError: the dataset op cannot be built; there is no prebuilt one.
-        """
-        with_tensorflow()
-        from stoker.tensorflow import _device_dataset
-
-        return _device_dataset.as_tf_dataset(self, epoch)
-
     def __len__(self) -> int:
         """Returns the number of batches in an epoch."""
         return len(self._loader)
 
     __array__ = no_array
     shape = property(no_shape)
-
-    @property
-    def device(self) -> str:
-        """The device of the batches."""
-        return self._native.device
 
     @property
     def loader(self) -> Loader:
@@ -166,14 +127,111 @@ class DeviceLoader:
         self._closed = True
         _user_code.wait("close()", ending.wait, self._loader._native.calls_of)
 
-    def __enter__(self) -> DeviceLoader:
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, *unused: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"{self._loader!r}.to_device({self.device!r})"
+        return f"{self._loader!r}.to_device({self._devices!r})"
 
     def __reduce__(self) -> Any:
-        raise TypeError("a stoker.DeviceLoader cannot be pickled; make one in each process")
+        raise TypeError(f"a stoker.{type(self).__name__} cannot be pickled; make one in each process")
+
+
+class DeviceLoader(OnDevices[DeviceIterator]):
+    """What `Loader.to_device` returns: the loader's batches as `Tensor`s.
+
+        for images, labels in loader.to_device("cpu"):
+            images = torch.from_dlpack(images)  # or jax.dlpack, cupy, numpy: no copy
+            ...
+
+    Samples, order, values, epochs and state are the loader's own: an iteration over either takes the next
+    epoch of both, and `state_dict` describes the latest iteration over either.
+
+    Batches have the loader's columns: (images, labels), images alone, or further ones; strings, sample ids
+    and paths are on the host. Tensors, and objects made from them, stay valid for as long as the program
+    keeps them, also after the loader has gone. On the CPU keeping labels keeps no images. On a device (and
+    "host") labels lie with their images: keeping labels keeps the batch, one of `buffers`; copy labels that
+    are to be kept.
+
+    Threads, signals and forks: as `Loader`.
+    """
+
+    @property
+    def _devices(self) -> str:
+        return self._native.devices[0]
+
+    @property
+    def device(self) -> str:
+        """The device of the batches."""
+        return self._devices
+
+    def _iterate(self, epoch: int | None, repeat: bool) -> DeviceIterator:
+        return DeviceIterator(self, self._native.iterate(epoch, repeat))
+
+    def as_tf_dataset(self, epoch: int | None = None) -> tf.data.Dataset:
+        """Returns the batches as a `tf.data.Dataset` whose tensors are on the GPU; docs/gpu.md is the guide.
+
+        They are stoker's memory, not a copy. Elements and epochs are those of `Loader.as_tf_dataset`, without
+        sample ids, paths and strings, which are in the host's memory. TensorFlow's stream waits for each
+        batch, and the program does not. At most `buffers` batches can be held.
+
+        The dataset must be the last step: TensorFlow has no `map`, `take` or `repeat` for a GPU, and
+        iterating over their result is an error. Inside a `tf.function` loop over `iter(dataset)`. It can be
+        neither checkpointed nor used in tf.data service.
+
+        On "cpu" this is the loader's own `as_tf_dataset()`; on "host" the tensors are on TensorFlow's CPU.
+
+        Args:
+            epoch: pins that epoch; None: each iteration takes the next one.
+
+        Raises:
+            ImportError: TensorFlow is not installed.
+            ValueError: TensorFlow does not see the GPU; sample ids, paths or strings.
+            stoker.tensorflow.PluginError: the dataset op cannot be built; there is no prebuilt one.
+        """
+        with_tensorflow()
+        from stoker.tensorflow import _device_dataset
+
+        return _device_dataset.as_tf_dataset(self, epoch)
+
+
+class SplitLoader(OnDevices[SplitIterator]):
+    """What `Loader.to_device` returns for a list of devices: each batch in as many parts, one on each device.
+
+        for one, other in loader.to_device(["host", "host"]):  # or ["cuda:0", "cuda:1"]
+            images, labels = one
+
+    Each part is like a batch of a `DeviceLoader`, with the rows that follow those of the part before it:
+    together they are the loader's batch. `batch_size` must be a multiple of the number of devices. If the
+    rows of a last batch are not, the first devices get one more than the others, which may get none, as
+    `numpy.array_split` does it; `drop_remainder=True` leaves such a batch out.
+
+    Everything is produced once, for all devices: one loader, with one order, one state and one memory for
+    batches on the host, which keeps a batch until all devices have copied their parts. Each device has
+    `buffers` parts. docs/gpu.md shows how JAX makes one array of the parts.
+
+    Samples, order, values, epochs and state are the loader's own, also of batches whose rows are mixed
+    (`MixUp`, `CutMix`).
+    """
+
+    @property
+    def _devices(self) -> list[str]:
+        return self._native.devices
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices of the parts, in order."""
+        return tuple(self._devices)
+
+    def _iterate(self, epoch: int | None, repeat: bool) -> SplitIterator:
+        return SplitIterator(self, self._native.iterate(epoch, repeat))
+
+    def as_tf_dataset(self, epoch: int | None = None) -> NoReturn:
+        """Raises TypeError: a dataset is on one device. docs/gpu.md has what `MirroredStrategy` takes."""
+        raise TypeError(
+            "a tf.data.Dataset has the batches of one device; for tf.distribute.MirroredStrategy make a "
+            "loader for each replica, with rank= and world="
+        )

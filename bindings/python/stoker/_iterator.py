@@ -11,7 +11,7 @@ from stoker import _stoker
 from stoker._batch import Batch
 
 if TYPE_CHECKING:
-    from stoker._device_loader import DeviceLoader
+    from stoker._device_loader import OnDevices
     from stoker._loader import Loader
 
 Array = npt.NDArray[Any]
@@ -40,9 +40,9 @@ def _no_array(of: object) -> str:
 
 
 class _Iteration(Generic[Element]):
-    """The common part of `Iterator` and `DeviceIterator`."""
+    """The common part of all iterators."""
 
-    def __init__(self, loader: Loader | DeviceLoader, native: _stoker.Iterator[Element]) -> None:
+    def __init__(self, loader: Loader | OnDevices[Any], native: _stoker.Iterator[Element]) -> None:
         self._loader = loader
         self._native = native
         self._type = loader._batch_type
@@ -50,6 +50,23 @@ class _Iteration(Generic[Element]):
 
     def __iter__(self: Self) -> Self:
         return self
+
+    def _batch(self, columns: tuple[Any, ...]) -> Element | Batch[Element]:
+        return columns[0] if len(columns) == 1 else self._type._make(columns)
+
+    @property
+    def sample_ids(self) -> npt.NDArray[np.uint64]:
+        """The source's samples in the rows of the last batch, (rows,)."""
+        return np.array(self._native.sample_ids, np.uint64)
+
+    def __repr__(self) -> str:
+        position = self._native.position.get()
+        at = "not begun" if position is None else f"at batch {position[1]} of epoch {position[0]}"
+        return f"<stoker.{type(self).__name__} {at}, over {self._loader!r}>"
+
+
+class _Batches(_Iteration[Element]):
+    """The common part of `Iterator` and `DeviceIterator`."""
 
     def __next__(self) -> Element | Batch[Element]:
         """The next batch.
@@ -64,28 +81,31 @@ class _Iteration(Generic[Element]):
         columns = self._native.next(*self._extras)
         if columns is None:
             raise StopIteration
-        return columns[0] if len(columns) == 1 else self._type._make(columns)
-
-    @property
-    def sample_ids(self) -> npt.NDArray[np.uint64]:
-        """The source's samples in the rows of the last batch, (rows,)."""
-        return np.array(self._native.sample_ids, np.uint64)
-
-    def __repr__(self) -> str:
-        position = self._native.position.get()
-        at = "not begun" if position is None else f"at batch {position[1]} of epoch {position[0]}"
-        return f"<stoker.{type(self).__name__} {at}, over {self._loader!r}>"
+        return self._batch(columns)
 
 
-class Iterator(_Iteration[Array]):
+class Iterator(_Batches[Array]):
     """One iteration. A bad sample makes its batch an error; the next `next` continues after it."""
 
 
-class DeviceIterator(_Iteration[_stoker.Tensor]):
+class DeviceIterator(_Batches[_stoker.Tensor]):
     """One iteration of a `DeviceLoader`; like `Iterator`, but its batches are `Tensor`s."""
 
 
-Made = TypeVar("Made", bound=Union[Iterator, DeviceIterator], covariant=True)
+class SplitIterator(_Iteration[_stoker.Tensor]):
+    """One iteration of a `SplitLoader`; like `DeviceIterator`, but each batch is a tuple with a part for each
+    device.
+    """
+
+    def __next__(self) -> tuple[_stoker.Tensor | Batch[_stoker.Tensor], ...]:
+        """The parts of the next batch. Raises what `Iterator` does."""
+        parts = self._native.next(*self._extras)
+        if parts is None:
+            raise StopIteration
+        return tuple(self._batch(columns) for columns in parts)
+
+
+Made = TypeVar("Made", bound=Union[Iterator, DeviceIterator, SplitIterator], covariant=True)
 
 
 class _Iterates(Protocol[Made]):

@@ -7,11 +7,11 @@ import operator
 import os
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from stoker import _checks, _options, _stoker, _user_code
 from stoker._batch import batch_type
-from stoker._device_loader import DeviceLoader, with_tensorflow
+from stoker._device_loader import DeviceLoader, SplitLoader, with_tensorflow
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
 from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
@@ -307,7 +307,13 @@ class Loader:
             self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths, names=names
         )
 
-    def to_device(self, device: str, *, buffers: int = 4, decode: str = "workers") -> DeviceLoader:
+    @overload
+    def to_device(self, device: str, *, buffers: int = 4, decode: str = "workers") -> DeviceLoader: ...
+    @overload
+    def to_device(self, device: list[str] | tuple[str, ...], *, buffers: int = 4) -> SplitLoader: ...
+    def to_device(
+        self, device: str | list[str] | tuple[str, ...], *, buffers: int = 4, decode: str = "workers"
+    ) -> DeviceLoader | SplitLoader:
         """Returns the same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy
         (DLPack).
 
@@ -317,8 +323,9 @@ class Loader:
         Args:
             device: "cpu" ("cpu:0"): in the memory that the workers wrote, like the loader's own arrays.
                 "cuda:0" ("cuda"), "cuda:1", …: on that GPU; the next batches are copied while earlier ones
-                are used. "host": simulates a GPU on the host, to try programs without one.
-            buffers: number of batches to allocate on the device, 2 to 64: those that the program holds, and
+                are used. "host": simulates a GPU on the host, to try programs without one. A list of devices,
+                which may have the same name: splits the rows of each batch among them, in equal parts.
+            buffers: number of batches to allocate on each device, 2 to 64: those that the program holds, and
                 those copied ahead. A program that holds all of them gets a ResourceExhaustedError. Labels
                 share their images' buffer: keeping labels keeps the batch, so copy them.
             decode: "workers"; or "device": packed JPEGs (of `packed`, or of the option `cache`) are decoded
@@ -326,12 +333,23 @@ class Loader:
                 other images, damaged ones, and crops that are padded, or made gray by RandomGrayscale.
 
         Raises:
-            ValueError, TypeError: not a device; or one that could decode none of the loader's images: with
-                samples in memory, views, a Map, or a transform that needs the pixels on the host.
+            ValueError, TypeError: not a device; a list whose length does not divide batch_size; or
+                decode="device" with several devices, or where a device could decode none of the loader's
+                images: with samples in memory, views, a Map, or a transform that needs the pixels on the
+                host.
             FailedPreconditionError: there is no such device here; the message says what is missing.
             ResourceExhaustedError: the device, or the memory budget, has no room.
         """
-        return DeviceLoader(self, device, buffers, decode)
+        if isinstance(device, str):
+            return DeviceLoader(self, device, buffers, decode)
+        names = list(device) if isinstance(device, (list, tuple)) else [device]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(
+                f"device must be a string such as 'cuda:0', or a list of them, not {device!r:.80}"
+            )
+        if not names:
+            raise InvalidArgumentError("device is an empty list; name one device or more")
+        return SplitLoader(self, names, buffers, decode)
 
     # --- description and statistics ----------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from stoker import _checks, _stoker
 from stoker._errors import FailedPreconditionError, counted
 
 if TYPE_CHECKING:
-    from stoker._device_loader import DeviceLoader
+    from stoker._device_loader import OnDevices
     from stoker._loader import Loader
 
 _LINE_SECONDS = 5.0  # the shortest time between two lines of a log
@@ -142,7 +142,7 @@ class Monitor:
     RuntimeWarning, if showing fails. Thread-safe.
     """
 
-    def __init__(self, loader: Loader | DeviceLoader, interval: float) -> None:
+    def __init__(self, loader: Loader | OnDevices[Any], interval: float) -> None:
         self._loader = weakref.ref(loader)
         self._interval = _checks.real("interval", interval, 0.05, 3600)
         self._lock = threading.Lock()

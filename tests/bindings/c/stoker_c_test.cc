@@ -478,7 +478,7 @@ TEST_F(StokerCTest, ABatchOnADeviceIsReleasedOnceOnTheStreamThatWaitedForIt) {
       });
   const std::string key = NewKey();
   stoker::LoaderOptions options = stoker::ParseLoaderSpec(Spec()).value();
-  options.to_device = {.device = device, .buffers = 2};
+  options.to_device = {.devices = {device}, .buffers = 2};
   const auto loader =
       stoker::Registry::Get()
           .FindOrOpen(key, [&](auto epochs) { return stoker::Loader::Open(options, epochs); })

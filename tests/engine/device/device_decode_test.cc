@@ -87,7 +87,7 @@ class DeviceDecodeTest : public ::testing::TestWithParam<DeviceUnderTest> {
   }
 
   std::shared_ptr<Loader> Open(LoaderOptions options, uint32_t crop_bytes = 128 << 10) {
-    options.to_device = {.device = device_, .decodes = true, .crop_bytes = crop_bytes};
+    options.to_device = {.devices = {device_}, .decodes = true, .crop_bytes = crop_bytes};
     return Loader::Open(std::move(options)).value();
   }
 
@@ -317,7 +317,7 @@ TEST_P(DeviceDecodeTest, AFaultOfTheDeviceEndsTheLoader) {
     if (call != DeviceCall::kDecodeCrops) return Status();
     return Status(Error{Code::kUnavailable, "the device is lost"});
   });
-  options.to_device = {.device = hooked, .decodes = true};
+  options.to_device = {.devices = {hooked}, .decodes = true};
   auto loader = Loader::Open(options).value();
   auto iterator = loader->Iterate();
   for (int i = 0; i < 2; ++i) {
@@ -332,7 +332,7 @@ TEST_P(DeviceDecodeTest, TheDevicesMemoryIsCountedAndFreed) {
   uint64_t without = 0;
   for (const bool decodes : {false, true}) {
     LoaderOptions options = Options();
-    options.to_device = {.device = hooked, .decodes = decodes};
+    options.to_device = {.devices = {hooked}, .decodes = decodes};
     auto loader = Loader::Open(options).value();
     EXPECT_TRUE(*loader->Iterate()->NextOnDevice());
     const uint64_t bytes = loader->StageStats().device_bytes;
@@ -350,7 +350,7 @@ TEST_P(DeviceDecodeTest, RefusesLoadersOfWhichItCouldDecodeNothing) {
     std::string Describe() const override { return "to_gray"; }
   };
   const auto refused = [&](LoaderOptions options, const char* why) {
-    options.to_device = {.device = device_, .decodes = true};
+    options.to_device = {.devices = {device_}, .decodes = true};
     const auto loader = Loader::Open(std::move(options));
     ASSERT_FALSE(loader.ok()) << why;
     EXPECT_EQ(loader.error().code, Code::kInvalidArgument);

@@ -43,7 +43,7 @@ class DeviceIterationsTest : public ::testing::Test {
   }
 
   std::shared_ptr<Loader> Open(LoaderOptions options, int buffers = 3) {
-    options.to_device = {.device = host_, .buffers = buffers};
+    options.to_device = {.devices = {host_}, .buffers = buffers};
     return Loader::Open(std::move(options)).value();
   }
 
@@ -138,7 +138,7 @@ TEST_F(DeviceIterationsTest, AnUnusedEpochIsReturned) {
 TEST_F(DeviceIterationsTest, RefusesBadOptionsBeforePinning) {
   const auto open = [this](std::shared_ptr<Device> device, int buffers) {
     LoaderOptions options = Options();
-    options.to_device = {.device = std::move(device), .buffers = buffers};
+    options.to_device = {.devices = {std::move(device)}, .buffers = buffers};
     const auto opened = Loader::Open(options);
     return opened.ok() ? std::string() : opened.error().cause;
   };
@@ -169,7 +169,7 @@ TEST_F(DeviceIterationsTest, MemoryThatCannotBePinnedIsAWarning) {
     return Error{Code::kUnavailable, "not here"};
   });
   LoaderOptions options = Options();
-  options.to_device = {.device = refuses, .buffers = 3};
+  options.to_device = {.devices = {refuses}, .buffers = 3};
   auto loader = Loader::Open(std::move(options)).value();
   EXPECT_EQ(refuses->count(DeviceCall::kPin), 2) << "of what is mapped, and of the device's own";
   EXPECT_EQ(loader->Stats().pinned_bytes, 0u);

@@ -38,7 +38,7 @@ class DeviceLoaderTest : public ::testing::TestWithParam<DeviceUnderTest> {
   }
 
   std::shared_ptr<Loader> Open(LoaderOptions options, int buffers = 4) {
-    options.to_device = {.device = device_, .buffers = buffers};
+    options.to_device = {.devices = {device_}, .buffers = buffers};
     return Loader::Open(std::move(options)).value();
   }
 
@@ -199,7 +199,7 @@ TEST_P(DeviceLoaderTest, RefusesBadOptions) {
   LoaderOptions options = Options();
   options.to_device.emplace();  // no device
   EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
-  options.to_device = {.device = device_, .buffers = 1};
+  options.to_device = {.devices = {device_}, .buffers = 1};
   const auto one = Loader::Open(options);
   ASSERT_FALSE(one.ok());
   EXPECT_EQ(one.error().code, Code::kInvalidArgument);

@@ -327,7 +327,7 @@ TEST_F(BadSamplesTest, OnADeviceTheyCountWhenTheyAreDelivered) {
   auto host = Loader::Open(options).value();
   const auto expected = host->Iterate();
   std::filesystem::remove(list_);
-  options.to_device = DeviceOptions{.device = Device::Open({}).value(), .buffers = 4};
+  options.to_device = DeviceOptions{.devices = {Device::Open({}).value()}, .buffers = 4};
   auto loader = Loader::Open(options).value();
   auto iterator = loader->Iterate();
   size_t dropped = 0;
@@ -349,7 +349,7 @@ TEST_F(BadSamplesTest, OnADeviceBatchesThatLoseAllTheirRowsAreLeftOut) {
   LoaderOptions options = Options("drop");
   options.shuffle = false;
   options.batch_size = 1;
-  options.to_device = DeviceOptions{.device = Device::Open({}).value(), .buffers = 4};
+  options.to_device = DeviceOptions{.devices = {Device::Open({}).value()}, .buffers = 4};
   auto iterator = Loader::Open(options).value()->Iterate();
   uint64_t batches = 0;
   while (DeviceBatch batch = iterator->NextOnDevice().value()) {

@@ -128,7 +128,7 @@ class Attribution : public ::testing::Test {
 
   LoaderStats Run(const Job& job) const {
     LoaderOptions options = Options(job);
-    if (job.device != nullptr) options.to_device = {.device = job.device, .buffers = 2};
+    if (job.device != nullptr) options.to_device = {.devices = {job.device}, .buffers = 2};
     return Run(options, job);
   }
 

@@ -1,0 +1,208 @@
+// A loader that splits its batches among devices (here the same one, several times) has the bytes,
+// epochs and states of a loader without a device.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/loader/loader.h"
+#include "tests/testing/devices.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/executors.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using ::stoker::testing::DevicesUnderTest;
+using ::stoker::testing::DeviceUnderTest;
+using ::stoker::testing::PhotoFolder;
+using Columns = std::vector<std::vector<uint8_t>>;  // their bytes
+
+class DeviceSplitTest : public ::testing::TestWithParam<DeviceUnderTest> {
+ protected:
+  LoaderOptions Options() {
+    LoaderOptions options;
+    options.source = photos_.Source();
+    options.transforms = {RandomResizedCrop{.height = 16, .width = 16},
+                          RandomHorizontalFlip{.p = 0.5}};
+    options.batch_size = 8;
+    options.shuffle = true;
+    options.runtime = Runtime::Create(testing::RuntimeUnderTest(2)).value();
+    return options;
+  }
+
+  std::shared_ptr<Loader> Open(LoaderOptions options, size_t devices) const {
+    options.to_device = {.devices = std::vector(devices, device_), .buffers = 3};
+    return Loader::Open(std::move(options)).value();
+  }
+
+  static Error Refused(LoaderOptions options) {
+    const auto opened = Loader::Open(std::move(options));
+    return opened.ok() ? Error() : opened.error();
+  }
+
+  static void Add(std::span<const Column> columns, Columns& bytes) {
+    bytes.resize(columns.size());
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const auto* from = static_cast<const uint8_t*>(columns[c].data);
+      bytes[c].insert(bytes[c].end(), from, from + columns[c].bytes());
+    }
+  }
+
+  // The columns of all parts, one after the other. They are read by a stream, as a consumer does:
+  // the host may not read a device's memory.
+  Columns Of(const SplitBatch& batch) const {
+    Columns bytes;
+    const DeviceStream stream = device_->MakeStream().value();
+    for (const DeviceBatch& part : batch.parts) {
+      EXPECT_TRUE(part.Wait().ok());
+      bytes.resize(part.columns().size());
+      for (size_t c = 0; c < bytes.size(); ++c) {
+        const Column& column = part.columns()[c];
+        const size_t before = bytes[c].size();
+        bytes[c].resize(before + column.bytes());
+        EXPECT_TRUE(
+            device_->Copy(bytes[c].data() + before, column.data, column.bytes(), stream).ok());
+        EXPECT_TRUE(device_->SynchronizeAll().ok());
+      }
+    }
+    device_->Destroy(stream);
+    return bytes;
+  }
+
+  std::vector<Columns> Rest(Iterator& iterator) const {
+    std::vector<Columns> all;
+    while (const SplitBatch batch = iterator.NextOnDevices().value()) all.push_back(Of(batch));
+    return all;
+  }
+
+  // The batches of the plain loader.
+  static std::vector<Columns> Epoch(const LoaderOptions& options, uint64_t epoch) {
+    auto iterator = Loader::Open(options).value()->Iterate(epoch);
+    std::vector<Columns> all;
+    while (const Batch batch = iterator->Next().value()) Add(batch.columns(), all.emplace_back());
+    return all;
+  }
+
+  PhotoFolder photos_{41, 3};  // so that the last batch has one row
+  const std::shared_ptr<Device> device_ = GetParam().MakeDelayed();  // once or several times
+};
+INSTANTIATE_TEST_SUITE_P(, DeviceSplitTest, ::testing::ValuesIn(DevicesUnderTest()),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(DeviceSplitTest, ThePartsAreTheHostLoadersBatches) {
+  for (const DType dtype : {DType::kU8, DType::kF16, DType::kF32}) {
+    for (const int mixed : {0, 1, 2}) {
+      LoaderOptions options = Options();
+      options.dtype = dtype;
+      if (dtype == DType::kF32) options.layout = Layout::kNchw;
+      if (dtype == DType::kF16) options.transforms.emplace_back(RandomErasing{.p = 0.5});
+      if (mixed == 1) options.mix = BatchMix{.choices = {MixUp{.alpha = 1}}, .num_classes = 3};
+      if (mixed == 2) options.mix = BatchMix{.choices = {CutMix{.alpha = 1}}, .num_classes = 3};
+      const std::vector<Columns> wanted = Epoch(options, 0);
+      for (const size_t devices : {2, 4}) {
+        auto loader = Open(options, devices);
+        EXPECT_EQ(Rest(*loader->Iterate()), wanted)
+            << NameOf(dtype) << " on " << devices << ", mixed " << mixed;
+        EXPECT_EQ(loader->columns()[0].dtype, dtype);
+      }
+    }
+  }
+}
+
+TEST_P(DeviceSplitTest, OperationsAreDeferredAlsoIfRowsAreMixed) {
+  for (const bool mixed : {false, true}) {
+    LoaderOptions options = Options();
+    options.transforms = {RandomResizedCrop{.height = 64, .width = 64}};
+    options.dtype = DType::kF32;
+    if (mixed) options.mix = BatchMix{.choices = {MixUp{.alpha = 1}}, .num_classes = 3};
+    auto loader = Open(options, 2);
+    auto iterator = loader->Iterate();
+    while (iterator->NextOnDevices().value()) {
+    }
+    const StagerStats stats = loader->StageStats();
+    const uint64_t rows = options.batch_size + (mixed ? 2 : 0);  // one more for each device
+    EXPECT_LT(stats.copied_bytes, stats.batches * rows * (64 * 64 * 3 + 500));
+  }
+}
+
+TEST_P(DeviceSplitTest, StatesAreTheSameAndResume) {
+  auto plain = Loader::Open(Options()).value()->Iterate(2);
+  auto loader = Open(Options(), 2);
+  auto iterator = loader->Iterate(2);
+  for (int i = 0; i < 3; ++i) {
+    const Batch wanted = plain->Next().value();
+    const SplitBatch batch = iterator->NextOnDevices().value();
+    EXPECT_EQ(batch.name(), wanted.name());
+    EXPECT_EQ(iterator->state(), plain->state());
+    EXPECT_EQ(iterator->passed(), plain->passed());
+  }
+  auto other = Open(Options(), 4)->Iterate();
+  ASSERT_TRUE(other->Restore(iterator->state()).ok());
+  const std::vector<Columns> wanted = Epoch(Options(), 2);
+  EXPECT_EQ(Rest(*other), std::vector<Columns>(wanted.begin() + 3, wanted.end()));
+}
+
+TEST_P(DeviceSplitTest, ABadSampleFailsItsWholeBatch) {
+  LoaderOptions options = Options();
+  options.shuffle = false;
+  photos_.Overwrite(14, "no photograph");
+  auto loader = Open(options, 2);
+  auto iterator = loader->Iterate();
+  for (uint64_t n = 0; n < 6; ++n) {
+    EXPECT_EQ(iterator->NextOnDevices().ok(), n != 1) << n;
+    EXPECT_EQ(iterator->position()->index, n + 1);
+  }
+  EXPECT_FALSE(iterator->NextOnDevices().value());
+}
+
+TEST_P(DeviceSplitTest, ABatchThatLosesAllItsRowsIsLeftOut) {
+  LoaderOptions options = Options();
+  options.shuffle = false;
+  options.on_bad = BadPolicy::Parse("drop").value();
+  options.max_bad_fraction = 1;
+  for (size_t i = 8; i < 16; ++i) photos_.Overwrite(i, "no photograph");
+  photos_.Overwrite(17, "no photograph");
+  auto loader = Open(options, 2);
+  EXPECT_EQ(Rest(*loader->Iterate()), Epoch(options, 0));
+  EXPECT_EQ(Epoch(options, 0).size(), 5U);
+}
+
+TEST_P(DeviceSplitTest, StopEndsItAndPartsStayValid) {
+  auto loader = Open(Options(), 2);
+  auto iterator = loader->Iterate();
+  const SplitBatch batch = iterator->NextOnDevices().value();
+  const Columns bytes = Of(batch);
+  loader->Stop();
+  EXPECT_EQ(iterator->NextOnDevices().error().code, Code::kCancelled);
+  iterator.reset();
+  EXPECT_EQ(loader->Stats().pinned_bytes, 0U);
+  loader.reset();
+  EXPECT_EQ(Of(batch), bytes);
+  EXPECT_EQ(bytes, Epoch(Options(), 0)[0]);
+}
+
+TEST_P(DeviceSplitTest, RefusesWhatCannotBeSplit) {
+  LoaderOptions options = Options();
+  options.to_device = {.devices = std::vector(3, device_)};
+  const Error unequal = Refused(options);
+  EXPECT_EQ(unequal.code, Code::kInvalidArgument);
+  EXPECT_EQ(unequal.cause, "batch_size is 8, which cannot be split among 3 devices in equal parts");
+  EXPECT_EQ(unequal.advice, "Give a multiple of 3");
+  options.to_device = {.devices = {device_, nullptr}};
+  EXPECT_EQ(Refused(options).cause, "device is null");
+  if (device_->name().kind == DeviceName::Kind::kCuda) {
+    options.to_device = {.devices = {device_, Device::Open({}).value()}};
+    EXPECT_EQ(Refused(options).cause, "batches cannot be split among cuda:0 and host");
+  }
+  auto iterator = Open(Options(), 2)->Iterate();
+  const Error one = iterator->NextOnDevice().error();
+  EXPECT_EQ(one.code, Code::kFailedPrecondition);
+  EXPECT_EQ(one.cause, "this loader splits its batches among 2 devices");
+}
+
+}  // namespace
+}  // namespace stoker
