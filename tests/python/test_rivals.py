@@ -59,9 +59,17 @@ from adapters import stoker_loader
 photos, made = map(pathlib.Path, sys.argv[1:])
 data = workload.Data(photos, made, 1)
 eval = workload.WORKLOADS["eval"]
-whole, capped = (next(stoker_loader.batches(data, eval, name)) for name in ("files", "files-avx2"))
+highway = ctypes.CDLL("libhwy.so.1")
+highway._ZN3hwy16SupportedTargetsEv.restype = ctypes.c_int64
+highway._ZN3hwy15GetChosenTargetEv.restype = ctypes.POINTER(ctypes.c_int64)
+chosen = lambda: highway._ZN3hwy15GetChosenTargetEv()[0]
+whole, had = next(stoker_loader.batches(data, eval, "files")), chosen()
+assert had != 1, "no kernel has run"
+has_avx512 = bool(highway._ZN3hwy16SupportedTargetsEv() & stoker_loader.AVX512)
+capped = next(stoker_loader.batches(data, eval, "files-avx2"))
 assert numpy.array_equal(whole, capped)
-assert not ctypes.CDLL("libhwy.so.1")._ZN3hwy16SupportedTargetsEv() & stoker_loader.AVX512
+assert not highway._ZN3hwy16SupportedTargetsEv() & stoker_loader.AVX512
+assert (chosen() != had) == has_avx512, (chosen(), had)
 """
     command = [sys.executable, "-c", program, photos, tmp_path]
     subprocess.run(command, check=True, cwd=root / "bench" / "rivals")

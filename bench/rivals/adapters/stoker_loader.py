@@ -65,12 +65,19 @@ def source(data, variant):
     )
 
 
+def disable_avx512():
+    """Has Highway choose its kernels again. (In 1.0.3 hwy::SupportedTargets undoes hwy::DisableTargets.)"""
+    highway = ctypes.CDLL("libhwy.so.1")
+    supported_targets = highway._ZN3hwy16SupportedTargetsEv
+    supported_targets.restype = ctypes.c_int64
+    highway._ZN3hwy26SetSupportedTargetsForTestEl(ctypes.c_int64(supported_targets() & ~AVX512))
+
+
 def batches(data, workload, variant):
     import stoker
 
     if variant.endswith("avx2"):
-        disable_targets = ctypes.CDLL("libhwy.so.1")._ZN3hwy14DisableTargetsEl  # hwy::DisableTargets(int64_t)
-        disable_targets(ctypes.c_int64(AVX512))
+        disable_avx512()
     loader = stoker.Loader(
         source(data, variant),
         transforms(workload, antialias=variant != "plain"),
