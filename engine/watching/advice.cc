@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +69,9 @@ struct Remedy {
 using Remedies = std::vector<Remedy>;
 
 constexpr const char* kPageCache = "keep the files in the page cache";
+constexpr const char* kPack =
+    "pack the photographs (`stoker pack` for folders, or the option `cache`)";
+constexpr const char* kByWorkers = "let the workers decode (`to_device(…, decode=\"workers\")`)";
 
 // {"a", "b", "c"} → " A, b, or c."; an empty list gives an empty text.
 std::string Sentence(const Remedies& parts) {
@@ -103,7 +108,8 @@ class Adviser {
     if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
     const Cause cause = causes_[0].second;
     return (OnlyTakesBatches() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
-           (cause == Cause::kDecode ? Others() : "") + Next() + Sentence(RemediesOf(cause));
+           (cause == Cause::kDecode ? Left() + Others() : "") + Next() +
+           Sentence(RemediesOf(cause));
   }
 
   // `cold`: see FirstChange.
@@ -138,6 +144,43 @@ class Adviser {
                  static_cast<double>(stats_.samples));
   }
 
+  bool DecodesThere() const { return ForDevice() > 0.5; }
+
+  uint64_t LeftToWorkers() const {
+    const auto& left = stats_.decoded.on_worker;
+    return std::accumulate(left.begin(), left.end(), uint64_t{0});
+  }
+
+  // Why workers decode most of what a device was to decode; none: they do not.
+  std::optional<OnWorker> WhyLeft() const {
+    if (LeftToWorkers() <= stats_.decoded.on_device) return std::nullopt;
+    const auto& left = stats_.decoded.on_worker;
+    return static_cast<OnWorker>(std::ranges::max_element(left) - left.begin());
+  }
+
+  std::string Left() const {
+    const std::optional<OnWorker> why = WhyLeft();
+    if (!why) return "";
+    const auto left = static_cast<double>(LeftToWorkers());
+    return " Workers decode " +
+           Percent(left / (left + static_cast<double>(stats_.decoded.on_device))) +
+           " of what the device was to decode, most often because " + Reason(*why) + ".";
+  }
+
+  static std::string Reason(OnWorker why) {
+    switch (why) {
+      case OnWorker::kNotPacked:
+        return "an image is not packed";
+      case OnWorker::kUnsupported:
+        return "it cannot make such a crop";
+      case OnWorker::kDamaged:
+        return "a photograph is damaged";
+      case OnWorker::kNoRoom:
+        break;
+    }
+    return "the crops of a batch have no room";
+  }
+
   // Names the work that takes most of the workers' time.
   std::string Work() const {
     const StageTimes& stages = stats_.stages;
@@ -160,9 +203,9 @@ class Adviser {
       case Cause::kMap:
         return Function();
       case Cause::kCopy:
-        // The next copy waits until the device has decoded what it overwrites.
-        return ForDevice() > 0 ? "copying to the device and decoding there"
-                               : "copying to the device";
+        // A copy waits until the device has decoded what it overwrites.
+        return DecodesThere() ? "copying to the device and decoding there"
+                              : "copying to the device";
       case Cause::kOther:
         break;
     }
@@ -211,7 +254,7 @@ class Adviser {
                MapThreads() + ", and a step takes " + Milliseconds(StepSeconds()) + ".";
       case Cause::kCopy:
         return waited + ": batches were on their way to the device" +
-               (ForDevice() > 0 ? ", or decoded there." : ".");
+               (DecodesThere() ? ", or decoded there." : ".");
       case Cause::kOther:
         break;
     }
@@ -297,13 +340,37 @@ class Adviser {
       case Cause::kMap:
         return {{"make " + Function() + " faster"}, {"call it on more threads"}};
       case Cause::kCopy:
-        if (ForDevice() > 0) return {{"let the workers decode (`decode=\"workers\"`)"}};
-        return {{"make batches smaller in bytes", /*costs=*/true},
-                {"see `stoker doctor` about the device's link"}};
+        return CopyRemedies();
       case Cause::kOther:
         break;
     }
     return {{"take larger batches"}, {"release them sooner"}};
+  }
+
+  Remedies CopyRemedies() const {
+    Remedies remedies;
+    if (DecodesThere()) remedies.push_back({kByWorkers});
+    remedies.push_back({"make batches smaller in bytes", /*costs=*/true});
+    remedies.push_back({"see `stoker doctor` about the device's link"});
+    return remedies;
+  }
+
+  // A cache is no remedy that is there already: it packs photographs in the first epoch.
+  void AddPackRemedies(Remedies& remedies) const {
+    const CacheCounts& cache = stats_.cache;
+    if (cache.refused > 0) {
+      remedies.push_back({"give the cache more bytes (it is full, and had " +
+                          Percent(Ratio(static_cast<double>(cache.hits),
+                                        static_cast<double>(cache.hits + cache.misses))) +
+                          " of the samples)"});
+    } else if (cache.place.empty() && stats_.decoded.fast > stats_.samples / 2 && !is_called() &&
+               !is_remote()) {
+      remedies.push_back({kPack});
+    }
+    const std::optional<OnWorker> why = WhyLeft();
+    if (!why || *why == OnWorker::kNotPacked) return;
+    if (*why == OnWorker::kNoRoom) remedies.push_back({"pack smaller photographs", /*costs=*/true});
+    remedies.push_back({kByWorkers});
   }
 
   void AddCoreRemedies(Remedies& remedies) const {
@@ -344,17 +411,7 @@ class Adviser {
     uint64_t decoded = paths.fast;
     for (const uint64_t count : paths.fallback) decoded += count;
     const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
-    const CacheCounts& cache = stats_.cache;
-    if (cache.refused > 0) {
-      remedies.push_back({"give the cache more bytes (it is full, and had " +
-                          Percent(Ratio(static_cast<double>(cache.hits),
-                                        static_cast<double>(cache.hits + cache.misses))) +
-                          " of the samples)"});
-    } else if (cache.place.empty() && paths.fast > stats_.samples / 2 && !is_called() &&
-               !is_remote()) {
-      remedies.push_back(
-          {"pack the photographs (`stoker pack` for folders, or the option `cache`)"});
-    }
+    AddPackRemedies(remedies);
     if (paths.stale + paths.contradicted > decoded / 20) {
       remedies.push_back({"rebuild the crop index (`stoker index`)"});
     } else if (paths.indexed == 0 && paths.fast > decoded / 2 && CropsAtRandom()) {

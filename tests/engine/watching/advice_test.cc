@@ -83,13 +83,51 @@ TEST(Advice, KnowsWhatADeviceDecodes) {
   stats.decoded.on_device = stats.decoded.fast = stats.samples / 2;  // most of the time is theirs
   EXPECT_THAT(Advice(stats), HasSubstr("of the time: decoding needs 6.7 cores"));
   stats.waited = {.copy_ns = 41 * kS};
+  EXPECT_THAT(Advice(stats), HasSubstr("on their way to the device. Make batches smaller"));
+  stats.decoded.on_device = stats.samples;
   EXPECT_EQ(
       Advice(stats),
       "The consumer waited 41% of the time: batches were on their way to the device, or decoded "
-      "there. Let the workers decode (`decode=\"workers\"`).");
+      "there. Let the workers decode (`to_device(…, decode=\"workers\")`), make batches smaller in "
+      "bytes, or see `stoker doctor` about the device's link.");
   stats.wait_ns = 99 * kS;
   stats.consumer_ns = kS;
   EXPECT_THAT(Advice(stats), StartsWith("Copying to the device and decoding there is the limit"));
+}
+
+TEST(Advice, SaysWhyWorkersDecodeWhatADeviceWasToDecode) {
+  LoaderStats stats = Decoding(41);
+  stats.decoded.on_device = 56'000;
+  stats.decoded.fast = 0;
+  stats.decoded.on_worker = {50'000, 0, 0, 6'000};  // as many
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("was to decode")));
+  stats.decoded.fast = 170'000;
+  stats.decoded.on_worker = {170'000, 1'000, 0, 29'000};
+  EXPECT_EQ(Advice(stats),
+            "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Workers "
+            "decode 78% of what the device was to decode, most often because an image is not "
+            "packed. Add cores, pack the photographs (`stoker pack` for folders, or the option "
+            "`cache`), build a crop index (`stoker index`), or decode smaller photographs.");
+  EXPECT_EQ(FirstChange(stats),
+            "Pack the photographs (`stoker pack` for folders, or the option `cache`).");
+  stats.cache.place = "ram:8GiB";  // which has packed none of them yet
+  EXPECT_THAT(Advice(stats), AllOf(HasSubstr("not packed"), Not(HasSubstr("pack the"))));
+
+  stats.decoded.fast = 0;
+  stats.decoded.packed = 200'000;
+  stats.decoded.on_worker = {29'000, 0, 1'000, 170'000};
+  EXPECT_THAT(Advice(stats), HasSubstr("most often because the crops of a batch have no room. Add "
+                                       "cores, pack smaller photographs, let the workers decode "
+                                       "(`to_device(…, decode=\"workers\")`), or decode"));
+  EXPECT_EQ(FirstChange(stats), "Let the workers decode (`to_device(…, decode=\"workers\")`).");
+  for (const OnWorker why : {OnWorker::kUnsupported, OnWorker::kDamaged}) {
+    stats.decoded.on_worker = {};
+    stats.decoded.on_worker[static_cast<size_t>(why)] = 200'000;
+    const char* cause = why == OnWorker::kDamaged ? "because a photograph is damaged. "
+                                                  : "because it cannot make such a crop. ";
+    EXPECT_THAT(Advice(stats), AllOf(HasSubstr(cause), Not(HasSubstr("pack ")),
+                                     HasSubstr("let the workers decode (`to_device(…, decode=")));
+  }
 }
 
 // CPU time of other processes is not a need of the loader: 6.7 workers like these would suffice, or
