@@ -110,9 +110,9 @@ Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> dev
   if (Status s = CheckPlan(plan, buffers); !s.ok()) return s.error();
   std::shared_ptr<DeviceRing> ring(new DeviceRing(std::move(device), std::move(plan), timed));
   if (Status s = ring->MakeStreams(); !s.ok()) return s.error();
+  if (Status s = ring->AllocateSamples(); !s.ok()) return s.error();
   for (int i = 0; i < buffers; ++i) {
-    Status added = i == 0 ? ring->AllocateSamples() : Status();
-    if (added.ok()) added = ring->AddEntry();
+    Status added = ring->AddEntry();
     if (added.ok()) continue;
     Error error = std::move(added).error();
     if (error.code == Code::kResourceExhausted) {
@@ -142,10 +142,21 @@ Status DeviceRing::MakeStreams() {
 
 Status DeviceRing::AllocateSamples() {
   if (sample_bytes_ == 0) return {};
-  const Result<void*> memory = device_->Allocate(sample_bytes_);
-  if (!memory.ok()) return memory.error();
-  samples_ = static_cast<uint8_t*>(*memory);
-  return {};
+  Result<void*> memory = device_->Allocate(sample_bytes_);
+  if (memory.ok()) {
+    samples_ = static_cast<uint8_t*>(*memory);
+    return {};
+  }
+  Error error = std::move(memory).error();
+  if (error.code == Code::kResourceExhausted) {
+    error.cause = "the samples of a batch's crops, " + std::to_string(sample_bytes_) +
+                  " bytes, do not fit into the memory of " + device_->name().ToString() + ": " +
+                  error.cause;
+    error.advice =
+        "Lower batch_size, or let the workers decode (to_device(…, decode=\"workers\"))" +
+        (error.advice.empty() ? "" : ". " + error.advice);
+  }
+  return error;
 }
 
 Status DeviceRing::AddEntry() {

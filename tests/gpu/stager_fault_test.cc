@@ -41,8 +41,9 @@ struct Fault {
 // A device with a fault. A device that is lost for good has ended its work before it reports the
 // loss.
 struct FaultyDevice {
-  FaultyDevice(const DeviceUnderTest& under_test, Fault fault)
-      : inner(under_test.MakeDelayed()),
+  FaultyDevice(const DeviceUnderTest& under_test, Fault fault, Code code = Code::kUnavailable)
+      : code(code),
+        inner(under_test.MakeDelayed()),
         device(std::make_shared<HookedDevice>(
             inner, [this, fault](DeviceCall call) { return Before(fault, call); })) {}
 
@@ -53,9 +54,10 @@ struct FaultyDevice {
     if (!fails) return {};
     failed = true;
     if (fault.failing == Failing::kFromThenOn) (void)inner->SynchronizeAll();
-    return Error{Code::kUnavailable, "injected"};
+    return Error{code, "injected"};
   }
 
+  const Code code;
   std::atomic<int> calls{0};
   std::atomic<bool> failed{false};
   const std::shared_ptr<Device> inner;
@@ -203,6 +205,30 @@ TEST_P(StagerFaultTest, OutOfMemoryErrorCountsBatches) {
   EXPECT_THAT(ring.error().cause, HasSubstr("no memory"));
   EXPECT_EQ(ring.error().advice, "Lower buffers or batch_size. Wait");
   EXPECT_EQ(device->alive(), 0);
+}
+
+TEST_P(StagerFaultTest, OutOfMemoryErrorOfCropsNamesTheirSamples) {
+  StagingOptions options;
+  options.has_deferred_ops = options.has_work = true;
+  StagePlan plan = PlanOf(options);
+  plan.crops = {.bytes = 4096, .samples = 512};
+  plan.host.insert(plan.host.end() - 1, {"crop", DType::kU64, {}});
+  for (const int failing : {1, 2}) {  // the samples come first
+    FaultyDevice faulty(GetParam(), {.at = failing, .only = DeviceCall::kAllocate},
+                        Code::kResourceExhausted);
+    const auto ring = Stager::MakeRing(faulty.device, plan, 5);
+    ASSERT_FALSE(ring.ok());
+    EXPECT_EQ(ring.error().code, Code::kResourceExhausted);
+    EXPECT_THAT(ring.error().cause,
+                HasSubstr(failing == 1 ? "the samples of a batch's crops, 16384 bytes, do not fit"
+                                       : "5 batches of"));
+    EXPECT_THAT(ring.error().cause, HasSubstr("injected"));
+    EXPECT_EQ(ring.error().advice,
+              failing == 1
+                  ? "Lower batch_size, or let the workers decode (to_device(…, decode=\"workers\"))"
+                  : "Lower buffers or batch_size");
+    EXPECT_EQ(faulty.device->alive(), 0);
+  }
 }
 
 TEST_P(StagerFaultTest, RefusesInconsistentPlans) {
