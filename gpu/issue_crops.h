@@ -8,7 +8,7 @@
 
 namespace stoker {
 
-// Copy the parts of entry.host on the copy stream: the rows of the first column that the host has
+// Copies the parts of entry.host on the copy stream: the rows of the first column that the host has
 // decoded, and behind it the other columns and the crops. Returns the copied bytes.
 Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entry);
 

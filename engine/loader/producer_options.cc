@@ -29,17 +29,19 @@ Result<std::shared_ptr<SampleCache>> OpenCache(const LoaderOptions& options) {
   return SampleCache::Open(options.cache, *options.source, ranks * std::min(working_memory, kMost));
 }
 
-// Refuses loaders of whose samples a device could decode none. (Plan::Compile checks transforms.)
+// Refuses loaders whose options show that a device could decode none of the samples.
+// (Plan::Compile checks transforms; what the files are is seen when they are read.)
 Status CheckDecodes(const LoaderOptions& options) {
   const auto refuse = [](const std::string& cause) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = "decode is \"device\", and " + cause,
-                 .advice = "Let the workers decode (decode=\"workers\")"};
+                 .advice = "Let the workers decode (to_device(…, decode=\"workers\"))"};
   };
   if (options.to_device->devices.size() > 1) {
     return refuse("batches are split among " + std::to_string(options.to_device->devices.size()) +
-                  " devices, of which each would need all crops");
+                  " devices: crops are copied to one device only");
   }
+  if (options.to_device->crop_bytes == 0) return refuse("crop_bytes is 0");
   if (options.source != nullptr && options.source->in_memory()) {
     return refuse("the samples of " + options.source->Describe() + " are in memory, not encoded");
   }
@@ -50,8 +52,8 @@ Status CheckDecodes(const LoaderOptions& options) {
   return {};
 }
 
-// A crop of RandomResizedCrop(224) of a photograph of 500 × 375 takes 75 KB, and its samples four
-// times as many.
+// A crop of RandomResizedCrop(224) of a photograph of 500 × 375 takes 75 KB, and its samples about
+// three times as many; there is room for four.
 CropRoom CropRoomOf(const LoaderOptions& options) {
   constexpr uint64_t kFewestRows = 16;  // so that a small batch has room for large crops
   constexpr uint64_t kSamples = 4;      // for each byte

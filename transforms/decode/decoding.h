@@ -54,7 +54,7 @@ enum class OnWorker : uint8_t {
   kNotPacked,    // only packed JPEGs are decoded there
   kUnsupported,  // devices do not resample like this; or it is to be augmented, or reduced
   kDamaged,      // the worker finds the error to report
-  kNoRoom,       // for its crop, in the batch's memory or in the budget
+  kNoRoom,       // for the bits or the samples of its crop (DeviceOptions::crop_bytes), or a budget
 };
 inline constexpr size_t kOnWorkerReasons = static_cast<size_t>(OnWorker::kNoRoom) + 1;
 
@@ -80,8 +80,9 @@ struct DecodePaths {
   uint64_t stale = 0;         // the file has changed since the index was made
   uint64_t contradicted = 0;  // the index is damaged or contradicts the file
 
-  // Images that a device was to decode: those whose crops it was given, which count nowhere else,
-  // and by reason, those that a worker had to decode.
+  // Images that a device was to decode: those whose crops it was given, which count nowhere else;
+  // and by reason, those left to workers. These are attempts: a sample that is retried counts
+  // again.
   uint64_t on_device = 0;
   std::array<uint64_t, kOnWorkerReasons> on_worker{};
 

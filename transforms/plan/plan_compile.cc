@@ -118,7 +118,7 @@ class Compiler {
   // images as they are.)
   Status CheckOnDevice(const Transform& transform) const {
     const auto refuse = [this](const std::string& cause) {
-      return Refuse(index_, cause, "Let the workers decode (decode=\"workers\")");
+      return Refuse(index_, cause, "Let the workers decode (to_device(…, decode=\"workers\"))");
     };
     if (Is<PadTo>(transform)) return refuse("a device that decodes images does not pad them");
     const auto* resize = std::get_if<Resize>(&transform);

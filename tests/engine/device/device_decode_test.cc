@@ -241,13 +241,9 @@ TEST_P(DeviceDecodeTest, WorkersDecodeWhatIsScaledDown) {
 TEST_P(DeviceDecodeTest, WorkersDecodeWhatHasNoRoom) {
   LoaderOptions options = Options();
   options.epochs = 2;
-  for (const uint32_t crop_bytes : {0, 16, 1000, 2000}) {
+  for (const uint32_t crop_bytes : {1, 16, 1000, 2000}) {
     SCOPED_TRACE(crop_bytes);
     const DecodePaths paths = ExpectSame(options, 2, crop_bytes);
-    if (crop_bytes == 0) {
-      EXPECT_EQ(paths.on_device + AllLeft(paths), 0u) << "nothing was to be decoded there";
-      continue;
-    }
     EXPECT_EQ(AllLeft(paths), Left(paths, OnWorker::kNoRoom));
     EXPECT_GT(AllLeft(paths), 0u);
     EXPECT_EQ(paths.on_device > 0, crop_bytes >= 1000);
@@ -349,13 +345,14 @@ TEST_P(DeviceDecodeTest, RefusesLoadersOfWhichItCouldDecodeNothing) {
   class Map final : public MapFunction {
     std::string Describe() const override { return "to_gray"; }
   };
+  DeviceOptions to{.devices = {device_}, .decodes = true};
   const auto refused = [&](LoaderOptions options, const char* why) {
-    options.to_device = {.devices = {device_}, .decodes = true};
+    options.to_device = to;
     const auto loader = Loader::Open(std::move(options));
     ASSERT_FALSE(loader.ok()) << why;
     EXPECT_EQ(loader.error().code, Code::kInvalidArgument);
     EXPECT_NE(loader.error().cause.find(why), std::string::npos) << loader.error().ToString();
-    EXPECT_NE(loader.error().advice.find("decode=\"workers\""), std::string::npos);
+    EXPECT_NE(loader.error().advice.find("to_device(…, decode=\"workers\")"), std::string::npos);
   };
   LoaderOptions options = Options();
   options.map = std::make_shared<Map>();
@@ -386,6 +383,12 @@ TEST_P(DeviceDecodeTest, RefusesLoadersOfWhichItCouldDecodeNothing) {
   options.transforms = {
       RandomResizedCrop{.height = 30, .width = 30, .interpolation = Interpolation::kBicubic}};
   refused(options, "transforms[0], RandomResizedCrop: a device that decodes images does not");
+  options = Options();
+  options.batch_size = 6;
+  to.crop_bytes = 0;
+  refused(options, "crop_bytes is 0");
+  to.devices.push_back(device_);
+  refused(options, "split among 2 devices: crops are copied to one device only");
 }
 
 TEST_P(DeviceDecodeTest, RealPhotographsHaveTheSameBytes) {
