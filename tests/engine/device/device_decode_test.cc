@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "core/buffer.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/map_function.h"
+#include "gpu/piece_copier.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/effort.h"
@@ -272,6 +275,49 @@ TEST_P(DeviceDecodeTest, DamagedPhotographsAreTheErrorsOfTheWorkers) {
   }
 }
 
+// Rows move up to where dropped ones were, and mix with those before them, with the places of their
+// crops.
+TEST_P(DeviceDecodeTest, RowsAreMixedAndBadOnesDropped) {
+  for (const uint64_t id : {0, 6, 12, 13, 28}) photos_.Overwrite(id, "no photograph");
+  photos_.Overwrite(14, Text(RandomJpeg(random_)));
+  Bytes damaged = Packed(MakeJpeg({.width = 150, .height = 120}));
+  damaged[damaged.size() - 400] ^= 4;
+  photos_.Overwrite(20, Text(damaged));
+  for (const bool shuffle : {false, true}) {
+    LoaderOptions options = Options();
+    options.shuffle = shuffle;
+    options.on_bad = BadPolicy::Parse("drop").value();
+    options.mix = BatchMix{.choices = {MixUp{0.4}, CutMix{1}}, .p = {0.5, 0.5}};
+    options.mix->num_classes = 5;
+    options.epochs = 3;
+    const DecodePaths paths = ExpectSame(options, 3);
+    EXPECT_GT(paths.on_device, 3u * kPhotos / 2);
+  }
+}
+
+TEST_P(DeviceDecodeTest, ManyBitsAreCopiedInPieces) {
+  std::string large[2];
+  for (uint64_t seed = 0; seed < 2; ++seed) {
+    large[seed] =
+        Text(Packed(MakeJpeg({.width = 1200, .height = 900, .quality = 98, .seed = seed})));
+  }
+  for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, large[id % 2]);
+  LoaderOptions options = Options();
+  options.transforms = {Resize{.height = 400, .width = 500}};
+  const auto hooked = std::make_shared<HookedDevice>(device_);
+  options.to_device = {.devices = {hooked}, .buffers = 2, .decodes = true, .crop_bytes = 1 << 20};
+  auto loader = Loader::Open(options).value();
+  options.to_device.reset();
+  auto wanted = Loader::Open(options).value()->Iterate(), got = loader->Iterate();
+  for (int i = 0; i < 2; ++i) ExpectSame(wanted->Next(), got->NextOnDevice());
+  EXPECT_GT(loader->Stats().decoded.on_device, 7u);
+  EXPECT_EQ(AllLeft(loader->Stats().decoded), 0u);
+  const std::vector<HookedDevice::Copied> copies = hooked->copies();
+  const auto pieces =
+      std::ranges::count(copies, PieceCopier::kPieceBytes, &HookedDevice::Copied::bytes);
+  EXPECT_GE(pieces, 2);
+}
+
 TEST_P(DeviceDecodeTest, OnlyTheBitsAreCopied) {
   LoaderOptions options = Options();
   options.transforms = {Resize{.height = 400, .width = 400}};
@@ -321,6 +367,42 @@ TEST_P(DeviceDecodeTest, AFaultOfTheDeviceEndsTheLoader) {
     ASSERT_FALSE(batch.ok());
     EXPECT_EQ(batch.error().cause, "the device is lost");
   }
+}
+
+// Of rows that workers have decoded, of the block behind them, and of labels on the device.
+TEST_P(DeviceDecodeTest, EachFailedCopyEndsTheLoader) {
+  for (const uint64_t id : {1, 2, 5, 16, 20}) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  LoaderOptions options = Options();
+  options.shuffle = false;
+  options.epochs = 1;
+  const auto plain = Loader::Open(options).value();
+  int nth = 0;
+  for (bool failed = true; failed && !HasFailure(); ++nth) {
+    SCOPED_TRACE(nth);
+    failed = false;
+    std::atomic<int> left = nth;
+    const auto hooked = std::make_shared<HookedDevice>(device_, [&left](DeviceCall call) {
+      if (call != DeviceCall::kCopy || left-- != 0) return Status();
+      return Status(Error{Code::kUnavailable, "injected"});
+    });
+    options.to_device = {.devices = {hooked}, .decodes = true};
+    {
+      auto loader = Loader::Open(options).value();
+      auto wanted = plain->Iterate(0), got = loader->Iterate();
+      for (bool more = true; more && !failed;) {
+        const Result<DeviceBatch> batch = got->NextOnDevice();
+        failed = !batch.ok();
+        if (failed) {
+          EXPECT_EQ(batch.error().cause, "injected");
+        } else {
+          more = ExpectSame(wanted->Next(), batch);
+        }
+      }
+    }
+    EXPECT_EQ(hooked->alive(), 0);
+  }
+  // For each of 5 batches the block and the labels; and the neighbours among the rows above.
+  EXPECT_EQ(nth, 5 * 2 + 4 + 1);
 }
 
 TEST_P(DeviceDecodeTest, TheDevicesMemoryIsCountedAndFreed) {
