@@ -6,8 +6,9 @@ PACKED is what `stoker pack` makes of a folder of photographs. Both kinds of bat
 fast as they come, in pieces of --seconds. A batch counts when it has arrived on the device.
 
 Prints a JSON object for each piece: how the images were decoded, their rate, what was copied for each, and
-the CPU time that each took on the workers, the reader threads and the thread that copies. ("host" has threads
-of its own for what a GPU does, and the rate is theirs.)
+the CPU time that each took on the workers, the reader threads and the thread that copies; a figure is null if
+nothing was prepared or copied meanwhile. ("host" has threads of its own for what a GPU does, and the rate is
+theirs.)
 """
 
 from __future__ import annotations
@@ -28,9 +29,16 @@ def cpu_seconds(name: str) -> float:
     """Returns the CPU time of this process' threads of that name."""
     nanoseconds = 0
     for thread in pathlib.Path("/proc/self/task").iterdir():
-        if (thread / "comm").read_text().strip() == name:
-            nanoseconds += int((thread / "schedstat").read_text().split()[0])
+        try:
+            if (thread / "comm").read_text().strip() == name:
+                nanoseconds += int((thread / "schedstat").read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended
     return nanoseconds / 1e9
+
+
+def ratio(value: float, of: float) -> float | None:
+    return value / of if of > 0 else None
 
 
 class Batches:
@@ -66,14 +74,15 @@ class Batches:
             images += self.batch_size
         passed, now = time.perf_counter() - begun, self.loader.stats()
         prepared = now["samples"] - stats["samples"]  # some of them are not delivered yet
-        copied = now["copied_batches"] - stats["copied_batches"]
+        copied = self.batch_size * (now["copied_batches"] - stats["copied_batches"])
         return {
             "decode": self.decode,
             "images_per_second": images / passed,
-            "on_device": (now["decoded_on_device"] - stats["decoded_on_device"]) / prepared,
-            "copied_kb": (now["copied_bytes"] - stats["copied_bytes"]) / (1000 * copied * self.batch_size),
+            "on_device": ratio(now["decoded_on_device"] - stats["decoded_on_device"], prepared),
+            "copied_kb": ratio((now["copied_bytes"] - stats["copied_bytes"]) / 1e3, copied),
             **{
-                f"{part}_us": (cpu_seconds(name) - cpu[part]) / prepared * 1e6 for part, name in names.items()
+                f"{part}_us": ratio((cpu_seconds(name) - cpu[part]) * 1e6, prepared)
+                for part, name in names.items()
             },
         }
 
@@ -95,6 +104,7 @@ def main() -> None:
                 batches.next()
             figures = batches.measure(args.seconds)
             batches.loader.close()
+            del batches  # and its memory on the device, before the next one's is allocated
             if turn > 0:  # the first fills the page cache
                 print(json.dumps(figures), flush=True)
 
