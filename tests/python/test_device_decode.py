@@ -259,10 +259,12 @@ def test_refusals(packed, made):
     source = stoker.packed(packed)
     refused("the device is the CPU. Leave decode out", make(source), device="cpu")
     refused("in memory", stoker.Loader(stoker.arrays(np.zeros((4, 2), "u1")), batch_size=2))
-    refused("split among 2 devices", make(source), device=["host", "host"])
+    refused("split among 2 devices: crops are copied to one", make(source), device=["host", "host"])
+    refused("split among 1 device: crops are copied to one", make(source), device=["host"])
     jitter = [stoker.RandomResizedCrop(32), stoker.ColorJitter(0.4)]
     refused(
-        r"transforms\[1\], ColorJitter: workers change the pixels.*decode=\"workers\"", make(source, jitter)
+        r"transforms\[1\], ColorJitter: workers change the pixels.*to_device\(…, decode=\"workers\"\)",
+        make(source, jitter),
     )
     bicubic = [stoker.RandomResizedCrop(32, interpolation="bicubic")]
     refused("does not resample them by bicubic", make(source, bicubic))

@@ -90,8 +90,9 @@ class OnDevices(Generic[MadeThere]):
         program; `host_wait_seconds`, for a batch to copy; `copy_wait_seconds`, for the bus.
 
         With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
-        those that workers decoded instead, by reason: "not_packed"; "unsupported" (padded, gray or scaled);
-        "damaged"; "no_room" (the bits of a batch's crops may take 128 KiB a row).
+        those that workers decoded instead, by reason: "not_packed"; "unsupported" (padded, made gray by
+        RandomGrayscale, decoded scaled, or reduced too far); "damaged"; "no_room" (a batch's crops may take
+        128 KiB of bits and 512 KiB of samples a row, on average). A sample that is retried counts again.
         """
         return self._native.stats()
 

@@ -329,14 +329,15 @@ class Loader:
                 those copied ahead. A program that holds all of them gets a ResourceExhaustedError. Labels
                 share their images' buffer: keeping labels keeps the batch, so copy them.
             decode: "workers"; or "device": packed JPEGs (of `packed`, or of the option `cache`) are decoded
-                there, to the same pixels, from the bits of their crops. The workers decode what it cannot:
-                other images, damaged ones, and crops that are padded, or made gray by RandomGrayscale.
+                on the device, to the same pixels, from the bits of their crops. The workers decode what it
+                cannot: other images, damaged ones, crops that are padded, or made gray by RandomGrayscale,
+                and more (`left_to_workers` in `stats`). Not run on a GPU yet.
 
         Raises:
             ValueError, TypeError: not a device; a list whose length does not divide batch_size; or
-                decode="device" with several devices, or where a device could decode none of the loader's
-                images: with samples in memory, views, a Map, or a transform that needs the pixels on the
-                host.
+                decode="device" with a list of devices, or where the loader's options show that a device
+                could decode none of its images: samples in memory, views, a Map, or a transform that needs
+                the pixels on the host. What the files are is known only when they are read.
             FailedPreconditionError: there is no such device here; the message says what is missing.
             ResourceExhaustedError: the device, or the memory budget, has no room.
         """
@@ -349,6 +350,13 @@ class Loader:
             )
         if not names:
             raise InvalidArgumentError("device is an empty list; name one device or more")
+        if decode == "device":
+            devices = f"{len(names)} device{'s' if len(names) > 1 else ''}"
+            raise InvalidArgumentError(
+                f'decode is "device", and batches are split among {devices}: crops are copied to one device '
+                "only. Name the device without a list, or let the workers decode (to_device(…, "
+                'decode="workers"))'
+            )
         return SplitLoader(self, names, buffers, decode)
 
     # --- description and statistics ----------------------------------------------------------------
