@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <vector>
 
@@ -191,37 +192,83 @@ TEST(Upsample, MatchesTheReference) {
   }
 }
 
-// Tries every colour: for each Cb a row of all Y and Cr.
-TEST(ConvertToRgb, MatchesTheReference) {
-  constexpr int kPixels = 256 * 256;
-  Bytes y(kPixels + 64), cb(kPixels + 64), cr(kPixels + 64);
-  for (size_t i = 0; i < size_t{kPixels}; ++i) {
-    y[i] = static_cast<uint8_t>(i % 256);
-    cr[i] = static_cast<uint8_t>(i / 256);
+using Planes = std::array<Bytes, 3>;  // Y, Cb and Cr, or red, green and blue
+
+jpeg::YccRow YccOf(const Planes& ycc) { return {ycc[0].data(), ycc[1].data(), ycc[2].data()}; }
+jpeg::RgbRow RgbOf(Planes& rgb) { return {rgb[0].data(), rgb[1].data(), rgb[2].data()}; }
+
+constexpr int kColours = 256 * 256;
+
+Planes PlanesOf(size_t size) { return {Bytes(size), Bytes(size), Bytes(size)}; }
+
+// One of Y, Cb and Cr (`held`) has this value; the other two take all their pairs of values.
+Planes ColoursWith(size_t held, int value) {
+  Planes ycc = PlanesOf(kColours + 64);
+  std::fill(ycc[held].begin(), ycc[held].end(), static_cast<uint8_t>(value));
+  for (size_t i = 0; i < size_t{kColours}; ++i) {
+    ycc[held == 0 ? 1 : 0][i] = static_cast<uint8_t>(i % 256);
+    ycc[held == 2 ? 1 : 2][i] = static_cast<uint8_t>(i / 256);
   }
-  Bytes want[3], got[3];
-  for (size_t p = 0; p < 3; ++p) {
-    want[p].resize(kPixels + 64);
-    got[p].resize(kPixels + 64);
+  return ycc;
+}
+
+// Compares both conversions of `ycc` with their references wherever `run` calls what it is given.
+template <class Run>
+void ExpectConverted(const Planes& ycc, const Run& run) {
+  Planes want = PlanesOf(kColours + 64), got = want;
+  Bytes want_rows(size_t{3} * kColours), got_rows(want_rows.size());
+  jpeg::ConvertToRgbPlain(YccOf(ycc), kColours, RgbOf(want));
+  jpeg::ConvertToInterleavedPlain(YccOf(ycc), kColours, want_rows.data());
+  run([&] {
+    jpeg::ConvertToRgb(YccOf(ycc), kColours, RgbOf(got));
+    for (size_t p = 0; p < 3; ++p) {
+      ASSERT_EQ(std::memcmp(got[p].data(), want[p].data(), kColours), 0) << p;
+    }
+    jpeg::ConvertToInterleaved(YccOf(ycc), kColours, got_rows.data());
+    ASSERT_EQ(got_rows, want_rows);
+  });
+}
+
+TEST(ConvertToRgb, MatchesTheReferenceForAllColours) {
+  for (int cb = 0; cb < 256; ++cb) {
+    ExpectConverted(ColoursWith(1, cb), [](const auto& check) { check(); });
+    ASSERT_FALSE(HasFailure()) << cb;
   }
-  Bytes want_rows(3 * kPixels), got_rows(3 * kPixels);
-  const jpeg::YccRow from{y.data(), cb.data(), cr.data()};
-  for (int blue = 0; blue < 256; ++blue) {
-    std::fill(cb.begin(), cb.end(), static_cast<uint8_t>(blue));
-    jpeg::ConvertToRgbPlain(from, kPixels, {want[0].data(), want[1].data(), want[2].data()});
-    jpeg::ConvertToInterleavedPlain(from, kPixels, want_rows.data());
-    const auto check = [&] {
-      jpeg::ConvertToRgb(from, kPixels, {got[0].data(), got[1].data(), got[2].data()});
+}
+
+// Red depends on Y and Cr, blue on Y and Cb, and green on Y and a term of Cb and Cr: this tries all
+// values of each of these pairs.
+TEST(ConvertToRgb, MatchesTheReferenceOnEachTarget) {
+  for (size_t held = 0; held < 3; ++held) {
+    for (const int value : {0, 77, 128, 255}) {
+      ExpectConverted(ColoursWith(held, value), ForEachTarget);
+      ASSERT_FALSE(HasFailure()) << held << " is " << value;
+    }
+  }
+}
+
+TEST(ConvertToRgb, WritesAtMost64BytesPastTheRow) {
+  Planes all = PlanesOf(300);
+  RandomStream random({10, 0, 0}, 0);
+  for (Bytes& plane : all) {
+    for (uint8_t& sample : plane) sample = static_cast<uint8_t>(random.Below(256));
+  }
+  ForEachTarget([&] {
+    for (size_t pixels = 1; pixels <= 200; ++pixels) {
+      // No longer than what may be read, so that a sanitizer sees who reads more.
+      Planes ycc;
+      for (size_t p = 0; p < 3; ++p) ycc[p].assign(all[p].begin(), all[p].begin() + pixels + 64);
+      Planes want, got;
+      want.fill(Bytes(500, 0xA5));
+      got = want;
+      jpeg::ConvertToRgbPlain(YccOf(ycc), static_cast<int>(pixels), RgbOf(want));
+      jpeg::ConvertToRgb(YccOf(ycc), static_cast<int>(pixels), RgbOf(got));
       for (size_t p = 0; p < 3; ++p) {
-        ASSERT_EQ(std::memcmp(got[p].data(), want[p].data(), kPixels), 0) << blue << " " << p;
+        std::fill_n(got[p].begin() + pixels, 64, uint8_t{0xA5});
+        ASSERT_EQ(got[p], want[p]) << pixels << " pixels, colour " << p;
       }
-      jpeg::ConvertToInterleaved(from, kPixels, got_rows.data());
-      ASSERT_EQ(got_rows, want_rows) << blue;
-    };
-    check();  // on the best instruction set
-    if (blue % 51 == 0) ForEachTarget(check);
-    if (HasFatalFailure()) return;
-  }
+    }
+  });
 }
 
 TEST(ConvertToInterleaved, WritesNothingPastTheRow) {
