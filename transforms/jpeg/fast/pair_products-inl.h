@@ -67,6 +67,9 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<SumsOf<V>> AddProducts(hwy::HWY_NAMESPACE::Ve
                                                           V a, Factors f) {
 #if HWY_TARGET <= HWY_AVX3_DL
   if constexpr (sizeof(a.raw) == 64) {
+    // The target string of Highway 1.0.3 for AVX3_DL has avxvnni and not avx512vnni, so that
+    // _mm512_dpwssd_epi32 does not compile here. The instruction wraps as Products does: the
+    // results are the same.
     asm("vpdpwssd %2, %1, %0" : "+v"(sums.raw) : "v"(a.raw), "v"(PairOf<V>(f).raw));
     return sums;
   }
