@@ -316,8 +316,8 @@ void Reduce(const uint8_t* run, int from, int to, const Quantiser& quantiser, in
   const uint8_t* const p = TakeDcs(run, dc);
   if (side == 4) return ReduceGroups<4>(p, dc, from, to, quantiser, out, stride);
   if (side == 2) return ReduceGroups<2>(p, dc, from, to, quantiser, out, stride);
-  for (int g = from; g < to;
-       ++g, out += kGroupBlocks) {  // the other coefficients have no part in it
+  // The other coefficients have no part in it.
+  for (int g = from; g < to; ++g, out += kGroupBlocks) {
     FillReduced(dc + kGroupBlocks * g, quantiser, 1, out, stride);
   }
 }
