@@ -64,7 +64,7 @@ class Copies {
 
   // Issues a large copy and, somewhere in its course, a small one. Returns the time of the small
   // one in nanoseconds, and adds that of the large one.
-  Result<uint64_t> Both(const Way& way, const PieceCopier& copier, bool to_device, double at,
+  Result<uint64_t> Both(const Way& way, PieceCopier& copier, bool to_device, double at,
                         uint64_t& large_ns) {
     TRY(device_->Record(begun_, large_stream_));
     TRY(IssueLarge(way, copier));
@@ -85,7 +85,7 @@ class Copies {
   }
 
  private:
-  Status IssueLarge(const Way& way, const PieceCopier& copier) {
+  Status IssueLarge(const Way& way, PieceCopier& copier) {
     if (way.piece == 0) return {};
     if (way.turns) return copier.Copy(there_, host_, large_, large_stream_);
     auto* const to = static_cast<uint8_t*>(there_);
@@ -117,7 +117,7 @@ Status Measure(const std::shared_ptr<Device>& device, size_t large, const Way& w
   Copies copies(device, large);
   TRY(copies.Prepare());
   std::unique_ptr<PieceCopier> copier;
-  ASSIGN_OR_RETURN(copier, PieceCopier::Make(device, large, std::max<size_t>(way.piece, 1)));
+  ASSIGN_OR_RETURN(copier, PieceCopier::Make(device, std::max<size_t>(way.piece, 1)));
   uint64_t large_ns = 0;
   Spread spreads[2];
   for (const bool to_device : {false, true}) {

@@ -131,8 +131,7 @@ Status DeviceRing::MakeStreams() {
   Result<DeviceStream> copies = device_->MakeStream();
   if (!copies.ok()) return copies.error();
   copy_stream_ = deferred_stream_ = *copies;
-  const uint64_t from_host = crops_offset_ + plan_.crops.bytes;
-  ASSIGN_OR_RETURN(pieces_, PieceCopier::Make(device_, from_host));
+  ASSIGN_OR_RETURN(pieces_, PieceCopier::Make(device_));
   if (!plan_.has_deferred_ops) return {};
   Result<DeviceStream> deferred = device_->MakeStream(StreamPriority::kHigh);
   if (!deferred.ok()) return deferred.error();

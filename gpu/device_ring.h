@@ -107,7 +107,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // for the kernel that reads the bytes they overwrite.
   DeviceStream copy_stream() const { return copy_stream_; }
   DeviceStream deferred_stream() const { return deferred_stream_; }
-  const PieceCopier& pieces() const { return *pieces_; }  // for the copies from the host
+  PieceCopier& pieces() const { return *pieces_; }  // for the copy stream
   bool timed() const { return timed_; }
   size_t size() const { return entries_.size(); }
   StagedBatch& entry(size_t ring_index) { return *entries_[ring_index]; }

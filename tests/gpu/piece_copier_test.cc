@@ -38,7 +38,7 @@ class PieceCopierTest : public ::testing::TestWithParam<DeviceUnderTest> {
   }
 
   std::unique_ptr<PieceCopier> Make() {
-    std::unique_ptr<PieceCopier> copier = PieceCopier::Make(device_, 8 * kPiece, kPiece).value();
+    std::unique_ptr<PieceCopier> copier = PieceCopier::Make(device_, kPiece).value();
     calls_.clear();
     return copier;
   }
@@ -90,21 +90,29 @@ TEST_P(PieceCopierTest, PiecesCoverTheBytesInOrder) {
   }
 }
 
-TEST_P(PieceCopierTest, WaitsForAnotherStreamBetweenPiecesOnly) {
+// One block of many pieces, and many blocks: what matters are the bytes since the last turn.
+TEST_P(PieceCopierTest, WaitsForAnotherStreamWhereAPieceWouldBeExceeded) {
   const auto copier = Make();
-  copier->Copy(there_, from_.data(), 2 * kPiece, stream_).value();
-  EXPECT_THAT(calls_, ElementsAre(DeviceCall::kCopy, DeviceCall::kRecord, DeviceCall::kWait,
-                                  DeviceCall::kRecord, DeviceCall::kWait, DeviceCall::kCopy));
-  calls_.clear();
-  copier->Copy(there_, from_.data(), kPiece, stream_).value();
-  EXPECT_THAT(calls_, ElementsAre(DeviceCall::kCopy));
-  calls_.clear();
-  copier->Copy(there_, from_.data(), 0, stream_).value();
-  EXPECT_THAT(calls_, IsEmpty());
+  const auto copies = [&](size_t bytes) {
+    calls_.clear();
+    copier->Copy(there_, from_.data(), bytes, stream_).value();
+    return calls_;
+  };
+  const std::vector<DeviceCall> turn = {DeviceCall::kRecord, DeviceCall::kWait, DeviceCall::kRecord,
+                                        DeviceCall::kWait};
+  std::vector<DeviceCall> after_turn = turn;
+  after_turn.push_back(DeviceCall::kCopy);
+  std::vector<DeviceCall> two = {DeviceCall::kCopy};
+  two.insert(two.end(), after_turn.begin(), after_turn.end());
+  EXPECT_EQ(copies(2 * kPiece), two);
+  EXPECT_THAT(copies(0), IsEmpty());
+  EXPECT_EQ(copies(kPiece - 2), after_turn);
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(copies(1), ElementsAre(DeviceCall::kCopy));
+  EXPECT_EQ(copies(1), after_turn);
+  EXPECT_EQ(copies(kPiece), after_turn);
 }
 
 TEST_P(PieceCopierTest, AFailureIsReportedAndNoPieceFollows) {
-  const auto copier = Make();
   const size_t before = device_->copies().size();
   for (const auto& [call, nth, issued] : {std::tuple(DeviceCall::kCopy, 1, 0),
                                           {DeviceCall::kCopy, 3, 2},
@@ -112,6 +120,7 @@ TEST_P(PieceCopierTest, AFailureIsReportedAndNoPieceFollows) {
                                           {DeviceCall::kRecord, 2, 1},
                                           {DeviceCall::kWait, 1, 1},
                                           {DeviceCall::kWait, 4, 2}}) {
+    const auto copier = Make();
     const size_t already = device_->copies().size();
     Fail(call, nth);
     const Status status = copier->Copy(there_, from_.data(), 4 * kPiece, stream_);
@@ -123,16 +132,14 @@ TEST_P(PieceCopierTest, AFailureIsReportedAndNoPieceFollows) {
   device_->SynchronizeAll().value();
 }
 
-TEST_P(PieceCopierTest, MakesNoStreamIfABlockIsOnePiece) {
+TEST_P(PieceCopierTest, LeavesNothingBehind) {
   const int alive = device_->alive();
-  const auto one = PieceCopier::Make(device_, kPiece, kPiece).value();
-  EXPECT_EQ(device_->alive(), alive);
-  auto two = PieceCopier::Make(device_, kPiece + 1, kPiece).value();
+  auto copier = PieceCopier::Make(device_, kPiece).value();
   EXPECT_EQ(device_->alive(), alive + 2);
-  two.reset();
+  copier.reset();
   EXPECT_EQ(device_->alive(), alive);
   Fail(DeviceCall::kMakeEvent, 1);
-  EXPECT_FALSE(PieceCopier::Make(device_, kPiece + 1, kPiece).ok());
+  EXPECT_FALSE(PieceCopier::Make(device_, kPiece).ok());
   EXPECT_EQ(device_->alive(), alive);
 }
 
