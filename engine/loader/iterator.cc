@@ -24,7 +24,8 @@ Result<Batch> Iterator::Next(const Interrupt& interrupt) {
   if (loader_->options().to_device) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = "this loader's batches go to a device",
-                 .advice = "Take them by NextOnDevice, or open a loader without to_device"};
+                 .advice = "Take them by " + loader_->options().to_device->next_function() +
+                           ", or open a loader without to_device"};
   }
   Result<Batch> batch = Take(&Engine::Next, interrupt);
   if (batch.ok()) loader_->NoteLent();

@@ -182,7 +182,7 @@ Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
   if (options_.to_device) {
     return Error{.code = Code::kFailedPrecondition,
                  .cause = "this loader's batches go to a device, and have no names there",
-                 .advice = "Iterate, and take them by NextOnDevice"};
+                 .advice = "Iterate, and take them by " + options_.to_device->next_function()};
   }
   std::unique_lock lock(state_->mutex);
   while (!state_->by_name.wait_for(lock, kInterruptInterval,

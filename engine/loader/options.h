@@ -45,6 +45,11 @@ struct DeviceOptions {
   // Bytes of a batch's memory for these bits, for each row (of 16 at least) on average; the device
   // has memory for four times as many samples. OnWorker::kNoRoom beyond either. Not 0.
   uint32_t crop_bytes = 128 << 10;
+
+  // The function of Iterator that returns the batches.
+  std::string next_function() const {
+    return devices.size() > 1 ? "NextOnDevices" : "NextOnDevice";
+  }
 };
 
 // option_table.cc says which numbers are allowed.
@@ -113,8 +118,8 @@ struct LoaderOptions {
   // them without the CPU: the slots in production and `lent_batches` more (at most 64; four if
   // lent_batches is 0). A forked child does not see their memory. Null: ordinary memory.
   std::shared_ptr<Device> pinned_for;
-  // The devices that batches are copied to; Iterator::NextOnDevice returns them. None: they stay on
-  // the host.
+  // The devices that batches are copied to; Iterator::NextOnDevices returns them. None: they stay
+  // on the host.
   std::optional<DeviceOptions> to_device;
 
   std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()

@@ -69,7 +69,8 @@ Status CheckDevices(const LoaderOptions& options) {
     return Error{
         .code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
   };
-  if (devices.empty() || std::ranges::count(devices, nullptr) != 0) {
+  if (devices.empty()) return refuse("devices is empty", "Give one device or more");
+  if (std::ranges::count(devices, nullptr) != 0) {
     return refuse("device is null", "Open one with Device::Open");
   }
   const DeviceName first = devices[0]->name();

@@ -197,8 +197,11 @@ TEST_P(DeviceLoaderTest, DeliversArraysUnchanged) {
 
 TEST_P(DeviceLoaderTest, RefusesBadOptions) {
   LoaderOptions options = Options();
-  options.to_device.emplace();  // no device
-  EXPECT_EQ(Loader::Open(options).error().code, Code::kInvalidArgument);
+  options.to_device.emplace();
+  const auto none = Loader::Open(options);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(none.error().cause, "devices is empty");
   options.to_device = {.devices = {device_}, .buffers = 1};
   const auto one = Loader::Open(options);
   ASSERT_FALSE(one.ok());

@@ -171,6 +171,41 @@ TEST_P(DeviceSplitTest, ABatchThatLosesAllItsRowsIsLeftOut) {
   EXPECT_EQ(Epoch(options, 0).size(), 5U);
 }
 
+// What the loader without a device has is compared with what one device and several have.
+TEST_P(DeviceSplitTest, RowsAreMixedWithTheLastOneThatIsLeft) {
+  LoaderOptions options = Options();
+  options.shuffle = false;
+  options.dtype = DType::kF32;
+  options.mix = BatchMix{.choices = {MixUp{.alpha = 1}}, .num_classes = 3};
+  options.on_bad = BadPolicy::Parse("drop").value();
+  options.max_bad_fraction = 1;
+  // The last row of the first batch, the first and the last of the second, and all but two, three
+  // and one of the three batches after it.
+  for (const size_t i :
+       {7, 8, 15, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 31, 32, 33, 34, 35, 36, 38, 39}) {
+    photos_.Overwrite(i, "no photograph");
+  }
+  const std::vector<Columns> wanted = Epoch(options, 0);
+  for (const size_t devices : {1, 2, 4}) {
+    EXPECT_EQ(Rest(*Open(options, devices)->Iterate()), wanted) << devices;
+  }
+}
+
+TEST_P(DeviceSplitTest, AMixedLastBatchMayHaveFewerRowsThanDevices) {
+  for (const int last : {2, 3}) {
+    const PhotoFolder photos(16 + last, 3);
+    LoaderOptions options = Options();
+    options.source = photos.Source();
+    options.dtype = DType::kF32;
+    options.mix = BatchMix{.choices = {MixUp{.alpha = 1}}, .num_classes = 3};
+    const std::vector<Columns> wanted = Epoch(options, 0);
+    ASSERT_EQ(wanted.size(), 3U);
+    for (const size_t devices : {1, 4}) {
+      EXPECT_EQ(Rest(*Open(options, devices)->Iterate()), wanted) << devices << ", " << last;
+    }
+  }
+}
+
 TEST_P(DeviceSplitTest, StopEndsItAndPartsStayValid) {
   auto loader = Open(Options(), 2);
   auto iterator = loader->Iterate();
@@ -198,10 +233,20 @@ TEST_P(DeviceSplitTest, RefusesWhatCannotBeSplit) {
     options.to_device = {.devices = {device_, Device::Open({}).value()}};
     EXPECT_EQ(Refused(options).cause, "batches cannot be split among cuda:0 and host");
   }
-  auto iterator = Open(Options(), 2)->Iterate();
+}
+
+TEST_P(DeviceSplitTest, ErrorsAdviseTheFunctionThatWorks) {
+  const auto loader = Open(Options(), 2);
+  const auto iterator = loader->Iterate();
   const Error one = iterator->NextOnDevice().error();
   EXPECT_EQ(one.code, Code::kFailedPrecondition);
   EXPECT_EQ(one.cause, "this loader splits its batches among 2 devices");
+  EXPECT_EQ(one.advice, "Take them by NextOnDevices");
+  EXPECT_EQ(iterator->Next().error().advice,
+            "Take them by NextOnDevices, or open a loader without to_device");
+  EXPECT_EQ(loader->BatchAt({0, 0}).error().advice, "Iterate, and take them by NextOnDevices");
+  EXPECT_EQ(Open(Options(), 1)->Iterate()->Next().error().advice,
+            "Take them by NextOnDevice, or open a loader without to_device");
 }
 
 }  // namespace
