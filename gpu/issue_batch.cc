@@ -56,7 +56,11 @@ Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
   } else {
     for (size_t c = 0; s.ok() && c < columns.size(); ++c) {
       s = copy_rows(c, entry.first_row, entry.rows, 0);
-      if (s.ok() && HasRowBefore(ring, entry)) s = copy_rows(c, RowBefore(entry), 1, entry.rows);
+      // The job reads only these two.
+      const bool read_before = c == 0 || c + 1 == columns.size();
+      if (s.ok() && read_before && HasRowBefore(ring, entry)) {
+        s = copy_rows(c, RowBefore(entry), 1, entry.rows);
+      }
     }
   }
   if (s.ok()) s = device.Record(entry.copied, ring.copy_stream());

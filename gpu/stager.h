@@ -52,8 +52,10 @@ struct StagePlan {
   // is any: there are deferred operations with work; the host's column before the last has the
   // place of each row's crop, or decode::kNoCrop; batches lie in one slab, and are not split.
   CropRoom crops{};
-  // Whether the row before the part's first one (before row 0: the last) is copied, too, because
-  // the job mixes each row with the one before it. Then it comes last: so the job finds it there.
+  // Whether the row before the part's first one (before row 0: the batch's last) is copied, too,
+  // because the job mixes each row with the one before it. It comes last, where the job looks for
+  // the row before row 0. Only its first column and its work, the last one, are copied: the job
+  // reads no other.
   bool has_row_before = false;
 };
 

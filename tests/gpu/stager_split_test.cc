@@ -166,6 +166,30 @@ TEST_P(StagerSplitTest, EachDeviceGetsItsRowsOfEveryBatch) {
   }
 }
 
+TEST_P(StagerSplitTest, OfTheRowBeforeOnlyWhatTheJobReadsIsCopied) {
+  StagingOptions options;
+  options.has_deferred_ops = options.has_work = true;
+  const Devices devices = Several(GetParam(), 2);
+  FakeHostBatches source(HostOf(devices, options));
+  StagePlan plan = PlanOfPart(options, devices.size());
+  plan.has_row_before = plan.job.mixes = true;
+  Rings rings;
+  for (const auto& device : devices) {
+    rings.push_back(Stager::MakeRing(device, plan, options.buffers).value());
+  }
+  Stager stager(std::move(rings), source, {.across_epochs = true, .patience = {}});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(stager.NextParts().value());
+  stager.Stop();
+  std::vector<ptrdiff_t> rows;  // copies of one row of each column; the parts have two rows or more
+  for (const ColumnSpec& column : plan.host) {
+    rows.push_back(
+        std::ranges::count(devices[0]->copies(), column.row_bytes(), &HookedDevice::Copied::bytes));
+  }
+  EXPECT_GE(rows[0], 3);
+  EXPECT_EQ(rows[1], 0) << "labels";
+  EXPECT_GE(rows[2], 3);
+}
+
 // The fake reports what is used on another device than it was made for.
 TEST(StagerOnTwoFakeDevicesTest, EachUsesItsOwnDevice) {
   FakeCuda cuda({.devices = 2});
