@@ -83,18 +83,20 @@ class DeviceBatch {
 
 // The cost of copying batches to a device.
 struct StagerStats {
-  uint64_t batches = 0;       // copied batches
+  uint64_t batches = 0;       // copied, with all their parts
   uint64_t copied_bytes = 0;  // copied to the device
-  uint64_t copy_ns = 0;       // duration of the copies, measured by the device if the ring is timed
+  // Duration of the copies, measured by the devices if the rings are timed. Copies to several
+  // devices overlap: it may exceed the time that has passed.
+  uint64_t copy_ns = 0;
   uint64_t ring_wait_ns = 0;  // waiting for an entry: the consumer is the limit
   uint64_t host_wait_ns = 0;  // waiting for a host batch: production is the limit
   uint64_t copy_wait_ns = 0;  // waiting for a copy to end: the link is the limit
-  uint64_t device_bytes = 0;  // of the ring
-  // How often the ring has invalidated captures of CUDA graphs on other threads, which it could not
-  // see (DeviceRing::Reclaim).
+  uint64_t device_bytes = 0;  // of the rings
+  // How often the rings have invalidated captures of CUDA graphs on other threads, which they could
+  // not see (DeviceRing::Reclaim).
   uint64_t invalidated_captures = 0;
 
-  // Adds all but device_bytes, which describes the ring.
+  // Adds all but device_bytes, which describes the rings.
   StagerStats& operator+=(const StagerStats& other) {
     batches += other.batches;
     copied_bytes += other.copied_bytes;

@@ -29,8 +29,8 @@
 
 namespace stoker {
 
-// The source of host batches. One thread at a time. Each batch is held until its copy is done: up
-// to one more than the ring has entries may be lent at once.
+// The source of host batches. One thread at a time. Each batch is held until all its copies are
+// done: up to one more than a ring has entries may be lent at once.
 class HostBatches {
  public:
   virtual ~HostBatches() = default;

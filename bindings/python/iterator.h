@@ -50,9 +50,9 @@ class IteratorHandle {
                  As as, std::shared_ptr<const Closed> closed = nullptr);
   ~IteratorHandle();
 
-  // Returns a batch; none at the end. It is released when Python has released all of its columns, a
-  // device's part when all of that part's. `ids`, `paths`: appends to the columns the rows' sample
-  // ids, an array of int64, and a list of their files.
+  // Returns a batch; none at the end. A batch is released when Python has released all of its
+  // columns; each device's part is released by itself. `ids`, `paths`: appends to the columns the
+  // rows' sample ids, an array of int64, and a list of their files.
   std::optional<pybind11::tuple> Next(bool ids, bool paths);
   void Seek(BatchName batch);
 

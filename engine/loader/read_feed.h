@@ -17,8 +17,8 @@
 
 namespace stoker {
 
-// The bytes that a loader reads of a sample of the source: those that its crop, which the draw
-// decides, needs. `plan`: its transforms; null: all of the sample's bytes.
+// The bytes that a loader reads of a sample of the source: those that the crop needs which this
+// draw gives. `plan`: the loader's transforms; null: all of the sample's bytes.
 ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
                       const DrawKey& draw);
 

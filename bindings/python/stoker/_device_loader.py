@@ -89,6 +89,9 @@ class OnDevices(Generic[MadeThere]):
         a batch (`Tensor.record_stream`); and the waits of the copying thread: `ring_wait_seconds`, for the
         program; `host_wait_seconds`, for a batch to copy; `copy_wait_seconds`, for the bus.
 
+        Of a `SplitLoader`, `device` is a tuple; `device_bytes` and `copied_bytes` are sums over the devices;
+        `copied_batches` counts whole batches.
+
         With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
         those that workers decoded instead, by reason: "not_packed"; "unsupported" (padded, made gray by
         RandomGrayscale, decoded scaled, or reduced too far); "damaged"; "no_room" (a batch's crops may take
@@ -211,8 +214,8 @@ class SplitLoader(OnDevices[SplitIterator]):
     `numpy.array_split` does it; `drop_remainder=True` leaves such a batch out.
 
     Everything is produced once, for all devices: one loader, with one order, one state and one memory for
-    batches on the host, which keeps a batch until all devices have copied their parts. Each device has
-    `buffers` parts. docs/gpu.md shows how JAX makes one array of the parts.
+    batches on the host. Each batch stays in host memory until all devices have copied their parts. Each
+    device has `buffers` parts. docs/gpu.md shows how JAX makes one array of the parts.
 
     Samples, order, values, epochs and state are the loader's own, also of batches whose rows are mixed
     (`MixUp`, `CutMix`).

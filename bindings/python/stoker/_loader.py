@@ -323,8 +323,8 @@ class Loader:
         Args:
             device: "cpu" ("cpu:0"): in the memory that the workers wrote, like the loader's own arrays.
                 "cuda:0" ("cuda"), "cuda:1", …: on that GPU; the next batches are copied while earlier ones
-                are used. "host": simulates a GPU on the host, to try programs without one. A list of devices,
-                which may have the same name: splits the rows of each batch among them, in equal parts.
+                are used. "host": simulates a GPU on the host, to try programs without one. A list of these,
+                in which a name may come twice: splits the rows of each batch among them, in equal parts.
             buffers: number of batches to allocate on each device, 2 to 64: those that the program holds, and
                 those copied ahead. A program that holds all of them gets a ResourceExhaustedError. Labels
                 share their images' buffer: keeping labels keeps the batch, so copy them.
