@@ -16,6 +16,7 @@
 #include "engine/loader/map_function.h"
 #include "gpu/piece_copier.h"
 #include "io/sources/arrays.h"
+#include "tests/testing/batch_bytes.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -30,6 +31,7 @@
 namespace stoker {
 namespace {
 
+using ::stoker::testing::BytesOf;
 using ::stoker::testing::DeviceCall;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
@@ -75,7 +77,7 @@ class DeviceDecodeTest : public ::testing::TestWithParam<DeviceUnderTest> {
     }
   }
 
-  // Of photographs on disk, to (80, 64).
+  // Options of a loader that makes images of (80, 64) from the photographs on disk.
   LoaderOptions Options() {
     LoaderOptions options;
     options.source = photos_.Source();
@@ -92,29 +94,6 @@ class DeviceDecodeTest : public ::testing::TestWithParam<DeviceUnderTest> {
   std::shared_ptr<Loader> Open(LoaderOptions options, uint32_t crop_bytes = 128 << 10) {
     options.to_device = {.devices = {device_}, .decodes = true, .crop_bytes = crop_bytes};
     return Loader::Open(std::move(options)).value();
-  }
-
-  // Reads by a stream, as a consumer does: the host may not read a device's memory.
-  Bytes Read(const DeviceBatch& batch) {
-    Bytes bytes;
-    EXPECT_TRUE(batch.Wait().ok());
-    const DeviceStream stream = device_->MakeStream().value();
-    for (const Column& column : batch.columns()) {
-      bytes.resize(bytes.size() + column.bytes());
-      uint8_t* to = bytes.data() + bytes.size() - column.bytes();
-      EXPECT_TRUE(device_->Copy(to, column.data, column.bytes(), stream).ok());
-      EXPECT_TRUE(device_->SynchronizeAll().ok());
-    }
-    device_->Destroy(stream);
-    return bytes;
-  }
-  static Bytes Read(const Batch& batch) {
-    Bytes bytes;
-    for (const Column& column : batch.columns()) {
-      const auto* from = static_cast<const uint8_t*>(column.data);
-      bytes.insert(bytes.end(), from, from + column.bytes());
-    }
-    return bytes;
   }
 
   // Expects the same batches and errors of both, and returns how photographs were decoded.
@@ -144,7 +123,7 @@ class DeviceDecodeTest : public ::testing::TestWithParam<DeviceUnderTest> {
     EXPECT_EQ(got->name(), wanted->name());
     EXPECT_TRUE(std::ranges::equal(got->sample_ids(), wanted->sample_ids()));
     EXPECT_EQ(got->images().shape, wanted->images().shape);
-    EXPECT_TRUE(Read(*got) == Read(*wanted)) << "the bytes differ";
+    EXPECT_TRUE(BytesOf(*got, *device_) == BytesOf(*wanted)) << "the bytes differ";
     return true;
   }
 
@@ -342,7 +321,7 @@ TEST_P(DeviceDecodeTest, SeekAndStop) {
     for (int i = 0; i < 2; ++i) ExpectSame(plain->Next(), iterator->NextOnDevice());
   }
   const DeviceBatch kept = iterator->NextOnDevice().value();
-  const Bytes bytes = Read(kept);
+  const auto bytes = BytesOf(kept, *device_);
   iterator->Seek({2, 1}).value();
   loader->Stop();
   const Result<DeviceBatch> stopped = iterator->NextOnDevice();
@@ -350,7 +329,7 @@ TEST_P(DeviceDecodeTest, SeekAndStop) {
   EXPECT_EQ(stopped.error().code, Code::kCancelled);
   iterator.reset();
   loader.reset();
-  EXPECT_EQ(Read(kept), bytes) << "the batch outlives the loader";
+  EXPECT_EQ(BytesOf(kept, *device_), bytes) << "the batch outlives the loader";
 }
 
 TEST_P(DeviceDecodeTest, AFaultOfTheDeviceEndsTheLoader) {
@@ -369,7 +348,8 @@ TEST_P(DeviceDecodeTest, AFaultOfTheDeviceEndsTheLoader) {
   }
 }
 
-// Of rows that workers have decoded, of the block behind them, and of labels on the device.
+// The copies of rows that workers have decoded, of the block behind them, and of labels on the
+// device.
 TEST_P(DeviceDecodeTest, EachFailedCopyEndsTheLoader) {
   for (const uint64_t id : {1, 2, 5, 16, 20}) photos_.Overwrite(id, Text(RandomJpeg(random_)));
   LoaderOptions options = Options();

@@ -10,6 +10,7 @@
 
 #include "engine/loader/loader.h"
 #include "io/sources/arrays.h"
+#include "tests/testing/batch_bytes.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
@@ -17,10 +18,10 @@
 namespace stoker {
 namespace {
 
+using ::stoker::testing::BytesOf;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::PhotoFolder;
-using Bytes = std::vector<uint8_t>;
 
 class DeviceLoaderTest : public ::testing::TestWithParam<DeviceUnderTest> {
  protected:
@@ -40,30 +41,6 @@ class DeviceLoaderTest : public ::testing::TestWithParam<DeviceUnderTest> {
   std::shared_ptr<Loader> Open(LoaderOptions options, int buffers = 4) {
     options.to_device = {.devices = {device_}, .buffers = buffers};
     return Loader::Open(std::move(options)).value();
-  }
-
-  // Reads by a stream, as a consumer does: the host may not read a device's memory.
-  Bytes Read(const DeviceBatch& batch) {
-    Bytes bytes;
-    EXPECT_TRUE(batch.Wait().ok());
-    const DeviceStream stream = device_->MakeStream().value();
-    for (const Column& column : batch.columns()) {
-      bytes.resize(bytes.size() + column.bytes());
-      uint8_t* to = bytes.data() + bytes.size() - column.bytes();
-      EXPECT_TRUE(device_->Copy(to, column.data, column.bytes(), stream).ok());
-      EXPECT_TRUE(device_->SynchronizeAll().ok());
-    }
-    device_->Destroy(stream);
-    return bytes;
-  }
-
-  static Bytes Read(const Batch& batch) {
-    Bytes bytes;
-    for (const Column& column : batch.columns()) {
-      const auto* from = static_cast<const uint8_t*>(column.data);
-      bytes.insert(bytes.end(), from, from + column.bytes());
-    }
-    return bytes;
   }
 
   PhotoFolder photos_{41, 3};
@@ -86,7 +63,7 @@ TEST_P(DeviceLoaderTest, DeliversTheHostLoadersBatches) {
       ASSERT_TRUE(batch) << i;
       EXPECT_EQ(batch.name(), expected.name());
       EXPECT_EQ(batch.images().shape, expected.images().shape);
-      EXPECT_EQ(Read(batch), Read(expected)) << i;
+      EXPECT_EQ(BytesOf(batch, *device_), BytesOf(expected)) << i;
     }
     EXPECT_FALSE(got->NextOnDevice().value()) << "an epoch's end";
   }
@@ -115,7 +92,7 @@ TEST_P(DeviceLoaderTest, SeekDropsPrefetchedBatches) {
       ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected));
       if (batch) {
         EXPECT_EQ(batch.name(), expected.name());
-        EXPECT_EQ(Read(batch), Read(expected));
+        EXPECT_EQ(BytesOf(batch, *device_), BytesOf(expected));
       }
     }
   }
@@ -134,9 +111,9 @@ TEST_P(DeviceLoaderTest, ARefusedSeekDropsNothing) {
 TEST_P(DeviceLoaderTest, BatchesOutliveTheLoader) {
   auto loader = Open(Options());
   DeviceBatch batch = loader->Iterate()->NextOnDevice().value();
-  const Bytes bytes = Read(batch);
+  const auto bytes = BytesOf(batch, *device_);
   loader.reset();
-  EXPECT_EQ(Read(batch), bytes);
+  EXPECT_EQ(BytesOf(batch, *device_), bytes);
 }
 
 TEST_P(DeviceLoaderTest, StopWakesABlockedNext) {
@@ -189,7 +166,7 @@ TEST_P(DeviceLoaderTest, DeliversArraysUnchanged) {
       const DeviceBatch batch = got->NextOnDevice().value();
       ASSERT_EQ(static_cast<bool>(batch), static_cast<bool>(expected));
       if (batch) {
-        EXPECT_EQ(Read(batch), Read(expected)) << i;
+        EXPECT_EQ(BytesOf(batch, *device_), BytesOf(expected)) << i;
       }
     }
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/loader/loader.h"
+#include "tests/testing/batch_bytes.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
@@ -16,10 +17,11 @@
 namespace stoker {
 namespace {
 
+using ::stoker::testing::BytesOf;
+using ::stoker::testing::ColumnBytes;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::PhotoFolder;
-using Columns = std::vector<std::vector<uint8_t>>;  // their bytes
 
 class DeviceSplitTest : public ::testing::TestWithParam<DeviceUnderTest> {
  protected:
@@ -44,46 +46,30 @@ class DeviceSplitTest : public ::testing::TestWithParam<DeviceUnderTest> {
     return opened.ok() ? Error() : opened.error();
   }
 
-  static void Add(std::span<const Column> columns, Columns& bytes) {
-    bytes.resize(columns.size());
-    for (size_t c = 0; c < columns.size(); ++c) {
-      const auto* from = static_cast<const uint8_t*>(columns[c].data);
-      bytes[c].insert(bytes[c].end(), from, from + columns[c].bytes());
-    }
-  }
-
-  // The columns of all parts, one after the other. They are read by a stream, as a consumer does:
-  // the host may not read a device's memory.
-  Columns Of(const SplitBatch& batch) const {
-    Columns bytes;
-    const DeviceStream stream = device_->MakeStream().value();
+  // The columns of all parts, one after the other.
+  ColumnBytes Of(const SplitBatch& batch) const {
+    ColumnBytes bytes;
     for (const DeviceBatch& part : batch.parts) {
-      EXPECT_TRUE(part.Wait().ok());
-      bytes.resize(part.columns().size());
-      for (size_t c = 0; c < bytes.size(); ++c) {
-        const Column& column = part.columns()[c];
-        const size_t before = bytes[c].size();
-        bytes[c].resize(before + column.bytes());
-        EXPECT_TRUE(
-            device_->Copy(bytes[c].data() + before, column.data, column.bytes(), stream).ok());
-        EXPECT_TRUE(device_->SynchronizeAll().ok());
+      const ColumnBytes more = BytesOf(part, *device_);
+      bytes.resize(more.size());
+      for (size_t c = 0; c < more.size(); ++c) {
+        bytes[c].insert(bytes[c].end(), more[c].begin(), more[c].end());
       }
     }
-    device_->Destroy(stream);
     return bytes;
   }
 
-  std::vector<Columns> Rest(Iterator& iterator) const {
-    std::vector<Columns> all;
+  std::vector<ColumnBytes> Rest(Iterator& iterator) const {
+    std::vector<ColumnBytes> all;
     while (const SplitBatch batch = iterator.NextOnDevices().value()) all.push_back(Of(batch));
     return all;
   }
 
   // The batches of the plain loader.
-  static std::vector<Columns> Epoch(const LoaderOptions& options, uint64_t epoch) {
+  static std::vector<ColumnBytes> Epoch(const LoaderOptions& options, uint64_t epoch) {
     auto iterator = Loader::Open(options).value()->Iterate(epoch);
-    std::vector<Columns> all;
-    while (const Batch batch = iterator->Next().value()) Add(batch.columns(), all.emplace_back());
+    std::vector<ColumnBytes> all;
+    while (const Batch batch = iterator->Next().value()) all.push_back(BytesOf(batch));
     return all;
   }
 
@@ -102,7 +88,7 @@ TEST_P(DeviceSplitTest, ThePartsAreTheHostLoadersBatches) {
       if (dtype == DType::kF16) options.transforms.emplace_back(RandomErasing{.p = 0.5});
       if (mixed == 1) options.mix = BatchMix{.choices = {MixUp{.alpha = 1}}, .num_classes = 3};
       if (mixed == 2) options.mix = BatchMix{.choices = {CutMix{.alpha = 1}}, .num_classes = 3};
-      const std::vector<Columns> wanted = Epoch(options, 0);
+      const std::vector<ColumnBytes> wanted = Epoch(options, 0);
       for (const size_t devices : {2, 4}) {
         auto loader = Open(options, devices);
         EXPECT_EQ(Rest(*loader->Iterate()), wanted)
@@ -142,8 +128,8 @@ TEST_P(DeviceSplitTest, StatesAreTheSameAndResume) {
   }
   auto other = Open(Options(), 4)->Iterate();
   ASSERT_TRUE(other->Restore(iterator->state()).ok());
-  const std::vector<Columns> wanted = Epoch(Options(), 2);
-  EXPECT_EQ(Rest(*other), std::vector<Columns>(wanted.begin() + 3, wanted.end()));
+  const std::vector<ColumnBytes> wanted = Epoch(Options(), 2);
+  EXPECT_EQ(Rest(*other), std::vector<ColumnBytes>(wanted.begin() + 3, wanted.end()));
 }
 
 TEST_P(DeviceSplitTest, ABadSampleFailsItsWholeBatch) {
@@ -171,7 +157,7 @@ TEST_P(DeviceSplitTest, ABatchThatLosesAllItsRowsIsLeftOut) {
   EXPECT_EQ(Epoch(options, 0).size(), 5U);
 }
 
-// What the loader without a device has is compared with what one device and several have.
+// Compares the loader without a device with loaders that have one device and several.
 TEST_P(DeviceSplitTest, RowsAreMixedWithTheLastOneThatIsLeft) {
   LoaderOptions options = Options();
   options.shuffle = false;
@@ -185,7 +171,7 @@ TEST_P(DeviceSplitTest, RowsAreMixedWithTheLastOneThatIsLeft) {
        {7, 8, 15, 18, 19, 20, 21, 22, 23, 24, 26, 28, 30, 31, 32, 33, 34, 35, 36, 38, 39}) {
     photos_.Overwrite(i, "no photograph");
   }
-  const std::vector<Columns> wanted = Epoch(options, 0);
+  const std::vector<ColumnBytes> wanted = Epoch(options, 0);
   for (const size_t devices : {1, 2, 4}) {
     EXPECT_EQ(Rest(*Open(options, devices)->Iterate()), wanted) << devices;
   }
@@ -198,7 +184,7 @@ TEST_P(DeviceSplitTest, AMixedLastBatchMayHaveFewerRowsThanDevices) {
     options.source = photos.Source();
     options.dtype = DType::kF32;
     options.mix = BatchMix{.choices = {MixUp{.alpha = 1}}, .num_classes = 3};
-    const std::vector<Columns> wanted = Epoch(options, 0);
+    const std::vector<ColumnBytes> wanted = Epoch(options, 0);
     ASSERT_EQ(wanted.size(), 3U);
     for (const size_t devices : {1, 4}) {
       EXPECT_EQ(Rest(*Open(options, devices)->Iterate()), wanted) << devices << ", " << last;
@@ -210,7 +196,7 @@ TEST_P(DeviceSplitTest, StopEndsItAndPartsStayValid) {
   auto loader = Open(Options(), 2);
   auto iterator = loader->Iterate();
   const SplitBatch batch = iterator->NextOnDevices().value();
-  const Columns bytes = Of(batch);
+  const ColumnBytes bytes = Of(batch);
   loader->Stop();
   EXPECT_EQ(iterator->NextOnDevices().error().code, Code::kCancelled);
   iterator.reset();
