@@ -185,7 +185,7 @@ def test_threads_share_an_iterator(made):
 
 
 HEAD = """
-import faulthandler, os, sys
+import faulthandler, sys
 faulthandler.dump_traceback_later(60, exit=True)
 import numpy as np
 import stoker
@@ -195,7 +195,7 @@ split = loader.to_device(["host", "host"], buffers=64)
 
 
 def run(program, *arguments):
-    command = [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", program, *arguments]
+    command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout
@@ -212,29 +212,6 @@ def run(program, *arguments):
 )
 def test_leaving_with_live_parts(made, program):
     assert run(HEAD + textwrap.dedent(program), str(made)) == ""
-
-
-def test_a_forked_child_gets_an_error_and_ends(made):
-    program = """
-faulthandler.cancel_dump_traceback_later()  # its thread would be missing in the child
-iterator = iter(split)
-kept = next(iterator)
-child = os.fork()
-if child == 0:
-    for use in (lambda: next(iterator), lambda: next(iter(split))):
-        try:
-            use()
-        except stoker.FailedPreconditionError as error:
-            print("fork" in str(error), flush=True)
-    split.stats(), repr(split), split.state_dict(), split.close()
-    del iterator, kept, split, loader
-    sys.exit(7)
-_, status = os.waitpid(child, 0)
-assert os.waitstatus_to_exitcode(status) == 7, status
-del kept
-print(sum(1 for _ in iterator) == len(loader) - 1)
-"""
-    assert run(HEAD + program, str(made)) == "True\n" * 3
 
 
 # --- JAX --------------------------------------------------------------------------------------------

@@ -311,7 +311,8 @@ faulthandler.dump_traceback_later(60, exit=True)
 import numpy as np
 import stoker
 loader = stoker.Loader(stoker.image_folder(sys.argv[1]), [stoker.RandomResizedCrop(32)], batch_size=4)
-device = loader.to_device(sys.argv[2], buffers=64)
+names = sys.argv[2].split(",")
+device = loader.to_device(names if len(names) > 1 else names[0], buffers=64)
 """
 
 
@@ -385,7 +386,7 @@ print(first(iter(there)) == wanted, loader.state_dict()["batch"])
     assert done.stdout == "in __next__\n[(0, 0), (0, 0)]\nTrue 1\nTrue 1\n"
 
 
-@DEVICES
+@pytest.mark.parametrize("device", ["cpu", "host", "host,host"])
 def test_a_forked_child_gets_an_error_and_ends(made, device):
     program = """
 import os
