@@ -36,6 +36,8 @@ def with_tensorflow() -> Any:
 class OnDevices(Generic[MadeThere]):
     """The common part of `DeviceLoader` and `SplitLoader`."""
 
+    _iterator_type: type[MadeThere]
+
     def __init__(self, loader: Loader, devices: str | list[str], buffers: int, decode: str) -> None:
         split = not isinstance(devices, str)
         names = [devices] if isinstance(devices, str) else devices
@@ -47,18 +49,14 @@ class OnDevices(Generic[MadeThere]):
         self._closed = False
         self._key = uuid.uuid4().hex
         self._native = _stoker.DeviceLoader(loader._native, self._key, names, split, buffers, decodes)
-
-    @property
-    def _devices(self) -> str | list[str]:
-        """The canonical form of `to_device`'s argument."""
-        raise NotImplementedError
+        self._devices: str | list[str] = self._native.devices if split else self._native.devices[0]
 
     def __iter__(self) -> MadeThere:
         """Takes the loader's next epoch (or continues where `load_state_dict` said)."""
         return self._loader._begin(self)
 
     def _iterate(self, epoch: int | None, repeat: bool) -> MadeThere:
-        raise NotImplementedError
+        return self._iterator_type(self, self._native.iterate(epoch, repeat))
 
     def epoch(self, epoch: int) -> Epoch[MadeThere]:
         """Returns an iterable of that one epoch, any number of times; the loader's own count does not change.
@@ -163,17 +161,12 @@ class DeviceLoader(OnDevices[DeviceIterator]):
     Threads, signals and forks: as `Loader`.
     """
 
-    @property
-    def _devices(self) -> str:
-        return self._native.devices[0]
+    _iterator_type = DeviceIterator
 
     @property
     def device(self) -> str:
         """The device of the batches."""
-        return self._devices
-
-    def _iterate(self, epoch: int | None, repeat: bool) -> DeviceIterator:
-        return DeviceIterator(self, self._native.iterate(epoch, repeat))
+        return self._native.devices[0]
 
     def as_tf_dataset(self, epoch: int | None = None) -> tf.data.Dataset:
         """Returns the batches as a `tf.data.Dataset` whose tensors are on the GPU; docs/gpu.md is the guide.
@@ -221,17 +214,12 @@ class SplitLoader(OnDevices[SplitIterator]):
     (`MixUp`, `CutMix`).
     """
 
-    @property
-    def _devices(self) -> list[str]:
-        return self._native.devices
+    _iterator_type = SplitIterator
 
     @property
     def devices(self) -> tuple[str, ...]:
         """The devices of the parts, in order."""
-        return tuple(self._devices)
-
-    def _iterate(self, epoch: int | None, repeat: bool) -> SplitIterator:
-        return SplitIterator(self, self._native.iterate(epoch, repeat))
+        return tuple(self._native.devices)
 
     def as_tf_dataset(self, epoch: int | None = None) -> NoReturn:
         """Raises TypeError: a dataset is on one device. docs/gpu.md has what `MirroredStrategy` takes."""
