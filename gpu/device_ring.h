@@ -15,6 +15,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/batch.h"
@@ -162,5 +163,8 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   std::vector<bool> handed_out_;  // by index
   size_t handed_out_count_ = 0;
 };
+
+// Sets the numbers that are those of the rings, whichever stagers have used them.
+void Describe(std::span<const std::shared_ptr<DeviceRing>> rings, StagerStats& stats);
 
 }  // namespace stoker

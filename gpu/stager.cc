@@ -408,10 +408,7 @@ StagerStats Stager::Impl::Stats() const {
                     .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
                     .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
                     .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed)};
-  for (const auto& ring : rings_) {
-    stats.device_bytes += ring->bytes();
-    stats.invalidated_captures += ring->invalidated_captures();
-  }
+  Describe(rings_, stats);
   return stats;
 }
 

@@ -113,11 +113,7 @@ StagerStats Staging::Stats() const {
   const std::lock_guard lock(ends_);
   StagerStats all = past_;
   if (stager_ != nullptr) all += stager_->Stats();
-  all.device_bytes = all.invalidated_captures = 0;
-  for (const auto& ring : rings_) {
-    all.device_bytes += ring->bytes();
-    all.invalidated_captures += ring->invalidated_captures();  // with those of past stagers
-  }
+  Describe(rings_, all);
   return all;
 }
 
