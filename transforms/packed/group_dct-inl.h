@@ -16,8 +16,8 @@
 
 #include "transforms/jpeg/fast/pair_products-inl.h"
 #include "transforms/jpeg/fast/reduced_pass-inl.h"
-#include "transforms/jpeg/fast/to_bytes-inl.h"
 #include "transforms/packed/unpack.h"
+#include "transforms/to_bytes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::packed {
@@ -110,7 +110,7 @@ HWY_INLINE W FourSamples(const W (&v)[8], size_t first) {
   const hn::Repartition<uint8_t, decltype(d)> d8;
   const auto a = hn::ReorderDemote2To(d16, v[first], v[first + 1]);
   const auto b = hn::ReorderDemote2To(d16, v[first + 2], v[first + 3]);
-  const auto bytes = jpeg::HWY_NAMESPACE::ToBytes(a, b);
+  const auto bytes = stoker::HWY_NAMESPACE::ToBytes(a, b);
   return hn::BitCast(d, hn::TableLookupBytes(bytes, hn::LoadDup128(d8, kTransposed)));
 }
 

@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "transforms/resize/pair_sums-inl.h"
+#include "transforms/to_bytes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker {
@@ -24,19 +25,6 @@ using Bytes = hn::CappedTag<uint8_t, kBlendRowsOver>;
 using Words = hn::Repartition<int16_t, Bytes>;
 using Sums = hn::Repartition<int32_t, Bytes>;
 using WordSums = FineSums<Words>;
-
-// Clamps `left` and `right`, of which each 128-bit block has 8 values, to 16 bytes of each block.
-HWY_INLINE hn::Vec<Bytes> ClampToBytes(hn::Vec<Words> left, hn::Vec<Words> right) {
-  alignas(16) static constexpr uint8_t kInOrder[16] = {0, 2, 4, 6, 8, 10, 12, 14,
-                                                       1, 3, 5, 7, 9, 11, 13, 15};
-  const Words d16;
-  const Bytes d8;
-  const hn::Vec<Words> black = hn::Zero(d16), white = hn::Set(d16, 255);
-  left = hn::Min(hn::Max(left, black), white);
-  right = hn::Min(hn::Max(right, black), white);
-  const hn::Vec<Words> both = hn::Or(left, hn::ShiftLeft<8>(right));
-  return hn::TableLookupBytes(hn::BitCast(d8, both), hn::LoadDup128(d8, kInOrder));
-}
 
 // kPairs: taps.pairs, or 0 for any number.
 template <int kPairs>
@@ -70,7 +58,7 @@ void BlendAs(const RowBlend& b) {
       const auto left = hn::ReorderDemote2To(d16, s0.Rounded(half, shift), s1.Rounded(half, shift));
       const auto right =
           hn::ReorderDemote2To(d16, s2.Rounded(half, shift), s3.Rounded(half, shift));
-      hn::StoreU(ClampToBytes(left, right), d8, out + x);
+      hn::StoreU(ToBytes(left, right), d8, out + x);
     }
   }
 }

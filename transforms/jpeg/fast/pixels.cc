@@ -12,7 +12,7 @@
 #include <hwy/highway.h>
 
 #include "transforms/jpeg/fast/pair_products-inl.h"
-#include "transforms/jpeg/fast/to_bytes-inl.h"
+#include "transforms/to_bytes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::jpeg {
@@ -152,6 +152,7 @@ HWY_INLINE RgbVectors RgbAt(const YccRow& from, int i) {
   const RgbWords upper = RgbOf(hn::BitCast(d16, hn::InterleaveUpper(d, y, zero)),
                                TwiceFromCenter(hn::InterleaveUpper(d, cb, center)),
                                TwiceFromCenter(hn::InterleaveUpper(d, cr, center)));
+  using stoker::HWY_NAMESPACE::ToBytes;
   return {ToBytes(lower.r, upper.r), ToBytes(lower.g, upper.g), ToBytes(lower.b, upper.b)};
 }
 

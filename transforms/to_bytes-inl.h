@@ -12,7 +12,7 @@
 #include <cstdint>
 
 HWY_BEFORE_NAMESPACE();
-namespace stoker::jpeg {
+namespace stoker {
 namespace HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 
@@ -33,7 +33,7 @@ HWY_INLINE auto ToBytes(V a, V b) {
 
 #endif
 }  // namespace HWY_NAMESPACE
-}  // namespace stoker::jpeg
+}  // namespace stoker
 HWY_AFTER_NAMESPACE();
 
 #endif  // STOKER_TO_BYTES_INL_H
