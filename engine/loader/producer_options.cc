@@ -11,6 +11,7 @@
 #include "core/memory_budget.h"
 #include "core/try.h"
 #include "gpu/stager.h"
+#include "transforms/decode/decoding.h"
 
 namespace stoker {
 
@@ -35,7 +36,7 @@ Status CheckDecodes(const LoaderOptions& options) {
   const auto refuse = [](const std::string& cause) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = "decode is \"device\", and " + cause,
-                 .advice = "Let the workers decode (to_device(…, decode=\"workers\"))"};
+                 .advice = kLetWorkersDecode};
   };
   if (options.to_device->devices.size() > 1) {
     return refuse("batches are split among " + std::to_string(options.to_device->devices.size()) +

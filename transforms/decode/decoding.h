@@ -60,6 +60,10 @@ inline constexpr size_t kOnWorkerReasons = static_cast<size_t>(OnWorker::kNoRoom
 
 const char* NameOf(OnWorker reason);  // "not_packed", "unsupported", "damaged", "no_room"
 
+// The advice of errors that refuse a device that decodes.
+inline constexpr char kLetWorkersDecode[] =
+    "Let the workers decode (to_device(…, decode=\"workers\"))";
+
 // Counts images whose pixels were decoded.
 struct DecodePaths {
   uint64_t fast = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/try.h"
+#include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/plan.h"
@@ -118,7 +119,7 @@ class Compiler {
   // images as they are.)
   Status CheckOnDevice(const Transform& transform) const {
     const auto refuse = [this](const std::string& cause) {
-      return Refuse(index_, cause, "Let the workers decode (to_device(…, decode=\"workers\"))");
+      return Refuse(index_, cause, kLetWorkersDecode);
     };
     if (Is<PadTo>(transform)) return refuse("a device that decodes images does not pad them");
     const auto* resize = std::get_if<Resize>(&transform);
