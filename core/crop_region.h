@@ -12,7 +12,7 @@
 
 namespace stoker {
 
-// What the crops of a batch may take.
+// The room for the crops of a batch.
 struct CropRoom {
   uint64_t bytes = 0;    // of memory, on the host and on the device; 0: a device decodes nothing
   uint64_t samples = 0;  // of the device's scratch memory, × decode::kGroupSamples
@@ -52,7 +52,7 @@ class CropRegion {
   }
 
   uint8_t* memory() const { return memory_; }
-  // Those that were taken.
+  // The bytes that were taken.
   uint64_t bytes() const {
     return UnitsOf(taken_.load(std::memory_order_relaxed)) * decode::kCropAlignment;
   }

@@ -3,8 +3,8 @@
 //   host batches ─ copy (a stream of its own) ─ event ─ deferred operations (another) ─ event ─
 //   DeviceBatch
 //
-// Where the device decodes, too, the rows of the first column come from two sides: some are copied,
-// and the others are decoded there, before the deferred operations.
+// If the device decodes, too, some rows of the first column are copied, and the others are decoded
+// there, before the deferred operations.
 //
 // A thread takes host batches when they are ready and issues their copies into a ring of device
 // memory, which is allocated once. Events order everything, on the device: the copy into an entry

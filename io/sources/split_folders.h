@@ -13,7 +13,7 @@ std::string SplitWarning(const std::string& directory, std::span<const std::stri
 // The same of a packed set, which has no folder for each class.
 std::string PackedSplitWarning(const std::string& directory, std::span<const std::string> classes);
 
-// What to say where a packed set is expected and `directory` holds several, of these names.
+// The error where a packed set is expected and `directory` holds several, of these names.
 struct PackedSetsInside {
   std::string cause, advice;
 };

@@ -35,7 +35,7 @@ namespace {
 constexpr uint32_t kReadsInFlight = 64;  // if none are given: a loader's most
 constexpr std::chrono::milliseconds kLookEvery{100};
 
-// What a loader reads for each row.
+// The byte ranges that a loader reads for its rows.
 struct SampleRanges {
   const SampleSource& source;
   const Sampler& sampler;
