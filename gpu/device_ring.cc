@@ -338,7 +338,7 @@ bool DeviceRing::AllHandedOut() const {
   return handed_out_count_ == entries_.size();
 }
 
-void Describe(std::span<const std::shared_ptr<DeviceRing>> rings, StagerStats& stats) {
+void AddRingStats(std::span<const std::shared_ptr<DeviceRing>> rings, StagerStats& stats) {
   stats.device_bytes = stats.invalidated_captures = 0;
   for (const std::shared_ptr<DeviceRing>& ring : rings) {
     stats.device_bytes += ring->bytes();

@@ -165,6 +165,6 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
 };
 
 // Sets the numbers that are those of the rings, whichever stagers have used them.
-void Describe(std::span<const std::shared_ptr<DeviceRing>> rings, StagerStats& stats);
+void AddRingStats(std::span<const std::shared_ptr<DeviceRing>> rings, StagerStats& stats);
 
 }  // namespace stoker

@@ -78,7 +78,7 @@ Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
   job.rows = entry.rows + (HasRowBefore(ring, entry) ? 1 : 0);
   job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
   Status s = device.Wait(ring.deferred_stream(), entry.copied);
-  if (s.ok() && plan.crops.bytes != 0) s = DecodeCrops(ring, entry);
+  if (s.ok() && plan.crops.bytes != 0) s = IssueCrops(ring, entry);
   if (s.ok()) s = device.ApplyDeferred(job, ring.deferred_stream());
   for (size_t c = 1; s.ok() && c < entry.columns.size(); ++c) {
     s = device.Copy(entry.columns[c].data, entry.raw + ring.offset(c),

@@ -40,7 +40,7 @@ Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entr
   return copied;
 }
 
-Status DecodeCrops(const DeviceRing& ring, const StagedBatch& entry) {
+Status IssueCrops(const DeviceRing& ring, const StagedBatch& entry) {
   const std::span<const uint64_t> places = PlacesOf(ring, entry.host);
   const void* const there = entry.raw + ring.offset(CropColumn(ring));
   decode::CropBatch batch{.bytes = entry.raw + ring.crops_offset(),

@@ -13,6 +13,6 @@ namespace stoker {
 Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entry);
 
 // Decodes the crops that were copied to the rows of `entry.raw`, on the deferred stream.
-Status DecodeCrops(const DeviceRing& ring, const StagedBatch& entry);
+Status IssueCrops(const DeviceRing& ring, const StagedBatch& entry);
 
 }  // namespace stoker

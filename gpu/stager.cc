@@ -408,7 +408,7 @@ StagerStats Stager::Impl::Stats() const {
                     .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
                     .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
                     .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed)};
-  Describe(rings_, stats);
+  AddRingStats(rings_, stats);
   return stats;
 }
 

@@ -113,7 +113,7 @@ StagerStats Staging::Stats() const {
   const std::lock_guard lock(ends_);
   StagerStats all = past_;
   if (stager_ != nullptr) all += stager_->Stats();
-  Describe(rings_, all);
+  AddRingStats(rings_, all);
   return all;
 }
 
