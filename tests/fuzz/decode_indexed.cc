@@ -68,6 +68,31 @@ int64_t WrongEntryPoints(std::span<const uint8_t> file, const FrameHeader& heade
   return wrong;
 }
 
+// Asks for ranges that `random` chooses: none is outside the data, all are intact by the honest
+// index, and none is when a byte of it has changed.
+void CheckIntact(std::span<const uint8_t> file, const FrameHeader& header,
+                 std::span<const uint8_t> honest, std::span<const uint8_t> packed,
+                 uint64_t random) {
+  CropIndex a, b;
+  Require(a.Open(honest, file, header) == CropIndex::Match::kUsable && a.has_checksums(),
+          "the honest index is usable");
+  (void)b.Open(packed, file, header);
+  const auto data_bytes = static_cast<int64_t>(file.size() - header.scan_offset);
+  const auto end = static_cast<int64_t>(random % static_cast<uint64_t>(data_bytes + 1));
+  const auto far = static_cast<int64_t>(random);
+  for (const int64_t begin : {int64_t{0}, end / 2, end, far, data_bytes + 1}) {
+    const bool inside = 0 <= begin && begin <= end;
+    Require(a.Intact(file, begin, end) == inside, "a range of the data is intact");
+    Require(inside || !b.Intact(file, begin, end), "no other range is");
+    Require(!b.Intact(file, begin, data_bytes + 1), "none ends outside the data");
+  }
+  std::vector<uint8_t> changed(file.begin(), file.end());
+  Require(!a.Intact(std::span(changed).first(changed.size() - 1), 0, 0), "a shorter file is not");
+  if (end == 0) return;
+  changed[header.scan_offset + static_cast<size_t>(end) - 1] ^= 1;
+  Require(!a.Intact(changed, end / 2, end), "a range with a changed byte is not");
+}
+
 }  // namespace
 
 void DecodeFuzzedIndex(std::span<const uint8_t> bytes) {
@@ -85,6 +110,7 @@ void DecodeFuzzedIndex(std::span<const uint8_t> bytes) {
   const std::vector<uint8_t> honest = MakeIndex(file, header, sound);
   std::vector<uint8_t> packed = honest;
   Lie(input, packed);
+  CheckIntact(file, header, honest, packed, Digest(bytes));
 
   const Rect region = ChooseRegion(info->size, Digest(bytes));
   const uint64_t before = decoder.paths().indexed;

@@ -11,7 +11,8 @@ namespace stoker::testing {
 // photograph's index, changed in this way and signed again, is used to decode a region that the
 // input chooses. Aborts if an invariant is violated: if the index was not used, any difference from
 // decoding without one; if it was used, an incomplete sink, or for a valid photograph other pixels
-// although at most one entry point is wrong. (Two can confirm each other.)
+// although at most one entry point is wrong (two can confirm each other); and if the index takes
+// changed bytes of the photograph for intact ones, or bytes outside of it.
 void DecodeFuzzedIndex(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing

@@ -19,10 +19,13 @@ struct Prefix {
   uint8_t interval = 0;
   uint8_t position_bits = 0;
   std::array<uint8_t, 3> dc_bits{};
-  uint8_t unused = 0;
+  uint8_t format = 0;  // kFirstFormat or kFormat
   std::array<int16_t, 3> min_dc{};
 };
 static_assert(sizeof(Prefix) == 32 && std::endian::native == std::endian::little);
+
+constexpr uint8_t kFirstFormat = 0;  // has no checksums of the photograph
+constexpr uint8_t kFormat = 1;
 
 constexpr int kMaxBits = 40;  // bits per number: positions up to 4 GB, and room to shift by 7
 
@@ -44,6 +47,24 @@ uint64_t ContentHash(std::span<const uint8_t> file, size_t scan_offset) {
 
 uint64_t Checksum(std::span<const uint8_t> packed) {
   return Hash64(packed.subspan(sizeof(Prefix::checksum)));
+}
+
+// The pieces of a photograph that have a checksum each.
+constexpr size_t kPieceBytes = 4096;
+
+size_t PiecesOf(size_t file_bytes) { return (file_bytes + kPieceBytes - 1) / kPieceBytes; }
+
+uint32_t PieceChecksum(std::span<const uint8_t> file, size_t piece) {
+  const std::span<const uint8_t> from = file.subspan(piece * kPieceBytes);
+  return static_cast<uint32_t>(Hash64(from.first(std::min(from.size(), kPieceBytes))));
+}
+
+void AppendPieceChecksums(std::span<const uint8_t> file, std::vector<uint8_t>& packed) {
+  for (size_t piece = 0; piece < PiecesOf(file.size()); ++piece) {
+    const uint32_t checksum = PieceChecksum(file, piece);
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(&checksum);
+    packed.insert(packed.end(), bytes, bytes + sizeof(checksum));
+  }
 }
 
 int BitsFor(int64_t most) { return std::bit_width(static_cast<uint64_t>(most)); }
@@ -100,6 +121,7 @@ std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHea
   prefix.content = ContentHash(file, header.scan_offset);
   prefix.file_bytes = static_cast<uint32_t>(file.size());
   prefix.interval = static_cast<uint8_t>(shape.interval);
+  prefix.format = kFormat;
   prefix.position_bits = static_cast<uint8_t>(BitsFor(entry_points.back().bit));
   for (size_t c = 0; c < 3; ++c) {
     const Range range = RangeOf(entry_points, c);
@@ -121,6 +143,7 @@ std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHea
     }
   }
   bits.Flush();
+  AppendPieceChecksums(file, packed);
   std::memcpy(packed.data(), &prefix, sizeof(prefix));
   prefix.checksum = Checksum(packed);
   std::memcpy(packed.data(), &prefix, sizeof(prefix));
@@ -130,6 +153,7 @@ std::vector<uint8_t> PackCropIndex(std::span<const uint8_t> file, const FrameHea
 CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<const uint8_t> file,
                                  const FrameHeader& header) {
   Prefix prefix;
+  checksums_ = {};
   // An MCU takes at least two bits, and an entry point at most 83: a longer index is not worth a
   // checksum.
   if (packed.size() < sizeof(prefix) || packed.size() / 64 > file.size()) return Match::kDamaged;
@@ -152,11 +176,39 @@ CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<cons
     dc_[c] = take(prefix.dc_bits[c]);
     min_dc_[c] = prefix.min_dc[c];
   }
-  const bool fits = prefix.position_bits <= kMaxBits && prefix.unused == 0 &&
+  const auto checksums = static_cast<size_t>((end + 7) / 8);
+  const size_t pieces = prefix.format == kFirstFormat ? 0 : PiecesOf(file.size());
+  const bool fits = prefix.position_bits <= kMaxBits && prefix.format <= kFormat &&
                     *std::max_element(prefix.dc_bits.begin(), prefix.dc_bits.end()) <= 16 &&
-                    static_cast<size_t>((end + 7) / 8) == packed.size();
+                    checksums + pieces * sizeof(uint32_t) == packed.size();
   // The first entry point is known, which determines `min_dc`, to which all are relative.
-  return fits && At(0) == EntryPoint{} ? Match::kUsable : Match::kDamaged;
+  if (!fits || At(0) != EntryPoint{}) return Match::kDamaged;
+  checksums_ = packed.subspan(checksums);
+  file_bytes_ = file.size();
+  scan_offset_ = header.scan_offset;
+  return Match::kUsable;
+}
+
+bool CropIndex::PieceIsIntact(std::span<const uint8_t> file, size_t piece) const {
+  uint32_t checksum = 0;
+  std::memcpy(&checksum, checksums_.data() + piece * sizeof(checksum), sizeof(checksum));
+  return checksum == PieceChecksum(file, piece);
+}
+
+bool CropIndex::Intact(std::span<const uint8_t> file, int64_t begin, int64_t end) const {
+  if (!has_checksums() || file.size() != file_bytes_) return false;
+  const auto data_bytes = static_cast<int64_t>(file_bytes_ - scan_offset_);
+  if (begin < 0 || begin > end || end > data_bytes) return false;
+  const size_t header_pieces = PiecesOf(scan_offset_);
+  for (size_t piece = 0; piece < header_pieces; ++piece) {
+    if (!PieceIsIntact(file, piece)) return false;
+  }
+  const size_t first = (scan_offset_ + static_cast<size_t>(begin)) / kPieceBytes;
+  const size_t last = PiecesOf(scan_offset_ + static_cast<size_t>(end));
+  for (size_t piece = std::max(first, header_pieces); piece < last; ++piece) {
+    if (!PieceIsIntact(file, piece)) return false;
+  }
+  return true;
 }
 
 int64_t CropIndex::Read(const Field& field, int64_t number) const {

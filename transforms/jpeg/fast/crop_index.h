@@ -5,7 +5,9 @@
 // changes, and RunPlan nearly all others. Format: a Prefix (crop_index.cc), then the positions of
 // all entry points, then their predictors of Y, of Cb and of Cr, in little-endian order, with the
 // bits per number that the Prefix gives, packed from the lowest bit. Positions are absolute rather
-// than differences, so that one wrong number cannot shift the others undetected.
+// than differences, so that one wrong number cannot shift the others undetected. From the next byte
+// follow checksums of the photograph, 32 bits (the lower half of Hash64) of each 4 KiB of the file
+// and of the rest at its end.
 #pragma once
 
 #include <algorithm>
@@ -82,6 +84,15 @@ class CropIndex {
 
   const IndexShape& shape() const { return shape_; }
 
+  // Whether the index has checksums of the photograph. The first ones that were made have none.
+  // False if Open has not returned kUsable.
+  bool has_checksums() const { return !checksums_.empty(); }
+
+  // Whether the header of `file`, and bytes [begin, end) behind it (counted as EntryPoint::byte),
+  // are those that were indexed: compares the checksums of all pieces that they touch. `file`: of
+  // any size. False if there are no checksums, or no such bytes.
+  bool Intact(std::span<const uint8_t> file, int64_t begin, int64_t end) const;
+
   // Precondition: Open returned kUsable, and 0 ≤ number < shape().entry_points(). The result may be
   // wrong.
   EntryPoint At(int64_t number) const;
@@ -92,8 +103,12 @@ class CropIndex {
     int bits = 0;
   };
   int64_t Read(const Field& field, int64_t number) const;
+  bool PieceIsIntact(std::span<const uint8_t> file, size_t piece) const;
 
   std::span<const uint8_t> packed_;
+  std::span<const uint8_t> checksums_;
+  size_t file_bytes_ = 0;
+  size_t scan_offset_ = 0;
   IndexShape shape_;
   Field bit_;
   std::array<Field, 3> dc_;

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/hash.h"
@@ -276,6 +279,137 @@ TEST(CropIndex, SurvivesDamageThatTheHashMisses) {
   }
   EXPECT_GT(used, static_cast<uint64_t>(Effort(100)));
   EXPECT_GT(decoder.paths().contradicted, static_cast<uint64_t>(Effort(10)));
+}
+
+// ---- The checksums of the photograph
+
+constexpr size_t kPieceBytes = 4096;
+constexpr size_t kFormatByte = 25;  // of a packed index
+
+// A photograph of many pieces, with its index.
+class Checksums : public ::testing::Test {
+ protected:
+  Checksums() {
+    EXPECT_EQ(jpeg::ParseHeader(file(), header_), Fallback::kNone);
+    EXPECT_EQ(index_.Open(packed_, file(), header_), CropIndex::Match::kUsable);
+    data_bytes_ = static_cast<int64_t>(file().size() - header_.scan_offset);
+    EXPECT_GT(file().size(), 10 * kPieceBytes);
+  }
+
+  std::span<const uint8_t> file() const { return File(padded_); }
+
+  // The index as it was packed before there were checksums.
+  std::vector<uint8_t> InFirstFormat() const {
+    const size_t pieces = (file().size() + kPieceBytes - 1) / kPieceBytes;
+    std::vector<uint8_t> packed(packed_.begin(),
+                                packed_.end() - static_cast<ptrdiff_t>(pieces * sizeof(uint32_t)));
+    packed[kFormatByte] = 0;
+    Sign(packed);
+    return packed;
+  }
+
+  const std::vector<uint8_t> padded_ =
+      Padded(MakeJpeg({.width = 500, .height = 400, .quality = 97}));
+  const std::vector<uint8_t> packed_ = MakeIndex(padded_);
+  jpeg::FrameHeader header_;
+  CropIndex index_;
+  int64_t data_bytes_ = 0;
+};
+
+TEST_F(Checksums, AreOfTheWholeFile) {
+  EXPECT_TRUE(index_.has_checksums());
+  EXPECT_TRUE(index_.Intact(file(), 0, data_bytes_));
+  for (int64_t begin = 0; begin < data_bytes_; begin += 1013) {
+    EXPECT_TRUE(index_.Intact(file(), begin, begin)) << begin;
+    EXPECT_TRUE(index_.Intact(file(), begin, data_bytes_)) << begin;
+    EXPECT_TRUE(index_.Intact(file(), 0, begin)) << begin;
+  }
+}
+
+// A changed byte is noticed by the ranges that touch its piece, and, in the header, by all.
+TEST_F(Checksums, NoticeAChangedByteOfThePiecesInQuestion) {
+  std::vector<uint8_t> changed(file().begin(), file().end());
+  const size_t header_end = (header_.scan_offset + kPieceBytes - 1) / kPieceBytes * kPieceBytes;
+  const auto behind_header = [this](size_t at) {
+    return std::clamp(static_cast<int64_t>(at) - static_cast<int64_t>(header_.scan_offset),
+                      int64_t{0}, data_bytes_);
+  };
+  for (size_t at = 0; at < changed.size(); at += at < header_end ? 29 : 331) {
+    for (const uint8_t change : {0x01, 0x80}) {
+      changed[at] ^= change;
+      const int64_t begin = behind_header(at / kPieceBytes * kPieceBytes),
+                    end = behind_header((at / kPieceBytes + 1) * kPieceBytes);
+      ASSERT_FALSE(index_.Intact(changed, 0, data_bytes_)) << at;
+      ASSERT_FALSE(index_.Intact(changed, begin, begin + 1)) << at;
+      ASSERT_FALSE(index_.Intact(changed, end - 1, end)) << at;
+      if (at >= header_end) {
+        ASSERT_TRUE(index_.Intact(changed, 0, begin)) << at;
+        ASSERT_TRUE(end == data_bytes_ || index_.Intact(changed, end, data_bytes_)) << at;
+      }
+      changed[at] ^= change;
+    }
+  }
+}
+
+TEST_F(Checksums, KnowNoOtherBytes) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const int64_t far : {kLeast, kLeast + 1, int64_t{-1}, data_bytes_ + 1, kMost - 1, kMost}) {
+    EXPECT_FALSE(index_.Intact(file(), far, data_bytes_)) << far;
+    EXPECT_FALSE(index_.Intact(file(), 0, far)) << far;
+    EXPECT_FALSE(index_.Intact(file(), far, far)) << far;
+  }
+  EXPECT_FALSE(index_.Intact(file(), 2, 1));
+  EXPECT_FALSE(index_.Intact({}, 0, 0));
+  EXPECT_FALSE(index_.Intact(file().first(file().size() - 1), 0, 1));
+  EXPECT_FALSE(index_.Intact(padded_, 0, 1));
+}
+
+TEST_F(Checksums, AreNotThereBeforeAnIndexIsOpen) {
+  CropIndex index;
+  EXPECT_FALSE(index.has_checksums());
+  EXPECT_FALSE(index.Intact(file(), 0, 1));
+  std::vector<uint8_t> damaged = packed_;
+  damaged.back() ^= 1;
+  EXPECT_EQ(index_.Open(damaged, file(), header_), CropIndex::Match::kDamaged);
+  EXPECT_FALSE(index_.has_checksums());
+  EXPECT_FALSE(index_.Intact(file(), 0, 1));
+}
+
+// A wrong checksum under a valid one of the index: no entry point is affected.
+TEST_F(Checksums, MayBeWrong) {
+  std::vector<uint8_t> wrong = packed_;
+  wrong.back() ^= 1;  // of the last piece
+  Sign(wrong);
+  ASSERT_EQ(index_.Open(wrong, file(), header_), CropIndex::Match::kUsable);
+  EXPECT_FALSE(index_.Intact(file(), data_bytes_ - 1, data_bytes_));
+  EXPECT_TRUE(index_.Intact(file(), 0, data_bytes_ - static_cast<int64_t>(kPieceBytes)));
+}
+
+TEST_F(Checksums, AreNotInIndexesOfTheFirstFormat) {
+  const std::vector<uint8_t> first = InFirstFormat();
+  CropIndex index;
+  ASSERT_EQ(index.Open(first, file(), header_), CropIndex::Match::kUsable);
+  EXPECT_FALSE(index.has_checksums());
+  EXPECT_FALSE(index.Intact(file(), 0, 1));
+  ASSERT_EQ(index.shape().entry_points(), index_.shape().entry_points());
+  for (int64_t i = 0; i < index.shape().entry_points(); ++i) {
+    ASSERT_EQ(index.At(i), index_.At(i)) << i;
+  }
+  JpegDecoder decoder;
+  KeepRows rows;
+  ASSERT_TRUE(DecodeAll(decoder, padded_, {200, 150, 120, 90}, rows, first).ok());
+  EXPECT_EQ(decoder.paths().indexed, 1u);
+}
+
+// A format without its checksums, with those of another one, and one that does not exist.
+TEST_F(Checksums, GoWithTheirFormat) {
+  for (const auto& [packed, format] : {std::pair{packed_, 0}, {InFirstFormat(), 1}, {packed_, 2}}) {
+    std::vector<uint8_t> index = packed;
+    index[kFormatByte] = static_cast<uint8_t>(format);
+    Sign(index);
+    EXPECT_EQ(OpenIndex(index, padded_), CropIndex::Match::kDamaged) << format;
+  }
 }
 
 Fallback WhyNot(const std::vector<uint8_t>& bytes) {
