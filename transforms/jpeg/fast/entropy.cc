@@ -59,17 +59,27 @@ HWY_INLINE void Drop(BitReader& r, unsigned bits) {
   r.count -= bits;
 }
 
+// The bits of `window` that have place & 255 bits behind them; as many as place / 256.
+HWY_INLINE int BitsAt(uint64_t window, uint16_t place) {
+#if HWY_TARGET <= HWY_AVX2
+  return static_cast<int>(__bextr_u64(window, place));
+#else
+  return static_cast<int>(window >> (place & 63) & ((uint64_t{1} << (place >> 8)) - 1));
+#endif
+}
+
 // ---- Codes longer than the windows, which are rare, and damaged codes
 //
 // Readers are passed by value: a reader whose address is taken would live in memory, and each step
 // of the fast loops would store it.
 
-// T.81, F.2.2.1: a value with a leading zero bit is negative.
+// T.81, F.2.2.1: a value with a leading zero bit is negative. `bias`: 1 - (1 << size).
+HWY_INLINE int Extend(int bits, int bias) { return bits + (((2 * bits + bias) >> 31) & bias); }
+
 HWY_INLINE int TakeValue(BitReader& r, int size) {
-  if (size == 0) return 0;
-  const int bits = static_cast<int>(r.window >> (64 - size));
+  const int bits = static_cast<int>(r.window >> 1 >> (63 - size));
   Drop(r, static_cast<unsigned>(size));
-  return bits < 1 << (size - 1) ? bits - (1 << size) + 1 : bits;
+  return Extend(bits, 1 - (1 << size));
 }
 
 // Returns -1 if there is no such code.
@@ -146,13 +156,11 @@ struct Decoding {
     return table + (window >> (64 - kAcWindow));
   }
   // Returns k of the last coefficient.
-  static HWY_INLINE unsigned Apply(const Entry& e, uint64_t window, unsigned k, int16_t* block) {
-    const unsigned next = k + e.step;
-    const uint64_t behind = window >> (-unsigned{e.bits} & 63);  // ends with the last value
-    const auto bits = static_cast<int32_t>(behind & ((uint64_t{1} << e.size) - 1));
-    const int32_t bias = e.bias;
-    block[kOffsetOf.at[k + e.first_step]] = e.first_value;
-    block[kOffsetOf.at[next]] = static_cast<int16_t>(bits + (((2 * bits + bias) >> 31) & bias));
+  static HWY_INLINE size_t Apply(const Entry& e, uint64_t window, size_t k, int16_t* block) {
+    const size_t next = k + e.step;
+    const int value = Extend(BitsAt(window, e.place), e.bias);
+    block[kOffsetOf.at[k + e.first_step]] = int16_t{e.first_value};
+    block[kOffsetOf.at[next]] = static_cast<int16_t>(value);
     return next;
   }
 };
@@ -165,7 +173,7 @@ struct Skipping {
   static HWY_INLINE const Entry* Find(const Entry* table, uint64_t window) {
     return table + (window >> (64 - kSkipWindow));
   }
-  static HWY_INLINE unsigned Apply(const Entry& e, uint64_t, unsigned k, int16_t*) {
+  static HWY_INLINE size_t Apply(const Entry& e, uint64_t, size_t k, int16_t*) {
     return k + e.step;
   }
 };
@@ -184,7 +192,7 @@ class DecodeStream {
     if (run.k < 0) {
       Begin();
     } else {
-      k_ = static_cast<unsigned>(run.k);
+      k_ = static_cast<size_t>(run.k);
       table_ = Kind::TableOf(*step_);
       block_ = step_->block;
     }
@@ -195,10 +203,11 @@ class DecodeStream {
   // One lookup; at most two between refills. Returns false when the run is over, or at a stop.
   HWY_INLINE bool Step() {
     const typename Kind::Entry* const e = Kind::Find(table_, r_.window);
-    const unsigned next = Kind::Apply(*e, r_.window, k_, block_);
-    if (HWY_UNLIKELY(next >= 63)) return TakeUncommon(next, e->bits);
+    const unsigned bits = e->bits;
+    const size_t next = Kind::Apply(*e, r_.window, k_, block_);
+    if (HWY_UNLIKELY(next >= 63)) return TakeUncommon(next, bits);
     k_ = next;
-    Drop(r_, e->bits);
+    Drop(r_, bits);
     return true;
   }
 
@@ -227,7 +236,7 @@ class DecodeStream {
   }
 
   // Handles the uncommon cases, usually the end of the block. Returns false at the end of a run.
-  HWY_INLINE bool TakeUncommon(unsigned next, unsigned bits) {
+  HWY_INLINE bool TakeUncommon(size_t next, unsigned bits) {
     if (!Ends(next, bits) && !TakeSlowPath()) return true;
     if constexpr (Kind::kStore) *step_->last = static_cast<uint8_t>(k_);
     if (++step_ == end_ && !NextRound()) return false;
@@ -236,7 +245,7 @@ class DecodeStream {
   }
 
   // Returns whether a lookup has ended the block, and takes its bits if so.
-  HWY_INLINE bool Ends(unsigned next, unsigned bits) {
+  HWY_INLINE bool Ends(size_t next, unsigned bits) {
     const bool by_code = next - kEndOfBlock <= 62;
     if (HWY_UNLIKELY(!by_code && next != 63)) return false;
     Drop(r_, bits);
@@ -252,7 +261,7 @@ class DecodeStream {
     for (int i = 0; i < kSkipWindow; ++i) {
       HWY_NAMESPACE::Refill(r_);
       const AcEntry& e = step_->ac->entry[r_.window >> (64 - kAcWindow)];
-      const unsigned next = k_ + e.step;
+      const size_t next = k_ + e.step;
       if (next < 63) {
         k_ = next;
         Drop(r_, e.bits);
@@ -268,7 +277,7 @@ class DecodeStream {
                              Kind::kStore ? block_ : nullptr, state_.damaged);
     r_ = slow.reader;
     if (slow.value > 63) return true;
-    k_ = static_cast<unsigned>(slow.value);
+    k_ = static_cast<size_t>(slow.value);
     return k_ == 63;
   }
 
@@ -300,7 +309,7 @@ class DecodeStream {
   BitReader r_;
   const BlockStep* step_;
   const BlockStep* end_ = nullptr;
-  unsigned k_ = 0;
+  size_t k_ = 0;
   const typename Kind::Entry* table_ = nullptr;
   int16_t* block_ = nullptr;
 };

@@ -27,13 +27,17 @@ template <typename Word>
 using Vectors = hn::CappedTag<Word, 32 / sizeof(Word)>;
 static_assert(kTableSlack * sizeof(uint16_t) >= 32);
 
-// AcEntry as one integer, so that two symbols can be joined by addition.
+// AcEntry as one integer, so that two symbols can be joined by addition. The number of bits behind
+// the value is negative, and added to kAllBits.
 uint64_t AcBits(int bits, int first_step, int step, int size, int first_value) {
-  return static_cast<uint64_t>(bits) | static_cast<uint64_t>(first_step) << 8 |
-         static_cast<uint64_t>(step) << 16 | static_cast<uint64_t>(size) << 24 |
-         static_cast<uint64_t>(static_cast<uint16_t>(first_value)) << 32 |
-         static_cast<uint64_t>(static_cast<uint16_t>(1 - (1 << size))) << 48;
+  return (static_cast<uint64_t>(bits) | static_cast<uint64_t>(first_step) << 8 |
+          static_cast<uint64_t>(step) << 16 |
+          static_cast<uint64_t>(static_cast<uint8_t>(first_value)) << 24 |
+          static_cast<uint64_t>(size) << 40 |
+          static_cast<uint64_t>(static_cast<uint16_t>(1 - (1 << size))) << 48) -
+         (static_cast<uint64_t>(bits) << 32);
 }
+constexpr uint64_t kAllBits = uint64_t{64} << 32;
 
 constexpr uint16_t SkipBits(int bits, int step) { return static_cast<uint16_t>(bits | step << 8); }
 
@@ -94,15 +98,17 @@ void FillSecondSymbols(HuffmanSpec spec, SecondSymbols& second) {
 HWY_INLINE void FillSymbol(int symbol, int length, SecondSymbols& second, AcWord* to,
                            size_t count) {
   const int size = symbol & 15, step = StepOf(symbol), bits = length + size;
-  const uint64_t alone = AcBits(bits, step, step, size, 0);
+  const uint64_t alone = AcBits(bits, step, step, size, 0) + kAllBits;
   const int left = kAcWindow - bits;
-  if (symbol == 0 || left < 0 || second.used[left] == 0) return Fill(to, count, alone);
+  if (symbol == 0 || left < 0 || second.used[left] == 0 || size > kMaxFirstSize) {
+    return Fill(to, count, alone);
+  }
   const size_t windows = size_t{1} << left, used = second.used[left];
   const uint64_t* const level = second.level(left);
   for (int x = 0; x < 1 << size; ++x, to += windows) {
     const int value = size == 0 ? 0 : x < 1 << (size - 1) ? x - (1 << size) + 1 : x;
     // The second symbol adds its own size and bias.
-    const uint64_t first = AcBits(bits, step, step, 0, value);
+    const uint64_t first = AcBits(bits, step, step, 0, value) + kAllBits;
     const Vectors<uint64_t> d;
     for (size_t i = 0; i < used; i += hn::Lanes(d)) {
       hn::StoreU(hn::Add(hn::Set(d, first), hn::LoadU(d, level + i)), d, to + i);
@@ -119,7 +125,7 @@ void FillAc(HuffmanSpec spec, AcTable& out) {
       ForEachCode(spec, kAcWindow,
                   [table, &second](int symbol, int length, size_t first, size_t count)
                       HWY_ATTR { FillSymbol(symbol, length, second, table + first, count); });
-  const uint64_t none = AcBits(0, kLongCode, kLongCode, 0, 0);
+  const uint64_t none = AcBits(0, kLongCode, kLongCode, 0, 0) + kAllBits;
   Fill(table + used, (size_t{1} << kAcWindow) - used, none);
 }
 

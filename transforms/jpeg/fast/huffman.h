@@ -17,6 +17,9 @@ inline constexpr int kDcWindow = 9;
 inline constexpr int kAcWindow = 10;
 inline constexpr int kSkipWindow = 12;
 
+// The largest size of a value that an AcEntry has in full.
+inline constexpr int kMaxFirstSize = 7;
+
 // The largest sizes of values that 8-bit samples can have: a table with larger ones is refused.
 inline constexpr int kMaxDcSize = 11;
 inline constexpr int kMaxAcSize = 10;
@@ -43,12 +46,13 @@ struct DcEntry {
 
 // One or two coefficients.
 struct AcEntry {
-  uint8_t bits;         // of all codes and values
-  uint8_t first_step;   // from k to the first coefficient
-  uint8_t step;         // from k to the last one
-  uint8_t size;         // of the last one's value, whose bits are the last of `bits`
-  int16_t first_value;  // complete; 0 if there is only one coefficient
-  int16_t bias;         // 1 - (1 << size): added to a value with a leading zero bit
+  uint8_t bits;        // of all codes and values
+  uint8_t first_step;  // from k to the first coefficient
+  uint8_t step;        // from k to the last one
+  int8_t first_value;  // complete; 0 if there is only one coefficient
+  uint16_t place;      // of the last one's value in 64 bits that begin with the window: the number
+                       // of bits behind it, plus 256 × its size (as the instruction BEXTR has it)
+  int16_t bias;        // 1 - (1 << size): added to a value with a leading zero bit
 };
 static_assert(sizeof(AcEntry) == 8);
 

@@ -37,24 +37,21 @@ int Extend(int bits, int size) {
 AcEntry AcEntryOf(HuffmanSpec spec, unsigned window) {
   AcEntry e{};
   const Symbol first = Find(spec, window, kAcWindow);
-  if (first.value < 0) {
-    e.first_step = e.step = kLongCode;
-    return e;
-  }
+  if (first.value < 0) return {0, kLongCode, kLongCode, 0, 64, 0};
   const int size = first.value & 15, left = kAcWindow - first.length - size;
   e.bits = static_cast<uint8_t>(first.length + size);
   e.first_step = e.step = static_cast<uint8_t>(StepOf(first.value));
-  e.size = static_cast<uint8_t>(size);
+  e.place = static_cast<uint16_t>(64 - e.bits + 256 * size);
   e.bias = static_cast<int16_t>(1 - (1 << size));
-  if (first.value == 0 || left < 0) return e;
+  if (first.value == 0 || left < 0 || size > kMaxFirstSize) return e;
   const Symbol second = Find(spec, Low(window, left), left);
   if (second.value < 0) return e;
   const int second_size = second.value & 15;
   e.bits = static_cast<uint8_t>(e.bits + second.length + second_size);
   e.step = static_cast<uint8_t>(e.step + StepOf(second.value));
-  e.size = static_cast<uint8_t>(second_size);
+  e.place = static_cast<uint16_t>(64 - e.bits + 256 * second_size);
   e.bias = static_cast<int16_t>(1 - (1 << second_size));
-  e.first_value = static_cast<int16_t>(
+  e.first_value = static_cast<int8_t>(
       Extend(static_cast<int>(Low(window, kAcWindow - first.length) >> left), size));
   return e;
 }
