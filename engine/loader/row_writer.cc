@@ -61,8 +61,9 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
   for (int i = 0; cache_ != nullptr && i < workers; ++i) packers_.emplace_back(&memory);
 }
 
-// Feeds the plan with a sample and others that are ready, two of them interleaved. It ends after a
-// few, because other loaders have tasks, too.
+// Feeds the plan with a sample and others that are ready, two of them interleaved. The last one has
+// no other beside it for half its time, so a turn is long: it ends after kTurnNs, but not before
+// kLeast samples, because other loaders have tasks, too.
 class RowWriter::SampleFeed final : public ImageFeed {
  public:
   SampleFeed(RowWriter& writer, uint32_t first, int worker, Samples& samples)
@@ -115,7 +116,8 @@ class RowWriter::SampleFeed final : public ImageFeed {
   }
 
  private:
-  static constexpr int kMax = 8;
+  static constexpr int kLeast = 8;
+  static constexpr uint64_t kTurnNs = 8'000'000;
 
   // Takes a sample that is finished, or could not be read.
   void End(uint32_t index, Status status) {
@@ -160,7 +162,8 @@ class RowWriter::SampleFeed final : public ImageFeed {
 
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
-    return taken_ == kMax ? std::nullopt : samples_.TakeReady();
+    if (taken_ >= kLeast && NowNanoseconds() - begun_ >= kTurnNs) return std::nullopt;
+    return samples_.TakeReady();
   }
 
   // Replaces the sample's image, which is its record, by the image in the record.
@@ -217,7 +220,8 @@ class RowWriter::SampleFeed final : public ImageFeed {
   std::vector<void*> other_rows_;  // of the sample that Next returned
   int taken_ = 0;
   StageTimes times_;  // measured since since_, not yet counted
-  uint64_t since_ = NowNanoseconds();
+  const uint64_t begun_ = NowNanoseconds();
+  uint64_t since_ = begun_;
 };
 
 void RowWriter::Decode(uint32_t first, int worker, Samples& samples) {

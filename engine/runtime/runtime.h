@@ -90,8 +90,8 @@ class Runtime {
   std::shared_ptr<ReadService> ReadsOf(const SampleSource& source);
   const TunerSettings& fixed() const;  // workers and reads (over all reader threads) that the user
                                        // gave
-  // Spans: "stoker.read", "stoker.decode" (one task of a worker, up to eight samples),
-  // "stoker.mix", "stoker.wait".
+  // Spans: "stoker.read", "stoker.decode" (one task of a worker, several samples), "stoker.mix",
+  // "stoker.wait".
   Trace& trace();
   const ReaderChoice& reader() const;  // which reader is used, and why
 

@@ -5,7 +5,9 @@
 
 #include <deque>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +28,7 @@ struct Ended {
 class FakeSamples final : public RowWriter::Samples {
  public:
   std::optional<uint32_t> TakeReady() override {
+    if (take) return take();
     if (ready.empty()) return std::nullopt;
     return std::exchange(ready, {ready.begin() + 1, ready.end()}).front();
   }
@@ -44,6 +47,7 @@ class FakeSamples final : public RowWriter::Samples {
   }
 
   std::deque<uint32_t> ready;
+  std::function<std::optional<uint32_t>()> take;  // in place of the ready ones
   std::vector<Ended> ended;
   std::vector<uint32_t> postponed;
   std::vector<uint32_t> lost;
@@ -207,6 +211,40 @@ TEST_F(RowWriterTest, PostponesSamplesWithoutMemory) {
   LoaderStats stats;
   writer_->AddTo(stats);
   EXPECT_EQ(stats.samples, 0u) << "it is counted when its row is written";
+}
+
+// Other loaders have tasks, too.
+TEST_F(RowWriterTest, ATurnEndsWhileSamplesAreReady) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  uint32_t taken = 0;
+  constexpr uint32_t kMost = 10'000;
+  flow_.take = [&]() -> std::optional<uint32_t> {
+    if (taken == kMost) return std::nullopt;
+    ++taken;
+    return index;
+  };
+  writer_->Decode(index, 0, flow_);
+  EXPECT_LT(taken, kMost);
+}
+
+TEST_F(RowWriterTest, ATurnEndsWhileSamplesArePostponed) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  uint32_t taken = 0;
+  constexpr uint32_t kMost = 3'000'000;
+  const auto postponed = [&] {
+    samples_[index].read.status =
+        Error{.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
+    return index;
+  };
+  flow_.take = [&]() -> std::optional<uint32_t> {
+    if (taken == kMost) return std::nullopt;
+    ++taken;
+    return postponed();
+  };
+  writer_->Decode(postponed(), 0, flow_);
+  EXPECT_LT(taken, kMost);
 }
 
 TEST_F(RowWriterTest, RowsInMemoryAreCopiedColumnByColumn) {
