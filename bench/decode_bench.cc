@@ -252,7 +252,7 @@ class Measurements {
       const size_t place = static_cast<size_t>(&p - photos_.data()) % kCrops;
       for_device_.Crop(p, Box::kCrop, {for_device_to_.get() + place * kCropRoom, kCropRoom});
     });
-    Add("ours: making an index, every 8", "",
+    Add("ours: making an index, every 4", "",
         [this](const Photo& p) { (void)maker_.Make(p.bytes(), made_); });
     Add("ours: opening an index, and checking the crop's bytes", "", CheckCrop);
     Add("packing", "", [this](const Photo& p) { (void)packer_.Pack(p.bytes()); });
@@ -265,7 +265,7 @@ class Measurements {
   // What an index costs before a crop's bytes can be sent to a device.
   static void CheckCrop(const Photo& p) {
     jpeg::CropIndex index;
-    const std::vector<uint8_t>& packed = p.index[1];
+    const std::vector<uint8_t>& packed = p.index[0];
     if (packed.empty()) return;
     (void)index.Open(packed, p.bytes(), p.header);
     const jpeg::CropGeometry crop(p.header, p.crop());
@@ -296,9 +296,9 @@ class Measurements {
         const With only(target);
         turns_.Batch(p, Box::kCrop, Row(p));
       });
-      Add(with + ", indexed every 8: crop to batch row", theirs, [=, this](const Photo& p) {
+      Add(with + ", indexed every 4: crop to batch row", theirs, [=, this](const Photo& p) {
         const With only(target);
-        turns_.Batch(p, Box::kCrop, Row(p), p.index[1]);
+        turns_.Batch(p, Box::kCrop, Row(p), p.index[0]);
       });
       Add(std::string("packed, ") + hwy::TargetName(target) + ": crop to batch row",
           with + ": crop to batch row", [=, this](const Photo& p) {

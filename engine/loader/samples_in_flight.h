@@ -22,7 +22,7 @@ namespace stoker {
 
 // Room for the crop index of a photograph of 400 KB: few have a larger one, so that the steady
 // state hardly allocates.
-inline constexpr size_t kCropIndexBytes = 8 << 10;
+inline constexpr size_t kCropIndexBytes = 16 << 10;
 
 // A sample from its claim until it is a row of its batch.
 struct SampleInFlight {

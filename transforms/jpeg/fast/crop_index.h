@@ -1,4 +1,4 @@
-// The crop index of one photograph: entry points into its entropy-coded data, before every eighth
+// The crop index of one photograph: entry points into its entropy-coded data, before every fourth
 // MCU, so that decoding a region can start near it.
 //
 // CropIndexMaker creates it once; the photograph is not changed. Its checksum detects accidental
@@ -36,7 +36,7 @@ struct EntryPoint {
 // Describes where the entry points are: before the first MCU of each row or, with restart markers,
 // of each segment; before every interval-th MCU after it; and after the last MCU of the image.
 struct IndexShape {
-  static constexpr int kInterval = 8;
+  static constexpr int kInterval = 4;
   static constexpr int kMaxInterval = 255;
 
   IndexShape() = default;

@@ -88,7 +88,7 @@ TEST_P(IndexedKind, EqualsTheFullDecode) {
       const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
       const Result<WholeImage> whole = DecodeWhole(File(bytes));
       ASSERT_TRUE(whole.ok());
-      static constexpr int kIntervals[] = {8, 1, 3};
+      static constexpr int kIntervals[] = {4, 1, 3};
       const std::vector<uint8_t> index = MakeIndex(bytes, kIntervals[++n % 3]);
       const ImageSize size{options.width, options.height};
       RandomStream random({8, 0, n}, 0);
@@ -106,7 +106,7 @@ TEST_P(IndexedKind, EqualsTheFullDecode) {
 }
 
 TEST_P(IndexedKind, PositionsMatchTheReference) {
-  for (const int interval : {1, 3, 8, 255}) {
+  for (const int interval : {1, 3, 4, 8, 255}) {
     for (const JpegOptions& options : Grid()) {
       const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
       const std::vector<uint8_t> packed = MakeIndex(bytes, interval);
