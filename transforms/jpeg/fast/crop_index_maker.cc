@@ -1,11 +1,17 @@
 #include "transforms/jpeg/fast/crop_index_maker.h"
 
+#include <algorithm>
+
+#include "core/divide_up.h"
+#include "transforms/jpeg/fast/coefficient_rows.h"
 #include "transforms/jpeg/fast/mcu_parser.h"
 
 namespace stoker::jpeg {
 
 CropIndexMaker::CropIndexMaker(int interval)
-    : interval_(interval), parser_(std::make_unique<McuParser>()) {}
+    : interval_(interval),
+      parser_(std::make_unique<McuParser>()),
+      rows_(std::make_unique<CoefficientRows>()) {}
 CropIndexMaker::~CropIndexMaker() = default;
 
 Fallback CropIndexMaker::FindEntryPoints(std::span<const uint8_t> file, const FrameHeader& header,
@@ -14,16 +20,29 @@ Fallback CropIndexMaker::FindEntryPoints(std::span<const uint8_t> file, const Fr
   entry_points_.clear();
   if (Fallback why = parser.Open(file, header); why != Fallback::kNone) return why;
   if (Fallback why = parser.Start(); why != Fallback::kNone) return why;
+  rows_->Start(header, parser);
+  const int64_t across = DivideUp(header.size.width, 8 * header.mcu_columns());
   for (int64_t entry_point = 0; entry_point < shape.entry_points(); ++entry_point) {
     if (entry_point != 0) {
-      const int64_t count = shape.McuAt(entry_point) - shape.McuAt(entry_point - 1);
-      parser.Skip(count);
-      while (McuRun* const run = parser.Next()) Parse(*run);
-      if (parser.why() != Fallback::kNone) return parser.why();
+      const int64_t from = shape.McuAt(entry_point - 1), to = shape.McuAt(entry_point);
+      if (Fallback why = Decode(from, to, across); why != Fallback::kNone) return why;
     }
     entry_points_.push_back(parser.Locate());
   }
   return parser.AtEndOfImage() || parser.EndsInPadding() ? Fallback::kNone : Fallback::kBits;
+}
+
+// Decodes MCUs [from, to), perhaps of several rows of MCUs, which are so many `across`.
+Fallback CropIndexMaker::Decode(int64_t from, int64_t to, int64_t across) {
+  while (from < to) {
+    const int64_t column = from % across, count = std::min(to - from, across - column);
+    parser_->Decode(static_cast<int>(column), static_cast<int>(count));
+    while (McuRun* const run = parser_->Next()) Parse(*run);
+    if (parser_->why() != Fallback::kNone) return parser_->why();
+    from += count;
+    if (from % across == 0 && !rows_->Transform()) return Fallback::kCoefficient;
+  }
+  return Fallback::kNone;
 }
 
 Fallback CropIndexMaker::Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed) {

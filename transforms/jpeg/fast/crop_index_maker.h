@@ -1,4 +1,4 @@
-// CropIndexMaker: creates crop indexes by skipping through whole photographs.
+// CropIndexMaker: creates crop indexes by decoding whole photographs to coefficients.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 namespace stoker::jpeg {
 
+class CoefficientRows;
 class McuParser;
 
 // Its tables are reused from image to image. Not thread-safe.
@@ -23,15 +24,18 @@ class CropIndexMaker {
   // replaces `packed` and returns kNone; otherwise returns why there can be no index: the fast
   // decoder does not accept the header; or the data are damaged, or more than the image needs, or
   // are followed by something other than the end-of-image marker or zeros in its place (kBits,
-  // kRestart); or a number is out of range (kCoefficient).
+  // kRestart); or a number is out of range, a coefficient among them (kCoefficient). So the fast
+  // decoder decodes all of what has an index.
   Fallback Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed);
 
  private:
   Fallback FindEntryPoints(std::span<const uint8_t> file, const FrameHeader& header,
                            const IndexShape& shape);
+  Fallback Decode(int64_t from, int64_t to, int64_t across);
 
   const int interval_;
   std::unique_ptr<McuParser> parser_;
+  std::unique_ptr<CoefficientRows> rows_;
   std::vector<EntryPoint> entry_points_;
 };
 
