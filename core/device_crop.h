@@ -1,14 +1,17 @@
-// DeviceCrop: all that a device needs to make one batch row of a packed JPEG
-// (transforms/packed/format.h): the bits of the crop's blocks, and what is to be done with them.
-// CropMaker (transforms/device/crop_maker.h) makes it on the host; the kernels of gpu/decode turn
-// it into the pixels of the CPU's decoder and resampler, to the bit. (A forged run that is longer
-// than its recorded size gives other ones.)
+// DeviceCrop: all that a device needs to make one batch row of a JPEG: the bits of the crop's
+// blocks, and what is to be done with them. They come from a packed JPEG
+// (transforms/packed/format.h), whose crop has runs, or from a plain one with a crop index
+// (transforms/jpeg/fast/crop_index.h), whose crop has intervals. CropMaker
+// (transforms/device/crop_maker.h) makes it on the host; the kernels of gpu/decode turn it into the
+// pixels of the CPU's decoder and resampler, to the bit. (A forged run that is longer than its
+// recorded size, and a forged index, give other ones: of this photograph, or without any meaning.)
 //
 // Plain data, read by kernels: fixed sizes, no pointers. The host has checked all of it but the
-// runs, which may contain anything: reading one never leads beyond the crop, and any bits give
-// samples.
+// bits, the Huffman tables and the predictors, which may be anything: reading bits never leads
+// beyond the crop, and any bits give samples.
 //
-//   DeviceCrop │ runs │ tiles │ starts and weights of rows │ … of columns │ packed runs, kRunReach
+//   DeviceCrop │ runs, or intervals │ Huffman tables │ tiles │ starts and weights of rows │
+//   … of columns │ bits
 //
 // Positions (`…_at`) count bytes from the DeviceCrop, which is aligned to kCropAlignment.
 #pragma once
@@ -36,6 +39,23 @@ struct CropRun {
   uint8_t from = 0, to = 0;
   uint8_t unused = 0;
 };
+
+// Consecutive MCUs of one row of MCUs, without a restart marker among them. The first ones are
+// parsed only; the others are wanted.
+struct CropInterval {
+  uint32_t bit = 0;              // where the first MCU begins, in the file's bytes
+  std::array<int16_t, 3> dc{};   // the predictors before it
+  uint8_t skipped = 0;           // MCUs to parse,
+  uint8_t wanted = 0;            // … and those behind them
+  uint16_t column = 0, row = 0;  // of the first wanted one, in MCUs of the crop's samples
+};
+
+// A Huffman table as it stands in the file: how many codes have each length, and their symbols.
+struct CropCodes {
+  std::array<uint8_t, 16> count{};
+  std::array<uint8_t, 256> symbol{};
+};
+inline constexpr uint32_t kMostCodes = 4;  // tables of a crop: baseline has two of each class
 
 // A part of the output, computed by the threads of one block: `columns` × `rows` pixels of the
 // resampled image, from (x, y) on.
@@ -71,11 +91,16 @@ struct alignas(kCropAlignment) DeviceCrop {
   // The quantization factors of each component, by columns: a thread's lie together.
   alignas(kCropAlignment) std::array<std::array<std::array<uint16_t, 8>, 8>, 3> factor{};
   std::array<CropPlane, 3> plane;
-  uint8_t gray = 0;  // one component
-  uint8_t wide = 0;  // chroma has half as many columns
-  uint8_t tall = 0;  // … rows
-  uint8_t unused = 0;
+  uint8_t gray = 0;                               // one component
+  uint8_t wide = 0;                               // chroma has half as many columns
+  uint8_t tall = 0;                               // … rows
+  uint8_t codes = 0;                              // Huffman tables
+  std::array<uint8_t, 3> dc_codes{}, ac_codes{};  // of each component
+  std::array<uint8_t, 10> unused{};
   uint32_t runs = 0, runs_at = 0;
+  uint32_t intervals = 0, intervals_at = 0;
+  uint32_t codes_at = 0;
+  uint32_t bytes = 0;  // of the crop, with all that follows
   uint32_t tiles = 0, tiles_at = 0;
   // The pixels that are resampled, in the image; starts count from the first one.
   int32_t x = 0, y = 0, width = 0, height = 0;
@@ -86,7 +111,9 @@ struct alignas(kCropAlignment) DeviceCrop {
   uint64_t samples = 0;  // where the crop's samples begin, × kGroupSamples
 };
 static_assert(std::is_trivially_copyable_v<DeviceCrop> && sizeof(DeviceCrop) % kCropAlignment == 0);
-static_assert(sizeof(CropRun) == 12 && sizeof(CropTile) == 8);
+static_assert(std::has_unique_object_representations_v<DeviceCrop>);  // it has no gaps
+static_assert(sizeof(CropRun) == 12 && sizeof(CropInterval) == 16 && sizeof(CropTile) == 8);
+static_assert(sizeof(CropCodes) == 272);
 
 // The crops of a batch.
 struct CropBatch {
@@ -96,7 +123,7 @@ struct CropBatch {
   uint8_t* to = nullptr;              // rows of pixels: u8, NHWC
   size_t row_bytes = 0;
   uint32_t rows = 0;
-  uint32_t most_runs = 0, most_tiles = 0;  // of a crop
+  uint32_t most_runs = 0, most_intervals = 0, most_tiles = 0;  // of a crop
 };
 
 // The host has decoded the row.

@@ -54,9 +54,10 @@ Status IssueCrops(const DeviceRing& ring, const StagedBatch& entry) {
     const void* const at = entry.host.crops().memory() + place;
     const auto* const crop = static_cast<const DeviceCrop*>(at);
     batch.most_runs = std::max(batch.most_runs, crop->runs);
+    batch.most_intervals = std::max(batch.most_intervals, crop->intervals);
     batch.most_tiles = std::max(batch.most_tiles, crop->tiles);
   }
-  if (batch.most_runs == 0) return {};
+  if (batch.most_tiles == 0) return {};
   return ring.device()->DecodeCrops(batch, ring.deferred_stream());
 }
 

@@ -30,7 +30,7 @@ namespace {
 class DeviceLoaderHandle {
  public:
   // `key`: by which the registry finds this loader, if the device is not the CPU. `split`: batches
-  // are in parts, also if there is one device. `decodes`: whether the device decodes packed JPEGs.
+  // are in parts, also if there is one device. `decodes`: whether the device decodes.
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key,
                      const std::vector<std::string>& devices, bool split, int buffers, bool decodes)
       : columns_(loader.columns()),

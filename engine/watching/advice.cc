@@ -169,8 +169,8 @@ class Adviser {
 
   static std::string Reason(OnWorker why) {
     switch (why) {
-      case OnWorker::kNotPacked:
-        return "an image is not packed";
+      case OnWorker::kNotPrepared:
+        return "an image is neither packed nor a JPEG with a usable crop index";
       case OnWorker::kUnsupported:
         return "it cannot make such a crop";
       case OnWorker::kDamaged:
@@ -368,8 +368,9 @@ class Adviser {
       remedies.push_back({kPack});
     }
     const std::optional<OnWorker> why = WhyLeft();
-    if (!why || *why == OnWorker::kNotPacked) return;
-    if (*why == OnWorker::kNoRoom) remedies.push_back({"pack smaller photographs", /*costs=*/true});
+    if (!why || *why == OnWorker::kNotPrepared) return;
+    if (*why == OnWorker::kNoRoom)
+      remedies.push_back({"store smaller photographs", /*costs=*/true});
     remedies.push_back({kByWorkers});
   }
 
@@ -412,7 +413,9 @@ class Adviser {
     for (const uint64_t count : paths.fallback) decoded += count;
     const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
     AddPackRemedies(remedies);
-    if (paths.stale + paths.contradicted > decoded / 20) {
+    // An older stoker's index serves the workers only.
+    const bool old = paths.indexed > decoded / 20 && WhyLeft() == OnWorker::kNotPrepared;
+    if (old || paths.stale + paths.contradicted > decoded / 20) {
       remedies.push_back({"rebuild the crop index (`stoker index`)"});
     } else if (paths.indexed == 0 && paths.fast > decoded / 2 && CropsAtRandom()) {
       remedies.push_back({"build a crop index (`stoker index`)"});

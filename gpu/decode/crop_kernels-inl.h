@@ -1,10 +1,11 @@
-// UnpackCrop and ResampleCrop are the two kernels' work for one team of threads.
+// UnpackCrop, DecodeCrop and ResampleCrop are the kernels' work for one team of threads.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "core/device_crop.h"
+#include "gpu/decode/entropy-inl.h"
 #include "gpu/decode/resample-inl.h"
 #include "gpu/decode/unpack-inl.h"
 
@@ -34,6 +35,20 @@ constexpr void UnpackCrop(const Team& team, const CropBatch& batch, uint32_t row
   void* const to = samples;
   UnpackRun(team, *crop, At<CropRun>(bytes, crop->runs_at)[run], At<uint32_t>(bytes, 0), table,
             memory, static_cast<RowOfBlock*>(to));
+}
+
+// Intervals from `first` on of the row's crop, if there are so many.
+template <class Team>
+constexpr void DecodeCrop(const Team& team, const CropBatch& batch, uint32_t row, uint32_t first,
+                          const uint8_t* order, EntropyMemory& memory) {
+  const DeviceCrop* const crop = CropOf(batch, row);
+  if (crop == nullptr || first >= crop->intervals) return;
+  const uint8_t* const bytes = batch.bytes + batch.crop_at[row];
+  void* const to = batch.samples + crop->samples * kGroupSamples;
+  const EntropyParts parts{crop, At<uint32_t>(bytes, 0),
+                           At<CropInterval>(bytes, crop->intervals_at),
+                           At<CropCodes>(bytes, crop->codes_at), static_cast<RowOfBlock*>(to)};
+  DecodeIntervals(team, parts, first, order, memory);
 }
 
 // The parts of the crop that begins at `bytes`. `samples`: of the batch.

@@ -19,6 +19,7 @@ constexpr unsigned kTileThreads = 128;
 constexpr int64_t kMaxBlocksDown = 65535;
 
 __device__ const QuadTable kQuadTable = MakeQuadTable();
+__device__ const CoefficientOrder kOrder = MakeCoefficientOrder();
 
 struct WarpTeam {
   template <typename F>
@@ -28,8 +29,9 @@ struct WarpTeam {
   }
 };
 
+template <unsigned kThreads>
 struct BlockTeam {
-  __device__ uint32_t size() const { return kTileThreads; }
+  __device__ uint32_t size() const { return kThreads; }
   template <typename F>
   __device__ void Each(const F& f) const {
     f(threadIdx.x);
@@ -37,7 +39,8 @@ struct BlockTeam {
   }
 };
 
-// Blocks: in x across the runs, or the tiles, of a crop; in y and z down the rows of the batch.
+// Blocks: in x across the runs, intervals or tiles of a crop; in y and z down the rows of the
+// batch.
 __device__ uint32_t RowOfBlocks() { return blockIdx.z * gridDim.y + blockIdx.y; }
 
 template <class Team>
@@ -50,6 +53,13 @@ __global__ void __launch_bounds__(kWarp* kWarps)
 }
 
 template <class Team>
+__global__ void __launch_bounds__(kEntropyThreads)
+    EntropyKernel(const __grid_constant__ CropBatch batch) {
+  __shared__ EntropyMemory memory;
+  DecodeCrop(Team(), batch, RowOfBlocks(), blockIdx.x * kEntropyThreads, kOrder.data(), memory);
+}
+
+template <class Team>
 __global__ void __launch_bounds__(kTileThreads)
     ResampleKernel(const __grid_constant__ CropBatch batch) {
   __shared__ TileMemory memory;
@@ -57,15 +67,24 @@ __global__ void __launch_bounds__(kTileThreads)
 }
 
 using Kernel = void (*)(CropBatch);
-constexpr Kernel kUnpack = UnpackKernel<WarpTeam>, kResample = ResampleKernel<BlockTeam>;
+constexpr Kernel kUnpack = UnpackKernel<WarpTeam>;
+constexpr Kernel kEntropy = EntropyKernel<BlockTeam<kEntropyThreads>>;
+constexpr Kernel kResample = ResampleKernel<BlockTeam<kTileThreads>>;
 
-cudaError_t Load(Kernel kernel) {
-  cudaFuncAttributes unused;
-  return cudaFuncGetAttributes(&unused, kernel);
+cudaError_t LoadAll() {
+  for (const Kernel kernel : {kUnpack, kEntropy, kResample}) {
+    cudaFuncAttributes unused;
+    const cudaError_t error = cudaFuncGetAttributes(&unused, kernel);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
-cudaError_t Launch(Kernel kernel, uint32_t blocks, unsigned threads, CropBatch batch,
+// `each`: runs, intervals or tiles that a block takes; of `most`, those of a crop.
+cudaError_t Launch(Kernel kernel, uint32_t most, uint32_t each, unsigned threads, CropBatch batch,
                    cudaStream_t stream) {
+  if (most == 0) return cudaSuccess;
+  const uint32_t blocks = (most - 1) / each + 1;
   const int64_t down = std::min<int64_t>(batch.rows, kMaxBlocksDown);
   const dim3 grid(blocks, static_cast<unsigned>(down),
                   static_cast<unsigned>((batch.rows - 1) / down + 1));
@@ -79,24 +98,21 @@ int Forgotten(cudaError_t error) {
   return error;
 }
 
-cudaError_t LaunchBoth(const CropBatch& batch, cudaStream_t stream) {
-  const uint32_t unpacking = (batch.most_runs + kWarps - 1) / kWarps;
-  const cudaError_t error = Launch(kUnpack, unpacking, kWarp * kWarps, batch, stream);
+cudaError_t LaunchAll(const CropBatch& batch, cudaStream_t stream) {
+  cudaError_t error = Launch(kUnpack, batch.most_runs, kWarps, kWarp * kWarps, batch, stream);
   if (error != cudaSuccess) return error;
-  return Launch(kResample, batch.most_tiles, kTileThreads, batch, stream);
+  error = Launch(kEntropy, batch.most_intervals, kEntropyThreads, kEntropyThreads, batch, stream);
+  if (error != cudaSuccess) return error;
+  return Launch(kResample, batch.most_tiles, 1, kTileThreads, batch, stream);
 }
 
 }  // namespace
 }  // namespace decode
 
-int LoadDecodeCrops() {
-  const cudaError_t error = decode::Load(decode::kUnpack);
-  return decode::Forgotten(error != cudaSuccess ? error : decode::Load(decode::kResample));
-}
+int LoadDecodeCrops() { return decode::Forgotten(decode::LoadAll()); }
 
 int LaunchDecodeCrops(const decode::CropBatch& batch, void* stream) {
-  if (batch.most_runs == 0) return cudaSuccess;  // no crops
-  return decode::Forgotten(decode::LaunchBoth(batch, static_cast<cudaStream_t>(stream)));
+  return decode::Forgotten(decode::LaunchAll(batch, static_cast<cudaStream_t>(stream)));
 }
 
 }  // namespace stoker

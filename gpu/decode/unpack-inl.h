@@ -1,11 +1,8 @@
-// The first kernel: turns a run of a packed JPEG into samples. A team of 32 threads takes a run and
+// The first kernel of packed JPEGs: turns a run into samples. A team of 32 threads takes a run and
 // goes through its groups; the coefficients of a group never leave the team's memory.
 //
 // Team: `Each(f)` calls f(thread) on each thread of the team, and returns when all have done so.
 // Threads read memory that other threads have written only in a later Each.
-//
-// The inverse DCT is the one of transforms/jpeg/fast/inverse_dct.h, in numbers of 32 bits that
-// wrap.
 #pragma once
 
 #include <array>
@@ -16,6 +13,7 @@
 #include "core/packed_run.h"
 #include "core/packed_widths.h"
 #include "gpu/decode/clamped.h"
+#include "gpu/decode/inverse_dct-inl.h"
 
 namespace stoker::decode {
 
@@ -81,36 +79,6 @@ constexpr int32_t Signed(uint32_t bits, uint32_t width) {
   return static_cast<int32_t>(((bits & (all - 1)) ^ sign) - sign);
 }
 
-constexpr int32_t Wrapped16(int32_t value) { return static_cast<int16_t>(value); }
-
-// One line of the inverse DCT (jpeg::InverseDctLinePlain).
-constexpr void InverseDctLine(std::array<int32_t, 8>& line, uint32_t rounding, int shift) {
-  std::array<uint32_t, 8> v{};
-  for (size_t i = 0; i < 8; ++i) v[i] = static_cast<uint32_t>(line[i]);
-  const uint32_t turn = (v[2] + v[6]) * 4433;
-  const uint32_t t2 = turn - v[6] * 15137, t3 = turn + v[2] * 6270;
-  const uint32_t t0 = (v[0] + v[4]) * 8192 + rounding, t1 = (v[0] - v[4]) * 8192 + rounding;
-  const std::array<uint32_t, 4> even = {t0 + t3, t1 + t2, t1 - t2, t0 - t3};
-  const uint32_t z5 = (v[7] + v[3] + v[5] + v[1]) * 9633;
-  const uint32_t z1 = (v[7] + v[1]) * 7373, z2 = (v[5] + v[3]) * 20995;
-  const uint32_t z3 = z5 - (v[7] + v[3]) * 16069, z4 = z5 - (v[5] + v[1]) * 3196;
-  const std::array<uint32_t, 4> odd = {v[1] * 12299 - z1 + z4, v[3] * 25172 - z2 + z3,
-                                       v[5] * 16819 - z2 + z4, v[7] * 2446 - z1 + z3};
-  for (size_t i = 0; i < 4; ++i) {
-    line[i] = static_cast<int32_t>(even[i] + odd[i]) >> shift;
-    line[7 - i] = static_cast<int32_t>(even[i] - odd[i]) >> shift;
-  }
-}
-
-// Four samples.
-constexpr uint32_t SamplesOf(const int32_t* line) {
-  uint32_t samples = 0;
-  for (uint32_t i = 0; i < 4; ++i) {
-    samples |= static_cast<uint32_t>(Clamped(line[i], 0, 255)) << (8 * i);
-  }
-  return samples;
-}
-
 // ---- The threads' work.
 
 // Thread t < kRunBlocks: DC difference t; then, the DC coefficient of block t.
@@ -167,17 +135,11 @@ constexpr void TransformColumn(const uint32_t* crop, uint32_t quads, const int32
   }
   if (x == 0) line[0] |= dc[block];
   for (size_t y = 0; y < 8; ++y) line[y] = Wrapped16(line[y] * factor[y]);
-  InverseDctLine(line, 1 << 10, 11);
+  InverseDctColumn(line);
   for (uint32_t y = 0; y < 8; ++y) {
-    memory.middle[block * UnpackMemory::kBlock + y * UnpackMemory::kRow + x] =
-        Clamped(line[y], -32768, 32767);
+    memory.middle[block * UnpackMemory::kBlock + y * UnpackMemory::kRow + x] = line[y];
   }
 }
-
-// Eight samples of a row.
-struct alignas(8) RowOfBlock {
-  uint32_t left, right;
-};
 
 // Thread t: row t % 8 of block t / 8. `to`: of the group's first sample; `stride` in blocks.
 constexpr void TransformRow(uint32_t t, const UnpackMemory& memory, RowOfBlock* to,
@@ -187,8 +149,7 @@ constexpr void TransformRow(uint32_t t, const UnpackMemory& memory, RowOfBlock* 
   for (uint32_t x = 0; x < 8; ++x) {
     line[x] = memory.middle[block * UnpackMemory::kBlock + y * UnpackMemory::kRow + x];
   }
-  InverseDctLine(line, (1 << 17) + (128 << 18), 18);
-  to[y * stride + block] = {SamplesOf(line.data()), SamplesOf(line.data() + 4)};
+  to[y * stride + block] = InverseDctRow(line);
 }
 
 // ---- A team's work: one run. `words`: the crop's bytes; `samples`: its samples.

@@ -15,7 +15,7 @@ from epochs import same  # noqa: E402
 NORMALIZE = stoker.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 TRAIN = [stoker.RandomResizedCrop(64), stoker.RandomHorizontalFlip(), NORMALIZE]
 EVAL = [stoker.Resize(72), stoker.CenterCrop(64), NORMALIZE]
-REASONS = ["not_packed", "unsupported", "damaged", "no_room"]
+REASONS = ["not_prepared", "unsupported", "damaged", "no_room"]
 
 
 def pack(folder, packed):
@@ -24,9 +24,25 @@ def pack(folder, packed):
     return packed
 
 
+def indexed(folder, index):
+    """Returns the folder with a crop index, which this writes."""
+    command = [sys.executable, "-m", "stoker", "index", os.fspath(folder), "--out", os.fspath(index)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    return stoker.image_folder(folder, crop_index=index)
+
+
 @pytest.fixture(scope="module")
 def packed(made, tmp_path_factory):
     return pack(made, tmp_path_factory.mktemp("packed") / "set")
+
+
+@pytest.fixture(scope="module")
+def sources(made, packed, tmp_path_factory):
+    """Returns the made photographs as sources that a device decodes."""
+    return {
+        "packed": stoker.packed(packed),
+        "indexed": indexed(made, tmp_path_factory.mktemp("indexed") / "index"),
+    }
 
 
 def make(source, transforms=TRAIN, **options):
@@ -66,16 +82,17 @@ RECIPES = {
 }
 
 
+@pytest.mark.parametrize("kind", ["packed", "indexed"])
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_the_same_bytes(packed, recipe):
+def test_the_same_bytes(sources, kind, recipe):
     if recipe == "erased":
         pytest.importorskip("ml_dtypes")
     transforms, options = RECIPES[recipe]
-    workers, device = pair(stoker.packed(packed), transforms, **options)
+    workers, device = pair(sources[kind], transforms, **options)
     for _ in range(2):
         same(arrays(map(as_arrays, device)), arrays(map(as_arrays, workers)))
     assert counts(device)[0] >= 120 and nothing_left(device)
-    assert device.stats()["packed"] == 0
+    assert device.stats()["packed"] == device.stats()["indexed"] == 0
     assert counts(workers)[0] == 0 and nothing_left(workers)
 
 
@@ -88,10 +105,14 @@ def test_photographs(photos, tmp_path):
     (tmp_path / "photos" / "a").mkdir(parents=True)
     for path in chosen:
         shutil.copy(path, tmp_path / "photos" / "a")
-    source = stoker.packed(pack(tmp_path / "photos", tmp_path / "set"))
-    for transforms in (
-        [stoker.RandomResizedCrop(224), stoker.RandomHorizontalFlip(), NORMALIZE],
-        [stoker.Resize(256), stoker.CenterCrop(224), NORMALIZE],
+    packed = stoker.packed(pack(tmp_path / "photos", tmp_path / "set"))
+    plain = indexed(tmp_path / "photos", tmp_path / "index")
+    for source, transforms in itertools.product(
+        (packed, plain),
+        (
+            [stoker.RandomResizedCrop(224), stoker.RandomHorizontalFlip(), NORMALIZE],
+            [stoker.Resize(256), stoker.CenterCrop(224), NORMALIZE],
+        ),
     ):
         workers, device = pair(source, transforms, dtype="float16", batch_size=16)
         same(arrays(device), arrays(workers))
@@ -119,14 +140,26 @@ def test_other_formats_are_decoded_by_the_workers(made, tmp_path):
     workers, device = pair(stoker.packed(pack(tmp_path / "photos", tmp_path / "set")), EVAL)
     same(arrays(device.epoch(0)), arrays(workers.epoch(0)))
     on_device, left = counts(device)
-    assert left["not_packed"] >= 12 and on_device >= 48
+    assert left["not_prepared"] >= 12 and on_device >= 48
 
 
-def test_a_folder_that_is_not_packed(made):
-    workers, device = pair(stoker.image_folder(made))
+def test_photographs_that_have_changed_since_they_were_indexed(made, tmp_path):
+    shutil.copytree(made, tmp_path / "photos")
+    source = indexed(tmp_path / "photos", tmp_path / "index")
+    for path in sorted((tmp_path / "photos").rglob("*.jpg"))[::6]:
+        path.write_bytes(path.read_bytes() + b"more")
+    workers, device = pair(source, EVAL)
+    same(arrays(device.epoch(0)), arrays(workers.epoch(0)))
+    on_device, left = counts(device)
+    assert left["not_prepared"] >= 10 and on_device >= 48
+    assert device.stats()["index_stale"] == left["not_prepared"]
+
+
+def test_a_folder_that_is_neither_packed_nor_indexed(made):
+    workers, device = pair(stoker.image_folder(made, crop_index="off"))
     same(arrays(device), arrays(workers))
     on_device, left = counts(device)
-    assert on_device == 0 and left["not_packed"] >= 60
+    assert on_device == 0 and left["not_prepared"] >= 60
 
 
 def test_a_cache_packs_for_the_device(made):
@@ -287,4 +320,4 @@ def test_what_is_reported(packed):
     assert "packed JPEGs decoded on the device" in device.stats()["plan"]
     text = device.prometheus()
     assert 'stoker_images_for_device_total{loader="loader",by="device",reason=""}' in text
-    assert 'by="worker",reason="not_packed"} 0' in text
+    assert 'by="worker",reason="not_prepared"} 0' in text

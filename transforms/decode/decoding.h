@@ -51,14 +51,14 @@ const char* NameOf(Fallback reason);  // "progressive or arithmetic", …
 
 // Why a worker decodes an image that a device was to decode (PlanOptions::decode_on_device).
 enum class OnWorker : uint8_t {
-  kNotPacked,    // only packed JPEGs are decoded there
+  kNotPrepared,  // neither packed nor a JPEG with a crop index that fits and has checksums
   kUnsupported,  // devices do not resample like this; or it is to be augmented, or reduced
   kDamaged,      // the worker finds the error to report
   kNoRoom,       // for the bits or the samples of its crop (DeviceOptions::crop_bytes), or a budget
 };
 inline constexpr size_t kOnWorkerReasons = static_cast<size_t>(OnWorker::kNoRoom) + 1;
 
-const char* NameOf(OnWorker reason);  // "not_packed", "unsupported", "damaged", "no_room"
+const char* NameOf(OnWorker reason);  // "not_prepared", "unsupported", "damaged", "no_room"
 
 // The advice of errors that refuse a device that decodes.
 inline constexpr char kLetWorkersDecode[] =

@@ -1,5 +1,6 @@
 #include "transforms/decode/image_decoder.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -40,6 +41,10 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
 
 const packed::PackedFile* ImageDecoder::packed_file() const {
   return format_ == ImageFormat::kPackedJpeg ? &packed_.file() : nullptr;
+}
+
+std::optional<IndexedJpeg> ImageDecoder::indexed_jpeg(std::span<const uint8_t> crop_index) {
+  return format_ == ImageFormat::kJpeg ? jpeg_.Indexed(crop_index) : std::nullopt;
 }
 
 Status ImageDecoder::Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/image.h"
@@ -33,6 +34,10 @@ class ImageDecoder {
 
   // The open image if it is a packed JPEG, otherwise null.
   const packed::PackedFile* packed_file() const;
+
+  // The open image with its crop index if it is a plain JPEG that can be decoded with it; see
+  // JpegDecoder.
+  std::optional<IndexedJpeg> indexed_jpeg(std::span<const uint8_t> crop_index);
 
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`. Call
   // once after each Open. `crop_index` is for JPEGs. With a `reduction`, at most MaxReduction of

@@ -5,12 +5,16 @@
 #include <limits>
 #include <string>
 
+#include "core/packed_run.h"
 #include "core/try.h"
-#include "transforms/packed/format.h"
+#include "transforms/device/jpeg_intervals.h"
+#include "transforms/device/packed_runs.h"
 
 namespace stoker {
 
 using decode::CropAxis;
+using decode::CropCodes;
+using decode::CropInterval;
 using decode::CropPlane;
 using decode::CropRun;
 using decode::CropTile;
@@ -18,13 +22,8 @@ using decode::DeviceCrop;
 using decode::kCropAlignment;
 using decode::kGroupSamples;
 using decode::WeightPair;
-using packed::BlockRow;
-using packed::kGroupBlocks;
-using packed::kRunGroups;
 
 namespace {
-
-constexpr char kTooLarge[] = "boxes that are so large";
 
 Error NotOnDevices(const std::string& what) {
   return {Code::kUnimplemented, "devices do not resample " + what};
@@ -32,11 +31,6 @@ Error NotOnDevices(const std::string& what) {
 
 size_t Aligned(size_t bytes) {
   return (bytes + kCropAlignment - 1) / kCropAlignment * kCropAlignment;
-}
-
-// The first MCU of the planes, at which a group begins in all components.
-int FirstMcu(const jpeg::CropGeometry& geometry) {
-  return geometry.left - geometry.left % kGroupBlocks;
 }
 
 // The size of the largest part of the source that `outputs` neighbours are computed from.
@@ -52,17 +46,33 @@ int LargestSource(const AxisTaps& taps, int outputs) {
 }  // namespace
 
 Status CropMaker::Plan(const packed::PackedFile& file, const Resampling& task) {
+  TRY(PlanBox(file.frame(), task));
+  const jpeg::CropGeometry geometry = GeometryOf(file.frame());
+  PlanPlanes(geometry, FirstMcuOfRuns(geometry));
+  intervals_.clear();
+  codes_.clear();
+  TRY(PlanRuns(file, geometry, crop_.plane, runs_, bits_));
+  return PlanMemory();
+}
+
+Status CropMaker::Plan(const IndexedJpeg& file, const Resampling& task) {
+  TRY(PlanBox(file.frame, task));
+  const jpeg::CropGeometry geometry = GeometryOf(file.frame);
+  PlanPlanes(geometry, geometry.left);
+  runs_.clear();
+  TRY(PlanCodes(file.frame, crop_, codes_));
+  TRY(PlanIntervals(file, geometry, intervals_, bits_));
+  return PlanMemory();
+}
+
+// Plans all but the decoding.
+Status CropMaker::PlanBox(const jpeg::FrameHeader& frame, const Resampling& task) {
   crop_ = {};
-  if (task.image != file.frame().size) return packed::Damaged("its size", 0);
+  if (task.image != frame.size) return Error{Code::kDataLoss, "the image has another size"};
   TRY(PlanAxes(task));
   PlanOutput(task);
-  const Rect region{crop_.x, crop_.y, crop_.width, crop_.height};
-  const jpeg::CropGeometry geometry(file.frame(), region);
-  PlanFactors(file.frame());
-  PlanPlanes(geometry);
-  TRY(PlanTiles());
-  TRY(PlanRuns(file, geometry));
-  return PlanMemory();
+  PlanFactors(frame);
+  return PlanTiles();
 }
 
 Status CropMaker::PlanAxes(const Resampling& task) {
@@ -115,11 +125,16 @@ void CropMaker::PlanFactors(const jpeg::FrameHeader& frame) {
   }
 }
 
-void CropMaker::PlanPlanes(const jpeg::CropGeometry& geometry) {
+jpeg::CropGeometry CropMaker::GeometryOf(const jpeg::FrameHeader& frame) const {
+  return {frame, Rect{crop_.x, crop_.y, crop_.width, crop_.height}};
+}
+
+// `left`: the first MCU of the samples.
+void CropMaker::PlanPlanes(const jpeg::CropGeometry& geometry, int left) {
   crop_.gray = geometry.gray;
   crop_.wide = geometry.wide;
   crop_.tall = geometry.tall;
-  const int left = FirstMcu(geometry), mcus = geometry.right - left;
+  const int mcus = geometry.right - left;
   const ImageSize chroma{geometry.chroma_columns, geometry.chroma_height};
   groups_ = 0;
   for (size_t c = 0; c < (geometry.gray ? 1 : 3); ++c) {
@@ -167,60 +182,6 @@ Status CropMaker::PlanTiles() {
   return {};
 }
 
-// ---- Runs
-
-Status CropMaker::PlanRuns(const packed::PackedFile& file, const jpeg::CropGeometry& geometry) {
-  runs_.clear();
-  pieces_.clear();
-  packed_bytes_ = 0;
-  const packed::BlockRows block_rows(file.frame());
-  for (int mcu_row = geometry.top; mcu_row < geometry.bottom; ++mcu_row) {
-    ASSIGN_OR_RETURN(const std::span<const uint8_t> row, file.Row(mcu_row));
-    TRY(PlanRow(row, block_rows, geometry, mcu_row));
-  }
-  return {};
-}
-
-// Goes through the sizes of a row's runs, and takes those that the crop needs.
-Status CropMaker::PlanRow(std::span<const uint8_t> row, const packed::BlockRows& block_rows,
-                          const jpeg::CropGeometry& geometry, int mcu_row) {
-  const uint8_t* size = row.data();
-  size_t at = static_cast<size_t>(block_rows.runs) * sizeof(uint16_t);
-  if (at > row.size()) return packed::Damaged("the sizes of runs", 0);
-  for (const BlockRow& blocks : block_rows.all()) {
-    const int first = geometry.left * blocks.columns / kGroupBlocks;
-    const int end = (geometry.right * blocks.columns + kGroupBlocks - 1) / kGroupBlocks;
-    const int origin = FirstMcu(geometry) * blocks.columns / kGroupBlocks;
-    const auto component = static_cast<size_t>(blocks.component);
-    const CropPlane& plane = crop_.plane[component];
-    const int side = geometry.side(blocks.component);
-    const int unit = blocks.component == 0 ? geometry.mcu_height : side;
-    const int y = (mcu_row - geometry.top) * unit + blocks.row * side;
-    const uint32_t samples =
-        plane.first + static_cast<uint32_t>(y) * (plane.stride / kGroupSamples);
-    size_t piece = 0;  // where the needed runs begin
-    for (int run = 0; run < blocks.runs(); ++run, size += sizeof(uint16_t)) {
-      const int group = run * kRunGroups;
-      if (group <= first) piece = at;
-      if (group < end && group + kRunGroups > first) {
-        const int from = std::max(first - group, 0), to = std::min(end - group, kRunGroups);
-        runs_.push_back({.at = static_cast<uint32_t>(packed_bytes_ + (at - piece)),
-                         .samples = samples + static_cast<uint32_t>(group + from - origin),
-                         .component = static_cast<uint8_t>(component),
-                         .from = static_cast<uint8_t>(from),
-                         .to = static_cast<uint8_t>(to)});
-      }
-      at += packed::LoadU16(size);
-      if (at > row.size()) return packed::Damaged("the sizes of runs", 0);
-      if (group < end && group + kRunGroups >= end) {
-        pieces_.push_back({row.data() + piece, at - piece});
-        packed_bytes_ += at - piece;
-      }
-    }
-  }
-  return packed_bytes_ <= decode::kMaxCropBytes ? Status() : NotOnDevices(kTooLarge);
-}
-
 // ---- Memory
 
 Status CropMaker::PlanMemory() {
@@ -231,8 +192,11 @@ Status CropMaker::PlanMemory() {
     return at;
   };
   crop_.runs = static_cast<uint32_t>(runs_.size());
+  crop_.intervals = static_cast<uint32_t>(intervals_.size());
   crop_.tiles = static_cast<uint32_t>(tiles_.size());
   crop_.runs_at = static_cast<uint32_t>(take(runs_.size() * sizeof(CropRun)));
+  crop_.intervals_at = static_cast<uint32_t>(take(intervals_.size() * sizeof(CropInterval)));
+  crop_.codes_at = static_cast<uint32_t>(take(codes_.size() * sizeof(CropCodes)));
   crop_.tiles_at = static_cast<uint32_t>(take(tiles_.size() * sizeof(CropTile)));
   const auto take_axis = [&](const AxisTaps& taps, CropAxis& axis) {
     const auto count = static_cast<size_t>(taps.count);
@@ -241,23 +205,27 @@ Status CropMaker::PlanMemory() {
   };
   take_axis(rows_.taps(), crop_.rows);
   take_axis(columns_.taps(), crop_.columns);
-  packed_at_ = take(packed_bytes_ + packed::kRunReach);
+  bits_at_ = take(bits_.bytes() + (runs_.empty() ? 0 : packed::kRunReach));
   bytes_ = bytes;
   if (bytes_ > decode::kMaxCropBytes || groups_ > decode::kMaxCropGroups) {
-    return NotOnDevices(kTooLarge);
+    return NotOnDevices("boxes that are so large");
   }
-  for (CropRun& run : runs_) run.at += static_cast<uint32_t>(packed_at_);
+  crop_.bytes = static_cast<uint32_t>(bytes_);
+  for (CropRun& run : runs_) run.at += static_cast<uint32_t>(bits_at_);
+  for (CropInterval& interval : intervals_) interval.bit += static_cast<uint32_t>(8 * bits_at_);
   return {};
 }
 
 void CropMaker::Write(uint64_t samples, uint8_t* to) const {
   const auto copy = [to](size_t at, const void* from, size_t bytes) {
-    std::memcpy(to + at, from, bytes);
+    if (bytes != 0) std::memcpy(to + at, from, bytes);
   };
   DeviceCrop crop = crop_;
   crop.samples = samples;
   copy(0, &crop, sizeof(crop));
   copy(crop.runs_at, runs_.data(), runs_.size() * sizeof(CropRun));
+  copy(crop.intervals_at, intervals_.data(), intervals_.size() * sizeof(CropInterval));
+  copy(crop.codes_at, codes_.data(), codes_.size() * sizeof(CropCodes));
   copy(crop.tiles_at, tiles_.data(), tiles_.size() * sizeof(CropTile));
   const auto copy_axis = [&](const AxisTaps& taps, const CropAxis& axis) {
     const auto count = static_cast<size_t>(taps.count);
@@ -266,12 +234,8 @@ void CropMaker::Write(uint64_t samples, uint8_t* to) const {
   };
   copy_axis(rows_.taps(), crop.rows);
   copy_axis(columns_.taps(), crop.columns);
-  size_t at = packed_at_;
-  for (const Piece& piece : pieces_) {
-    copy(at, piece.from, piece.bytes);
-    at += piece.bytes;
-  }
-  std::memset(to + at, 0, bytes_ - at);
+  uint8_t* const end = bits_.CopyTo(to + bits_at_);
+  std::memset(end, 0, static_cast<size_t>(to + bytes_ - end));
 }
 
 }  // namespace stoker

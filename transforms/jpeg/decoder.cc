@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -271,6 +272,16 @@ Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& regi
 }
 
 }  // namespace
+
+std::optional<IndexedJpeg> JpegDecoder::Indexed(std::span<const uint8_t> crop_index) {
+  State& s = *state_;
+  if (!s.opened || s.why != Fallback::kNone || s.backend != Backend::kFastest) return std::nullopt;
+  if (s.index.Open(crop_index, s.bytes, s.frame) != jpeg::CropIndex::Match::kUsable) {
+    return std::nullopt;
+  }
+  if (!s.index.has_checksums()) return std::nullopt;
+  return IndexedJpeg{s.bytes, s.frame, s.index};
+}
 
 // Returns null if the index must not be used.
 const jpeg::CropIndex* JpegDecoder::State::OpenIndex(std::span<const uint8_t> packed) {

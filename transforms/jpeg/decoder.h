@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "core/image.h"
@@ -12,6 +13,7 @@
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
+#include "transforms/jpeg/indexed_jpeg.h"
 
 namespace stoker {
 
@@ -44,6 +46,11 @@ class JpegDecoder {
   // JPEGs; Unimplemented for kinds of JPEG that libjpeg-turbo does not support; ResourceExhausted
   // beyond a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
+
+  // The open image with its index, which is valid until the next call of any function; none if the
+  // fast decoder does not take it, or the index is not for it, is damaged, or has no checksums.
+  // `crop_index`: as for Decode. Both must stay valid.
+  std::optional<IndexedJpeg> Indexed(std::span<const uint8_t> crop_index);
 
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`, in the
   // layout kGray, kPlanar or kInterleaved. Call once after each Open. Begin of the sink may be

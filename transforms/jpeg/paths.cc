@@ -35,8 +35,8 @@ const char* NameOf(Fallback reason) {
 
 const char* NameOf(OnWorker reason) {
   switch (reason) {
-    case OnWorker::kNotPacked:
-      return "not_packed";
+    case OnWorker::kNotPrepared:
+      return "not_prepared";
     case OnWorker::kUnsupported:
       return "unsupported";
     case OnWorker::kDamaged:

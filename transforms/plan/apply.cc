@@ -391,13 +391,16 @@ Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
 bool Plan::StartCrop(const EncodedImage& image, const StoredImage& stored,
                      ImageContext& context) const {
   *image.crop_at = decode::kNoCrop;
-  const packed::PackedFile* const file = context.decoder.packed_file();
+  const packed::PackedFile* const packed = context.decoder.packed_file();
+  const std::optional<IndexedJpeg> jpeg = context.decoder.indexed_jpeg(image.crop_index);
   const DrawnSample& drawn = context.views[0].drawn;
-  std::optional<OnWorker> why = OnWorker::kNotPacked;
-  if (file != nullptr) why = OnWorker::kUnsupported;
-  if (file != nullptr && drawn.steps.empty() && context.reduction == 1) {
-    why = PutCrop(*file, ResamplingOf(drawn.geometry, stored.size, stored.orientation),
-                  context.crop_maker, *image.crops, *image.crop_at);
+  std::optional<OnWorker> why = OnWorker::kNotPrepared;
+  if (packed != nullptr || jpeg) why = OnWorker::kUnsupported;
+  if (why == OnWorker::kUnsupported && drawn.steps.empty() && context.reduction == 1) {
+    const Resampling task = ResamplingOf(drawn.geometry, stored.size, stored.orientation);
+    CropMaker& maker = context.crop_maker;
+    why = PutCrop(packed != nullptr ? maker.Plan(*packed, task) : maker.Plan(*jpeg, task), maker,
+                  *image.crops, *image.crop_at);
   }
   ++(why ? context.on_worker[static_cast<size_t>(*why)] : context.on_device);
   return !why;

@@ -11,9 +11,9 @@ OnWorker ReasonOf(const Error& error) {
 
 }  // namespace
 
-std::optional<OnWorker> PutCrop(const packed::PackedFile& file, const Resampling& task,
-                                CropMaker& maker, CropRegion& region, uint64_t& crop_at) {
-  if (const Status planned = maker.Plan(file, task); !planned) return ReasonOf(planned.error());
+std::optional<OnWorker> PutCrop(const Status& planned, const CropMaker& maker, CropRegion& region,
+                                uint64_t& crop_at) {
+  if (!planned) return ReasonOf(planned.error());
   const std::optional<CropRegion::Place> place = region.Take(maker.bytes(), maker.samples());
   if (!place) return OnWorker::kNoRoom;
   maker.Write(place->samples, region.memory() + place->at);

@@ -91,9 +91,11 @@ class OnDevices(Generic[MadeThere]):
         `copied_batches` counts whole batches.
 
         With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
-        those that workers decoded instead, by reason: "not_packed"; "unsupported" (padded, made gray by
-        RandomGrayscale, decoded scaled, or reduced too far); "damaged"; "no_room" (a batch's crops may take
-        128 KiB of bits and 512 KiB of samples a row, on average). A sample that is retried counts again.
+        those that workers decoded instead, by reason: "not_prepared" (neither packed nor a JPEG with a crop
+        index that fits; `stoker index` of older versions made none that serves here); "unsupported" (padded,
+        made gray by RandomGrayscale, decoded scaled, or reduced too far); "damaged"; "no_room" (a batch's
+        crops may take 128 KiB of bits and 512 KiB of samples a row, on average). A sample that is retried
+        counts again.
         """
         return self._native.stats()
 

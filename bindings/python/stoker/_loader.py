@@ -328,10 +328,11 @@ class Loader:
             buffers: number of batches to allocate on each device, 2 to 64: those that the program holds, and
                 those copied ahead. A program that holds all of them gets a ResourceExhaustedError. Labels
                 share their images' buffer: keeping labels keeps the batch, so copy them.
-            decode: "workers"; or "device": packed JPEGs (of `packed`, or of the option `cache`) are decoded
-                on the device, to the same pixels, from the bits of their crops. The workers decode what it
-                cannot: other images, damaged ones, crops that are padded, or made gray by RandomGrayscale,
-                and more (`left_to_workers` in `stats`). Not run on a GPU yet.
+            decode: "workers"; or "device": packed JPEGs (of `packed`, or of the option `cache`) and baseline
+                JPEGs of an indexed folder (`stoker index`) are decoded on the device, to the same pixels,
+                from the bits of their crops. The workers decode what it cannot: other images, damaged ones,
+                crops that are padded, or made gray by RandomGrayscale, and more (`left_to_workers` in
+                `stats`). Not run on a GPU yet.
 
         Raises:
             ValueError, TypeError: not a device; a list whose length does not divide batch_size; or

@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/buffer.h"
+#include "core/hash.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/map_function.h"
 #include "gpu/piece_copier.h"
@@ -21,11 +25,13 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/hooked_device.h"
+#include "tests/testing/indexed_photos.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/photo_folder.h"
 #include "tests/testing/photos.h"
 #include "tests/testing/random.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker {
@@ -55,6 +61,50 @@ Bytes Packed(Bytes jpeg) {
   return PackJpeg(std::span(jpeg).first(size)).value();
 }
 
+Bytes Padded(Bytes bytes) {
+  bytes.resize(bytes.size() + kBufferPadding);
+  return bytes;
+}
+
+// The crop index of a JPEG; empty if there is none.
+Bytes IndexOf(const Bytes& jpeg) {
+  const Bytes padded = Padded(jpeg);
+  Bytes record;
+  const auto file = std::span(padded).first(jpeg.size());
+  return jpeg::CropIndexMaker().Make(file, record) == Fallback::kNone ? record : Bytes();
+}
+
+jpeg::CropIndex::Match MatchOf(const Bytes& record, const Bytes& jpeg) {
+  const Bytes padded = Padded(jpeg);
+  const auto file = std::span(padded).first(jpeg.size());
+  jpeg::FrameHeader header;
+  EXPECT_EQ(jpeg::ParseHeader(file, header), Fallback::kNone);
+  jpeg::CropIndex index;
+  return index.Open(record, file, header);
+}
+
+// The index of a file of so many bytes, as it was made before there were checksums of the file.
+Bytes InFirstFormat(Bytes record, size_t file_bytes) {
+  constexpr size_t kPieceBytes = 4096, kFormatByte = 25;
+  record.resize(record.size() - (file_bytes + kPieceBytes - 1) / kPieceBytes * sizeof(uint32_t));
+  record[kFormatByte] = 0;
+  const uint64_t checksum = Hash64(std::span<const uint8_t>(record).subspan(sizeof(uint64_t)));
+  std::memcpy(record.data(), &checksum, sizeof(checksum));
+  return record;
+}
+
+// Changes a byte of a JPEG's data such that its index still seems to be for it.
+void DamageUnnoticed(Bytes& jpeg, const Bytes& record, size_t at) {
+  for (;; ++at) {
+    Bytes changed = jpeg;
+    changed.at(at) ^= 0x10;
+    if (changed[at] == 0xFF || jpeg[at] == 0xFF || jpeg[at - 1] == 0xFF) continue;
+    if (MatchOf(record, changed) != jpeg::CropIndex::Match::kUsable) continue;
+    jpeg = changed;
+    return;
+  }
+}
+
 // JPEGs of all kinds that can be packed.
 Bytes RandomJpeg(Random& random) {
   constexpr testing::Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
@@ -63,6 +113,7 @@ Bytes RandomJpeg(Random& random) {
   if (random.OneIn(6)) options.color = testing::JpegColor::kGray;
   options.sampling = testing::Luma(sampling.columns, sampling.rows);
   options.quality = random.Between(20, 98);
+  options.restart_interval = random.OneIn(5) ? random.Between(1, 9) : 0;
   options.orientation = random.OneIn(3) ? random.Between(1, 8) : 0;
   options.seed = static_cast<uint64_t>(random.Between(0, 1 << 20));
   return MakeJpeg(options);
@@ -127,6 +178,20 @@ class DeviceDecodeTest : public ::testing::TestWithParam<DeviceUnderTest> {
     return true;
   }
 
+  // The photographs on disk, with an index for each JPEG.
+  std::vector<Bytes> Indexes() const {
+    std::vector<Bytes> records;
+    for (uint64_t id = 0; id < kPhotos; ++id) {
+      std::ifstream file(photos_.FileOf(id), std::ios::binary);
+      const Bytes bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+      records.push_back(IndexOf(bytes));
+    }
+    return records;
+  }
+  std::shared_ptr<const SampleSource> With(std::vector<Bytes> indexes) const {
+    return std::make_shared<testing::IndexedPhotos>(photos_.Source(), std::move(indexes));
+  }
+
   static uint64_t Left(const DecodePaths& paths, OnWorker reason) {
     return paths.on_worker[static_cast<size_t>(reason)];
   }
@@ -151,11 +216,84 @@ TEST_P(DeviceDecodeTest, PackedPhotographsAreDecodedOnTheDevice) {
   EXPECT_EQ(paths.packed, 0u) << "a worker has decoded one";
 }
 
+TEST_P(DeviceDecodeTest, PlainPhotographsWithAnIndexAreDecodedOnTheDevice) {
+  for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  LoaderOptions options = Options();
+  options.source = With(Indexes());
+  const DecodePaths paths = ExpectSame(options, /*epochs=*/3);
+  EXPECT_GE(paths.on_device, 3u * kPhotos);
+  EXPECT_EQ(AllLeft(paths), 0u);
+  EXPECT_EQ(paths.fast, 0u) << "a worker has decoded one";
+}
+
+TEST_P(DeviceDecodeTest, BatchesHavePackedAndPlainPhotographs) {
+  for (uint64_t id = 0; id < kPhotos; id += 2) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  LoaderOptions options = Options();
+  options.source = With(Indexes());
+  options.mix = BatchMix{.choices = {MixUp{0.4}, CutMix{1}}, .p = {0.5, 0.5}};
+  options.mix->num_classes = 5;
+  const DecodePaths paths = ExpectSame(options, /*epochs=*/3);
+  EXPECT_GE(paths.on_device, 3u * kPhotos);
+  EXPECT_EQ(AllLeft(paths), 0u);
+}
+
+TEST_P(DeviceDecodeTest, WorkersDecodePlainPhotographsWithoutAUsableIndex) {
+  std::vector<Bytes> jpegs;
+  for (uint64_t id = 0; id < kPhotos; ++id) {
+    jpegs.push_back(id == 4 ? MakeJpeg({.scans = testing::JpegScans::kProgressive})
+                            : RandomJpeg(random_));
+    photos_.Overwrite(id, Text(jpegs.back()));
+  }
+  std::vector<Bytes> records = Indexes();
+  records[1].clear();
+  records[2] = InFirstFormat(records[2], jpegs[2].size());
+  ASSERT_EQ(MatchOf(records[2], jpegs[2]), jpeg::CropIndex::Match::kUsable);
+  records[3] = records[5];  // stale
+  EXPECT_TRUE(records[4].empty());
+  records[6][40] ^= 1;  // damaged
+  LoaderOptions options = Options();
+  options.source = With(records);
+  options.epochs = 2;
+  const DecodePaths paths = ExpectSame(options, 2);
+  EXPECT_EQ(Left(paths, OnWorker::kNotPrepared), 2u * 5);
+  EXPECT_EQ(AllLeft(paths), 2u * 5);
+  EXPECT_EQ(paths.on_device, 2u * (kPhotos - 5));
+  EXPECT_EQ(paths.stale, 2u);
+  EXPECT_EQ(paths.contradicted, 2u);
+}
+
+// They have changed since they were indexed. Whatever the workers make of them is delivered.
+TEST_P(DeviceDecodeTest, WorkersDecodeDamagedPlainPhotographs) {
+  const std::vector<uint64_t> damaged = {2, 11, 12, 20};
+  for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  for (const uint64_t id : damaged) {
+    photos_.Overwrite(id, Text(MakeJpeg({.width = 300, .height = 200, .quality = 97, .seed = id})));
+  }
+  const std::vector<Bytes> records = Indexes();
+  for (const uint64_t id : damaged) {
+    Bytes jpeg = MakeJpeg({.width = 300, .height = 200, .quality = 97, .seed = id});
+    DamageUnnoticed(jpeg, records[id], jpeg.size() / 2 + id);
+    photos_.Overwrite(id, Text(jpeg));
+  }
+  LoaderOptions options = Options();
+  options.source = With(records);
+  options.transforms = {Resize{.height = 50, .width = 60}, kImageNet};
+  options.on_bad = BadPolicy::Parse("substitute").value();
+  options.epochs = 2;
+  const DecodePaths paths = ExpectSame(options, 2);
+  EXPECT_GE(Left(paths, OnWorker::kDamaged), 2u * damaged.size());
+  EXPECT_EQ(AllLeft(paths), Left(paths, OnWorker::kDamaged));
+  EXPECT_GE(paths.on_device, 2u * (kPhotos - damaged.size()));
+}
+
 TEST_P(DeviceDecodeTest, AllRecipesGiveTheSameBytes) {
+  for (uint64_t id = 0; id < kPhotos; id += 3) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  const auto photos = With(Indexes());
   constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
   for (int n = 0; n < Effort(40); ++n) {
     SCOPED_TRACE(n);
     LoaderOptions options = Options();
+    options.source = photos;
     options.dtype = kDTypes[n % 4];
     options.layout = random_.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.shuffle = random_.OneIn(2);
@@ -192,7 +330,7 @@ TEST_P(DeviceDecodeTest, WorkersDecodeTheOthers) {
   LoaderOptions options = Options();
   options.epochs = 2;
   const DecodePaths paths = ExpectSame(options, 2);
-  EXPECT_EQ(Left(paths, OnWorker::kNotPacked), 6u);
+  EXPECT_EQ(Left(paths, OnWorker::kNotPrepared), 6u);
   EXPECT_EQ(AllLeft(paths), 6u);
   EXPECT_EQ(paths.on_device, 2u * (kPhotos - 3));
 }

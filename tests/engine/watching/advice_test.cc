@@ -105,19 +105,25 @@ TEST(Advice, SaysWhyWorkersDecodeWhatADeviceWasToDecode) {
   stats.decoded.on_worker = {170'000, 1'000, 0, 29'000};
   EXPECT_EQ(Advice(stats),
             "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Workers "
-            "decode 78% of what the device was to decode, most often because an image is not "
-            "packed. Add cores, pack the photographs (`stoker pack` for folders, or the option "
+            "decode 78% of what the device was to decode, most often because an image is "
+            "neither packed nor a JPEG with a usable crop index. Add cores, pack the photographs "
+            "(`stoker pack` for folders, or the option "
             "`cache`), build a crop index (`stoker index`), or decode smaller photographs.");
   EXPECT_EQ(FirstChange(stats),
             "Pack the photographs (`stoker pack` for folders, or the option `cache`).");
   stats.cache.place = "ram:8GiB";  // which has packed none of them yet
-  EXPECT_THAT(Advice(stats), AllOf(HasSubstr("not packed"), Not(HasSubstr("pack the"))));
+  EXPECT_THAT(Advice(stats), AllOf(HasSubstr("neither packed"), Not(HasSubstr("pack the"))));
+  stats.cache.place = "";
+  stats.decoded.indexed = 170'000;  // with an index that has no checksums
+  EXPECT_THAT(Advice(stats), AllOf(HasSubstr("pack the"), HasSubstr("rebuild the crop index")));
+  stats.cache.place = "ram:8GiB";
+  stats.decoded.indexed = 0;
 
   stats.decoded.fast = 0;
   stats.decoded.packed = 200'000;
   stats.decoded.on_worker = {29'000, 0, 1'000, 170'000};
   EXPECT_THAT(Advice(stats), HasSubstr("most often because the crops of a batch have no room. Add "
-                                       "cores, pack smaller photographs, let the workers decode "
+                                       "cores, store smaller photographs, let the workers decode "
                                        "(`to_device(…, decode=\"workers\")`), or decode"));
   EXPECT_EQ(FirstChange(stats), "Let the workers decode (`to_device(…, decode=\"workers\")`).");
   for (const OnWorker why : {OnWorker::kUnsupported, OnWorker::kDamaged}) {

@@ -133,7 +133,7 @@ stoker_jpeg_scalable_total{loader="train"} 9
 # HELP stoker_images_for_device_total Images that a device was to decode, by who did, and why it was a worker.
 # TYPE stoker_images_for_device_total counter
 stoker_images_for_device_total{loader="train",by="device",reason=""} 60
-stoker_images_for_device_total{loader="train",by="worker",reason="not_packed"} 5
+stoker_images_for_device_total{loader="train",by="worker",reason="not_prepared"} 5
 stoker_images_for_device_total{loader="train",by="worker",reason="unsupported"} 0
 stoker_images_for_device_total{loader="train",by="worker",reason="damaged"} 0
 stoker_images_for_device_total{loader="train",by="worker",reason="no_room"} 2

@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
                           },
                           "so large a box to so small a size"),
                       RefusedTask{"OfAnotherImage", [](Resampling& task) { ++task.image.width; },
-                                  Code::kDataLoss, "damaged packed JPEG: its size"}),
+                                  Code::kDataLoss, "the image has another size"}),
     [](const auto& test) { return test.param.name; });
 
 struct PlannedTask {

@@ -14,6 +14,7 @@
 #include "tests/gpu/decode/made_crops.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker::testing {
@@ -78,6 +79,7 @@ TEST_P(CropsOnDevice, AreThoseOfTheHost) {
   constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
   Random random(24);
   JpegPacker packer;
+  jpeg::CropIndexMaker maker;
   for (int n = 0; n < Effort(50); ++n) {
     SCOPED_TRACE(n);
     const ImageSize output{random.Between(1, 224), random.Between(1, 224)};
@@ -93,12 +95,17 @@ TEST_P(CropsOnDevice, AreThoseOfTheHost) {
                     .quality = random.Between(10, 100),
                     .seed = static_cast<uint64_t>(8 * n + row)});
       jpeg.resize(jpeg.size() + kBufferPadding);
-      Result<std::vector<uint8_t>> packed =
-          packer.Pack(std::span(jpeg).first(jpeg.size() - kBufferPadding));
+      const std::span<const uint8_t> file = std::span(jpeg).first(jpeg.size() - kBufferPadding);
+      const Resampling task = RandomCrop(random, size, output);
+      if (random.OneIn(2)) {
+        std::vector<uint8_t> index;
+        if (maker.Make(file, index) == Fallback::kNone) (void)made.Add(file, task, index);
+        continue;
+      }
+      Result<std::vector<uint8_t>> packed = packer.Pack(file);
       if (!packed.ok()) continue;
       packed->resize(packed->size() + kBufferPadding);
-      (void)made.Add(std::span(*packed).first(packed->size() - kBufferPadding),
-                     RandomCrop(random, size, output));
+      (void)made.Add(std::span(*packed).first(packed->size() - kBufferPadding), task);
     }
     const decode::CropBatch batch = made.Batch();
     DecodeCropsOnHost(batch);

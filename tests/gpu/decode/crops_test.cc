@@ -14,6 +14,7 @@
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
 #include "tests/testing/sign_packed_jpeg.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker::testing {
@@ -33,27 +34,36 @@ class Crops : public ::testing::Test {
  protected:
   void TearDown() override {
     RecordProperty("compared", std::to_string(compared_));
+    RecordProperty("plain", std::to_string(plain_));
     RecordProperty("refused", std::to_string(refused_));
-    std::cout << compared_ << " crops compared, " << refused_ << " left to the CPU\n";
+    std::cout << compared_ << " crops compared, " << plain_ << " of them of plain JPEGs, and "
+              << refused_ << " left to the CPU\n";
   }
 
-  // Compares so many random crops of a JPEG.
+  // Compares so many random crops of a JPEG, packed or with a crop index, in one batch.
   void Compare(const std::vector<uint8_t>& jpeg, ImageSize output, int crops) {
     const Result<std::vector<uint8_t>> packed = packer_.Pack(Unpadded(jpeg));
     ASSERT_TRUE(packed.ok() || packed.error().code == Code::kUnimplemented);
-    if (!packed.ok()) return;
-    const std::vector<uint8_t> file = Padded(*packed);
+    const std::vector<uint8_t> file = packed.ok() ? Padded(*packed) : std::vector<uint8_t>();
+    std::vector<uint8_t> index;
+    constexpr int kIntervals[] = {1, 3, 4, 8, 255};
+    jpeg::CropIndexMaker maker(kIntervals[random_.Between(0, 4)]);
+    if (maker.Make(Unpadded(jpeg), index) != Fallback::kNone) index.clear();
     ImageDecoder decoder;
-    const Result<ImageInfo> info = decoder.Open(Unpadded(file));
+    const Result<ImageInfo> info = decoder.Open(Unpadded(jpeg));
     ASSERT_TRUE(info.ok());
     std::vector<Resampling> tasks;
     MadeCrops made(output);
     for (int i = 0; i < crops; ++i) {
+      const bool plain = random_.OneIn(2);
+      if (plain ? index.empty() : file.empty()) continue;
       const Resampling task = RandomCrop(random_, info->size, output);
-      const Status status = made.Add(Unpadded(file), task);
+      const Status status =
+          plain ? made.Add(Unpadded(jpeg), task, index) : made.Add(Unpadded(file), task);
       ASSERT_TRUE(status.ok() || status.error().code == Code::kUnimplemented)
           << status.error().ToString();
       if (status.ok()) tasks.push_back(task);
+      if (status.ok() && plain) ++plain_;
       if (!status.ok()) ++refused_;
     }
     DecodeCropsOnHost(made.Batch());
@@ -71,7 +81,7 @@ class Crops : public ::testing::Test {
   Random random_{21};
   JpegPacker packer_;
   CpuPixels cpu_;
-  size_t compared_ = 0, refused_ = 0;
+  size_t compared_ = 0, plain_ = 0, refused_ = 0;
 };
 
 TEST_F(Crops, OfPhotographsAreThoseOfTheCpu) {
@@ -83,9 +93,10 @@ TEST_F(Crops, OfPhotographsAreThoseOfTheCpu) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GE(compared_, 8 * paths.size());
+  EXPECT_GE(plain_, 4 * paths.size());
 }
 
-TEST_F(Crops, OfAllKindsOfPackedJpegsAreThoseOfTheCpu) {
+TEST_F(Crops, OfAllKindsOfJpegsAreThoseOfTheCpu) {
   constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
   for (int n = 0; n < Effort(600); ++n) {
     SCOPED_TRACE(n);
@@ -101,6 +112,7 @@ TEST_F(Crops, OfAllKindsOfPackedJpegsAreThoseOfTheCpu) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(compared_, 4 * refused_);
+  EXPECT_GT(plain_, compared_ / 3);
 }
 
 // A tile then needs the pixels of a few outputs only.
@@ -159,6 +171,55 @@ TEST_F(Crops, OfForgedFilesHaveTheSamplesOfTheCpu) {
   }
   std::cout << decoded << " forged crops decoded\n";
   EXPECT_GT(decoded, 0U);
+}
+
+// Whatever the bits, the tables and the entry points of an interval are, its samples are those of
+// the reference, and under the address sanitizer nothing else is read. The index is that of the
+// damaged file, so that CropMaker does not refuse it. --gtest_repeat=-1 --gtest_shuffle tries
+// others each time.
+TEST_F(Crops, OfForgedPlainJpegsHaveTheSamplesOfTheReference) {
+  Random random(static_cast<uint32_t>(::testing::UnitTest::GetInstance()->random_seed()));
+  constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
+  size_t decoded = 0;
+  for (int n = 0; n < Effort(400); ++n) {
+    const Sampling sampling = kSamplings[n % 4];
+    std::vector<uint8_t> jpeg =
+        Padded(MakeJpeg({.width = random.Between(1, 150),
+                         .height = random.Between(1, 150),
+                         .color = random.OneIn(5) ? JpegColor::kGray : JpegColor::kYCbCr,
+                         .sampling = Luma(sampling.columns, sampling.rows),
+                         .quality = random.Between(10, 100),
+                         .restart_interval = random.OneIn(3) ? random.Between(1, 20) : 0,
+                         .seed = static_cast<uint64_t>(random.Between(1, 1000))}));
+    jpeg::FrameHeader frame;
+    if (ParseHeader(Unpadded(jpeg), frame) != Fallback::kNone) continue;
+    const jpeg::IndexShape shape(frame, random.Between(1, 9));
+    std::vector<uint8_t> sound;
+    jpeg::CropIndexMaker maker(static_cast<int>(shape.interval));
+    ASSERT_EQ(maker.Make(Unpadded(jpeg), sound), Fallback::kNone);
+    jpeg::CropIndex index;
+    ASSERT_EQ(index.Open(sound, Unpadded(jpeg), frame), jpeg::CropIndex::Match::kUsable);
+    std::vector<jpeg::EntryPoint> entry_points;
+    for (int64_t i = 0; i < shape.entry_points(); ++i) entry_points.push_back(index.At(i));
+    const auto last = static_cast<int>(entry_points.size()) - 1;
+    const auto scan = static_cast<int>(frame.scan_offset);
+    const auto end = static_cast<int>(Unpadded(jpeg).size()) - 3;
+    for (int k = 0; k < 10; ++k) {
+      for (int i = random.Between(0, 9); i > 0; --i) {
+        const int value = random.OneIn(2) ? 255 : random.Between(0, 255);
+        jpeg[random.Between(scan, end)] = static_cast<uint8_t>(value);
+        jpeg::EntryPoint& changed = entry_points[random.Between(std::min(1, last), last)];
+        changed.bit = std::max<int64_t>(0, changed.bit + random.Between(-20, 20));
+        changed.dc[i % 3] = random.Between(-3000, 3000);
+      }
+      entry_points[0] = {};
+      entry_points.back().bit = int64_t{8} * (end + 1 - scan);
+      const std::vector<uint8_t> forged = PackCropIndex(Unpadded(jpeg), frame, shape, entry_points);
+      decoded += DecodeForgedCrop(Unpadded(jpeg), forged, random) ? 1 : 0;
+    }
+  }
+  std::cout << decoded << " forged crops decoded\n";
+  EXPECT_GT(decoded, static_cast<size_t>(Effort(400)));
 }
 
 }  // namespace

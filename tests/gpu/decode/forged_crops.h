@@ -14,4 +14,15 @@ namespace stoker::testing {
 // file.
 bool DecodeForgedCrop(std::span<const uint8_t> file, Random& random);
 
+// The same of a plain JPEG and its crop index, in two ways: as they are, and with other bits,
+// tables, positions and predictors in the crop than its maker has written. The samples are those of
+// the reference (plain_interval.h).
+bool DecodeForgedCrop(std::span<const uint8_t> file, std::span<const uint8_t> crop_index,
+                      Random& random);
+
+// Ends the program unless a random crop has the pixels of the CPU. `crop_index`: as `stoker index`
+// has made it of a file that anybody may have made.
+void RequirePixelsOfTheCpu(std::span<const uint8_t> file, std::span<const uint8_t> crop_index,
+                           Random& random);
+
 }  // namespace stoker::testing

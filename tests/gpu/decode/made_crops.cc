@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/try.h"
+#include "transforms/jpeg/indexed_jpeg.h"
 #include "transforms/packed/packed_file.h"
 
 namespace stoker::testing {
@@ -71,17 +72,26 @@ MadeCrops::Bytes MadeCrops::Take(size_t bytes) {
   return taken;
 }
 
-Status MadeCrops::Add(std::span<const uint8_t> file, const Resampling& task) {
-  ASSIGN_OR_RETURN(const packed::PackedFile packed, packed::PackedFile::Open(file));
-  TRY(maker_.Plan(packed, task));
+Status MadeCrops::Add(std::span<const uint8_t> file, const Resampling& task,
+                      std::span<const uint8_t> crop_index) {
+  TRY(decoder_.Open(file));
+  if (const packed::PackedFile* const packed = decoder_.packed_file()) {
+    TRY(maker_.Plan(*packed, task));
+  } else if (const auto jpeg = decoder_.indexed_jpeg(crop_index)) {
+    TRY(maker_.Plan(*jpeg, task));
+  } else {
+    return Error{Code::kFailedPrecondition, "neither packed nor indexed"};
+  }
   Bytes grown = Take(used_ + maker_.bytes());
   if (used_ > 0) std::memcpy(grown.get(), bytes_.get(), used_);
   bytes_ = std::move(grown);
   maker_.Write(samples_, bytes_.get() + used_);
   crop_at_.push_back(used_);
+  last_at_ = used_;
   used_ += maker_.bytes();
   samples_ += maker_.samples();
   most_runs_ = std::max(most_runs_, maker_.runs());
+  most_intervals_ = std::max(most_intervals_, maker_.intervals());
   most_tiles_ = std::max(most_tiles_, maker_.tiles());
   return {};
 }
@@ -98,6 +108,7 @@ decode::CropBatch MadeCrops::Batch() {
           .row_bytes = row_bytes_,
           .rows = static_cast<uint32_t>(crop_at_.size()),
           .most_runs = most_runs_,
+          .most_intervals = most_intervals_,
           .most_tiles = most_tiles_};
 }
 

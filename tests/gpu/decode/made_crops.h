@@ -28,6 +28,8 @@ Resampling RandomCrop(Random& random, ImageSize image, ImageSize output);
 class CpuPixels {
  public:
   Result<std::vector<uint8_t>> Of(std::span<const uint8_t> file, const Resampling& task);
+  // How the files were decoded.
+  DecodePaths paths() const { return decoder_.paths(); }
 
  private:
   MemoryBudget budget_{MemoryBudget::kNoLimit};
@@ -40,14 +42,23 @@ class MadeCrops {
  public:
   explicit MadeCrops(ImageSize output) : row_bytes_(3 * size_t(output.width) * output.height) {}
 
-  // Adds a row. Packed JPEGs, followed by kBufferPadding bytes.
-  Status Add(std::span<const uint8_t> file, const Resampling& task);
+  // Adds a row. Packed JPEGs, and plain ones with their crop index, followed by kBufferPadding
+  // bytes.
+  Status Add(std::span<const uint8_t> file, const Resampling& task,
+             std::span<const uint8_t> crop_index = {});
   void AddNone();
+
+  // The crop that was added last.
+  uint8_t* last() { return bytes_.get() + last_at_; }
 
   // The sizes of the batch's parts.
   size_t bytes() const { return used_; }
   size_t sample_bytes() const { return samples_ * decode::kGroupSamples; }
   size_t row_bytes() const { return row_bytes_; }
+
+  // Runs and intervals of a crop.
+  uint32_t most_runs() const { return most_runs_; }
+  uint32_t most_intervals() const { return most_intervals_; }
 
   // With fresh samples and rows, which the next call frees.
   decode::CropBatch Batch();
@@ -65,10 +76,11 @@ class MadeCrops {
 
   const size_t row_bytes_;
   MemoryBudget budget_{MemoryBudget::kNoLimit};
+  ImageDecoder decoder_;
   CropMaker maker_{budget_};
-  size_t used_ = 0;
+  size_t used_ = 0, last_at_ = 0;
   uint64_t samples_ = 0;
-  uint32_t most_runs_ = 0, most_tiles_ = 0;
+  uint32_t most_runs_ = 0, most_intervals_ = 0, most_tiles_ = 0;
   std::vector<uint64_t> crop_at_;
   Bytes bytes_, scratch_, rows_;
 };

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/buffer.h"
@@ -12,6 +14,7 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker::testing {
@@ -21,24 +24,33 @@ class CropKernelsOnTheCpu : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(LoadDecodeCrops(), 0); }
 
-  // The file as CropMaker reads it; empty if it is not packed.
-  std::vector<uint8_t> Packed(std::vector<uint8_t> jpeg) {
-    jpeg.resize(jpeg.size() + kBufferPadding);
-    Result<std::vector<uint8_t>> packed =
-        packer_.Pack(std::span(jpeg).first(jpeg.size() - kBufferPadding));
+  struct Prepared {
+    std::vector<uint8_t> padded, crop_index;
+    std::span<const uint8_t> file() const {
+      return std::span(padded).first(padded.size() - kBufferPadding);
+    }
+  };
+
+  // The file as CropMaker reads it: packed, or with a crop index; empty if it can be neither.
+  Prepared Prepare(std::vector<uint8_t> jpeg) {
+    Prepared plain{.padded = std::move(jpeg), .crop_index = {}};
+    plain.padded.resize(plain.padded.size() + kBufferPadding);
+    Result<std::vector<uint8_t>> packed = packer_.Pack(plain.file());
     if (!packed.ok()) return {};
+    if (maker_.Make(plain.file(), plain.crop_index) != Fallback::kNone) return {};
+    if (random_.OneIn(2)) return plain;
     packed->resize(packed->size() + kBufferPadding);
-    return *std::move(packed);
+    return {.padded = *std::move(packed), .crop_index = {}};
   }
 
   // Adds a random crop, or none, to a batch of rows of this size.
-  void Add(MadeCrops& made, std::span<const uint8_t> file, ImageSize output) {
+  void Add(MadeCrops& made, const Prepared& photo, ImageSize output) {
     ImageDecoder decoder;
-    const Result<ImageInfo> info = decoder.Open(file);
+    const Result<ImageInfo> info = decoder.Open(photo.file());
     ASSERT_TRUE(info.ok());
     const Resampling task = RandomCrop(random_, info->size, output);
-    if (!random_.OneIn(5) && made.Add(file, task).ok()) {
-      wanted_.push_back(cpu_.Of(file, task).value());
+    if (!random_.OneIn(5) && made.Add(photo.file(), task, photo.crop_index).ok()) {
+      wanted_.push_back(cpu_.Of(photo.file(), task).value());
     } else {
       made.AddNone();
       wanted_.emplace_back(3 * static_cast<size_t>(output.width * output.height), kUnwritten);
@@ -59,6 +71,7 @@ class CropKernelsOnTheCpu : public ::testing::Test {
 
  private:
   JpegPacker packer_;
+  jpeg::CropIndexMaker maker_{4};
   CpuPixels cpu_;
   std::vector<std::vector<uint8_t>> wanted_;
 };
@@ -75,10 +88,10 @@ TEST_F(CropKernelsOnTheCpu, GiveThePixelsOfTheCpu) {
       if (random_.OneIn(5)) options.color = JpegColor::kGray;
       options.sampling = Luma(sampling.columns, sampling.rows);
       options.quality = random_.Between(10, 100);
+      options.restart_interval = random_.OneIn(4) ? random_.Between(1, 9) : 0;
       options.seed = static_cast<uint64_t>(3 * n + row);
-      const std::vector<uint8_t> file = Packed(MakeJpeg(options));
-      if (file.empty()) continue;
-      Add(made, std::span(file).first(file.size() - kBufferPadding), output);
+      const Prepared photo = Prepare(MakeJpeg(options));
+      if (!photo.padded.empty()) Add(made, photo, output);
     }
     ExpectWanted(made);
     if (HasFatalFailure()) return;
@@ -91,10 +104,10 @@ TEST_F(CropKernelsOnTheCpu, GiveThePixelsOfPhotographs) {
   const auto photos = std::min<size_t>(paths.size(), static_cast<size_t>(Effort(50)));
   for (size_t i = 0; i < photos; ++i) {
     SCOPED_TRACE(paths[i]);
-    const std::vector<uint8_t> file = Packed(ReadFile(paths[i]));
-    if (file.empty()) continue;
+    const Prepared photo = Prepare(ReadFile(paths[i]));
+    if (photo.padded.empty()) continue;
     MadeCrops made({224, 224});
-    Add(made, std::span(file).first(file.size() - kBufferPadding), {224, 224});
+    Add(made, photo, {224, 224});
     ExpectWanted(made);
     if (HasFatalFailure()) return;
   }
@@ -108,7 +121,7 @@ TEST_F(CropKernelsOnTheCpu, ABatchWithoutCropsLaunchesNothing) {
 }
 
 // A kernel that is loaded at its first launch may wait for all work of the device.
-TEST_F(CropKernelsOnTheCpu, BothAreLoaded) { EXPECT_EQ(LoadedKernels().size(), 2U); }
+TEST_F(CropKernelsOnTheCpu, AllAreLoaded) { EXPECT_EQ(LoadedKernels().size(), 3U); }
 
 }  // namespace
 }  // namespace stoker::testing

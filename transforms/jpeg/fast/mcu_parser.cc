@@ -59,17 +59,11 @@ Fallback McuParser::Start() {
 
 // ---- With a crop index
 
-namespace {
-
-// Returns the byte after the last one with bits before `entry_point`, and after the zero stuffed
-// behind it.
 size_t EndOf(const EntryPoint& entry_point, std::span<const uint8_t> scan) {
   const auto byte = static_cast<size_t>(entry_point.byte());
   if (entry_point.bit % 8 == 0 || byte >= scan.size()) return byte;
   return byte + (scan[byte] == 0xFF ? 2 : 1);
 }
-
-}  // namespace
 
 void McuParser::Prefetch(const EntryPoint& from, const EntryPoint& until) const {
   const auto begin = static_cast<size_t>(from.byte()), end = static_cast<size_t>(until.byte());

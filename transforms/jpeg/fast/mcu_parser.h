@@ -21,6 +21,10 @@
 
 namespace stoker::jpeg {
 
+// Returns the byte of `scan`, the data behind the header, after the last one with bits before
+// `entry_point`, and after the zero stuffed behind it. It may lie beyond the end.
+size_t EndOf(const EntryPoint& entry_point, std::span<const uint8_t> scan);
+
 // Reused from image to image. Not thread-safe. kBits and kRestart mean that the data are not a
 // valid scan, or not the promised one.
 class McuParser {

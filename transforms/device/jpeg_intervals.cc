@@ -1,0 +1,166 @@
+#include "transforms/device/jpeg_intervals.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <span>
+
+#include "core/try.h"
+#include "transforms/jpeg/fast/mcu_parser.h"
+
+namespace stoker {
+
+using decode::CropCodes;
+using decode::CropInterval;
+using jpeg::EntryPoint;
+using jpeg::IndexShape;
+
+namespace {
+
+// Each call of CropIndex::Intact compares the header, too. So bytes between two rows are also
+// compared if they are fewer than these.
+constexpr int64_t kGapBytes = 16 << 10;
+
+Error Changed() { return {Code::kDataLoss, "the JPEG is not what its crop index was made of"}; }
+
+// Goes through the rows of MCUs of a crop.
+class Intervals {
+ public:
+  Intervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry,
+            std::vector<CropInterval>& intervals, CropBits& bits)
+      : file_(file),
+        shape_(file.index.shape()),
+        scan_(file.bytes.subspan(file.frame.scan_offset)),
+        geometry_(geometry),
+        intervals_(intervals),
+        bits_(bits) {}
+
+  Status Plan() {
+    for (int row = geometry_.top; row < geometry_.bottom; ++row) TRY(PlanRow(row));
+    return Check();
+  }
+
+ private:
+  Status PlanRow(int row);
+  std::optional<EntryPoint> BeginningOf(int64_t number, const EntryPoint& entry_point) const;
+  Status Take(int64_t begin, int64_t end);
+  Status Check() const;
+
+  const IndexedJpeg& file_;
+  const IndexShape& shape_;
+  const std::span<const uint8_t> scan_;
+  const jpeg::CropGeometry& geometry_;
+  std::vector<CropInterval>& intervals_;
+  CropBits& bits_;
+  int64_t begin_ = 0, end_ = 0;  // bytes that were taken, and are to be checked
+};
+
+// From the last entry point at or before the left edge to the first one at or behind the right one.
+Status Intervals::PlanRow(int row) {
+  const int64_t across = geometry_.mcus_across;
+  const int64_t left = row * across + geometry_.left, right = row * across + geometry_.right;
+  int64_t number = shape_.EntryPointBefore(left);
+  EntryPoint entry_point = file_.index.At(number);
+  const int64_t begin = entry_point.byte();
+  const auto taken = static_cast<int64_t>(bits_.bytes());
+  int64_t segment_end = number;
+  int64_t end = shape_.McuAt(number);
+  while (end < right) {
+    const std::optional<EntryPoint> from = BeginningOf(number, entry_point);
+    const int64_t first = end;
+    if (number == segment_end) segment_end = shape_.SegmentEnd(number);
+    end = ++number == segment_end ? shape_.McuAt(number) : first + shape_.interval;
+    entry_point = file_.index.At(number);
+    if (!from || from->bit > entry_point.bit) return Changed();
+    const int64_t wanted = std::max(first, left);
+    CropInterval interval{.bit = static_cast<uint32_t>(from->bit + 8 * (taken - begin)),
+                          .skipped = static_cast<uint8_t>(wanted - first),
+                          .wanted = static_cast<uint8_t>(std::min(end, right) - wanted),
+                          .column = static_cast<uint16_t>(wanted - left),
+                          .row = static_cast<uint16_t>(row - geometry_.top)};
+    for (size_t c = 0; c < 3; ++c) interval.dc[c] = static_cast<int16_t>(from->dc[c]);
+    intervals_.push_back(interval);
+  }
+  // With the byte that the entry point lies in, and the zero stuffed behind it. (To look whether
+  // they are there would be to wait for memory.)
+  const auto scan_bytes = static_cast<int64_t>(scan_.size());
+  if (entry_point.byte() > scan_bytes) return Changed();
+  return Take(begin, std::min(entry_point.byte() + 2, scan_bytes));
+}
+
+// Where the MCU behind an entry point begins: the same place, or behind a restart marker. None if
+// the marker is not there.
+std::optional<EntryPoint> Intervals::BeginningOf(int64_t number,
+                                                 const EntryPoint& entry_point) const {
+  const bool marker =
+      file_.frame.restart_interval != 0 && number != 0 && number % shape_.per_stride == 0;
+  if (!marker) return entry_point;
+  const size_t at = jpeg::EndOf(entry_point, scan_);
+  const int64_t passed = number / shape_.per_stride - 1;  // markers
+  if (at + 2 > scan_.size() || scan_[at] != 0xFF || scan_[at + 1] != 0xD0 + passed % 8) {
+    return std::nullopt;
+  }
+  return EntryPoint{8 * static_cast<int64_t>(at + 2), {}};
+}
+
+// Takes the bytes of a row.
+Status Intervals::Take(int64_t begin, int64_t end) {
+  if (begin < begin_ || begin > end) return Changed();
+  bits_.Add(scan_.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+  const bool first = end_ == 0;
+  if (!first && begin > end_ + kGapBytes) TRY(Check());
+  if (first || begin > end_ + kGapBytes) begin_ = begin;
+  end_ = std::max(end_, end);
+  return {};
+}
+
+Status Intervals::Check() const {
+  return file_.index.Intact(file_.bytes, begin_, end_) ? Status() : Changed();
+}
+
+CropCodes CodesOf(jpeg::HuffmanSpec spec) {
+  CropCodes codes;
+  std::memcpy(codes.count.data(), spec, codes.count.size());
+  const size_t symbols = std::accumulate(codes.count.begin(), codes.count.end(), size_t{0});
+  std::memcpy(codes.symbol.data(), spec + codes.count.size(), symbols);
+  return codes;
+}
+
+}  // namespace
+
+Status PlanIntervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry,
+                     std::vector<CropInterval>& intervals, CropBits& bits) {
+  intervals.clear();
+  bits.Clear();
+  return Intervals(file, geometry, intervals, bits).Plan();
+}
+
+Status PlanCodes(const jpeg::FrameHeader& frame, decode::DeviceCrop& crop,
+                 std::vector<CropCodes>& codes) {
+  codes.clear();
+  std::array<jpeg::HuffmanSpec, decode::kMostCodes> listed{};
+  const auto number_of = [&](jpeg::HuffmanSpec spec) {
+    const auto end = listed.begin() + static_cast<ptrdiff_t>(codes.size());
+    const auto found = std::find(listed.begin(), end, spec);
+    if (found == end && end != listed.end()) {
+      *found = spec;
+      codes.push_back(CodesOf(spec));
+    }
+    return static_cast<uint8_t>(found - listed.begin());
+  };
+  for (size_t c = 0; c < static_cast<size_t>(frame.components); ++c) {
+    crop.dc_codes[c] = number_of(frame.dc[static_cast<size_t>(frame.component[c].dc)]);
+    crop.ac_codes[c] = number_of(frame.ac[static_cast<size_t>(frame.component[c].ac)]);
+    if (std::max(crop.dc_codes[c], crop.ac_codes[c]) == decode::kMostCodes) {
+      return Error{Code::kUnimplemented, "devices do not decode JPEGs of so many Huffman tables"};
+    }
+  }
+  crop.codes = static_cast<uint8_t>(codes.size());
+  return {};
+}
+
+}  // namespace stoker

@@ -1,0 +1,24 @@
+// The part of CropMaker that is for packed JPEGs: which runs a crop needs.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "core/device_crop.h"
+#include "core/result.h"
+#include "transforms/device/crop_bits.h"
+#include "transforms/jpeg/fast/crop_geometry.h"
+#include "transforms/packed/packed_file.h"
+
+namespace stoker {
+
+// The first MCU of the crop's samples, at which a group begins in all components.
+int FirstMcuOfRuns(const jpeg::CropGeometry& geometry);
+
+// Verifies the checksums of the rows of MCUs that the crop needs, and replaces `runs` and `bits` by
+// its runs. Positions count from the first of the bits. DataLoss.
+Status PlanRuns(const packed::PackedFile& file, const jpeg::CropGeometry& geometry,
+                const std::array<decode::CropPlane, 3>& planes, std::vector<decode::CropRun>& runs,
+                CropBits& bits);
+
+}  // namespace stoker

@@ -1,0 +1,19 @@
+// IndexedJpeg: a plain JPEG that stoker's decoder takes, and its crop index.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "transforms/jpeg/fast/crop_index.h"
+#include "transforms/jpeg/fast/frame_header.h"
+
+namespace stoker {
+
+// Owns nothing. The index has been opened for this file, and has checksums of it.
+struct IndexedJpeg {
+  std::span<const uint8_t> bytes;
+  const jpeg::FrameHeader& frame;
+  const jpeg::CropIndex& index;
+};
+
+}  // namespace stoker
