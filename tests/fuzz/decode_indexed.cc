@@ -6,6 +6,8 @@
 
 #include "core/hash.h"
 #include "tests/fuzz/fuzzed_rows.h"
+#include "tests/gpu/decode/forged_crops.h"
+#include "tests/testing/random.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
 
@@ -111,6 +113,9 @@ void DecodeFuzzedIndex(std::span<const uint8_t> bytes) {
   std::vector<uint8_t> packed = honest;
   Lie(input, packed);
   CheckIntact(file, header, honest, packed, Digest(bytes));
+  Random random(static_cast<uint32_t>(Digest(bytes)));
+  if (sound) RequirePixelsOfTheCpu(file, honest, random);
+  DecodeForgedCrop(file, packed, random);
 
   const Rect region = ChooseRegion(info->size, Digest(bytes));
   const uint64_t before = decoder.paths().indexed;

@@ -12,7 +12,9 @@ namespace stoker::testing {
 // input chooses. Aborts if an invariant is violated: if the index was not used, any difference from
 // decoding without one; if it was used, an incomplete sink, or for a valid photograph other pixels
 // although at most one entry point is wrong (two can confirm each other); and if the index takes
-// changed bytes of the photograph for intact ones, or bytes outside of it.
+// changed bytes of the photograph for intact ones, or bytes outside of it. Crops for devices have
+// the CPU's pixels by the index as it was made, and by the changed one the samples of the
+// reference.
 void DecodeFuzzedIndex(std::span<const uint8_t> input);
 
 }  // namespace stoker::testing
