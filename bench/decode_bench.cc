@@ -19,6 +19,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -196,12 +197,14 @@ class Measurements {
 
   // Prints how much work the photographs' crops would be for the kernels.
   void PrintCounts() {
+    ForDevice packed, plain;
+    const std::span<uint8_t> to(for_device_to_.get(), kCropRoom);
     for (const Photo& p : photos_) {
-      if (p.packed.empty()) continue;
-      for_device_.Crop(p, Box::kCrop, {for_device_to_.get(), kCropRoom});
-      for_device_.Count(for_device_to_.get());
+      if (packed.PackedCrop(p, Box::kCrop, to)) packed.Count(to.data());
+      if (plain.PlainCrop(p, Box::kCrop, p.index[1], to)) plain.Count(to.data());
     }
-    for_device_.PrintCounts();
+    packed.PrintCounts("a packed");
+    plain.PrintCounts("an indexed");
   }
 
  private:
@@ -219,6 +222,12 @@ class Measurements {
     uint8_t* const batch = memory_.data() + (64 - reinterpret_cast<uintptr_t>(memory_.data()) % 64);
     const size_t row = static_cast<size_t>(&p - photos_.data()) % kRows;
     return {batch + row * kRow * SizeOf(dtype), dtype, kScale, kBias, layout, true};
+  }
+
+  // The crops of a batch, one after the other.
+  std::span<uint8_t> CropRoom(const Photo& p) const {
+    const size_t place = static_cast<size_t>(&p - photos_.data()) % kCrops;
+    return {for_device_to_.get() + place * kCropRoom, kCropRoom};
   }
 
   void AddDecoding() {
@@ -248,10 +257,14 @@ class Measurements {
             [=, this](const Photo& p) { turns_.Batch(p, box, Row(p), p.index[i]); });
       }
     }
-    Add("packed: crop for a device", "packed: crop to batch row", [this](const Photo& p) {
-      const size_t place = static_cast<size_t>(&p - photos_.data()) % kCrops;
-      for_device_.Crop(p, Box::kCrop, {for_device_to_.get() + place * kCropRoom, kCropRoom});
-    });
+    Add("packed: crop for a device", "packed: crop to batch row",
+        [this](const Photo& p) { for_device_.PackedCrop(p, Box::kCrop, CropRoom(p)); });
+    for (size_t i = 0; i < kIntervals.size(); ++i) {
+      const std::string indexed = "ours, indexed every " + std::to_string(kIntervals[i]) + ": ";
+      Add(indexed + "crop for a device", indexed + "crop to batch row", [=, this](const Photo& p) {
+        for_device_.PlainCrop(p, Box::kCrop, p.index[i], CropRoom(p));
+      });
+    }
     Add("ours: making an index, every 4", "",
         [this](const Photo& p) { (void)maker_.Make(p.bytes(), made_); });
     Add("ours: opening an index, and checking the crop's bytes", "", CheckCrop);

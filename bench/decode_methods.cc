@@ -94,27 +94,47 @@ void Packed::Batch(const Photo& photo, Box box, const PixelOutput& output) {
   Must(decoder_.Decode(region, resampler_));
 }
 
-void ForDevice::Crop(const Photo& photo, Box box, std::span<uint8_t> to) {
+bool ForDevice::PackedCrop(const Photo& photo, Box box, std::span<uint8_t> to) {
   const std::span<const uint8_t> packed(photo.packed);
-  if (packed.empty()) return;
+  if (packed.empty()) return false;
   const auto file = packed::PackedFile::Open(packed.first(packed.size() - kBufferPadding));
   if (!file.ok()) std::abort();
   Must(maker_.Plan(*file, photo.task[static_cast<size_t>(box)]));
   if (maker_.bytes() > to.size()) std::abort();
   maker_.Write(0, to.data());
+  return true;
+}
+
+bool ForDevice::PlainCrop(const Photo& photo, Box box, std::span<const uint8_t> index,
+                          std::span<uint8_t> to) {
+  if (index.empty()) return false;
+  if (!decoder_.Open(photo.bytes()).ok()) std::abort();
+  const auto jpeg = decoder_.Indexed(index);
+  if (!jpeg) std::abort();
+  Must(maker_.Plan(*jpeg, photo.task[static_cast<size_t>(box)]));
+  if (maker_.bytes() > to.size()) std::abort();
+  maker_.Write(0, to.data());
+  return true;
 }
 
 void ForDevice::Count(const uint8_t* bytes) {
   const auto& crop = *decode::At<decode::DeviceCrop>(bytes, 0);
   ++crops_;
   bytes_ += static_cast<double>(maker_.bytes());
+  most_bytes_ = std::max(most_bytes_, static_cast<double>(maker_.bytes()));
   samples_ += static_cast<double>(maker_.samples() * decode::kGroupSamples);
   runs_ += crop.runs;
+  intervals_ += crop.intervals;
   tiles_ += crop.tiles;
   for (uint32_t i = 0; i < crop.runs; ++i) {
     const decode::CropRun& run = decode::At<decode::CropRun>(bytes, crop.runs_at)[i];
     passed_ += run.from;
-    groups_ += run.to - run.from;
+    wanted_ += run.to - run.from;
+  }
+  for (uint32_t i = 0; i < crop.intervals; ++i) {
+    const auto& interval = decode::At<decode::CropInterval>(bytes, crop.intervals_at)[i];
+    passed_ += interval.skipped;
+    wanted_ += interval.wanted;
   }
   const decode::CropParts parts = decode::PartsOf(bytes, nullptr);
   for (uint32_t i = 0; i < crop.tiles; ++i) {
@@ -125,13 +145,15 @@ void ForDevice::Count(const uint8_t* bytes) {
   }
 }
 
-void ForDevice::PrintCounts() const {
+void ForDevice::PrintCounts(const char* of) const {
   if (crops_ == 0) return;
   std::printf(
-      "a crop for a device: %.0f bytes, %.0f runs of %.0f groups and %.0f to pass, %.0f "
-      "samples, %.0f tiles, %.0f pixels converted and %.0f blended vertically\n",
-      bytes_ / crops_, runs_ / crops_, groups_ / crops_, passed_ / crops_, samples_ / crops_,
-      tiles_ / crops_, converted_ / crops_, blended_ / crops_);
+      "%s crop for a device: %.0f bytes (at most %.0f), %.0f runs and %.0f intervals of %.0f "
+      "groups "
+      "or MCUs and %.0f to pass, %.0f samples, %.0f tiles, %.0f pixels converted and %.0f blended "
+      "vertically\n",
+      of, bytes_ / crops_, most_bytes_, runs_ / crops_, intervals_ / crops_, wanted_ / crops_,
+      passed_ / crops_, samples_ / crops_, tiles_ / crops_, converted_ / crops_, blended_ / crops_);
 }
 
 void Interleaved::Batch(const Photo& photo, Box box, const PixelOutput& output,

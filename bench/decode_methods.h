@@ -95,19 +95,24 @@ class Packed {
 // Does the host's part of a crop that a device decodes.
 class ForDevice {
  public:
-  // Writes the crop to `to`, if the photograph is packed.
-  void Crop(const Photo& photo, Box box, std::span<uint8_t> to);
+  // Writes the crop to `to`, if the photograph is packed, or has this crop index. False if not.
+  bool PackedCrop(const Photo& photo, Box box, std::span<uint8_t> to);
+  bool PlainCrop(const Photo& photo, Box box, std::span<const uint8_t> index,
+                 std::span<uint8_t> to);
 
-  // Adds what the kernels have to do for the crop that Crop wrote last.
+  // Adds what the kernels have to do for the crop that was written last.
   void Count(const uint8_t* bytes);
-  void PrintCounts() const;
+  void PrintCounts(const char* of) const;
 
  private:
   MemoryBudget budget_{uint64_t{1} << 30};
+  JpegDecoder decoder_;
   CropMaker maker_{budget_};
   double crops_ = 0, bytes_ = 0, samples_ = 0, tiles_ = 0;
-  double runs_ = 0, passed_ = 0, groups_ = 0;  // groups of runs: passed, and wanted
-  double converted_ = 0, blended_ = 0;         // pixels: to RGB, and of rows blended vertically
+  double most_bytes_ = 0;
+  double runs_ = 0, intervals_ = 0;
+  double passed_ = 0, wanted_ = 0;      // groups of runs, or MCUs of intervals
+  double converted_ = 0, blended_ = 0;  // pixels: to RGB, and of rows blended vertically
 };
 
 // Decodes two photographs interleaved. When one is done, the next call continues with the other:

@@ -68,6 +68,8 @@ def building(s):
         yield Step("photographs", "build", 60, [synth], (f"file:{stoker}",), makes=s.photos)
     packing = [stoker, "pack", s.photos, packed(s)]
     yield Step("packed", "build", 60, [packing], (f"file:{stoker}", f"file:{s.photos}"), makes=packed(s))
+    indexing = [stoker, "index", s.photos, "--out", indexed(s)]
+    yield Step("index", "build", 60, [indexing], (f"file:{stoker}", f"file:{s.photos}"), makes=indexed(s))
     yield Step("doctor", "build", 20, [[stoker, "doctor", "--json"]], (f"file:{stoker}",))
 
 
@@ -120,9 +122,10 @@ def measuring(s):
     yield Step("epochs-by-cores", "bench", 90, by_cores, needs, EPOCHS)
 
     decoding = [sys.executable, FOLDER / "decoding.py", packed(s), "--device", s.device]
+    decoding += ["--photos", s.photos, "--index", indexed(s)]
     decoding += ["--batch-size", "8", "--seconds", "0.2", "--turns", "1"] if s.quick else []
-    needs = (f"file:{s.work / 'site'}", f"file:{packed(s)}")
-    yield Step("decode-on-device", "bench", 60, [decoding], needs)
+    needs = tuple(f"file:{path}" for path in (s.work / "site", packed(s), indexed(s)))
+    yield Step("decode-on-device", "bench", 120, [decoding], needs)
     needs = ("module:torch", "module:torchvision", f"file:{s.photos}")
     yield Step("decode_jpeg", "bench", 40, [trained(s, "--loader", "decode_jpeg")], needs)
     needs += (f"file:{s.work / 'site'}",)
@@ -152,6 +155,10 @@ def training(s):
 
 def packed(s):
     return s.work / "packed"
+
+
+def indexed(s):
+    return s.work / "crop-index"
 
 
 def on(cores, command):

@@ -176,7 +176,7 @@ def test_a_failure_does_not_stop_the_others(machine):
     code, printed, lines = machine.measure("test")
     assert code == 1
     assert outcomes(lines) == {
-        **dict.fromkeys(["unpack", "programs", "package", "photographs", "packed"], "ok"),
+        **dict.fromkeys(["unpack", "programs", "package", "photographs", "packed", "index"], "ok"),
         "gpu_device_test": "ok",
         **dict.fromkeys(["stager_test", "device_loader_test"], "failed"),
         **dict.fromkeys(["gpu_deferred_ops_test", "gpu_crops_test", "device_decode_test"], "ok"),
