@@ -25,7 +25,7 @@ bool Batch::pinned(size_t column) const {
   return slot_->pinned && slot_->own_memory[column] == nullptr;
 }
 
-const CropRegion& Batch::crops() const { return slot_->crops; }
+std::span<const CropRegion> Batch::crops() const { return slot_->crops; }
 
 std::shared_ptr<void> Batch::Owner(size_t column) const {
   const std::shared_ptr<void>& own = slot_->own_memory[column];

@@ -97,8 +97,8 @@ class Batch {
   // The position of its first sample in the order of the epoch, over all ranks. With the epoch it
   // is a key for random numbers that do not depend on threads. Rows that were dropped count.
   uint64_t position() const;
-  bool pinned(size_t column) const;  // the column's memory (LoaderOptions::pinned_for)
-  const CropRegion& crops() const;   // for a device
+  bool pinned(size_t column) const;           // the column's memory (LoaderOptions::pinned_for)
+  std::span<const CropRegion> crops() const;  // by device; none unless devices decode
 
   // Keeps this one column's memory valid, also after the batch and the loader have gone. A column
   // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and released

@@ -1,5 +1,6 @@
-// CropRegion: the part of a slot that workers fill with the crops of its batch
-// (core/device_crop.h), one behind the other, and that a device copies.
+// CropRegion: the part of a slot that workers fill with crops (core/device_crop.h), one behind the
+// other, and that a device copies. A batch that is split among several devices has one for the rows
+// of each.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +17,22 @@ namespace stoker {
 struct CropRoom {
   uint64_t bytes = 0;    // of memory, on the host and on the device; 0: a device decodes nothing
   uint64_t samples = 0;  // of the device's scratch memory, × decode::kGroupSamples
+  uint32_t regions = 1;  // with so much each: one for each device
 };
 
 class CropRegion {
  public:
-  // A place for a crop, which begins `at` bytes behind the region's.
+  // A place for a crop, which begins `at` bytes behind memory().
   struct Place {
     uint64_t at = 0;
     uint64_t samples = 0;  // where its samples begin in the device's scratch memory
   };
 
-  // Sets the memory, of room.bytes and aligned to kCropAlignment.
-  void Use(uint8_t* memory, const CropRoom& room) {
+  // Sets the memory: room.bytes, which begin `begin` bytes behind `memory`, that of all regions of
+  // the batch. Both are multiples of kCropAlignment.
+  void Use(uint8_t* memory, const CropRoom& room, uint64_t begin = 0) {
     memory_ = memory;
+    begin_ = begin;
     units_ = std::min(room.bytes / decode::kCropAlignment, kMost);
     samples_ = std::min(room.samples, kMost);
     Clear();
@@ -46,12 +50,15 @@ class CropRegion {
                                         std::memory_order_relaxed)) {
         continue;
       }
-      return Place{UnitsOf(taken) * decode::kCropAlignment, SamplesOf(taken)};
+      return Place{begin_ + UnitsOf(taken) * decode::kCropAlignment, SamplesOf(taken)};
     }
     return std::nullopt;
   }
 
-  uint8_t* memory() const { return memory_; }
+  uint8_t* memory() const { return memory_; }  // of all regions of the batch
+  uint64_t begin() const { return begin_; }
+  // Whether a crop's place is in this region.
+  bool Has(uint64_t at) const { return at >= begin_ && at - begin_ < bytes(); }
   // The bytes that were taken.
   uint64_t bytes() const {
     return UnitsOf(taken_.load(std::memory_order_relaxed)) * decode::kCropAlignment;
@@ -64,6 +71,7 @@ class CropRegion {
   static uint64_t SamplesOf(uint64_t taken) { return taken >> 32; }
 
   uint8_t* memory_ = nullptr;
+  uint64_t begin_ = 0;
   uint64_t units_ = 0, samples_ = 0;  // the room; units of kCropAlignment
   std::atomic<uint64_t> taken_{0};
 };

@@ -96,7 +96,8 @@ struct alignas(kCropAlignment) DeviceCrop {
   uint8_t tall = 0;                               // … rows
   uint8_t codes = 0;                              // Huffman tables
   std::array<uint8_t, 3> dc_codes{}, ac_codes{};  // of each component
-  std::array<uint8_t, 10> unused{};
+  std::array<uint8_t, 6> unused{};
+  uint32_t groups = 0;  // of its samples
   uint32_t runs = 0, runs_at = 0;
   uint32_t intervals = 0, intervals_at = 0;
   uint32_t codes_at = 0;
@@ -118,7 +119,8 @@ static_assert(sizeof(CropCodes) == 272);
 // The crops of a batch.
 struct CropBatch {
   const uint8_t* bytes = nullptr;     // the crops
-  const uint64_t* crop_at = nullptr;  // of each row: its crop in `bytes`, or kNoCrop
+  uint64_t first_byte = 0;            // of all the batch's regions, where `bytes` begin
+  const uint64_t* crop_at = nullptr;  // of each row: its crop in the regions, or kNoCrop
   uint8_t* samples = nullptr;         // scratch, aligned to kGroupSamples
   uint8_t* to = nullptr;              // rows of pixels: u8, NHWC
   size_t row_bytes = 0;

@@ -169,7 +169,7 @@ bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, in
 
 uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
                              bool one_slab, const CropRoom& crops) {
-  uint64_t bytes = RoundUp(crops.bytes, kColumnAlignment);
+  uint64_t bytes = RoundUp(crops.bytes, kColumnAlignment) * crops.regions;
   for (size_t c = 0; c < columns.size(); ++c) {
     const bool small = !one_slab && IsSmall(columns, c, batch_size);
     bytes += RoundUp(BytesOf(columns[c], batch_size), small ? kOwnAlignment : kColumnAlignment);
@@ -264,7 +264,11 @@ std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
     }
     slab->columns.push_back(std::move(column));
   }
-  slab->crops.Use(next, options_.crops);
+  const CropRoom& crops = options_.crops;
+  if (crops.bytes != 0) slab->crops = std::vector<CropRegion>(crops.regions);
+  for (size_t i = 0; i < slab->crops.size(); ++i) {
+    slab->crops[i].Use(next, crops, i * RoundUp(crops.bytes, kColumnAlignment));
+  }
   return slab;
 }
 

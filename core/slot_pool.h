@@ -35,11 +35,11 @@ struct Slot {
   uint64_t epoch = 0;
   uint64_t index = 0;
   uint64_t start = 0;
-  uint64_t position = 0;       // of row 0 in the epoch's order
-  std::weak_ptr<Slot> viewed;  // the lease that SlotPool::View returned, while anyone keeps it
-  int numa_node = 0;           // preferred for its pages
-  bool pinned = false;         // whether the memory in the slab is pinned
-  CropRegion crops;            // behind the columns; no room unless a device decodes
+  uint64_t position = 0;          // of row 0 in the epoch's order
+  std::weak_ptr<Slot> viewed;     // the lease that SlotPool::View returned, while anyone keeps it
+  int numa_node = 0;              // preferred for its pages
+  bool pinned = false;            // whether the memory in the slab is pinned
+  std::vector<CropRegion> crops;  // behind the columns; none unless devices decode
 
   BatchName name() const { return {epoch, index, start}; }
   void* Row(size_t column, int64_t row) const;
@@ -67,7 +67,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     int pinned_lent_slots = 0;
     bool one_slab =
         false;  // small columns are in the slab too, so that one copy brings a batch to a device
-    CropRoom crops{};  // of a slot; requires one_slab
+    CropRoom crops{};  // requires one_slab
   };
   static constexpr int kSpareSlots = 4;
 
@@ -76,7 +76,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   static bool IsSmall(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size);
 
   // Bytes of one batch with these columns, small ones included; each column in the slab starts on
-  // its own page, and so do the crops.
+  // its own page, and so does each region of crops.
   static uint64_t SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
                             bool one_slab = false, const CropRoom& crops = {});
 

@@ -46,6 +46,7 @@ struct StagedBatch {
 
   // The source of the copies: held until they are done. Accessed by the stager's thread only.
   Batch host;
+  size_t part = 0;        // of its parts, one for each device
   int64_t first_row = 0;  // of it: the entry has the rows from there on
 
   // Set by the stager before each lease; except for the rows, `columns` is constant. With deferred

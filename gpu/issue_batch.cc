@@ -2,14 +2,17 @@
 
 #include <span>
 
+#include "core/crop_region.h"
+#include "core/try.h"
 #include "gpu/issue_crops.h"
 
 namespace stoker {
 
 namespace {
 
-// Whether all columns are in one slab, at the ring's offsets, so that one copy transfers them all.
-bool InOneSlab(const DeviceRing& ring, const StagedBatch& entry) {
+// Whether the columns and the crops, which are null if there are none, are in one slab, at the
+// ring's offsets, so that one copy transfers them all.
+bool InOneSlab(const DeviceRing& ring, const StagedBatch& entry, const CropRegion* crops) {
   const Batch& host = entry.host;
   if (entry.rows != host.rows() || ring.plan().has_row_before) return false;
   const std::span<const Column> columns = host.columns();
@@ -17,7 +20,7 @@ bool InOneSlab(const DeviceRing& ring, const StagedBatch& entry) {
   for (size_t c = 1; c < columns.size(); ++c) {
     if (host.Owner(c) != host.Owner(0) || columns[c].data != first + ring.offset(c)) return false;
   }
-  return true;
+  return crops == nullptr || crops->memory() + crops->begin() == first + ring.crops_offset();
 }
 
 bool HasRowBefore(const DeviceRing& ring, const StagedBatch& entry) {
@@ -45,17 +48,24 @@ Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
         static_cast<size_t>(rows) * row_bytes);
   };
   Status s = ring.timed() ? device.Record(entry.begun, ring.copy_stream()) : Status();
-  if (s.ok() && ring.plan().crops.bytes != 0) {
-    Result<uint64_t> parts = CopyAroundCrops(ring, entry);
-    if (!parts.ok()) return parts;
-    copied = *parts;
-  } else if (s.ok() && InOneSlab(ring, entry)) {
+  const CropRegion* const crops =
+      ring.plan().crops.bytes != 0 ? &entry.host.crops()[entry.part] : nullptr;
+  if (s.ok() && crops != nullptr) {
+    ASSIGN_OR_RETURN(copied, CopyAroundCrops(ring, entry));
+  }
+  const size_t first = crops != nullptr ? 1 : 0;  // of the columns that are copied as they are
+  if (s.ok() && InOneSlab(ring, entry, crops)) {
     const size_t last = columns.size() - 1;
     const auto rows = static_cast<size_t>(entry.rows);
-    s = copy(columns[0].data, 0, ring.offset(last) + rows * ring.row_bytes(last));
+    const uint64_t end = crops != nullptr ? ring.crops_offset() + crops->bytes()
+                                          : ring.offset(last) + rows * ring.row_bytes(last);
+    s = copy(columns[first].data, ring.offset(first), end - ring.offset(first));
   } else {
+    if (s.ok() && crops != nullptr) {
+      s = copy(crops->memory() + crops->begin(), ring.crops_offset(), crops->bytes());
+    }
     for (size_t c = 0; s.ok() && c < columns.size(); ++c) {
-      s = copy_rows(c, entry.first_row, entry.rows, 0);
+      if (c >= first) s = copy_rows(c, entry.first_row, entry.rows, 0);
       // The job reads only these two.
       const bool read_before = c == 0 || c + 1 == columns.size();
       if (s.ok() && read_before && HasRowBefore(ring, entry)) {

@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// Copies the parts of entry.host on the copy stream: the rows of the first column that the host has
-// decoded, and behind it the other columns and the crops. Returns the copied bytes.
+// Copies the entry's rows of entry.host's first column that the host has decoded, on the copy
+// stream. Returns the copied bytes.
 Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entry);
 
 // Decodes the crops that were copied to the rows of `entry.raw`, on the deferred stream.

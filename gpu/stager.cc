@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/batch_parts.h"
 #include "core/stage_times.h"
 #include "core/start_thread.h"
 #include "core/trace.h"
@@ -48,11 +49,6 @@ Error AllAreHeld(const DeviceRing& ring) {
           .advice =
               "Release batches before taking more (copy what is to be kept: labels lie with their "
               "images, and objects in reference cycles hold them, too), or raise buffers"};
-}
-
-// The row at which part i of `parts` begins: see SplitBatch.
-int64_t FirstRow(int64_t rows, int64_t i, int64_t parts) {
-  return rows / parts * i + std::min(i, rows % parts);
 }
 
 // Waits for what has been issued, also without an event after it. Only if that fails it waits for
@@ -277,6 +273,12 @@ Result<Batch> Stager::Impl::TakeFromSource() {
 Status Stager::Impl::Check(const Batch& host) const {
   const StagePlan& plan = rings_[0]->plan();
   const int64_t batch_size = plan.batch_size * static_cast<int64_t>(rings_.size());
+  const size_t regions = plan.crops.bytes != 0 ? rings_.size() : 0;
+  if (host.crops().size() != regions) {
+    return Error{Code::kInvalidArgument,
+                 "a batch with crops for " + std::to_string(host.crops().size()) +
+                     " devices came where " + std::to_string(regions) + " decode"};
+  }
   if (host.columns().size() == plan.host.size() && host.rows() <= batch_size) return {};
   return Error{Code::kInvalidArgument, "a batch of " + std::to_string(host.columns().size()) +
                                            " columns and " + std::to_string(host.rows()) +
@@ -294,7 +296,9 @@ Status Stager::Impl::Stage(const Entries& entries, const Batch& host) {
     StagedBatch& entry = *entries[static_cast<size_t>(i)];
     TRY(AwaitUsers(entry));
     entry.host = host.Share();
-    TRY(StageRows(entry, FirstRow(host.rows(), i, parts), FirstRow(host.rows(), i + 1, parts)));
+    entry.part = static_cast<size_t>(i);
+    TRY(StageRows(entry, FirstRowOfPart(host.rows(), i, parts),
+                  FirstRowOfPart(host.rows(), i + 1, parts)));
   }
   batches_.fetch_add(1, std::memory_order_relaxed);
   return {};

@@ -49,8 +49,9 @@ struct StagePlan {
   DeferredOpsJob job;  // pointers and rows are set for each batch
   bool has_work = false;
   // Room for crops, which the device decodes to rows of the first column before the job. If there
-  // is any: there are deferred operations with work; the host's column before the last has the
-  // place of each row's crop, or decode::kNoCrop; batches lie in one slab, and are not split.
+  // is any: there are deferred operations with work; batches lie in one slab; the host's column
+  // before the last has the place of each row's crop, in the region of the row's part, or
+  // decode::kNoCrop, as for a row that another device mixes with its own (has_row_before).
   CropRoom crops{};
   // Whether the row before the part's first one (before row 0: the batch's last) is copied, too,
   // because the job mixes each row with the one before it. It comes last, where the job looks for

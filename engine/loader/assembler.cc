@@ -67,7 +67,7 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   slot->position = sampler_.PositionOf(batch, 0);
   slot->rows = sampler_.RowsIn(batch);
   for (Column& column : slot->columns) column.shape[0] = slot->rows;
-  slot->crops.Clear();
+  for (CropRegion& crops : slot->crops) crops.Clear();
   entry.slot = slot;
   entry.opened_ns = NowNanoseconds();
   for (auto* counter : {&entry.work_ns, &entry.longest_ns, &entry.read_ns, &entry.longest_read_ns,

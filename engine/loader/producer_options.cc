@@ -38,10 +38,6 @@ Status CheckDecodes(const LoaderOptions& options) {
                  .cause = "decode is \"device\", and " + cause,
                  .advice = kLetWorkersDecode};
   };
-  if (options.to_device->devices.size() > 1) {
-    return refuse("batches are split among " + std::to_string(options.to_device->devices.size()) +
-                  " devices: crops are copied to one device only");
-  }
   if (options.to_device->crop_bytes == 0) return refuse("crop_bytes is 0");
   if (options.source != nullptr && options.source->in_memory()) {
     return refuse("the samples of " + options.source->Describe() + " are in memory, not encoded");
@@ -56,12 +52,15 @@ Status CheckDecodes(const LoaderOptions& options) {
 // A crop of RandomResizedCrop(224) of a photograph of 500 × 375 takes 75 KB, and its samples about
 // three times as many; there is room for four.
 CropRoom CropRoomOf(const LoaderOptions& options) {
-  constexpr uint64_t kFewestRows = 16;  // so that a small batch has room for large crops
+  constexpr uint64_t kFewestRows = 16;  // of a device, so that few have room for large crops
   constexpr uint64_t kSamples = 4;      // for each byte
   if (!options.to_device->decodes) return {};
-  const uint64_t rows = std::max<uint64_t>(options.batch_size, kFewestRows);
+  const size_t devices = options.to_device->devices.size();
+  const uint64_t rows = std::max<uint64_t>(options.batch_size / devices, kFewestRows);
   const uint64_t bytes = rows * options.to_device->crop_bytes;
-  return {.bytes = bytes, .samples = kSamples * bytes / decode::kGroupSamples};
+  return {.bytes = bytes,
+          .samples = kSamples * bytes / decode::kGroupSamples,
+          .regions = static_cast<uint32_t>(devices)};
 }
 
 Status CheckDevices(const LoaderOptions& options) {

@@ -66,6 +66,11 @@ class RowWriter {
   // Fills the rows of this sample, which is in memory.
   void Copy(uint32_t run, int worker, Samples& samples);
 
+  // Decodes the crops of a whole batch that are not where a device expects them: rows have moved to
+  // another device's part, because others were dropped, or are mixed with another device's.
+  // ResourceExhausted.
+  Status DecodeMovedCrops(Slot& slot, int worker);
+
   // Mixes all rows of the slot with each other, if a mixer was given. Returns the nanoseconds it
   // took.
   uint64_t Mix(Slot& slot, int worker);
@@ -89,7 +94,8 @@ class RowWriter {
   std::span<void* const> OtherRows(const Slot& slot, uint32_t row, std::vector<void*>& rows) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
   int32_t* SizeAt(const Slot& slot, uint32_t row) const;
-  CropRegion* CropsOf(Slot& slot) const;
+  bool MixesAcrossParts(const Slot& slot, int64_t row) const;
+  CropRegion* CropsOf(Slot& slot, uint32_t row) const;
   uint64_t* CropAt(const Slot& slot, uint32_t row) const;
 
   const LoaderOptions& options_;
@@ -109,6 +115,7 @@ class RowWriter {
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker
   std::vector<WorkerPace> paces_;                                             // by worker
+  MemoryBudget& memory_;
 };
 
 }  // namespace stoker

@@ -21,7 +21,12 @@ constexpr const T* At(const uint8_t* bytes, uint64_t at) {
 
 constexpr const DeviceCrop* CropOf(const CropBatch& batch, uint32_t row) {
   const uint64_t at = row < batch.rows ? batch.crop_at[row] : kNoCrop;
-  return at == kNoCrop ? nullptr : At<DeviceCrop>(batch.bytes, at);
+  return at == kNoCrop ? nullptr : At<DeviceCrop>(batch.bytes, at - batch.first_byte);
+}
+
+// The bytes of the row's crop. Precondition: it has one.
+constexpr const uint8_t* BytesOf(const CropBatch& batch, uint32_t row) {
+  return batch.bytes + (batch.crop_at[row] - batch.first_byte);
 }
 
 // Run `run` of the row's crop, if there are so many.
@@ -30,7 +35,7 @@ constexpr void UnpackCrop(const Team& team, const CropBatch& batch, uint32_t row
                           const QuadWord* table, UnpackMemory& memory) {
   const DeviceCrop* const crop = CropOf(batch, row);
   if (crop == nullptr || run >= crop->runs) return;
-  const uint8_t* const bytes = batch.bytes + batch.crop_at[row];
+  const uint8_t* const bytes = BytesOf(batch, row);
   uint8_t* const samples = batch.samples + crop->samples * kGroupSamples;
   void* const to = samples;
   UnpackRun(team, *crop, At<CropRun>(bytes, crop->runs_at)[run], At<uint32_t>(bytes, 0), table,
@@ -43,7 +48,7 @@ constexpr void DecodeCrop(const Team& team, const CropBatch& batch, uint32_t row
                           const uint8_t* order, EntropyMemory& memory) {
   const DeviceCrop* const crop = CropOf(batch, row);
   if (crop == nullptr || first >= crop->intervals) return;
-  const uint8_t* const bytes = batch.bytes + batch.crop_at[row];
+  const uint8_t* const bytes = BytesOf(batch, row);
   void* const to = batch.samples + crop->samples * kGroupSamples;
   const EntropyParts parts{crop, At<uint32_t>(bytes, 0),
                            At<CropInterval>(bytes, crop->intervals_at),
@@ -68,7 +73,7 @@ constexpr void ResampleCrop(const Team& team, const CropBatch& batch, uint32_t r
                             TileMemory& memory) {
   const DeviceCrop* const crop = CropOf(batch, row);
   if (crop == nullptr || tile >= crop->tiles) return;
-  const uint8_t* const bytes = batch.bytes + batch.crop_at[row];
+  const uint8_t* const bytes = BytesOf(batch, row);
   const CropParts parts = PartsOf(bytes, batch.samples);
   const CropTile& of_crop = At<CropTile>(bytes, crop->tiles_at)[tile];
   uint8_t* const to = batch.to + size_t{row} * batch.row_bytes;

@@ -20,6 +20,7 @@ using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::Effort;
 using ::stoker::testing::ExpectRight;
+using ::stoker::testing::PlanOf;
 using ::stoker::testing::Random;
 using ::stoker::testing::Staging;
 using ::stoker::testing::StagingOptions;
@@ -173,6 +174,22 @@ TEST_P(StagerWaitTest, RefusesAHostBatchThatDoesNotFit) {
   EXPECT_THAT(batch.error().cause, HasSubstr("17 rows"));
   refusing.Stop();
   EXPECT_EQ(larger.lent(), 0);
+}
+
+TEST_P(StagerWaitTest, RefusesAHostBatchWithoutTheCropsOfADeviceThatDecodes) {
+  StagingOptions options;
+  options.has_deferred_ops = options.has_work = true;
+  const Staging staging(GetParam(), options);  // whose batches have none
+  StagePlan plan = PlanOf(options);
+  plan.crops = {.bytes = 4096, .samples = 512};
+  plan.host.insert(plan.host.end() - 1, {"crop", DType::kU64, {}});
+  testing::HostBatchesOptions host = options.host;
+  host.columns = plan.host;
+  testing::FakeHostBatches source(host);
+  Stager refusing(Stager::MakeRing(staging.device, plan, 2).value(), source);
+  const Result<DeviceBatch> batch = refusing.Next();
+  ASSERT_FALSE(batch.ok());
+  EXPECT_EQ(batch.error().cause, "a batch with crops for 0 devices came where 1 decode");
 }
 
 TEST_P(StagerWaitTest, AnInterruptEndsTheWaitAndLosesNothing) {

@@ -313,7 +313,7 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
     possible = ReductionOf(of_view.drawn.geometry, possible);
   }
   context.reduction = options_.decode == DecodeSize::kScaled ? possible : 1;
-  if (image.crops != nullptr && StartCrop(image, stored, context)) return Rect{};
+  if (options_.decode_on_device && StartCrop(image, stored, context)) return Rect{};
   if (possible > 1) ++(context.reduction > 1 ? context.scaled : context.scalable);
   if (views() == 1) return StartRow(stored, context.reduction, context.views[0]);
   context.all_views.Clear();
@@ -396,7 +396,8 @@ bool Plan::StartCrop(const EncodedImage& image, const StoredImage& stored,
   const DrawnSample& drawn = context.views[0].drawn;
   std::optional<OnWorker> why = OnWorker::kNotPrepared;
   if (packed != nullptr || jpeg) why = OnWorker::kUnsupported;
-  if (why == OnWorker::kUnsupported && drawn.steps.empty() && context.reduction == 1) {
+  if (why == OnWorker::kUnsupported && image.crops != nullptr && drawn.steps.empty() &&
+      context.reduction == 1) {
     const Resampling task = ResamplingOf(drawn.geometry, stored.size, stored.orientation);
     CropMaker& maker = context.crop_maker;
     why = PutCrop(packed != nullptr ? maker.Plan(*packed, task) : maker.Plan(*jpeg, task), maker,

@@ -24,7 +24,8 @@ struct EncodedImage {
   // The rows of the plan's other views. Read before Next or Done is called again.
   std::span<void* const> other_rows{};
   // If the plan decodes on a device: where the crop goes that the device decodes in place of the
-  // row's pixels, and what is set to its place there, or to decode::kNoCrop if the row was written.
+  // row's pixels (null: nowhere, so the row is written), and what is set to its place there, or to
+  // decode::kNoCrop if the row was written.
   CropRegion* crops = nullptr;
   uint64_t* crop_at = nullptr;
 };

@@ -14,65 +14,43 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
 #include "core/hash.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/map_function.h"
 #include "gpu/piece_copier.h"
 #include "io/sources/arrays.h"
+#include "tests/engine/device/device_decoding.h"
 #include "tests/testing/batch_bytes.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/executors.h"
 #include "tests/testing/hooked_device.h"
-#include "tests/testing/indexed_photos.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/photo_folder.h"
 #include "tests/testing/photos.h"
 #include "tests/testing/random.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
-#include "transforms/packed/pack.h"
 
 namespace stoker {
 namespace {
 
+using ::stoker::testing::Bytes;
 using ::stoker::testing::BytesOf;
 using ::stoker::testing::DeviceCall;
+using ::stoker::testing::DeviceDecodeTest;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::Effort;
 using ::stoker::testing::HookedDevice;
-using ::stoker::testing::JpegOptions;
+using ::stoker::testing::kImageNet;
+using ::stoker::testing::kPhotos;
 using ::stoker::testing::MakeJpeg;
 using ::stoker::testing::MakePng;
-using ::stoker::testing::PhotoFolder;
+using ::stoker::testing::Packed;
+using ::stoker::testing::Padded;
 using ::stoker::testing::Random;
-using Bytes = std::vector<uint8_t>;
-
-constexpr int kPhotos = 29;
-const Normalize kImageNet{{0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}};
-
-std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-
-Bytes Packed(Bytes jpeg) {
-  const size_t size = jpeg.size();
-  jpeg.resize(size + kBufferPadding);
-  return PackJpeg(std::span(jpeg).first(size)).value();
-}
-
-Bytes Padded(Bytes bytes) {
-  bytes.resize(bytes.size() + kBufferPadding);
-  return bytes;
-}
-
-// The crop index of a JPEG; empty if there is none.
-Bytes IndexOf(const Bytes& jpeg) {
-  const Bytes padded = Padded(jpeg);
-  Bytes record;
-  const auto file = std::span(padded).first(jpeg.size());
-  return jpeg::CropIndexMaker().Make(file, record) == Fallback::kNone ? record : Bytes();
-}
+using ::stoker::testing::RandomJpeg;
+using ::stoker::testing::Text;
 
 jpeg::CropIndex::Match MatchOf(const Bytes& record, const Bytes& jpeg) {
   const Bytes padded = Padded(jpeg);
@@ -105,107 +83,6 @@ void DamageUnnoticed(Bytes& jpeg, const Bytes& record, size_t at) {
   }
 }
 
-// JPEGs of all kinds that can be packed.
-Bytes RandomJpeg(Random& random) {
-  constexpr testing::Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
-  const testing::Sampling sampling = kSamplings[random.Between(0, 3)];
-  JpegOptions options{.width = random.Between(9, 300), .height = random.Between(9, 200)};
-  if (random.OneIn(6)) options.color = testing::JpegColor::kGray;
-  options.sampling = testing::Luma(sampling.columns, sampling.rows);
-  options.quality = random.Between(20, 98);
-  options.restart_interval = random.OneIn(5) ? random.Between(1, 9) : 0;
-  options.orientation = random.OneIn(3) ? random.Between(1, 8) : 0;
-  options.seed = static_cast<uint64_t>(random.Between(0, 1 << 20));
-  return MakeJpeg(options);
-}
-
-class DeviceDecodeTest : public ::testing::TestWithParam<DeviceUnderTest> {
- protected:
-  // Packed photographs.
-  void SetUp() override {
-    for (uint64_t id = 0; id < kPhotos; ++id) {
-      photos_.Overwrite(id, Text(Packed(RandomJpeg(random_))));
-    }
-  }
-
-  // Options of a loader that makes images of (80, 64) from the photographs on disk.
-  LoaderOptions Options() {
-    LoaderOptions options;
-    options.source = photos_.Source();
-    options.transforms = {RandomResizedCrop{.height = 80, .width = 64},
-                          RandomHorizontalFlip{.p = 0.5}, kImageNet};
-    options.dtype = DType::kF16;
-    options.layout = Layout::kNchw;
-    options.batch_size = 7;
-    options.shuffle = true;
-    options.runtime = runtime_;
-    return options;
-  }
-
-  std::shared_ptr<Loader> Open(LoaderOptions options, uint32_t crop_bytes = 128 << 10) {
-    options.to_device = {.devices = {device_}, .decodes = true, .crop_bytes = crop_bytes};
-    return Loader::Open(std::move(options)).value();
-  }
-
-  // Expects the same batches and errors of both, and returns how photographs were decoded.
-  DecodePaths ExpectSame(const LoaderOptions& options, int epochs = 1,
-                         uint32_t crop_bytes = 128 << 10) {
-    auto plain = Loader::Open(options).value(), loader = Open(options, crop_bytes);
-    EXPECT_EQ(loader->columns().size(), plain->columns().size());
-    for (int epoch = 0; epoch < epochs; ++epoch) {
-      auto wanted = plain->Iterate(), got = loader->Iterate();
-      bool more = true;
-      for (int i = 0; more && !HasFailure(); ++i) {
-        SCOPED_TRACE("batch " + std::to_string(i) + " of epoch " + std::to_string(epoch));
-        more = ExpectSame(wanted->Next(), got->NextOnDevice());
-      }
-    }
-    return loader->Stats().decoded;
-  }
-  bool ExpectSame(const Result<Batch>& wanted, const Result<DeviceBatch>& got) {
-    EXPECT_EQ(got.ok(), wanted.ok()) << (got.ok() ? "" : got.error().ToString());
-    if (got.ok() != wanted.ok()) return false;
-    if (!wanted.ok()) {
-      EXPECT_EQ(got.error().ToString(), wanted.error().ToString());
-      return true;
-    }
-    EXPECT_EQ(static_cast<bool>(*got), static_cast<bool>(*wanted));
-    if (!*got || !*wanted) return false;
-    EXPECT_EQ(got->name(), wanted->name());
-    EXPECT_TRUE(std::ranges::equal(got->sample_ids(), wanted->sample_ids()));
-    EXPECT_EQ(got->images().shape, wanted->images().shape);
-    EXPECT_TRUE(BytesOf(*got, *device_) == BytesOf(*wanted)) << "the bytes differ";
-    return true;
-  }
-
-  // The photographs on disk, with an index for each JPEG.
-  std::vector<Bytes> Indexes() const {
-    std::vector<Bytes> records;
-    for (uint64_t id = 0; id < kPhotos; ++id) {
-      std::ifstream file(photos_.FileOf(id), std::ios::binary);
-      const Bytes bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-      records.push_back(IndexOf(bytes));
-    }
-    return records;
-  }
-  std::shared_ptr<const SampleSource> With(std::vector<Bytes> indexes) const {
-    return std::make_shared<testing::IndexedPhotos>(photos_.Source(), std::move(indexes));
-  }
-
-  static uint64_t Left(const DecodePaths& paths, OnWorker reason) {
-    return paths.on_worker[static_cast<size_t>(reason)];
-  }
-  static uint64_t AllLeft(const DecodePaths& paths) {
-    uint64_t all = 0;
-    for (const uint64_t count : paths.on_worker) all += count;
-    return all;
-  }
-
-  Random random_{31};
-  PhotoFolder photos_{kPhotos, 3};
-  const std::shared_ptr<Runtime> runtime_ = Runtime::Create(testing::RuntimeUnderTest(2)).value();
-  const std::shared_ptr<Device> device_ = GetParam().MakeDelayed();
-};
 INSTANTIATE_TEST_SUITE_P(, DeviceDecodeTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
@@ -426,7 +303,7 @@ TEST_P(DeviceDecodeTest, ManyBitsAreCopiedInPieces) {
   auto loader = Loader::Open(options).value();
   options.to_device.reset();
   auto wanted = Loader::Open(options).value()->Iterate(), got = loader->Iterate();
-  for (int i = 0; i < 2; ++i) ExpectSame(wanted->Next(), got->NextOnDevice());
+  for (int i = 0; i < 2; ++i) ExpectSame(wanted->Next(), NextOf(*got));
   EXPECT_GT(loader->Stats().decoded.on_device, 7u);
   EXPECT_EQ(AllLeft(loader->Stats().decoded), 0u);
   const std::vector<HookedDevice::Copied> copies = hooked->copies();
@@ -456,7 +333,7 @@ TEST_P(DeviceDecodeTest, SeekAndStop) {
   for (const auto& at : {BatchName{0, 0}, {3, 2}, {1, 3}, {1, 3}, {1, 0, 14}}) {
     plain->Seek(at).value();
     iterator->Seek(at).value();
-    for (int i = 0; i < 2; ++i) ExpectSame(plain->Next(), iterator->NextOnDevice());
+    for (int i = 0; i < 2; ++i) ExpectSame(plain->Next(), NextOf(*iterator));
   }
   const DeviceBatch kept = iterator->NextOnDevice().value();
   const auto bytes = BytesOf(kept, *device_);
@@ -508,7 +385,7 @@ TEST_P(DeviceDecodeTest, EachFailedCopyEndsTheLoader) {
       auto loader = Loader::Open(options).value();
       auto wanted = plain->Iterate(0), got = loader->Iterate();
       for (bool more = true; more && !failed;) {
-        const Result<DeviceBatch> batch = got->NextOnDevice();
+        const Result<SplitBatch> batch = NextOf(*got);
         failed = !batch.ok();
         if (failed) {
           EXPECT_EQ(batch.error().cause, "injected");
@@ -584,11 +461,8 @@ TEST_P(DeviceDecodeTest, RefusesLoadersOfWhichItCouldDecodeNothing) {
       RandomResizedCrop{.height = 30, .width = 30, .interpolation = Interpolation::kBicubic}};
   refused(options, "transforms[0], RandomResizedCrop: a device that decodes images does not");
   options = Options();
-  options.batch_size = 6;
   to.crop_bytes = 0;
   refused(options, "crop_bytes is 0");
-  to.devices.push_back(device_);
-  refused(options, "split among 2 devices: crops are copied to one device only");
 }
 
 TEST_P(DeviceDecodeTest, RealPhotographsHaveTheSameBytes) {
