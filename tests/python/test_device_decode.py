@@ -100,6 +100,21 @@ def as_arrays(batch):
     return tuple(np.asarray(column) for column in batch)
 
 
+@pytest.mark.parametrize("devices", [["host"], ["host"] * 2, ["host"] * 4])
+@pytest.mark.parametrize("recipe", ["train", "mixed"])
+def test_several_devices_have_the_rows_of_one(packed, devices, recipe):
+    transforms, options = RECIPES[recipe]
+    loaders = [make(stoker.packed(packed), transforms, **options) for _ in range(2)]
+    whole, split = loaders[0].to_device("host"), loaders[1].to_device(devices, decode="device")
+    together = [tuple(np.concatenate(columns) for columns in zip(*map(as_arrays, parts))) for parts in split]
+    same(together, arrays(map(as_arrays, whole)))
+    on_device, left = counts(split)
+    # Two devices mix the last row of each part.
+    shared = 8 * len(devices) if recipe == "mixed" and len(devices) > 1 else 0
+    assert shared <= left["unsupported"] == sum(left.values()) and on_device >= 60 - shared
+    assert shared > 0 or left["unsupported"] == 0
+
+
 def test_photographs(photos, tmp_path):
     chosen = sorted(path for path in photos.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))[::7]
     (tmp_path / "photos" / "a").mkdir(parents=True)
@@ -292,8 +307,6 @@ def test_refusals(packed, made):
     source = stoker.packed(packed)
     refused("the device is the CPU. Leave decode out", make(source), device="cpu")
     refused("in memory", stoker.Loader(stoker.arrays(np.zeros((4, 2), "u1")), batch_size=2))
-    refused("split among 2 devices: crops are copied to one", make(source), device=["host", "host"])
-    refused("split among 1 device: crops are copied to one", make(source), device=["host"])
     jitter = [stoker.RandomResizedCrop(32), stoker.ColorJitter(0.4)]
     refused(
         r"transforms\[1\], ColorJitter: workers change the pixels.*to_device\(…, decode=\"workers\"\)",

@@ -92,10 +92,9 @@ class OnDevices(Generic[MadeThere]):
 
         With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
         those that workers decoded instead, by reason: "not_prepared" (neither packed nor a JPEG with a crop
-        index that fits; `stoker index` of older versions made none that serves here); "unsupported" (padded,
-        made gray by RandomGrayscale, decoded scaled, or reduced too far); "damaged"; "no_room" (a batch's
-        crops may take 128 KiB of bits and 512 KiB of samples a row, on average). A sample that is retried
-        counts again.
+        index that fits); "unsupported" (padded, made gray by RandomGrayscale, decoded scaled, reduced too
+        far, or mixed with a row of another device); "damaged"; "no_room" (a batch's crops may take 128 KiB
+        of bits and 512 KiB of samples a row, on average). A sample that is retried counts again.
         """
         return self._native.stats()
 

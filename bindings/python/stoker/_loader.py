@@ -310,7 +310,9 @@ class Loader:
     @overload
     def to_device(self, device: str, *, buffers: int = 4, decode: str = "workers") -> DeviceLoader: ...
     @overload
-    def to_device(self, device: list[str] | tuple[str, ...], *, buffers: int = 4) -> SplitLoader: ...
+    def to_device(
+        self, device: list[str] | tuple[str, ...], *, buffers: int = 4, decode: str = "workers"
+    ) -> SplitLoader: ...
     def to_device(
         self, device: str | list[str] | tuple[str, ...], *, buffers: int = 4, decode: str = "workers"
     ) -> DeviceLoader | SplitLoader:
@@ -336,9 +338,9 @@ class Loader:
 
         Raises:
             ValueError, TypeError: not a device; a list whose length does not divide batch_size; or
-                decode="device" with a list of devices, or where the loader's options show that a device
-                could decode none of its images: samples in memory, views, a Map, or a transform that needs
-                the pixels on the host. What the files are is known only when they are read.
+                decode="device" where the loader's options show that a device could decode none of its
+                images: samples in memory, views, a Map, or a transform that needs the pixels on the host.
+                What the files are is known only when they are read.
             FailedPreconditionError: there is no such device here; the message says what is missing.
             ResourceExhaustedError: the device, or the memory budget, has no room.
         """
@@ -351,13 +353,6 @@ class Loader:
             )
         if not names:
             raise InvalidArgumentError("device is an empty list; name one device or more")
-        if decode == "device":
-            devices = f"{len(names)} device{'s' if len(names) > 1 else ''}"
-            raise InvalidArgumentError(
-                f'decode is "device", and batches are split among {devices}: crops are copied to one device '
-                "only. Name the device without a list, or let the workers decode (to_device(…, "
-                'decode="workers"))'
-            )
         return SplitLoader(self, names, buffers, decode)
 
     # --- description and statistics ----------------------------------------------------------------
