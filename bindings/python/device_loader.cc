@@ -30,9 +30,10 @@ namespace {
 class DeviceLoaderHandle {
  public:
   // `key`: by which the registry finds this loader, if the device is not the CPU. `split`: batches
-  // are in parts, also if there is one device. `decodes`: whether the device decodes.
+  // are in parts, also if there is one device. `buffers`, `decodes`, `crop_bytes`: DeviceOptions.
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key,
-                     const std::vector<std::string>& devices, bool split, int buffers, bool decodes)
+                     const std::vector<std::string>& devices, bool split, int buffers, bool decodes,
+                     uint32_t crop_bytes)
       : columns_(loader.columns()),
         on_cpu_(!split && IsCpu(devices.at(0))),
         as_(split ? As::kParts : As::kTensors) {
@@ -44,7 +45,9 @@ class DeviceLoaderHandle {
     }
     Result<std::shared_ptr<Loader>> opened = [&] {
       const WithoutGil released;
-      return Open(loader, key, devices, buffers, decodes);
+      return Open(
+          loader, key, devices,
+          {.devices = {}, .buffers = buffers, .decodes = decodes, .crop_bytes = crop_bytes});
     }();
     loader_ = Value(std::move(opened));
     Loader* const made = loader_.get();
@@ -103,16 +106,15 @@ class DeviceLoaderHandle {
   }
 
   Result<std::shared_ptr<Loader>> Open(const LoaderHandle& loader, const std::string& key,
-                                       const std::vector<std::string>& names, int buffers,
-                                       bool decodes) {
-    std::vector<std::shared_ptr<Device>> devices;
+                                       const std::vector<std::string>& names,
+                                       DeviceOptions to_device) {
     for (const std::string& name : names) {
       ASSIGN_OR_RETURN(std::shared_ptr<Device> device, OpenDevice(name));
-      devices.push_back(std::move(device));
+      to_device.devices.push_back(std::move(device));
     }
     loader.loader()->ReleaseIdle();  // most programs do not iterate over both
     LoaderOptions options = loader.loader()->options();
-    options.to_device = {.devices = std::move(devices), .buffers = buffers, .decodes = decodes};
+    options.to_device = std::move(to_device);
     return Registry::Get().FindOrOpen(key, [&](const std::shared_ptr<EpochCounter>&) {
       return Loader::Open(std::move(options), Registry::Get().Epochs(loader.key()));
     });
@@ -158,9 +160,9 @@ py::dict DeviceLoaderHandle::Stats() const {
 void AddDeviceLoader(py::module_& module) {
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
       .def(py::init<const LoaderHandle&, const std::string&, const std::vector<std::string>&, bool,
-                    int, bool>(),
+                    int, bool, uint32_t>(),
            py::arg("loader"), py::arg("key"), py::arg("devices"), py::arg("split"),
-           py::arg("buffers"), py::arg("decodes"))
+           py::arg("buffers"), py::arg("decodes"), py::arg("crop_bytes"))
       .def("iterate", &DeviceLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &DeviceLoaderHandle::Stop)
       .def("stats", &DeviceLoaderHandle::Stats)

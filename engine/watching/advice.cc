@@ -178,7 +178,7 @@ class Adviser {
       case OnWorker::kNoRoom:
         break;
     }
-    return "the crops of a batch have no room";
+    return "the crops of a batch have no room (crop_bytes)";
   }
 
   // Names the work that takes most of the workers' time.

@@ -60,6 +60,20 @@ def test_the_report_has_the_device_figures(command, photos):
     assert device["device_bytes"] >= 3 * 32 * 224 * 224 * 3
 
 
+def test_the_device_decodes(command, photos, tmp_path):
+    packed = tmp_path / "packed"
+    subprocess.run([command, "pack", photos, packed], check=True, capture_output=True, timeout=300)
+    common = ("--size", "64", "--batch-size", "24", "--digest")
+    workers = bench(command, packed, *common)
+    device = bench(command, packed, *common, "--device", "host", "--decode-on-device")
+    assert device["digest"] == workers["digest"]
+    assert workers["decoded"]["on_device"] == 0
+    assert device["decoded"]["on_device"] == device["images"] - device["decoded"]["ours"]
+    little = bench(command, packed, *common, "--device", "host", "--decode-on-device", "--crop-bytes", "1000")
+    assert little["digest"] == workers["digest"]
+    assert little["decoded"]["left_to_workers"]["no_room"] > 0
+
+
 def test_text(command, photos):
     done = subprocess.run(
         [command, "bench", photos, "--device", "host", "--step-ms", "1"],
@@ -77,7 +91,9 @@ def test_text(command, photos):
     [
         (("--device", "tpu"), "tpu"),
         (("--device", "cuda:x"), "cuda:x"),
-        (("--step-ms", "5"), "--device"),
+        (("--step-ms", "5"), "--step-ms needs --device"),
+        (("--decode-on-device",), "--decode-on-device needs --device"),
+        (("--device", "host", "--crop-bytes", "0"), "--crop-bytes"),
         (("--device", "host", "--buffers", "1"), "--buffers"),
         (("--device", "host", "--step-ms", "-1"), "--step-ms"),
     ],

@@ -291,6 +291,22 @@ def test_it_takes_memory(packed):
     assert more["pinned_bytes"] > 0
 
 
+def test_crop_bytes_is_the_room_for_crops(packed):
+    source = stoker.packed(packed)
+    workers = make(source).to_device("host")
+    devices = [make(source).to_device("host", decode="device", crop_bytes=n) for n in (1000, 131072, 262144)]
+    wanted = arrays(workers)
+    for device in devices:
+        same(arrays(device), wanted)
+    little, usual, twice = (device.stats() for device in devices)
+    assert little["left_to_workers"]["no_room"] > 20
+    assert usual["left_to_workers"]["no_room"] == 0
+    assert twice["batch_bytes"] - usual["batch_bytes"] == 16 * 131072
+    for wrong in (0, -1, (1 << 28) + 1):
+        with pytest.raises(ValueError, match="crop_bytes"):
+            make(source).to_device("host", decode="device", crop_bytes=wrong)
+
+
 def test_a_budget_without_room_says_so(packed):
     runtime = stoker.Runtime(memory_budget=4 << 20, threads=1)
     loader = make(stoker.packed(packed), runtime=runtime)

@@ -220,6 +220,25 @@ def test_labels_keep_no_images(made, device, mix):
         assert loader.stats()["lent_batches"] == 0
 
 
+def test_a_device_decodes(made):
+    options = {"device": "host", "decode": "device", "cache": "ram:64MiB"}
+    loaders = make(made), make(made, **options), make(made, crop_bytes=500, **options)
+    for _ in range(2):
+        wanted, *others = map(kept, loaders)
+        for other in others:
+            same(other, wanted)
+    _, usual, little = (loader.stats() for loader in loaders)
+    assert usual["decoded_on_device"] >= 120 and not any(usual["left_to_workers"].values())
+    assert little["left_to_workers"]["no_room"] > 60
+    for wrong, options in (
+        ("the device is the CPU", {"decode": "device"}),
+        ("crop_bytes", {"crop_bytes": 0}),
+        ("decode is", {"decode": "workers"}),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            make(made, **options)
+
+
 @pytest.mark.parametrize("device", ["cpu", "cpu:0", torch.device("cpu"), torch.device("cpu", 0)])
 def test_names_of_the_cpu(made, device):
     loader = make(made, device=device)

@@ -17,6 +17,7 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
+#include "core/device_crop.h"
 #include "core/output_file.h"
 #include "core/plural.h"
 #include "core/try.h"
@@ -42,6 +43,8 @@ struct BenchArguments {
   std::string executor = "tbb";
   std::string device;
   int64_t buffers = DeviceOptions().buffers;
+  bool decode_on_device = false;
+  int64_t crop_bytes = DeviceOptions().crop_bytes;
   double step_ms = 0;
   bool cold = false;
   bool read_only = false;
@@ -101,8 +104,10 @@ Status CheckTogether(const BenchArguments& given) {
                  .cause = "--crop-index is empty",
                  .advice = "Give auto, off or the file that `stoker index` wrote"};
   }
-  if (given.device.empty() && given.step_ms != 0) {
-    return Error{.code = Code::kInvalidArgument, .cause = "--step-ms needs --device"};
+  if (given.device.empty() && (given.step_ms != 0 || given.decode_on_device)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = fmt::format("{} needs --device",
+                                      given.decode_on_device ? "--decode-on-device" : "--step-ms")};
   }
   const bool of_batches = !given.device.empty() || given.digest || given.live ||
                           !given.trace.empty() || !given.prometheus.empty() || given.loader.cache;
@@ -119,9 +124,13 @@ Status CheckTogether(const BenchArguments& given) {
 Result<std::optional<DeviceBench>> DeviceOf(const BenchArguments& given) {
   if (given.device.empty()) return std::optional<DeviceBench>();
   ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(given.device));
-  return std::optional<DeviceBench>({.name = name,
-                                     .buffers = static_cast<int>(given.buffers),
-                                     .step_ns = static_cast<uint64_t>(given.step_ms * 1e6)});
+  return std::optional<DeviceBench>(
+      {.name = name,
+       .options = {.devices = {},
+                   .buffers = static_cast<int>(given.buffers),
+                   .decodes = given.decode_on_device,
+                   .crop_bytes = static_cast<uint32_t>(given.crop_bytes)},
+       .step_ns = static_cast<uint64_t>(given.step_ms * 1e6)});
 }
 
 BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
@@ -306,6 +315,14 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
       ->group(kGroup);
   AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMaxBuffers},
             "number of batches to allocate on the device")
+      ->group(kGroup);
+  command
+      .add_flag("--decode-on-device", given.decode_on_device,
+                "the device decodes packed JPEGs; workers decode\nwhat it cannot")
+      ->group(kGroup);
+  AddNumber(
+      command, "--crop-bytes", given.crop_bytes, {1, decode::kMaxCropBytes},
+      "with --decode-on-device, room for the bits of\ncrops, for each row of a batch on average")
       ->group(kGroup);
   AddReal(command, "--step-ms", given.step_ms, {0, 10'000},
           "keep the device busy for so many milliseconds\nper batch, as a training step would")

@@ -20,7 +20,8 @@ namespace stoker {
 namespace {
 
 // Returns "1,200 ours, 3 libjpeg-turbo (3 progressive or arithmetic)"; of a packed set, "1,200
-// packed, 3 libjpeg-turbo (3 progressive or arithmetic)".
+// packed, 3 libjpeg-turbo (3 progressive or arithmetic)". With a device that decodes, "1,200 on the
+// device" comes first.
 std::string DecodersText(const DecodePaths& paths) {
   uint64_t others = 0;
   std::string reasons;
@@ -31,7 +32,8 @@ std::string DecodersText(const DecodePaths& paths) {
                            NameOf(static_cast<Fallback>(i)));
   }
   if (!reasons.empty()) reasons += ")";
-  std::string text = paths.packed == 0 ? "" : Count(paths.packed) + " packed, ";
+  std::string text = paths.on_device == 0 ? "" : Count(paths.on_device) + " on the device, ";
+  if (paths.packed > 0) text += Count(paths.packed) + " packed, ";
   if (paths.packed == 0 || paths.fast > 0) text += Count(paths.fast) + " ours, ";
   text += fmt::format("{} libjpeg-turbo{}", Count(others), reasons);
   if (paths.no_end_marker > 0) {
@@ -165,7 +167,7 @@ void AddDevice(const BenchReport& report, ReportText& text) {
                           Duration(static_cast<double>(figures.staged.copy_wait_ns) * 1e-9)));
   text.Figure("pinned", Bytes(report.loader.pinned_bytes),
               fmt::format("and {} on the device, {} batches", Bytes(figures.staged.device_bytes),
-                          asked.buffers));
+                          asked.options.buffers));
 }
 
 void AddStages(const BenchReport& report, ReportText& text) {

@@ -20,7 +20,7 @@ Json DeviceJson(const BenchReport& report) {
   const DeviceFigures& figures = *report.device;
   const DeviceBench& asked = *report.options.device;
   return {{"device", asked.name.ToString()},
-          {"buffers", asked.buffers},
+          {"buffers", asked.options.buffers},
           {"step_s", static_cast<double>(asked.step_ns) * 1e-9},
           {"measured_step_s", MeanStep(figures)},
           {"bare_step_s", static_cast<double>(figures.bare_step_ns) * 1e-9},
@@ -43,7 +43,13 @@ Json DecodedJson(const DecodePaths& paths) {
   for (size_t i = 0; i < kFallbacks; ++i) {
     if (paths.fallback[i] != 0) reasons[NameOf(static_cast<Fallback>(i))] = paths.fallback[i];
   }
-  return {{"ours", paths.fast},
+  Json by_workers = Json::object();
+  for (size_t i = 0; i < kOnWorkerReasons; ++i) {
+    if (paths.on_worker[i] != 0) by_workers[NameOf(static_cast<OnWorker>(i))] = paths.on_worker[i];
+  }
+  return {{"on_device", paths.on_device},
+          {"left_to_workers", std::move(by_workers)},
+          {"ours", paths.fast},
           {"libjpeg_turbo", std::move(reasons)},
           {"packed", paths.packed},
           {"no_end_marker", paths.no_end_marker},

@@ -146,7 +146,9 @@ Status Run::Stream(uint64_t first_epoch, uint64_t end_epoch) {
   LoaderOptions options = options_.loader;
   options.epochs = end_epoch;
   if (device_ != nullptr) {
-    options.to_device = {.devices = {device_}, .buffers = options_.device->buffers, .timed = true};
+    options.to_device = options_.device->options;
+    options.to_device->devices = {device_};
+    options.to_device->timed = true;
   }
   ASSIGN_OR_RETURN(std::shared_ptr<Loader> loader, Loader::Open(std::move(options)));
   if (device_ == nullptr) return StreamThrough(*loader, first_epoch, end_epoch);

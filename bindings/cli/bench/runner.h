@@ -19,7 +19,7 @@ namespace stoker {
 // Copies batches to a device, where a step of fixed duration uses each.
 struct DeviceBench {
   DeviceName name;
-  int buffers = DeviceOptions().buffers;
+  DeviceOptions options;  // `devices` and `timed` are set by the runner
   uint64_t step_ns = 0;
 };
 

@@ -38,17 +38,22 @@ class OnDevices(Generic[MadeThere]):
 
     _iterator_type: type[MadeThere]
 
-    def __init__(self, loader: Loader, devices: str | list[str], buffers: int, decode: str) -> None:
+    def __init__(
+        self, loader: Loader, devices: str | list[str], buffers: int, decode: str, crop_bytes: int
+    ) -> None:
         split = not isinstance(devices, str)
         names = [devices] if isinstance(devices, str) else devices
         _checks.integer("buffers", buffers, 2, 64)
         decodes = _checks.choice("decode", decode, ("workers", "device")) == "device"
+        _checks.integer("crop_bytes", crop_bytes, 1, 1 << 28)
         self._loader: Loader = loader
         self._batch_type = loader._batch_type
         self._extras = loader._extras
         self._closed = False
         self._key = uuid.uuid4().hex
-        self._native = _stoker.DeviceLoader(loader._native, self._key, names, split, buffers, decodes)
+        self._native = _stoker.DeviceLoader(
+            loader._native, self._key, names, split, buffers, decodes, crop_bytes
+        )
         self._devices: str | list[str] = self._native.devices if split else self._native.devices[0]
 
     def __iter__(self) -> MadeThere:
@@ -93,8 +98,9 @@ class OnDevices(Generic[MadeThere]):
         With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
         those that workers decoded instead, by reason: "not_prepared" (neither packed nor a JPEG with a crop
         index that fits); "unsupported" (padded, made gray by RandomGrayscale, decoded scaled, reduced too
-        far, or mixed with a row of another device); "damaged"; "no_room" (a batch's crops may take 128 KiB
-        of bits and 512 KiB of samples a row, on average). A sample that is retried counts again.
+        far, or mixed with a row of another device); "damaged"; "no_room" (a batch's crops may take
+        `crop_bytes` of bits and four times as many samples a row, on average). A sample that is retried
+        counts again.
         """
         return self._native.stats()
 

@@ -308,13 +308,25 @@ class Loader:
         )
 
     @overload
-    def to_device(self, device: str, *, buffers: int = 4, decode: str = "workers") -> DeviceLoader: ...
+    def to_device(
+        self, device: str, *, buffers: int = 4, decode: str = "workers", crop_bytes: int = 131072
+    ) -> DeviceLoader: ...
     @overload
     def to_device(
-        self, device: list[str] | tuple[str, ...], *, buffers: int = 4, decode: str = "workers"
+        self,
+        device: list[str] | tuple[str, ...],
+        *,
+        buffers: int = 4,
+        decode: str = "workers",
+        crop_bytes: int = 131072,
     ) -> SplitLoader: ...
     def to_device(
-        self, device: str | list[str] | tuple[str, ...], *, buffers: int = 4, decode: str = "workers"
+        self,
+        device: str | list[str] | tuple[str, ...],
+        *,
+        buffers: int = 4,
+        decode: str = "workers",
+        crop_bytes: int = 131072,
     ) -> DeviceLoader | SplitLoader:
         """Returns the same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy
         (DLPack).
@@ -335,6 +347,10 @@ class Loader:
                 from the bits of their crops. The workers decode what it cannot: other images, damaged ones,
                 crops that are padded, or made gray by RandomGrayscale, and more (`left_to_workers` in
                 `stats`). Not run on a GPU yet.
+            crop_bytes: with decode="device", room for the bits of crops, in bytes for each row of a batch,
+                on average; the device has four times as much for samples. Where `left_to_workers` counts
+                "no_room", photographs are larger: raise it. It is allocated in each batch on the host, and
+                in each of the `buffers`.
 
         Raises:
             ValueError, TypeError: not a device; a list whose length does not divide batch_size; or
@@ -345,7 +361,7 @@ class Loader:
             ResourceExhaustedError: the device, or the memory budget, has no room.
         """
         if isinstance(device, str):
-            return DeviceLoader(self, device, buffers, decode)
+            return DeviceLoader(self, device, buffers, decode, crop_bytes)
         names = list(device) if isinstance(device, (list, tuple)) else [device]
         if not all(isinstance(name, str) for name in names):
             raise TypeError(
@@ -353,7 +369,7 @@ class Loader:
             )
         if not names:
             raise InvalidArgumentError("device is an empty list; name one device or more")
-        return SplitLoader(self, names, buffers, decode)
+        return SplitLoader(self, names, buffers, decode, crop_bytes)
 
     # --- description and statistics ----------------------------------------------------------------
 

@@ -158,7 +158,14 @@ class Loader:
 
 class DeviceLoader:
     def __init__(
-        self, loader: Loader, key: str, devices: list[str], split: bool, buffers: int, decodes: bool
+        self,
+        loader: Loader,
+        key: str,
+        devices: list[str],
+        split: bool,
+        buffers: int,
+        decodes: bool,
+        crop_bytes: int,
     ) -> None: ...
     def iterate(self, epoch: int | None, repeat: bool) -> Iterator[Tensor]: ...
     def stop(self) -> BackgroundTask: ...

@@ -122,9 +122,10 @@ TEST(Advice, SaysWhyWorkersDecodeWhatADeviceWasToDecode) {
   stats.decoded.fast = 0;
   stats.decoded.packed = 200'000;
   stats.decoded.on_worker = {29'000, 0, 1'000, 170'000};
-  EXPECT_THAT(Advice(stats), HasSubstr("most often because the crops of a batch have no room. Add "
-                                       "cores, store smaller photographs, let the workers decode "
-                                       "(`to_device(…, decode=\"workers\")`), or decode"));
+  EXPECT_THAT(Advice(stats),
+              HasSubstr("most often because the crops of a batch have no room (crop_bytes). Add "
+                        "cores, store smaller photographs, let the workers decode "
+                        "(`to_device(…, decode=\"workers\")`), or decode"));
   EXPECT_EQ(FirstChange(stats), "Let the workers decode (`to_device(…, decode=\"workers\")`).");
   for (const OnWorker why : {OnWorker::kUnsupported, OnWorker::kDamaged}) {
     stats.decoded.on_worker = {};

@@ -77,6 +77,8 @@ class DataLoader:
         max_bad_fraction, bad_samples_file, cache, depth, wait_target, weight: as for `stoker.Loader`.
         lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
+        crop_bytes: as for `stoker.Loader.to_device`. Its decode="device" is decode="device" here, too:
+            packed JPEGs are decoded on the GPU, at their full size.
         sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
             as `stoker.Loader` does.
         pin_memory: copy batches on the CPU into pinned memory, if there is a GPU, as torch's DataLoader
@@ -120,6 +122,7 @@ class DataLoader:
         weight: float = 1.0,
         lent_batches: int | None = None,
         buffers: int = 4,
+        crop_bytes: int = 131072,
         runtime: Runtime | None = None,
         pin_memory: bool = False,
         sample_ids: bool = False,
@@ -167,7 +170,13 @@ class DataLoader:
             "sample_ids": sample_ids,
             "paths": paths,
         }
-        self._share = Share(options, rank=rank, world=world, device=device, buffers=buffers)
+        where = "workers"
+        if options["decode"] == "device":
+            where, options["decode"] = "device", "full"
+        self._share = Share(
+            options, rank=rank, world=world, device=device,
+            buffers=buffers, decode=where, crop_bytes=crop_bytes,
+        )  # fmt: skip
         pins = _checks.boolean("pin_memory", pin_memory)
         self._pin_memory = pins and not str(device).startswith("cuda")  # nothing to pin there
         self._dataset = Dataset(options)

@@ -28,7 +28,15 @@ class Share:
     """
 
     def __init__(
-        self, options: dict[str, Any], *, rank: int | None, world: int | None, device: Any, buffers: int
+        self,
+        options: dict[str, Any],
+        *,
+        rank: int | None,
+        world: int | None,
+        device: Any,
+        buffers: int,
+        decode: str,
+        crop_bytes: int,
     ) -> None:
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device must be a torch.device or its name, not {device!r:.80}")
@@ -37,7 +45,11 @@ class Share:
         self._options = options
         self._given = None if rank is None or world is None else (rank, world)
         self._where = str(device)
-        self._buffers = _checks.integer("buffers", buffers, 2, 64)
+        self._to_device: dict[str, Any] = {
+            "buffers": _checks.integer("buffers", buffers, 2, 64),
+            "decode": decode,
+            "crop_bytes": _checks.integer("crop_bytes", crop_bytes, 1, 1 << 28),
+        }
         self._lock = threading.RLock()  # a signal handler may save the state meanwhile
         self._closed = False
         self._loader: Loader | None = None
@@ -53,7 +65,7 @@ class Share:
         if self._closed:
             loader.close()
         elif self._where != "cuda":
-            self._batches = loader.to_device(self._where, buffers=self._buffers)
+            self._batches = loader.to_device(self._where, **self._to_device)
         self._loader, self._rank = loader, rank
         return loader
 
@@ -109,7 +121,7 @@ class Share:
             loader = self.loader
             where = self._device()
             if self._batches is None or (self._where == "cuda" and self._batches.device != where):
-                self._batches = loader.to_device(where, buffers=self._buffers)
+                self._batches = loader.to_device(where, **self._to_device)
             return self._batches
 
     @property
