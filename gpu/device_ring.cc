@@ -188,6 +188,7 @@ Status DeviceRing::AddEntry() {
 DeviceRing::~DeviceRing() {
   if (!process_.here()) {
     Leave(std::move(device_));
+    (void)pieces_.release();
     return;
   }
   ReleaseHosts();
