@@ -2,13 +2,15 @@
 // photographs are, on every tested device.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,6 +31,7 @@
 #include "tests/testing/photo_folder.h"
 #include "tests/testing/photos.h"
 #include "tests/testing/random.h"
+#include "tests/testing/temp_folder.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
 
 namespace stoker {
@@ -80,6 +83,18 @@ void DamageUnnoticed(Bytes& jpeg, const Bytes& record, size_t at) {
     if (MatchOf(record, changed) != jpeg::CropIndex::Match::kUsable) continue;
     jpeg = changed;
     return;
+  }
+}
+
+// Overwrites bytes of all that a cache has stored.
+void Damage(const std::string& cache) {
+  for (const auto& entry : std::filesystem::directory_iterator(cache)) {
+    if (entry.path().extension() != ".data") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    for (uint64_t at = 0; at < entry.file_size(); at += 5000) {
+      file.seekp(static_cast<std::streamoff>(at));
+      file.put('\x5A').put('\x00').put('\x5A');
+    }
   }
 }
 
@@ -398,6 +413,76 @@ TEST_P(DeviceDecodeTest, EachFailedCopyEndsTheLoader) {
   }
   // For each of 5 batches the block and the labels; and the neighbours among the rows above.
   EXPECT_EQ(nth, 5 * 2 + 4 + 1);
+}
+
+// Slots that cannot be pinned are mapped one by one, with their crops.
+TEST_P(DeviceDecodeTest, CropsLieInPageableMemoryToo) {
+  const auto refuses = std::make_shared<HookedDevice>(device_, [](DeviceCall call) -> Status {
+    if (call != DeviceCall::kPin) return {};
+    return Error{Code::kUnavailable, "not here"};
+  });
+  LoaderOptions options = Options();
+  options.epochs = 2;
+  const auto plain = Loader::Open(options).value();
+  options.to_device = {.devices = {refuses}, .decodes = true};
+  const auto loader = Loader::Open(options).value();
+  EXPECT_NE(loader->TakeWarning().value_or("").find("could not be pinned"), std::string::npos);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const auto wanted = plain->Iterate(), got = loader->Iterate();
+    while (ExpectSame(wanted->Next(), NextOf(*got))) {
+    }
+  }
+  EXPECT_EQ(loader->Stats().decoded.on_device, 2u * kPhotos);
+  EXPECT_EQ(loader->Stats().pinned_bytes, 0u);
+}
+
+// The cache finds the damage by a checksum. Then the file is read, packed and kept anew.
+TEST_P(DeviceDecodeTest, PhotographsThatAreDamagedInTheCacheAreReadFromTheirFiles) {
+  for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  const testing::TempFolder folder;
+  LoaderOptions options = Options();
+  options.epochs = 3;
+  const auto plain = Loader::Open(options).value();
+  options.cache = {.bytes = 64 << 20, .folder = folder.Path("cache")};
+  const auto loader = Open(options);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    const auto wanted = plain->Iterate(), got = loader->Iterate();
+    while (ExpectSame(wanted->Next(), NextOf(*got))) {
+    }
+    if (epoch == 0) Damage(folder.Path("cache"));
+  }
+  const LoaderStats stats = loader->Stats();
+  EXPECT_GT(stats.cache.damaged, 0u);
+  EXPECT_GT(stats.cache.kept, uint64_t{kPhotos}) << "the damaged ones again";
+  EXPECT_EQ(stats.decoded.on_device, 3u * kPhotos) << "also those that were damaged";
+}
+
+// The ring, with its memory for crops and samples, is the parent's. (ThreadSanitizer does not
+// follow a program of several threads into a fork.)
+TEST_P(DeviceDecodeTest, AForkedChildMayLetGoOfTheLastBatch) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "forks with threads";
+#endif
+  const auto hooked = std::make_shared<HookedDevice>(device_);
+  LoaderOptions options = Options();
+  options.to_device = {.devices = {hooked}, .decodes = true};
+  auto loader = Loader::Open(options).value();
+  DeviceBatch kept = loader->Iterate()->NextOnDevice().value();
+  const auto bytes = BytesOf(kept, *device_);
+  loader.reset();  // the batch alone keeps the ring
+  const int alive = hooked->alive();
+  const pid_t child = fork();
+  if (child == 0) {
+    kept.Release();
+    _exit(hooked->alive() == alive ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "the child has freed what is the parent's";
+  EXPECT_EQ(BytesOf(kept, *device_), bytes);
+  kept.Release();
+  EXPECT_EQ(hooked->alive(), 0);
 }
 
 TEST_P(DeviceDecodeTest, TheDevicesMemoryIsCountedAndFreed) {
