@@ -14,7 +14,12 @@
 #include "bindings/cli/bench/fio.h"
 #include "bindings/cli/bench/latencies.h"
 #include "bindings/cli/bench/page_cache.h"
+#include "bindings/cli/pack/pack_folder.h"
+#include "bindings/cli/synth/photograph.h"
+#include "engine/loader/loader.h"
 #include "io/sources/arrays.h"
+#include "io/sources/combine.h"
+#include "io/sources/packed.h"
 #include "tests/testing/listed_files.h"
 #include "tests/testing/packed_files.h"
 #include "tests/testing/random.h"
@@ -97,6 +102,49 @@ TEST_P(ReadRunner, CountsAFileOfManySamplesOnce) {
   EXPECT_EQ(report.bytes, bytes);
   EXPECT_LE(report.counts.opens, 2 + 2 * options.runtime.reads_in_flight)
       << "reads that begin before a file is open open it for themselves";
+}
+
+// Of packed photographs the rows that the crops need: with several views, those of any of them.
+TEST_P(ReadRunner, OfPackedPhotographsItReadsWhatALoaderReads) {
+  std::vector<std::shared_ptr<const SampleSource>> sources;
+  uint64_t whole = 0;
+  for (const std::string set : {"one", "other"}) {
+    for (uint64_t i = 0; i < 20; ++i) {
+      const PhotographRecipe recipe{.width = 300 + static_cast<int>(i), .height = 250};
+      const std::vector<uint8_t> photo = RenderPhotograph(recipe, 1, i);
+      folder.Write(set + "/a/" + std::to_string(i) + ".jpg", {photo.begin(), photo.end()});
+    }
+    PackFolder(folder.Path(set), folder.Path(set + "-packed"), {}).value();
+    sources.push_back(Packed(folder.Path(set + "-packed")).value());
+    for (uint64_t id = 0; id < sources.back()->size(); ++id) {
+      whole += sources.back()->RangeOf(id).length;
+    }
+  }
+  const std::vector<Transform> crop = {RandomResizedCrop{.height = 32, .width = 32}};
+  constexpr double kWeights[] = {1, 3};
+  for (const auto& source : {Combine(sources).value(), Combine(sources, kWeights).value()}) {
+    for (const bool several : {false, true}) {
+      SCOPED_TRACE(source->Describe() + (several ? ", views" : ""));
+      BenchOptions options = Options(source);
+      options.epochs = 2;
+      if (several) {
+        options.loader.views = {crop, {CenterCrop{.height = 40, .width = 40}}, crop};
+      } else {
+        options.loader.transforms = crop;
+      }
+      const ReadReport report = RunReadBench(options).value();
+      options.loader.epochs = 2;
+      const auto loader = Loader::Open(options.loader).value();
+      for (uint64_t epoch = 0; epoch < 2; ++epoch) {
+        const auto iterator = loader->Iterate();
+        while (iterator->Next().value()) {
+        }
+      }
+      EXPECT_EQ(report.bytes, loader->Stats().bytes_read);
+      EXPECT_EQ(report.samples, 2 * source->size());
+      EXPECT_LT(report.bytes, 2 * whole);
+    }
+  }
 }
 
 TEST_P(ReadRunner, TheFirstErrorEndsTheRun) {
