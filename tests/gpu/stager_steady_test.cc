@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 namespace stoker {
 namespace {
 
+using ::stoker::testing::Await;
 using ::stoker::testing::DeviceCall;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
@@ -24,12 +26,19 @@ using ::stoker::testing::Effort;
 using ::stoker::testing::ExpectRight;
 using ::stoker::testing::HookedDevice;
 using ::stoker::testing::ReadBatch;
+using ::stoker::testing::SimulatedDevices;
 using ::stoker::testing::Staging;
 using ::stoker::testing::StagingOptions;
+using ::stoker::testing::StreamHook;
 using ::stoker::testing::StreamReader;
 
 class StagerSteadyTest : public ::testing::TestWithParam<DeviceUnderTest> {};
 INSTANTIATE_TEST_SUITE_P(, StagerSteadyTest, ::testing::ValuesIn(DevicesUnderTest()),
+                         ::testing::PrintToStringParamName());
+
+// On devices whose work a test can hold.
+class StagerAheadTest : public StagerSteadyTest {};
+INSTANTIATE_TEST_SUITE_P(, StagerAheadTest, ::testing::ValuesIn(SimulatedDevices()),
                          ::testing::PrintToStringParamName());
 
 // The consumer keeps up with its own stream.
@@ -70,6 +79,46 @@ TEST_P(StagerSteadyTest, RunsAheadOfTheDeviceByAtMostOneRing) {
   for (const ReadBatch& read : reads) ExpectRight(read);
   EXPECT_LE(staging.source.max_lent(), 4);
   EXPECT_EQ(staging.device->count(DeviceCall::kSynchronize), 0) << "so that Stop is seen";
+}
+
+// A stream that has used a ring of batches is held, and the consumer lets go of each later
+// batch at once, so that only the stager's own limit is left. Without deferred operations copies
+// wait for the users. With them, a round of copies is done before the next one waits for the kernel
+// that reads what it overwrites. Behind each round of copies that are not done, the stager takes
+// one more host batch, and waits.
+TEST_P(StagerAheadTest, IssuesACopyForEachBufferWithoutWaiting) {
+  for (const bool has_deferred_ops : {false, true}) {
+    SCOPED_TRACE(has_deferred_ops);
+    constexpr int kBuffers = 5;
+    StreamHook hook;
+    StagingOptions options;
+    options.buffers = kBuffers;
+    options.has_deferred_ops = has_deferred_ops;
+    options.host.epoch_rows = 1 << 30;
+    Staging staging(std::make_shared<HookedDevice>(GetParam().make(hook.AsBeforeWork())), options);
+    StreamReader reader(staging.device);
+    std::vector<DeviceBatch> held;
+    for (int i = 0; i < kBuffers; ++i) {
+      held.push_back(staging.Next());
+      ExpectRight(reader, held.back(), 0, i);
+    }
+    hook.Hold();
+    reader.Work(1);
+    Await([&] { return hook.Held(); });
+    held.clear();
+    const int ahead = (has_deferred_ops ? 2 : 1) * kBuffers;
+    for (int i = 0; i < ahead; ++i) EXPECT_TRUE(staging.Next());
+    const auto next = staging.stager->Next([&] { return staging.source.lent() == kBuffers + 1; });
+    ASSERT_FALSE(next.ok());
+    EXPECT_EQ(next.error().code, Code::kCancelled);
+    EXPECT_EQ(staging.stager->Stats().batches, static_cast<uint64_t>(kBuffers + ahead));
+    hook.Release();
+    for (int i = 0; i < kBuffers; ++i) {
+      ExpectRight(reader, staging.Next(), 0, static_cast<uint64_t>(kBuffers + ahead + i));
+    }
+    EXPECT_EQ(staging.source.max_lent(), kBuffers + 1);
+    EXPECT_GT(staging.stager->Stats().copy_wait_ns, 0U);
+  }
 }
 
 // A consumer with its own order only says that it uses a batch. Its streams may be gone when it
