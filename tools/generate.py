@@ -202,10 +202,10 @@ def loader_module(text, rows):
 
 
 # The options whose lines in the DataLoader are written by hand. It has PyTorch's name, default or meaning
-# for each but `seed`, which stands among them.
+# for each but `seed`, which stands among them, and `decode`, which is to_device's, too.
 OF_TORCH = (
     *("batch_size", "shuffle", "seed", "dtype", "layout", "drop_remainder"),
-    *("rank", "world", "remainder", "pin_memory"),
+    *("rank", "world", "remainder", "pin_memory", "decode"),
 )
 
 

@@ -15,6 +15,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
+#include "core/device_crop.h"
 #include "core/try.h"
 #include "engine/watching/stats.h"
 #include "gpu/device.h"
@@ -30,10 +31,11 @@ namespace {
 class DeviceLoaderHandle {
  public:
   // `key`: by which the registry finds this loader, if the device is not the CPU. `split`: batches
-  // are in parts, also if there is one device. `buffers`, `decodes`, `crop_bytes`: DeviceOptions.
+  // are in parts, also if there is one device. `buffers`, `decodes`, `crop_bytes`: DeviceOptions;
+  // no `crop_bytes`: the default.
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key,
                      const std::vector<std::string>& devices, bool split, int buffers, bool decodes,
-                     uint32_t crop_bytes)
+                     std::optional<uint32_t> crop_bytes)
       : columns_(loader.columns()),
         on_cpu_(!split && IsCpu(devices.at(0))),
         as_(split ? As::kParts : As::kTensors) {
@@ -45,9 +47,9 @@ class DeviceLoaderHandle {
     }
     Result<std::shared_ptr<Loader>> opened = [&] {
       const WithoutGil released;
-      return Open(
-          loader, key, devices,
-          {.devices = {}, .buffers = buffers, .decodes = decodes, .crop_bytes = crop_bytes});
+      DeviceOptions options{.devices = {}, .buffers = buffers, .decodes = decodes};
+      if (crop_bytes) options.crop_bytes = *crop_bytes;
+      return Open(loader, key, devices, std::move(options));
     }();
     loader_ = Value(std::move(opened));
     Loader* const made = loader_.get();
@@ -158,9 +160,10 @@ py::dict DeviceLoaderHandle::Stats() const {
 }  // namespace
 
 void AddDeviceLoader(py::module_& module) {
+  module.attr("max_crop_bytes") = decode::kMaxCropBytes;
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
       .def(py::init<const LoaderHandle&, const std::string&, const std::vector<std::string>&, bool,
-                    int, bool, uint32_t>(),
+                    int, bool, std::optional<uint32_t>>(),
            py::arg("loader"), py::arg("key"), py::arg("devices"), py::arg("split"),
            py::arg("buffers"), py::arg("decodes"), py::arg("crop_bytes"))
       .def("iterate", &DeviceLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))

@@ -38,12 +38,13 @@ struct DeviceOptions {
   int buffers = 4;     // batches on each device, those in use and those copied ahead; 2 to 64
   bool timed = false;  // StagerStats::copy_ns; for benchmarks
   // Whether the device decodes packed JPEGs, and plain ones with a crop index: workers give it the
-  // bits of their crops, and decode what it cannot (OnWorker). InvalidArgument: the options show that
-  // it could decode none, because of samples in memory, views, a map, or a transform for the host.
-  // (What the files are is known when they are read.)
+  // bits of their crops, and decode what it cannot (OnWorker). InvalidArgument: the options show
+  // that it could decode none, because of samples in memory, views, a map, or a transform for the
+  // host. (What the files are is known when they are read.)
   bool decodes = false;
   // Bytes of a batch's memory for these bits, for each row of a device (of 16 at least) on average;
-  // the device has memory for four times as many samples. OnWorker::kNoRoom beyond either. Not 0.
+  // the device has memory for four times as many samples. OnWorker::kNoRoom beyond either. 1 to
+  // decode::kMaxCropBytes.
   uint32_t crop_bytes = 128 << 10;
 
   // The function of Iterator that returns the batches.

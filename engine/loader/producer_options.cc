@@ -38,7 +38,11 @@ Status CheckDecodes(const LoaderOptions& options) {
                  .cause = "decode is \"device\", and " + cause,
                  .advice = kLetWorkersDecode};
   };
-  if (options.to_device->crop_bytes == 0) return refuse("crop_bytes is 0");
+  const uint64_t crop_bytes = options.to_device->crop_bytes;
+  if (crop_bytes == 0 || crop_bytes > decode::kMaxCropBytes) {
+    return refuse("crop_bytes is " + std::to_string(crop_bytes) + "; it must be between 1 and " +
+                  std::to_string(decode::kMaxCropBytes));
+  }
   if (options.source != nullptr && options.source->in_memory()) {
     return refuse("the samples of " + options.source->Describe() + " are in memory, not encoded");
   }

@@ -67,8 +67,8 @@ class RowWriter {
   void Copy(uint32_t run, int worker, Samples& samples);
 
   // Decodes the crops of a whole batch that are not where a device expects them: rows have moved to
-  // another device's part, because others were dropped, or are mixed with another device's.
-  // ResourceExhausted.
+  // another device's part, because others were dropped, or are mixed with another device's. They
+  // still count as DecodePaths::on_device. ResourceExhausted.
   Status DecodeMovedCrops(Slot& slot, int worker);
 
   // Mixes all rows of the slot with each other, if a mixer was given. Returns the nanoseconds it

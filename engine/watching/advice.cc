@@ -174,11 +174,11 @@ class Adviser {
       case OnWorker::kUnsupported:
         return "it cannot make such a crop";
       case OnWorker::kDamaged:
-        return "a photograph is damaged";
+        return "a photograph is damaged, or has changed since it was indexed";
       case OnWorker::kNoRoom:
         break;
     }
-    return "the crops of a batch have no room (crop_bytes)";
+    return "the crops of a batch have no room";
   }
 
   // Names the work that takes most of the workers' time.
@@ -369,8 +369,10 @@ class Adviser {
     }
     const std::optional<OnWorker> why = WhyLeft();
     if (!why || *why == OnWorker::kNotPrepared) return;
-    if (*why == OnWorker::kNoRoom)
+    if (*why == OnWorker::kNoRoom) {
+      remedies.push_back({"give crops more room (`to_device(…, crop_bytes=…)`)"});
       remedies.push_back({"store smaller photographs", /*costs=*/true});
+    }
     remedies.push_back({kByWorkers});
   }
 
@@ -413,9 +415,8 @@ class Adviser {
     for (const uint64_t count : paths.fallback) decoded += count;
     const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
     AddPackRemedies(remedies);
-    // An older stoker's index serves the workers only.
-    const bool old = paths.indexed > decoded / 20 && WhyLeft() == OnWorker::kNotPrepared;
-    if (old || paths.stale + paths.contradicted > decoded / 20) {
+    const bool changed = WhyLeft() == OnWorker::kDamaged && paths.fast > paths.packed;
+    if (changed || paths.stale + paths.contradicted > decoded / 20) {
       remedies.push_back({"rebuild the crop index (`stoker index`)"});
     } else if (paths.indexed == 0 && paths.fast > decoded / 2 && CropsAtRandom()) {
       remedies.push_back({"build a crop index (`stoker index`)"});

@@ -303,8 +303,10 @@ def test_crop_bytes_is_the_room_for_crops(packed):
     assert usual["left_to_workers"]["no_room"] == 0
     assert twice["batch_bytes"] - usual["batch_bytes"] == 16 * 131072
     for wrong in (0, -1, (1 << 28) + 1):
-        with pytest.raises(ValueError, match="crop_bytes"):
+        with pytest.raises(ValueError, match=f"crop_bytes is {wrong}; it must be between 1 and"):
             make(source).to_device("host", decode="device", crop_bytes=wrong)
+    with pytest.raises(ValueError, match='crop_bytes is given, and decode is not "device"'):
+        make(source).to_device("host", crop_bytes=1000)
 
 
 def test_a_budget_without_room_says_so(packed):

@@ -232,8 +232,9 @@ def test_a_device_decodes(made):
     assert little["left_to_workers"]["no_room"] > 60
     for wrong, options in (
         ("the device is the CPU", {"decode": "device"}),
-        ("crop_bytes", {"crop_bytes": 0}),
-        ("decode is", {"decode": "workers"}),
+        ("crop_bytes is 0; it must be", {"crop_bytes": 0, "device": "host", "decode": "device"}),
+        ("crop_bytes is given", {"crop_bytes": 1000, "device": "host"}),
+        ("must be one of 'full', 'scaled', 'device'", {"decode": "workers"}),
     ):
         with pytest.raises(ValueError, match=wrong):
             make(made, **options)

@@ -316,13 +316,16 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
   AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMaxBuffers},
             "number of batches to allocate on the device")
       ->group(kGroup);
-  command
-      .add_flag("--decode-on-device", given.decode_on_device,
-                "the device decodes packed JPEGs; workers decode\nwhat it cannot")
-      ->group(kGroup);
-  AddNumber(
-      command, "--crop-bytes", given.crop_bytes, {1, decode::kMaxCropBytes},
-      "with --decode-on-device, room for the bits of\ncrops, for each row of a batch on average")
+  CLI::Option* decodes =
+      command
+          .add_flag(
+              "--decode-on-device", given.decode_on_device,
+              "the device decodes packed JPEGs, and baseline ones\nwith a crop index; workers "
+              "decode what it cannot")
+          ->group(kGroup);
+  AddNumber(command, "--crop-bytes", given.crop_bytes, {1, decode::kMaxCropBytes},
+            "room for the bits of crops, for each row of a\nbatch on average")
+      ->needs(decodes)
       ->group(kGroup);
   AddReal(command, "--step-ms", given.step_ms, {0, 10'000},
           "keep the device busy for so many milliseconds\nper batch, as a training step would")

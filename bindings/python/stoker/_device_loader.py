@@ -7,6 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from stoker import _checks, _stoker, _user_code
+from stoker._errors import InvalidArgumentError
 from stoker._iterator import DeviceIterator, Epoch, SplitIterator, no_array, no_shape
 from stoker._watching import Monitor, Trace
 
@@ -33,26 +34,37 @@ def with_tensorflow() -> Any:
     return stf
 
 
+def checked_crop_bytes(crop_bytes: int | None, decode: str) -> int | None:
+    """Returns the given room for the crop of a row; None: the default."""
+    if crop_bytes is None:
+        return None
+    if decode != "device":
+        raise InvalidArgumentError(
+            'crop_bytes is given, and decode is not "device"',
+            advice='Give decode="device", too, or leave crop_bytes out',
+        )
+    return _checks.integer("crop_bytes", crop_bytes, 1, _stoker.max_crop_bytes)
+
+
 class OnDevices(Generic[MadeThere]):
     """The common part of `DeviceLoader` and `SplitLoader`."""
 
     _iterator_type: type[MadeThere]
 
     def __init__(
-        self, loader: Loader, devices: str | list[str], buffers: int, decode: str, crop_bytes: int
+        self, loader: Loader, devices: str | list[str], buffers: int, decode: str, crop_bytes: int | None
     ) -> None:
         split = not isinstance(devices, str)
         names = [devices] if isinstance(devices, str) else devices
         _checks.integer("buffers", buffers, 2, 64)
         decodes = _checks.choice("decode", decode, ("workers", "device")) == "device"
-        _checks.integer("crop_bytes", crop_bytes, 1, 1 << 28)
         self._loader: Loader = loader
         self._batch_type = loader._batch_type
         self._extras = loader._extras
         self._closed = False
         self._key = uuid.uuid4().hex
         self._native = _stoker.DeviceLoader(
-            loader._native, self._key, names, split, buffers, decodes, crop_bytes
+            loader._native, self._key, names, split, buffers, decodes, checked_crop_bytes(crop_bytes, decode)
         )
         self._devices: str | list[str] = self._native.devices if split else self._native.devices[0]
 
@@ -95,12 +107,13 @@ class OnDevices(Generic[MadeThere]):
         Of a `SplitLoader`, `device` is a tuple; `device_bytes` and `copied_bytes` are sums over the devices;
         `copied_batches` counts whole batches.
 
-        With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
-        those that workers decoded instead, by reason: "not_prepared" (neither packed nor a JPEG with a crop
-        index that fits); "unsupported" (padded, made gray by RandomGrayscale, decoded scaled, reduced too
-        far, or mixed with a row of another device); "damaged"; "no_room" (a batch's crops may take
-        `crop_bytes` of bits and four times as many samples a row, on average). A sample that is retried
-        counts again.
+        With decode="device": `decoded_on_device`: photographs that the device decodes (and those that come
+        to another device where rows were dropped, which a worker decodes); `left_to_workers`: those that
+        workers decoded instead, by reason: "not_prepared" (neither packed nor a JPEG with a crop index that
+        fits); "unsupported" (padded, made gray by RandomGrayscale, decoded scaled, reduced too far, or mixed
+        with a row of another device); "damaged" (or changed since it was indexed); "no_room" (a batch's
+        crops may take `crop_bytes` of bits and four times as many samples a row, on average). A sample that
+        is retried counts again.
         """
         return self._native.stats()
 

@@ -309,7 +309,7 @@ class Loader:
 
     @overload
     def to_device(
-        self, device: str, *, buffers: int = 4, decode: str = "workers", crop_bytes: int = 131072
+        self, device: str, *, buffers: int = 4, decode: str = "workers", crop_bytes: int | None = None
     ) -> DeviceLoader: ...
     @overload
     def to_device(
@@ -318,7 +318,7 @@ class Loader:
         *,
         buffers: int = 4,
         decode: str = "workers",
-        crop_bytes: int = 131072,
+        crop_bytes: int | None = None,
     ) -> SplitLoader: ...
     def to_device(
         self,
@@ -326,7 +326,7 @@ class Loader:
         *,
         buffers: int = 4,
         decode: str = "workers",
-        crop_bytes: int = 131072,
+        crop_bytes: int | None = None,
     ) -> DeviceLoader | SplitLoader:
         """Returns the same batches as `Tensor`s, which PyTorch, JAX, CuPy and NumPy take without a copy
         (DLPack).
@@ -348,9 +348,9 @@ class Loader:
                 crops that are padded, or made gray by RandomGrayscale, and more (`left_to_workers` in
                 `stats`). Not run on a GPU yet.
             crop_bytes: with decode="device", room for the bits of crops, in bytes for each row of a batch,
-                on average; the device has four times as much for samples. Where `left_to_workers` counts
-                "no_room", photographs are larger: raise it. It is allocated in each batch on the host, and
-                in each of the `buffers`.
+                on average (None: 131072); the device has four times as much for samples. Where
+                `left_to_workers` counts "no_room", photographs are larger: raise it. It is allocated in each
+                batch on the host, and in each of the `buffers`.
 
         Raises:
             ValueError, TypeError: not a device; a list whose length does not divide batch_size; or

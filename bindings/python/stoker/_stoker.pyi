@@ -156,6 +156,8 @@ class Loader:
     next_epoch: int
     def take_epoch(self) -> int: ...
 
+max_crop_bytes: int
+
 class DeviceLoader:
     def __init__(
         self,
@@ -165,7 +167,7 @@ class DeviceLoader:
         split: bool,
         buffers: int,
         decodes: bool,
-        crop_bytes: int,
+        crop_bytes: int | None,
     ) -> None: ...
     def iterate(self, epoch: int | None, repeat: bool) -> Iterator[Tensor]: ...
     def stop(self) -> BackgroundTask: ...

@@ -547,7 +547,9 @@ TEST_P(DeviceDecodeTest, RefusesLoadersOfWhichItCouldDecodeNothing) {
   refused(options, "transforms[0], RandomResizedCrop: a device that decodes images does not");
   options = Options();
   to.crop_bytes = 0;
-  refused(options, "crop_bytes is 0");
+  refused(options, "crop_bytes is 0; it must be between 1 and 268435456");
+  to.crop_bytes = (1U << 28) + 1;
+  refused(options, "crop_bytes is 268435457; it must be");
 }
 
 TEST_P(DeviceDecodeTest, RealPhotographsHaveTheSameBytes) {

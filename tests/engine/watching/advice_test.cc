@@ -113,28 +113,31 @@ TEST(Advice, SaysWhyWorkersDecodeWhatADeviceWasToDecode) {
             "Pack the photographs (`stoker pack` for folders, or the option `cache`).");
   stats.cache.place = "ram:8GiB";  // which has packed none of them yet
   EXPECT_THAT(Advice(stats), AllOf(HasSubstr("neither packed"), Not(HasSubstr("pack the"))));
-  stats.cache.place = "";
-  stats.decoded.indexed = 170'000;  // with an index that has no checksums
-  EXPECT_THAT(Advice(stats), AllOf(HasSubstr("pack the"), HasSubstr("rebuild the crop index")));
-  stats.cache.place = "ram:8GiB";
-  stats.decoded.indexed = 0;
 
   stats.decoded.fast = 0;
   stats.decoded.packed = 200'000;
   stats.decoded.on_worker = {29'000, 0, 1'000, 170'000};
   EXPECT_THAT(Advice(stats),
-              HasSubstr("most often because the crops of a batch have no room (crop_bytes). Add "
-                        "cores, store smaller photographs, let the workers decode "
-                        "(`to_device(…, decode=\"workers\")`), or decode"));
-  EXPECT_EQ(FirstChange(stats), "Let the workers decode (`to_device(…, decode=\"workers\")`).");
+              HasSubstr("most often because the crops of a batch have no room. Add cores, give "
+                        "crops more room (`to_device(…, crop_bytes=…)`), store smaller "
+                        "photographs, let the workers decode (`to_device(…, "
+                        "decode=\"workers\")`), or decode"));
+  EXPECT_EQ(FirstChange(stats), "Give crops more room (`to_device(…, crop_bytes=…)`).");
   for (const OnWorker why : {OnWorker::kUnsupported, OnWorker::kDamaged}) {
     stats.decoded.on_worker = {};
     stats.decoded.on_worker[static_cast<size_t>(why)] = 200'000;
-    const char* cause = why == OnWorker::kDamaged ? "because a photograph is damaged. "
-                                                  : "because it cannot make such a crop. ";
+    const char* cause =
+        why == OnWorker::kDamaged
+            ? "because a photograph is damaged, or has changed since it was indexed. "
+            : "because it cannot make such a crop. ";
     EXPECT_THAT(Advice(stats), AllOf(HasSubstr(cause), Not(HasSubstr("pack ")),
-                                     HasSubstr("let the workers decode (`to_device(…, decode=")));
+                                     HasSubstr("let the workers decode (`to_device(…, decode="),
+                                     Not(HasSubstr("index (`stoker index`)"))));
   }
+  stats.decoded.packed = 0;
+  stats.decoded.fast = stats.decoded.indexed = 200'000;  // and so not packed
+  EXPECT_THAT(Advice(stats), AllOf(HasSubstr("since it was indexed. "),
+                                   HasSubstr("rebuild the crop index (`stoker index`)")));
 }
 
 // CPU time of other processes is not a need of the loader: 6.7 workers like these would suffice, or

@@ -73,12 +73,13 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        exif_orientation, decode, max_pixels, max_scans, accept_truncated, on_bad: as for `stoker.Loader`.
+        exif_orientation, max_pixels, max_scans, accept_truncated, on_bad: as for `stoker.Loader`.
         max_bad_fraction, bad_samples_file, cache, depth, wait_target, weight: as for `stoker.Loader`.
         lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
-        crop_bytes: as for `stoker.Loader.to_device`. Its decode="device" is decode="device" here, too:
-            packed JPEGs are decoded on the GPU, at their full size.
+        decode: "full" or "scaled", as for `stoker.Loader`; or "device": the GPU decodes packed JPEGs, and
+            baseline JPEGs with a crop index, at their full size, as with `to_device(decode="device")`.
+        crop_bytes: as for `stoker.Loader.to_device`.
         sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
             as `stoker.Loader` does.
         pin_memory: copy batches on the CPU into pinned memory, if there is a GPU, as torch's DataLoader
@@ -109,7 +110,6 @@ class DataLoader:
         world: int | None = None,
         remainder: str = "pad",
         exif_orientation: bool = True,
-        decode: str = "full",
         max_pixels: int = 268435456,
         max_scans: int = 200,
         accept_truncated: bool = False,
@@ -122,7 +122,8 @@ class DataLoader:
         weight: float = 1.0,
         lent_batches: int | None = None,
         buffers: int = 4,
-        crop_bytes: int = 131072,
+        decode: str = "full",
+        crop_bytes: int | None = None,
         runtime: Runtime | None = None,
         pin_memory: bool = False,
         sample_ids: bool = False,
@@ -142,6 +143,7 @@ class DataLoader:
         last = [transform for transform in (mix, own) if transform is not None]
         views = checked_views(views)
         dtype = dtype or ("float32" if images or views else "uint8")
+        on_device = _checks.choice("decode", decode, ("full", "scaled", "device")) == "device"
         options: dict[str, Any] = {
             "source": source,
             "transforms": [*images, *last] if last else images,
@@ -152,9 +154,9 @@ class DataLoader:
             "dtype": str(dtype).removeprefix("torch.") if isinstance(dtype, torch.dtype) else dtype,
             "layout": layout or ("NCHW" if images or views else "NHWC"),
             "seed": seed,
+            "decode": "full" if on_device else decode,
             "remainder": remainder,
             "exif_orientation": exif_orientation,
-            "decode": decode,
             "max_pixels": max_pixels,
             "max_scans": max_scans,
             "accept_truncated": accept_truncated,
@@ -170,12 +172,9 @@ class DataLoader:
             "sample_ids": sample_ids,
             "paths": paths,
         }
-        where = "workers"
-        if options["decode"] == "device":
-            where, options["decode"] = "device", "full"
         self._share = Share(
             options, rank=rank, world=world, device=device,
-            buffers=buffers, decode=where, crop_bytes=crop_bytes,
+            buffers=buffers, decode="device" if on_device else "workers", crop_bytes=crop_bytes,
         )  # fmt: skip
         pins = _checks.boolean("pin_memory", pin_memory)
         self._pin_memory = pins and not str(device).startswith("cuda")  # nothing to pin there

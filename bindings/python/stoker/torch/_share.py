@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from stoker import _checks
-from stoker._device_loader import DeviceLoader
+from stoker._device_loader import DeviceLoader, checked_crop_bytes
 from stoker._errors import FailedPreconditionError, InvalidArgumentError
 from stoker._iterator import DeviceIterator
 from stoker._loader import Loader, Place
@@ -36,7 +36,7 @@ class Share:
         device: Any,
         buffers: int,
         decode: str,
-        crop_bytes: int,
+        crop_bytes: int | None,
     ) -> None:
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device must be a torch.device or its name, not {device!r:.80}")
@@ -48,7 +48,7 @@ class Share:
         self._to_device: dict[str, Any] = {
             "buffers": _checks.integer("buffers", buffers, 2, 64),
             "decode": decode,
-            "crop_bytes": _checks.integer("crop_bytes", crop_bytes, 1, 1 << 28),
+            "crop_bytes": checked_crop_bytes(crop_bytes, decode),
         }
         self._lock = threading.RLock()  # a signal handler may save the state meanwhile
         self._closed = False
