@@ -51,7 +51,7 @@ const char* NameOf(Fallback reason);  // "progressive or arithmetic", …
 
 // Why a worker decodes an image that a device was to decode (PlanOptions::decode_on_device).
 enum class OnWorker : uint8_t {
-  kNotPrepared,  // neither packed nor a JPEG with a crop index that fits and has checksums
+  kNotPrepared,  // neither packed nor a JPEG with a crop index that fits
   kUnsupported,  // devices do not resample like this; or it is to be augmented, or reduced
   kDamaged,      // the worker finds the error to report
   kNoRoom,       // for the bits or the samples of its crop (DeviceOptions::crop_bytes), or a budget

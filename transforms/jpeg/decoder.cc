@@ -279,7 +279,6 @@ std::optional<IndexedJpeg> JpegDecoder::Indexed(std::span<const uint8_t> crop_in
   if (s.index.Open(crop_index, s.bytes, s.frame) != jpeg::CropIndex::Match::kUsable) {
     return std::nullopt;
   }
-  if (!s.index.has_checksums()) return std::nullopt;
   return IndexedJpeg{s.bytes, s.frame, s.index};
 }
 

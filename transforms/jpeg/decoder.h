@@ -48,7 +48,7 @@ class JpegDecoder {
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // The open image with its index, which is valid until the next call of any function; none if the
-  // fast decoder does not take it, or the index is not for it, is damaged, or has no checksums.
+  // fast decoder does not take it, or the index is not for it or is damaged.
   // `crop_index`: as for Decode. Both must stay valid.
   std::optional<IndexedJpeg> Indexed(std::span<const uint8_t> crop_index);
 

@@ -9,7 +9,7 @@
 
 namespace stoker {
 
-// Owns nothing. The index has been opened for this file, and has checksums of it.
+// Owns nothing. The index has been opened for this file.
 struct IndexedJpeg {
   std::span<const uint8_t> bytes;
   const jpeg::FrameHeader& frame;

@@ -19,12 +19,11 @@ struct Prefix {
   uint8_t interval = 0;
   uint8_t position_bits = 0;
   std::array<uint8_t, 3> dc_bits{};
-  uint8_t format = 0;  // kFirstFormat or kFormat
+  uint8_t format = 0;  // kFormat
   std::array<int16_t, 3> min_dc{};
 };
 static_assert(sizeof(Prefix) == 32 && std::endian::native == std::endian::little);
 
-constexpr uint8_t kFirstFormat = 0;  // has no checksums of the photograph
 constexpr uint8_t kFormat = 1;
 
 constexpr int kMaxBits = 40;  // bits per number: positions up to 4 GB, and room to shift by 7
@@ -177,10 +176,9 @@ CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<cons
     min_dc_[c] = prefix.min_dc[c];
   }
   const auto checksums = static_cast<size_t>((end + 7) / 8);
-  const size_t pieces = prefix.format == kFirstFormat ? 0 : PiecesOf(file.size());
-  const bool fits = prefix.position_bits <= kMaxBits && prefix.format <= kFormat &&
+  const bool fits = prefix.position_bits <= kMaxBits && prefix.format == kFormat &&
                     *std::max_element(prefix.dc_bits.begin(), prefix.dc_bits.end()) <= 16 &&
-                    checksums + pieces * sizeof(uint32_t) == packed.size();
+                    checksums + PiecesOf(file.size()) * sizeof(uint32_t) == packed.size();
   // The first entry point is known, which determines `min_dc`, to which all are relative.
   if (!fits || At(0) != EntryPoint{}) return Match::kDamaged;
   checksums_ = packed.subspan(checksums);

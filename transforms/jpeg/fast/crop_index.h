@@ -74,7 +74,7 @@ class CropIndex {
   enum class Match {
     kUsable,
     kStale,    // the index of another file, or of this one before it was changed
-    kDamaged,  // its bytes have changed since it was written
+    kDamaged,  // its bytes have changed since it was written, or it is of another format
   };
 
   // `packed` may be any bytes. `header` is the result of ParseHeader for `file`. Only a part of the
@@ -83,10 +83,6 @@ class CropIndex {
              const FrameHeader& header);
 
   const IndexShape& shape() const { return shape_; }
-
-  // Whether the index has checksums of the photograph. The first ones that were made have none.
-  // False if Open has not returned kUsable.
-  bool has_checksums() const { return !checksums_.empty(); }
 
   // Whether the header of `file`, and bytes [begin, end) behind it (counted as EntryPoint::byte),
   // are those that were indexed: compares the checksums of all pieces that they touch. `file`: of
