@@ -286,7 +286,10 @@ class Measurements {
                   last = int64_t{crop.bottom - 1} * crop.mcus_across + crop.right;
     const int64_t from = index.shape().EntryPointBefore(first),
                   until = index.shape().EntryPointBefore(last - 1) + 1;
-    if (!index.Intact(p.bytes(), index.At(from).byte(), index.At(until).byte())) std::abort();
+    if (!index.HeaderIntact(p.bytes()) ||
+        !index.Intact(p.bytes(), index.At(from), index.At(until))) {
+      std::abort();
+    }
   }
 
   void AddTypes() {

@@ -78,20 +78,24 @@ void CheckIntact(std::span<const uint8_t> file, const FrameHeader& header,
   CropIndex a, b;
   Require(a.Open(honest, file, header) == CropIndex::Match::kUsable, "the honest index is usable");
   (void)b.Open(packed, file, header);
-  const auto data_bytes = static_cast<int64_t>(file.size() - header.scan_offset);
-  const auto end = static_cast<int64_t>(random % static_cast<uint64_t>(data_bytes + 1));
+  Require(a.HeaderIntact(file), "the header is intact");
+  const auto data_bits = 8 * static_cast<int64_t>(file.size() - header.scan_offset);
+  const EntryPoint until{static_cast<int64_t>(random % static_cast<uint64_t>(data_bits + 1)), {}};
   const auto far = static_cast<int64_t>(random);
-  for (const int64_t begin : {int64_t{0}, end / 2, end, far, data_bytes + 1}) {
-    const bool inside = 0 <= begin && begin <= end;
-    Require(a.Intact(file, begin, end) == inside, "a range of the data is intact");
-    Require(inside || !b.Intact(file, begin, end), "no other range is");
-    Require(!b.Intact(file, begin, data_bytes + 1), "none ends outside the data");
+  for (const int64_t bit : {int64_t{0}, until.bit / 2, until.bit, far, data_bits + 1}) {
+    const EntryPoint from{bit, {}};
+    const bool inside = 0 <= bit && bit <= until.bit;
+    Require(a.Intact(file, from, until) == inside, "a range of the data is intact");
+    Require(inside || !b.Intact(file, from, until), "no other range is");
+    Require(!b.Intact(file, from, {data_bits + 8, {}}), "none ends outside the data");
   }
+  const std::span<const uint8_t> shorter = file.first(file.size() - 1);
+  Require(!a.HeaderIntact(shorter) && !a.Intact(shorter, {}, {}), "a shorter file is not");
+  if (data_bits == 0) return;
   std::vector<uint8_t> changed(file.begin(), file.end());
-  Require(!a.Intact(std::span(changed).first(changed.size() - 1), 0, 0), "a shorter file is not");
-  if (end == 0) return;
-  changed[header.scan_offset + static_cast<size_t>(end) - 1] ^= 1;
-  Require(!a.Intact(changed, end / 2, end), "a range with a changed byte is not");
+  changed[std::min(header.scan_offset + static_cast<size_t>(until.byte()), file.size() - 1)] ^= 1;
+  Require(!a.HeaderIntact(changed) || !a.Intact(changed, {until.bit / 2, {}}, until),
+          "a range with a changed byte is not");
 }
 
 }  // namespace

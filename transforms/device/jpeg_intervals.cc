@@ -16,14 +16,11 @@ namespace stoker {
 
 using decode::CropCodes;
 using decode::CropInterval;
+using jpeg::CropIndex;
 using jpeg::EntryPoint;
 using jpeg::IndexShape;
 
 namespace {
-
-// Each call of CropIndex::Intact compares the header, too. So bytes between two rows are also
-// compared if they are fewer than these.
-constexpr int64_t kGapBytes = 16 << 10;
 
 Error Changed() { return {Code::kDataLoss, "the JPEG is not what its crop index was made of"}; }
 
@@ -40,6 +37,7 @@ class Intervals {
         bits_(bits) {}
 
   Status Plan() {
+    if (!file_.index.HeaderIntact(file_.bytes)) return Changed();
     for (int row = geometry_.top; row < geometry_.bottom; ++row) TRY(PlanRow(row));
     return Check();
   }
@@ -47,7 +45,7 @@ class Intervals {
  private:
   Status PlanRow(int row);
   std::optional<EntryPoint> BeginningOf(int64_t number, const EntryPoint& entry_point) const;
-  Status Take(int64_t begin, int64_t end);
+  Status Take(const EntryPoint& from, const EntryPoint& until);
   Status Check() const;
 
   const IndexedJpeg& file_;
@@ -56,7 +54,10 @@ class Intervals {
   const jpeg::CropGeometry& geometry_;
   std::vector<CropInterval>& intervals_;
   CropBits& bits_;
-  int64_t begin_ = 0, end_ = 0;  // bytes that were taken, and are to be checked
+  // What was taken, and is to be checked. The rows of a crop often share pieces that have a
+  // checksum.
+  EntryPoint from_, until_;
+  bool taken_ = false;
 };
 
 // From the last entry point at or before the left edge to the first one at or behind the right one.
@@ -64,8 +65,9 @@ Status Intervals::PlanRow(int row) {
   const int64_t across = geometry_.mcus_across;
   const int64_t left = row * across + geometry_.left, right = row * across + geometry_.right;
   int64_t number = shape_.EntryPointBefore(left);
-  EntryPoint entry_point = file_.index.At(number);
-  const int64_t begin = entry_point.byte();
+  const EntryPoint beginning = file_.index.At(number);
+  EntryPoint entry_point = beginning;
+  const int64_t begin = beginning.byte();
   const auto taken = static_cast<int64_t>(bits_.bytes());
   int64_t segment_end = number;
   int64_t end = shape_.McuAt(number);
@@ -85,11 +87,7 @@ Status Intervals::PlanRow(int row) {
     for (size_t c = 0; c < 3; ++c) interval.dc[c] = static_cast<int16_t>(from->dc[c]);
     intervals_.push_back(interval);
   }
-  // With the byte that the entry point lies in, and the zero stuffed behind it. (To look whether
-  // they are there would be to wait for memory.)
-  const auto scan_bytes = static_cast<int64_t>(scan_.size());
-  if (entry_point.byte() > scan_bytes) return Changed();
-  return Take(begin, std::min(entry_point.byte() + 2, scan_bytes));
+  return Take(beginning, entry_point);
 }
 
 // Where the MCU behind an entry point begins: the same place, or behind a restart marker. None if
@@ -107,19 +105,23 @@ std::optional<EntryPoint> Intervals::BeginningOf(int64_t number,
   return EntryPoint{8 * static_cast<int64_t>(at + 2), {}};
 }
 
-// Takes the bytes of a row.
-Status Intervals::Take(int64_t begin, int64_t end) {
-  if (begin < begin_ || begin > end) return Changed();
+// Takes the bytes of a row, with all that may have bits of it: to look whether the last byte and
+// the zero stuffed behind it are there would be to wait for memory.
+Status Intervals::Take(const EntryPoint& from, const EntryPoint& until) {
+  const auto scan_bytes = static_cast<int64_t>(scan_.size());
+  if (from.bit < until_.bit || from.bit > until.bit || until.byte() > scan_bytes) return Changed();
+  const int64_t begin = from.byte(), end = std::min(until.end_byte(), scan_bytes);
   bits_.Add(scan_.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
-  const bool first = end_ == 0;
-  if (!first && begin > end_ + kGapBytes) TRY(Check());
-  if (first || begin > end_ + kGapBytes) begin_ = begin;
-  end_ = std::max(end_, end);
+  const bool apart = begin > until_.end_byte() + int64_t{CropIndex::kPieceBytes};
+  if (taken_ && apart) TRY(Check());
+  if (!taken_ || apart) from_ = from;
+  until_ = until;
+  taken_ = true;
   return {};
 }
 
 Status Intervals::Check() const {
-  return file_.index.Intact(file_.bytes, begin_, end_) ? Status() : Changed();
+  return file_.index.Intact(file_.bytes, from_, until_) ? Status() : Changed();
 }
 
 CropCodes CodesOf(jpeg::HuffmanSpec spec) {

@@ -48,8 +48,7 @@ uint64_t Checksum(std::span<const uint8_t> packed) {
   return Hash64(packed.subspan(sizeof(Prefix::checksum)));
 }
 
-// The pieces of a photograph that have a checksum each.
-constexpr size_t kPieceBytes = 4096;
+constexpr size_t kPieceBytes = CropIndex::kPieceBytes;
 
 size_t PiecesOf(size_t file_bytes) { return (file_bytes + kPieceBytes - 1) / kPieceBytes; }
 
@@ -187,26 +186,32 @@ CropIndex::Match CropIndex::Open(std::span<const uint8_t> packed, std::span<cons
   return Match::kUsable;
 }
 
-bool CropIndex::PieceIsIntact(std::span<const uint8_t> file, size_t piece) const {
-  uint32_t checksum = 0;
-  std::memcpy(&checksum, checksums_.data() + piece * sizeof(checksum), sizeof(checksum));
-  return checksum == PieceChecksum(file, piece);
+bool CropIndex::IsOpenFor(std::span<const uint8_t> file) const {
+  return !checksums_.empty() && file.size() == file_bytes_;
 }
 
-bool CropIndex::Intact(std::span<const uint8_t> file, int64_t begin, int64_t end) const {
-  if (!has_checksums() || file.size() != file_bytes_) return false;
-  const auto data_bytes = static_cast<int64_t>(file_bytes_ - scan_offset_);
-  if (begin < 0 || begin > end || end > data_bytes) return false;
-  const size_t header_pieces = PiecesOf(scan_offset_);
-  for (size_t piece = 0; piece < header_pieces; ++piece) {
-    if (!PieceIsIntact(file, piece)) return false;
-  }
-  const size_t first = (scan_offset_ + static_cast<size_t>(begin)) / kPieceBytes;
-  const size_t last = PiecesOf(scan_offset_ + static_cast<size_t>(end));
-  for (size_t piece = std::max(first, header_pieces); piece < last; ++piece) {
-    if (!PieceIsIntact(file, piece)) return false;
+bool CropIndex::PiecesAreIntact(std::span<const uint8_t> file, size_t first, size_t end) const {
+  for (size_t piece = first; piece < end; ++piece) {
+    uint32_t checksum = 0;
+    std::memcpy(&checksum, checksums_.data() + piece * sizeof(checksum), sizeof(checksum));
+    if (checksum != PieceChecksum(file, piece)) return false;
   }
   return true;
+}
+
+bool CropIndex::HeaderIntact(std::span<const uint8_t> file) const {
+  return IsOpenFor(file) && PiecesAreIntact(file, 0, PiecesOf(scan_offset_));
+}
+
+bool CropIndex::Intact(std::span<const uint8_t> file, const EntryPoint& from,
+                       const EntryPoint& until) const {
+  if (!IsOpenFor(file)) return false;
+  const auto data_bytes = static_cast<int64_t>(file_bytes_ - scan_offset_);
+  if (from.bit < 0 || from.bit > until.bit || until.byte() > data_bytes) return false;
+  const int64_t end = std::min(until.end_byte(), data_bytes);
+  const size_t first = (scan_offset_ + static_cast<size_t>(from.byte())) / kPieceBytes;
+  return PiecesAreIntact(file, std::max(first, PiecesOf(scan_offset_)),
+                         PiecesOf(scan_offset_ + static_cast<size_t>(end)));
 }
 
 int64_t CropIndex::Read(const Field& field, int64_t number) const {

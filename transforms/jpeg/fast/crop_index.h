@@ -30,6 +30,9 @@ struct EntryPoint {
   std::array<int32_t, 3> dc{};
 
   int64_t byte() const { return bit / 8; }
+  // All bits before the entry point, and the zero stuffed behind the last one if there is one, lie
+  // before this byte, which may lie beyond the end of the file.
+  int64_t end_byte() const { return byte() + 2; }
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
 
@@ -84,10 +87,17 @@ class CropIndex {
 
   const IndexShape& shape() const { return shape_; }
 
-  // Whether the header of `file`, and bytes [begin, end) behind it (counted as EntryPoint::byte),
-  // are those that were indexed: compares the checksums of all pieces that they touch. `file`: of
-  // any size. False if there are no checksums, or no such bytes.
-  bool Intact(std::span<const uint8_t> file, int64_t begin, int64_t end) const;
+  // The photograph has a checksum for each piece of so many bytes, and for the rest at its end.
+  static constexpr size_t kPieceBytes = 4096;
+
+  // Whether the header of `file` is the one that was indexed: compares the checksums of all pieces
+  // that it touches. `file`: of any size. False if Open has not returned kUsable.
+  bool HeaderIntact(std::span<const uint8_t> file) const;
+
+  // The same of the data from the byte of `from` to the end byte of `until`, or of the file; they
+  // may be any entry points. The piece in which the header ends counts as the header's. False if
+  // the entry points are not in order, or not inside the file.
+  bool Intact(std::span<const uint8_t> file, const EntryPoint& from, const EntryPoint& until) const;
 
   // Precondition: Open returned kUsable, and 0 ≤ number < shape().entry_points(). The result may be
   // wrong.
@@ -99,7 +109,8 @@ class CropIndex {
     int bits = 0;
   };
   int64_t Read(const Field& field, int64_t number) const;
-  bool PieceIsIntact(std::span<const uint8_t> file, size_t piece) const;
+  bool IsOpenFor(std::span<const uint8_t> file) const;
+  bool PiecesAreIntact(std::span<const uint8_t> file, size_t first, size_t end) const;
 
   std::span<const uint8_t> packed_;
   std::span<const uint8_t> checksums_;

@@ -283,7 +283,7 @@ TEST(CropIndex, SurvivesDamageThatTheHashMisses) {
 
 // ---- The checksums of the photograph
 
-constexpr size_t kPieceBytes = 4096;
+constexpr size_t kPieceBytes = CropIndex::kPieceBytes;
 constexpr size_t kFormatByte = 25;  // of a packed index
 
 // A photograph of many pieces, with its index.
@@ -292,48 +292,56 @@ class Checksums : public ::testing::Test {
   Checksums() {
     EXPECT_EQ(jpeg::ParseHeader(file(), header_), Fallback::kNone);
     EXPECT_EQ(index_.Open(packed_, file(), header_), CropIndex::Match::kUsable);
-    data_bytes_ = static_cast<int64_t>(file().size() - header_.scan_offset);
+    data_bits_ = 8 * static_cast<int64_t>(file().size() - header_.scan_offset);
     EXPECT_GT(file().size(), 10 * kPieceBytes);
   }
 
   std::span<const uint8_t> file() const { return File(padded_); }
+
+  bool Intact(std::span<const uint8_t> file, int64_t from, int64_t until) const {
+    return index_.Intact(file, {from, {}}, {until, {}});
+  }
 
   const std::vector<uint8_t> padded_ =
       Padded(MakeJpeg({.width = 500, .height = 400, .quality = 97}));
   const std::vector<uint8_t> packed_ = MakeIndex(padded_);
   jpeg::FrameHeader header_;
   CropIndex index_;
-  int64_t data_bytes_ = 0;
+  int64_t data_bits_ = 0;
 };
 
 TEST_F(Checksums, AreOfTheWholeFile) {
-  EXPECT_TRUE(index_.Intact(file(), 0, data_bytes_));
-  for (int64_t begin = 0; begin < data_bytes_; begin += 1013) {
-    EXPECT_TRUE(index_.Intact(file(), begin, begin)) << begin;
-    EXPECT_TRUE(index_.Intact(file(), begin, data_bytes_)) << begin;
-    EXPECT_TRUE(index_.Intact(file(), 0, begin)) << begin;
+  EXPECT_TRUE(index_.HeaderIntact(file()));
+  EXPECT_TRUE(Intact(file(), 0, data_bits_));
+  for (int64_t begin = 0; begin < data_bits_; begin += 8101) {
+    EXPECT_TRUE(Intact(file(), begin, begin)) << begin;
+    EXPECT_TRUE(Intact(file(), begin, data_bits_)) << begin;
+    EXPECT_TRUE(Intact(file(), 0, begin)) << begin;
   }
 }
 
-// A changed byte is noticed by the ranges that touch its piece, and, in the header, by all.
+// A changed byte of the header, or of the piece in which it ends, is noticed there; any other by
+// the ranges that touch its piece.
 TEST_F(Checksums, NoticeAChangedByteOfThePiecesInQuestion) {
   std::vector<uint8_t> changed(file().begin(), file().end());
   const size_t header_end = (header_.scan_offset + kPieceBytes - 1) / kPieceBytes * kPieceBytes;
-  const auto behind_header = [this](size_t at) {
-    return std::clamp(static_cast<int64_t>(at) - static_cast<int64_t>(header_.scan_offset),
-                      int64_t{0}, data_bytes_);
+  const auto bit_at = [this](size_t at) {
+    return 8 * static_cast<int64_t>(std::min(at, file().size()) - header_.scan_offset);
   };
   for (size_t at = 0; at < changed.size(); at += at < header_end ? 29 : 331) {
     for (const uint8_t change : {0x01, 0x80}) {
       changed[at] ^= change;
-      const int64_t begin = behind_header(at / kPieceBytes * kPieceBytes),
-                    end = behind_header((at / kPieceBytes + 1) * kPieceBytes);
-      ASSERT_FALSE(index_.Intact(changed, 0, data_bytes_)) << at;
-      ASSERT_FALSE(index_.Intact(changed, begin, begin + 1)) << at;
-      ASSERT_FALSE(index_.Intact(changed, end - 1, end)) << at;
+      ASSERT_EQ(index_.HeaderIntact(changed), at >= header_end) << at;
       if (at >= header_end) {
-        ASSERT_TRUE(index_.Intact(changed, 0, begin)) << at;
-        ASSERT_TRUE(end == data_bytes_ || index_.Intact(changed, end, data_bytes_)) << at;
+        const size_t piece = at / kPieceBytes * kPieceBytes;
+        const int64_t begin = bit_at(piece), end = bit_at(piece + kPieceBytes);
+        ASSERT_FALSE(Intact(changed, 0, data_bits_)) << at;
+        ASSERT_FALSE(Intact(changed, begin, begin)) << at;
+        ASSERT_FALSE(Intact(changed, end - 1, end)) << at;
+        // The bits before an entry point may reach into the byte of its position and the next one.
+        ASSERT_FALSE(Intact(changed, 0, begin - 8)) << at;
+        ASSERT_TRUE(Intact(changed, 0, begin - 9)) << at;
+        ASSERT_TRUE(end == data_bits_ || Intact(changed, end, data_bits_)) << at;
       }
       changed[at] ^= change;
     }
@@ -343,24 +351,28 @@ TEST_F(Checksums, NoticeAChangedByteOfThePiecesInQuestion) {
 TEST_F(Checksums, KnowNoOtherBytes) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  for (const int64_t far : {kLeast, kLeast + 1, int64_t{-1}, data_bytes_ + 1, kMost - 1, kMost}) {
-    EXPECT_FALSE(index_.Intact(file(), far, data_bytes_)) << far;
-    EXPECT_FALSE(index_.Intact(file(), 0, far)) << far;
-    EXPECT_FALSE(index_.Intact(file(), far, far)) << far;
+  for (const int64_t far : {kLeast, kLeast + 1, int64_t{-1}, data_bits_ + 8, kMost - 1, kMost}) {
+    EXPECT_FALSE(Intact(file(), far, data_bits_)) << far;
+    EXPECT_FALSE(Intact(file(), 0, far)) << far;
+    EXPECT_FALSE(Intact(file(), far, far)) << far;
   }
-  EXPECT_FALSE(index_.Intact(file(), 2, 1));
-  EXPECT_FALSE(index_.Intact({}, 0, 0));
-  EXPECT_FALSE(index_.Intact(file().first(file().size() - 1), 0, 1));
-  EXPECT_FALSE(index_.Intact(padded_, 0, 1));
+  EXPECT_FALSE(Intact(file(), 2, 1));
+  for (const auto other : {std::span<const uint8_t>(), file().first(file().size() - 1),
+                           std::span<const uint8_t>(padded_)}) {
+    EXPECT_FALSE(index_.HeaderIntact(other)) << other.size();
+    EXPECT_FALSE(Intact(other, 0, 0)) << other.size();
+  }
 }
 
 TEST_F(Checksums, AreNotThereBeforeAnIndexIsOpen) {
-  CropIndex index;
-  EXPECT_FALSE(index.Intact(file(), 0, 1));
+  const CropIndex closed;
+  EXPECT_FALSE(closed.HeaderIntact(file()));
+  EXPECT_FALSE(closed.Intact(file(), {}, {}));
   std::vector<uint8_t> damaged = packed_;
   damaged.back() ^= 1;
   EXPECT_EQ(index_.Open(damaged, file(), header_), CropIndex::Match::kDamaged);
-  EXPECT_FALSE(index_.Intact(file(), 0, 1));
+  EXPECT_FALSE(index_.HeaderIntact(file()));
+  EXPECT_FALSE(Intact(file(), 0, 1));
 }
 
 TEST_F(Checksums, AWrongOneChangesNoEntryPoint) {
@@ -368,8 +380,13 @@ TEST_F(Checksums, AWrongOneChangesNoEntryPoint) {
   wrong.back() ^= 1;  // of the last piece
   Sign(wrong);
   ASSERT_EQ(index_.Open(wrong, file(), header_), CropIndex::Match::kUsable);
-  EXPECT_FALSE(index_.Intact(file(), data_bytes_ - 1, data_bytes_));
-  EXPECT_TRUE(index_.Intact(file(), 0, data_bytes_ - static_cast<int64_t>(kPieceBytes)));
+  EXPECT_FALSE(Intact(file(), data_bits_ - 1, data_bits_));
+  EXPECT_TRUE(Intact(file(), 0, data_bits_ - int64_t{8 * (kPieceBytes + 2)}));
+  CropIndex right;
+  ASSERT_EQ(right.Open(packed_, file(), header_), CropIndex::Match::kUsable);
+  for (int64_t i = 0; i < right.shape().entry_points(); ++i) {
+    ASSERT_EQ(index_.At(i), right.At(i)) << i;
+  }
 }
 
 TEST_F(Checksums, GoWithTheirFormat) {
