@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
-#include <optional>
 #include <span>
 
 #include "core/try.h"
@@ -44,7 +43,10 @@ class Intervals {
 
  private:
   Status PlanRow(int row);
-  std::optional<EntryPoint> BeginningOf(int64_t number, const EntryPoint& entry_point) const;
+  bool FollowsMarker(int64_t number) const {
+    return file_.frame.restart_interval != 0 && number != 0 && number % shape_.per_stride == 0;
+  }
+  bool PassMarker(int64_t number, EntryPoint& entry_point) const;
   Status Take(const EntryPoint& from, const EntryPoint& until);
   Status Check() const;
 
@@ -65,44 +67,42 @@ Status Intervals::PlanRow(int row) {
   const int64_t across = geometry_.mcus_across;
   const int64_t left = row * across + geometry_.left, right = row * across + geometry_.right;
   int64_t number = shape_.EntryPointBefore(left);
-  const EntryPoint beginning = file_.index.At(number);
-  EntryPoint entry_point = beginning;
+  CropIndex::Reader reader = file_.index.From(number);
+  EntryPoint entry_point;
+  reader.Next(entry_point);
+  const EntryPoint beginning = entry_point;
   const int64_t begin = beginning.byte();
   const auto taken = static_cast<int64_t>(bits_.bytes());
   int64_t segment_end = number;
   int64_t end = shape_.McuAt(number);
   while (end < right) {
-    const std::optional<EntryPoint> from = BeginningOf(number, entry_point);
-    const int64_t first = end;
+    if (FollowsMarker(number) && !PassMarker(number, entry_point)) return Changed();
+    const int64_t first = end, bit = entry_point.bit;
     if (number == segment_end) segment_end = shape_.SegmentEnd(number);
     end = ++number == segment_end ? shape_.McuAt(number) : first + shape_.interval;
-    entry_point = file_.index.At(number);
-    if (!from || from->bit > entry_point.bit) return Changed();
     const int64_t wanted = std::max(first, left);
-    CropInterval interval{.bit = static_cast<uint32_t>(from->bit + 8 * (taken - begin)),
+    CropInterval interval{.bit = static_cast<uint32_t>(bit + 8 * (taken - begin)),
                           .skipped = static_cast<uint8_t>(wanted - first),
                           .wanted = static_cast<uint8_t>(std::min(end, right) - wanted),
                           .column = static_cast<uint16_t>(wanted - left),
                           .row = static_cast<uint16_t>(row - geometry_.top)};
-    for (size_t c = 0; c < 3; ++c) interval.dc[c] = static_cast<int16_t>(from->dc[c]);
+    for (size_t c = 0; c < 3; ++c) interval.dc[c] = static_cast<int16_t>(entry_point.dc[c]);
     intervals_.push_back(interval);
+    reader.Next(entry_point);
+    if (bit > entry_point.bit) return Changed();
   }
   return Take(beginning, entry_point);
 }
 
-// Where the MCU behind an entry point begins: the same place, or behind a restart marker. None if
-// the marker is not there.
-std::optional<EntryPoint> Intervals::BeginningOf(int64_t number,
-                                                 const EntryPoint& entry_point) const {
-  const bool marker =
-      file_.frame.restart_interval != 0 && number != 0 && number % shape_.per_stride == 0;
-  if (!marker) return entry_point;
+// Goes from an entry point to the MCU behind its restart marker. False if the marker is not there.
+bool Intervals::PassMarker(int64_t number, EntryPoint& entry_point) const {
   const size_t at = jpeg::EndOf(entry_point, scan_);
   const int64_t passed = number / shape_.per_stride - 1;  // markers
   if (at + 2 > scan_.size() || scan_[at] != 0xFF || scan_[at + 1] != 0xD0 + passed % 8) {
-    return std::nullopt;
+    return false;
   }
-  return EntryPoint{8 * static_cast<int64_t>(at + 2), {}};
+  entry_point = {8 * static_cast<int64_t>(at + 2), {}};
+  return true;
 }
 
 // Takes the bytes of a row, with all that may have bits of it: to look whether the last byte and

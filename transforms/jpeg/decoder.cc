@@ -92,6 +92,7 @@ struct JpegDecoder::State {
 
   Status ReadHeader();
   Status CheckEnd();
+  jpeg::CropIndex::Match MatchOf(std::span<const uint8_t> packed);
   const jpeg::CropIndex* OpenIndex(std::span<const uint8_t> packed);
   Status CheckRegion() const;
   Status ReserveForLibrary();
@@ -115,6 +116,8 @@ struct JpegDecoder::State {
   Fallback why = Fallback::kNone;  // why the fast decoder is not used
   jpeg::FrameHeader frame;         // valid if `why` is kNone
   JpegHeader header;
+  std::span<const uint8_t> matched;  // the crop index that was opened for it, and the result
+  jpeg::CropIndex::Match match = jpeg::CropIndex::Match::kDamaged;
   bool padded = false;     // zeros replace the end-of-image marker
   bool truncated = false;  // it is missing, with data before it, and that is accepted
 
@@ -193,6 +196,8 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   State& s = *state_;
   s.opened = false;
   s.bytes = bytes;
+  s.matched = {};
+  s.match = jpeg::CropIndex::Match::kDamaged;
   TRY(CheckFormat(bytes));
   s.why = jpeg::ParseHeader(bytes, s.frame);
   if (s.why == Fallback::kNone && s.backend == Backend::kFastest) {
@@ -276,16 +281,23 @@ Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& regi
 std::optional<IndexedJpeg> JpegDecoder::Indexed(std::span<const uint8_t> crop_index) {
   State& s = *state_;
   if (!s.opened || s.why != Fallback::kNone || s.backend != Backend::kFastest) return std::nullopt;
-  if (s.index.Open(crop_index, s.bytes, s.frame) != jpeg::CropIndex::Match::kUsable) {
-    return std::nullopt;
-  }
+  if (s.MatchOf(crop_index) != jpeg::CropIndex::Match::kUsable) return std::nullopt;
   return IndexedJpeg{s.bytes, s.frame, s.index};
+}
+
+// Opens the index, unless that was done since the image was opened.
+jpeg::CropIndex::Match JpegDecoder::State::MatchOf(std::span<const uint8_t> packed) {
+  if (packed.data() != matched.data() || packed.size() != matched.size()) {
+    match = index.Open(packed, bytes, frame);
+    matched = packed;
+  }
+  return match;
 }
 
 // Returns null if the index must not be used.
 const jpeg::CropIndex* JpegDecoder::State::OpenIndex(std::span<const uint8_t> packed) {
   if (packed.empty()) return nullptr;
-  switch (index.Open(packed, bytes, frame)) {
+  switch (MatchOf(packed)) {
     case jpeg::CropIndex::Match::kUsable:
       return &index;
     case jpeg::CropIndex::Match::kStale:

@@ -214,24 +214,4 @@ bool CropIndex::Intact(std::span<const uint8_t> file, const EntryPoint& from,
                          PiecesOf(scan_offset_ + static_cast<size_t>(end)));
 }
 
-int64_t CropIndex::Read(const Field& field, int64_t number) const {
-  const int64_t bit = field.begin + number * field.bits;
-  const auto at = static_cast<size_t>(bit / 8);
-  uint64_t word = 0;
-  if (at + sizeof(word) <= packed_.size()) {
-    std::memcpy(&word, packed_.data() + at, sizeof(word));
-  } else {
-    std::memcpy(&word, packed_.data() + at, packed_.size() - at);
-  }
-  return static_cast<int64_t>(word >> bit % 8 & ((uint64_t{1} << field.bits) - 1));
-}
-
-EntryPoint CropIndex::At(int64_t number) const {
-  EntryPoint entry_point{Read(bit_, number), {}};
-  for (size_t c = 0; c < 3; ++c) {
-    entry_point.dc[c] = min_dc_[c] + static_cast<int32_t>(Read(dc_[c], number));
-  }
-  return entry_point;
-}
-
 }  // namespace stoker::jpeg

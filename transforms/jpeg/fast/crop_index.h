@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -103,12 +104,16 @@ class CropIndex {
   // wrong.
   EntryPoint At(int64_t number) const;
 
+  // A reader of consecutive entry points, which is cheaper than At for each. Precondition: as for
+  // At; the index must stay open.
+  class Reader;
+  Reader From(int64_t number) const;
+
  private:
   struct Field {        // an array of numbers of equal width, one for each entry point
     int64_t begin = 0;  // bits from the first byte
     int bits = 0;
   };
-  int64_t Read(const Field& field, int64_t number) const;
   bool IsOpenFor(std::span<const uint8_t> file) const;
   bool PiecesAreIntact(std::span<const uint8_t> file, size_t first, size_t end) const;
 
@@ -121,5 +126,49 @@ class CropIndex {
   std::array<Field, 3> dc_;
   std::array<int32_t, 3> min_dc_{};
 };
+
+class CropIndex::Reader {
+ public:
+  Reader(const CropIndex& index, int64_t number)
+      : packed_(index.packed_), bit_(index.bit_), dc_(index.dc_), min_dc_(index.min_dc_) {
+    bit_.begin += number * bit_.bits;
+    for (Field& dc : dc_) dc.begin += number * dc.bits;
+  }
+
+  // Replaces `entry_point` by the next one. (To return it would be to copy it right after it was
+  // written in parts, for which processors wait.) Precondition: there is another one.
+  void Next(EntryPoint& entry_point) {
+    entry_point.bit = Take(bit_);
+    for (size_t c = 0; c < 3; ++c) {
+      entry_point.dc[c] = min_dc_[c] + static_cast<int32_t>(Take(dc_[c]));
+    }
+  }
+
+ private:
+  int64_t Take(Field& field) const {
+    const auto at = static_cast<size_t>(field.begin / 8);
+    uint64_t word = 0;
+    if (at + sizeof(word) <= packed_.size()) {
+      std::memcpy(&word, packed_.data() + at, sizeof(word));
+    } else {
+      std::memcpy(&word, packed_.data() + at, packed_.size() - at);
+    }
+    const uint64_t value = word >> field.begin % 8 & ((uint64_t{1} << field.bits) - 1);
+    field.begin += field.bits;
+    return static_cast<int64_t>(value);
+  }
+
+  std::span<const uint8_t> packed_;
+  Field bit_;
+  std::array<Field, 3> dc_;
+  std::array<int32_t, 3> min_dc_;
+};
+
+inline CropIndex::Reader CropIndex::From(int64_t number) const { return {*this, number}; }
+inline EntryPoint CropIndex::At(int64_t number) const {
+  EntryPoint entry_point;
+  From(number).Next(entry_point);
+  return entry_point;
+}
 
 }  // namespace stoker::jpeg
