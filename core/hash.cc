@@ -36,6 +36,7 @@ uint64_t Hash64(std::span<const uint8_t> bytes, uint64_t seed) {
   if (left >= 32) {
     std::array<uint64_t, 4> lane{hash, hash + 1, hash + 2, hash + 3};
     for (; left >= 32; at += 32, left -= 32) {
+      __builtin_prefetch(at + 1024);  // hardware stops at the end of a page
       for (size_t i = 0; i < 4; ++i) lane[i] = Step(lane[i], Word(at + 8 * i));
     }
     for (const uint64_t each : lane) hash = Step(hash, each);
