@@ -22,10 +22,10 @@ class CropIndexMaker {
 
   // Makes the index of `file`, which must be followed by kBufferPadding readable bytes. On success
   // replaces `packed` and returns kNone; otherwise returns why there can be no index: the fast
-  // decoder does not accept the header; or the data are damaged, or more than the image needs, or
-  // are followed by something other than the end-of-image marker or zeros in its place (kBits,
-  // kRestart); or a number is out of range, a coefficient among them (kCoefficient). So the fast
-  // decoder decodes all of what has an index.
+  // decoder does not accept the header; or the data are damaged, or more than the image or the MCUs
+  // before a restart marker need, or are followed by something other than the end-of-image marker
+  // or zeros in its place (kBits, kRestart); or a number is out of range, a coefficient among them
+  // (kCoefficient). So the fast decoder decodes all of what has an index.
   Fallback Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed);
 
  private:

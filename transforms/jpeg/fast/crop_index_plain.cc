@@ -75,6 +75,7 @@ std::vector<EntryPoint> FindEntryPointsPlain(std::span<const uint8_t> file,
     }
     if (mcu == shape.mcus) break;
     if (header.restart_interval > 0 && mcu > 0 && mcu % header.restart_interval == 0) {
+      if (static_cast<size_t>(used + 7) / 8 != segment.offset.size() - 1) return {};
       segment = Segment(scan, std::min(segment.offset.back() + 2, scan.size()));
       state.reader = {0, 0, segment.bytes.data()};
       state.dc = {};

@@ -63,7 +63,9 @@ class McuParser {
   // After Start: the position of the parser. Not O(1): it goes through the data since the previous
   // call.
   EntryPoint Locate();
-  // Whether only the end-of-image marker follows, after less than a byte.
+  // Whether a marker or nothing follows, after less than a byte.
+  bool EndsSegment() const;
+  // Whether the end-of-image marker follows in this way.
   bool AtEndOfImage();
   // Whether only zeros follow, at least two of them, which are not part of the data: in that case
   // only the marker was lost, and no MCU. (A file that was cut off and filled with zeros also
@@ -75,7 +77,6 @@ class McuParser {
   void Want(int64_t count, bool store, int column);
   Fallback EndStop();
   Fallback PassMarker();
-  bool EndsSegment() const;  // only the bits that fill a byte are left
   // There is no marker after the last MCU.
   int64_t SegmentOf(int64_t mcu) const {
     return restart_interval_ == 0 ? 0 : std::min(mcu, mcus_ - 1) / restart_interval_;

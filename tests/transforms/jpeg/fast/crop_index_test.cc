@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -428,6 +429,32 @@ TEST(CropIndexMaker, IndexesOnlyFilesThatDecodeCleanly) {
     if (bytes[i] == 0xFF && bytes[i + 1] == 0xD1) bytes[i + 1] = 0xD2;
   }
   EXPECT_EQ(WhyNot(bytes), Fallback::kRestart);
+}
+
+// Decoders skip them, but not with an index: the marker must follow an entry point.
+TEST(CropIndexMaker, IndexesNoFileWithSurplusBytesBeforeARestartMarker) {
+  const std::vector<uint8_t> good = MakeJpeg({.restart_interval = 3});
+  const std::array<uint8_t, 2> marker = {0xFF, 0xD3};
+  for (const size_t surplus : {0, 1, 3, 30'000}) {
+    std::vector<uint8_t> bytes = good;
+    const auto at = std::search(bytes.begin() + 600, bytes.end(), marker.begin(), marker.end());
+    ASSERT_NE(at, bytes.end());
+    bytes.insert(at, surplus, 0x12);
+    bytes = Padded(bytes);
+    std::vector<uint8_t> packed;
+    EXPECT_EQ(CropIndexMaker().Make(File(bytes), packed),
+              surplus == 0 ? Fallback::kNone : Fallback::kRestart)
+        << surplus;
+    jpeg::FrameHeader header;
+    ASSERT_EQ(jpeg::ParseHeader(File(bytes), header), Fallback::kNone);
+    const IndexShape shape(header, IndexShape::kInterval);
+    EXPECT_EQ(jpeg::FindEntryPointsPlain(File(bytes), header, shape).empty(), surplus != 0);
+    JpegDecoder decoder;
+    KeepRows rows;
+    const Rect all{0, 0, header.size.width, header.size.height};
+    EXPECT_TRUE(DecodeAll(decoder, bytes, all, rows, {}).ok()) << surplus;
+    EXPECT_EQ(decoder.paths().fast, 1u) << surplus;
+  }
 }
 
 // A damaged file gets no index, or one with the entry points of the reference.
