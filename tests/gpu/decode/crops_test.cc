@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/buffer.h"
+#include "gpu/decode/crop_kernels-inl.h"
 #include "gpu/decode/decode_crops.h"
 #include "tests/gpu/decode/forged_crops.h"
 #include "tests/gpu/decode/made_crops.h"
@@ -40,14 +41,19 @@ class Crops : public ::testing::Test {
               << refused_ << " left to the CPU\n";
   }
 
-  // Compares so many random crops of a JPEG, packed or with a crop index, in one batch.
-  void Compare(const std::vector<uint8_t>& jpeg, ImageSize output, int crops) {
+  int RandomInterval() {
+    constexpr int kIntervals[] = {1, 3, 4, 8, 255};
+    return kIntervals[random_.Between(0, 4)];
+  }
+
+  // Compares so many random crops of a JPEG, packed or with a crop index, in one batch. Those of
+  // wide images often begin just before an entry point.
+  void Compare(const std::vector<uint8_t>& jpeg, ImageSize output, int crops, int interval) {
     const Result<std::vector<uint8_t>> packed = packer_.Pack(Unpadded(jpeg));
     ASSERT_TRUE(packed.ok() || packed.error().code == Code::kUnimplemented);
     const std::vector<uint8_t> file = packed.ok() ? Padded(*packed) : std::vector<uint8_t>();
     std::vector<uint8_t> index;
-    constexpr int kIntervals[] = {1, 3, 4, 8, 255};
-    jpeg::CropIndexMaker maker(kIntervals[random_.Between(0, 4)]);
+    jpeg::CropIndexMaker maker(interval);
     if (maker.Make(Unpadded(jpeg), index) != Fallback::kNone) index.clear();
     ImageDecoder decoder;
     const Result<ImageInfo> info = decoder.Open(Unpadded(jpeg));
@@ -57,13 +63,19 @@ class Crops : public ::testing::Test {
     for (int i = 0; i < crops; ++i) {
       const bool plain = random_.OneIn(2);
       if (plain ? index.empty() : file.empty()) continue;
-      const Resampling task = RandomCrop(random_, info->size, output);
+      Resampling task = RandomCrop(random_, info->size, output);
+      const int stride = 8 * info->chroma_columns * interval;  // pixels
+      if (random_.OneIn(2) && info->size.width > 2 * stride) {
+        const int entry_point = stride * random_.Between(1, info->size.width / stride - 1);
+        task.box.x = entry_point - random_.Between(1, 50);
+        task.box.width = std::min(task.box.width, info->size.width - task.box.x);
+      }
       const Status status =
           plain ? made.Add(Unpadded(jpeg), task, index) : made.Add(Unpadded(file), task);
       ASSERT_TRUE(status.ok() || status.error().code == Code::kUnimplemented)
           << status.error().ToString();
       if (status.ok()) tasks.push_back(task);
-      if (status.ok() && plain) ++plain_;
+      if (status.ok() && plain) Count(made.last());
       if (!status.ok()) ++refused_;
     }
     DecodeCropsOnHost(made.Batch());
@@ -82,12 +94,24 @@ class Crops : public ::testing::Test {
     EXPECT_TRUE(std::ranges::equal(alone, made.row(tasks.size() - 1)));
   }
 
+  void Count(const uint8_t* bytes) {
+    ++plain_;
+    const auto& crop = *decode::At<decode::DeviceCrop>(bytes, 0);
+    for (uint32_t i = 0; i < crop.intervals; ++i) {
+      const auto& interval = decode::At<decode::CropInterval>(bytes, crop.intervals_at)[i];
+      most_.skipped = std::max(most_.skipped, interval.skipped);
+      most_.wanted = std::max(most_.wanted, interval.wanted);
+      most_.column = std::max(most_.column, interval.column);
+    }
+  }
+
   Random random_{21};
   JpegPacker packer_;
   CpuPixels cpu_;
   MemoryBudget budget_{MemoryBudget::kNoLimit};
   HostCropDecoder one_by_one_{budget_};
   size_t compared_ = 0, plain_ = 0, refused_ = 0;
+  decode::CropInterval most_;  // of each number, the largest
 };
 
 TEST_F(Crops, OfPhotographsAreThoseOfTheCpu) {
@@ -95,7 +119,7 @@ TEST_F(Crops, OfPhotographsAreThoseOfTheCpu) {
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   for (const auto& path : paths) {
     SCOPED_TRACE(path);
-    Compare(Padded(ReadFile(path)), kOutput, 10);
+    Compare(Padded(ReadFile(path)), kOutput, 10, RandomInterval());
     if (HasFatalFailure()) return;
   }
   EXPECT_GE(compared_, 8 * paths.size());
@@ -114,7 +138,7 @@ TEST_F(Crops, OfAllKindsOfJpegsAreThoseOfTheCpu) {
     options.restart_interval = random_.OneIn(4) ? random_.Between(1, 9) : 0;
     options.seed = static_cast<uint64_t>(n);
     const ImageSize output{random_.Between(1, 70), random_.Between(1, 70)};
-    Compare(Padded(MakeJpeg(options)), output, 8);
+    Compare(Padded(MakeJpeg(options)), output, 8, RandomInterval());
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(compared_, 4 * refused_);
@@ -129,7 +153,7 @@ TEST_F(Crops, OfLargeImagesAreThoseOfTheCpu) {
                              .height = random_.Between(1000, 3000),
                              .sampling = Luma(2, 2),
                              .seed = static_cast<uint64_t>(n)})),
-            {random_.Between(20, 224), random_.Between(20, 224)}, 2);
+            {random_.Between(20, 224), random_.Between(20, 224)}, 2, RandomInterval());
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(compared_, 4 * refused_);
@@ -154,6 +178,28 @@ TEST_F(Crops, ThatAreDecodedOneByOneNeedRoomInTheBudget) {
   ASSERT_TRUE(decoder.Decode(made.last(), row.data()).ok());
   EXPECT_GT(budget.used(), made.sample_bytes());
   EXPECT_EQ(row, cpu_.Of(Unpadded(jpeg), task).value());
+}
+
+// An interval then skips and wants as many MCUs as it can, and lies far to the right.
+TEST_F(Crops, OfWideImagesAreThoseOfTheCpu) {
+  constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};
+  for (int n = 0; n < Effort(60); ++n) {
+    SCOPED_TRACE(n);
+    const Sampling sampling = kSamplings[n % 4];
+    JpegOptions options{.width = random_.Between(3000, 9000), .height = random_.Between(1, 40)};
+    if (random_.OneIn(3)) options.color = JpegColor::kGray;
+    options.sampling = Luma(sampling.columns, sampling.rows);
+    options.restart_interval = random_.OneIn(2) ? random_.Between(256, 2000) : 0;
+    options.seed = static_cast<uint64_t>(n);
+    const ImageSize output{random_.Between(100, 300), random_.Between(1, 30)};
+    Compare(Padded(MakeJpeg(options)), output, 8, jpeg::IndexShape::kMaxInterval);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(compared_, 4 * refused_);
+  EXPECT_GT(plain_, compared_ / 3);
+  EXPECT_GE(most_.skipped, 253);
+  EXPECT_EQ(most_.wanted, 255);
+  EXPECT_GT(most_.column, 600);
 }
 
 // Changes a few bytes, of the rows in most cases: of those before the header and of those behind

@@ -9,6 +9,7 @@
 
 #include "core/buffer.h"
 #include "gpu/decode/decode_crops_cuda.h"
+#include "gpu/decode/entropy-inl.h"
 #include "tests/gpu/decode/made_crops.h"
 #include "tests/gpu/kernels/grid.h"
 #include "tests/testing/effort.h"
@@ -37,7 +38,8 @@ class CropKernelsOnTheCpu : public ::testing::Test {
     plain.padded.resize(plain.padded.size() + kBufferPadding);
     Result<std::vector<uint8_t>> packed = packer_.Pack(plain.file());
     if (!packed.ok()) return {};
-    if (maker_.Make(plain.file(), plain.crop_index) != Fallback::kNone) return {};
+    jpeg::CropIndexMaker maker(random_.OneIn(2) ? 1 : 4);
+    if (maker.Make(plain.file(), plain.crop_index) != Fallback::kNone) return {};
     if (random_.OneIn(2)) return plain;
     packed->resize(packed->size() + kBufferPadding);
     return {.padded = *std::move(packed), .crop_index = {}};
@@ -58,6 +60,7 @@ class CropKernelsOnTheCpu : public ::testing::Test {
   }
 
   void ExpectWanted(MadeCrops& made) {
+    most_intervals_ = std::max(most_intervals_, made.most_intervals());
     ASSERT_EQ(LaunchDecodeCrops(made.Batch(), nullptr), 0);
     for (size_t i = 0; i < wanted_.size(); ++i) {
       const auto got = made.row(i);
@@ -68,10 +71,10 @@ class CropKernelsOnTheCpu : public ::testing::Test {
   }
 
   Random random_{22};
+  uint32_t most_intervals_ = 0;  // of a crop
 
  private:
   JpegPacker packer_;
-  jpeg::CropIndexMaker maker_{4};
   CpuPixels cpu_;
   std::vector<std::vector<uint8_t>> wanted_;
 };
@@ -84,7 +87,7 @@ TEST_F(CropKernelsOnTheCpu, GiveThePixelsOfTheCpu) {
     MadeCrops made(output);
     for (int row = 0; row < 3; ++row) {
       const Sampling sampling = kSamplings[(n + row) % 4];
-      JpegOptions options{.width = random_.Between(1, 200), .height = random_.Between(1, 200)};
+      JpegOptions options{.width = random_.Between(1, 300), .height = random_.Between(1, 300)};
       if (random_.OneIn(5)) options.color = JpegColor::kGray;
       options.sampling = Luma(sampling.columns, sampling.rows);
       options.quality = random_.Between(10, 100);
@@ -96,6 +99,7 @@ TEST_F(CropKernelsOnTheCpu, GiveThePixelsOfTheCpu) {
     ExpectWanted(made);
     if (HasFatalFailure()) return;
   }
+  EXPECT_GT(most_intervals_, 3 * decode::kEntropyThreads) << "more than one block takes";
 }
 
 TEST_F(CropKernelsOnTheCpu, GiveThePixelsOfPhotographs) {
