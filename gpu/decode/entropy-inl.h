@@ -46,6 +46,9 @@ struct CodesMemory {
   std::array<uint32_t, 17> limit, offset;
 };
 
+// Each thread of a team copies one number of the order, and prepares at most one table.
+static_assert(sizeof(CoefficientOrder) == kEntropyThreads && kMostCodes <= kEntropyThreads);
+
 // The memory that the threads of a team share. What belongs to a thread lies in one bank.
 struct EntropyMemory {
   std::array<CodesMemory, kMostCodes> codes;

@@ -53,7 +53,7 @@ const char* NameOf(Fallback reason);  // "progressive or arithmetic", …
 enum class OnWorker : uint8_t {
   kNotPrepared,  // neither packed nor a JPEG with a crop index that fits
   kUnsupported,  // devices do not resample like this; or it is to be augmented, or reduced
-  kDamaged,      // the worker finds the error to report
+  kDamaged,      // or changed since it was indexed; the worker finds the error, if there is one
   kNoRoom,       // for the bits or the samples of its crop (DeviceOptions::crop_bytes), or a budget
 };
 inline constexpr size_t kOnWorkerReasons = static_cast<size_t>(OnWorker::kNoRoom) + 1;

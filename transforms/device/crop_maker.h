@@ -27,9 +27,10 @@ class CropMaker {
   // Plans the crop that `task` resamples, to a row of pixels of u8, NHWC, and verifies the
   // checksums of the bytes that it needs. The bytes of `file` must stay until Write.
   //
-  // Any error means that the worker must decode this photograph, which also finds the error that is
-  // to be reported: Unimplemented for what devices do not resample, or only in more memory than a
-  // block has; DataLoss; ResourceExhausted.
+  // Any error means that the worker must decode this photograph: Unimplemented for what devices do
+  // not resample, or only in more memory than a block has; DataLoss if it is damaged, or has
+  // changed since it was indexed (the worker finds the error to report, if there is one);
+  // ResourceExhausted.
   Status Plan(const packed::PackedFile& file, const Resampling& task);
   Status Plan(const IndexedJpeg& file, const Resampling& task);
 

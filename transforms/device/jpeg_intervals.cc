@@ -109,13 +109,13 @@ bool Intervals::PassMarker(int64_t number, EntryPoint& entry_point) const {
 // the zero stuffed behind it are there would be to wait for memory.
 Status Intervals::Take(const EntryPoint& from, const EntryPoint& until) {
   const auto scan_bytes = static_cast<int64_t>(scan_.size());
-  if (from.bit < until_.bit || from.bit > until.bit || until.byte() > scan_bytes) return Changed();
+  if (from.bit < from_.bit || from.bit > until.bit || until.byte() > scan_bytes) return Changed();
   const int64_t begin = from.byte(), end = std::min(until.end_byte(), scan_bytes);
   bits_.Add(scan_.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
   const bool apart = begin > until_.end_byte() + int64_t{CropIndex::kPieceBytes};
   if (taken_ && apart) TRY(Check());
   if (!taken_ || apart) from_ = from;
-  until_ = until;
+  if (until.bit > until_.bit) until_ = until;  // with restart markers, rows may overlap
   taken_ = true;
   return {};
 }
@@ -128,7 +128,8 @@ CropCodes CodesOf(jpeg::HuffmanSpec spec) {
   CropCodes codes;
   std::memcpy(codes.count.data(), spec, codes.count.size());
   const size_t symbols = std::accumulate(codes.count.begin(), codes.count.end(), size_t{0});
-  std::memcpy(codes.symbol.data(), spec + codes.count.size(), symbols);
+  std::memcpy(codes.symbol.data(), spec + codes.count.size(),
+              std::min(symbols, codes.symbol.size()));
   return codes;
 }
 

@@ -400,8 +400,14 @@ bool Plan::StartCrop(const EncodedImage& image, const StoredImage& stored,
       context.reduction == 1) {
     const Resampling task = ResamplingOf(drawn.geometry, stored.size, stored.orientation);
     CropMaker& maker = context.crop_maker;
-    why = PutCrop(packed != nullptr ? maker.Plan(*packed, task) : maker.Plan(*jpeg, task), maker,
-                  *image.crops, *image.crop_at);
+    const Status planned = packed != nullptr ? maker.Plan(*packed, task) : maker.Plan(*jpeg, task);
+    if (!planned.ok()) {
+      why = ReasonOf(planned.error());
+    } else if (PutCrop(maker, *image.crops, *image.crop_at)) {
+      why.reset();
+    } else {
+      why = OnWorker::kNoRoom;
+    }
   }
   ++(why ? context.on_worker[static_cast<size_t>(*why)] : context.on_device);
   return !why;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "core/crop_region.h"
 #include "core/result.h"
@@ -11,9 +10,11 @@
 
 namespace stoker {
 
-// Writes the crop that `maker` has planned, and sets `crop_at` to its place in `region`. Otherwise
-// returns why a worker must decode the image, and changes nothing. `planned`: what Plan returned.
-std::optional<OnWorker> PutCrop(const Status& planned, const CropMaker& maker, CropRegion& region,
-                                uint64_t& crop_at);
+// Why a worker must decode an image whose crop cannot be planned. `error`: CropMaker::Plan's.
+OnWorker ReasonOf(const Error& error);
+
+// Writes the crop that `maker` has planned, and sets `crop_at` to its place in `region`. If there
+// is no room for it, changes nothing and returns false.
+bool PutCrop(const CropMaker& maker, CropRegion& region, uint64_t& crop_at);
 
 }  // namespace stoker
