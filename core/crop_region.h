@@ -57,8 +57,6 @@ class CropRegion {
 
   uint8_t* memory() const { return memory_; }  // of all regions of the batch
   uint64_t begin() const { return begin_; }
-  // Whether a crop's place is in this region.
-  bool Has(uint64_t at) const { return at >= begin_ && at - begin_ < bytes(); }
   // The bytes that were taken.
   uint64_t bytes() const {
     return UnitsOf(taken_.load(std::memory_order_relaxed)) * decode::kCropAlignment;

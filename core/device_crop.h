@@ -96,8 +96,7 @@ struct alignas(kCropAlignment) DeviceCrop {
   uint8_t tall = 0;                               // … rows
   uint8_t codes = 0;                              // Huffman tables
   std::array<uint8_t, 3> dc_codes{}, ac_codes{};  // of each component
-  std::array<uint8_t, 6> unused{};
-  uint32_t groups = 0;  // of its samples
+  std::array<uint8_t, 10> unused{};
   uint32_t runs = 0, runs_at = 0;
   uint32_t intervals = 0, intervals_at = 0;
   uint32_t codes_at = 0;

@@ -252,13 +252,8 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
   if (samples_.waiting() && (has_calls_ || !samples_.TooFewFree())) reads_.Wake();
   const Assembler::BatchState state = assembler_->RowsDone(ticket, cost, std::move(status));
   if (state != Assembler::BatchState::kRowsMissing) {
-    Status whole;
-    if (state == Assembler::BatchState::kWhole) {
-      assembler_->DropRows(ticket);
-      whole = writer_.DecodeMovedCrops(*ticket.slot, worker);
-    }
-    const bool failed =
-        state == Assembler::BatchState::kFailed || !whole.ok() || ticket.slot->rows == 0;
+    if (state == Assembler::BatchState::kWhole) assembler_->DropRows(ticket);
+    const bool failed = state == Assembler::BatchState::kFailed || ticket.slot->rows == 0;
     BatchCost spent;
     if (writer_.mixes() && !failed) {
       const TraceSpan span(runtime_.trace(), "stoker.mix", ticket.slot->epoch, ticket.slot->index);
@@ -268,7 +263,7 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
       spent.whole_ns = NowNanoseconds();
       maps_->Give({ticket, path, spent, failed});
     } else {
-      assembler_->Complete(ticket, path, spent, std::move(whole));
+      assembler_->Complete(ticket, path, spent);
     }
   }
 }

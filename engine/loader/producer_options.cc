@@ -30,8 +30,9 @@ Result<std::shared_ptr<SampleCache>> OpenCache(const LoaderOptions& options) {
   return SampleCache::Open(options.cache, *options.source, ranks * std::min(working_memory, kMost));
 }
 
-// Refuses loaders whose options show that a device could decode none of the samples.
-// (Plan::Compile checks transforms; what the files are is seen when they are read.)
+// Refuses loaders whose options show that a device could decode none of the samples, and those that
+// drop rows of several devices. (Plan::Compile checks transforms; what the files are is seen when
+// they are read.)
 Status CheckDecodes(const LoaderOptions& options) {
   const auto refuse = [](const std::string& cause) {
     return Error{.code = Code::kInvalidArgument,
@@ -42,6 +43,11 @@ Status CheckDecodes(const LoaderOptions& options) {
   if (crop_bytes == 0 || crop_bytes > decode::kMaxCropBytes) {
     return refuse("crop_bytes is " + std::to_string(crop_bytes) + "; it must be between 1 and " +
                   std::to_string(decode::kMaxCropBytes));
+  }
+  // A dropped row would move others to another device's part, and their crops with them.
+  if (options.to_device->devices.size() > 1 && options.on_bad.Has(OnBad::kDrop)) {
+    return refuse("on_bad is \"" + options.on_bad.ToString() +
+                  "\": with several devices no row may be dropped");
   }
   if (options.source != nullptr && options.source->in_memory()) {
     return refuse("the samples of " + options.source->Describe() + " are in memory, not encoded");

@@ -8,11 +8,9 @@
 #include <utility>
 
 #include "core/batch_parts.h"
-#include "core/device_crop.h"
 #include "core/stage_times.h"
 #include "core/try.h"
 #include "engine/loader/producer_parts.h"
-#include "gpu/decode/decode_crops.h"
 #include "io/sources/field.h"
 
 namespace stoker {
@@ -59,8 +57,7 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
       cache_(cache),
       samples_(samples),
       counters_(static_cast<size_t>(workers)),
-      paces_(static_cast<size_t>(workers)),
-      memory_(memory) {
+      paces_(static_cast<size_t>(workers)) {
   for (int i = 0; plan_ && i < workers; ++i) workspaces_.push_back(plan_->MakeWorkspace(memory));
   for (int i = 0; cache_ != nullptr && i < workers; ++i) packers_.emplace_back(&memory);
 }
@@ -338,26 +335,6 @@ CropRegion* RowWriter::CropsOf(Slot& slot, uint32_t row) const {
   if (slot.crops.empty() || MixesAcrossParts(slot, row)) return nullptr;
   return &slot.crops[static_cast<size_t>(
       PartOfRow(slot.rows, row, static_cast<int64_t>(slot.crops.size())))];
-}
-
-Status RowWriter::DecodeMovedCrops(Slot& slot, int worker) {
-  const auto parts = static_cast<int64_t>(slot.crops.size());
-  if (parts < 2) return {};
-  const uint64_t before = NowNanoseconds();
-  HostCropDecoder decoder(memory_);
-  bool decoded = false;
-  for (int64_t row = 0; row < slot.rows; ++row) {
-    uint64_t& at = *CropAt(slot, static_cast<uint32_t>(row));
-    const auto part = static_cast<size_t>(PartOfRow(slot.rows, row, parts));
-    if (at == decode::kNoCrop) continue;
-    if (slot.crops[part].Has(at) && !MixesAcrossParts(slot, row)) continue;
-    TRY(decoder.Decode(slot.crops[0].memory() + at, static_cast<uint8_t*>(slot.Row(0, row))));
-    at = decode::kNoCrop;
-    decoded = true;
-  }
-  const uint64_t spent = NowNanoseconds() - before;
-  if (decoded) counters(worker).Add(0, 0, {.decode_ns = spent}, spent);
-  return {};
 }
 
 // Returns the address for the place of a row's crop; null if the workers decode all rows.

@@ -66,11 +66,6 @@ class RowWriter {
   // Fills the rows of this sample, which is in memory.
   void Copy(uint32_t run, int worker, Samples& samples);
 
-  // Decodes the crops of a whole batch that are not where a device expects them: rows have moved to
-  // another device's part, because others were dropped, or are mixed with another device's. They
-  // still count as DecodePaths::on_device. ResourceExhausted.
-  Status DecodeMovedCrops(Slot& slot, int worker);
-
   // Mixes all rows of the slot with each other, if a mixer was given. Returns the nanoseconds it
   // took.
   uint64_t Mix(Slot& slot, int worker);
@@ -115,7 +110,6 @@ class RowWriter {
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker
   std::vector<WorkerPace> paces_;                                             // by worker
-  MemoryBudget& memory_;
 };
 
 }  // namespace stoker

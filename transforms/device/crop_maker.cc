@@ -211,7 +211,6 @@ Status CropMaker::PlanMemory() {
     return NotOnDevices("boxes that are so large");
   }
   crop_.bytes = static_cast<uint32_t>(bytes_);
-  crop_.groups = static_cast<uint32_t>(groups_);
   for (CropRun& run : runs_) run.at += static_cast<uint32_t>(bits_at_);
   for (CropInterval& interval : intervals_) interval.bit += static_cast<uint32_t>(8 * bits_at_);
   return {};

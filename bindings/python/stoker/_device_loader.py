@@ -107,13 +107,12 @@ class OnDevices(Generic[MadeThere]):
         Of a `SplitLoader`, `device` is a tuple; `device_bytes` and `copied_bytes` are sums over the devices;
         `copied_batches` counts whole batches.
 
-        With decode="device": `decoded_on_device`: photographs that the device decodes (and those that come
-        to another device where rows were dropped, which a worker decodes); `left_to_workers`: those that
-        workers decoded instead, by reason: "not_prepared" (neither packed nor a JPEG with a crop index that
-        fits); "unsupported" (padded, made gray by RandomGrayscale, decoded scaled, reduced too far, or mixed
-        with a row of another device); "damaged" (or changed since it was indexed); "no_room" (a batch's
-        crops may take `crop_bytes` of bits and four times as many samples a row, on average). A sample that
-        is retried counts again.
+        With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
+        those that workers decoded instead, by reason: "not_prepared" (neither packed nor a JPEG with a crop
+        index that fits); "unsupported" (padded, made gray by RandomGrayscale, decoded scaled, reduced too
+        far, or mixed with a row of another device); "damaged" (or changed since it was indexed); "no_room"
+        (a batch's crops may take `crop_bytes` of bits and four times as many samples a row, on average). A
+        sample that is retried counts again.
         """
         return self._native.stats()
 

@@ -32,8 +32,8 @@ using ::stoker::testing::Text;
 
 class DeviceDecodeSplitTest : public DeviceDecodeTest {
  protected:
-  LoaderOptions Options() {
-    LoaderOptions options = DeviceDecodeTest::Options();
+  LoaderOptions SplitOptions() {
+    LoaderOptions options = Options();
     options.batch_size = 12;  // the last batch has 5 rows, which 2 and 3 devices cannot share
     return options;
   }
@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(, DeviceDecodeSplitTest, ::testing::ValuesIn(DevicesUnd
 TEST_P(DeviceDecodeSplitTest, EachDecodesTheCropsOfItsRows) {
   for (devices_ = 2; devices_ <= 4; ++devices_) {
     SCOPED_TRACE(devices_);
-    LoaderOptions options = Options();
+    LoaderOptions options = SplitOptions();
     options.epochs = 3;
     const DecodePaths paths = ExpectSame(options, 3);
     EXPECT_EQ(paths.on_device, 3u * kPhotos);
@@ -59,7 +59,7 @@ TEST_P(DeviceDecodeSplitTest, EachDecodesTheCropsOfItsRows) {
 
 TEST_P(DeviceDecodeSplitTest, TheLastPartsMayHaveNoRows) {
   devices_ = 7;  // the last batch has one row
-  LoaderOptions options = Options();
+  LoaderOptions options = SplitOptions();
   options.batch_size = 28;
   options.epochs = 2;
   EXPECT_EQ(ExpectSame(options, 2).on_device, 2u * kPhotos);
@@ -70,7 +70,7 @@ TEST_P(DeviceDecodeSplitTest, TheLastPartsMayHaveNoRows) {
 TEST_P(DeviceDecodeSplitTest, OneDeviceMayHaveAllRows) {
   for (devices_ = 1; devices_ <= 2; ++devices_) {
     SCOPED_TRACE(devices_);
-    LoaderOptions options = Options();
+    LoaderOptions options = SplitOptions();
     options.batch_size = 28;  // the last batch has one row
     options.transforms = {RandomResizedCrop{.height = 6, .width = 8}, RandomErasing{.p = 1},
                           RandomErasing{.p = 1}, RandomErasing{.p = 1}};
@@ -82,7 +82,7 @@ TEST_P(DeviceDecodeSplitTest, OneDeviceMayHaveAllRows) {
 TEST_P(DeviceDecodeSplitTest, WorkersDecodeTheOthers) {
   for (const uint64_t id : {3, 8, 9, 21}) photos_.Overwrite(id, Text(RandomJpeg(random_)));
   for (devices_ = 2; devices_ <= 3; ++devices_) {
-    LoaderOptions options = Options();
+    LoaderOptions options = SplitOptions();
     options.transforms = {RandomResizedCrop{.height = 60, .width = 70}, RandomGrayscale{.p = 0.3}};
     options.epochs = 2;
     const DecodePaths paths = ExpectSame(options, 2, /*crop_bytes=*/700);
@@ -98,7 +98,7 @@ TEST_P(DeviceDecodeSplitTest, WorkersDecodeTheOthers) {
 TEST_P(DeviceDecodeSplitTest, WorkersDecodeRowsThatTwoDevicesMix) {
   for (devices_ = 1; devices_ <= 3; ++devices_) {
     SCOPED_TRACE(devices_);
-    LoaderOptions options = Options();
+    LoaderOptions options = SplitOptions();
     options.mix = Mix();
     options.epochs = 2;
     const DecodePaths paths = ExpectSame(options, 2);
@@ -109,37 +109,23 @@ TEST_P(DeviceDecodeSplitTest, WorkersDecodeRowsThatTwoDevicesMix) {
   }
 }
 
-// Rows that move up come to another device than the one whose room their crops are in. They are of
-// packed photographs, and of plain ones with an index.
-TEST_P(DeviceDecodeSplitTest, RowsMoveToOtherDevicesWhereOthersAreDropped) {
-  for (uint64_t id = 0; id < kPhotos; id += 2) photos_.Overwrite(id, Text(RandomJpeg(random_)));
-  for (const uint64_t id : {0, 1, 7, 12, 13, 14, 27}) photos_.Overwrite(id, "no photograph");
-  Bytes damaged = Packed(MakeJpeg({.width = 150, .height = 120}));
-  damaged[damaged.size() - 400] ^= 4;
-  photos_.Overwrite(20, Text(damaged));
-  photos_.Overwrite(9, Text(RandomJpeg(random_)));
-  std::vector<Bytes> indexes = Indexes();
-  indexes[9].clear();
-  for (int n = 0; n < Effort(12); ++n) {
-    SCOPED_TRACE(n);
-    devices_ = static_cast<size_t>(n % 3) + 2;
-    LoaderOptions options = Options();
-    options.source = With(indexes);
-    options.shuffle = n % 4 != 0;
-    options.seed = static_cast<uint64_t>(n);
-    options.on_bad = BadPolicy::Parse("drop").value();
-    if (n % 2 == 1) options.mix = Mix();
-    options.epochs = 2;
-    const DecodePaths paths = ExpectSame(options, 2);
-    EXPECT_GT(paths.on_device, 15u);
-    if (HasFailure()) return;
-  }
+TEST_P(DeviceDecodeSplitTest, NoRowMayBeDropped) {
+  LoaderOptions options = SplitOptions();
+  options.to_device = {.devices = {device_, device_}, .decodes = true};
+  options.on_bad = BadPolicy::Parse("truncated=drop").value();
+  const auto loader = Loader::Open(options);
+  ASSERT_FALSE(loader.ok());
+  EXPECT_EQ(loader.error().code, Code::kInvalidArgument);
+  EXPECT_NE(loader.error().cause.find("on_bad is \"truncated=drop\""), std::string::npos)
+      << loader.error().ToString();
+  options.to_device->devices.pop_back();
+  EXPECT_TRUE(Loader::Open(options).ok());
 }
 
 TEST_P(DeviceDecodeSplitTest, NothingIsCopiedTwice) {
   std::vector<uint64_t> copied;
   for (devices_ = 1; devices_ <= 3; ++devices_) {
-    LoaderOptions options = Options();
+    LoaderOptions options = SplitOptions();
     options.shuffle = false;
     options.transforms = {Resize{.height = 100, .width = 90}};
     options.epochs = 1;
@@ -162,7 +148,7 @@ TEST_P(DeviceDecodeSplitTest, TheyTakeAsMuchMemoryAsOne) {
   std::vector<Memory> memory;
   for (const size_t devices : {1, 2, 4}) {
     devices_ = devices;
-    LoaderOptions options = Options();
+    LoaderOptions options = SplitOptions();
     options.batch_size = 64;
     options.depth = 2;
     const auto loader = Open(options);
@@ -179,7 +165,7 @@ TEST_P(DeviceDecodeSplitTest, TheyTakeAsMuchMemoryAsOne) {
 
 TEST_P(DeviceDecodeSplitTest, AFaultOfEitherEndsTheLoader) {
   for (const uint64_t id : {1, 2, 11, 20}) photos_.Overwrite(id, Text(RandomJpeg(random_)));
-  LoaderOptions options = Options();
+  LoaderOptions options = SplitOptions();
   options.shuffle = false;
   options.epochs = 1;
   devices_ = 2;

@@ -88,10 +88,6 @@ class Crops : public ::testing::Test {
           << "the first byte of crop " << i << " that differs";
       ++compared_;
     }
-    if (tasks.empty()) return;
-    std::vector<uint8_t> alone(made.row_bytes());
-    ASSERT_TRUE(one_by_one_.Decode(made.last(), alone.data()).ok());
-    EXPECT_TRUE(std::ranges::equal(alone, made.row(tasks.size() - 1)));
   }
 
   void Count(const uint8_t* bytes) {
@@ -108,8 +104,6 @@ class Crops : public ::testing::Test {
   Random random_{21};
   JpegPacker packer_;
   CpuPixels cpu_;
-  MemoryBudget budget_{MemoryBudget::kNoLimit};
-  HostCropDecoder one_by_one_{budget_};
   size_t compared_ = 0, plain_ = 0, refused_ = 0;
   decode::CropInterval most_;  // of each number, the largest
 };
@@ -157,27 +151,6 @@ TEST_F(Crops, OfLargeImagesAreThoseOfTheCpu) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(compared_, 4 * refused_);
-}
-
-TEST_F(Crops, ThatAreDecodedOneByOneNeedRoomInTheBudget) {
-  const std::vector<uint8_t> jpeg = Padded(MakeJpeg({.width = 300, .height = 200}));
-  std::vector<uint8_t> index;
-  ASSERT_EQ(jpeg::CropIndexMaker().Make(Unpadded(jpeg), index), Fallback::kNone);
-  const Resampling task = RandomCrop(random_, {300, 200}, kOutput);
-  MadeCrops made(kOutput);
-  ASSERT_TRUE(made.Add(Unpadded(jpeg), task, index).ok());
-  std::vector<uint8_t> row(made.row_bytes(), kUnwritten);
-  MemoryBudget budget(made.sample_bytes());  // none for what threads share
-  HostCropDecoder decoder(budget);
-  const Status refused = decoder.Decode(made.last(), row.data());
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
-  EXPECT_EQ(budget.used(), 0u);
-  EXPECT_EQ(std::ranges::count(row, kUnwritten), std::ssize(row));
-  budget.SetLimit(made.sample_bytes() + (128 << 10));
-  ASSERT_TRUE(decoder.Decode(made.last(), row.data()).ok());
-  EXPECT_GT(budget.used(), made.sample_bytes());
-  EXPECT_EQ(row, cpu_.Of(Unpadded(jpeg), task).value());
 }
 
 // An interval then skips and wants as many MCUs as it can, and lies far to the right.
