@@ -201,7 +201,7 @@ class Measurements {
     const std::span<uint8_t> to(for_device_to_.get(), kCropRoom);
     for (const Photo& p : photos_) {
       if (packed.PackedCrop(p, Box::kCrop, to)) packed.Count(to.data());
-      if (plain.PlainCrop(p, Box::kCrop, p.index[1], to)) plain.Count(to.data());
+      if (plain.PlainCrop(p, Box::kCrop, p.index[0], to)) plain.Count(to.data());
     }
     packed.PrintCounts("a packed");
     plain.PrintCounts("an indexed");

@@ -148,10 +148,9 @@ void ForDevice::Count(const uint8_t* bytes) {
 void ForDevice::PrintCounts(const char* of) const {
   if (crops_ == 0) return;
   std::printf(
-      "%s crop for a device: %.0f bytes (at most %.0f), %.0f runs and %.0f intervals of %.0f "
-      "groups "
-      "or MCUs and %.0f to pass, %.0f samples, %.0f tiles, %.0f pixels converted and %.0f blended "
-      "vertically\n",
+      "%s crop for a device: %.0f bytes (at most %.0f), %.0f runs and %.0f intervals "
+      "of %.0f groups or MCUs and %.0f to pass, %.0f samples, %.0f tiles, "
+      "%.0f pixels converted and %.0f blended vertically\n",
       of, bytes_ / crops_, most_bytes_, runs_ / crops_, intervals_ / crops_, wanted_ / crops_,
       passed_ / crops_, samples_ / crops_, tiles_ / crops_, converted_ / crops_, blended_ / crops_);
 }

@@ -11,6 +11,7 @@
 #include "transforms/decode/image_decoder.h"
 #include "transforms/device/crop_maker.h"
 #include "transforms/jpeg/decoder.h"
+#include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/resize/resampler.h"
 
@@ -18,7 +19,7 @@ namespace stoker {
 
 inline constexpr ImageSize kOutput{224, 224};
 // MCUs between an index's entry points
-inline constexpr std::array<int, 3> kIntervals = {4, 8, 16};
+inline constexpr std::array<int, 3> kIntervals = {jpeg::IndexShape::kInterval, 8, 16};
 
 // The output: the box that RandomResizedCrop draws, or Resize(256) and CenterCrop.
 enum class Box { kCrop, kEval };
