@@ -275,7 +275,7 @@ class Measurements {
     });
   }
 
-  // What an index costs before a crop's bytes can be sent to a device.
+  // Does what an index is needed for before a crop's bytes can be sent to a device.
   static void CheckCrop(const Photo& p) {
     jpeg::CropIndex index;
     const std::vector<uint8_t>& packed = p.index[0];

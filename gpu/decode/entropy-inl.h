@@ -53,7 +53,7 @@ static_assert(sizeof(CoefficientOrder) == kEntropyThreads && kMostCodes <= kEntr
 struct EntropyMemory {
   std::array<CodesMemory, kMostCodes> codes;
   CoefficientOrder order;
-  // Of each thread: the block being decoded, as pairs of neighbours in a row, and the predictors.
+  // The block that each thread decodes, as pairs of neighbours in a row, and its predictors.
   std::array<uint32_t, 32 * kEntropyThreads> pair;
   std::array<int32_t, 3 * kEntropyThreads> dc;
 };
@@ -262,7 +262,7 @@ struct EntropyParts {
   RowOfBlock* samples;
 };
 
-// Where a block of the MCU in this column and row of the crop's samples begins.
+// Returns where a block of the MCU in this column and row of the crop's samples begins.
 constexpr RowOfBlock* SamplesOf(const EntropyParts& parts, const BlockPlace& block, uint32_t column,
                                 uint32_t row) {
   const CropPlane& plane = parts.crop->plane[block.component];

@@ -43,9 +43,6 @@ class Intervals {
 
  private:
   Status PlanRow(int row);
-  bool FollowsMarker(int64_t number) const {
-    return file_.frame.restart_interval != 0 && number != 0 && number % shape_.per_stride == 0;
-  }
   bool PassMarker(int64_t number, EntryPoint& entry_point) const;
   Status Take(const EntryPoint& from, const EntryPoint& until);
   Status Check() const;
@@ -56,8 +53,8 @@ class Intervals {
   const jpeg::CropGeometry& geometry_;
   std::vector<CropInterval>& intervals_;
   CropBits& bits_;
-  // What was taken, and is to be checked. The rows of a crop often share pieces that have a
-  // checksum.
+  // The bytes that were taken, and are still to be checked, lie between these. The rows of a crop
+  // often share pieces that have a checksum.
   EntryPoint from_, until_;
   bool taken_ = false;
 };
@@ -76,7 +73,7 @@ Status Intervals::PlanRow(int row) {
   int64_t segment_end = number;
   int64_t end = shape_.McuAt(number);
   while (end < right) {
-    if (FollowsMarker(number) && !PassMarker(number, entry_point)) return Changed();
+    if (shape_.MarkerFollows(number) && !PassMarker(number, entry_point)) return Changed();
     const int64_t first = end, bit = entry_point.bit;
     if (number == segment_end) segment_end = shape_.SegmentEnd(number);
     end = ++number == segment_end ? shape_.McuAt(number) : first + shape_.interval;

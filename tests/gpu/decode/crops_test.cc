@@ -219,8 +219,8 @@ TEST_F(Crops, OfForgedFilesHaveTheSamplesOfTheCpu) {
   EXPECT_GT(decoded, 0U);
 }
 
-// Whatever the bits, the tables and the entry points of an interval are, its samples are those of
-// the reference, and under the address sanitizer nothing else is read. The index is that of the
+// The samples of any interval, with forged bits, tables and entry points too, are those of the
+// reference, and under the address sanitizer nothing else is read. The index is that of the
 // damaged file, so that CropMaker does not refuse it. --gtest_repeat=-1 --gtest_shuffle tries
 // others each time.
 TEST_F(Crops, OfForgedPlainJpegsHaveTheSamplesOfTheReference) {

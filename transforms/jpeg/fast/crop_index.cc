@@ -107,7 +107,8 @@ IndexShape::IndexShape(const FrameHeader& header, int each) : interval(each) {
   const auto units = [](int64_t count, int64_t size) { return (count + size - 1) / size; };
   const int64_t across = units(header.size.width, 8 * header.mcu_columns());
   mcus = across * units(header.size.height, 8 * header.mcu_rows());
-  stride = header.restart_interval == 0 ? across : header.restart_interval;
+  restarts = header.restart_interval != 0;
+  stride = restarts ? header.restart_interval : across;
   per_stride = units(stride, interval);
 }
 

@@ -59,11 +59,17 @@ struct IndexShape {
     return std::min((entry_point / per_stride + 1) * per_stride, entry_points() - 1);
   }
   int64_t entry_points() const { return EntryPointBefore(mcus - 1) + 2; }
+  // Whether a restart marker follows the entry point, behind the bits that fill the byte before it.
+  bool MarkerFollows(int64_t entry_point) const {
+    return restarts && entry_point != 0 && entry_point % per_stride == 0 &&
+           entry_point + 1 < entry_points();
+  }
 
   int64_t mcus = 0;    // of the image
   int64_t stride = 1;  // MCUs of a row, or between restart markers
   int64_t per_stride = 1;
   int64_t interval = 1;
+  bool restarts = false;  // there are restart markers
 };
 
 // Packs `entry_points` as the index of `file`. Returns nothing if a number does not fit (which no

@@ -28,10 +28,7 @@ Fallback CropIndexMaker::FindEntryPoints(std::span<const uint8_t> file, const Fr
       if (Fallback why = Decode(from, to, across); why != Fallback::kNone) return why;
     }
     // With an index, the marker must come right here.
-    const bool marker = header.restart_interval != 0 && entry_point != 0 &&
-                        entry_point % shape.per_stride == 0 &&
-                        entry_point + 1 < shape.entry_points();
-    if (marker && !parser.EndsSegment()) return Fallback::kRestart;
+    if (shape.MarkerFollows(entry_point) && !parser.EndsSegment()) return Fallback::kRestart;
     entry_points_.push_back(parser.Locate());
   }
   return parser.AtEndOfImage() || parser.EndsInPadding() ? Fallback::kNone : Fallback::kBits;

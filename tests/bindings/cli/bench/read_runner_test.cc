@@ -104,7 +104,7 @@ TEST_P(ReadRunner, CountsAFileOfManySamplesOnce) {
       << "reads that begin before a file is open open it for themselves";
 }
 
-// Of packed photographs the rows that the crops need: with several views, those of any of them.
+// Packed photographs: reads the rows that the crops need, with several views those of any of them.
 TEST_P(ReadRunner, OfPackedPhotographsItReadsWhatALoaderReads) {
   std::vector<std::shared_ptr<const SampleSource>> sources;
   uint64_t whole = 0;

@@ -1,4 +1,4 @@
-// What has a crop index is decoded by the fast decoder, all of it.
+// The fast decoder decodes the whole of a photograph that has a crop index.
 #include <gtest/gtest.h>
 
 #include <algorithm>
