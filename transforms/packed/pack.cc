@@ -12,9 +12,9 @@
 #include "core/crc32c.h"
 #include "core/memory_budget.h"
 #include "core/try.h"
+#include "transforms/jpeg/fast/coefficient_rows.h"
 #include "transforms/jpeg/fast/entropy.h"
 #include "transforms/jpeg/fast/frame_header.h"
-#include "transforms/jpeg/fast/inverse_dct.h"
 #include "transforms/jpeg/fast/mcu_parser.h"
 #include "transforms/packed/format.h"
 #include "transforms/packed/pack_run.h"
@@ -53,110 +53,17 @@ size_t EndOfScan(std::span<const uint8_t> jpeg, size_t from) {
   return jpeg.size();
 }
 
-// The coefficients of a row of MCUs: decodes them, and checks what the inverse DCT checks.
-class McuRow {
- public:
-  explicit McuRow(MemoryBudget& memory) : coefficients_(memory), last_(memory), samples_(memory) {}
-
-  // `jpeg` as for McuParser.
-  Status Start(std::span<const uint8_t> jpeg, const jpeg::FrameHeader& frame,
-               const BlockRows& rows);
-
-  // Decodes the next row. Fallback::kNone, or why it cannot be decoded.
-  Fallback Decode();
-  // The groups of a row of blocks.
-  const int16_t* groups(int block_row) const { return groups_[static_cast<size_t>(block_row)]; }
-  // Whether stoker's decoder would decode it; false: libjpeg-turbo would. Clears it.
-  bool InRange();
-
-  uint64_t memory_bytes() const {
-    return coefficients_.capacity() + last_.capacity() + samples_.capacity();
-  }
-  void FreeMemory() {
-    for (GrowingBuffer* buffer : {&coefficients_, &last_, &samples_}) buffer->Free();
-  }
-
- private:
-  Status Reserve();
-
-  const BlockRows* rows_ = nullptr;
-  jpeg::McuParser parser_;
-  std::array<jpeg::Quantiser, 3> quantiser_;
-  GrowingBuffer coefficients_;  // all zero unless a row has been decoded
-  GrowingBuffer last_;
-  GrowingBuffer samples_;
-  std::array<int16_t*, 4> groups_{};
-  std::array<uint8_t*, 4> last_of_{};
-};
-
-Status McuRow::Start(std::span<const uint8_t> jpeg, const jpeg::FrameHeader& frame,
-                     const BlockRows& rows) {
-  rows_ = &rows;
-  if (const Fallback why = parser_.Open(jpeg, frame); why != Fallback::kNone) {
-    return StoredAsItIs(why);
-  }
-  if (const Fallback why = parser_.Start(); why != Fallback::kNone) return StoredAsItIs(why);
-  for (size_t i = 0; i < static_cast<size_t>(frame.components); ++i) {
-    const auto table = static_cast<size_t>(frame.component[i].quantisation);
-    jpeg::SetQuantiser(frame.quantisation[table], quantiser_[i]);
-  }
-  return Reserve();
-}
-
-Status McuRow::Reserve() {
-  size_t groups = 0, widest = 0;
-  for (const BlockRow& row : rows_->all()) {
-    groups += static_cast<size_t>(row.groups());
-    widest = std::max(widest, static_cast<size_t>(row.groups()));
-  }
-  const Growth growths[] = {{coefficients_, groups * jpeg::kGroupStride * sizeof(int16_t)},
-                            {last_, groups * kGroupBlocks},
-                            {samples_, widest * 8 * jpeg::kGroupRow}};
-  TRY(GrowAll(growths));  // new memory is zero
-  std::memset(coefficients_.data(), 0, growths[0].bytes);
-  std::memset(last_.data(), 0, growths[1].bytes);
-  auto* next = reinterpret_cast<int16_t*>(coefficients_.data());
-  uint8_t* next_last = last_.data();
-  auto block = parser_.blocks().begin();
-  for (size_t r = 0; r < static_cast<size_t>(rows_->count); ++r) {
-    const BlockRow& row = rows_->row[r];
-    groups_[r] = std::exchange(next, next + ptrdiff_t{row.groups()} * jpeg::kGroupStride);
-    last_of_[r] = std::exchange(next_last, next_last + ptrdiff_t{row.groups()} * kGroupBlocks);
-    for (int column = 0; column < row.columns; ++column, ++block) {
-      block->groups = groups_[r];
-      block->last = last_of_[r];
-    }
-  }
-  return {};
-}
-
-Fallback McuRow::Decode() {
-  parser_.Decode(0, rows_->mcus);
-  while (jpeg::McuRun* const run = parser_.Next()) Parse(*run);
-  return parser_.why();
-}
-
-bool McuRow::InRange() {
-  bool in_range = true;
-  for (size_t r = 0; r < static_cast<size_t>(rows_->count); ++r) {
-    const BlockRow& row = rows_->row[r];
-    const ptrdiff_t stride = ptrdiff_t{row.groups()} * jpeg::kGroupRow;
-    in_range &= InverseDct(quantiser_[static_cast<size_t>(row.component)], row.groups(), groups_[r],
-                           last_of_[r], samples_.data(), stride);
-  }
-  return in_range;
-}
-
 }  // namespace
 }  // namespace packed
 
 struct JpegPacker::State {
   explicit State(MemoryBudget* budget)
-      : mcu_row(budget != nullptr ? *budget : uncounted),
+      : coefficients(budget != nullptr ? *budget : uncounted),
         packed(budget != nullptr ? *budget : uncounted) {}
 
   Status ReadHeader(std::span<const uint8_t> jpeg);
   Status PackAll(std::span<const uint8_t> jpeg);
+  Status StartParsing(std::span<const uint8_t> jpeg);
   Status PackRow();
   Status FillUnit();
   Status AppendHeader(std::span<const uint8_t> jpeg);
@@ -170,7 +77,8 @@ struct JpegPacker::State {
   uint32_t RowBytes() const { return static_cast<uint32_t>(size - (rows_at - header_at)); }
 
   MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
-  packed::McuRow mcu_row;
+  jpeg::McuParser parser;
+  jpeg::CoefficientRows coefficients;
   packed::JpegRestorer restorer;
   std::vector<uint8_t> restored;
 
@@ -210,11 +118,11 @@ Result<std::span<const uint8_t>> JpegPacker::PackPixels(std::span<const uint8_t>
 }
 
 uint64_t JpegPacker::memory_bytes() const {
-  return state_->mcu_row.memory_bytes() + state_->packed.capacity();
+  return state_->coefficients.memory_bytes() + state_->packed.capacity();
 }
 
 void JpegPacker::FreeMemory() {
-  state_->mcu_row.FreeMemory();
+  state_->coefficients.FreeMemory();
   state_->packed.Free();
 }
 
@@ -255,8 +163,18 @@ Status JpegPacker::State::Append(std::span<const uint8_t> bytes) {
   return {};
 }
 
+Status JpegPacker::State::StartParsing(std::span<const uint8_t> jpeg) {
+  if (const Fallback why = parser.Open(jpeg, frame); why != Fallback::kNone) {
+    return packed::StoredAsItIs(why);
+  }
+  if (const Fallback why = parser.Start(); why != Fallback::kNone) {
+    return packed::StoredAsItIs(why);
+  }
+  return coefficients.Start(frame, parser);
+}
+
 Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
-  TRY(mcu_row.Start(jpeg, frame, *rows));
+  TRY(StartParsing(jpeg));
   const int mcu_rows = packed::McuRowsOf(frame), middle = packed::MiddleRow(mcu_rows);
   header_at = rows_at = 0;
   for (int row = 0; row < mcu_rows; ++row) {
@@ -265,11 +183,11 @@ Status JpegPacker::State::PackAll(std::span<const uint8_t> jpeg) {
     if (row > 0) directory[static_cast<size_t>(row - 1)].end = RowBytes();
     if (row == middle) TRY(AppendHeader(jpeg));
     if (begins_part) TRY(Append(packed::BytesOf(packed::Start())));
-    if (const Fallback why = mcu_row.Decode(); why != Fallback::kNone) {
-      return packed::StoredAsItIs(why);
-    }
+    parser.Decode(0, rows->mcus);
+    while (jpeg::McuRun* const run = parser.Next()) Parse(*run);
+    if (parser.why() != Fallback::kNone) return packed::StoredAsItIs(parser.why());
     TRY(PackRow());
-    if (!mcu_row.InRange()) return packed::StoredAsItIs(Fallback::kCoefficient);
+    if (!coefficients.Transform()) return packed::StoredAsItIs(Fallback::kCoefficient);
     if (size > std::numeric_limits<uint32_t>::max()) {
       return packed::StoredAsItIs("the packed file is too large");
     }
@@ -321,7 +239,7 @@ Status JpegPacker::State::PackRow() {
   uint8_t* run = sizes + 2 * runs;
   for (int r = 0; r < rows->count; ++r) {
     const int blocks = rows->row[static_cast<size_t>(r)].blocks;
-    const int16_t* groups = mcu_row.groups(r);
+    const int16_t* groups = coefficients.groups(static_cast<size_t>(r));
     for (int b = 0; b < blocks; b += packed::kRunBlocks, sizes += 2) {
       uint8_t* const end = packed::PackRun(groups, std::min(blocks - b, packed::kRunBlocks), run);
       if (end == nullptr) return packed::StoredAsItIs(Fallback::kCoefficient);

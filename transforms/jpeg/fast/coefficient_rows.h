@@ -1,13 +1,14 @@
-// CoefficientRows: the coefficients of a whole image, row of MCUs by row of MCUs, to see whether
-// they are in the range of the inverse DCT.
+// CoefficientRows: the coefficients of a whole image, row of MCUs by row of MCUs, and whether they
+// are in the range of the inverse DCT.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
-#include "transforms/jpeg/fast/entropy.h"
+#include "core/buffer.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
 #include "transforms/jpeg/fast/mcu_parser.h"
@@ -17,29 +18,44 @@ namespace stoker::jpeg {
 // Reused from image to image.
 class CoefficientRows {
  public:
+  // `memory` is charged, and must outlive this.
+  explicit CoefficientRows(MemoryBudget& memory)
+      : coefficients_(memory), last_(memory), samples_(memory) {}
+
   // Lets the parser, which has been opened for `header`, decode to this memory: McuParser::Decode,
-  // from column 0 to the last one of a row.
-  void Start(const FrameHeader& header, McuParser& parser);
+  // from column 0 to the last one of a row. ResourceExhausted.
+  Status Start(const FrameHeader& header, McuParser& parser);
+
+  // The groups of a row of blocks of the row of MCUs: component by component, from the top down.
+  const int16_t* groups(size_t block_row) const { return block_rows_[block_row].groups; }
 
   // Transforms the row that has been decoded, and sets it to zero for the next one. Returns false
-  // if a number was out of range.
+  // if a number was out of range: libjpeg-turbo would decode the image.
   bool Transform();
+
+  uint64_t memory_bytes() const {
+    return coefficients_.capacity() + last_.capacity() + samples_.capacity();
+  }
+  void FreeMemory() {
+    for (GrowingBuffer* buffer : {&coefficients_, &last_, &samples_}) buffer->Free();
+  }
 
  private:
   struct BlockRow {
     size_t component = 0;
-    int groups = 0;
-    size_t first_group = 0;
+    int columns = 1;  // blocks of an MCU
+    int count = 0;    // groups
+    int16_t* groups = nullptr;
+    uint8_t* last = nullptr;
   };
-  struct alignas(64) Group {
-    std::array<int16_t, kGroupStride> coefficients{};
-  };
+  void ListBlockRows(const FrameHeader& header);
 
   std::array<Quantiser, 3> quantiser_;
-  std::vector<BlockRow> block_rows_;
-  std::vector<Group> groups_;
-  std::vector<uint8_t> last_;
-  std::vector<uint8_t> samples_;
+  std::array<BlockRow, 4> block_rows_;
+  size_t rows_ = 0;             // of block_rows_
+  GrowingBuffer coefficients_;  // all zero unless a row has been decoded
+  GrowingBuffer last_;
+  GrowingBuffer samples_;
 };
 
 }  // namespace stoker::jpeg

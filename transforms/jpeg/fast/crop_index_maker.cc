@@ -1,6 +1,7 @@
 #include "transforms/jpeg/fast/crop_index_maker.h"
 
 #include <algorithm>
+#include <new>
 
 #include "core/divide_up.h"
 #include "transforms/jpeg/fast/coefficient_rows.h"
@@ -11,7 +12,7 @@ namespace stoker::jpeg {
 CropIndexMaker::CropIndexMaker(int interval)
     : interval_(interval),
       parser_(std::make_unique<McuParser>()),
-      rows_(std::make_unique<CoefficientRows>()) {}
+      rows_(std::make_unique<CoefficientRows>(uncounted_)) {}
 CropIndexMaker::~CropIndexMaker() = default;
 
 Fallback CropIndexMaker::FindEntryPoints(std::span<const uint8_t> file, const FrameHeader& header,
@@ -20,7 +21,7 @@ Fallback CropIndexMaker::FindEntryPoints(std::span<const uint8_t> file, const Fr
   entry_points_.clear();
   if (Fallback why = parser.Open(file, header); why != Fallback::kNone) return why;
   if (Fallback why = parser.Start(); why != Fallback::kNone) return why;
-  rows_->Start(header, parser);
+  if (!rows_->Start(header, parser).ok()) throw std::bad_alloc();  // as the vectors here would
   const int64_t across = DivideUp(header.size.width, 8 * header.mcu_columns());
   for (int64_t entry_point = 0; entry_point < shape.entry_points(); ++entry_point) {
     if (entry_point != 0) {

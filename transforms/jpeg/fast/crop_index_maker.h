@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/memory_budget.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/jpeg/fast/crop_index.h"
 
@@ -35,6 +36,7 @@ class CropIndexMaker {
 
   const int interval_;
   std::unique_ptr<McuParser> parser_;
+  MemoryBudget uncounted_{MemoryBudget::kNoLimit};
   std::unique_ptr<CoefficientRows> rows_;
   std::vector<EntryPoint> entry_points_;
 };
