@@ -387,30 +387,34 @@ Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
       ResamplingOf(drawn.geometry, stored.size, stored.orientation, reduction), output);
 }
 
-// Gives the image's crop to the device; false if the worker must decode it.
+// Counts whether the device gets the image's crop; false if the worker must decode it.
 bool Plan::StartCrop(const EncodedImage& image, const StoredImage& stored,
                      ImageContext& context) const {
   *image.crop_at = decode::kNoCrop;
+  if (const auto why = GiveCrop(image, stored, context)) {
+    ++context.on_worker[static_cast<size_t>(*why)];
+    return false;
+  }
+  ++context.on_device;
+  return true;
+}
+
+// Gives the image's crop to the device, or says why not.
+std::optional<OnWorker> Plan::GiveCrop(const EncodedImage& image, const StoredImage& stored,
+                                       ImageContext& context) const {
   const packed::PackedFile* const packed = context.decoder.packed_file();
   const std::optional<IndexedJpeg> jpeg = context.decoder.indexed_jpeg(image.crop_index);
+  if (packed == nullptr && !jpeg) return OnWorker::kNotPrepared;
   const DrawnSample& drawn = context.views[0].drawn;
-  std::optional<OnWorker> why = OnWorker::kNotPrepared;
-  if (packed != nullptr || jpeg) why = OnWorker::kUnsupported;
-  if (why == OnWorker::kUnsupported && image.crops != nullptr && drawn.steps.empty() &&
-      context.reduction == 1) {
-    const Resampling task = ResamplingOf(drawn.geometry, stored.size, stored.orientation);
-    CropMaker& maker = context.crop_maker;
-    const Status planned = packed != nullptr ? maker.Plan(*packed, task) : maker.Plan(*jpeg, task);
-    if (!planned.ok()) {
-      why = ReasonOf(planned.error());
-    } else if (PutCrop(maker, *image.crops, *image.crop_at)) {
-      why.reset();
-    } else {
-      why = OnWorker::kNoRoom;
-    }
+  if (image.crops == nullptr || !drawn.steps.empty() || context.reduction != 1) {
+    return OnWorker::kUnsupported;
   }
-  ++(why ? context.on_worker[static_cast<size_t>(*why)] : context.on_device);
-  return !why;
+  const Resampling task = ResamplingOf(drawn.geometry, stored.size, stored.orientation);
+  CropMaker& maker = context.crop_maker;
+  const Status planned = packed != nullptr ? maker.Plan(*packed, task) : maker.Plan(*jpeg, task);
+  if (!planned.ok()) return ReasonOf(planned.error());
+  if (!PutCrop(maker, *image.crops, *image.crop_at)) return OnWorker::kNoRoom;
+  return std::nullopt;
 }
 
 // Completes the rows of all views once the geometry's pixels are written.

@@ -177,6 +177,8 @@ class Plan {
   Status DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context) const;
   Result<Rect> StartRow(const StoredImage& stored, Reduction reduction, ViewContext& context) const;
   bool StartCrop(const EncodedImage& image, const StoredImage& stored, ImageContext& context) const;
+  std::optional<OnWorker> GiveCrop(const EncodedImage& image, const StoredImage& stored,
+                                   ImageContext& context) const;
   void End(ImageFeed& feed, ImageContext& context) const;
   Status EmitRows(ImageContext& context) const;
   Status EmitRow(ViewContext& context) const;
