@@ -63,8 +63,8 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
 }
 
 // Feeds the plan with a sample and others that are ready, two of them interleaved. The last one has
-// no other beside it for half its time, so a turn is long: it ends after kTurnNs, but not before
-// kLeast samples, because other loaders have tasks, too.
+// no other beside it for half its time, so a turn is long. It ends because other loaders have
+// tasks, too: after kTurnNs but not before kLeast samples, and after kMost at the latest.
 class RowWriter::SampleFeed final : public ImageFeed {
  public:
   SampleFeed(RowWriter& writer, uint32_t first, int worker, Samples& samples)
@@ -117,7 +117,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
   }
 
  private:
-  static constexpr int kLeast = 8;
+  static constexpr int kLeast = 8, kMost = 32;
   static constexpr uint64_t kTurnNs = 8'000'000;
 
   // Takes a sample that is finished, or could not be read.
@@ -163,8 +163,8 @@ class RowWriter::SampleFeed final : public ImageFeed {
 
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
-    if (taken_ >= kLeast && NowNanoseconds() - begun_ >= kTurnNs) return std::nullopt;
-    return samples_.TakeReady();
+    const bool is_long = taken_ >= kLeast && NowNanoseconds() - begun_ >= kTurnNs;
+    return is_long || taken_ >= kMost ? std::nullopt : samples_.TakeReady();
   }
 
   // Replaces the sample's image, which is its record, by the image in the record.

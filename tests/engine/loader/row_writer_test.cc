@@ -19,6 +19,8 @@
 namespace stoker {
 namespace {
 
+constexpr uint32_t kTurn = 32;  // samples of a turn, at most
+
 struct Ended {
   uint32_t sample;
   Status status;
@@ -218,33 +220,29 @@ TEST_F(RowWriterTest, ATurnEndsWhileSamplesAreReady) {
   Open(Photos());
   const uint32_t index = Read(0);
   uint32_t taken = 0;
-  constexpr uint32_t kMost = 10'000;
   flow_.take = [&]() -> std::optional<uint32_t> {
-    if (taken == kMost) return std::nullopt;
-    ++taken;
+    if (++taken > kTurn) return std::nullopt;
     return index;
   };
   writer_->Decode(index, 0, flow_);
-  EXPECT_LT(taken, kMost);
+  EXPECT_LT(taken, kTurn);
 }
 
 TEST_F(RowWriterTest, ATurnEndsWhileSamplesArePostponed) {
   Open(Photos());
   const uint32_t index = Read(0);
   uint32_t taken = 0;
-  constexpr uint32_t kMost = 3'000'000;
   const auto postponed = [&] {
     samples_[index].read.status =
         Error{.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
     return index;
   };
   flow_.take = [&]() -> std::optional<uint32_t> {
-    if (taken == kMost) return std::nullopt;
-    ++taken;
+    if (++taken > kTurn) return std::nullopt;
     return postponed();
   };
   writer_->Decode(postponed(), 0, flow_);
-  EXPECT_LT(taken, kMost);
+  EXPECT_LT(taken, kTurn);
 }
 
 TEST_F(RowWriterTest, RowsInMemoryAreCopiedColumnByColumn) {
