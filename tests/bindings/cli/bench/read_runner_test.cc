@@ -17,6 +17,7 @@
 #include "bindings/cli/pack/pack_folder.h"
 #include "bindings/cli/synth/photograph.h"
 #include "engine/loader/loader.h"
+#include "engine/runtime/runtime.h"
 #include "io/sources/arrays.h"
 #include "io/sources/combine.h"
 #include "io/sources/packed.h"
@@ -122,6 +123,7 @@ TEST_P(ReadRunner, OfPackedPhotographsItReadsWhatALoaderReads) {
   }
   const std::vector<Transform> crop = {RandomResizedCrop{.height = 32, .width = 32}};
   constexpr double kWeights[] = {1, 3};
+  const auto runtime = Runtime::Create({.threads = 2, .executor = ExecutorKind::kThreads}).value();
   for (const auto& source : {Combine(sources).value(), Combine(sources, kWeights).value()}) {
     for (const bool several : {false, true}) {
       SCOPED_TRACE(source->Describe() + (several ? ", views" : ""));
@@ -134,6 +136,7 @@ TEST_P(ReadRunner, OfPackedPhotographsItReadsWhatALoaderReads) {
       }
       const ReadReport report = RunReadBench(options).value();
       options.loader.epochs = 2;
+      options.loader.runtime = runtime;
       const auto loader = Loader::Open(options.loader).value();
       for (uint64_t epoch = 0; epoch < 2; ++epoch) {
         const auto iterator = loader->Iterate();
