@@ -109,10 +109,11 @@ class OnDevices(Generic[MadeThere]):
 
         With decode="device": `decoded_on_device`: photographs that the device decodes; `left_to_workers`:
         those that workers decoded instead, by reason: "not_prepared" (neither packed nor a JPEG with a crop
-        index that fits); "unsupported" (padded, made gray by RandomGrayscale, decoded scaled, reduced too
-        far, or mixed with a row of another device); "damaged" (or changed since it was indexed); "no_room"
-        (a batch's crops may take `crop_bytes` of bits and four times as many samples a row, on average). A
-        sample that is retried counts again.
+        index that fits: it has none, or the file has changed since); "unsupported" (padded after the resize,
+        made gray by RandomGrayscale, decoded scaled, reduced too far, or mixed with a row of another device);
+        "damaged" (a checksum is wrong, because the file is damaged, or has changed where only the checksums
+        show it); "no_room" (a batch's crops may take `crop_bytes` of bits and four times as many samples a
+        row, on average). A sample that is retried counts again.
         """
         return self._native.stats()
 
