@@ -348,7 +348,7 @@ def test_what_is_reported(packed):
     device = make(stoker.packed(packed)).to_device("host", decode="device")
     for _ in device:
         pass
-    assert "packed JPEGs decoded on the device" in device.stats()["plan"]
+    assert ", JPEGs decoded on the device" in device.stats()["plan"]
     text = device.prometheus()
     assert 'stoker_images_for_device_total{loader="loader",by="device",reason=""}' in text
     assert 'by="worker",reason="not_prepared"} 0' in text

@@ -113,9 +113,7 @@ std::string Plan::DescribeView() const {
     before = " × ";
   }
   if (pads()) text += ", padded";
-  if (options_.decode_on_device) {
-    text += ", packed JPEGs decoded on the device";
-  }
+  if (options_.decode_on_device) text += ", JPEGs decoded on the device";
   if (options_.defer_to_device) text += ", finished on the device";
   return text;
 }
