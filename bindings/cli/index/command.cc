@@ -28,12 +28,13 @@ struct IndexArguments {
 };
 
 constexpr const char* kIndexFooter =
-    R"(The index has three parts: the list of DIR, so that opening it does not mean listing it, which takes
+    R"(The index has four parts: the list of DIR, so that opening it does not mean listing it, which takes
 minutes for millions of files on a network disk; each image's size in bytes, width, height,
-orientation and format; and entry points, positions in a JPEG where decoding can start: before every
-fourth block (of 8 or 16 pixels) of each row of blocks. With them a random crop is decoded without
-most of what lies above and beside it, for about a quarter less CPU. The index takes some 4 % of the
-photographs' size. Photographs are not changed; list and pixels are the same with and without it.
+orientation and format; entry points, positions in a JPEG where decoding can start: before every
+fourth MCU (8 or 16 pixels wide, and 8 or 16 high) of each row of MCUs; and checksums of the JPEGs, for
+devices that decode them. With entry points a random crop is decoded without most of what lies above
+and beside it, for about a quarter less CPU. The index takes some 4 % of the photographs' size.
+Photographs are not changed; list and pixels are the same with and without it.
 
 Without --out the index is written to DIR, and loaders of DIR use it automatically. With --out, give
 its path when reading: --crop-index FILE, in Python crop_index=.
