@@ -4,9 +4,9 @@
 
     pack     where there is a package registry: builds what the other phases need, into one file, which is
              carried to the machine along with the checkout
-    probe    what the machine has, and whether the packed programs run there (2 minutes)
-    build    the packed programs and package; what does not run of them is compiled there
-    test     the tests on the driver, and CUDA's sanitizers over the kernel
+    probe    what the machine has, and whether the pack's programs run there (2 minutes)
+    build    photographs, and the pack's programs and package; what does not run there is compiled there
+    test     the tests on the driver, and CUDA's sanitizers over the kernels
     bench    copies, kernels, epochs, decoding
     train    networks, with stoker and with other loaders
     all      probe, build, test, bench and train, with a larger --seconds, or in several calls

@@ -95,12 +95,12 @@ def testing(s):
         (*needs, "module:tensorflow", "program:g++"),
     )
     yield Step("tensorflow", "test", 180, [[*pytest, dataset]], needs, tests=True)
-    kernel = s.program("gpu_deferred_ops_test")
+    kernels = [s.program(name) for name in ("gpu_deferred_ops_test", "gpu_crops_test")]
+    needs = ("gpu", "program:compute-sanitizer", *(f"file:{program}" for program in kernels))
     for tool in SANITIZERS:
-        command = ["env", f"STOKER_EFFORT={s.effort}", "compute-sanitizer", "--tool", tool]
-        command += ["--error-exitcode", "1", kernel, mine]
-        needs = ("gpu", "program:compute-sanitizer", f"file:{kernel}")
-        yield Step(tool, "test", 60, [command], needs, tests=True)
+        check = ["env", f"STOKER_EFFORT={s.effort}", "compute-sanitizer", "--tool", tool]
+        check += ["--error-exitcode", "1"]
+        yield Step(tool, "test", 120, [[*check, program, mine] for program in kernels], needs, tests=True)
 
 
 def measuring(s):
