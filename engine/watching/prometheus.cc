@@ -115,10 +115,10 @@ void AddDecoded(const DecodePaths& paths, Page& page) {
   page.Sample(std::to_string(paths.packed), {{"decoder", "stoker-packed"}});
   page.Sample(std::to_string(others), {{"decoder", "libjpeg-turbo"}});
   page.Count("jpeg_no_end_marker_total",
-             "Those of these with complete data but no end-of-image marker.", paths.no_end_marker);
+             "JPEGs with complete data but no end-of-image marker, decoded by workers or a device.",
+             paths.no_end_marker);
   page.Count("jpeg_accepted_truncated_total",
-             "Those of these with missing data, which accept_truncated accepts.",
-             paths.accepted_truncated);
+             "JPEGs with missing data, which accept_truncated accepts.", paths.accepted_truncated);
   page.Count("jpeg_scaled_total", "JPEGs decoded at a reduced size.", paths.scaled);
   page.Count("jpeg_scalable_total",
              "JPEGs that the option decode=\"scaled\" would have decoded at a reduced size.",

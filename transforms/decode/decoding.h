@@ -84,9 +84,9 @@ struct DecodePaths {
   uint64_t stale = 0;         // the file has changed since the index was made
   uint64_t contradicted = 0;  // the index is damaged or contradicts the file
 
-  // Images that a device was to decode: those whose crops it was given, which count nowhere else;
-  // and by reason, those left to workers. These are attempts: a sample that is retried counts
-  // again.
+  // Images that a device was to decode: those whose crops it was given, which count in
+  // `no_end_marker` and nowhere else; and by reason, those left to workers. These are attempts: a
+  // sample that is retried counts again.
   uint64_t on_device = 0;
   std::array<uint64_t, kOnWorkerReasons> on_worker{};
 

@@ -282,7 +282,7 @@ std::optional<IndexedJpeg> JpegDecoder::Indexed(std::span<const uint8_t> crop_in
   State& s = *state_;
   if (!s.opened || s.why != Fallback::kNone || s.backend != Backend::kFastest) return std::nullopt;
   if (s.MatchOf(crop_index) != jpeg::CropIndex::Match::kUsable) return std::nullopt;
-  return IndexedJpeg{s.bytes, s.frame, s.index};
+  return IndexedJpeg{s.bytes, s.frame, s.index, s.padded};
 }
 
 // Opens the index, unless that was done since the image was opened.

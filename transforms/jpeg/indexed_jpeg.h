@@ -14,6 +14,7 @@ struct IndexedJpeg {
   std::span<const uint8_t> bytes;
   const jpeg::FrameHeader& frame;
   const jpeg::CropIndex& index;
+  bool no_end_marker = false;  // its data are complete, and zeros replace the marker
 };
 
 }  // namespace stoker

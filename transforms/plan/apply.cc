@@ -60,6 +60,7 @@ struct ImageContext {
   uint64_t scaled = 0, scalable = 0;  // as DecodePaths
   CropMaker crop_maker;               // for a device that decodes
   uint64_t on_device = 0;             // as DecodePaths
+  uint64_t no_end_marker = 0;         // likewise, of those
   std::array<uint64_t, kOnWorkerReasons> on_worker{};
 };
 
@@ -100,6 +101,7 @@ DecodePaths PathsOf(const Workspace& workspace) {
     paths.scaled += context.scaled;
     paths.scalable += context.scalable;
     paths.on_device += context.on_device;
+    paths.no_end_marker += context.no_end_marker;
     for (size_t i = 0; i < kOnWorkerReasons; ++i) paths.on_worker[i] += context.on_worker[i];
   }
   return paths;
@@ -414,6 +416,7 @@ std::optional<OnWorker> Plan::GiveCrop(const EncodedImage& image, const StoredIm
   const Status planned = packed != nullptr ? maker.Plan(*packed, task) : maker.Plan(*jpeg, task);
   if (!planned.ok()) return ReasonOf(planned.error());
   if (!PutCrop(maker, *image.crops, *image.crop_at)) return OnWorker::kNoRoom;
+  if (jpeg && jpeg->no_end_marker) ++context.no_end_marker;
   return std::nullopt;
 }
 

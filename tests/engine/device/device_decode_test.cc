@@ -150,6 +150,26 @@ TEST_P(DeviceDecodeTest, WorkersDecodePlainPhotographsWithoutAUsableIndex) {
   EXPECT_EQ(paths.contradicted, 2u * 2);
 }
 
+// Each is counted once for each epoch, whoever decodes it.
+TEST_P(DeviceDecodeTest, LostEndMarkersAreCounted) {
+  const std::vector<uint64_t> lost = {3, 8, 21};
+  for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  for (const uint64_t id : lost) {
+    Bytes jpeg = MakeJpeg({.width = 200, .height = 150, .seed = id});
+    std::fill(jpeg.end() - 2, jpeg.end(), uint8_t{0});
+    photos_.Overwrite(id, Text(jpeg));
+  }
+  LoaderOptions options = Options();
+  options.source = With(Indexes());
+  options.epochs = 2;
+  for (const uint32_t crop_bytes : {1, 2000, 128 << 10}) {
+    SCOPED_TRACE(crop_bytes);
+    const DecodePaths paths = ExpectSame(options, 2, crop_bytes);
+    EXPECT_EQ(paths.on_device == 2u * kPhotos, crop_bytes == 128 << 10);
+    EXPECT_EQ(paths.no_end_marker, 2u * lost.size());
+  }
+}
+
 // They have changed since they were indexed. Whatever the workers make of them is delivered.
 TEST_P(DeviceDecodeTest, WorkersDecodeDamagedPlainPhotographs) {
   const std::vector<uint64_t> damaged = {2, 11, 12, 20};

@@ -118,10 +118,10 @@ stoker_consumer_seconds_total{loader="train"} 12.000000000
 stoker_jpeg_images_total{loader="train",decoder="stoker"} 500
 stoker_jpeg_images_total{loader="train",decoder="stoker-packed"} 70
 stoker_jpeg_images_total{loader="train",decoder="libjpeg-turbo"} 12
-# HELP stoker_jpeg_no_end_marker_total Those of these with complete data but no end-of-image marker.
+# HELP stoker_jpeg_no_end_marker_total JPEGs with complete data but no end-of-image marker, decoded by workers or a device.
 # TYPE stoker_jpeg_no_end_marker_total counter
 stoker_jpeg_no_end_marker_total{loader="train"} 4
-# HELP stoker_jpeg_accepted_truncated_total Those of these with missing data, which accept_truncated accepts.
+# HELP stoker_jpeg_accepted_truncated_total JPEGs with missing data, which accept_truncated accepts.
 # TYPE stoker_jpeg_accepted_truncated_total counter
 stoker_jpeg_accepted_truncated_total{loader="train"} 6
 # HELP stoker_jpeg_scaled_total JPEGs decoded at a reduced size.
