@@ -205,7 +205,9 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, Reservation me
                           Plural(pool->options_.working_slots, " bytes needs ", " bytes need ") +
                           std::to_string(wanted) +
                           " bytes of working memory, and the budget has no room",
-                 .advice = "Raise memory_budget, or lower depth or batch_size",
+                 .advice = pool->options_.crops.bytes == 0
+                               ? "Raise memory_budget, or lower depth or batch_size"
+                               : "Raise memory_budget, or lower depth, batch_size or crop_bytes",
                  .wanted_bytes = wanted};
   }
   if (pool->options_.pinning != nullptr) {

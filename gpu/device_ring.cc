@@ -119,8 +119,10 @@ Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> dev
       error.cause = std::to_string(buffers) + " batches of " + std::to_string(ring->entry_bytes_) +
                     " bytes do not fit into the memory of " + ring->device_->name().ToString() +
                     ": " + error.cause;
-      error.advice =
-          "Lower buffers or batch_size" + (error.advice.empty() ? "" : ". " + error.advice);
+      const std::string lower = ring->plan_.crops.bytes == 0
+                                    ? "Lower buffers or batch_size"
+                                    : "Lower buffers, batch_size or crop_bytes";
+      error.advice = lower + (error.advice.empty() ? "" : ". " + error.advice);
     }
     return error;
   }
@@ -152,7 +154,8 @@ Status DeviceRing::AllocateSamples() {
                   " bytes, do not fit into the memory of " + device_->name().ToString() + ": " +
                   error.cause;
     error.advice =
-        "Lower batch_size, or let the workers decode (to_device(…, decode=\"workers\"))" +
+        "Lower batch_size or crop_bytes, or let the workers decode (to_device(…, "
+        "decode=\"workers\"))" +
         (error.advice.empty() ? "" : ". " + error.advice);
   }
   return error;

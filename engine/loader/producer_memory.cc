@@ -19,6 +19,7 @@ Result<Producer::Reserved> Producer::Reserve(const LoaderOptions& options,
       std::unique_ptr<MemoryLease> lease,
       runtime.memory().Lease(
           {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab, own.crops),
+           .has_crops = own.crops.bytes != 0,
            .depth = options.depth,
            .threads = runtime_options.threads,
            .requests = static_cast<uint32_t>(

@@ -54,7 +54,8 @@ Error NoRoom(const MemoryNeeds& needs, uint64_t budget, uint64_t minimum, bool a
                         std::to_string(minimum) + " bytes of working memory, and the budget is " +
                         std::to_string(budget),
                .advice = "Set memory_budget to " + std::to_string(minimum) +
-                         " or more, or lower batch_size, depth or threads"};
+                         " or more, or lower batch_size, " +
+                         (needs.has_crops ? "crop_bytes, " : "") + "depth or threads"};
 }
 
 }  // namespace

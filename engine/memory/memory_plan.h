@@ -44,6 +44,7 @@ uint64_t BudgetForSample(uint64_t bytes, std::span<const MemoryClaim> claims);
 
 struct MemoryNeeds {
   uint64_t slot_bytes = 0;  // of one batch
+  bool has_crops = false;   // it has room for crops (DeviceOptions::crop_bytes)
   int depth = 0;            // fixed by the user; 0: tuned
   int threads = 0;
   uint32_t requests = 0;  // as many samples at a time as are useful

@@ -225,8 +225,9 @@ TEST_P(StagerFaultTest, OutOfMemoryErrorOfCropsNamesTheirSamples) {
     EXPECT_THAT(ring.error().cause, HasSubstr("injected"));
     EXPECT_EQ(ring.error().advice,
               failing == 1
-                  ? "Lower batch_size, or let the workers decode (to_device(…, decode=\"workers\"))"
-                  : "Lower buffers or batch_size");
+                  ? "Lower batch_size or crop_bytes, or let the workers decode (to_device(…, "
+                    "decode=\"workers\"))"
+                  : "Lower buffers, batch_size or crop_bytes");
     EXPECT_EQ(faulty.device->alive(), 0);
   }
 }

@@ -25,6 +25,7 @@
 #include "tests/testing/batch_bytes.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/effort.h"
+#include "tests/testing/executors.h"
 #include "tests/testing/hooked_device.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"
@@ -517,6 +518,21 @@ TEST_P(DeviceDecodeTest, TheDevicesMemoryIsCountedAndFreed) {
     }
   }
   EXPECT_EQ(hooked->alive(), 0);
+}
+
+TEST_P(DeviceDecodeTest, WithoutMemoryTheAdviceNamesTheRoomForCrops) {
+  RuntimeOptions small = testing::RuntimeUnderTest(2);
+  small.memory_budget = 1 << 20;
+  for (const bool decodes : {false, true}) {
+    LoaderOptions options = Options();
+    options.runtime = Runtime::Create(small).value();
+    options.to_device = {.devices = {device_}, .decodes = decodes};
+    const auto loader = Loader::Open(options);
+    ASSERT_FALSE(loader.ok());
+    EXPECT_EQ(loader.error().code, Code::kResourceExhausted);
+    const std::string& advice = loader.error().advice;
+    EXPECT_EQ(advice.find("crop_bytes") != std::string::npos, decodes) << advice;
+  }
 }
 
 TEST_P(DeviceDecodeTest, RefusesLoadersOfWhichItCouldDecodeNothing) {

@@ -29,6 +29,15 @@ TEST(MemoryPlan, ErrorNamesTheMinimum) {
   EXPECT_EQ(PlanMemory(kNeeds, kMinimum)->requests, kSureReads);
 }
 
+TEST(MemoryPlan, AdviceNamesTheRoomForCropsOnlyIfThereIsOne) {
+  MemoryNeeds needs = kNeeds;
+  const auto advice = [&] { return PlanMemory(needs, kMinimum - 1).error().advice; };
+  const std::string before = "Set memory_budget to " + std::to_string(kMinimum) + " or more, or ";
+  EXPECT_EQ(advice(), before + "lower batch_size, depth or threads");
+  needs.has_crops = true;
+  EXPECT_EQ(advice(), before + "lower batch_size, crop_bytes, depth or threads");
+}
+
 TEST(MemoryPlan, BatchesStayWithinTheirShareAndReadsWithinTheSamples) {
   for (uint64_t budget = kMinimum; budget < 20 * kSlot; budget += 100'003) {
     const auto plan = PlanMemory(kNeeds, budget);
