@@ -3,15 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/stage_times.h"
 #include "engine/loader/producer_parts.h"
 #include "io/sources/arrays.h"
 #include "tests/testing/photo_folder.h"
@@ -19,7 +22,9 @@
 namespace stoker {
 namespace {
 
-constexpr uint32_t kTurn = 32;  // samples of a turn, at most
+// A turn has kLeast samples at least, and ends after kTurnNs, or kMost samples at the latest.
+constexpr uint32_t kLeast = 8, kMost = 32;
+constexpr uint64_t kTurnNs = 8'000'000;
 
 struct Ended {
   uint32_t sample;
@@ -130,6 +135,30 @@ class RowWriterTest : public ::testing::Test {
     return pixels;
   }
 
+  // Returns how many samples a turn takes if `next` always has another one.
+  uint32_t SamplesOfTurn(const std::function<uint32_t()>& next) {
+    constexpr uint32_t kEndless = 4 * kMost;
+    uint32_t taken = 0;
+    flow_.take = [&]() -> std::optional<uint32_t> {
+      if (taken == kEndless) return std::nullopt;
+      ++taken;
+      return next();
+    };
+    const uint32_t first = flow_.TakeReady().value();
+    writer_->Decode(first, /*worker=*/0, flow_);
+    return taken;
+  }
+
+  // The same for samples that are ready at once. A machine may be so slow that they take kTurnNs
+  // all the same.
+  void ExpectWholeTurn(const std::function<uint32_t()>& next) {
+    const uint64_t begun = NowNanoseconds();
+    const uint32_t taken = SamplesOfTurn(next);
+    const bool is_slow = NowNanoseconds() - begun >= kTurnNs;
+    EXPECT_LE(taken, kMost);
+    EXPECT_GE(taken, is_slow ? kLeast : kMost);
+  }
+
   std::vector<uint8_t> Row(uint32_t row) const {
     const auto* data = static_cast<const uint8_t*>(slot_->Row(0, row));
     return {data, data + slot_->columns[0].bytes() / kRows};
@@ -219,30 +248,28 @@ TEST_F(RowWriterTest, PostponesSamplesWithoutMemory) {
 TEST_F(RowWriterTest, ATurnEndsWhileSamplesAreReady) {
   Open(Photos());
   const uint32_t index = Read(0);
-  uint32_t taken = 0;
-  flow_.take = [&]() -> std::optional<uint32_t> {
-    if (++taken > kTurn) return std::nullopt;
-    return index;
-  };
-  writer_->Decode(index, 0, flow_);
-  EXPECT_LT(taken, kTurn);
+  ExpectWholeTurn([&] { return index; });
 }
 
 TEST_F(RowWriterTest, ATurnEndsWhileSamplesArePostponed) {
   Open(Photos());
   const uint32_t index = Read(0);
-  uint32_t taken = 0;
-  const auto postponed = [&] {
+  ExpectWholeTurn([&] {
     samples_[index].read.status =
         Error{.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
     return index;
+  });
+}
+
+TEST_F(RowWriterTest, ATurnOfSlowSamplesEndsAfterAFew) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  // The waits for the samples after the first add up to more than kTurnNs.
+  const auto slow = [&] {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kTurnNs / (kLeast - 2)));
+    return index;
   };
-  flow_.take = [&]() -> std::optional<uint32_t> {
-    if (++taken > kTurn) return std::nullopt;
-    return postponed();
-  };
-  writer_->Decode(postponed(), 0, flow_);
-  EXPECT_LT(taken, kTurn);
+  EXPECT_EQ(SamplesOfTurn(slow), kLeast);
 }
 
 TEST_F(RowWriterTest, RowsInMemoryAreCopiedColumnByColumn) {
