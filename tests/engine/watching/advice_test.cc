@@ -208,6 +208,15 @@ TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
   stats = Decoding(41);
   stats.plan = "Resize, CenterCrop, fused";
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
+  // A device needs an index for any crop.
+  for (size_t why = 0; why < kOnWorkerReasons; ++why) {
+    stats.decoded.on_worker = {};
+    stats.decoded.on_worker[why] = stats.samples;
+    const bool helps = static_cast<OnWorker>(why) == OnWorker::kNotPrepared;
+    const std::string advice = Advice(stats);
+    EXPECT_EQ(advice.find("build a crop index (`stoker index`)") != std::string::npos, helps)
+        << advice;
+  }
   stats = Decoding(41);
   stats.decoded = {};  // PNGs
   EXPECT_THAT(Advice(stats), AllOf(Not(HasSubstr("index")), Not(HasSubstr("pack"))));
