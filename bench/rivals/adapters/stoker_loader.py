@@ -1,6 +1,7 @@
 """stoker. It is measured in the environment of the Python that runs compare.py."""
 
 import ctypes
+import itertools
 import subprocess
 import sys
 
@@ -90,7 +91,7 @@ def batches(data, workload, variant):
         decode="scaled" if variant.endswith("scaled") else "full",
         runtime=stoker.Runtime(threads=data.cores),
     )
-    epochs = loader.as_tf_dataset() if variant.endswith("tensorflow") else loader
-    while True:
-        for batch in epochs:
+    epochs = [loader.as_tf_dataset().repeat()] if variant.endswith("tensorflow") else itertools.repeat(loader)
+    for epoch in epochs:
+        for batch in epoch:
             yield batch[0]
