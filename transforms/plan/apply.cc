@@ -315,7 +315,9 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
     possible = ReductionOf(of_view.drawn.geometry, possible);
   }
   context.reduction = options_.decode == DecodeSize::kScaled ? possible : 1;
-  if (options_.decode_on_device && StartCrop(image, stored, context)) return Rect{};
+  if (options_.decode_on_device && image.crop_at != nullptr && StartCrop(image, stored, context)) {
+    return Rect{};
+  }
   if (possible > 1) ++(context.reduction > 1 ? context.scaled : context.scalable);
   if (views() == 1) return StartRow(stored, context.reduction, context.views[0]);
   context.all_views.Clear();

@@ -25,7 +25,7 @@ struct EncodedImage {
   std::span<void* const> other_rows{};
   // If the plan decodes on a device: where the crop goes that the device decodes in place of the
   // row's pixels (null: nowhere, so the row is written), and what is set to its place there, or to
-  // decode::kNoCrop if the row was written.
+  // decode::kNoCrop if the row was written (null: it always is).
   CropRegion* crops = nullptr;
   uint64_t* crop_at = nullptr;
 };

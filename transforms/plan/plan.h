@@ -49,8 +49,9 @@ struct PlanOptions {
   // neither normalized nor erased, and may still have to be mirrored; each one's operations are
   // written beside it.
   bool defer_to_device = false;
-  // A device also decodes: batch rows of packed JPEGs are not written, and their crops are made
-  // instead (transforms/device/crop_maker.h). Requires defer_to_device.
+  // A device also decodes: batch rows of JPEGs that are packed, or have a crop index, are not
+  // written, and their crops are made instead (transforms/device/crop_maker.h). Requires
+  // defer_to_device.
   bool decode_on_device = false;
   DecodeLimits limits{};
 };
@@ -129,7 +130,7 @@ class Plan {
   void ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const;
 
   // Does the same for one sample. Precondition of the overloads without other rows: there is one
-  // view.
+  // view. Those without an EncodedImage write the row even if the plan decodes on a device.
   Status Apply(const EncodedImage& image, Workspace& workspace, StageTimes& times) const;
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times, std::span<const uint8_t> crop_index = {}, void* work = nullptr,

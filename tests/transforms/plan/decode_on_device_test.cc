@@ -1,4 +1,4 @@
-// A plan that decodes on a device lets the worker decode where the memory budget has no room.
+// A plan that decodes on a device lets the worker decode where a crop has no room.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -15,6 +15,20 @@
 namespace stoker {
 namespace {
 
+using Bytes = std::vector<uint8_t>;
+
+Bytes Padded(Bytes bytes) {
+  bytes.resize(bytes.size() + kBufferPadding);
+  return bytes;
+}
+std::span<const uint8_t> Unpadded(const Bytes& padded) {
+  return std::span(padded).first(padded.size() - kBufferPadding);
+}
+Bytes PackedPhotograph() {
+  const Bytes jpeg = Padded(testing::MakeJpeg({.width = 200, .height = 160}));
+  return PackJpeg(Unpadded(jpeg)).value();
+}
+
 // Feeds one image.
 class OneImage final : public ImageFeed {
  public:
@@ -28,50 +42,79 @@ class OneImage final : public ImageFeed {
   std::optional<EncodedImage> image_;
 };
 
-TEST(DecodeOnDevice, TheWorkerDecodesWhatTheBudgetHasNoRoomFor) {
-  std::vector<uint8_t> jpeg = testing::MakeJpeg({.width = 200, .height = 160});
-  const size_t size = jpeg.size();
-  jpeg.resize(size + kBufferPadding);
-  std::vector<uint8_t> packed = PackJpeg(std::span(jpeg).first(size)).value();
-  const size_t packed_size = packed.size();
-  packed.resize(packed_size + kBufferPadding);
+class DecodeOnDevice : public ::testing::Test {
+ protected:
+  static Plan Compiled(bool decode_on_device) {
+    return Plan::Compile({Resize{.height = 50, .width = 40}},
+                         {.defer_to_device = true, .decode_on_device = decode_on_device})
+        .value();
+  }
 
-  const Plan plan = Plan::Compile({Resize{.height = 50, .width = 40}},
-                                  {.defer_to_device = true, .decode_on_device = true})
-                        .value();
+  DecodeOnDevice() {
+    region_.Use(memory_[0].bytes, {.bytes = memory_.size() * sizeof(Unit), .samples = 1 << 20});
+  }
+
+  Status Apply(std::span<const uint8_t> file, std::span<const uint8_t> crop_index = {}) {
+    OneImage one({.bytes = file,
+                  .row = row_.data(),
+                  .crop_index = crop_index,
+                  .work = work_.data(),
+                  .crops = &region_,
+                  .crop_at = &crop_at_});
+    StageTimes times;
+    plan_.ApplyAll(one, *workspace_, times);
+    return *std::move(one.done);
+  }
+  uint64_t WithoutRoom() const {
+    return PathsOf(*workspace_).on_worker[static_cast<size_t>(OnWorker::kNoRoom)];
+  }
+  uint64_t OnDevice() const { return PathsOf(*workspace_).on_device; }
+
   struct alignas(decode::kCropAlignment) Unit {
     uint8_t bytes[decode::kCropAlignment];
   };
-  std::vector<Unit> memory(10'000);
-  CropRegion region;
-  region.Use(memory[0].bytes, {.bytes = memory.size() * sizeof(Unit), .samples = 1 << 20});
-  std::vector<uint8_t> row(plan.row_bytes()), work(plan.work_bytes() + 1);
-  uint64_t crop_at = 7;
-  const EncodedImage image{.bytes = std::span(packed).first(packed_size),
-                           .row = row.data(),
-                           .work = work.data(),
-                           .crops = &region,
-                           .crop_at = &crop_at};
+  const Bytes packed_ = Padded(PackedPhotograph());
+  const Plan plan_ = Compiled(/*decode_on_device=*/true);
+  std::vector<Unit> memory_ = std::vector<Unit>(10'000);
+  CropRegion region_;
+  Bytes row_ = Bytes(plan_.row_bytes()), work_ = Bytes(plan_.work_bytes() + 1);
+  uint64_t crop_at_ = 7;
+  MemoryBudget budget_{64 << 20};
+  std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_ = plan_.MakeWorkspace(budget_);
+};
 
-  MemoryBudget budget(100);
-  const auto workspace = plan.MakeWorkspace(budget);
+TEST_F(DecodeOnDevice, TheWorkerDecodesWhatTheBudgetHasNoRoomFor) {
+  budget_.SetLimit(100);
+  const Status refused = Apply(Unpadded(packed_));
+  EXPECT_EQ(WithoutRoom(), 1u);
+  EXPECT_EQ(OnDevice(), 0u);
+  EXPECT_EQ(crop_at_, decode::kNoCrop);
+  EXPECT_EQ(region_.bytes(), 0u);
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted) << "and the worker has none";
+
+  budget_.SetLimit(64 << 20);
+  EXPECT_TRUE(Apply(Unpadded(packed_)).ok());
+  EXPECT_EQ(WithoutRoom(), 1u);
+  EXPECT_EQ(OnDevice(), 1u);
+  EXPECT_EQ(crop_at_, 0u);
+}
+
+TEST_F(DecodeOnDevice, ARowIsWrittenIfThereIsNoPlaceForItsCrop) {
+  const Plan plain = Compiled(/*decode_on_device=*/false);
+  const auto workspace = plain.MakeWorkspace(budget_);
+  Bytes wanted(row_.size());
   StageTimes times;
-  OneImage refused(image);
-  plan.ApplyAll(refused, *workspace, times);
-  const auto no_room = static_cast<size_t>(OnWorker::kNoRoom);
-  EXPECT_EQ(PathsOf(*workspace).on_worker[no_room], 1u);
-  EXPECT_EQ(PathsOf(*workspace).on_device, 0u);
-  EXPECT_EQ(crop_at, decode::kNoCrop);
-  EXPECT_EQ(region.bytes(), 0u);
-  EXPECT_EQ(refused.done->error().code, Code::kResourceExhausted) << "and the worker has none";
-
-  budget.SetLimit(64 << 20);
-  OneImage image_again(image);
-  plan.ApplyAll(image_again, *workspace, times);
-  EXPECT_TRUE(image_again.done->ok());
-  EXPECT_EQ(PathsOf(*workspace).on_worker[no_room], 1u);
-  EXPECT_EQ(PathsOf(*workspace).on_device, 1u);
-  EXPECT_EQ(crop_at, 0u);
+  const auto write = [&](const Plan& plan, Workspace& space, Bytes& row) {
+    return plan.Apply(Unpadded(packed_), {}, space, row.data(), times, {}, work_.data());
+  };
+  ASSERT_TRUE(write(plain, *workspace, wanted).ok());
+  ASSERT_TRUE(write(plan_, *workspace_, row_).ok());
+  EXPECT_EQ(row_, wanted);
+  const Bytes pixels(size_t{3} * 90 * 70, 100);
+  const ImageView image{PixelLayout::kInterleaved, {90, 70}, {pixels.data()}, {3 * 90}};
+  ASSERT_TRUE(plan_.Apply(image, {}, *workspace_, row_.data(), times, work_.data()).ok());
+  EXPECT_EQ(row_, Bytes(row_.size(), 100));
+  EXPECT_EQ(OnDevice(), 0u);
 }
 
 }  // namespace
