@@ -428,6 +428,8 @@ Status JpegDecoder::State::FallBack() {
   const bool cut = truncated || (end == JpegEnd::kTruncated && libjpeg.past_end());
   if (cut && decoded.ok()) ++paths.accepted_truncated;
   libjpeg.Finish();
+  // For fewer columns than were reserved for, the sink may choose to keep more rows.
+  decoded = AndMore(std::move(decoded), librarys.bytes());
   (void)librarys.Resize(0);
   return decoded;
 }

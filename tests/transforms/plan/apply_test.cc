@@ -337,6 +337,28 @@ TEST(Apply, StaysInsideTheBudget) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
+// What the resampler lacks is lacking beside the memory of libjpeg-turbo.
+TEST(Apply, NamesTheMemoryThatAProgressiveJpegNeeds) {
+  const Plan plan = Plan::Compile({RandomResizedCrop{64, 48}}).value();
+  const PaddedFile file(
+      MakeJpeg({.width = 750, .height = 1000, .scans = testing::JpegScans::kProgressive}));
+  std::vector<uint8_t> row(plan.row_bytes());
+  for (uint64_t n = 0; n < 8; ++n) {
+    SCOPED_TRACE(n);
+    uint64_t limit = 100 << 10;
+    while (true) {
+      MemoryBudget budget(limit);
+      const auto workspace = plan.MakeWorkspace(budget);
+      StageTimes times;
+      const Status status = plan.Apply(file.span(), {1, 0, n}, *workspace, row.data(), times);
+      if (status.ok()) break;
+      const uint64_t needed = MemoryOf(*workspace) + status.error().wanted_bytes;
+      ASSERT_GT(needed, limit) << status.error().ToString();
+      limit = needed;
+    }
+  }
+}
+
 TEST(Apply, ChargesItsScratchAndNoMore) {
   const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
   MemoryBudget budget(64 << 20);
