@@ -79,7 +79,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
 
   void Decode() { writer_.plan_->ApplyAll(*this, workspace_, times_); }
 
-  std::optional<EncodedImage> Next() override {
+  std::optional<EncodedImage> Next(GrowingBuffer& crop_index) override {
     while (const std::optional<uint32_t> index = Take()) {
       ++taken_;
       SampleInFlight& sample = writer_.samples_[*index];
@@ -89,7 +89,9 @@ class RowWriter::SampleFeed final : public ImageFeed {
       }
       if (sample.cached.state == CachedSample::State::kKept) {
         sample.image_at = 0;
-        if (writer_.cache_->Read(sample.read, sample.cached, sample.image)) return Encoded(*index);
+        if (writer_.cache_->Read(sample.read, sample.cached, sample.image)) {
+          return Encoded(*index, crop_index);
+        }
         samples_.ReadFromFile(*index);
         continue;
       }
@@ -103,7 +105,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
       if (writer_.cache_ != nullptr) {
         writer_.cache_->Pack(sample.read, sample.cached, sample.image, writer_.packer(worker_));
       }
-      return Encoded(*index);
+      return Encoded(*index, crop_index);
     }
     return std::nullopt;
   }
@@ -119,6 +121,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
  private:
   static constexpr int kLeast = 8, kMost = 32;
   static constexpr uint64_t kTurnNs = 8'000'000;
+  static constexpr uint64_t kSmallIndexBytes = 16 << 10;  // worth its memory anyway
 
   // Takes a sample that is finished, or could not be read.
   void End(uint32_t index, Status status) {
@@ -178,26 +181,30 @@ class RowWriter::SampleFeed final : public ImageFeed {
     return {};
   }
 
-  EncodedImage Encoded(uint32_t index) {
+  // An index larger than its photograph is not worth its memory, whatever it says. A worker decodes
+  // a sample that waited for memory without one, so that what it needs depends on its image alone.
+  std::span<const uint8_t> ReadCropIndex(const SampleInFlight& sample, bool for_device,
+                                         GrowingBuffer& memory) const {
+    if (!sample.cached.has_bytes_of_file() || (sample.work.alone() && !for_device)) return {};
+    const uint64_t most = std::max<uint64_t>(sample.read.size, kSmallIndexBytes);
+    return writer_.source_.ReadCropIndex(sample.read.sample, most, memory);
+  }
+
+  EncodedImage Encoded(uint32_t index, GrowingBuffer& crop_index) {
     SampleInFlight& sample = writer_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
-    // A crop index larger than its photograph is not worth its memory, whatever it says.
-    const uint64_t most = std::max<uint64_t>(sample.read.size, kCropIndexBytes);
-    sample.crop_index.clear();
-    if (sample.cached.has_bytes_of_file()) {
-      writer_.source_.ReadCropIndex(sample.read.sample, most, sample.crop_index);
-    }
     Slot& slot = *sample.ticket.slot;
     const uint32_t row = sample.ticket.row;
+    CropRegion* const crops = writer_.CropsOf(slot, row);
     return {index,
             sample.image,
             sample.draw,
             slot.Row(0, row),
-            sample.crop_index,
+            ReadCropIndex(sample, /*for_device=*/crops != nullptr, crop_index),
             writer_.WorkOf(slot, row),
             writer_.SizeAt(slot, row),
             writer_.OtherRows(slot, row, other_rows_),
-            writer_.CropsOf(slot, row),
+            crops,
             writer_.CropAt(slot, row)};
   }
 

@@ -31,9 +31,7 @@ SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_m
       max_in_use_(count) {
   for (SampleInFlight& sample : samples_) {
     sample.read.buffer = GrowingBuffer(memory);
-    if (in_memory) continue;
-    sample.read.path.reserve(PATH_MAX);
-    sample.crop_index.reserve(kCropIndexBytes);
+    if (!in_memory) sample.read.path.reserve(PATH_MAX);
   }
 }
 

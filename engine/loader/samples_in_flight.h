@@ -20,10 +20,6 @@
 
 namespace stoker {
 
-// Room for the crop index of a photograph of 400 KB: few have a larger one, so that the steady
-// state hardly allocates.
-inline constexpr size_t kCropIndexBytes = 16 << 10;
-
 // A sample from its claim until it is a row of its batch.
 struct SampleInFlight {
   ReadRequest read;  // its id in the source, the file's bytes, and their buffer
@@ -31,8 +27,7 @@ struct SampleInFlight {
   RowTicket ticket;  // the row that it becomes
   WorkToken work;    // while it is in progress
   SamplePath path;
-  uint32_t reads_in_flight = 0;  // when this one was claimed, including it; 0: in memory
-  std::vector<uint8_t> crop_index;
+  uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0: in memory
   uint32_t substitutes = 0;        // samples that could not be used and had this row before
   size_t image_at = 0;             // offset of the encoded image in its record, if it is in one
   std::span<const uint8_t> image;  // the encoded image, in read.buffer

@@ -99,9 +99,10 @@ std::span<const uint8_t> CombinedSource::View(size_t field, uint64_t id) const {
   return part.source->View(field, id - part.begin);
 }
 
-void CombinedSource::ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const {
+std::span<const uint8_t> CombinedSource::ReadCropIndex(uint64_t id, uint64_t most,
+                                                       GrowingBuffer& memory) const {
   const Part& part = PartOf(id);
-  part.source->ReadCropIndex(id - part.begin, most, record);
+  return part.source->ReadCropIndex(id - part.begin, most, memory);
 }
 
 void CombinedSource::NameOf(uint64_t id, std::string& name) const {

@@ -40,7 +40,8 @@ class CombinedSource final : public SampleSource {
   const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override;
   std::span<const uint8_t> View(size_t field, uint64_t id) const override;
-  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override;
+  std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
+                                         GrowingBuffer& memory) const override;
   ImageFacts FactsOf(uint64_t id) const override;
   std::string Warning() const override;
   SkippedFiles Skipped() const override;

@@ -4,6 +4,7 @@
 #include <new>
 #include <optional>
 
+#include "core/buffer.h"
 #include "core/try.h"
 #include "io/sources/image_list_sections.h"
 
@@ -73,17 +74,14 @@ DatasetIndex::Record DatasetIndex::RecordOf(uint32_t image) const {
   return inside ? Record{begin, end - begin} : Record{};
 }
 
-void DatasetIndex::Read(uint32_t image, uint64_t most, std::vector<uint8_t>& record) const {
-  record.clear();
+std::span<const uint8_t> DatasetIndex::Read(uint32_t image, uint64_t most,
+                                            GrowingBuffer& memory) const {
   const auto [begin, bytes] = RecordOf(image);
-  if (bytes > most) return;
-  try {
-    record.resize(bytes);
-  } catch (const std::bad_alloc&) {
-    return;
-  }
+  if (bytes == 0 || bytes > most || !memory.Grow(bytes).ok()) return {};
+  const std::span record(memory.data(), bytes);
   const uint64_t offset = file_->At(sections::kCropIndexes).offset + begin;
-  if (!file_->ReadAt(offset, record).ok()) record.clear();
+  if (!file_->ReadAt(offset, record).ok()) return {};
+  return record;
 }
 
 Result<DatasetIndexWriter> DatasetIndexWriter::Create(const std::string& path) {

@@ -22,6 +22,8 @@
 
 namespace stoker {
 
+class GrowingBuffer;
+
 // Immutable after Open except for TakeList; thread-safe. Move-only.
 class DatasetIndex {
  public:
@@ -42,9 +44,9 @@ class DatasetIndex {
   ImageFacts FactsOf(uint32_t image) const;
   bool HasRecord(uint32_t image) const { return RecordOf(image).bytes > 0; }
 
-  // Replaces `record` by an image's, reusing its capacity. Empty if there is none, it has more than
-  // `most` bytes, or it cannot be read. One system call.
-  void Read(uint32_t image, uint64_t most, std::vector<uint8_t>& record) const;
+  // Reads an image's record into `memory` and returns it. Empty if there is none, it has more than
+  // `most` bytes, `memory` cannot grow to its size, or it cannot be read. One system call.
+  std::span<const uint8_t> Read(uint32_t image, uint64_t most, GrowingBuffer& memory) const;
 
   const std::string& path() const { return file_->path(); }
   uint64_t memory_bytes() const {  // on the heap, without the list

@@ -82,10 +82,11 @@ class FolderSource final : public SampleSource {
     for (const uint64_t id : ids) *label++ = list_.LabelOf(id);
   }
 
-  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
-    record.clear();
+  std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
+                                         GrowingBuffer& memory) const override {
     const uint32_t position = IndexEntryOf(id);
-    if (position != kNowhere) found_.index->Read(position, most, record);
+    if (position == kNowhere) return {};
+    return found_.index->Read(position, most, memory);
   }
 
   ImageFacts FactsOf(uint64_t id) const override {

@@ -15,6 +15,7 @@
 
 namespace stoker {
 
+class GrowingBuffer;
 class LoadedSample;
 class ObjectVersions;
 class SampleOrder;
@@ -168,12 +169,12 @@ class SampleSource {
   // field's never are. No I/O, no allocation, no lock.
   virtual std::span<const uint8_t> View(size_t /*field*/, uint64_t /*id*/) const { return {}; }
 
-  // Replaces `record` by the entry points of sample `id` (transforms/jpeg/fast/crop_index.h),
-  // reusing its capacity: it may be wrong or out of date. Empty if there are none, or more than
-  // `most` bytes. One short read of a file.
-  virtual void ReadCropIndex(uint64_t /*id*/, uint64_t /*most*/,
-                             std::vector<uint8_t>& record) const {
-    record.clear();
+  // Reads the entry points of sample `id` (transforms/jpeg/fast/crop_index.h) into `memory` and
+  // returns them: they may be wrong or out of date. Empty if there are none, more than `most`
+  // bytes, or more than the budget of `memory` has room for. One short read of a file.
+  virtual std::span<const uint8_t> ReadCropIndex(uint64_t /*id*/, uint64_t /*most*/,
+                                                 GrowingBuffer& /*memory*/) const {
+    return {};
   }
 
   // Returns what is known about sample `id` without opening its file, from the time when an index

@@ -77,8 +77,9 @@ class SubsetSource final : public SampleSource {
   }
 
   void NameOf(uint64_t id, std::string& name) const override { source_->NameOf(ids_[id], name); }
-  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
-    source_->ReadCropIndex(ids_[id], most, record);
+  std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
+                                         GrowingBuffer& memory) const override {
+    return source_->ReadCropIndex(ids_[id], most, memory);
   }
 
   ImageFacts FactsOf(uint64_t id) const override { return source_->FactsOf(ids_[id]); }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/buffer.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/source.h"
 #include "tests/fuzz/fuzzed_rows.h"
@@ -28,7 +29,8 @@ void LookThrough(const DatasetIndex& index, size_t input) {
   Require(!list.files.empty() && index.images() == list.files.size(), "facts of each image");
   Require(index.memory_bytes() + list.memory_bytes() <= 4 * input + 8192, "memory is bounded");
   std::string path;
-  std::vector<uint8_t> record;
+  MemoryBudget budget(MemoryBudget::kNoLimit);
+  GrowingBuffer memory(budget);
   for (uint32_t i = 0; i < index.images(); ++i) {
     path.clear();
     list.AppendPath(i, path);
@@ -41,8 +43,8 @@ void LookThrough(const DatasetIndex& index, size_t input) {
               "labels are those of the paths");
     }
     (void)index.FactsOf(i);
-    index.Read(i, input, record);
-    Require(record.empty() == !index.HasRecord(i), "records lie in the file");
+    const bool found = !index.Read(i, input, memory).empty();
+    Require(found == index.HasRecord(i), "records lie in the file");
   }
   (void)list.Fingerprint();
   for (const uint32_t position : PositionsIn(list, list)) {

@@ -1,6 +1,7 @@
 // IndexedPhotos: a folder's photographs with crop indexes that a test chooses.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/buffer.h"
 #include "io/sources/source.h"
 
 namespace stoker::testing {
@@ -19,9 +21,12 @@ class IndexedPhotos final : public SampleSource {
                 std::vector<std::vector<uint8_t>> records)
       : photos_(std::move(photos)), records_(std::move(records)) {}
 
-  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
-    record = records_[id];
-    if (record.size() > most) record.clear();
+  std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
+                                         GrowingBuffer& memory) const override {
+    const std::vector<uint8_t>& record = records_[id];
+    if (record.size() > most || !memory.Grow(record.size()).ok()) return {};
+    std::ranges::copy(record, memory.data());
+    return {memory.data(), record.size()};
   }
 
   uint64_t size() const override { return photos_->size(); }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/buffer.h"
 #include "io/sources/source.h"
 
 namespace stoker::testing {
@@ -39,8 +40,12 @@ class NumberedSource final : public SampleSource {
     static const std::array<uint8_t, 256> bytes{};
     return std::span(bytes).subspan((first_ + id) % 256, 1);
   }
-  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
-    record = {static_cast<uint8_t>(first_ + id), static_cast<uint8_t>(most)};
+  std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
+                                         GrowingBuffer& memory) const override {
+    if (!memory.Grow(2).ok()) return {};
+    memory.data()[0] = static_cast<uint8_t>(first_ + id);
+    memory.data()[1] = static_cast<uint8_t>(most);
+    return {memory.data(), 2};
   }
   ImageFacts FactsOf(uint64_t id) const override { return {.file_bytes = first_ + id}; }
   std::string Warning() const override { return name_ + " is a test"; }

@@ -42,7 +42,7 @@ struct ImageContext {
   // `transforms`: how many each view has.
   ImageContext(const DecodeLimits& limits, const std::vector<size_t>& transforms,
                MemoryBudget& budget)
-      : decoder(limits, &budget), all_views(budget), crop_maker(budget) {
+      : decoder(limits, &budget), crop_index(budget), all_views(budget), crop_maker(budget) {
     for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
   }
 
@@ -53,6 +53,7 @@ struct ImageContext {
   }
 
   ImageDecoder decoder;
+  GrowingBuffer crop_index;  // for the feed
   std::vector<ViewContext> views;
   ViewsSink all_views;  // for more than one
   Reduction reduction = 1;
@@ -170,7 +171,9 @@ class ApplyWatch {
 class TimedFeed final : public ImageFeed {
  public:
   TimedFeed(ImageFeed& feed, ApplyWatch& watch) : feed_(feed), watch_(watch) {}
-  std::optional<EncodedImage> Next() override { return feed_.Next(); }
+  std::optional<EncodedImage> Next(GrowingBuffer& crop_index) override {
+    return feed_.Next(crop_index);
+  }
   void Done(uint32_t tag, Status status) override {
     FlushEmitted();
     watch_.Add();
@@ -187,7 +190,9 @@ class TimedFeed final : public ImageFeed {
 class Single final : public ImageFeed {
  public:
   explicit Single(const EncodedImage& image) : image_(image) {}
-  std::optional<EncodedImage> Next() override { return std::exchange(image_, std::nullopt); }
+  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
+    return std::exchange(image_, std::nullopt);
+  }
   void Done(uint32_t, Status status) override { status_ = std::move(status); }
   Status status() { return std::move(status_); }
 
@@ -228,7 +233,7 @@ void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times)
 // pixels, or one that cannot be decoded in pieces, is finished at once.)
 bool Plan::Begin(ImageFeed& feed, ImageContext& context) const {
   if (context.image) return false;
-  const std::optional<EncodedImage> next = feed.Next();
+  const std::optional<EncodedImage> next = feed.Next(context.crop_index);
   if (!next) return false;
   Result<bool> pixels = Open(*next, context);
   if (pixels.ok() && *pixels) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "core/buffer.h"
 #include "core/random.h"
 #include "core/result.h"
 
@@ -36,8 +37,10 @@ class ImageFeed {
  public:
   virtual ~ImageFeed() = default;
 
-  // Returns none if no sample is ready now; Next may be called again.
-  virtual std::optional<EncodedImage> Next() = 0;
+  // Returns none if no sample is ready now; Next may be called again. `crop_index`: memory that the
+  // sample's crop index may be read into, and that is the sample's until Done. It counts in the
+  // workspace's budget.
+  virtual std::optional<EncodedImage> Next(GrowingBuffer& crop_index) = 0;
 
   // The row is written; on failure its content is unspecified, and the error has an offset if
   // known, but no file.

@@ -42,10 +42,10 @@ class Group final : public ImageFeed {
       std::vector<uint8_t> rows(LoadedBytes(source.fields()));
       ASSIGN_OR_RETURN(encoded, source.Unpack(id, encoded, rows));
     }
-    std::vector<uint8_t> record;
-    source.ReadCropIndex(id, read.size, record);
+    GrowingBuffer memory(budget_);
+    const std::span<const uint8_t> crop_index = source.ReadCropIndex(id, read.size, memory);
     images_.push_back(
-        {std::move(read.buffer), encoded, id, std::move(read.path), std::move(record)});
+        {std::move(read.buffer), encoded, id, std::move(read.path), std::move(memory), crop_index});
     return {};
   }
   size_t size() const { return images_.size(); }
@@ -56,7 +56,7 @@ class Group final : public ImageFeed {
     next_ = 0;
     refused_ = 0;
   }
-  std::optional<EncodedImage> Next() override {
+  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
     if (next_ == images_.size()) return std::nullopt;
     const Image& image = images_[next_];
     return EncodedImage{static_cast<uint32_t>(next_++),
@@ -81,7 +81,8 @@ class Group final : public ImageFeed {
     std::span<const uint8_t> encoded;  // within the read buffer
     uint64_t id;
     std::string path;
-    std::vector<uint8_t> crop_index;
+    GrowingBuffer index_memory;
+    std::span<const uint8_t> crop_index;  // within it
   };
 
   MemoryBudget budget_;

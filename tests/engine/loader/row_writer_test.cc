@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "core/stage_times.h"
 #include "engine/loader/producer_parts.h"
 #include "io/sources/arrays.h"
+#include "tests/testing/indexed_photos.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {
@@ -164,7 +166,8 @@ class RowWriterTest : public ::testing::Test {
     return {data, data + slot_->columns[0].bytes() / kRows};
   }
 
-  const testing::PhotoFolder photos_{8, 2};
+  static constexpr uint64_t kFiles = 8;
+  const testing::PhotoFolder photos_{kFiles, 2};
   LoaderOptions options_;
   std::optional<Sampler> order_;
   MemoryBudget budget_{256 << 20};
@@ -191,6 +194,36 @@ TEST_F(RowWriterTest, DecodesReadyPhotographsTogetherIntoTheirRows) {
   LoaderStats stats;
   writer_->AddTo(stats);
   EXPECT_EQ(stats.samples, kRows);
+}
+
+// The indexes are useless, and as large as their photographs.
+TEST_F(RowWriterTest, CropIndexesAreInTheMemoryOfTheWorkspace) {
+  constexpr size_t kLarge = 1 << 20;
+  for (uint64_t id = 0; id < kFiles; ++id) {
+    photos_.Overwrite(id, BytesOf(photos_.FileOf(id)).append(kLarge, '\0'));
+  }
+  LoaderOptions options = Photos();
+  options.source = std::make_shared<testing::IndexedPhotos>(
+      options.source, std::vector(kFiles, std::vector<uint8_t>(kLarge, 1)));
+  Open(options);
+  const auto decode_all = [&](uint64_t room) {
+    for (uint32_t row = 0; row < kRows; ++row) flow_.ready.push_back(Read(row));
+    budget_.SetLimit(budget_.used() + room);
+    writer_->Decode(flow_.TakeReady().value(), 0, flow_);
+    ASSERT_EQ(flow_.ended.size(), kRows);
+    for (const Ended& ended : std::exchange(flow_.ended, {})) {
+      EXPECT_TRUE(ended.status.ok());
+      samples_.Give(ended.sample);
+    }
+    budget_.SetLimit(MemoryBudget::kNoLimit);
+    for (uint32_t row = 0; row < kRows; ++row) EXPECT_EQ(Row(row), Expected(row)) << row;
+  };
+  decode_all(8 * kLarge);
+  EXPECT_GE(MemoryOf(writer_->workspace(0)), 2 * kLarge) << "two photographs are interleaved";
+  writer_->FreeWorkspaces();
+  EXPECT_EQ(MemoryOf(writer_->workspace(0)), 0u);
+  decode_all(kLarge);
+  EXPECT_LT(MemoryOf(writer_->workspace(0)), kLarge) << "decoded without";
 }
 
 TEST_F(RowWriterTest, ADamagedPhotographIsAnErrorThatNamesItsFile) {

@@ -4,17 +4,23 @@
 
 #include <cstdio>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "core/buffer.h"
 #include "engine/loader/producer.h"
 #include "io/sources/combine.h"
 #include "io/sources/subset.h"
 #include "io/sources/weighted.h"
 #include "tests/engine/loader/call_counts.h"
 #include "tests/testing/batches.h"
+#include "tests/testing/indexed_photos.h"
 #include "tests/testing/photo_folder.h"
+#include "tests/testing/photos.h"
 #include "tests/testing/temp_folder.h"
 #include "transforms/jpeg/decoder.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
 
 namespace stoker {
 namespace {
@@ -34,7 +40,20 @@ struct Setting {
   ReaderKind reader;
   int threads;
   bool derived = false;  // a source made from others, with an order of its own
+  bool indexed = false;
 };
+
+std::shared_ptr<const SampleSource> WithIndexes(const testing::PhotoFolder& photos) {
+  std::vector<std::vector<uint8_t>> records(kPhotos);
+  for (uint64_t id = 0; id < kPhotos; ++id) {
+    std::vector<uint8_t> file = testing::ReadFile(photos.FileOf(id));
+    const size_t size = file.size();
+    file.resize(size + kBufferPadding);
+    EXPECT_EQ(jpeg::CropIndexMaker().Make(std::span(file).first(size), records[id]),
+              Fallback::kNone);
+  }
+  return std::make_shared<testing::IndexedPhotos>(photos.Source(), std::move(records));
+}
 
 // Has as many samples an epoch as the folder.
 std::shared_ptr<const SampleSource> DerivedFrom(const std::shared_ptr<const SampleSource>& folder) {
@@ -47,7 +66,7 @@ std::shared_ptr<const SampleSource> DerivedFrom(const std::shared_ptr<const Samp
 class SteadyState : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
-  const auto [reader, threads, derived] = GetParam();
+  const auto [reader, threads, derived, indexed] = GetParam();
   if (!ChooseReader(reader).ok()) GTEST_SKIP() << "no io_uring here";
   const testing::PhotoFolder photos(kPhotos, 4);
   RuntimeOptions runtime;
@@ -55,7 +74,8 @@ TEST_P(SteadyState, NothingIsAllocatedOrLockedForASample) {
   runtime.reader = reader;
   runtime.reads_in_flight = 32;  // determines how often its thread wakes
   LoaderOptions options;
-  options.source = derived ? DerivedFrom(photos.Source()) : photos.Source();
+  options.source = indexed ? WithIndexes(photos) : photos.Source();
+  if (derived) options.source = DerivedFrom(options.source);
   options.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
   options.batch_size = kBatch;
   options.shuffle = true;
@@ -147,6 +167,7 @@ INSTANTIATE_TEST_SUITE_P(All, SteadyState,
                          ::testing::Values(Setting{ReaderKind::kPread, 1},
                                            Setting{ReaderKind::kPread, 2},
                                            Setting{ReaderKind::kPread, 2, true},
+                                           Setting{ReaderKind::kPread, 2, false, true},
                                            Setting{ReaderKind::kUring, 1},
                                            Setting{ReaderKind::kUring, 2}));
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/fake_reader.h"
+#include "tests/testing/indexed_photos.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/photo_folder.h"
@@ -189,6 +191,33 @@ TEST_F(ProducerMemory, RefusesATooLargeSampleAndNamesASufficientBudget) {
   EXPECT_LT(named, 64 * kMiB);
   auto loader = Producer::Open(Options(RuntimeUnderTest(2), named)).value();
   EXPECT_EQ(TakeEpoch(*loader), expected);
+}
+
+// The indexes are useless, and as large as their files.
+TEST_F(ProducerMemory, CropIndexesChangeNeitherBatchesNorRefusals) {
+  const std::vector<uint8_t> too_large = Progressive(3000, 2000);
+  Put(12, too_large);
+  std::vector<std::vector<uint8_t>> indexes;
+  for (uint64_t id = 0; id < kPhotos; ++id) {
+    indexes.emplace_back(std::filesystem::file_size(photos_.FileOf(id)), uint8_t{1});
+  }
+  EXPECT_GT(too_large.size(), kMiB / 2) << "so that its index would be noticed";
+  const auto take = [&](bool indexed) {
+    LoaderOptions options = Options(RuntimeUnderTest(2), kTight + 4 * kMiB);
+    if (indexed) {
+      options.source = std::make_shared<testing::IndexedPhotos>(photos_.Source(), indexes);
+    }
+    auto loader = Producer::Open(options).value();
+    std::vector<std::string> taken;
+    for (size_t i = 0; i < loader->batches_per_epoch(); ++i) {
+      const Result<Batch> batch = loader->Next();
+      taken.push_back(batch.ok() ? std::to_string(testing::Fingerprint(*batch))
+                                 : batch.error().ToString());
+    }
+    EXPECT_LE(options.runtime->budget().peak(), kTight + 4 * kMiB);
+    return taken;
+  };
+  EXPECT_EQ(take(true), take(false));
 }
 
 TEST_F(ProducerMemory, RefusesATooLargeFile) {

@@ -51,9 +51,10 @@ class SlowSamples final : public SampleSource {
   SlowSamples(std::shared_ptr<const SampleSource> inner, Slow slow)
       : inner_(std::move(inner)), slow_(std::move(slow)) {}
 
-  void ReadCropIndex(uint64_t id, uint64_t most, std::vector<uint8_t>& record) const override {
+  std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
+                                         GrowingBuffer& memory) const override {
     std::this_thread::sleep_for(slow_(id));  // a worker asks, for each sample
-    inner_->ReadCropIndex(id, most, record);
+    return inner_->ReadCropIndex(id, most, memory);
   }
   uint64_t size() const override { return inner_->size(); }
   std::span<const Field> fields() const override { return inner_->fields(); }

@@ -15,11 +15,13 @@
 #include "io/sources/arrays.h"
 #include "io/sources/sample_order.h"
 #include "io/sources/subset.h"
+#include "tests/testing/crop_index_of.h"
 #include "tests/testing/numbered_source.h"
 
 namespace stoker {
 namespace {
 
+using testing::CropIndexOf;
 using ::testing::HasSubstr;
 using testing::NumberedSource;
 using Source = std::shared_ptr<const SampleSource>;
@@ -48,7 +50,6 @@ TEST(Combine, EveryAnswerIsThatOfTheSourcesInTurn) {
   ASSERT_EQ(all->size(), 211u);
   EXPECT_EQ(all->files(), 211u);
   EXPECT_EQ(all->order(), nullptr);
-  std::vector<uint8_t> record, expected;
   std::string path, theirs;
   uint64_t id = 0;
   for (const Source& part : parts) {
@@ -62,9 +63,7 @@ TEST(Combine, EveryAnswerIsThatOfTheSourcesInTurn) {
       EXPECT_EQ(all->LabelOf(id), part->LabelOf(own));
       EXPECT_EQ(all->FactsOf(id), part->FactsOf(own));
       EXPECT_EQ(all->View(1, id).data(), part->View(1, own).data());
-      all->ReadCropIndex(id, 9, record);
-      part->ReadCropIndex(own, 9, expected);
-      EXPECT_EQ(record, expected);
+      EXPECT_EQ(CropIndexOf(*all, id, 9), CropIndexOf(*part, own, 9));
     }
   }
   EXPECT_EQ(all->Warning(), "a is a test; and b is a test; and c is a test");

@@ -8,9 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/buffer.h"
 
 namespace stoker {
 namespace {
@@ -93,10 +96,11 @@ class DatasetIndexTest : public ::testing::Test {
 
 constexpr uint64_t kAny = ~uint64_t{0};
 
-Bytes Found(const DatasetIndex& index, uint32_t image) {
-  Bytes record(3, 77);
-  index.Read(image, kAny, record);
-  return record;
+Bytes Found(const DatasetIndex& index, uint32_t image, uint64_t most = kAny) {
+  MemoryBudget budget(MemoryBudget::kNoLimit);
+  GrowingBuffer memory(budget);
+  const std::span<const uint8_t> record = index.Read(image, most, memory);
+  return {record.begin(), record.end()};
 }
 
 std::vector<std::string> PathsAndLabels(const ImageList& list) {
@@ -255,17 +259,20 @@ TEST_F(DatasetIndexTest, RefusesFilesThatAreNotIndexes) {
             path_ + ": this is not an index file. Give the file that `stoker index` wrote.");
 }
 
-TEST_F(DatasetIndexTest, ReadRespectsItsLimit) {
+TEST_F(DatasetIndexTest, ReadRespectsItsLimits) {
   const ImageList list = ListOf({1});
   auto writer = DatasetIndexWriter::Create(path_).value();
   ASSERT_TRUE(writer.Add({}, Bytes(100, 1)).ok());
   ASSERT_TRUE(writer.Commit(list).ok());
   const DatasetIndex index = DatasetIndex::Open(path_).value();
-  Bytes record;
-  index.Read(0, 99, record);
-  EXPECT_TRUE(record.empty());
-  index.Read(0, 100, record);
-  EXPECT_EQ(record, Bytes(100, 1));
+  EXPECT_EQ(Found(index, 0, 99), Bytes());
+  EXPECT_EQ(Found(index, 0, 100), Bytes(100, 1));
+  MemoryBudget budget(100);
+  GrowingBuffer memory(budget);
+  EXPECT_TRUE(index.Read(0, 100, memory).empty()) << "memory comes in pages";
+  budget.SetLimit(GrowingBuffer::MappedBytes(100));
+  EXPECT_EQ(index.Read(0, 100, memory).size(), 100u);
+  EXPECT_EQ(budget.used(), budget.limit());
 }
 
 // The file changes while it is open.

@@ -8,9 +8,11 @@
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "core/buffer.h"
 #include "io/sources/dataset_index.h"
 #include "io/sources/dataset_index_format.h"
 #include "io/sources/section_format.h"
@@ -98,6 +100,8 @@ class ForgedIndexTest : public ::testing::Test {
 
   fs::path folder_;
   std::string path_;
+  MemoryBudget budget_{MemoryBudget::kNoLimit};
+  GrowingBuffer memory_{budget_};
 };
 
 TEST_F(ForgedIndexTest, OpensASoundIndex) {
@@ -106,9 +110,8 @@ TEST_F(ForgedIndexTest, OpensASoundIndex) {
   std::string paths;
   for (uint64_t i = 0; i < 3; ++i) index->list().AppendPath(i, paths);
   EXPECT_EQ(paths, "a/xa/yb/z");
-  std::vector<uint8_t> record;
-  index->Read(2, 100, record);
-  EXPECT_EQ(record, std::vector<uint8_t>(5, 'b'));
+  const std::span<const uint8_t> record = index->Read(2, 100, memory_);
+  EXPECT_EQ(std::string(record.begin(), record.end()), "bbbbb");
   EXPECT_FALSE(index->HasRecord(1));
 }
 
@@ -213,9 +216,7 @@ TEST_F(ForgedIndexTest, RecordsOutOfBoundsAreEmpty) {
   forgery.facts[2].record_end = ~uint64_t{0};
   const DatasetIndex index = Open(forgery.File()).value();
   for (uint32_t i = 0; i < 3; ++i) {
-    std::vector<uint8_t> record(3);
-    index.Read(i, ~uint64_t{0}, record);
-    EXPECT_TRUE(record.empty()) << i;
+    EXPECT_TRUE(index.Read(i, ~uint64_t{0}, memory_).empty()) << i;
     EXPECT_FALSE(index.HasRecord(i)) << i;
   }
 }

@@ -32,6 +32,7 @@
 #include "io/sources/tar.h"
 #include "io/sources/tfrecord.h"
 #include "io/sources/weighted.h"
+#include "tests/testing/crop_index_of.h"
 #include "tests/testing/make_packed.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"
@@ -92,7 +93,7 @@ Said AskAbout(const SampleSource& source, uint64_t id) {
   }
   said.label = source.LabelOf(id);
   said.facts = source.FactsOf(id);
-  source.ReadCropIndex(id, 1 << 20, said.crop_index);
+  said.crop_index = testing::CropIndexOf(source, id, 1 << 20);
   return said;
 }
 

@@ -260,7 +260,7 @@ class SomeFeed final : public ImageFeed {
     outcomes.resize(samples.size());
     for (Outcome& o : outcomes) o.row.resize(ThePlan().row_bytes());
   }
-  std::optional<EncodedImage> Next() override {
+  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
     if (next_ == samples_.size()) return std::nullopt;
     const size_t i = next_++;
     return EncodedImage{

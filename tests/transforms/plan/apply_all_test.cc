@@ -87,7 +87,7 @@ class SomeFeed final : public ImageFeed {
     for (Outcome& o : outcomes) o.row.resize(ThePlan().row_bytes());
   }
 
-  std::optional<EncodedImage> Next() override {
+  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
     if (next_ == samples_.size() || random_.Below(4) == 0) return std::nullopt;
     const Sample& sample = samples_[next_];
     begun_ = next_ + 1;

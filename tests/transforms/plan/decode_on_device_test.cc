@@ -1,7 +1,9 @@
 // A plan that decodes on a device lets the worker decode where a crop has no room.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -33,7 +35,9 @@ Bytes PackedPhotograph() {
 class OneImage final : public ImageFeed {
  public:
   explicit OneImage(const EncodedImage& image) : image_(image) {}
-  std::optional<EncodedImage> Next() override { return std::exchange(image_, std::nullopt); }
+  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
+    return std::exchange(image_, std::nullopt);
+  }
   void Done(uint32_t /*tag*/, Status status) override { done = std::move(status); }
 
   std::optional<Status> done;

@@ -18,6 +18,7 @@
 #include "io/sources/image_folder.h"
 #include "tests/bindings/cli/index/indexed_folder.h"
 #include "tests/testing/batches.h"
+#include "tests/testing/crop_index_of.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/make_jpeg.h"
@@ -290,8 +291,7 @@ class Rows {
     for (uint64_t id = 0; id < files_.size(); ++id) {
       const std::span file(reinterpret_cast<const uint8_t*>(files_[id].data()),
                            files_[id].size() - kBufferPadding);
-      std::vector<uint8_t> crop_index;
-      source.ReadCropIndex(id, file.size(), crop_index);
+      const std::vector<uint8_t> crop_index = testing::CropIndexOf(source, id, file.size());
       const Status status = plan_.Apply(file, {1, 2, id}, *workspace_,
                                         rows.data() + id * plan_.row_bytes(), times, crop_index);
       EXPECT_TRUE(status.ok()) << status.error().ToString();
