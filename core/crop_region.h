@@ -55,6 +55,9 @@ class CropRegion {
     return std::nullopt;
   }
 
+  // No larger crop finds a place any more, until Clear.
+  uint64_t bytes_left() const { return units_ * decode::kCropAlignment - bytes(); }
+
   uint8_t* memory() const { return memory_; }  // of all regions of the batch
   uint64_t begin() const { return begin_; }
   // The bytes that were taken.

@@ -16,6 +16,7 @@ TEST(CropRegion, WithoutMemoryHasNoRoom) {
   CropRegion region;
   EXPECT_FALSE(region.Take(kCropAlignment, 1));
   EXPECT_EQ(region.bytes(), 0u);
+  EXPECT_EQ(region.bytes_left(), 0u);
 }
 
 TEST(CropRegion, GivesPlacesUntilEitherRoomEnds) {
@@ -30,10 +31,13 @@ TEST(CropRegion, GivesPlacesUntilEitherRoomEnds) {
   EXPECT_FALSE(region.Take(kCropAlignment, 1)) << "no samples are left";
   EXPECT_FALSE(region.Take(7 * kCropAlignment, 0)) << "six units are left";
   EXPECT_EQ(region.bytes(), 4 * kCropAlignment) << "a refusal takes nothing";
+  EXPECT_EQ(region.bytes_left(), 6 * kCropAlignment);
   EXPECT_TRUE(region.Take(6 * kCropAlignment, 0));
   EXPECT_EQ(region.bytes(), memory.size());
+  EXPECT_EQ(region.bytes_left(), 0u);
   region.Clear();
   EXPECT_EQ(region.bytes(), 0u);
+  EXPECT_EQ(region.bytes_left(), memory.size());
   EXPECT_TRUE(region.Take(memory.size(), 7));
 }
 

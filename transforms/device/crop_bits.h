@@ -1,31 +1,37 @@
-// CropBits: the pieces of a file that a crop is decoded from, one behind the other.
+// CropBits: the pieces of a file that a crop is decoded from, one behind the other, at its end.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 
 namespace stoker {
 
 // Reused from crop to crop.
 class CropBits {
  public:
-  void Clear() {
-    pieces_.clear();
-    bytes_ = 0;
+  using Piece = std::span<const uint8_t>;
+
+  // Begins a crop whose bits are `at` bytes behind its first one. `pieces`: memory for as many as
+  // will be added.
+  void Begin(size_t at, Piece* pieces) {
+    begin_ = end_ = at;
+    pieces_ = pieces;
+    count_ = 0;
   }
   // The piece must stay valid.
-  void Add(std::span<const uint8_t> piece) {
-    pieces_.push_back(piece);
-    bytes_ += piece.size();
+  void Add(Piece piece) {
+    pieces_[count_++] = piece;
+    end_ += piece.size();
   }
-  size_t bytes() const { return bytes_; }  // of all pieces
+  // Where the next piece will be in the crop.
+  size_t end() const { return end_; }
 
-  // Copies all pieces, and returns what follows the last byte.
-  uint8_t* CopyTo(uint8_t* to) const {
-    for (const std::span<const uint8_t> piece : pieces_) {
+  // Copies all pieces to the crop, and returns what follows the last byte.
+  uint8_t* CopyTo(uint8_t* crop) const {
+    uint8_t* to = crop + begin_;
+    for (const Piece piece : std::span(pieces_, count_)) {
       if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
       to += piece.size();
     }
@@ -33,8 +39,9 @@ class CropBits {
   }
 
  private:
-  std::vector<std::span<const uint8_t>> pieces_;
-  size_t bytes_ = 0;
+  size_t begin_ = 0, end_ = 0;
+  Piece* pieces_ = nullptr;
+  size_t count_ = 0;
 };
 
 }  // namespace stoker

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "core/divide_up.h"
 #include "core/packed_run.h"
 #include "core/try.h"
 #include "transforms/device/jpeg_intervals.h"
@@ -45,24 +46,26 @@ int LargestSource(const AxisTaps& taps, int outputs) {
 
 }  // namespace
 
-Status CropMaker::Plan(const packed::PackedFile& file, const Resampling& task) {
+Status CropMaker::Plan(const packed::PackedFile& file, const Resampling& task, uint64_t room) {
   TRY(PlanBox(file.frame(), task));
   const jpeg::CropGeometry geometry = GeometryOf(file.frame());
   PlanPlanes(geometry, FirstMcuOfRuns(geometry));
-  intervals_.clear();
-  codes_.clear();
-  TRY(PlanRuns(file, geometry, crop_.plane, runs_, bits_));
-  return PlanMemory();
+  const RunCounts counts = CountRuns(file, geometry);
+  crop_.runs = counts.runs;
+  TRY(PlanLists(counts.pieces, room));
+  TRY(PlanRuns(file, geometry, crop_.plane, ListAt<CropRun>(crop_.runs_at), bits_));
+  return SetBytes(Aligned(bits_.end() + packed::kRunReach), room);
 }
 
-Status CropMaker::Plan(const IndexedJpeg& file, const Resampling& task) {
+Status CropMaker::Plan(const IndexedJpeg& file, const Resampling& task, uint64_t room) {
   TRY(PlanBox(file.frame, task));
   const jpeg::CropGeometry geometry = GeometryOf(file.frame);
   PlanPlanes(geometry, geometry.left);
-  runs_.clear();
   TRY(PlanCodes(file.frame, crop_, codes_));
-  TRY(PlanIntervals(file, geometry, intervals_, bits_));
-  return PlanMemory();
+  crop_.intervals = CountIntervals(file, geometry);
+  TRY(PlanLists(static_cast<uint32_t>(geometry.bottom - geometry.top), room));
+  TRY(PlanIntervals(file, geometry, ListAt<CropInterval>(crop_.intervals_at), bits_));
+  return SetBytes(Aligned(bits_.end()), room);
 }
 
 // Plans all but the decoding.
@@ -156,7 +159,8 @@ void CropMaker::PlanPlanes(const jpeg::CropGeometry& geometry, int left) {
 
 // Halves tiles until the threads' memory has room for what each is computed from.
 Status CropMaker::PlanTiles() {
-  int width = decode::kTileColumns, height = decode::kTileRows;
+  tile_ = {decode::kTileColumns, decode::kTileRows};
+  auto& [width, height] = tile_;
   while (true) {
     const int columns = LargestSource(columns_.taps(), width);
     const int rows = LargestSource(rows_.taps(), height);
@@ -167,37 +171,40 @@ Status CropMaker::PlanTiles() {
     if (width == 1 && height == 1) return NotOnDevices("so large a box to so small a size");
     (height == 1 || (width > 1 && columns > rows) ? width : height) /= 2;
   }
-  tiles_.clear();
+  crop_.tiles = static_cast<uint32_t>(DivideUp(columns_.taps().count, width) *
+                                      DivideUp(rows_.taps().count, height));
+  return {};
+}
+
+void CropMaker::ListTiles() {
   const int right = columns_.taps().count, bottom = rows_.taps().count;
-  for (int y = 0; y < bottom; y += height) {
-    for (int x = 0; x < right; x += width) {
-      CropTile tile;
-      tile.x = static_cast<uint16_t>(x);
-      tile.y = static_cast<uint16_t>(y);
-      tile.columns = static_cast<uint8_t>(std::min(width, right - x));
-      tile.rows = static_cast<uint8_t>(std::min(height, bottom - y));
-      tiles_.push_back(tile);
+  auto* tile = ListAt<CropTile>(crop_.tiles_at);
+  for (int y = 0; y < bottom; y += tile_.height) {
+    for (int x = 0; x < right; x += tile_.width) {
+      *tile++ = {.x = static_cast<uint16_t>(x),
+                 .y = static_cast<uint16_t>(y),
+                 .columns = static_cast<uint8_t>(std::min(tile_.width, right - x)),
+                 .rows = static_cast<uint8_t>(std::min(tile_.height, bottom - y))};
     }
   }
-  return {};
 }
 
 // ---- Memory
 
-Status CropMaker::PlanMemory() {
+// Plans the crop up to its bits, whose size is not known yet, and lists the tiles. `pieces`: how
+// many the bits will have.
+Status CropMaker::PlanLists(uint32_t pieces, uint64_t room) {
   size_t bytes = sizeof(DeviceCrop);
   const auto take = [&bytes](size_t count) {
     const size_t at = bytes;
     bytes = Aligned(at + count);
     return at;
   };
-  crop_.runs = static_cast<uint32_t>(runs_.size());
-  crop_.intervals = static_cast<uint32_t>(intervals_.size());
-  crop_.tiles = static_cast<uint32_t>(tiles_.size());
-  crop_.runs_at = static_cast<uint32_t>(take(runs_.size() * sizeof(CropRun)));
-  crop_.intervals_at = static_cast<uint32_t>(take(intervals_.size() * sizeof(CropInterval)));
-  crop_.codes_at = static_cast<uint32_t>(take(codes_.size() * sizeof(CropCodes)));
-  crop_.tiles_at = static_cast<uint32_t>(take(tiles_.size() * sizeof(CropTile)));
+  crop_.runs_at = static_cast<uint32_t>(take(crop_.runs * sizeof(CropRun)));
+  crop_.intervals_at = static_cast<uint32_t>(take(crop_.intervals * sizeof(CropInterval)));
+  crop_.codes_at = static_cast<uint32_t>(take(crop_.codes * sizeof(CropCodes)));
+  crop_.tiles_at = static_cast<uint32_t>(take(crop_.tiles * sizeof(CropTile)));
+  const size_t pieces_at = bytes;
   const auto take_axis = [&](const AxisTaps& taps, CropAxis& axis) {
     const auto count = static_cast<size_t>(taps.count);
     axis.starts_at = static_cast<uint32_t>(take(count * sizeof(int32_t)));
@@ -205,14 +212,20 @@ Status CropMaker::PlanMemory() {
   };
   take_axis(rows_.taps(), crop_.rows);
   take_axis(columns_.taps(), crop_.columns);
-  bits_at_ = take(bits_.bytes() + (runs_.empty() ? 0 : packed::kRunReach));
-  bytes_ = bytes;
-  if (bytes_ > decode::kMaxCropBytes || groups_ > decode::kMaxCropGroups) {
+  TRY(SetBytes(bytes, room));
+  TRY(lists_.Grow(pieces_at + pieces * sizeof(CropBits::Piece)));
+  bits_.Begin(bytes, ListAt<CropBits::Piece>(pieces_at));
+  ListTiles();
+  return {};
+}
+
+Status CropMaker::SetBytes(size_t bytes, uint64_t room) {
+  if (bytes > decode::kMaxCropBytes || groups_ > decode::kMaxCropGroups) {
     return NotOnDevices("boxes that are so large");
   }
-  crop_.bytes = static_cast<uint32_t>(bytes_);
-  for (CropRun& run : runs_) run.at += static_cast<uint32_t>(bits_at_);
-  for (CropInterval& interval : intervals_) interval.bit += static_cast<uint32_t>(8 * bits_at_);
+  if (bytes > room) return Error{Code::kResourceExhausted, "there is no room for the crop"};
+  bytes_ = bytes;
+  crop_.bytes = static_cast<uint32_t>(bytes);
   return {};
 }
 
@@ -223,10 +236,11 @@ void CropMaker::Write(uint64_t samples, uint8_t* to) const {
   DeviceCrop crop = crop_;
   crop.samples = samples;
   copy(0, &crop, sizeof(crop));
-  copy(crop.runs_at, runs_.data(), runs_.size() * sizeof(CropRun));
-  copy(crop.intervals_at, intervals_.data(), intervals_.size() * sizeof(CropInterval));
-  copy(crop.codes_at, codes_.data(), codes_.size() * sizeof(CropCodes));
-  copy(crop.tiles_at, tiles_.data(), tiles_.size() * sizeof(CropTile));
+  const uint8_t* const lists = lists_.data();
+  copy(crop.runs_at, lists + crop.runs_at, crop.runs * sizeof(CropRun));
+  copy(crop.intervals_at, lists + crop.intervals_at, crop.intervals * sizeof(CropInterval));
+  copy(crop.codes_at, codes_.data(), crop.codes * sizeof(CropCodes));
+  copy(crop.tiles_at, lists + crop.tiles_at, crop.tiles * sizeof(CropTile));
   const auto copy_axis = [&](const AxisTaps& taps, const CropAxis& axis) {
     const auto count = static_cast<size_t>(taps.count);
     copy(axis.starts_at, taps.starts, count * sizeof(int32_t));
@@ -234,7 +248,7 @@ void CropMaker::Write(uint64_t samples, uint8_t* to) const {
   };
   copy_axis(rows_.taps(), crop.rows);
   copy_axis(columns_.taps(), crop.columns);
-  uint8_t* const end = bits_.CopyTo(to + bits_at_);
+  uint8_t* const end = bits_.CopyTo(to);
   std::memset(end, 0, static_cast<size_t>(to + bytes_ - end));
 }
 

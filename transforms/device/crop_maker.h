@@ -2,11 +2,13 @@
 // with a crop index.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "core/buffer.h"
 #include "core/device_crop.h"
+#include "core/image.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
 #include "transforms/device/crop_bits.h"
@@ -21,18 +23,22 @@ namespace stoker {
 // Reused from photograph to photograph. Not thread-safe.
 class CropMaker {
  public:
-  // `budget` is charged for filters, and must outlive this.
-  explicit CropMaker(MemoryBudget& budget) : rows_(budget), columns_(budget) {}
+  // `budget` is charged for all memory, and must outlive this.
+  explicit CropMaker(MemoryBudget& budget) : rows_(budget), columns_(budget), lists_(budget) {}
 
   // Plans the crop that `task` resamples, to a row of pixels of u8, NHWC, and verifies the
-  // checksums of the bytes that it needs. The bytes of `file` must stay until Write.
+  // checksums of the bytes that it needs. The bytes of `file` must stay until Write. `room`: the
+  // most bytes that the crop may have. Lists that would be larger are refused before they take
+  // memory.
   //
   // Any error means that the worker must decode this photograph: Unimplemented for what devices do
   // not resample, or only in more memory than a block has; DataLoss if it is damaged, or has
   // changed since it was indexed (the worker finds the error to report, if there is one);
-  // ResourceExhausted.
-  Status Plan(const packed::PackedFile& file, const Resampling& task);
-  Status Plan(const IndexedJpeg& file, const Resampling& task);
+  // ResourceExhausted if the crop has no room, or its planning none in the budget.
+  Status Plan(const packed::PackedFile& file, const Resampling& task,
+              uint64_t room = decode::kMaxCropBytes);
+  Status Plan(const IndexedJpeg& file, const Resampling& task,
+              uint64_t room = decode::kMaxCropBytes);
 
   // The sizes of the planned crop.
   size_t bytes() const { return bytes_; }       // a multiple of kCropAlignment
@@ -51,18 +57,24 @@ class CropMaker {
   void PlanOutput(const Resampling& task);
   void PlanFactors(const jpeg::FrameHeader& frame);
   Status PlanTiles();
+  void ListTiles();
   jpeg::CropGeometry GeometryOf(const jpeg::FrameHeader& frame) const;
   void PlanPlanes(const jpeg::CropGeometry& geometry, int left);
-  Status PlanMemory();
+  Status PlanLists(uint32_t pieces, uint64_t room);
+  Status SetBytes(size_t bytes, uint64_t room);
+  template <typename T>
+  T* ListAt(size_t at) const {
+    return reinterpret_cast<T*>(lists_.data() + at);
+  }
 
   AxisFilter rows_, columns_;
   decode::DeviceCrop crop_;
-  std::vector<decode::CropRun> runs_;            // of a packed JPEG
-  std::vector<decode::CropInterval> intervals_;  // of a plain one
-  std::vector<decode::CropCodes> codes_;         // its Huffman tables
-  std::vector<decode::CropTile> tiles_;
+  ImageSize tile_;
+  // The lists of runs or intervals, and of tiles, where they are in the crop; behind them, the
+  // pieces of bits_.
+  GrowingBuffer lists_;
+  std::array<decode::CropCodes, decode::kMostCodes> codes_;  // of a plain JPEG
   CropBits bits_;
-  size_t bits_at_ = 0;
   size_t bytes_ = 0;
   uint64_t groups_ = 0;
 };

@@ -26,13 +26,13 @@ Error Changed() { return {Code::kDataLoss, "the JPEG is not what its crop index 
 // Goes through the rows of MCUs of a crop.
 class Intervals {
  public:
-  Intervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry,
-            std::vector<CropInterval>& intervals, CropBits& bits)
+  Intervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry, CropInterval* intervals,
+            CropBits& bits)
       : file_(file),
         shape_(file.index.shape()),
         scan_(file.bytes.subspan(file.frame.scan_offset)),
         geometry_(geometry),
-        intervals_(intervals),
+        next_(intervals),
         bits_(bits) {}
 
   Status Plan() {
@@ -51,7 +51,7 @@ class Intervals {
   const IndexShape& shape_;
   const std::span<const uint8_t> scan_;
   const jpeg::CropGeometry& geometry_;
-  std::vector<CropInterval>& intervals_;
+  CropInterval* next_;
   CropBits& bits_;
   // The bytes that were taken, and are still to be checked, lie between these. The rows of a crop
   // often share pieces that have a checksum.
@@ -69,7 +69,7 @@ Status Intervals::PlanRow(int row) {
   reader.Next(entry_point);
   const EntryPoint beginning = entry_point;
   const int64_t begin = beginning.byte();
-  const auto taken = static_cast<int64_t>(bits_.bytes());
+  const auto taken = static_cast<int64_t>(bits_.end());
   int64_t segment_end = number;
   int64_t end = shape_.McuAt(number);
   while (end < right) {
@@ -84,7 +84,7 @@ Status Intervals::PlanRow(int row) {
                           .column = static_cast<uint16_t>(wanted - left),
                           .row = static_cast<uint16_t>(row - geometry_.top)};
     for (size_t c = 0; c < 3; ++c) interval.dc[c] = static_cast<int16_t>(entry_point.dc[c]);
-    intervals_.push_back(interval);
+    *next_++ = interval;
     reader.Next(entry_point);
     if (bit > entry_point.bit) return Changed();
   }
@@ -132,23 +132,39 @@ CropCodes CodesOf(jpeg::HuffmanSpec spec) {
 
 }  // namespace
 
+// From the last entry point at or before the left edge to the last one before the right one. Only
+// restart markers make rows differ.
+uint32_t CountIntervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry) {
+  const IndexShape& shape = file.index.shape();
+  const auto of_row = [&](int64_t row) {
+    const int64_t first = row * geometry.mcus_across;
+    return shape.EntryPointBefore(first + geometry.right - 1) -
+           shape.EntryPointBefore(first + geometry.left) + 1;
+  };
+  int64_t count = 0;
+  if (shape.restarts) {
+    for (int row = geometry.top; row < geometry.bottom; ++row) count += of_row(row);
+  } else {
+    count = (geometry.bottom - geometry.top) * of_row(geometry.top);
+  }
+  return static_cast<uint32_t>(count);
+}
+
 Status PlanIntervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry,
-                     std::vector<CropInterval>& intervals, CropBits& bits) {
-  intervals.clear();
-  bits.Clear();
+                     CropInterval* intervals, CropBits& bits) {
   return Intervals(file, geometry, intervals, bits).Plan();
 }
 
 Status PlanCodes(const jpeg::FrameHeader& frame, decode::DeviceCrop& crop,
-                 std::vector<CropCodes>& codes) {
-  codes.clear();
+                 std::array<CropCodes, decode::kMostCodes>& codes) {
   std::array<jpeg::HuffmanSpec, decode::kMostCodes> listed{};
+  size_t count = 0;
   const auto number_of = [&](jpeg::HuffmanSpec spec) {
-    const auto end = listed.begin() + static_cast<ptrdiff_t>(codes.size());
+    const auto end = listed.begin() + static_cast<ptrdiff_t>(count);
     const auto found = std::find(listed.begin(), end, spec);
     if (found == end && end != listed.end()) {
       *found = spec;
-      codes.push_back(CodesOf(spec));
+      codes[count++] = CodesOf(spec);
     }
     return static_cast<uint8_t>(found - listed.begin());
   };
@@ -159,7 +175,7 @@ Status PlanCodes(const jpeg::FrameHeader& frame, decode::DeviceCrop& crop,
       return Error{Code::kUnimplemented, "devices do not decode JPEGs of so many Huffman tables"};
     }
   }
-  crop.codes = static_cast<uint8_t>(codes.size());
+  crop.codes = static_cast<uint8_t>(count);
   return {};
 }
 

@@ -2,7 +2,8 @@
 // points a crop needs, and the Huffman tables.
 #pragma once
 
-#include <vector>
+#include <array>
+#include <cstdint>
 
 #include "core/device_crop.h"
 #include "core/result.h"
@@ -12,15 +13,18 @@
 
 namespace stoker {
 
-// Verifies the checksums of the bytes that the crop needs, and replaces `intervals` and `bits` by
-// its intervals. Positions count from the first of the bits. DataLoss: the file has changed since
-// it was indexed, or the index contradicts it.
-Status PlanIntervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry,
-                     std::vector<decode::CropInterval>& intervals, CropBits& bits);
+// How many intervals the crop has. (It has a piece of the file's bytes for each row of MCUs.)
+uint32_t CountIntervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry);
 
-// Replaces `codes` by the tables that the file's scan uses, each once, and says in `crop` which
-// component uses which. Unimplemented: they are too many.
+// Verifies the checksums of the bytes that the crop needs, sets `intervals` to its intervals, as
+// many as CountIntervals says, and adds its bits. DataLoss: the file has changed since it was
+// indexed, or the index contradicts it.
+Status PlanIntervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry,
+                     decode::CropInterval* intervals, CropBits& bits);
+
+// Sets the first of `codes` to the tables that the file's scan uses, each once, and says in `crop`
+// how many they are and which component uses which. Unimplemented: they are too many.
 Status PlanCodes(const jpeg::FrameHeader& frame, decode::DeviceCrop& crop,
-                 std::vector<decode::CropCodes>& codes);
+                 std::array<decode::CropCodes, decode::kMostCodes>& codes);
 
 }  // namespace stoker

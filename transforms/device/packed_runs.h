@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "core/device_crop.h"
 #include "core/result.h"
@@ -15,10 +17,16 @@ namespace stoker {
 // The first MCU of the crop's samples, at which a group begins in all components.
 int FirstMcuOfRuns(const jpeg::CropGeometry& geometry);
 
-// Verifies the checksums of the rows of MCUs that the crop needs, and replaces `runs` and `bits` by
-// its runs. Positions count from the first of the bits. DataLoss.
+// How many runs the crop has, and pieces of the file's bytes.
+struct RunCounts {
+  uint32_t runs = 0, pieces = 0;
+};
+RunCounts CountRuns(const packed::PackedFile& file, const jpeg::CropGeometry& geometry);
+
+// Verifies the checksums of the rows of MCUs that the crop needs, sets `runs` to its runs, as many
+// as CountRuns says, and adds its bits. DataLoss.
 Status PlanRuns(const packed::PackedFile& file, const jpeg::CropGeometry& geometry,
-                const std::array<decode::CropPlane, 3>& planes, std::vector<decode::CropRun>& runs,
+                const std::array<decode::CropPlane, 3>& planes, decode::CropRun* runs,
                 CropBits& bits);
 
 }  // namespace stoker

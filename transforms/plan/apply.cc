@@ -420,7 +420,9 @@ std::optional<OnWorker> Plan::GiveCrop(const EncodedImage& image, const StoredIm
   }
   const Resampling task = ResamplingOf(drawn.geometry, stored.size, stored.orientation);
   CropMaker& maker = context.crop_maker;
-  const Status planned = packed != nullptr ? maker.Plan(*packed, task) : maker.Plan(*jpeg, task);
+  const uint64_t room = image.crops->bytes_left();
+  const Status planned =
+      packed != nullptr ? maker.Plan(*packed, task, room) : maker.Plan(*jpeg, task, room);
   if (!planned.ok()) return ReasonOf(planned.error());
   if (!PutCrop(maker, *image.crops, *image.crop_at)) return OnWorker::kNoRoom;
   if (jpeg && jpeg->no_end_marker) ++context.no_end_marker;

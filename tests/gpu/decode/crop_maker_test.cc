@@ -51,9 +51,10 @@ class OpenedFile {
   }
 
   // The error of opening it or of planning; one without a cause if there is none.
-  Error ErrorOf(CropMaker& maker, const Resampling& task) const {
+  Error ErrorOf(CropMaker& maker, const Resampling& task,
+                uint64_t room = decode::kMaxCropBytes) const {
     if (!opened_.ok()) return opened_.error();
-    const Status status = maker.Plan(*opened_, task);
+    const Status status = maker.Plan(*opened_, task, room);
     return status.ok() ? Error{} : status.error();
   }
   // The crop, or no bytes if it is refused.
@@ -195,6 +196,35 @@ TEST(CropMakerMemory, ForFiltersIsOfTheBudget) {
   EXPECT_GT(error.wanted_bytes, 0U);
   budget.SetLimit(MemoryBudget::kNoLimit);
   EXPECT_EQ(file.ErrorOf(maker, WholeImage()).cause, "");
+}
+
+// Whatever the budget is: one page more at a time has to do in the end.
+TEST(CropMakerMemory, IsThatOfTheBudget) {
+  const OpenedFile file(PackedImage());
+  MemoryBudget unlimited(MemoryBudget::kNoLimit), budget(0);
+  CropMaker fresh(unlimited), maker(budget);
+  const std::vector<uint8_t> crop = file.Crop(fresh, WholeImage());
+  constexpr uint64_t kPage = 4096;
+  EXPECT_GE(unlimited.used(), 3 * kPage) << "two filters, and the lists";
+  for (; budget.limit() < unlimited.used(); budget.SetLimit(budget.limit() + kPage)) {
+    EXPECT_EQ(file.ErrorOf(maker, WholeImage()).code, Code::kResourceExhausted);
+    EXPECT_LE(budget.used(), budget.limit());
+  }
+  EXPECT_EQ(file.Crop(maker, WholeImage()), crop);
+  EXPECT_EQ(budget.used(), unlimited.used());
+}
+
+TEST(CropMakerMemory, IsRefusedBeyondTheRoomOfTheCrop) {
+  const OpenedFile file(PackedImage());
+  MemoryBudget budget(MemoryBudget::kNoLimit);
+  CropMaker maker(budget);
+  const size_t bytes = file.Crop(maker, WholeImage()).size();
+  EXPECT_EQ(file.ErrorOf(maker, WholeImage(), bytes).cause, "");
+  for (const size_t room : {bytes - decode::kCropAlignment, bytes / 2, bytes / 100, size_t{0}}) {
+    const Error error = file.ErrorOf(maker, WholeImage(), room);
+    EXPECT_EQ(error.code, Code::kResourceExhausted) << room;
+    EXPECT_EQ(error.cause, "there is no room for the crop") << room;
+  }
 }
 
 // ---- Damaged and forged files

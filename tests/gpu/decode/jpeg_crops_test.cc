@@ -72,9 +72,19 @@ class IndexedFile {
     EXPECT_EQ(index_.Open(packed_, file(), frame_), CropIndex::Match::kUsable);
   }
 
+  // Makes an index that has an entry point before each MCU, all of them at the first one.
+  void ForgeIndex() {
+    const jpeg::IndexShape shape(frame_, /*interval=*/1);
+    const std::vector<EntryPoint> all(static_cast<size_t>(shape.entry_points()));
+    packed_ = PackCropIndex(file(), frame_, shape, all);
+    EXPECT_EQ(index_.Open(packed_, file(), frame_), CropIndex::Match::kUsable);
+  }
+  size_t index_bytes() const { return packed_.size(); }
+
   // The error of planning; one without a cause if there is none.
-  Error ErrorOf(CropMaker& maker, const Resampling& task) const {
-    const Status status = maker.Plan(IndexedJpeg{file(), frame_, index_}, task);
+  Error ErrorOf(CropMaker& maker, const Resampling& task,
+                uint64_t room = decode::kMaxCropBytes) const {
+    const Status status = maker.Plan(IndexedJpeg{file(), frame_, index_}, task, room);
     return status.ok() ? Error{} : status.error();
   }
   std::vector<uint8_t> Crop(CropMaker& maker, const Resampling& task) const {
@@ -204,6 +214,49 @@ TEST_F(JpegCrops, AreRefusedWithoutTheirRestartMarkers) {
   found[1] = 0xD4;
   file.PackAgain();
   EXPECT_EQ(file.ErrorOf(maker_, WholePhotograph()).cause, kChanged);
+}
+
+// A small file and a smaller index have as many intervals as a crop of a megabyte.
+TEST_F(JpegCrops, OfAForgedIndexTakeNoMoreMemoryThanTheyMay) {
+  constexpr int kSide = 2048;
+  constexpr size_t kIntervals = size_t{kSide / 8} * (kSide / 8);
+  constexpr uint64_t kListBytes = kIntervals * sizeof(decode::CropInterval);
+  IndexedFile file(
+      MakeJpeg({.width = kSide, .height = kSide, .color = JpegColor::kGray, .quality = 10}));
+  file.ForgeIndex();
+  EXPECT_LT(file.index_bytes(), kListBytes / 100);
+  Resampling task;
+  task.image = {kSide, kSide};
+  task.box = {0, 0, kSide, kSide};
+  task.resized = {200, 200};
+  task.window = {0, 0, 200, 200};
+
+  const Error refused = file.ErrorOf(maker_, task, /*room=*/kListBytes / 2);
+  EXPECT_EQ(refused.code, Code::kResourceExhausted);
+  EXPECT_EQ(refused.cause, "there is no room for the crop");
+  EXPECT_LT(budget_.used(), kListBytes / 10) << "the filters";
+
+  budget_.SetLimit(budget_.used() + kListBytes / 2);
+  EXPECT_EQ(file.ErrorOf(maker_, task).code, Code::kResourceExhausted);
+  EXPECT_LT(budget_.used(), kListBytes / 10);
+
+  budget_.SetLimit(MemoryBudget::kNoLimit);
+  EXPECT_EQ(file.ErrorOf(maker_, task).cause, "");
+  EXPECT_EQ(maker_.intervals(), kIntervals);
+  EXPECT_GT(budget_.used(), kListBytes);
+  EXPECT_LT(budget_.used(), kListBytes + kListBytes / 10);
+}
+
+TEST_F(JpegCrops, AreRefusedIfTheyHaveABitMoreThanTheirRoom) {
+  const IndexedFile file(Photograph());
+  ASSERT_EQ(file.ErrorOf(maker_, WholePhotograph()).cause, "");
+  const size_t bytes = maker_.bytes();
+  EXPECT_EQ(file.ErrorOf(maker_, WholePhotograph(), bytes).cause, "");
+  for (const size_t room : {bytes - decode::kCropAlignment, bytes / 2, bytes / 100, size_t{0}}) {
+    const Error error = file.ErrorOf(maker_, WholePhotograph(), room);
+    EXPECT_EQ(error.code, Code::kResourceExhausted) << room;
+    EXPECT_EQ(error.cause, "there is no room for the crop") << room;
+  }
 }
 
 // Entry points that nothing but a forged index has.

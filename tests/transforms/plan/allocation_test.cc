@@ -3,10 +3,14 @@
 
 #include <cstdlib>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "core/buffer.h"
+#include "core/crop_region.h"
 #include "tests/testing/make_jpeg.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"
 
 namespace {
@@ -60,6 +64,45 @@ TEST_P(Filters, AllocateNothingAfterTheLargestImage) {
 INSTANTIATE_TEST_SUITE_P(Apply, Filters,
                          ::testing::Values(Interpolation::kBilinear, Interpolation::kLanczos),
                          [](const auto& info) { return NameOf(info.param); });
+
+TEST(Crops, AllocateNothingAfterTheLargest) {
+  const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}},
+                                  {.defer_to_device = true, .decode_on_device = true})
+                        .value();
+  std::vector<uint8_t> photo = testing::MakeJpeg({.width = 500, .height = 375});
+  photo.resize(photo.size() + kBufferPadding);
+  const std::span<const uint8_t> plain(photo.data(), photo.size() - kBufferPadding);
+  std::vector<uint8_t> index, packed = PackJpeg(plain).value();
+  ASSERT_EQ(jpeg::CropIndexMaker().Make(plain, index), Fallback::kNone);
+  packed.resize(packed.size() + kBufferPadding);
+  std::vector<uint8_t> row(plan.row_bytes()), work(plan.work_bytes());
+  std::vector<decode::DeviceCrop> memory(1000);
+  CropRegion region;
+  region.Use(reinterpret_cast<uint8_t*>(memory.data()),
+             {.bytes = memory.size() * sizeof(memory[0]), .samples = 1 << 20});
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  const auto epoch = [&] {
+    StageTimes times;
+    for (uint64_t n = 0; n < 60; ++n) {
+      EncodedImage image{.bytes = plain, .key = {1, 0, n}, .row = row.data(), .crop_index = index};
+      if (n % 2 == 0) image.bytes = std::span(packed).first(packed.size() - kBufferPadding);
+      uint64_t crop_at = decode::kNoCrop;
+      image.work = work.data();
+      image.crops = &region;
+      image.crop_at = &crop_at;
+      region.Clear();
+      ASSERT_TRUE(plan.Apply(image, *workspace, times).ok());
+      ASSERT_EQ(crop_at, 0u);
+    }
+  };
+  epoch();
+  const uint64_t charged = budget.used();
+  const size_t before = allocations;
+  epoch();
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(budget.used(), charged);
+}
 
 }  // namespace
 }  // namespace stoker

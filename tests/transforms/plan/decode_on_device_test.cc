@@ -11,6 +11,7 @@
 #include "core/crop_region.h"
 #include "core/device_crop.h"
 #include "tests/testing/make_jpeg.h"
+#include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"
 
@@ -101,6 +102,34 @@ TEST_F(DecodeOnDevice, TheWorkerDecodesWhatTheBudgetHasNoRoomFor) {
   EXPECT_EQ(WithoutRoom(), 1u);
   EXPECT_EQ(OnDevice(), 1u);
   EXPECT_EQ(crop_at_, 0u);
+}
+
+// The index has an entry point before each MCU, all of them at the first one.
+TEST_F(DecodeOnDevice, TheWorkerDecodesWhatAForgedIndexMakesTooLarge) {
+  const Bytes jpeg =
+      Padded(testing::MakeJpeg({.width = 900, .height = 900, .color = testing::JpegColor::kGray}));
+  jpeg::FrameHeader frame;
+  ASSERT_EQ(ParseHeader(Unpadded(jpeg), frame), Fallback::kNone);
+  const jpeg::IndexShape shape(frame, /*interval=*/1);
+  const Bytes forged =
+      PackCropIndex(Unpadded(jpeg), frame, shape,
+                    std::vector<jpeg::EntryPoint>(static_cast<size_t>(shape.entry_points())));
+  const size_t list_bytes =
+      static_cast<size_t>(shape.entry_points()) * sizeof(decode::CropInterval);
+  ASSERT_GT(list_bytes, region_.bytes_left());
+  const Plan plain = Compiled(/*decode_on_device=*/false);
+  const auto workspace = plain.MakeWorkspace(budget_);
+  Bytes wanted(row_.size());
+  StageTimes times;
+  const Status decoded =
+      plain.Apply(Unpadded(jpeg), {}, *workspace, wanted.data(), times, {}, work_.data());
+  ASSERT_TRUE(decoded.ok());
+  ASSERT_TRUE(Apply(Unpadded(jpeg), forged).ok());
+  EXPECT_EQ(row_, wanted);
+  EXPECT_LT(MemoryOf(*workspace_), MemoryOf(*workspace) + list_bytes / 2);
+  EXPECT_EQ(WithoutRoom(), 1u);
+  EXPECT_EQ(crop_at_, decode::kNoCrop);
+  EXPECT_EQ(region_.bytes(), 0u);
 }
 
 TEST_F(DecodeOnDevice, ARowIsWrittenIfThereIsNoPlaceForItsCrop) {
