@@ -25,8 +25,10 @@
 #include <thread>
 #include <vector>
 
+#include "core/device_crop.h"
 #include "core/slot_pool.h"
 #include "engine/loader/producer.h"
+#include "engine/loader/producer_options.h"
 #include "engine/memory/memory_manager.h"
 #include "tests/testing/batches.h"
 #include "tests/torture/counted_memory.h"
@@ -87,13 +89,24 @@ uint64_t NamedIn(const Error& error) {
 
 using Loaders = std::vector<std::unique_ptr<Producer>>;
 
+// There is no device: nobody decodes the crops.
+Result<std::unique_ptr<Producer>> OpenForDevice(const LoaderOptions& options) {
+  constexpr uint64_t kRowBytes = 16 << 10;
+  ProducerOptions own = ProducerOptionsOf(options).value();
+  own.one_slab = own.defer_to_device = true;
+  own.crops.bytes = options.batch_size * kRowBytes;
+  own.crops.samples = 4 * own.crops.bytes / decode::kGroupSamples;
+  return Producer::Open(options, std::move(own));
+}
+
 Result<Loaders> Open(const OptionSet& set, RuntimeOptions runtime, uint64_t budget) {
   runtime.memory_budget = budget;
   LoaderOptions options = set.loader;
   options.runtime = Runtime::Create(runtime).value();
   Loaders loaders;
   for (int i = 0; i <= (set.second ? 1 : 0); ++i) {
-    Result<std::unique_ptr<Producer>> loader = Producer::Open(options);
+    Result<std::unique_ptr<Producer>> loader =
+        set.for_device ? OpenForDevice(options) : Producer::Open(options);
     if (!loader.ok()) return std::move(loader).error();
     loaders.push_back(*std::move(loader));
   }
@@ -114,11 +127,12 @@ uint64_t MinimumOf(const OptionSet& set) {
   return minimum;
 }
 
-void TakeFrom(Producer& loader, Outcome& outcome) {
+// Rows that a device decodes are not written.
+void TakeFrom(Producer& loader, bool for_device, Outcome& outcome) {
   Result<Batch> batch = loader.Next();
   ++progress;
   ++outcome.batches;
-  outcome.delivered.push_back(batch.ok() ? Fingerprint(*batch) : 0);
+  outcome.delivered.push_back(!batch.ok() ? 0 : for_device ? 1 : Fingerprint(*batch));
   if (batch.ok()) return;
   ++outcome.refused;
   outcome.named.push_back(NamedIn(batch.error()));
@@ -137,7 +151,9 @@ Outcome Run(const OptionSet& set, const RuntimeOptions& runtime, uint64_t budget
   const std::shared_ptr<Runtime> shared = loaders[0]->options().runtime;
   outcome.slot_bytes = loaders[0]->Stats().slot_bytes;
   for (uint64_t i = 0; i < loaders[0]->batches_per_epoch(); ++i) {
-    for (const std::unique_ptr<Producer>& loader : loaders) TakeFrom(*loader, outcome);
+    for (const std::unique_ptr<Producer>& loader : loaders) {
+      TakeFrom(*loader, set.for_device, outcome);
+    }
   }
   outcome.waited = shared->memory().samples_waited();
   outcome.peak = shared->budget().peak();

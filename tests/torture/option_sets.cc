@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <span>
 #include <utility>
 
+#include "core/buffer.h"
 #include "core/random.h"
 #include "tests/testing/executors.h"
+#include "tests/testing/indexed_photos.h"
+#include "tests/testing/photos.h"
+#include "transforms/jpeg/fast/crop_index_maker.h"
 
 namespace stoker::testing {
 namespace {
@@ -56,6 +62,23 @@ std::vector<Transform> DrawTransforms(Draws& draw, DType dtype, bool& ordinary) 
   return all;
 }
 
+// The photographs with crop indexes; useless ones have as many bytes as their files.
+std::shared_ptr<const SampleSource> WithIndexes(std::vector<Photograph> photographs, bool useless) {
+  jpeg::CropIndexMaker maker;
+  std::vector<std::vector<uint8_t>> records;
+  for (const Photograph& photograph : photographs) {
+    std::vector<uint8_t> file = ReadFile(photograph.path), &record = records.emplace_back();
+    const size_t size = file.size();
+    file.resize(size + kBufferPadding);
+    if (useless) {
+      record.assign(size, 1);
+    } else if (maker.Make(std::span(file).first(size), record) != Fallback::kNone) {
+      record.clear();
+    }
+  }
+  return std::make_shared<IndexedPhotos>(SourceOf(std::move(photographs)), std::move(records));
+}
+
 RuntimeOptions DrawRuntime(Draws& draw) {
   const std::vector<ExecutorKind> executors = ExecutorsUnderTest();
   const ReaderKind readers[] = {ReaderKind::kAuto, ReaderKind::kPread};
@@ -87,7 +110,7 @@ OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>&
   set.huge = std::ranges::any_of(some, [](const Photograph& p) { return p.megapixels >= 50; });
   set.all_ordinary = std::ranges::all_of(some, &Photograph::ordinary);
   LoaderOptions& loader = set.loader;
-  loader.source = SourceOf(std::move(some));
+  loader.source = SourceOf(some);
   const DType dtypes[] = {DType::kU8, DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
   loader.dtype = draw.OneOf(dtypes);
   loader.layout = draw.Chance(0.3) ? Layout::kNchw : Layout::kNhwc;
@@ -114,6 +137,9 @@ OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>&
   const double budgets[] = {1, 1, 1.02, 1.2, 2, 5, 20, 100};
   set.budget = draw.OneOf(budgets);
   if (set.budget > 1) set.budget *= draw.Uniform(1, 1.3);
+  if (draw.Chance(0.4)) loader.source = WithIndexes(std::move(some), draw.Chance(0.3));
+  set.for_device = loader.views.empty() && !loader.mix && draw.Chance(0.3);
+  if (set.for_device) loader.transforms = {RandomResizedCrop{.height = 64, .width = 48}};
   return set;
 }
 

@@ -15,6 +15,8 @@ struct OptionSet {
   bool second = false;     // a second loader of the same Runtime
   bool all_ordinary = true;
   bool huge = false;  // includes a photograph of 50 megapixels or more
+  // Makes crops for a device that decodes, where that is possible.
+  bool for_device = false;
   double budget = 1;  // relative to the smallest budget that opens
 };
 
