@@ -74,7 +74,7 @@ def building(s):
 
 
 def testing(s):
-    effort = f"STOKER_EFFORT={10 if s.quick else 100}"
+    given = [f"STOKER_EFFORT={10 if s.quick else 100}", f"STOKER_PHOTOS={s.photos}"]
     mine = f"--gtest_filter=*/{'Cuda' if s.on_gpu else 'Host'}"
     # gpu_device_test has simulated devices only: it shows that program and machine go together.
     for name, filters in [
@@ -85,9 +85,9 @@ def testing(s):
         ("gpu_deferred_ops_test", [mine]),
         ("gpu_crops_test", [mine]),
     ]:
-        command = ["env", effort, s.program(name), *filters]
+        command = ["env", *given, s.program(name), *filters]
         yield Step(name, "test", 60, [command], (f"file:{s.program(name)}",), tests=True)
-    pytest = ["env", f"STOKER_PHOTOS={s.photos}", sys.executable, "-m", "pytest", "-q", "-rs"]
+    pytest = ["env", *given, sys.executable, "-m", "pytest", "-q", "-rs"]
     needs = ("gpu", "module:pytest", f"file:{s.work / 'site'}", f"file:{s.photos}")
     yield Step("python", "test", 120, [[*pytest, "tests/python/test_gpu.py"]], needs, tests=True)
     dataset, needs = (
