@@ -25,7 +25,7 @@ class CropBits {
     pieces_[count_++] = piece;
     end_ += piece.size();
   }
-  // Where the next piece will be in the crop.
+  // Returns where the next piece will begin in the crop.
   size_t end() const { return end_; }
 
   // Copies all pieces to the crop, and returns what follows the last byte.

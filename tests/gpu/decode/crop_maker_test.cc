@@ -198,7 +198,7 @@ TEST(CropMakerMemory, ForFiltersIsOfTheBudget) {
   EXPECT_EQ(file.ErrorOf(maker, WholeImage()).cause, "");
 }
 
-// Whatever the budget is: one page more at a time has to do in the end.
+// The budget grows by a page at a time until the crop can be planned.
 TEST(CropMakerMemory, IsThatOfTheBudget) {
   const OpenedFile file(PackedImage());
   MemoryBudget unlimited(MemoryBudget::kNoLimit), budget(0);

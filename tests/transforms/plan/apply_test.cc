@@ -337,7 +337,7 @@ TEST(Apply, StaysInsideTheBudget) {
   EXPECT_EQ(budget.used(), 0u);
 }
 
-// What the resampler lacks is lacking beside the memory of libjpeg-turbo.
+// The resampler is refused memory while libjpeg-turbo holds its own, so the budget must count both.
 TEST(Apply, NamesTheMemoryThatAProgressiveJpegNeeds) {
   const Plan plan = Plan::Compile({RandomResizedCrop{64, 48}}).value();
   const PaddedFile file(
