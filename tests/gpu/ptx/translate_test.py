@@ -1,4 +1,4 @@
-"""Tests of translate.py: what it refuses, and what it says then."""
+"""Tests of translate.py and check_sass.py: what they refuse, and what they say then."""
 
 import contextlib
 import io
@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+import check_sass
 import translate
 from kernel_names import title
 from ptx_module import read_module
@@ -79,6 +80,94 @@ class Translate(unittest.TestCase):
         name = "17DeferredOpsKernelILNS_5DTypeE10ELNS_6LayoutE1ELNS0_6ExtentE2ELb0EEE"
         self.assertEqual(title(name), "DeferredOps.f16.NCHW.mixes.pixels")
         self.assertEqual(title("b012UnpackKernelINS1_8WarpTeamEEE"), "Unpack")
+
+
+class CheckSass(unittest.TestCase):
+    KERNEL = "_Z12UnpackKernelv"
+    OTHER = "_Z13EntropyKernelv"
+    COMPILING = "ptxas info    : Compiling entry function '{}' for 'sm_90'\n"
+    STACK = "    {} bytes stack frame, {} bytes spill stores, 0 bytes spill loads\n"
+    USED = "ptxas info    : Used 40 registers, used 1 barriers, 96 bytes smem\n"
+
+    def log(self, *parts: str, kernel: str = KERNEL) -> str:
+        return self.COMPILING.format(kernel) + "".join(parts)
+
+    def test_registers(self) -> None:
+        table: check_sass.Table = {}
+
+        def errors(stack: int, stores: int) -> int:
+            log = self.log(self.STACK.format(stack, stores), self.USED)
+            return len(check_sass.check_registers(log, [self.KERNEL], table))
+
+        self.assertEqual(errors(0, 0), 0)
+        self.assertEqual(table, {"Unpack": (40, 96)})
+        self.assertEqual(errors(8, 0), 1)
+        self.assertEqual(errors(0, 4), 1)
+
+    def test_a_log_without_some_kernel_is_an_error(self) -> None:
+        sound = self.STACK.format(0, 0) + self.USED
+        both = self.log(sound) + self.log(sound, kernel=self.OTHER)
+        kernels = sorted((self.KERNEL, self.OTHER))
+        table: check_sass.Table = {}
+        self.assertEqual(check_sass.check_registers(both, kernels, table), [])
+        self.assertEqual(sorted(table), ["Entropy", "Unpack"])
+        for log, why in (
+            ("", "ptxas's log has the kernels"),
+            ("ptxas: 40 registers for each of 2 kernels\n", "ptxas's log has the kernels"),
+            (self.log(sound), "ptxas's log has the kernels"),
+            (both + self.log(sound), "ptxas's log has the kernels"),
+            # What the first one lacks is not taken from the next one.
+            (self.log(self.USED) + self.log(sound, kernel=self.OTHER), "does not say what Unpack has"),
+            (self.log(sound) + self.log(self.STACK, kernel=self.OTHER), "does not say what Entropy has"),
+        ):
+            with self.subTest(log), self.assertRaisesRegex(SystemExit, why):
+                check_sass.check_registers(log, kernels, {})
+
+    def listing(self, *lines: str, kernel: str = KERNEL) -> str:
+        return f".text.{kernel}:\n" + "".join(f"        /*0010*/       {line} ;\n" for line in lines)
+
+    def test_instructions(self) -> None:
+        def errors(kernel: str, code: str) -> int:
+            return len(check_sass.check_instructions(self.listing(code, "EXIT", kernel=kernel), [kernel]))
+
+        deferred = "17DeferredOpsKernelILNS_5DTypeE10ELNS_6LayoutE1ELNS0_6ExtentE2ELb0EEE"
+        self.assertEqual(errors(self.KERNEL, "LDG.E R2, desc[UR10][R4.64]"), 0)
+        self.assertEqual(errors(self.KERNEL, "@!P0 LD.E.64 R2, desc[UR10][R4.64]"), 1)
+        self.assertEqual(errors(self.KERNEL, "ST.E desc[UR10][R4.64], R2"), 1)
+        self.assertEqual(errors(self.KERNEL, "FFMA R1, R2, R3, R4"), 0)
+        self.assertEqual(errors(deferred, "@P1 FFMA.FTZ R1, R2, R3, R4"), 1)
+        self.assertEqual(errors(deferred, "FFMA R1, RZ, R3, R4"), 0)
+
+    def test_a_listing_without_some_kernel_is_an_error(self) -> None:
+        kernels = sorted((self.KERNEL, self.OTHER))
+        sound = self.listing("EXIT") + self.listing("@P0 EXIT", kernel=self.OTHER)
+        self.assertEqual(check_sass.check_instructions(sound, kernels), [])
+        for listing, why in (
+            ("", "nvdisasm's listing has the kernels"),
+            (sound.replace(".text.", ".code."), "nvdisasm's listing has the kernels"),
+            (self.listing("EXIT"), "nvdisasm's listing has the kernels"),
+            (sound.replace("/*0010*/", "0010:"), "of [A-Z][a-z]+ has no EXIT"),
+            (self.listing("EXIT") + self.listing("RET", kernel=self.OTHER), "of Entropy has no EXIT"),
+        ):
+            with self.subTest(listing), self.assertRaisesRegex(SystemExit, why):
+                check_sass.check_instructions(listing, kernels)
+
+    def test_kernels_of_ptx(self) -> None:
+        self.assertEqual(check_sass.kernels_of(kernel() + kernel()), ["_Z1KPf", "_Z1KPf"])
+        for ptx in (HEAD, kernel().replace("_Z1KPf(", "$K(")):
+            with self.subTest(ptx), self.assertRaisesRegex(SystemExit, "kernels are known of"):
+                check_sass.kernels_of(ptx)
+
+    def test_comparison(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            path = Path(folder) / "sass.txt"
+            path.write_text("# head\nnvcc 13.0.1\nUnpack 40 96\n")
+            self.assertEqual(check_sass.compare({"Unpack": (40, 96)}, path, "13.0.1"), [])
+            self.assertEqual(check_sass.compare({"Unpack": (39, 96)}, path, "13.0.1"), [])
+            self.assertEqual(len(check_sass.compare({"Unpack": (41, 96)}, path, "13.0.1")), 1)
+            self.assertEqual(len(check_sass.compare({"Unpack": (40, 97)}, path, "13.0.1")), 1)
+            self.assertEqual(len(check_sass.compare({"Entropy": (1, 1)}, path, "13.0.1")), 1)
+            self.assertEqual(len(check_sass.compare({"Unpack": (40, 96)}, path, "13.1.0")), 1)
 
 
 if __name__ == "__main__":
