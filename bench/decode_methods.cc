@@ -140,8 +140,8 @@ void ForDevice::Count(const uint8_t* bytes) {
   for (uint32_t i = 0; i < crop.tiles; ++i) {
     const decode::CropTile& tile = decode::At<decode::CropTile>(bytes, crop.tiles_at)[i];
     const decode::TileSource source = SourceOf(parts, tile);
-    converted_ += source.columns * source.rows;
-    blended_ += source.columns * tile.rows;
+    converted_ += 4 * source.columns * source.rows;  // of squares
+    blended_ += 2 * source.columns * tile.rows;
   }
 }
 

@@ -66,9 +66,17 @@ struct CropTile {
 };
 
 // A block's memory has room for this much, and tiles are chosen such that they do not need more.
-inline constexpr uint32_t kTilePixels = 4096;  // pixels of the image that a tile is computed from
-inline constexpr uint32_t kTileMiddle = 2048;  // its rows × the columns of those pixels
+// With less room, a multiprocessor has more blocks, and a crop has more tiles.
+inline constexpr uint32_t kTilePixels = 3840;  // pixels of the image that a tile is computed from
+inline constexpr uint32_t kTileMiddle = 1536;  // its rows × the columns of those pixels
 inline constexpr int kTileRows = 16, kTileColumns = 64;
+
+// Whether there is room for a tile of `rows` that is computed from this many pixels. Squares of two
+// by two are converted together, so there may be one more pixel on each side.
+constexpr bool TileHasRoom(int64_t source_columns, int64_t source_rows, int64_t rows) {
+  return (source_columns + 2) * (source_rows + 2) <= kTilePixels &&
+         (source_columns + 2) * rows <= kTileMiddle;
+}
 
 // AxisTaps (transforms/resize/axis_filter.h): int32 starts, and weights in pairs.
 struct CropAxis {

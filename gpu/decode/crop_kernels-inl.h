@@ -77,8 +77,7 @@ constexpr void ResampleCrop(const Team& team, const CropBatch& batch, uint32_t r
   const CropParts parts = PartsOf(bytes, batch.samples);
   const CropTile& of_crop = At<CropTile>(bytes, crop->tiles_at)[tile];
   uint8_t* const to = batch.to + size_t{row} * batch.row_bytes;
-  if (crop->gray != 0) return ResampleTile<1>(team, parts, of_crop, memory, to);
-  ResampleTile<3>(team, parts, of_crop, memory, to);
+  ResampleTile(team, parts, of_crop, memory, to);
 }
 
 }  // namespace stoker::decode

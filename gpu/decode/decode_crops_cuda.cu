@@ -16,6 +16,8 @@ namespace {
 
 constexpr unsigned kWarp = kUnpackThreads, kWarps = 8;  // of a block that unpacks
 constexpr unsigned kTileThreads = 128;
+// How many of these blocks sm_90 has shared memory for; registers must not limit them.
+constexpr unsigned kTileBlocks = 8;
 constexpr int64_t kMaxBlocksDown = 65535;
 
 __device__ const QuadTable kQuadTable = MakeQuadTable();
@@ -60,7 +62,7 @@ __global__ void __launch_bounds__(kEntropyThreads)
 }
 
 template <class Team>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
     ResampleKernel(const __grid_constant__ CropBatch batch) {
   __shared__ TileMemory memory;
   ResampleCrop(Team(), batch, RowOfBlocks(), blockIdx.x, memory);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,11 +15,24 @@
 #include "gpu/decode/clamped.h"
 
 namespace stoker::decode {
+namespace {
+
+// What the vertical blend makes of a pixel. Red and green wrap at 16 bits, blue does not: weights
+// keep all three within them.
+struct alignas(8) BlendedPixel {
+  uint32_t red_green;  // green in the upper half
+  int32_t blue;
+};
+
+// A word of memory, which a thread reads or writes at once.
+struct alignas(4) Pixel {
+  uint8_t red, green, blue, unused;
+};
 
 // The memory that the threads of a team share.
 struct TileMemory {
-  std::array<std::array<uint8_t, kTilePixels>, 3> pixel;
-  std::array<std::array<int16_t, kTileMiddle>, 3> middle;
+  std::array<Pixel, kTilePixels> pixel;
+  alignas(16) std::array<BlendedPixel, kTileMiddle> middle;
 };
 
 // A crop and its parts.
@@ -29,114 +43,261 @@ struct CropParts {
   const WeightPair *row_weights, *column_weights;
 };
 
-// The pixels that a tile is computed from: of those that are resampled.
+// The pixels that a tile is computed from, as squares of two by two. The first pixel of a square
+// has odd coordinates in the image: its four pixels then need the same chroma samples.
 struct TileSource {
-  int32_t x, y;
-  uint32_t columns, rows;
+  int32_t x, y;            // the first pixel, in the image
+  uint32_t columns, rows;  // of squares
 };
 
 constexpr TileSource SourceOf(const CropParts& parts, const CropTile& tile) {
-  const int32_t x = parts.column_starts[tile.x], y = parts.row_starts[tile.y];
-  const int32_t right = parts.column_starts[tile.x + tile.columns - 1] +
-                        static_cast<int32_t>(2 * parts.crop->columns.pairs);
+  const DeviceCrop& crop = *parts.crop;
+  const int32_t left = crop.x + parts.column_starts[tile.x];
+  const int32_t top = crop.y + parts.row_starts[tile.y];
+  const int32_t right = crop.x + parts.column_starts[tile.x + tile.columns - 1] +
+                        static_cast<int32_t>(2 * crop.columns.pairs);
   const int32_t bottom =
-      parts.row_starts[tile.y + tile.rows - 1] + static_cast<int32_t>(2 * parts.crop->rows.pairs);
-  return {x, y, static_cast<uint32_t>(right - x), static_cast<uint32_t>(bottom - y)};
+      crop.y + parts.row_starts[tile.y + tile.rows - 1] + static_cast<int32_t>(2 * crop.rows.pairs);
+  const int32_t x = ((left + 1) >> 1) * 2 - 1, y = ((top + 1) >> 1) * 2 - 1;
+  return {x, y, static_cast<uint32_t>(right + 1 - x) / 2,
+          static_cast<uint32_t>(bottom + 1 - y) / 2};
 }
 
 // ---- Upsampling and colours
 
-// Sample (x, y) of a component.
-constexpr int32_t SampleAt(const CropParts& parts, const CropPlane& plane, int32_t x, int32_t y) {
-  const auto row = static_cast<uint32_t>(y - plane.y), column = static_cast<uint32_t>(x - plane.x);
-  return parts.samples[plane.first * kGroupSamples + row * plane.stride + column];
+// Which sample of a line a pixel is made from.
+struct SampleLine {
+  int32_t first, last;  // the outermost ones: they count twice
+  int32_t halved;       // 1 if there are half as many samples as pixels
+  constexpr int32_t At(int32_t pixel) const { return Clamped(pixel >> halved, first, last); }
+};
+
+// The line of chroma samples. `last`: of the component.
+constexpr SampleLine ChromaLine(const SampleLine& luma, int32_t halved, int32_t last) {
+  const int32_t before = (luma.first - halved) >> halved, after = (luma.last + halved) >> halved;
+  return {before > 0 ? before : 0, after < last ? after : last, halved};
 }
 
-// Returns the chroma of pixel (x, y): ¾ of the nearest sample, ¼ of the next, in each direction in
-// which there are fewer samples than pixels. At the edges the outermost samples count twice.
-constexpr int32_t ChromaAt(const CropParts& parts, const CropPlane& plane, int32_t x, int32_t y) {
-  const bool wide = parts.crop->wide != 0, tall = parts.crop->tall != 0;
-  const int32_t odd_x = x & 1, odd_y = y & 1;
-  const int32_t near_x = wide ? x >> 1 : x, near_y = tall ? y >> 1 : y;
-  const int32_t near = SampleAt(parts, plane, near_x, near_y);
-  if (!wide && !tall) return near;
-  const int32_t next_x = Clamped(near_x + 2 * odd_x - 1, 0, plane.last_x);
-  if (!tall) return (3 * near + SampleAt(parts, plane, next_x, near_y) + 1 + odd_x) >> 2;
-  const int32_t next_y = Clamped(near_y + 2 * odd_y - 1, 0, plane.last_y);
-  const int32_t down = 3 * near + SampleAt(parts, plane, near_x, next_y);
-  if (!wide) return (down + 1 + odd_y) >> 2;
-  const int32_t next =
-      3 * SampleAt(parts, plane, next_x, near_y) + SampleAt(parts, plane, next_x, next_y);
-  return (3 * down + next + 8 - odd_x) >> 4;
+// Positions of samples in the crop's, in 32 bits that wrap.
+struct SamplePlane {
+  uint32_t origin, stride;
+  constexpr uint32_t RowAt(int32_t y) const { return origin + static_cast<uint32_t>(y) * stride; }
+};
+constexpr SamplePlane PlaneOf(const CropPlane& plane) {
+  return {plane.first * kGroupSamples - static_cast<uint32_t>(plane.y) * plane.stride -
+              static_cast<uint32_t>(plane.x),
+          plane.stride};
 }
 
-constexpr uint8_t Byte(int32_t value) { return static_cast<uint8_t>(Clamped(value, 0, 255)); }
+// What all squares of a crop have in common.
+struct CropImage {
+  const uint8_t* samples;
+  bool gray;
+  SampleLine luma_x, luma_y, chroma_x, chroma_y;
+  SamplePlane luma, cb;
+  uint32_t cr;  // from a sample of Cb to that of Cr
+};
 
-// Pixel (x, y) of the image to place `at` of the memory. kChannels: 3, or 1 if the image is gray.
-template <uint32_t kChannels>
-constexpr void ConvertPixel(const CropParts& parts, int32_t x, int32_t y, uint32_t at,
-                            TileMemory& memory) {
-  const auto& plane = parts.crop->plane;
-  const int32_t luma = SampleAt(parts, plane[0], x, y);
-  if constexpr (kChannels == 1) {
-    memory.pixel[0][at] = static_cast<uint8_t>(luma);
-    return;
-  }
-  constexpr int32_t kHalf = 1 << 15;
-  const int32_t cb = ChromaAt(parts, plane[1], x, y) - 128;
-  const int32_t cr = ChromaAt(parts, plane[2], x, y) - 128;
-  memory.pixel[0][at] = Byte(luma + ((91881 * cr + kHalf) >> 16));
-  memory.pixel[1][at] = Byte(luma + ((-22554 * cb - 46802 * cr + kHalf) >> 16));
-  memory.pixel[2][at] = Byte(luma + ((116130 * cb + kHalf) >> 16));
+constexpr CropImage ImageOf(const CropParts& parts) {
+  const DeviceCrop& crop = *parts.crop;
+  const SampleLine x{crop.x, crop.x + crop.width - 1, 0}, y{crop.y, crop.y + crop.height - 1, 0};
+  const CropPlane& chroma = crop.plane[1];
+  return {parts.samples,
+          crop.gray != 0,
+          x,
+          y,
+          ChromaLine(x, crop.wide, chroma.last_x),
+          ChromaLine(y, crop.tall, chroma.last_y),
+          PlaneOf(crop.plane[0]),
+          PlaneOf(chroma),
+          (crop.plane[2].first - chroma.first) * kGroupSamples};
+}
+
+// Cb, and Cr in the upper half: of a sample, or 16 times those of a pixel.
+using ChromaPair = uint32_t;
+
+constexpr ChromaPair ChromaAt(const CropImage& image, uint32_t at) {
+  return image.samples[at] | uint32_t{image.samples[at + image.cr]} << 16;
+}
+
+// Two numbers along a row.
+struct ChromaRow {
+  ChromaPair left, right;
+};
+
+// The samples of the square from pixel (x, y) on.
+constexpr std::array<ChromaRow, 2> ChromaOf(const CropImage& image, int32_t x, int32_t y) {
+  constexpr ChromaRow kNoColor{0x800080, 0x800080};
+  if (image.gray) return {kNoColor, kNoColor};
+  const auto left = static_cast<uint32_t>(image.chroma_x.At(x));
+  const auto right = static_cast<uint32_t>(image.chroma_x.At(x + 1));
+  const uint32_t upper = image.cb.RowAt(image.chroma_y.At(y));
+  const uint32_t lower = image.cb.RowAt(image.chroma_y.At(y + 1));
+  return {ChromaRow{ChromaAt(image, upper + left), ChromaAt(image, upper + right)},
+          ChromaRow{ChromaAt(image, lower + left), ChromaAt(image, lower + right)}};
+}
+
+// What a pixel has of the nearest sample and of the next, in quarters.
+struct Quarters {
+  uint32_t near, next;
+};
+constexpr Quarters QuartersOf(const SampleLine& line) {
+  return line.halved != 0 ? Quarters{3, 1} : Quarters{4, 0};
+}
+
+constexpr ChromaRow Upsampled(const ChromaRow& row, Quarters of) {
+  return {of.near * row.left + of.next * row.right, of.near * row.right + of.next * row.left};
+}
+
+// What is added to 16 times a pixel of a square before it is rounded down, in both halves.
+constexpr ChromaPair Rounding(const CropImage& image, uint32_t column, uint32_t row) {
+  const bool wide = image.chroma_x.halved != 0, tall = image.chroma_y.halved != 0;
+  if (wide && tall) return (7 + column) * 0x10001;
+  return (wide ? 8 - 4 * column : tall ? 8 - 4 * row : 0) * 0x10001;
+}
+
+// The pixel of a luma sample. `chroma`: of the pixel, with Rounding.
+constexpr Pixel PixelOf(uint8_t sample, ChromaPair chroma) {
+  constexpr int32_t kMost = (1 << 24) - 1, kHalf = 1 << 15;
+  const int32_t luma = sample << 16;
+  const auto cb = static_cast<int32_t>(chroma >> 4 & 0xfff);
+  const auto cr = static_cast<int32_t>(chroma >> 20);
+  const int32_t red = luma + 91881 * cr + (kHalf - 91881 * 128);
+  const int32_t green = luma - 22554 * cb - 46802 * cr + (kHalf + (22554 + 46802) * 128);
+  const int32_t blue = luma + 116130 * cb + (kHalf - 116130 * 128);
+  return std::bit_cast<Pixel>(Clamped(red, 0, kMost) >> 16 |
+                              (Clamped(green, 0, kMost) >> 8 & 0xff00) |
+                              (Clamped(blue, 0, kMost) & 0xff0000));
+}
+
+// Converts row `row` of a square; its pixels begin at (x, y).
+constexpr void ConvertRow(const CropImage& image, int32_t x, int32_t y, uint32_t row,
+                          const ChromaRow& near, const ChromaRow& next, Pixel* to) {
+  const Quarters of = QuartersOf(image.chroma_y);
+  const uint32_t line = image.luma.RowAt(image.luma_y.At(y));
+  to[0] = PixelOf(image.samples[line + static_cast<uint32_t>(image.luma_x.At(x))],
+                  of.near * near.left + (of.next * next.left + Rounding(image, 0, row)));
+  to[1] = PixelOf(image.samples[line + static_cast<uint32_t>(image.luma_x.At(x + 1))],
+                  of.near * near.right + (of.next * next.right + Rounding(image, 1, row)));
+}
+
+// Converts a square, whose pixels begin at (x, y): its first row to `to`, and the second row
+// `stride` pixels after it.
+constexpr void ConvertSquare(const CropImage& image, int32_t x, int32_t y, Pixel* to,
+                             uint32_t stride) {
+  const Quarters of = QuartersOf(image.chroma_x);
+  const std::array<ChromaRow, 2> chroma = ChromaOf(image, x, y);
+  const ChromaRow first = Upsampled(chroma[0], of), second = Upsampled(chroma[1], of);
+  ConvertRow(image, x, y, 0, first, second, to);
+  ConvertRow(image, x, y + 1, 1, second, first, to + stride);
 }
 
 // ---- Blending
 
-// Adds the pixels from `at` on, `step` apart, by an output's weights.
-template <uint32_t kChannels, typename Value, size_t kSize>
-constexpr std::array<int32_t, kChannels> Blended(
-    const std::array<std::array<Value, kSize>, 3>& from, uint32_t at, uint32_t step,
-    const WeightPair* pairs, uint32_t count) {
-  std::array<int32_t, kChannels> sum{};
-  for (uint32_t i = 0; i < count; ++i) {
-    const WeightPair pair = pairs[i];
-    for (uint32_t c = 0; c < kChannels; ++c) {
-      sum[c] += pair.first * from[c][at] + pair.second * from[c][at + step];
-    }
-    at += 2 * step;
-  }
-  return sum;
+// The sums of an output's channels.
+using Sums = std::array<int32_t, 3>;
+
+constexpr BlendedPixel BlendedOf(const Sums& sums, int32_t shift) {
+  return {(static_cast<uint32_t>(sums[0] >> shift) & 0xffff) |
+              static_cast<uint32_t>(sums[1] >> shift) << 16,
+          sums[2] >> shift};
 }
 
-// Row `row` of the tile in column `column` of its source.
-template <uint32_t kChannels>
-constexpr void BlendDown(const CropParts& parts, const CropTile& tile, const TileSource& source,
-                         uint32_t row, uint32_t column, TileMemory& memory) {
-  const DeviceCrop& crop = *parts.crop;
-  const uint32_t output = tile.y + row, pairs = crop.rows.pairs;
-  const auto first = static_cast<uint32_t>(parts.row_starts[output] - source.y);
-  const auto sum = Blended<kChannels>(memory.pixel, first * source.columns + column, source.columns,
-                                      parts.row_weights + output * pairs, pairs);
-  const int32_t half = 1 << (crop.middle_shift - 1);
-  for (uint32_t c = 0; c < kChannels; ++c) {
-    memory.middle[c][row * source.columns + column] =
-        static_cast<int16_t>((sum[c] + half) >> crop.middle_shift);
-  }
+constexpr Sums HalfOf(int32_t shift) {
+  const int32_t half = 1 << (shift - 1);
+  return {half, half, half};
 }
 
-// Pixel (column, row) of the tile. `to`: the batch row.
-template <uint32_t kChannels>
-constexpr void BlendAlong(const CropParts& parts, const CropTile& tile, const TileSource& source,
-                          uint32_t row, uint32_t column, const TileMemory& memory, uint8_t* to) {
-  const DeviceCrop& crop = *parts.crop;
-  const uint32_t output = tile.x + column, pairs = crop.columns.pairs;
-  const auto first = static_cast<uint32_t>(parts.column_starts[output] - source.x);
-  const auto sum = Blended<kChannels>(memory.middle, row * source.columns + first, 1,
-                                      parts.column_weights + output * pairs, pairs);
-  const int32_t half = 1 << (crop.last_shift - 1);
-  uint8_t* const pixel = to + (crop.out + static_cast<int32_t>(output) * crop.along +
-                               static_cast<int32_t>(tile.y + row) * crop.down);
-  for (uint32_t c = 0; c < 3; ++c) pixel[c] = Byte((sum[c % kChannels] + half) >> crop.last_shift);
+constexpr void AddPixels(Pixel first, Pixel second, WeightPair pair, Sums& sums) {
+  sums[0] += pair.first * first.red + pair.second * second.red;
+  sums[1] += pair.first * first.green + pair.second * second.green;
+  sums[2] += pair.first * first.blue + pair.second * second.blue;
+}
+
+constexpr void AddBlended(const BlendedPixel& pixel, int32_t weight, Sums& sums) {
+  sums[0] += weight * static_cast<int16_t>(pixel.red_green);
+  sums[1] += weight * (static_cast<int32_t>(pixel.red_green) >> 16);
+  sums[2] += weight * pixel.blue;
+}
+
+// Along one axis, the taps of a tile's outputs.
+struct TileTaps {
+  const int32_t* starts;
+  const WeightPair* weights;
+  uint32_t pairs;  // of an output
+  int32_t before;  // from the source's first pixel to the one that starts count from
+  constexpr uint32_t FirstOf(uint32_t output) const {
+    return static_cast<uint32_t>(starts[output] + before);
+  }
+  constexpr const WeightPair* WeightsOf(uint32_t output) const { return weights + output * pairs; }
+};
+
+constexpr TileTaps RowTaps(const CropParts& parts, const CropTile& tile, const TileSource& source) {
+  const uint32_t pairs = parts.crop->rows.pairs;
+  return {parts.row_starts + tile.y, parts.row_weights + tile.y * pairs, pairs,
+          parts.crop->y - source.y};
+}
+constexpr TileTaps ColumnTaps(const CropParts& parts, const CropTile& tile,
+                              const TileSource& source) {
+  const uint32_t pairs = parts.crop->columns.pairs;
+  return {parts.column_starts + tile.x, parts.column_weights + tile.x * pairs, pairs,
+          parts.crop->x - source.x};
+}
+
+// Row `row` of the tile in the columns of square `column`, of `columns`.
+constexpr void BlendDown(const TileTaps& taps, int32_t shift, uint32_t row, uint32_t column,
+                         uint32_t columns, TileMemory& memory) {
+  const WeightPair* const weights = taps.WeightsOf(row);
+  Sums left = HalfOf(shift), right = left;
+  uint32_t at = taps.FirstOf(row) * columns + column;  // in pairs of pixels
+  for (uint32_t i = 0; i < taps.pairs; ++i) {
+    const WeightPair pair = weights[i];
+    AddPixels(memory.pixel[2 * at], memory.pixel[2 * (at + columns)], pair, left);
+    AddPixels(memory.pixel[2 * at + 1], memory.pixel[2 * (at + columns) + 1], pair, right);
+    at += 2 * columns;
+  }
+  const uint32_t to = row * columns + column;
+  memory.middle[2 * to] = BlendedOf(left, shift);
+  memory.middle[2 * to + 1] = BlendedOf(right, shift);
+}
+
+constexpr uint8_t Byte(int32_t value) { return static_cast<uint8_t>(Clamped(value, 0, 255)); }
+
+// The batch row, from a tile's first pixel on.
+struct TileOutput {
+  uint8_t* to;
+  int32_t along, down;  // bytes to the next pixel
+  int32_t shift;        // of the sums
+
+  constexpr void Put(uint32_t row, uint32_t column, const Sums& sums) const {
+    uint8_t* const pixel =
+        to + (static_cast<int32_t>(column) * along + static_cast<int32_t>(row) * down);
+    for (uint32_t c = 0; c < 3; ++c) pixel[c] = Byte(sums[c] >> shift);
+  }
+};
+constexpr TileOutput OutputOf(const DeviceCrop& crop, const CropTile& tile, uint8_t* row) {
+  return {row + (crop.out + tile.x * crop.along + tile.y * crop.down), crop.along, crop.down,
+          crop.last_shift};
+}
+
+// Pixels (column, upper) and (column, lower) of the tile. `stride`: of the rows of middle pixels.
+constexpr void BlendAlong(const TileTaps& taps, const TileOutput& output, uint32_t upper,
+                          uint32_t lower, uint32_t column, uint32_t stride,
+                          const TileMemory& memory) {
+  const WeightPair* const weights = taps.WeightsOf(column);
+  const uint32_t first = taps.FirstOf(column);
+  Sums above = HalfOf(output.shift), below = above;
+  for (uint32_t i = 0; i < taps.pairs; ++i) {
+    const WeightPair pair = weights[i];
+    const BlendedPixel* const of_upper = &memory.middle[upper * stride + first + 2 * i];
+    const BlendedPixel* const of_lower = &memory.middle[lower * stride + first + 2 * i];
+    AddBlended(of_upper[0], pair.first, above);
+    AddBlended(of_upper[1], pair.second, above);
+    AddBlended(of_lower[0], pair.first, below);
+    AddBlended(of_lower[1], pair.second, below);
+  }
+  output.Put(upper, column, above);
+  output.Put(lower, column, below);
 }
 
 // ---- A team's work: one tile.
@@ -145,32 +306,47 @@ constexpr void BlendAlong(const CropParts& parts, const CropTile& tile, const Ti
 template <class Team, typename F>
 constexpr void Share(const Team& team, uint32_t thread, uint32_t rows, uint32_t columns,
                      const F& f) {
-  for (uint32_t i = thread; i < rows * columns; i += team.size()) f(i / columns, i % columns);
+  const uint32_t down = team.size() / columns, across = team.size() % columns;
+  uint32_t column = thread % columns;
+  for (uint32_t row = thread / columns; row < rows; row += down) {
+    f(row, column);
+    column += across;
+    if (column < columns) continue;
+    column -= columns;
+    ++row;
+  }
 }
 
-template <uint32_t kChannels, class Team>
+template <class Team>
 constexpr void ResampleTile(const Team& team, const CropParts& parts, const CropTile& tile,
                             TileMemory& memory, uint8_t* to) {
-  const DeviceCrop& crop = *parts.crop;
   const TileSource source = SourceOf(parts, tile);
+  const uint32_t rows = tile.rows, columns = tile.columns;
   team.Each([&](uint32_t thread) {
+    const CropImage image = ImageOf(parts);
     Share(team, thread, source.rows, source.columns, [&](uint32_t row, uint32_t column) {
-      // Taps without weight may lie one pixel beyond those that are resampled.
-      const int32_t x = Clamped(source.x + static_cast<int32_t>(column), 0, crop.width - 1);
-      const int32_t y = Clamped(source.y + static_cast<int32_t>(row), 0, crop.height - 1);
-      ConvertPixel<kChannels>(parts, crop.x + x, crop.y + y, row * source.columns + column, memory);
+      ConvertSquare(image, source.x + static_cast<int32_t>(2 * column),
+                    source.y + static_cast<int32_t>(2 * row),
+                    &memory.pixel[2 * (2 * row * source.columns + column)], 2 * source.columns);
     });
   });
   team.Each([&](uint32_t thread) {
-    Share(team, thread, tile.rows, source.columns, [&](uint32_t row, uint32_t column) {
-      BlendDown<kChannels>(parts, tile, source, row, column, memory);
+    const TileTaps taps = RowTaps(parts, tile, source);
+    const int32_t shift = parts.crop->middle_shift;
+    Share(team, thread, rows, source.columns, [&](uint32_t row, uint32_t column) {
+      BlendDown(taps, shift, row, column, source.columns, memory);
     });
   });
   team.Each([&](uint32_t thread) {
-    Share(team, thread, tile.rows, tile.columns, [&](uint32_t row, uint32_t column) {
-      BlendAlong<kChannels>(parts, tile, source, row, column, memory, to);
+    const TileTaps taps = ColumnTaps(parts, tile, source);
+    const TileOutput output = OutputOf(*parts.crop, tile, to);
+    // Two rows have the weights of a column in common. The last row may come twice.
+    Share(team, thread, (rows + 1) / 2, columns, [&](uint32_t two, uint32_t column) {
+      const uint32_t lower = 2 * two + 1 < rows ? 2 * two + 1 : 2 * two;
+      BlendAlong(taps, output, 2 * two, lower, column, 2 * source.columns, memory);
     });
   });
 }
 
+}  // namespace
 }  // namespace stoker::decode

@@ -164,10 +164,7 @@ Status CropMaker::PlanTiles() {
   while (true) {
     const int columns = LargestSource(columns_.taps(), width);
     const int rows = LargestSource(rows_.taps(), height);
-    if (int64_t{columns} * rows <= decode::kTilePixels &&
-        int64_t{columns} * height <= decode::kTileMiddle) {
-      break;
-    }
+    if (decode::TileHasRoom(columns, rows, height)) break;
     if (width == 1 && height == 1) return NotOnDevices("so large a box to so small a size");
     (height == 1 || (width > 1 && columns > rows) ? width : height) /= 2;
   }

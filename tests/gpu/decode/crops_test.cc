@@ -153,6 +153,67 @@ TEST_F(Crops, OfLargeImagesAreThoseOfTheCpu) {
   EXPECT_GT(compared_, 4 * refused_);
 }
 
+// What the last kernel's memory must have room for.
+struct TileUse {
+  uint32_t pixels = 0, middle = 0;
+  bool taps_fit = true;  // all taps lie in the pixels
+};
+
+bool TapsFit(const decode::TileTaps& taps, uint32_t outputs, uint32_t pixels) {
+  for (uint32_t i = 0; i < outputs; ++i) {
+    if (uint64_t{taps.FirstOf(i)} + 2 * taps.pairs > pixels) return false;
+  }
+  return true;
+}
+
+TileUse MostOfTiles(const uint8_t* bytes) {
+  const auto& crop = *decode::At<decode::DeviceCrop>(bytes, 0);
+  const decode::CropParts parts{&crop,
+                                nullptr,
+                                decode::At<int32_t>(bytes, crop.rows.starts_at),
+                                decode::At<int32_t>(bytes, crop.columns.starts_at),
+                                decode::At<decode::WeightPair>(bytes, crop.rows.weights_at),
+                                decode::At<decode::WeightPair>(bytes, crop.columns.weights_at)};
+  TileUse most;
+  for (uint32_t i = 0; i < crop.tiles; ++i) {
+    const auto& tile = decode::At<decode::CropTile>(bytes, crop.tiles_at)[i];
+    const decode::TileSource source = decode::SourceOf(parts, tile);
+    const uint32_t columns = 2 * source.columns, rows = 2 * source.rows;
+    most.pixels = std::max(most.pixels, columns * rows);
+    most.middle = std::max(most.middle, columns * tile.rows);
+    most.taps_fit &= TapsFit(decode::ColumnTaps(parts, tile, source), tile.columns, columns) &&
+                     TapsFit(decode::RowTaps(parts, tile, source), tile.rows, rows);
+  }
+  return most;
+}
+
+// TileHasRoom counts pixels, and tiles are converted in squares of two by two.
+TEST_F(Crops, TilesHaveRoomInTheMemoryOfABlock) {
+  constexpr ImageSize kLarge{1300, 1100};
+  const std::vector<uint8_t> jpeg = Padded(MakeJpeg(
+      {.width = kLarge.width, .height = kLarge.height, .sampling = Luma(2, 2), .quality = 10}));
+  const std::vector<uint8_t> file = Padded(packer_.Pack(Unpadded(jpeg)).value());
+  TileUse most;
+  for (int n = 0; n < Effort(20000); ++n) {
+    SCOPED_TRACE(n);
+    // The pixels limit tiles of crops that are shrunk a lot, and the columns those of others.
+    const int side = random_.OneIn(2) ? 100 : 800;
+    const ImageSize output{random_.Between(1, side), random_.Between(1, side)};
+    MadeCrops made(output);
+    const Status status = made.Add(Unpadded(file), RandomCrop(random_, kLarge, output));
+    refused_ += status.ok() ? 0 : 1;
+    if (!status.ok()) continue;
+    const TileUse use = MostOfTiles(made.last());
+    ASSERT_LE(use.pixels, decode::kTilePixels);
+    ASSERT_LE(use.middle, decode::kTileMiddle);
+    ASSERT_TRUE(use.taps_fit);
+    most = {std::max(most.pixels, use.pixels), std::max(most.middle, use.middle)};
+  }
+  EXPECT_GT(refused_, 0U);
+  EXPECT_GT(most.pixels, decode::kTilePixels - 100) << "no tile comes close to the limit";
+  EXPECT_GT(most.middle, decode::kTileMiddle - 100);
+}
+
 // An interval then skips and wants as many MCUs as it can, and lies far to the right.
 TEST_F(Crops, OfWideImagesAreThoseOfTheCpu) {
   constexpr Sampling kSamplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}};

@@ -13,4 +13,4 @@
 #define __shared__ static  // blocks run one after the other
 #endif
 #define __grid_constant__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
