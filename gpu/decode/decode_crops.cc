@@ -18,6 +18,10 @@ struct HostTeam {
   void Each(const F& f) const {
     for (uint32_t thread = 0; thread < threads; ++thread) f(thread);
   }
+  template <typename F>
+  void EachUnawaited(const F& f) const {
+    Each(f);
+  }
 };
 
 constexpr QuadTable kQuadTable = MakeQuadTable();

@@ -25,8 +25,12 @@ __device__ const CoefficientOrder kOrder = MakeCoefficientOrder();
 
 struct WarpTeam {
   template <typename F>
-  __device__ void Each(const F& f) const {
+  __device__ void EachUnawaited(const F& f) const {
     f(threadIdx.x % kWarp);
+  }
+  template <typename F>
+  __device__ void Each(const F& f) const {
+    EachUnawaited(f);
     __syncwarp();
   }
 };
@@ -35,8 +39,12 @@ template <unsigned kThreads>
 struct BlockTeam {
   __device__ uint32_t size() const { return kThreads; }
   template <typename F>
-  __device__ void Each(const F& f) const {
+  __device__ void EachUnawaited(const F& f) const {
     f(threadIdx.x);
+  }
+  template <typename F>
+  __device__ void Each(const F& f) const {
+    EachUnawaited(f);
     __syncthreads();
   }
 };

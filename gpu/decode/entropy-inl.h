@@ -315,7 +315,7 @@ constexpr void DecodeIntervals(const Team& team, const EntropyParts& parts, uint
       }
     }
   });
-  team.Each([&](uint32_t t) {
+  team.EachUnawaited([&](uint32_t t) {
     const uint32_t interval = first + t;
     if (interval < crop.intervals) DecodeInterval(parts, parts.intervals[interval], t, memory);
   });

@@ -337,7 +337,7 @@ constexpr void ResampleTile(const Team& team, const CropParts& parts, const Crop
       BlendDown(taps, shift, row, column, source.columns, memory);
     });
   });
-  team.Each([&](uint32_t thread) {
+  team.EachUnawaited([&](uint32_t thread) {
     const TileTaps taps = ColumnTaps(parts, tile, source);
     const TileOutput output = OutputOf(*parts.crop, tile, to);
     // Two rows have the weights of a column in common. The last row may come twice.

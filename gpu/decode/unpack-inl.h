@@ -2,7 +2,8 @@
 // goes through its groups; the coefficients of a group never leave the team's memory.
 //
 // Team: `Each(f)` calls f(thread) on each thread of the team, and returns when all have done so.
-// Threads read memory that other threads have written only in a later Each.
+// `EachUnawaited(f)` does not wait. Threads read memory that other threads have written, and write
+// what others have read, only when an Each has returned since.
 #pragma once
 
 #include <array>
@@ -161,7 +162,8 @@ constexpr void UnpackRun(const Team& team, const DeviceCrop& crop, const CropRun
   team.Each([&](uint32_t t) {
     if (t < packed::kRunBlocks) TakeDifference(words, run.at, t, memory);
   });
-  team.Each([&](uint32_t t) {
+  // TransformColumn reads the sums after two Each of its group.
+  team.EachUnawaited([&](uint32_t t) {
     if (t < packed::kRunBlocks) AddDifferences(words, run.at, t, memory);
   });
   const auto dc_width = static_cast<uint32_t>(packed::DcWidth(ByteAt(words, run.at) & 15));
@@ -183,7 +185,8 @@ constexpr void UnpackRun(const Team& team, const DeviceCrop& crop, const CropRun
       TransformColumn(words, quads, &memory.dc[g * packed::kGroupBlocks],
                       crop.factor[run.component], t, memory);
     });
-    team.Each([&](uint32_t t) { TransformRow(t, memory, to, stride); });
+    // The next group's TransformColumn writes what this reads, after two Each of its own.
+    team.EachUnawaited([&](uint32_t t) { TransformRow(t, memory, to, stride); });
     to += kGroupSamples / 8;
   }
 }
