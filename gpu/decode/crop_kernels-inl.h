@@ -1,4 +1,7 @@
 // UnpackCrop, DecodeCrop and ResampleCrop are the kernels' work for one team of threads.
+//
+// What these headers define has internal linkage: a program may contain it twice, for the host and
+// of a variant of the kernels (bench/gpu/variants), and the linker would keep one of the two.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +13,7 @@
 #include "gpu/decode/unpack-inl.h"
 
 namespace stoker::decode {
+namespace {
 
 // Returns the part of a crop that begins at `at`. reinterpret_cast keeps the functions below from
 // being constexpr for the compiler, though not for nvcc; so pointers are made here, from void.
@@ -80,4 +84,5 @@ constexpr void ResampleCrop(const Team& team, const CropBatch& batch, uint32_t r
   ResampleTile(team, parts, of_crop, memory, to);
 }
 
+}  // namespace
 }  // namespace stoker::decode

@@ -8,17 +8,22 @@
 
 #include "gpu/decode/crop_kernels-inl.h"
 #include "gpu/decode/decode_crops_cuda.h"
+#include "gpu/decode/entropy_threads.h"
+#include "gpu/decode/unpack_warps.h"
 
 namespace stoker {
 
 namespace decode {
 namespace {
 
-constexpr unsigned kWarp = kUnpackThreads, kWarps = 8;  // of a block that unpacks
+constexpr unsigned kWarp = kUnpackThreads, kWarps = kUnpackWarps;
 constexpr unsigned kTileThreads = 128;
-// How many of these blocks sm_90 has shared memory for; registers must not limit them.
-constexpr unsigned kTileBlocks = 8;
 constexpr int64_t kMaxBlocksDown = 65535;
+
+// How many blocks of the last kernel a multiprocessor of sm_90 has shared memory for: registers
+// must not limit them. CUDA takes 1 KiB of each block's for itself.
+constexpr unsigned kTileBlocks = 8;
+static_assert(kTileBlocks * (sizeof(TileMemory) + 1024) <= 228 * 1024);
 
 __device__ const QuadTable kQuadTable = MakeQuadTable();
 __device__ const CoefficientOrder kOrder = MakeCoefficientOrder();
@@ -93,7 +98,7 @@ cudaError_t LoadAll() {
 // `each`: runs, intervals or tiles that a block takes; of `most`, those of a crop.
 cudaError_t Launch(Kernel kernel, uint32_t most, uint32_t each, unsigned threads, CropBatch batch,
                    cudaStream_t stream) {
-  if (most == 0) return cudaSuccess;
+  if (most == 0 || batch.rows == 0) return cudaSuccess;
   const uint32_t blocks = (most - 1) / each + 1;
   const int64_t down = std::min<int64_t>(batch.rows, kMaxBlocksDown);
   const dim3 grid(blocks, static_cast<unsigned>(down),

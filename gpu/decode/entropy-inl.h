@@ -14,11 +14,11 @@
 #include <cstdint>
 
 #include "core/device_crop.h"
+#include "gpu/decode/entropy_threads.h"
 #include "gpu/decode/inverse_dct-inl.h"
 
 namespace stoker::decode {
-
-inline constexpr uint32_t kEntropyThreads = 64;
+namespace {
 
 // Bits that are looked up at once. Longer codes, which are rare, are searched for.
 inline constexpr uint32_t kCodeWindow = 10;
@@ -46,8 +46,8 @@ struct CodesMemory {
   std::array<uint32_t, 17> limit, offset;
 };
 
-// Each thread of a team copies one number of the order, and prepares at most one table.
-static_assert(sizeof(CoefficientOrder) == kEntropyThreads && kMostCodes <= kEntropyThreads);
+// Each thread of a team prepares at most one table.
+static_assert(kMostCodes <= kEntropyThreads);
 
 // The memory that the threads of a team share. What belongs to a thread lies in one bank.
 struct EntropyMemory {
@@ -303,7 +303,7 @@ constexpr void DecodeIntervals(const Team& team, const EntropyParts& parts, uint
                                const uint8_t* order, EntropyMemory& memory) {
   const DeviceCrop& crop = *parts.crop;
   team.Each([&](uint32_t t) {
-    memory.order[t] = order[t];
+    for (uint32_t i = t; i < memory.order.size(); i += kEntropyThreads) memory.order[i] = order[i];
     if (t < crop.codes) TakeLengths(parts.codes[t], memory.codes[t]);
   });
   team.Each([&](uint32_t t) {
@@ -321,4 +321,5 @@ constexpr void DecodeIntervals(const Team& team, const EntropyParts& parts, uint
   });
 }
 
+}  // namespace
 }  // namespace stoker::decode

@@ -8,6 +8,7 @@
 #include "gpu/decode/clamped.h"
 
 namespace stoker::decode {
+namespace {
 
 constexpr int32_t Wrapped16(int32_t value) { return static_cast<int16_t>(value); }
 
@@ -57,4 +58,5 @@ constexpr RowOfBlock InverseDctRow(std::array<int32_t, 8>& line) {
   return {SamplesOf(line.data()), SamplesOf(line.data() + 4)};
 }
 
+}  // namespace
 }  // namespace stoker::decode

@@ -17,6 +17,7 @@
 #include "gpu/decode/inverse_dct-inl.h"
 
 namespace stoker::decode {
+namespace {
 
 inline constexpr uint32_t kUnpackThreads = 32;
 
@@ -191,4 +192,5 @@ constexpr void UnpackRun(const Team& team, const DeviceCrop& crop, const CropRun
   }
 }
 
+}  // namespace
 }  // namespace stoker::decode

@@ -122,6 +122,9 @@ TEST_F(CropKernelsOnTheCpu, ABatchWithoutCropsLaunchesNothing) {
   MadeCrops made({2, 2});
   made.AddNone();
   EXPECT_EQ(LaunchDecodeCrops(made.Batch(), nullptr), 0);
+  decode::CropBatch no_rows;
+  no_rows.most_runs = no_rows.most_intervals = no_rows.most_tiles = 1;
+  EXPECT_EQ(LaunchDecodeCrops(no_rows, nullptr), 0);
 }
 
 // A kernel that is loaded at its first launch may wait for all work of the device.
