@@ -78,8 +78,22 @@ Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
   return copied;
 }
 
+// Makes later work of the deferred stream, which overwrites the delivered columns, wait for those
+// who still read them.
+Status AwaitUsers(const DeviceRing& ring, StagedBatch& entry) {
+  Device& device = *ring.device();
+  if (entry.untracked) TRY(device.Wait(ring.deferred_stream(), entry.all_done));
+  for (size_t i = 0; i < entry.used; ++i) {
+    TRY(device.Wait(ring.deferred_stream(), entry.uses[i].consumed));
+  }
+  entry.untracked = false;
+  entry.used = 0;
+  return {};
+}
+
 // Makes the delivered columns: the first one by the kernel, the others by copies on the device.
-Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
+// Crops are decoded to `raw`, which the consumer does not see, so that need not wait for it.
+Status Finish(const DeviceRing& ring, StagedBatch& entry) {
   Device& device = *ring.device();
   const StagePlan& plan = ring.plan();
   DeferredOpsJob job = plan.job;
@@ -89,6 +103,7 @@ Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
   job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
   Status s = device.Wait(ring.deferred_stream(), entry.copied);
   if (s.ok() && plan.crops.bytes != 0) s = IssueCrops(ring, entry);
+  if (s.ok()) s = AwaitUsers(ring, entry);
   if (s.ok()) s = device.ApplyDeferred(job, ring.deferred_stream());
   for (size_t c = 1; s.ok() && c < entry.columns.size(); ++c) {
     s = device.Copy(entry.columns[c].data, entry.raw + ring.offset(c),
@@ -99,12 +114,14 @@ Status Finish(const DeviceRing& ring, const StagedBatch& entry) {
 
 }  // namespace
 
-Result<uint64_t> IssueBatch(const DeviceRing& ring, const StagedBatch& entry) {
-  Result<uint64_t> copied = Copy(ring, entry);
-  if (!copied.ok()) return copied;
-  Status s = ring.plan().has_deferred_ops ? Finish(ring, entry) : Status();
-  if (s.ok()) s = ring.device()->Record(entry.arrived, ring.deferred_stream());
-  if (!s.ok()) return s.error();
+Result<uint64_t> IssueBatch(const DeviceRing& ring, StagedBatch& entry) {
+  Device& device = *ring.device();
+  const bool finishes = ring.plan().has_deferred_ops;
+  TRY(device.Wait(ring.copy_stream(), entry.arrived));
+  if (!finishes) TRY(AwaitUsers(ring, entry));  // the two streams are one
+  ASSIGN_OR_RETURN(const uint64_t copied, Copy(ring, entry));
+  if (finishes) TRY(Finish(ring, entry));
+  TRY(device.Record(entry.arrived, ring.deferred_stream()));
   return copied;
 }
 

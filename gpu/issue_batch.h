@@ -9,9 +9,10 @@
 namespace stoker {
 
 // Copies the entry's rows of entry.host, finishes them, and records the entry's events after
-// either. Returns the bytes that were copied to the device. Precondition: the entry's last batch
-// has arrived, or the copy stream waits for that; and nobody uses it, or the deferred stream waits
-// for its users.
-Result<uint64_t> IssueBatch(const DeviceRing& ring, const StagedBatch& entry);
+// either. Returns the bytes that were copied to the device. The work waits, on the device, for what
+// it overwrites: the copies until the entry's last batch has arrived, and what writes the delivered
+// columns for its last users. After an error the entry still has all of these users, unless the
+// deferred stream waits for all of them.
+Result<uint64_t> IssueBatch(const DeviceRing& ring, StagedBatch& entry);
 
 }  // namespace stoker

@@ -102,7 +102,6 @@ class Stager::Impl {
   Status Stage(const Entries& entries, const Batch& host);
   Status StageRows(StagedBatch& entry, int64_t first, int64_t end);
   Status AwaitCopy(StagedBatch& entry);
-  Status AwaitUsers(StagedBatch& entry);
   Result<bool> ReleaseCopied(StagedBatch& entry);
   Status ReleaseAllCopied();
   void HandOver(Result<SplitBatch> next);
@@ -294,7 +293,6 @@ Status Stager::Impl::Stage(const Entries& entries, const Batch& host) {
   const auto parts = static_cast<int64_t>(entries.size());
   for (int64_t i = 0; i < parts; ++i) {
     StagedBatch& entry = *entries[static_cast<size_t>(i)];
-    TRY(AwaitUsers(entry));
     entry.host = host.Share();
     entry.part = static_cast<size_t>(i);
     TRY(StageRows(entry, FirstRowOfPart(host.rows(), i, parts),
@@ -331,23 +329,6 @@ Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
     copied = ReleaseCopied(entry);
   }
   return copied.ok() ? Status() : copied.error();
-}
-
-// Makes later work of the stager's streams wait for what it overwrites: the copy for the kernel
-// that reads what was copied before, and the kernel for the consumers. Without deferred operations
-// the streams are one.
-Status Stager::Impl::AwaitUsers(StagedBatch& entry) {
-  const DeviceRing& ring = *entry.ring;
-  Device& device = *ring.device();
-  Status s = device.Wait(ring.copy_stream(), entry.arrived);
-  if (s.ok() && entry.untracked) s = device.Wait(ring.deferred_stream(), entry.all_done);
-  for (size_t i = 0; s.ok() && i < entry.used; ++i) {
-    s = device.Wait(ring.deferred_stream(), entry.uses[i].consumed);
-  }
-  if (!s.ok()) return s;
-  entry.untracked = false;
-  entry.used = 0;
-  return s;
 }
 
 // Returns whether the entry holds no host batch (any more).

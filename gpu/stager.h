@@ -4,7 +4,7 @@
 //   DeviceBatch
 //
 // If the device decodes, too, some rows of the first column are copied, and the others are decoded
-// there, before the deferred operations.
+// there, before the deferred operations and without waiting for the entry's last users.
 //
 // A thread takes host batches when they are ready and issues their copies into a ring of device
 // memory, which is allocated once. Events order everything, on the device: the copy into an entry

@@ -2,6 +2,7 @@
 // streams.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "gpu/device_ring.h"
 #include "tests/gpu/staging.h"
 #include "tests/testing/effort.h"
+#include "tests/testing/slow_stream.h"
 
 namespace stoker {
 namespace {
@@ -21,10 +23,11 @@ using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::Effort;
 using ::stoker::testing::ExpectRight;
+using ::stoker::testing::FakeHostBatches;
 using ::stoker::testing::HookedDevice;
-using ::stoker::testing::PinnedBytes;
 using ::stoker::testing::ReadBatch;
 using ::stoker::testing::SimulatedDevices;
+using ::stoker::testing::SlowStream;
 using ::stoker::testing::Staging;
 using ::stoker::testing::StagingOptions;
 using ::stoker::testing::StreamHook;
@@ -33,41 +36,6 @@ using ::stoker::testing::StreamReader;
 class StagerReuseTest : public ::testing::TestWithParam<DeviceUnderTest> {};
 INSTANTIATE_TEST_SUITE_P(, StagerReuseTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
-
-// A stream whose work does not end until Release, as a slow kernel or the copy of a checkpoint.
-class SlowStream {
- public:
-  SlowStream(std::shared_ptr<Device> device, StreamHook& hook)
-      : device_(std::move(device)), hook_(hook), bytes_(device_, 4096) {
-    stream_ = device_->MakeStream().value();
-    memory_ = device_->Allocate(64).value();
-    hook_.Hold();
-    device_->Copy(memory_, bytes_.data(), 64, stream_).value();
-    testing::Await([&] { return hook_.Held(); });
-  }
-  ~SlowStream() {
-    hook_.Release();
-    device_->Free(memory_);
-    device_->Destroy(stream_);
-  }
-  SlowStream(const SlowStream&) = delete;
-  SlowStream& operator=(const SlowStream&) = delete;
-
-  // Makes later work of the stream wait until Release.
-  void HoldBack(DeviceStream stream) const {
-    const DeviceEvent end = device_->MakeEvent().value();
-    device_->Record(end, stream_).value();
-    device_->Wait(stream, end).value();
-    device_->Destroy(end);
-  }
-
- private:
-  const std::shared_ptr<Device> device_;
-  StreamHook& hook_;
-  const PinnedBytes bytes_;
-  DeviceStream stream_;
-  void* memory_ = nullptr;
-};
 
 class SlowStreamTest : public ::testing::TestWithParam<DeviceUnderTest> {
  protected:
@@ -115,6 +83,60 @@ TEST_P(SlowStreamTest, HoldsUpBatchesWhoseUsersAreUnknown) {
   device_->inner()->Destroy(event);
 }
 
+// Fails the `nth` such call of the stager's threads.
+struct Failure {
+  DeviceCall call;
+  int nth;
+  bool after_wait;  // when the deferred stream waits for the users of the memory
+};
+
+HookedDevice::Hook Failing(const Failure& failure) {
+  auto calls = std::make_shared<std::atomic<int>>(0);
+  return [failure, calls, tests = std::this_thread::get_id()](DeviceCall call) -> Status {
+    if (call != failure.call || std::this_thread::get_id() == tests) return {};
+    if (++*calls != failure.nth) return {};
+    return Error{Code::kUnavailable, "injected"};
+  };
+}
+
+// The third batch, which is for the memory of the first one, fails. The consumer's work on the
+// first one has not ended.
+void ExpectReuseAfterTheUsers(Staging& staging, StreamHook& hook, const Failure& failure,
+                              bool unknown) {
+  StreamReader reader(staging.device);
+  auto slow = std::make_unique<SlowStream>(staging.device->inner(), hook);
+  ReadBatch read;
+  DeviceBatch first = staging.Next();
+  const DeviceBatch second = staging.Next();
+  first.WaitOn(reader.stream()).value();
+  if (unknown) first.MarkUntracked();
+  slow->HoldBack(reader.stream());
+  reader.Read(first, read);
+  first.Release();
+  if (failure.after_wait) {  // the stager ends after what it has issued, which waits for the users
+    (void)staging.stager->Next([] { return true; });  // frees the memory, if users are unknown
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(staging.stager->Next([] { return true; }).error().code, Code::kCancelled);
+    slow.reset();
+  }
+  EXPECT_EQ(staging.stager->Next().error().cause, "injected");
+  staging.stager.reset();
+
+  FakeHostBatches source;
+  (void)source.Next({}).value();  // so that the next one has other bytes than the first
+  Stager stager(staging.ring, source, {.across_epochs = true, .patience = {}});
+  const DeviceBatch next = stager.Next().value();
+  const StagedBatch& entry = *next.Owner();
+  ASSERT_EQ(entry.ring_index, 0U) << "the memory of the first one";
+  if (!failure.after_wait) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // in which it would be finished
+    EXPECT_FALSE(staging.device->inner()->Done(entry.arrived).value());
+    slow.reset();
+  }
+  ExpectRight(reader, next, 0, 1);
+  ExpectRight(read);
+}
+
 // The consumer's work on a batch has not ended. The next batch for this memory is copied already,
 // and not finished. The one after that is not copied: the kernel has not read the bytes yet.
 void ExpectCopiesAheadOfSlowWork(Staging& staging, int buffers, StreamHook& hook, bool unknown) {
@@ -158,6 +180,29 @@ TEST_P(SlowStreamTest, DoesNotHoldUpTheNextCopy) {
       options.host.epoch_rows = 1 << 30;
       Staging staging(device_, options);
       ExpectCopiesAheadOfSlowWork(staging, options.buffers, hook_, unknown);
+    }
+  }
+}
+
+// A batch that could not be copied has not overwritten the memory of an earlier one, whose users
+// the ring's next stager waits for. If work that was issued later fails, the stager has waited.
+TEST_P(SlowStreamTest, AFailureDoesNotForgetTheUsersOfItsMemory) {
+  // A batch is copied, and its labels again on the device. Either stream waits once for each batch,
+  // and then for the users; an event is recorded after its copies, and one after all of its work.
+  const Failure failures[] = {
+      {DeviceCall::kCopy, 5, false},         {DeviceCall::kRecord, 5, false},
+      {DeviceCall::kWait, 6, false},         {DeviceCall::kWait, 7, false},
+      {DeviceCall::kApplyDeferred, 3, true}, {DeviceCall::kCopy, 6, true},
+      {DeviceCall::kRecord, 6, true}};
+  for (const Failure& failure : failures) {
+    for (const bool unknown : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << "call " << static_cast<int>(failure.call) << ", "
+                                        << failure.nth << (unknown ? ", unknown users" : ""));
+      StagingOptions options;
+      options.buffers = 2;
+      options.has_deferred_ops = true;
+      Staging staging(std::make_shared<HookedDevice>(device_->inner(), Failing(failure)), options);
+      ExpectReuseAfterTheUsers(staging, hook_, failure, unknown);
     }
   }
 }
