@@ -69,6 +69,7 @@ Status CheckCrops(const StagePlan& plan) {
 Status CheckPlan(const StagePlan& plan, int buffers) {
   TRY(Stager::CheckBuffers(buffers));
   if (plan.batch_size < 1) return Invalid("a batch has no rows");
+  if (plan.piece_bytes < 1) return Invalid("a piece has no bytes");
   const size_t delivered = plan.host.size() - (plan.has_work && !plan.host.empty() ? 1 : 0);
   if (plan.device.empty() || plan.device.size() > delivered) {
     return Invalid(std::to_string(plan.device.size()) + " columns are to be delivered of " +
@@ -133,7 +134,7 @@ Status DeviceRing::MakeStreams() {
   Result<DeviceStream> copies = device_->MakeStream();
   if (!copies.ok()) return copies.error();
   copy_stream_ = deferred_stream_ = *copies;
-  ASSIGN_OR_RETURN(pieces_, PieceCopier::Make(device_));
+  ASSIGN_OR_RETURN(pieces_, PieceCopier::Make(device_, plan_.piece_bytes));
   if (!plan_.has_deferred_ops) return {};
   Result<DeviceStream> deferred = device_->MakeStream(StreamPriority::kHigh);
   if (!deferred.ok()) return deferred.error();

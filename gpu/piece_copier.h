@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "core/result.h"
@@ -22,13 +23,15 @@ namespace stoker {
 // For the copies on one stream. Used by one thread at a time.
 class PieceCopier {
  public:
-  // The most that is copied between turns. With pieces of this size a small copy waits for less
-  // than 0.4 ms on a PCIe link of 25 GB/s, and starting a piece (some µs) takes little of the
-  // link's time.
+  // By default, the most that is copied between turns. With pieces of this size a small copy waits
+  // for less than 0.4 ms on a PCIe link of 25 GB/s, and starting a piece (some µs) takes little of
+  // the link's time.
   static constexpr size_t kPieceBytes = size_t{8} << 20;
 
+  static constexpr size_t kWhole = SIZE_MAX;  // no pieces, and no turns
+
   static Result<std::unique_ptr<PieceCopier>> Make(std::shared_ptr<Device> device,
-                                                   size_t piece_bytes = kPieceBytes);
+                                                   size_t piece_bytes);
   ~PieceCopier();
   PieceCopier(const PieceCopier&) = delete;
   PieceCopier& operator=(const PieceCopier&) = delete;

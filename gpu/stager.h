@@ -16,6 +16,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "core/result.h"
 #include "gpu/deferred_ops_job.h"
 #include "gpu/device_batch.h"
+#include "gpu/piece_copier.h"
 #include "gpu/split_batch.h"
 
 namespace stoker {
@@ -58,6 +60,8 @@ struct StagePlan {
   // the row before row 0. Only its first column and its work, the last one, are copied: the job
   // reads no other.
   bool has_row_before = false;
+  // The most that is copied between turns of other copies (PieceCopier); for benchmarks.
+  size_t piece_bytes = PieceCopier::kPieceBytes;
 };
 
 class Trace;

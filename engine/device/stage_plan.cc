@@ -13,6 +13,7 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
   stage.host = host;
   stage.device = host;
   stage.batch_size = options.batch_size / static_cast<int64_t>(options.to_device->devices.size());
+  if (const size_t chosen = options.to_device->piece_bytes; chosen != 0) stage.piece_bytes = chosen;
   if (!producer.defer_to_device) return stage;
   ASSIGN_OR_RETURN(Plan plan,
                    Plan::Compile(options.transforms, {.dtype = options.dtype,

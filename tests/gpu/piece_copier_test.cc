@@ -170,6 +170,25 @@ TEST_P(StagerPiecesTest, LargeBatchesAreCopiedInPieces) {
   }
 }
 
+TEST_P(StagerPiecesTest, PiecesMayHaveAnotherSizeOrBeWhole) {
+  constexpr size_t kMib = size_t{1} << 20, kBytes = 10'801'152 + 5 * 8;  // the labels are aligned
+  for (const auto& [piece, sizes] :
+       {std::pair(3 * kMib, std::vector{3 * kMib, 3 * kMib, 3 * kMib, kBytes - 9 * kMib}),
+        std::pair(PieceCopier::kWhole, std::vector{kBytes})}) {
+    StagingOptions options = LargeBatches();
+    options.piece_bytes = piece;
+    testing::Staging staging(GetParam(), options);
+    StreamReader reader(staging.device);
+    for (int i = 0; i < 2; ++i) ExpectRight(reader, staging.Next(), 0, i);
+    staging.stager.reset();
+    const std::vector<HookedDevice::Copied> copies = staging.device->copies();
+    ASSERT_GE(copies.size(), 2 * sizes.size());
+    for (size_t i = 0; i < 2 * sizes.size(); ++i) {
+      EXPECT_EQ(copies[i].bytes, sizes[i % sizes.size()]) << i;
+    }
+  }
+}
+
 TEST_P(StagerPiecesTest, AFailedPieceEndsTheStagerAndReturnsTheBatch) {
   for (int nth = 1; nth <= 4; ++nth) {
     std::atomic<int> left = nth;

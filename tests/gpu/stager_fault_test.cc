@@ -249,6 +249,7 @@ TEST_P(StagerFaultTest, RefusesInconsistentPlans) {
     change(wrong.back().first);
   };
   add([](StagePlan& plan) { plan.batch_size = 0; });
+  add([](StagePlan& plan) { plan.piece_bytes = 0; });
   add([](StagePlan& plan) { plan.host.clear(); });
   add([](StagePlan& plan) { plan.device.clear(); });
   add([](StagePlan& plan) { plan.device = plan.host; });  // the work would be delivered

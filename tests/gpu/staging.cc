@@ -36,6 +36,7 @@ StagePlan PlanOf(const StagingOptions& options) {
   plan.batch_size = options.host.batch_size;
   plan.has_deferred_ops = options.has_deferred_ops;
   plan.has_work = options.has_work;
+  plan.piece_bytes = options.piece_bytes;
   plan.job.height = static_cast<int32_t>(plan.host[0].row_shape[0]);
   plan.job.width = static_cast<int32_t>(plan.host[0].row_shape[1]);
   return plan;
@@ -47,7 +48,7 @@ Staging::Staging(const DeviceUnderTest& under_test, StagingOptions options)
 Staging::Staging(std::shared_ptr<HookedDevice> on, StagingOptions options)
     : device(std::move(on)),
       source(HostOf(options, device)),
-      ring(Stager::MakeRing(device, PlanOf(options), options.buffers).value()),
+      ring(Stager::MakeRing(device, PlanOf(options), options.buffers, options.timed).value()),
       stager(std::make_unique<Stager>(
           ring, source, StagerOptions{.across_epochs = options.across_epochs, .patience = {}})) {}
 

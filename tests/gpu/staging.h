@@ -2,12 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "gpu/piece_copier.h"
 #include "gpu/stager.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/fake_host_batches.h"
@@ -22,6 +24,8 @@ struct StagingOptions {
   bool has_deferred_ops = false;  // deferred operations are applied to the first column, and give
                                   // the original values
   bool has_work = false;          // the last column has the operations of each row
+  size_t piece_bytes = PieceCopier::kPieceBytes;
+  bool timed = false;
   HookedDevice::Hook hook;
 };
 
