@@ -85,9 +85,10 @@ class DeviceBatch {
 struct StagerStats {
   uint64_t batches = 0;       // copied, with all their parts
   uint64_t copied_bytes = 0;  // copied to the device
-  // Duration of the copies, measured by the devices if the rings are timed. Copies to several
-  // devices overlap: it may exceed the time that has passed.
+  // Duration of the copies that have ended, measured by the devices if the rings are timed. Copies
+  // to several devices overlap: it may exceed the time that has passed.
   uint64_t copy_ns = 0;
+  uint64_t timed_bytes = 0;   // of these copies
   uint64_t ring_wait_ns = 0;  // waiting for an entry: the consumer is the limit
   uint64_t host_wait_ns = 0;  // waiting for a host batch: production is the limit
   uint64_t copy_wait_ns = 0;  // waiting for a copy to end: the link is the limit
@@ -101,6 +102,7 @@ struct StagerStats {
     batches += other.batches;
     copied_bytes += other.copied_bytes;
     copy_ns += other.copy_ns;
+    timed_bytes += other.timed_bytes;
     ring_wait_ns += other.ring_wait_ns;
     host_wait_ns += other.host_wait_ns;
     copy_wait_ns += other.copy_wait_ns;

@@ -48,6 +48,7 @@ struct StagedBatch {
   Batch host;
   size_t part = 0;        // of its parts, one for each device
   int64_t first_row = 0;  // of it: the entry has the rows from there on
+  uint64_t copied_bytes = 0;
 
   // Set by the stager before each lease; except for the rows, `columns` is constant. With deferred
   // operations their data lies after `raw`, which the consumer does not see; otherwise in `raw`.

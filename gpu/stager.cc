@@ -126,7 +126,7 @@ class Stager::Impl {
   std::atomic<bool> stopped_ = false;     // set under mutex_
   std::thread thread_;                    // under mutex_, until it is joined
 
-  Counter batches_ = 0, copied_bytes_ = 0, copy_ns_ = 0;
+  Counter batches_ = 0, copied_bytes_ = 0, copy_ns_ = 0, timed_bytes_ = 0;
   Counter ring_wait_ns_ = 0, host_wait_ns_ = 0, copy_wait_ns_ = 0;
 };
 
@@ -310,8 +310,8 @@ Status Stager::Impl::StageRows(StagedBatch& entry, int64_t first, int64_t end) {
   const std::span<const uint64_t> ids = entry.host.sample_ids();
   entry.sample_ids.assign(ids.begin() + first, ids.begin() + end);
   for (Column& column : entry.columns) column.shape[0] = entry.rows;
-  ASSIGN_OR_RETURN(const uint64_t bytes, IssueBatch(*entry.ring, entry));
-  copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  ASSIGN_OR_RETURN(entry.copied_bytes, IssueBatch(*entry.ring, entry));
+  copied_bytes_.fetch_add(entry.copied_bytes, std::memory_order_relaxed);
   entry.issued_ns = NowNanoseconds();
   return {};
 }
@@ -342,6 +342,7 @@ Result<bool> Stager::Impl::ReleaseCopied(StagedBatch& entry) {
   const Result<uint64_t> elapsed = device.Elapsed(entry.begun, entry.copied);
   if (!elapsed.ok()) return elapsed.error();
   copy_ns_.fetch_add(*elapsed, std::memory_order_relaxed);
+  timed_bytes_.fetch_add(entry.copied_bytes, std::memory_order_relaxed);
   return true;
 }
 
@@ -390,6 +391,7 @@ StagerStats Stager::Impl::Stats() const {
   StagerStats stats{.batches = batches_.load(std::memory_order_relaxed),
                     .copied_bytes = copied_bytes_.load(std::memory_order_relaxed),
                     .copy_ns = copy_ns_.load(std::memory_order_relaxed),
+                    .timed_bytes = timed_bytes_.load(std::memory_order_relaxed),
                     .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
                     .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
                     .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed)};

@@ -184,6 +184,29 @@ TEST_P(SlowStreamTest, DoesNotHoldUpTheNextCopy) {
   }
 }
 
+// Otherwise a rate would count the bytes of copies that have yet to be made.
+TEST_P(SlowStreamTest, OnlyCopiesThatHaveEndedAreTimed) {
+  StagingOptions options;
+  options.host.epoch_rows = 16 * 4;
+  options.across_epochs = false;
+  options.timed = true;
+  Staging staging(device_, options);
+  hook_.Hold();
+  (void)staging.Next();
+  const StagerStats issued = staging.stager->Stats();
+  EXPECT_GT(issued.copied_bytes, 0U);
+  EXPECT_EQ(issued.timed_bytes, 0U);
+  EXPECT_EQ(issued.copy_ns, 0U);
+  hook_.Release();
+  while (staging.Next()) {
+  }
+  testing::Await([&] {
+    (void)staging.stager->Next([] { return true; });  // the next epoch's first batch
+    const StagerStats stats = staging.stager->Stats();
+    return stats.timed_bytes >= issued.copied_bytes && stats.copy_ns > 0;
+  });
+}
+
 // A batch that could not be copied has not overwritten the memory of an earlier one, whose users
 // the ring's next stager waits for. If work that was issued later fails, the stager has waited.
 TEST_P(SlowStreamTest, AFailureDoesNotForgetTheUsersOfItsMemory) {

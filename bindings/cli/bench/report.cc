@@ -147,7 +147,7 @@ void AddFigures(const BenchReport& report, ReportText& text) {
 void AddDevice(const BenchReport& report, ReportText& text) {
   const DeviceFigures& figures = *report.device;
   const DeviceBench& asked = *report.options.device;
-  const double rate = RateOf(figures.staged.copied_bytes, figures.staged.copy_ns);
+  const double rate = RateOf(figures.staged.timed_bytes, figures.staged.copy_ns);
   text.Figure("to the device", fmt::format("{:.2f} GB/s", rate / 1e9),
               fmt::format("{}; {:.0f} % of a bare copy's {:.2f} GB/s ({} each)",
                           asked.name.ToString(), 100 * rate / figures.bare_copy_rate,

@@ -25,7 +25,7 @@ Json DeviceJson(const BenchReport& report) {
           {"measured_step_s", MeanStep(figures)},
           {"bare_step_s", static_cast<double>(figures.bare_step_ns) * 1e-9},
           {"copied_bytes", figures.staged.copied_bytes},
-          {"copy_bytes_per_second", RateOf(figures.staged.copied_bytes, figures.staged.copy_ns)},
+          {"copy_bytes_per_second", RateOf(figures.staged.timed_bytes, figures.staged.copy_ns)},
           {"bare_copy_bytes_per_second", figures.bare_copy_rate},
           {"copy_bytes", figures.copy_bytes},
           {"copies_hidden_at_least", HiddenShare(figures)},
