@@ -132,7 +132,8 @@ struct CropBatch {
   uint8_t* to = nullptr;              // rows of pixels: u8, NHWC
   size_t row_bytes = 0;
   uint32_t rows = 0;
-  uint32_t most_runs = 0, most_intervals = 0, most_tiles = 0;  // of a crop
+  // Of a crop. A kernel is not launched if there is none of what it takes.
+  uint32_t most_runs = 0, most_intervals = 0, most_tiles = 0;
 };
 
 // The host has decoded the row.

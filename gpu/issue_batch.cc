@@ -95,16 +95,10 @@ Status AwaitUsers(const DeviceRing& ring, StagedBatch& entry) {
 // Crops are decoded to `raw`, which the consumer does not see, so that need not wait for it.
 Status Finish(const DeviceRing& ring, StagedBatch& entry) {
   Device& device = *ring.device();
-  const StagePlan& plan = ring.plan();
-  DeferredOpsJob job = plan.job;
-  job.from = entry.raw;
-  job.to = entry.columns[0].data;
-  job.rows = entry.rows + (HasRowBefore(ring, entry) ? 1 : 0);
-  job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
   Status s = device.Wait(ring.deferred_stream(), entry.copied);
-  if (s.ok() && plan.crops.bytes != 0) s = IssueCrops(ring, entry);
+  if (s.ok() && ring.plan().crops.bytes != 0) s = IssueCrops(ring, entry);
   if (s.ok()) s = AwaitUsers(ring, entry);
-  if (s.ok()) s = device.ApplyDeferred(job, ring.deferred_stream());
+  if (s.ok()) s = device.ApplyDeferred(JobOf(ring, entry), ring.deferred_stream());
   for (size_t c = 1; s.ok() && c < entry.columns.size(); ++c) {
     s = device.Copy(entry.columns[c].data, entry.raw + ring.offset(c),
                     static_cast<size_t>(entry.rows) * ring.row_bytes(c), ring.deferred_stream());
@@ -113,6 +107,16 @@ Status Finish(const DeviceRing& ring, StagedBatch& entry) {
 }
 
 }  // namespace
+
+DeferredOpsJob JobOf(const DeviceRing& ring, const StagedBatch& entry) {
+  const StagePlan& plan = ring.plan();
+  DeferredOpsJob job = plan.job;
+  job.from = entry.raw;
+  job.to = entry.columns[0].data;
+  job.rows = entry.rows + (HasRowBefore(ring, entry) ? 1 : 0);
+  job.work = plan.has_work ? entry.raw + ring.offset(plan.host.size() - 1) : nullptr;
+  return job;
+}
 
 Result<uint64_t> IssueBatch(const DeviceRing& ring, StagedBatch& entry) {
   Device& device = *ring.device();

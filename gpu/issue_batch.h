@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/result.h"
+#include "gpu/deferred_ops_job.h"
 #include "gpu/device_ring.h"
 
 namespace stoker {
@@ -14,5 +15,8 @@ namespace stoker {
 // columns for its last users. After an error the entry still has all of these users, unless the
 // deferred stream waits for all of them.
 Result<uint64_t> IssueBatch(const DeviceRing& ring, StagedBatch& entry);
+
+// The job that finishes the entry's rows.
+DeferredOpsJob JobOf(const DeviceRing& ring, const StagedBatch& entry);
 
 }  // namespace stoker

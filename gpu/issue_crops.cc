@@ -40,26 +40,33 @@ Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entr
   return copied;
 }
 
-Status IssueCrops(const DeviceRing& ring, const StagedBatch& entry) {
-  const std::span<const uint64_t> places = PlacesOf(ring, entry);
-  const CropRegion& crops = entry.host.crops()[entry.part];
-  const void* const there = entry.raw + ring.offset(CropColumn(ring));
-  // Places count from the first region, of which the device has only its own.
-  decode::CropBatch batch{.bytes = entry.raw + ring.crops_offset(),
-                          .first_byte = crops.begin(),
-                          .crop_at = static_cast<const uint64_t*>(there),
-                          .samples = ring.samples(),
-                          .to = entry.raw,
-                          .row_bytes = ring.row_bytes(0),
-                          .rows = static_cast<uint32_t>(places.size())};
+decode::CropBatch CropsOf(const DeviceRing& ring, const StagedBatch& entry, uint64_t first_byte) {
+  const void* const places = entry.raw + ring.offset(CropColumn(ring));
+  return {.bytes = entry.raw + ring.crops_offset(),
+          .first_byte = first_byte,
+          .crop_at = static_cast<const uint64_t*>(places),
+          .samples = ring.samples(),
+          .to = entry.raw,
+          .row_bytes = ring.row_bytes(0),
+          .rows = static_cast<uint32_t>(entry.rows)};
+}
+
+void SetMost(decode::CropBatch& batch, std::span<const uint64_t> places, const uint8_t* memory) {
   for (const uint64_t place : places) {
     if (place == kNoCrop) continue;
-    const void* const at = crops.memory() + place;
+    const void* const at = memory + place;
     const auto* const crop = static_cast<const DeviceCrop*>(at);
     batch.most_runs = std::max(batch.most_runs, crop->runs);
     batch.most_intervals = std::max(batch.most_intervals, crop->intervals);
     batch.most_tiles = std::max(batch.most_tiles, crop->tiles);
   }
+}
+
+Status IssueCrops(const DeviceRing& ring, const StagedBatch& entry) {
+  // Places count from the first part's region. The device has only the region of its own part.
+  const CropRegion& crops = entry.host.crops()[entry.part];
+  decode::CropBatch batch = CropsOf(ring, entry, crops.begin());
+  SetMost(batch, PlacesOf(ring, entry), crops.memory());
   if (batch.most_tiles == 0) return {};
   return ring.device()->DecodeCrops(batch, ring.deferred_stream());
 }
