@@ -13,6 +13,7 @@
 #include "core/machine.h"
 #include "core/mapping.h"
 #include "core/plural.h"
+#include "core/stage_times.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -220,8 +221,10 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, Reservation me
 Status SlotPool::PinSlabs() {
   const auto slabs = static_cast<uint64_t>(options_.working_slots) +
                      static_cast<uint64_t>(options_.pinned_lent_slots);
+  const uint64_t begun = NowNanoseconds();
   Result<std::shared_ptr<const PinnedSlabs>> memory =
       PinnedSlabs::Make(options_.pinning, slabs * SlabBytes());
+  pinning_ns_ = NowNanoseconds() - begun;
   if (!memory.ok()) {
     if (memory.error().code == Code::kFailedPrecondition) return memory.error();
     not_pinned_ = memory.error().cause;

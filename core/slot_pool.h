@@ -114,6 +114,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   int mapped() const;  // slabs in production, lent and free
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint64_t pinned_bytes() const { return pinned_bytes_; }
+  uint64_t pinning_ns() const { return pinning_ns_; }  // time that pinning took, or its attempt
   // Why slots that should be pinned are not: they are pageable then, as without a Pinning. Empty:
   // they are pinned, or need not be.
   const std::string& not_pinned() const { return not_pinned_; }
@@ -145,6 +146,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   std::vector<uint64_t> own_bytes_;  // by column, for small ones; 0 in the slab
   const uint64_t slot_bytes_;
   uint64_t pinned_bytes_ = 0;
+  uint64_t pinning_ns_ = 0;
   std::string not_pinned_;
   const pid_t process_;                      // the creating process
   Reservation reservation_;                  // of the slots in production

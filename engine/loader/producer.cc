@@ -467,6 +467,7 @@ LoaderStats Producer::Stats() const {
   stats.lent_bytes = slots_->account().bytes();
   stats.slot_bytes = slots_->slot_bytes();
   stats.pinned_bytes = slots_->pinned_bytes();
+  stats.pinning_ns = slots_->pinning_ns();
   stats.memory_used = runtime_.budget().used();
   stats.memory_peak = runtime_.budget().peak();
   stats.memory_budget = runtime_.budget().limit();

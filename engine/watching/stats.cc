@@ -41,6 +41,7 @@ void AddStats(LoaderStats& all, const LoaderStats& one) {
   sum.decisions = Together(all.decisions, one.decisions);
   sum.decisions_made += all.decisions_made;
   sum.pinned_bytes += all.pinned_bytes;
+  sum.pinning_ns += all.pinning_ns;
   all = std::move(sum);
 }
 

@@ -59,6 +59,7 @@ struct LoaderStats {
   uint64_t lent_bytes = 0;    // their memory (without small columns kept separately)
   uint64_t slot_bytes = 0;    // one batch's memory
   uint64_t pinned_bytes = 0;  // of slots pinned for a device
+  uint64_t pinning_ns = 0;    // time that pinning took
   uint64_t memory_used = 0;   // of the Runtime's budget, now
   uint64_t memory_peak = 0;   // highest memory_used so far
   uint64_t memory_budget = 0;

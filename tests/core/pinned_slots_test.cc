@@ -62,6 +62,7 @@ TEST(PinnedSlots, AreOneRegionPinnedOnceFromTheStart) {
   ASSERT_EQ(notes->pinned.size(), 1u);
   EXPECT_EQ(notes->pinned.begin()->second, 5 * pool->slot_bytes());
   EXPECT_EQ(pool->pinned_bytes(), 5 * pool->slot_bytes());
+  EXPECT_GT(pool->pinning_ns(), 0u);
   EXPECT_EQ(pool->mapped(), 5);
   EXPECT_EQ(budget.used(), 2 * pool->slot_bytes()) << "those in production";
 

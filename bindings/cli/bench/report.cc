@@ -82,6 +82,7 @@ std::string CacheText(const CacheCounts& cache) {
 void AddNotes(const BenchReport& report, ReportText& text) {
   const LoaderStats& loader = report.loader;
   if (!report.warning.empty()) text.Line("crop index", report.warning);
+  for (const std::string& warning : report.memory_warnings) text.Line("memory", warning);
   if (loader.bad.substituted + loader.bad.dropped > 0)
     text.Line("bad samples", BadText(loader.bad));
   if (!report.skipped.empty()) text.Line("skipped", report.skipped.Summary());

@@ -35,6 +35,7 @@ Json DeviceJson(const BenchReport& report) {
             {"ring", static_cast<double>(figures.staged.ring_wait_ns) * 1e-9},
             {"copies", static_cast<double>(figures.staged.copy_wait_ns) * 1e-9}}},
           {"pinned_bytes", report.loader.pinned_bytes},
+          {"pinning_s", static_cast<double>(report.loader.pinning_ns) * 1e-9},
           {"device_bytes", figures.staged.device_bytes}};
 }
 
@@ -181,6 +182,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"bad", BadJson(report.loader.bad)},
       {"device", DeviceJson(report)},
       {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},
+      {"memory_warnings", report.memory_warnings},
       {"skipped", report.skipped.by_extension},
       {"digest", report.digest ? Json(*report.digest) : Json(nullptr)},
       {"samples_digest", report.samples_digest ? Json(*report.samples_digest) : Json(nullptr)},

@@ -193,6 +193,9 @@ Status Run::StreamThrough(Loader& loader, uint64_t first_epoch, uint64_t end_epo
     ASSIGN_OR_RETURN(report_.device->steps, consumer_->Drain());
   }
   used_.AddPeriod(before, Meter::Now(loader));
+  while (std::optional<std::string> warning = loader.TakeWarning()) {
+    report_.memory_warnings.push_back(*std::move(warning));
+  }
   Account(loader.Stats());
   return {};
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bindings/cli/bench/device_consumer.h"
 #include "core/result.h"
@@ -118,8 +119,9 @@ struct BenchReport {
   uint64_t samples = 0;  // in the source
   uint64_t classes = 0;
   std::string source;
-  std::string warning;   // of the source; empty: none
-  SkippedFiles skipped;  // by the source
+  std::string warning;                         // of the source; empty: none
+  std::vector<std::string> memory_warnings{};  // Loader::TakeWarning
+  SkippedFiles skipped;                        // by the source
 };
 
 // The first error ends the run: an option (without a file), a file, or the system.

@@ -29,6 +29,23 @@ TEST(BenchReport, SaysWhetherSamplesWithoutClassesHaveLabels) {
   EXPECT_THAT(TextOf({{"a.jpg"}, {"b.jpg"}}), HasSubstr("a list: 2 images, no labels"));
 }
 
+// Memory that was not pinned makes copies to a device slow, in every figure of them.
+TEST(BenchReport, SaysThatMemoryWasNotPinned) {
+  BenchReport report;
+  report.options.loader.source =
+      std::make_shared<testing::ListedFiles>(std::vector<testing::ListedFiles::Sample>{{"a.jpg"}});
+  EXPECT_THAT(BenchReportJson(report), HasSubstr(R"("memory_warnings":[])"));
+  report.memory_warnings = {"it could not be pinned"};
+  EXPECT_THAT(BenchReportText(report), HasSubstr("it could not be pinned"));
+  EXPECT_THAT(BenchReportJson(report),
+              HasSubstr(R"("memory_warnings":["it could not be pinned"])"));
+  report.options.device.emplace();
+  report.device.emplace();
+  report.loader.pinned_bytes = 7;
+  report.loader.pinning_ns = 1'500'000'000;
+  EXPECT_THAT(BenchReportJson(report), HasSubstr(R"("pinned_bytes":7,"pinning_s":1.5)"));
+}
+
 // Files in decimal units, as the rate beside them; memory in binary ones, as --memory-budget is
 // given.
 TEST(BenchReport, GivesFilesAndMemoryInTheirUnits) {
