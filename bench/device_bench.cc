@@ -11,27 +11,24 @@
 //
 // steps    the same batches behind a step that takes longer than their copies; they are hidden then
 //
-// kernels  that of each type, layout and deferred operation, and a copy on the device of as many
-//          bytes
+// kernels  the kernel that finishes batches, of each type, layout and deferred operation, and a
+//          copy on the device of as many bytes
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/device/finish_kernel.h"
 #include "bench/small_copies.h"
 #include "bindings/cli/bench/device_consumer.h"
-#include "core/deferred_ops.h"
 #include "core/try.h"
 #include "engine/loader/loader.h"
-#include "gpu/deferred_ops_job.h"
 #include "io/sources/arrays.h"
 
 namespace stoker {
@@ -128,71 +125,23 @@ Status BehindSteps(const std::shared_ptr<Device>& device, bool quick) {
   return {};
 }
 
-// Operations that the kernel applies beside the conversion.
-struct Operations {
-  const char* name;
-  bool flips = false, erases = false, noisy = false;
-  RowMixing mixing = RowMixing::kNone;
-};
-constexpr Operations kOperations[] = {
-    {.name = "none"},
-    {.name = "flip", .flips = true},
-    {.name = "erase", .flips = true, .erases = true},
-    {.name = "noise", .flips = true, .erases = true, .noisy = true},
-    {.name = "mixup", .flips = true, .mixing = RowMixing::kBlend},
-    {.name = "cutmix", .flips = true, .mixing = RowMixing::kCut}};
-
-// Returns the work of the job's rows: every second row is flipped, and a box of 96 × 96 pixels of
-// each is erased, or is the previous row's.
-std::vector<uint64_t> WorkOf(const Operations& operations, const DeferredOpsJob& job) {
-  const size_t words = DeferredOpsBytes(job.boxes) / sizeof(uint64_t);
-  std::vector<uint64_t> work;
-  if (!operations.flips) return work;
-  work.resize(static_cast<size_t>(job.rows) * words);
-  std::minstd_rand random;
-  for (size_t row = 0; row < static_cast<size_t>(job.rows); ++row) {
-    const WorkBox box{.x = static_cast<int32_t>(random() % 128),
-                      .y = static_cast<int32_t>(random() % 128),
-                      .width = 96,
-                      .height = 96};
-    const DeferredOps ops{.mirror = static_cast<uint32_t>(row % 2),
-                          .mixing = operations.mixing,
-                          .own = 0.7F,
-                          .others = 0.3F,
-                          .cut = box};
-    std::memcpy(&work[row * words], &ops, sizeof(ops));
-    if (!operations.erases) continue;
-    const ErasedBox erased{
-        .box = box, .noisy = operations.noisy ? 1U : 0U, .noise_key = row << 32U};
-    std::memcpy(&work[row * words + sizeof(ops) / sizeof(uint64_t)], &erased, sizeof(erased));
-  }
-  return work;
-}
-
-Status Kernel(Device& device, DeferredOpsJob job, const Operations& operations) {
-  job.boxes = operations.erases ? 1 : 0;
-  job.mixes = operations.mixing != RowMixing::kNone;
-  ASSIGN_OR_RETURN(DeferredOpsRate rate, MeasureDeferredOps(device, job, WorkOf(operations, job)));
-  fmt::print(
-      "{{\"dtype\": \"{}\", \"layout\": \"{}\", \"operations\": \"{}\", \"kernel\": {:.1f}, "
-      "\"copy\": {:.1f}, \"of_copy\": {:.3f}}}\n",
-      NameOf(job.dtype), NameOf(job.layout), operations.name, rate.finish / kGiga,
-      rate.copy / kGiga, rate.finish / rate.copy);
-  return {};
-}
-
 Status Kernels(Device& device, bool quick) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kU8}) {
     for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
-      for (const Operations& operations : kOperations) {
-        if (dtype == DType::kU8 && operations.noisy) continue;  // there is none for bytes
+      for (const FinishingOps& ops : kFinishingOps) {
+        if (dtype == DType::kU8 && ops.noisy) continue;  // there is none for bytes
         DeferredOpsJob job{.rows = quick ? 2 : 1024,
                            .height = 224,
                            .width = 224,
                            .dtype = dtype,
                            .layout = layout};
         std::fill_n(job.scale, 3, 1.0F / 255);
-        TRY(Kernel(device, job, operations));
+        ASSIGN_OR_RETURN(const FinishRates rates, MeasureFinishing(device, job, ops));
+        fmt::print(
+            "{{\"dtype\": \"{}\", \"layout\": \"{}\", \"operations\": \"{}\", \"us\": {:.1f}, "
+            "\"kernel\": {:.1f}, \"copy\": {:.1f}, \"of_copy\": {:.3f}}}\n",
+            NameOf(dtype), NameOf(layout), ops.name, static_cast<double>(rates.kernel_ns) * 1e-3,
+            rates.kernel / kGiga, rates.copy / kGiga, rates.kernel / rates.copy);
       }
     }
   }

@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "bindings/cli/bench/device_scratch.h"
 #include "core/batch.h"
 #include "core/result.h"
-#include "gpu/deferred_ops_job.h"
 #include "gpu/device.h"
 #include "gpu/device_batch.h"
 
@@ -64,22 +64,10 @@ struct HostCopy {
 };
 Result<HostCopy> CopyToHost(const DeviceBatch& batch);
 
-// Host memory to copy from: pages that are not pinned; pages, small or huge, that are pinned
-// afterwards, as a loader's slots are; or memory that the driver has allocated and pinned.
-enum class HostMemory : uint8_t { kPageable, kRegistered, kRegisteredHuge, kAllocated };
-
 // Returns the median rate of copies of `bytes` random bytes to the device, one after the other, in
 // bytes per second.
 Result<double> BareCopyRate(Device& device, size_t bytes,
                             HostMemory memory = HostMemory::kAllocated);
-
-// Rates in bytes per second, read and written, of `job`'s kernel on random bytes, and of a device
-// copy of as many bytes. job.work will point to a copy of `work` on the device.
-struct DeferredOpsRate {
-  double finish = 0, copy = 0;
-};
-Result<DeferredOpsRate> MeasureDeferredOps(Device& device, DeferredOpsJob job,
-                                           const std::vector<uint64_t>& work);
 
 // Returns the time of a step alone, in nanoseconds.
 Result<uint64_t> BareStep(Device& device, uint64_t step_ns);

@@ -1,0 +1,44 @@
+// Measures the kernel that finishes batches (gpu/deferred_ops_job.h), and a copy on the device of
+// as many bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/deferred_ops.h"
+#include "core/result.h"
+#include "gpu/deferred_ops_job.h"
+#include "gpu/device.h"
+
+namespace stoker {
+
+// Operations that the kernel applies as well as converting.
+struct FinishingOps {
+  const char* name;
+  bool flips = false, erases = false, noisy = false;
+  RowMixing mixing = RowMixing::kNone;
+};
+inline constexpr FinishingOps kFinishingOps[] = {
+    {.name = "none"},
+    {.name = "flip", .flips = true},
+    {.name = "erase", .flips = true, .erases = true},
+    {.name = "noise", .flips = true, .erases = true, .noisy = true},
+    {.name = "mixup", .flips = true, .mixing = RowMixing::kBlend},
+    {.name = "cutmix", .flips = true, .mixing = RowMixing::kCut}};
+
+// The job with these operations, without its pointers.
+DeferredOpsJob WithOps(DeferredOpsJob job, const FinishingOps& ops);
+// The work of its rows: every second row is flipped, and a box of 3/7 of the image in either
+// direction is erased, or is the previous row's.
+std::vector<uint64_t> FinishingWork(const DeferredOpsJob& job, const FinishingOps& ops);
+// The bytes that its kernel reads. A blended row is read twice, for itself and for the next one,
+// even if the second time it comes from a cache. A box that is erased is not read.
+uint64_t FinishingBytes(const DeferredOpsJob& job, const FinishingOps& ops);
+
+struct FinishRates {
+  uint64_t kernel_ns = 0;
+  double kernel = 0, copy = 0;  // bytes per second, read and written
+};
+Result<FinishRates> MeasureFinishing(Device& device, DeferredOpsJob job, const FinishingOps& ops);
+
+}  // namespace stoker
