@@ -1,15 +1,16 @@
-// Measures how close copies and the kernel come to the limits of a device:
+// Measures how close copies and kernels come to the limits of a device:
 //
 //   device_bench DEVICE copies|small|steps|kernels [--quick]
 //
-// Batches are rows in memory, so that production is not the limit. All times are measured on the
-// device. Each printed line is a JSON object, with rates in GB/s:
+// All times are measured on the device. Each printed line is a JSON object, with rates in GB/s:
 //
-// copies   of 8 to 256 MiB: bare copies from each kind of host memory, and those of batches
+// copies   of 8 to 256 MiB: bare copies from each kind of host memory, and those of batches, in
+//          pieces of 8 MiB and of 32 MiB, and whole
 //
-// small    copies of 4 KiB beside large ones, which are whole or in pieces (small_copies.h)
+// small    copies of 4 KiB while large ones are made, which are whole or in pieces
+//          (device/small_copies.h)
 //
-// steps    the same batches behind a step that takes longer than their copies; they are hidden then
+// steps    copies of batches during a step that takes longer; they are hidden then
 //
 // kernels  the kernel that finishes batches, of each type, layout and deferred operation, and a
 //          copy on the device of as many bytes
@@ -20,123 +21,78 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "bench/device/finish_kernel.h"
-#include "bench/small_copies.h"
-#include "bindings/cli/bench/device_consumer.h"
+#include "bench/device/small_copies.h"
+#include "bench/device/staged_copies.h"
 #include "core/try.h"
-#include "engine/loader/loader.h"
-#include "io/sources/arrays.h"
 
 namespace stoker {
 namespace {
 
-constexpr size_t kRowBytes = 224 * 224 * 3;
-
-struct Staged {
-  StagerStats stager;
-  StepTimes steps;
+struct Arguments {
+  std::string device, table;
+  bool quick = false;
 };
 
 constexpr double kGiga = 1e9;
 
-double PerSecond(uint64_t amount, uint64_t nanoseconds) {
-  return static_cast<double>(amount) * 1e9 /
-         static_cast<double>(std::max<uint64_t>(nanoseconds, 1));
-}
-
-// Stages `batches` batches of `batch_size` rows, each used by a step.
-Result<Staged> Stage(const std::shared_ptr<Device>& device, uint32_t batch_size, uint64_t batches,
-                     uint64_t step_ns) {
-  static const std::vector<uint8_t> row(kRowBytes, 7);
-  std::vector<ArrayColumn> columns{{.name = "image",
-                                    .row_shape = {224, 224, 3},
-                                    .data = row.data(),
-                                    .samples = uint64_t{16} * batch_size,
-                                    .row_stride = 0}};
-  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source, Arrays(std::move(columns), nullptr));
-  RuntimeOptions runtime_options;
-  runtime_options.memory_budget = uint64_t{8} << 30;
-  ASSIGN_OR_RETURN(std::shared_ptr<Runtime> runtime, Runtime::Create(runtime_options));
-  LoaderOptions options;
-  options.source = source;
-  options.batch_size = batch_size;
-  options.runtime = runtime;
-  options.to_device = {.devices = {device}, .timed = true};
-  ASSIGN_OR_RETURN(std::shared_ptr<Loader> loader, Loader::Open(std::move(options)));
-  ASSIGN_OR_RETURN(std::unique_ptr<DeviceConsumer> consumer, DeviceConsumer::Make(device, step_ns));
-  std::unique_ptr<Iterator> iterator = loader->Iterate();
-  for (uint64_t taken = 0; taken < batches;) {
-    ASSIGN_OR_RETURN(DeviceBatch batch, iterator->NextOnDevice());
-    if (!batch) {
-      iterator = loader->Iterate();  // the next epoch
-      continue;
-    }
-    TRY(consumer->Step(std::move(batch)));
-    ++taken;
+// A text that needs no escapes but those of quotes and backslashes.
+std::string JsonOf(const std::optional<std::string>& text) {
+  if (!text) return "null";
+  std::string json = "\"";
+  for (const char c : *text) {
+    if (c == '"' || c == '\\') json += '\\';
+    json += c;
   }
-  ASSIGN_OR_RETURN(StepTimes steps, consumer->Drain());
-  return Staged{loader->StageStats(), steps};
+  return json + '"';
 }
 
-uint32_t BatchSize(uint32_t mib) {
-  return static_cast<uint32_t>((uint64_t{mib} << 20) / kRowBytes);
-}
-
-Status Copies(const std::shared_ptr<Device>& device, bool quick) {
-  constexpr std::pair<const char*, HostMemory> kMemories[] = {
-      {"pageable", HostMemory::kPageable},
-      {"registered", HostMemory::kRegistered},
-      {"registered_huge", HostMemory::kRegisteredHuge},
-      {"host_alloc", HostMemory::kAllocated}};
-  for (uint32_t mib = 8; mib <= (quick ? 8 : 256); mib *= 2) {
-    fmt::print("{{\"mib\": {}", mib);
-    for (const auto& [name, memory] : kMemories) {
-      ASSIGN_OR_RETURN(double bare, BareCopyRate(*device, BatchSize(mib) * kRowBytes, memory));
-      fmt::print(", \"{}\": {:.2f}", name, bare / kGiga);
-    }
-    ASSIGN_OR_RETURN(Staged staged, Stage(device, BatchSize(mib), quick ? 8 : 64, 0));
-    const double rate = PerSecond(staged.stager.copied_bytes, staged.stager.copy_ns);
-    fmt::print(", \"batches\": {:.2f}}}\n", rate / kGiga);
+Status PrintCopies(const std::shared_ptr<Device>& device, bool quick) {
+  for (const uint32_t mib : {8, 64, 256}) {
+    if (quick && mib > 8) break;
+    ASSIGN_OR_RETURN(const CopyRates rates, MeasureCopies(device, mib, quick ? 1 : 3,
+                                                          /*batches=*/quick ? 4 : 24));
+    fmt::print(
+        "{{\"mib\": {}, \"pageable\": {:.2f}, \"registered\": {:.2f}, \"registered_huge\": {:.2f}, "
+        "\"host_alloc\": {:.2f}, \"batches\": {:.2f}, \"batches_32mib\": {:.2f}, "
+        "\"batches_whole\": {:.2f}, \"pinned_bytes\": {}, \"pinning_s\": {:.3f}, "
+        "\"memory_warning\": {}}}\n",
+        mib, rates.pageable / kGiga, rates.registered / kGiga, rates.registered_huge / kGiga,
+        rates.host_alloc / kGiga, rates.batches / kGiga, rates.batches_32mib / kGiga,
+        rates.batches_whole / kGiga, rates.pinned_bytes, rates.pinning_s,
+        JsonOf(rates.memory_warning));
+    std::fflush(stdout);
   }
   return {};
 }
 
-Status BehindSteps(const std::shared_ptr<Device>& device, bool quick) {
+Status PrintSteps(const std::shared_ptr<Device>& device, bool quick) {
   for (uint32_t mib = 8; mib <= (quick ? 8 : 128); mib *= 4) {
-    ASSIGN_OR_RETURN(double bare, BareCopyRate(*device, BatchSize(mib) * kRowBytes));
-    // Longer than the copy, and than making the batch on one core.
-    const double copy_s =
-        static_cast<double>(BatchSize(mib) * kRowBytes) / std::min(bare, 5 * kGiga);
-    const auto step_ns = static_cast<uint64_t>(2e9 * copy_s);
-    const uint64_t steps = quick ? 10 : 100;
-    ASSIGN_OR_RETURN(Staged staged, Stage(device, BatchSize(mib), steps, step_ns));
-    const auto idle = static_cast<double>(staged.steps.idle_ns);
-    const auto copies = static_cast<double>(staged.stager.copy_ns);
+    ASSIGN_OR_RETURN(const CopiesBehindSteps copies,
+                     MeasureBehindSteps(device, mib, quick ? 10 : 100));
     fmt::print(
         "{{\"mib\": {}, \"step_ms\": {:.3f}, \"idle_ms\": {:.3f}, \"copy_ms\": {:.3f}, "
         "\"hidden_at_least\": {:.4f}}}\n",
-        mib, static_cast<double>(step_ns) * 1e-6, idle * 1e-6 / static_cast<double>(steps),
-        copies * 1e-6 / static_cast<double>(steps), std::max(0.0, 1 - idle / copies));
+        mib, copies.step_ms, copies.idle_ms, copies.copy_ms, copies.hidden_at_least);
+    std::fflush(stdout);
   }
   return {};
 }
 
-Status Kernels(Device& device, bool quick) {
+Status PrintKernels(Device& device, bool quick) {
+  DeferredOpsJob job{.rows = quick ? 2 : 1024, .height = 224, .width = 224};
+  std::fill_n(job.scale, 3, 1.0F / 255);
+  ASSIGN_OR_RETURN(const std::unique_ptr<FinishKernel> kernel, FinishKernel::Make(device, job));
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kU8}) {
     for (const Layout layout : {Layout::kNchw, Layout::kNhwc}) {
       for (const FinishingOps& ops : kFinishingOps) {
         if (dtype == DType::kU8 && ops.noisy) continue;  // there is none for bytes
-        DeferredOpsJob job{.rows = quick ? 2 : 1024,
-                           .height = 224,
-                           .width = 224,
-                           .dtype = dtype,
-                           .layout = layout};
-        std::fill_n(job.scale, 3, 1.0F / 255);
-        ASSIGN_OR_RETURN(const FinishRates rates, MeasureFinishing(device, job, ops));
+        job.dtype = dtype;
+        job.layout = layout;
+        ASSIGN_OR_RETURN(const FinishRates rates, kernel->Measure(job, ops));
         fmt::print(
             "{{\"dtype\": \"{}\", \"layout\": \"{}\", \"operations\": \"{}\", \"us\": {:.1f}, "
             "\"kernel\": {:.1f}, \"copy\": {:.1f}, \"of_copy\": {:.3f}}}\n",
@@ -148,28 +104,28 @@ Status Kernels(Device& device, bool quick) {
   return {};
 }
 
-Status Run(const std::string& device_name, const std::string& table, bool quick) {
-  ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(device_name));
+Status Run(const Arguments& given) {
+  ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(given.device));
   ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(name));
-  if (table == "copies") return Copies(device, quick);
-  if (table == "small") return MeasureSmallCopies(device, quick);
-  return table == "steps" ? BehindSteps(device, quick) : Kernels(*device, quick);
+  if (given.table == "copies") return PrintCopies(device, given.quick);
+  if (given.table == "small") return MeasureSmallCopies(device, given.quick);
+  if (given.table == "steps") return PrintSteps(device, given.quick);
+  return PrintKernels(*device, given.quick);
 }
 
 }  // namespace
 }  // namespace stoker
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures how close copies and the kernel come to the limits of a device");
-  std::string device, table;
-  bool quick = false;
-  app.add_option("DEVICE", device, "cuda:0, or host, which simulates one")->required();
-  app.add_option("TABLE", table, "what to measure")
+  CLI::App app("Measures how close copies and kernels come to the limits of a device");
+  stoker::Arguments given;
+  app.add_option("DEVICE", given.device, "cuda:0, or host, which simulates one")->required();
+  app.add_option("TABLE", given.table, "what to measure")
       ->required()
       ->check(CLI::IsMember({"copies", "small", "steps", "kernels"}));
-  app.add_flag("--quick", quick, "little of each, to try the program");
+  app.add_flag("--quick", given.quick, "little of each, to try the program");
   CLI11_PARSE(app, argc, argv);
-  const stoker::Status status = stoker::Run(device, table, quick);
+  const stoker::Status status = stoker::Run(given);
   if (!status.ok()) fmt::print(stderr, "{}\n", status.error().ToString());
   return status.ok() ? 0 : 1;
 }

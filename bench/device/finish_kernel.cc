@@ -1,11 +1,9 @@
 #include "bench/device/finish_kernel.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <random>
 
-#include "bindings/cli/bench/device_scratch.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -68,27 +66,37 @@ uint64_t FinishingBytes(const DeferredOpsJob& job, const FinishingOps& ops) {
                      static_cast<uint64_t>(box.height);
 }
 
-Result<FinishRates> MeasureFinishing(Device& device, DeferredOpsJob job, const FinishingOps& ops) {
+Result<std::unique_ptr<FinishKernel>> FinishKernel::Make(Device& device,
+                                                         const DeferredOpsJob& size) {
+  std::unique_ptr<FinishKernel> kernel(new FinishKernel(device));
+  TRY(kernel->scratch_.Prepare());
+  const uint64_t pixels = PixelBytes(size), most_written = pixels * SizeOf(DType::kF32);
+  const uint64_t most_copied = (2 * pixels + most_written) / 2;  // of a row, and of the one before
+  ASSIGN_OR_RETURN(void* random, kernel->scratch_.Host(most_copied, HostMemory::kAllocated));
+  ASSIGN_OR_RETURN(kernel->from_, kernel->scratch_.Upload(random, most_copied));
+  ASSIGN_OR_RETURN(kernel->to_, kernel->scratch_.Allocate(most_written));
+  kernel->pixels_ = pixels;
+  return kernel;
+}
+
+Result<FinishRates> FinishKernel::Measure(DeferredOpsJob job, const FinishingOps& ops) {
   job = WithOps(job, ops);
-  DeviceScratch scratch(device);
-  TRY(scratch.Prepare());
-  const uint64_t pixels = PixelBytes(job), written = pixels * SizeOf(job.dtype);
-  const uint64_t moved = FinishingBytes(job, ops) + written;
-  const uint64_t from_bytes = std::max(pixels, moved / 2);
-  ASSIGN_OR_RETURN(void* random, scratch.Host(from_bytes, HostMemory::kAllocated));
-  ASSIGN_OR_RETURN(void* from, scratch.Upload(random, from_bytes));
-  ASSIGN_OR_RETURN(job.to, scratch.Allocate(std::max(written, moved / 2)));
-  job.from = static_cast<const uint8_t*>(from);
+  if (PixelBytes(job) > pixels_) {
+    return Error{Code::kInvalidArgument, "the job is larger than that of FinishKernel::Make"};
+  }
+  const uint64_t moved = FinishingBytes(job, ops) + PixelBytes(job) * SizeOf(job.dtype);
+  job.from = static_cast<const uint8_t*>(from_);
+  job.to = to_;
   const std::vector<uint64_t> work = FinishingWork(job, ops);
   if (!work.empty()) {
-    ASSIGN_OR_RETURN(void* there, scratch.Upload(work.data(), work.size() * sizeof(work[0])));
+    ASSIGN_OR_RETURN(void* there, scratch_.Upload(work.data(), work.size() * sizeof(work[0])));
     job.work = static_cast<const uint8_t*>(there);
   }
-  ASSIGN_OR_RETURN(const WorkTimes kernel, scratch.Time([&](DeviceStream stream) {
-    return device.ApplyDeferred(job, stream);
+  ASSIGN_OR_RETURN(const WorkTimes kernel, scratch_.Time([&](DeviceStream stream) {
+    return device_.ApplyDeferred(job, stream);
   }));
-  ASSIGN_OR_RETURN(const WorkTimes copy, scratch.Time([&](DeviceStream stream) {
-    return device.Copy(job.to, from, moved / 2, stream);
+  ASSIGN_OR_RETURN(const WorkTimes copy, scratch_.Time([&](DeviceStream stream) {
+    return device_.Copy(to_, from_, moved / 2, stream);
   }));
   return FinishRates{.kernel_ns = kernel.median_ns,
                      .kernel = Rate(moved, kernel.median_ns),

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "bindings/cli/bench/device_scratch.h"
 #include "core/deferred_ops.h"
 #include "core/result.h"
 #include "gpu/deferred_ops_job.h"
@@ -39,6 +41,22 @@ struct FinishRates {
   uint64_t kernel_ns = 0;
   double kernel = 0, copy = 0;  // bytes per second, read and written
 };
-Result<FinishRates> MeasureFinishing(Device& device, DeferredOpsJob job, const FinishingOps& ops);
+
+// Measures jobs in the same memory: to allocate and to fill it takes longer than the kernel's runs.
+class FinishKernel {
+ public:
+  // For jobs that are as large as this one, or smaller, of any type and operations.
+  static Result<std::unique_ptr<FinishKernel>> Make(Device& device, const DeferredOpsJob& size);
+  Result<FinishRates> Measure(DeferredOpsJob job, const FinishingOps& ops);
+
+ private:
+  explicit FinishKernel(Device& device) : device_(device), scratch_(device) {}
+
+  Device& device_;
+  DeviceScratch scratch_;
+  void* from_ = nullptr;
+  void* to_ = nullptr;
+  uint64_t pixels_ = 0;
+};
 
 }  // namespace stoker

@@ -1,14 +1,22 @@
-// What device_bench measures is what it says: bytes are counted.
+// What device_bench measures is what it says: bytes are counted, and memory is pinned.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "bench/device/finish_kernel.h"
+#include "bench/device/staged_copies.h"
+#include "tests/testing/hooked_device.h"
 
 namespace stoker {
 namespace {
+
+using ::stoker::testing::DeviceCall;
+using ::stoker::testing::HookedDevice;
+using ::testing::HasSubstr;
 
 // Each value depends on each byte that it was made from.
 uint64_t Dependences(DeferredOpsJob job, const FinishingOps& ops) {
@@ -41,14 +49,51 @@ TEST(FinishKernel, CountsEveryByteThatIsRead) {
   }
 }
 
-TEST(FinishKernel, IsMeasured) {
+TEST(FinishKernel, IsMeasuredInTheSameMemory) {
   const auto device = Device::Open({DeviceName::Kind::kHost, 0}).value();
-  DeferredOpsJob job{.rows = 2, .height = 14, .width = 14, .dtype = DType::kF16};
-  for (const FinishingOps& ops : kFinishingOps) {
-    const FinishRates rates = MeasureFinishing(*device, job, ops).value();
-    EXPECT_GT(rates.kernel, 0) << ops.name;
-    EXPECT_GT(rates.copy, 0) << ops.name;
+  DeferredOpsJob job{.rows = 2, .height = 14, .width = 14};
+  const auto kernel = FinishKernel::Make(*device, job).value();
+  for (const DType dtype : {DType::kF16, DType::kF32}) {
+    job.dtype = dtype;
+    for (const FinishingOps& ops : kFinishingOps) {
+      const FinishRates rates = kernel->Measure(job, ops).value();
+      EXPECT_GT(rates.kernel, 0) << ops.name;
+      EXPECT_GT(rates.copy, 0) << ops.name;
+    }
   }
+  job.rows = 3;
+  EXPECT_FALSE(kernel->Measure(job, kFinishingOps[0]).ok());
+}
+
+TEST(StagedCopies, HaveRatesAndSayWhetherTheirMemoryIsPinned) {
+  for (const bool refuses : {false, true}) {
+    std::atomic<int> left = refuses ? 6 : 0;  // to map and to allocate, for each of three loaders
+    const auto device = std::make_shared<HookedDevice>(
+        Device::Open({DeviceName::Kind::kHost, 0}).value(), [&left](DeviceCall call) -> Status {
+          if (call != DeviceCall::kPin || left.load() == 0) return {};
+          --left;
+          return Error{Code::kUnavailable, "not here"};
+        });
+    const CopyRates rates = MeasureCopies(device, 1, /*rounds=*/1, /*batches=*/2).value();
+    for (const double rate :
+         {rates.pageable, rates.registered, rates.registered_huge, rates.host_alloc, rates.batches,
+          rates.batches_32mib, rates.batches_whole}) {
+      EXPECT_GT(rate, 0);
+    }
+    EXPECT_EQ(rates.pinned_bytes == 0, refuses);
+    EXPECT_GT(rates.pinning_s, 0);
+    EXPECT_EQ(rates.memory_warning.has_value(), refuses);
+    EXPECT_THAT(rates.memory_warning.value_or("could not be pinned"),
+                HasSubstr("could not be pinned"));
+  }
+}
+
+TEST(StagedCopies, AreMeasuredBehindSteps) {
+  const auto device = Device::Open({DeviceName::Kind::kHost, 0}).value();
+  const CopiesBehindSteps copies = MeasureBehindSteps(device, 1, 5).value();
+  EXPECT_GT(copies.step_ms, 0);
+  EXPECT_GT(copies.copy_ms, 0);
+  EXPECT_LE(copies.hidden_at_least, 1);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Measures small copies beside large ones, which are whole or in pieces.
+// Measures small copies while large ones are made, which are whole or in pieces.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-#include "bench/small_copies.h"
+#include "bench/device/small_copies.h"
 
 #include <fmt/core.h>
 
@@ -146,13 +146,12 @@ Status Measure(const std::shared_ptr<Device>& device, size_t large, const Way& w
 Status MeasureSmallCopies(const std::shared_ptr<Device>& device, bool quick) {
   const size_t large = (quick ? 64 : 256) * kMib;
   const int times = quick ? 3 : 50;
-  TRY(Measure(device, large, {}, times));
-  TRY(Measure(device, large, {.piece = large}, times));
-  for (const size_t piece : {4 * kMib, PieceCopier::kPieceBytes, 32 * kMib}) {
-    for (const bool turns : {false, true}) {
-      TRY(Measure(device, large, {.piece = piece, .turns = turns}, times));
-    }
-  }
+  const Way ways[] = {{},
+                      {.piece = large},
+                      {.piece = PieceCopier::kPieceBytes},
+                      {.piece = PieceCopier::kPieceBytes, .turns = true},
+                      {.piece = 32 * kMib, .turns = true}};
+  for (const Way& way : ways) TRY(Measure(device, large, way, times));
   return {};
 }
 
