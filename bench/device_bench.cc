@@ -1,6 +1,6 @@
 // Measures how close copies and kernels come to the limits of a device:
 //
-//   device_bench DEVICE copies|small|steps|kernels [--quick]
+//   device_bench DEVICE copies|small|steps|kernels|crops [--quick]
 //
 // All times are measured on the device. Each printed line is a JSON object, with rates in GB/s:
 //
@@ -14,6 +14,9 @@
 //
 // kernels  the kernel that finishes batches, of each type, layout and deferred operation, and a
 //          copy on the device of as many bytes
+//
+// crops    the kernels that decode crops, of PACKED, which `stoker pack` made, and of the
+//          photographs in a folder with a crop index (--photos, --index)
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
@@ -23,10 +26,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "bench/device/crop_kernels.h"
 #include "bench/device/finish_kernel.h"
 #include "bench/device/small_copies.h"
 #include "bench/device/staged_copies.h"
+#include "bindings/cli/open_samples.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -34,6 +41,9 @@ namespace {
 
 struct Arguments {
   std::string device, table;
+  std::string packed, photos, index;  // of `crops`
+  uint32_t batch_size = 0;
+  int rounds = 0;
   bool quick = false;
 };
 
@@ -104,12 +114,53 @@ Status PrintKernels(Device& device, bool quick) {
   return {};
 }
 
+std::string Microseconds(const char* name, const std::optional<WorkTimes>& times) {
+  if (!times) return fmt::format("\"{0}_us\": null, \"{0}_min_us\": null", name);
+  return fmt::format("\"{0}_us\": {1:.1f}, \"{0}_min_us\": {2:.1f}", name,
+                     static_cast<double>(times->median_ns) * 1e-3,
+                     static_cast<double>(times->least_ns) * 1e-3);
+}
+
+Status PrintCrops(const std::shared_ptr<Device>& device, const Arguments& given) {
+  std::vector<std::pair<const char*, std::shared_ptr<const SampleSource>>> sources;
+  if (!given.packed.empty()) {
+    ASSIGN_OR_RETURN(sources.emplace_back("packed", nullptr).second,
+                     cli::OpenSamples(given.packed));
+  }
+  if (!given.photos.empty()) {
+    ASSIGN_OR_RETURN(sources.emplace_back("indexed", nullptr).second,
+                     cli::OpenSamples(given.photos, given.index));
+  }
+  std::vector<uint32_t> sizes = {256, 1024};
+  if (given.quick) sizes = {8};
+  if (given.batch_size != 0) sizes = {given.batch_size};
+  const int rounds = given.rounds != 0 ? given.rounds : given.quick ? 3 : 50;
+  for (const uint32_t batch_size : sizes) {
+    for (const auto& [files, source] : sources) {
+      ASSIGN_OR_RETURN(const CropKernels kernels,
+                       MeasureCropKernels(device, source, batch_size, rounds));
+      const double crops = kernels.crops;
+      fmt::print(
+          "{{\"files\": \"{}\", \"batch\": {}, \"crops\": {:.1f}, \"copied_bytes\": {:.0f}, "
+          "\"host_us\": {:.2f}, {}, {}, {}, {}, {}, \"crops_per_second\": {:.0f}}}\n",
+          files, batch_size, crops, kernels.crop_bytes,
+          kernels.host_ns * 1e-3, Microseconds("unpack", kernels.unpack),
+          Microseconds("entropy", kernels.entropy), Microseconds("resample", kernels.resample),
+          Microseconds("finish", kernels.finish), Microseconds("all", kernels.all),
+          crops * 1e9 / static_cast<double>(kernels.all.median_ns));
+      std::fflush(stdout);
+    }
+  }
+  return {};
+}
+
 Status Run(const Arguments& given) {
   ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(given.device));
   ASSIGN_OR_RETURN(std::shared_ptr<Device> device, Device::Open(name));
   if (given.table == "copies") return PrintCopies(device, given.quick);
   if (given.table == "small") return MeasureSmallCopies(device, given.quick);
   if (given.table == "steps") return PrintSteps(device, given.quick);
+  if (given.table == "crops") return PrintCrops(device, given);
   return PrintKernels(*device, given.quick);
 }
 
@@ -122,9 +173,20 @@ int main(int argc, char** argv) {
   app.add_option("DEVICE", given.device, "cuda:0, or host, which simulates one")->required();
   app.add_option("TABLE", given.table, "what to measure")
       ->required()
-      ->check(CLI::IsMember({"copies", "small", "steps", "kernels"}));
+      ->check(CLI::IsMember({"copies", "small", "steps", "kernels", "crops"}));
+  app.add_option("PACKED", given.packed, "crops: what `stoker pack` made");
+  CLI::Option* photos = app.add_option("--photos", given.photos, "crops: a folder of photographs");
+  CLI::Option* index = app.add_option("--index", given.index, "crops: its crop index");
+  photos->needs(index);
+  index->needs(photos);
+  app.add_option("--batch", given.batch_size, "crops: rows of a batch [256, then 1024]");
+  app.add_option("--rounds", given.rounds, "crops: how often each kernel is timed [50]");
   app.add_flag("--quick", given.quick, "little of each, to try the program");
   CLI11_PARSE(app, argc, argv);
+  if (given.table == "crops" && given.packed.empty() && given.photos.empty()) {
+    fmt::print(stderr, "crops needs PACKED, or --photos and --index\n");
+    return 2;
+  }
   const stoker::Status status = stoker::Run(given);
   if (!status.ok()) fmt::print(stderr, "{}\n", status.error().ToString());
   return status.ok() ? 0 : 1;

@@ -1,14 +1,18 @@
-// What device_bench measures is what it says: bytes are counted, and memory is pinned.
+// What device_bench measures is what it says: the kernels are checked, and bytes are counted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
+#include "bench/device/crop_kernels.h"
 #include "bench/device/finish_kernel.h"
 #include "bench/device/staged_copies.h"
+#include "core/device_crop.h"
+#include "tests/engine/device/device_decoding.h"
 #include "tests/testing/hooked_device.h"
 
 namespace stoker {
@@ -16,7 +20,80 @@ namespace {
 
 using ::stoker::testing::DeviceCall;
 using ::stoker::testing::HookedDevice;
+using ::stoker::testing::kPhotos;
+using ::stoker::testing::RandomJpeg;
+using ::stoker::testing::Text;
 using ::testing::HasSubstr;
+
+constexpr uint32_t kBatch = 8;  // four of them are more than there are photographs
+
+class CropKernelsTest : public testing::DeviceDecodeTest {};
+INSTANTIATE_TEST_SUITE_P(, CropKernelsTest, ::testing::ValuesIn(testing::DevicesUnderTest()),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(CropKernelsTest, OfPackedPhotographs) {
+  const CropKernels kernels = MeasureCropKernels(device_, photos_.Source(), kBatch, 2).value();
+  EXPECT_EQ(kernels.crops, kBatch);
+  EXPECT_GT(kernels.crop_bytes, kBatch * sizeof(decode::DeviceCrop));
+  EXPECT_GT(kernels.host_ns, 0);
+  EXPECT_TRUE(kernels.unpack && kernels.resample);
+  EXPECT_FALSE(kernels.entropy);
+  EXPECT_GE(kernels.all.median_ns, kernels.all.least_ns);
+}
+
+TEST_P(CropKernelsTest, OfPhotographsWithAnIndex) {
+  for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  const CropKernels kernels = MeasureCropKernels(device_, With(Indexes()), kBatch, 2).value();
+  EXPECT_EQ(kernels.crops, kBatch);
+  EXPECT_FALSE(kernels.unpack);
+  EXPECT_TRUE(kernels.entropy && kernels.resample);
+}
+
+TEST_P(CropKernelsTest, RefusesPhotographsThatTheDeviceDoesNotDecode) {
+  for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, Text(RandomJpeg(random_)));
+  const auto kernels = MeasureCropKernels(device_, photos_.Source(), kBatch, 2);
+  ASSERT_FALSE(kernels.ok());
+  EXPECT_EQ(kernels.error().code, Code::kInvalidArgument);
+}
+
+// Profilers skip these batches' kernels: the next ones are launched each by itself.
+TEST_P(CropKernelsTest, StagesFourBatchesFirst) {
+  const std::thread::id here = std::this_thread::get_id();
+  std::atomic<int> staged = 0;
+  int before = -1;
+  const auto device = std::make_shared<HookedDevice>(device_, [&](DeviceCall call) -> Status {
+    if (call != DeviceCall::kDecodeCrops) return {};
+    if (std::this_thread::get_id() != here) {
+      ++staged;
+    } else if (before < 0) {
+      before = staged;
+    }
+    return {};
+  });
+  MeasureCropKernels(device, photos_.Source(), kBatch, 2).value();
+  EXPECT_EQ(before, 4);
+}
+
+// A kernel that writes nothing to one of the rows would look fast.
+TEST_P(CropKernelsTest, RefusesWrongPixels) {
+  for (const int wrong : {1, 2, 4}) {  // the check before the measurement, or one of those after it
+    const std::thread::id here = std::this_thread::get_id();
+    const std::vector<uint8_t> others(224 * 224 * 3, 0x5a);
+    HookedDevice* hooked = nullptr;
+    int checks = 0;
+    const auto device = std::make_shared<HookedDevice>(device_, [&](DeviceCall call) -> Status {
+      if (call != DeviceCall::kApplyDeferred || std::this_thread::get_id() != here) return {};
+      const HookedDevice::Copied last = hooked->copies().back();
+      // The check has just removed the pixels of a row.
+      if (last.bytes != others.size() || ++checks != wrong) return {};
+      return device_->Copy(const_cast<void*>(last.to), others.data(), others.size(), last.stream);
+    });
+    hooked = device.get();
+    const auto kernels = MeasureCropKernels(device, photos_.Source(), kBatch, 2);
+    ASSERT_FALSE(kernels.ok()) << wrong;
+    EXPECT_EQ(kernels.error().cause, "the device's pixels are not those of the CPU");
+  }
+}
 
 // Each value depends on each byte that it was made from.
 uint64_t Dependences(DeferredOpsJob job, const FinishingOps& ops) {
@@ -50,9 +127,9 @@ TEST(FinishKernel, CountsEveryByteThatIsRead) {
 }
 
 TEST(FinishKernel, IsMeasuredInTheSameMemory) {
-  const auto device = Device::Open({DeviceName::Kind::kHost, 0}).value();
+  HookedDevice device(Device::Open({DeviceName::Kind::kHost, 0}).value());
   DeferredOpsJob job{.rows = 2, .height = 14, .width = 14};
-  const auto kernel = FinishKernel::Make(*device, job).value();
+  const auto kernel = FinishKernel::Make(device, job).value();
   for (const DType dtype : {DType::kF16, DType::kF32}) {
     job.dtype = dtype;
     for (const FinishingOps& ops : kFinishingOps) {
@@ -61,6 +138,7 @@ TEST(FinishKernel, IsMeasuredInTheSameMemory) {
       EXPECT_GT(rates.copy, 0) << ops.name;
     }
   }
+  EXPECT_EQ(device.count(DeviceCall::kPin), 1);
   job.rows = 3;
   EXPECT_FALSE(kernel->Measure(job, kFinishingOps[0]).ok());
 }
