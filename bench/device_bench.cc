@@ -1,8 +1,8 @@
 // Measures how close copies and kernels come to the limits of a device:
 //
-//   device_bench DEVICE copies|small|steps|kernels|crops [--quick]
+//   device_bench DEVICE copies|small|steps|kernels|crops|record [--quick]
 //
-// All times are measured on the device. Each printed line is a JSON object, with rates in GB/s:
+// Times are the device's, but for `record`. Each printed line is a JSON object, with rates in GB/s:
 //
 // copies   of 8 to 256 MiB: bare copies from each kind of host memory, and those of batches, in
 //          pieces of 8 MiB and of 32 MiB, and whole
@@ -17,6 +17,8 @@
 //
 // crops    the kernels that decode crops, of PACKED, which `stoker pack` made, and of the
 //          photographs in a folder with a crop index (--photos, --index)
+//
+// record   calls that record an event, on a stream and on all of the device
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 
@@ -31,6 +33,8 @@
 
 #include "bench/device/crop_kernels.h"
 #include "bench/device/finish_kernel.h"
+#include "bench/device/json.h"
+#include "bench/device/recording.h"
 #include "bench/device/small_copies.h"
 #include "bench/device/staged_copies.h"
 #include "bindings/cli/open_samples.h"
@@ -49,16 +53,8 @@ struct Arguments {
 
 constexpr double kGiga = 1e9;
 
-// A text that needs no escapes but those of quotes and backslashes.
-std::string JsonOf(const std::optional<std::string>& text) {
-  if (!text) return "null";
-  std::string json = "\"";
-  for (const char c : *text) {
-    if (c == '"' || c == '\\') json += '\\';
-    json += c;
-  }
-  return json + '"';
-}
+// To two decimals.
+std::string Gigabytes(double bytes) { return JsonNumber(bytes / kGiga, 2); }
 
 Status PrintCopies(const std::shared_ptr<Device>& device, bool quick) {
   for (const uint32_t mib : {8, 64, 256}) {
@@ -66,15 +62,13 @@ Status PrintCopies(const std::shared_ptr<Device>& device, bool quick) {
     ASSIGN_OR_RETURN(const CopyRates rates, MeasureCopies(device, mib, quick ? 1 : 3,
                                                           /*batches=*/quick ? 4 : 24));
     fmt::print(
-        "{{\"mib\": {}, \"pageable\": {:.2f}, \"registered\": {:.2f}, \"registered_huge\": {:.2f}, "
-        "\"host_alloc\": {:.2f}, \"batches\": {:.2f}, \"batches_32mib\": {:.2f}, "
-        "\"batches_whole\": {:.2f}, \"pinned_bytes\": {}, \"pinning_s\": {:.3f}, "
-        "\"memory_warning\": {}}}\n",
-        mib, rates.pageable / kGiga, rates.registered / kGiga, rates.registered_huge / kGiga,
-        rates.host_alloc / kGiga, rates.batches / kGiga, rates.batches_32mib / kGiga,
-        rates.batches_whole / kGiga, rates.pinned_bytes, rates.pinning_s,
-        JsonOf(rates.memory_warning));
-    std::fflush(stdout);
+        "{{\"mib\": {}, \"pageable\": {}, \"registered\": {}, \"registered_huge\": {}, "
+        "\"host_alloc\": {}, \"batches\": {}, \"batches_32mib\": {}, \"batches_whole\": {}, "
+        "\"pinned_bytes\": {}, \"pinning_s\": {}, \"memory_warning\": {}}}\n",
+        mib, Gigabytes(rates.pageable), Gigabytes(rates.registered),
+        Gigabytes(rates.registered_huge), Gigabytes(rates.host_alloc), Gigabytes(rates.batches),
+        Gigabytes(rates.batches_32mib), Gigabytes(rates.batches_whole), rates.pinned_bytes,
+        JsonNumber(rates.pinning_s, 3), JsonText(rates.memory_warning));
   }
   return {};
 }
@@ -84,10 +78,10 @@ Status PrintSteps(const std::shared_ptr<Device>& device, bool quick) {
     ASSIGN_OR_RETURN(const CopiesBehindSteps copies,
                      MeasureBehindSteps(device, mib, quick ? 10 : 100));
     fmt::print(
-        "{{\"mib\": {}, \"step_ms\": {:.3f}, \"idle_ms\": {:.3f}, \"copy_ms\": {:.3f}, "
-        "\"hidden_at_least\": {:.4f}}}\n",
-        mib, copies.step_ms, copies.idle_ms, copies.copy_ms, copies.hidden_at_least);
-    std::fflush(stdout);
+        "{{\"mib\": {}, \"step_ms\": {}, \"idle_ms\": {}, \"copy_ms\": {}, "
+        "\"hidden_at_least\": {}}}\n",
+        mib, JsonNumber(copies.step_ms, 3), JsonNumber(copies.idle_ms, 3),
+        JsonNumber(copies.copy_ms, 3), JsonNumber(copies.hidden_at_least, 4));
   }
   return {};
 }
@@ -104,10 +98,12 @@ Status PrintKernels(Device& device, bool quick) {
         job.layout = layout;
         ASSIGN_OR_RETURN(const FinishRates rates, kernel->Measure(job, ops));
         fmt::print(
-            "{{\"dtype\": \"{}\", \"layout\": \"{}\", \"operations\": \"{}\", \"us\": {:.1f}, "
-            "\"kernel\": {:.1f}, \"copy\": {:.1f}, \"of_copy\": {:.3f}}}\n",
-            NameOf(dtype), NameOf(layout), ops.name, static_cast<double>(rates.kernel_ns) * 1e-3,
-            rates.kernel / kGiga, rates.copy / kGiga, rates.kernel / rates.copy);
+            "{{\"dtype\": \"{}\", \"layout\": \"{}\", \"operations\": \"{}\", \"us\": {}, "
+            "\"kernel\": {}, \"copy\": {}, \"of_copy\": {}}}\n",
+            NameOf(dtype), NameOf(layout), ops.name,
+            JsonNumber(static_cast<double>(rates.kernel_ns) * 1e-3, 1),
+            JsonNumber(rates.kernel / kGiga, 1), JsonNumber(rates.copy / kGiga, 1),
+            JsonNumber(rates.kernel / rates.copy, 3));
       }
     }
   }
@@ -116,9 +112,9 @@ Status PrintKernels(Device& device, bool quick) {
 
 std::string Microseconds(const char* name, const std::optional<WorkTimes>& times) {
   if (!times) return fmt::format("\"{0}_us\": null, \"{0}_min_us\": null", name);
-  return fmt::format("\"{0}_us\": {1:.1f}, \"{0}_min_us\": {2:.1f}", name,
-                     static_cast<double>(times->median_ns) * 1e-3,
-                     static_cast<double>(times->least_ns) * 1e-3);
+  return fmt::format("\"{0}_us\": {1}, \"{0}_min_us\": {2}", name,
+                     JsonNumber(static_cast<double>(times->median_ns) * 1e-3, 1),
+                     JsonNumber(static_cast<double>(times->least_ns) * 1e-3, 1));
 }
 
 Status PrintCrops(const std::shared_ptr<Device>& device, const Arguments& given) {
@@ -139,17 +135,28 @@ Status PrintCrops(const std::shared_ptr<Device>& device, const Arguments& given)
     for (const auto& [files, source] : sources) {
       ASSIGN_OR_RETURN(const CropKernels kernels,
                        MeasureCropKernels(device, source, batch_size, rounds));
-      const double crops = kernels.crops;
       fmt::print(
-          "{{\"files\": \"{}\", \"batch\": {}, \"crops\": {:.1f}, \"copied_bytes\": {:.0f}, "
-          "\"host_us\": {:.2f}, {}, {}, {}, {}, {}, \"crops_per_second\": {:.0f}}}\n",
-          files, batch_size, crops, kernels.crop_bytes,
-          kernels.host_ns * 1e-3, Microseconds("unpack", kernels.unpack),
+          "{{\"files\": \"{}\", \"batch\": {}, \"crops\": {}, \"copied_bytes\": {}, "
+          "\"host_us\": {}, {}, {}, {}, {}, {}, \"crops_per_second\": {}}}\n",
+          files, batch_size, JsonNumber(kernels.crops, 1), JsonNumber(kernels.crop_bytes, 0),
+          JsonNumber(kernels.host_ns * 1e-3, 2), Microseconds("unpack", kernels.unpack),
           Microseconds("entropy", kernels.entropy), Microseconds("resample", kernels.resample),
           Microseconds("finish", kernels.finish), Microseconds("all", kernels.all),
-          crops * 1e9 / static_cast<double>(kernels.all.median_ns));
-      std::fflush(stdout);
+          JsonNumber(kernels.crops * 1e9 / static_cast<double>(kernels.all.median_ns), 0));
     }
+  }
+  return {};
+}
+
+Status PrintRecords(Device& device, bool quick) {
+  for (const bool busy : {false, true}) {
+    ASSIGN_OR_RETURN(const RecordTimes times, MeasureRecords(device, busy, quick ? 50 : 1000));
+    fmt::print(
+        "{{\"device_is\": \"{}\", \"calls\": {}, \"record_us\": {}, \"record_most_us\": {}, "
+        "\"record_all_us\": {}, \"record_all_most_us\": {}}}\n",
+        busy ? "busy" : "idle", times.record_all.calls, JsonNumber(times.record.median_us, 2),
+        JsonNumber(times.record.most_us, 2), JsonNumber(times.record_all.median_us, 2),
+        JsonNumber(times.record_all.most_us, 2));
   }
   return {};
 }
@@ -161,6 +168,7 @@ Status Run(const Arguments& given) {
   if (given.table == "small") return MeasureSmallCopies(device, given.quick);
   if (given.table == "steps") return PrintSteps(device, given.quick);
   if (given.table == "crops") return PrintCrops(device, given);
+  if (given.table == "record") return PrintRecords(*device, given.quick);
   return PrintKernels(*device, given.quick);
 }
 
@@ -168,12 +176,13 @@ Status Run(const Arguments& given) {
 }  // namespace stoker
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // whoever ends us has the lines that are complete
   CLI::App app("Measures how close copies and kernels come to the limits of a device");
   stoker::Arguments given;
   app.add_option("DEVICE", given.device, "cuda:0, or host, which simulates one")->required();
   app.add_option("TABLE", given.table, "what to measure")
       ->required()
-      ->check(CLI::IsMember({"copies", "small", "steps", "kernels", "crops"}));
+      ->check(CLI::IsMember({"copies", "small", "steps", "kernels", "crops", "record"}));
   app.add_option("PACKED", given.packed, "crops: what `stoker pack` made");
   CLI::Option* photos = app.add_option("--photos", given.photos, "crops: a folder of photographs");
   CLI::Option* index = app.add_option("--index", given.index, "crops: its crop index");

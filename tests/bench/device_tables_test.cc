@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "bench/device/crop_kernels.h"
 #include "bench/device/finish_kernel.h"
+#include "bench/device/json.h"
+#include "bench/device/recording.h"
 #include "bench/device/staged_copies.h"
 #include "core/device_crop.h"
 #include "tests/engine/device/device_decoding.h"
@@ -143,6 +146,16 @@ TEST(FinishKernel, IsMeasuredInTheSameMemory) {
   EXPECT_FALSE(kernel->Measure(job, kFinishingOps[0]).ok());
 }
 
+TEST(Recording, CountsCallsWhileTheDeviceIsIdleOrBusy) {
+  const auto device = Device::Open({DeviceName::Kind::kHost, 0}).value();
+  const RecordTimes idle = MeasureRecords(*device, /*busy=*/false, 20).value();
+  EXPECT_EQ(idle.record.calls, 20);
+  EXPECT_EQ(idle.record_all.calls, 20);
+  EXPECT_GE(idle.record.most_us, idle.record.median_us);
+  const RecordTimes busy = MeasureRecords(*device, /*busy=*/true, 20).value();
+  EXPECT_GE(busy.record_all.calls, 1);
+}
+
 TEST(StagedCopies, HaveRatesAndSayWhetherTheirMemoryIsPinned) {
   for (const bool refuses : {false, true}) {
     std::atomic<int> left = refuses ? 6 : 0;  // to map and to allocate, for each of three loaders
@@ -172,6 +185,15 @@ TEST(StagedCopies, AreMeasuredBehindSteps) {
   EXPECT_GT(copies.step_ms, 0);
   EXPECT_GT(copies.copy_ms, 0);
   EXPECT_LE(copies.hidden_at_least, 1);
+}
+
+TEST(Json, HasNoNumbersThatAreNotFinite) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(JsonNumber(12.346, 2), "12.35");
+  EXPECT_EQ(JsonNumber(-12, 0), "-12");
+  for (const double value : {kInfinity, -kInfinity, kInfinity - kInfinity}) {
+    EXPECT_EQ(JsonNumber(value, 1), "null");
+  }
 }
 
 }  // namespace
