@@ -3,6 +3,9 @@
 # stoker: libstoker.a. This repository's programs and tests link it, because they use internal headers.
 # stoker_shared: libstoker.so, for users and the Python package. It exports only what the installed
 # headers declare, so that our instances of other libraries' templates do not leak into programs.
+#
+# With STOKER_ONE_LIBRARY programs and tests link libstoker.so, too, which then exports everything: they
+# do not each hold the library, and one that is preloaded replaces functions of it.
 set(stoker_parts
   stoker_c
   stoker_core
@@ -32,10 +35,15 @@ endif()
 
 list(TRANSFORM stoker_others REPLACE "(.+)" "$<INSTALL_INTERFACE:\\1>")
 
-add_library(stoker STATIC)
-target_link_libraries(stoker
-  PUBLIC $<BUILD_INTERFACE:stoker_flags>
-  PRIVATE "$<BUILD_INTERFACE:${stoker_parts}>" ${stoker_others})
+if(STOKER_ONE_LIBRARY)
+  add_library(stoker INTERFACE)
+  target_link_libraries(stoker INTERFACE $<BUILD_INTERFACE:stoker_flags> $<BUILD_INTERFACE:stoker_shared>)
+else()
+  add_library(stoker STATIC)
+  target_link_libraries(stoker
+    PUBLIC $<BUILD_INTERFACE:stoker_flags>
+    PRIVATE "$<BUILD_INTERFACE:${stoker_parts}>" ${stoker_others})
+endif()
 
 # The exported symbols: the names that the headers declare.
 set(stoker_exported_headers ${stoker_public_headers})
@@ -64,8 +72,13 @@ configure_file(cmake/stoker.map.in ${stoker_exports} @ONLY)
 
 add_library(stoker_shared SHARED)
 add_library(stoker::stoker ALIAS stoker_shared)  # for projects that add this one by add_subdirectory
-target_link_libraries(stoker_shared
-  PRIVATE stoker_flags ${stoker_parts} -Wl,--version-script=${stoker_exports})
+target_link_libraries(stoker_shared PRIVATE stoker_flags ${stoker_parts})
+if(STOKER_ONE_LIBRARY)
+  # All but CUDA's runtime: PyTorch's, which has the same names, would take its place.
+  target_link_options(stoker_shared PRIVATE -Wl,--exclude-libs,libcudart_static.a)
+else()
+  target_link_options(stoker_shared PRIVATE -Wl,--version-script=${stoker_exports})
+endif()
 target_include_directories(stoker_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 set_target_properties(stoker_shared PROPERTIES
   OUTPUT_NAME stoker
