@@ -5,7 +5,8 @@
 
 Checks first what takes no time, and reports all of it: the working tree has no changes, CMakeLists.txt has
 the version (Python's package takes it from there), CHANGELOG.md has a dated section for it and nothing that
-is unreleased, and no tag has it yet. If all of this is so, `./dev test --all` must pass and leave the
+is unreleased, no tag has it yet, and the pack in build/lease, which is carried to a machine with a GPU, is
+made from the code that is released. If all of this is so, `./dev test --all` must pass and leave the
 working tree without changes, and `./dev wheel` must make a wheel of that version for each CPython that stoker
 supports, which it checks. --quick leaves these two out.
 
@@ -14,12 +15,14 @@ Exit code 0 if the commit can be released, 1 if not.
 
 import argparse
 import datetime
+import importlib.util
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 PYTHONS = tuple(f"python3.{minor}" for minor in range(9, 15))
 STEPS = """
 By hand:
@@ -28,7 +31,7 @@ By hand:
      and so for each wheel, in its own image, without --tensorflow where TensorFlow has no wheel (3.14), and
      with qemu-user installed, which tries older processors
   2. tools/aarch64.sh --wheel, and tools/check_wheel.py for its wheel in a --root of arm64 (CONTRIBUTING.md)
-  3. ./dev test on a machine with a GPU
+  3. build/lease, carried to a machine with a GPU, and measured there (docs/gpu.md)
   4. git tag -a v{version} -m 'stoker {version}' && git push origin v{version}
   5. create a release for the tag, with the section of CHANGELOG.md and the wheels
   6. twine upload {wheels}-*.whl
@@ -91,7 +94,21 @@ def check_tag(root, version):
         yield f"there is a tag v{version} already"
 
 
-QUICK = {"tree": check_tree, "version": check_version, "changelog": check_changelog, "tag": check_tag}
+def program_of_bench(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "bench" / "gpu" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_pack(root, version):
+    why_not = program_of_bench("pack").why_not_current(root / "build" / "lease", root)
+    if why_not:
+        yield why_not
+
+
+QUICK = {"tree": check_tree, "version": check_version, "changelog": check_changelog, "tag": check_tag,
+         "pack": check_pack}  # fmt: skip
 
 
 def check_tests(root, version):
@@ -130,7 +147,7 @@ def passed(checks, root, version):
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("version")
-    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     parser.add_argument("--quick", action="store_true", help="without the tests and the wheel")
     given = parser.parse_args(arguments)
     root = given.root.resolve()

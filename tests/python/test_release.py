@@ -1,5 +1,6 @@
 """tools/release.py, on copies of the files that it looks at."""
 
+import json
 import shutil
 import subprocess
 
@@ -40,8 +41,11 @@ def tree(tmp_path, root, release, monkeypatch):
     shutil.copy(root / ".gitignore", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text("project(stoker VERSION 0.2.0 LANGUAGES CXX)\n")
     (tmp_path / "CHANGELOG.md").write_text(GOOD)
+    (tmp_path / "gpu").mkdir()
+    (tmp_path / "gpu" / "kernel.cu").write_text("// One.\n")
     (tmp_path / "build" / "dist").mkdir(parents=True)
     make_dev(tmp_path)
+    make_pack(tmp_path, release)
     git("init", "--quiet")
     commit()
     return tmp_path, git, commit
@@ -53,6 +57,15 @@ def make_dev(folder, fails="nothing", wheel="0.2.0", writes="nothing"):
     (folder / "dev").chmod(0o755)
 
 
+def make_pack(folder, release):
+    """A pack of the tree's code, as far as the check looks at it."""
+    pack = folder / "build" / "lease"
+    pack.mkdir(exist_ok=True)
+    (pack / "programs.tar.xz").touch()
+    stamp = {"commit": "v0.1.0-3-gabc", "sources": release.program_of_bench("pack").sources(folder)}
+    (pack / "pack.json").write_text(json.dumps(stamp))
+
+
 def test_what_can_be_released(release, tree, capsys):
     folder, _, _ = tree
     assert release.main(["0.2.0", "--root", str(folder)]) == 0
@@ -60,7 +73,7 @@ def test_what_can_be_released(release, tree, capsys):
         "test --all\nwheel python3.9 python3.10 python3.11 python3.12 python3.13 python3.14\n"
     )
     said = capsys.readouterr().out
-    assert "NOT YET" not in said and said.count(" ok\n") == 7
+    assert "NOT YET" not in said and said.count(" ok\n") == 8
     assert "git tag -a v0.2.0" in said and "twine upload build/dist/stoker-0.2.0-*.whl" in said
 
 
@@ -86,6 +99,7 @@ def test_quick_runs_nothing(release, tree, capsys):
 def test_what_is_wrong_is_named_and_nothing_runs(release, tree, capsys, name, text, said):
     folder, _, commit = tree
     (folder / name).write_text(text)
+    make_pack(folder, release)
     commit()
     assert release.main(["0.2.0", "--root", str(folder)]) == 1
     out = capsys.readouterr().out
@@ -101,6 +115,28 @@ def test_changes_and_a_tag_are_in_the_way(release, tree, capsys):
     assert release.main(["0.2.0", "--root", str(folder)]) == 1
     out = capsys.readouterr().out
     assert "has changes: .gitignore, new.txt" in out and "a tag v0.2.0" in out
+
+
+def test_a_pack_of_other_kernels_is_in_the_way(release, tree, capsys):
+    """For the code that is on the machine with the GPU would not be what is released."""
+    folder, _, commit = tree
+    kernel, pack = folder / "gpu" / "kernel.cu", folder / "build" / "lease"
+
+    def said(code):
+        commit()
+        assert release.main(["0.2.0", "--root", str(folder), "--quick"]) == code
+        return capsys.readouterr().out
+
+    assert "NOT YET" not in said(0)
+    kernel.write_text("// Two.\n")
+    out = said(1)
+    assert out.count("NOT YET") == 1
+    assert f"the pack in {pack} is of v0.1.0-3-gabc, and what it was made from has changed; " in out
+    assert "run python3 bench/gpu/measure.py pack --photos FOLDER" in out
+    make_pack(folder, release)
+    assert "NOT YET" not in said(0)
+    (pack / "pack.json").unlink()
+    assert f"there is no pack in {pack}; run python3 bench/gpu/measure.py pack" in said(1)
 
 
 def test_the_version_is_one(release, tree, capsys):
