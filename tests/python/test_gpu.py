@@ -1,4 +1,9 @@
-"""Batches on a real GPU; skipped if there is none. bench/gpu/measure.py runs it on machines with one."""
+"""Batches on a real GPU; skipped if there is none.
+
+No test needs two frameworks, and none what another test has left: once a kernel has failed, all further CUDA
+calls of its process do, so each test can be run in a process of its own. bench/gpu/measure.py runs them on
+machines with a GPU.
+"""
 
 import gc
 import itertools
@@ -70,29 +75,49 @@ def test_values_are_those_of_the_cpu(gpu, torch, photos, dtype, layout):
     assert len(on_cpu) == len(on_gpu)
 
 
-def test_torch_cupy_and_jax_see_the_same_memory(gpu, torch):
-    images, labels = next(iter(stoker.Loader(numbered(64), batch_size=16).to_device(gpu)))
-    address = torch.from_dlpack(images).data_ptr()
-    assert torch.from_dlpack(images).data_ptr() == address, "no copy"
+def test_torch_sees_the_same_memory(gpu, torch):
+    images, _ = next(iter(stoker.Loader(numbered(64), batch_size=16).to_device(gpu)))
     assert images.__dlpack_device__() == (2, 0)
+    one, other = (torch.from_dlpack(images) for _ in range(2))
+    assert one.data_ptr() == other.data_ptr(), "no copy"
+
+
+def test_cupy_sees_the_same_memory(gpu):
     cupy = pytest.importorskip("cupy")
-    assert cupy.from_dlpack(images).data.ptr == address
+    images, labels = next(iter(stoker.Loader(numbered(64), batch_size=16).to_device(gpu)))
+    one, other = (cupy.from_dlpack(images) for _ in range(2))
+    assert one.data.ptr == other.data.ptr, "no copy"
     assert cupy.asnumpy(cupy.from_dlpack(labels)).tolist() == list(range(16))
-    jax = pytest.importorskip("jax")
-    array = jax.dlpack.from_dlpack(images)
-    assert array.unsafe_buffer_pointer() == address
+    assert cupy.asnumpy(one)[:, 0, 0, 0].tolist() == list(range(16))
+
+
+@pytest.fixture(scope="module")
+def jax(gpu):
+    module = pytest.importorskip("jax")
+    if module.default_backend() != "gpu":
+        pytest.skip("this JAX sees no GPU")
+    return module
+
+
+def test_jax_sees_the_same_memory(gpu, jax):
+    images, labels = next(iter(stoker.Loader(numbered(64), batch_size=16).to_device(gpu)))
+    one, other = (jax.dlpack.from_dlpack(images) for _ in range(2))
+    assert one.unsafe_buffer_pointer() == other.unsafe_buffer_pointer(), "no copy"
+    assert np.asarray(jax.dlpack.from_dlpack(labels)).tolist() == list(range(16))
 
 
 def test_other_streams_see_whole_batches(gpu, torch):
-    """Uses 10,000 batches, each on one of three streams that are late by a random time, and releases them at
-    once: faults are counted on the device, and nobody waits in between.
+    """Uses batches, each on one of three streams that are late by a random time, and releases them at once:
+    faults are counted on the device, and nobody waits in between. 10,000 batches, or fewer where other tests
+    keep the GPU busy.
     """
+    until = time.monotonic() + 20
     streams = [torch.cuda.Stream() for _ in range(3)]
     wrong = [torch.zeros((), dtype=torch.int64, device=gpu) for _ in streams]
     random = np.random.default_rng(0)
     batches = 0
     loader = stoker.Loader(numbered(4096), batch_size=16, shuffle=True).to_device(gpu)
-    while batches < 10_000:
+    while batches < 10_000 and (batches < 500 or time.monotonic() < until):
         for images, labels in loader:
             with torch.cuda.stream(streams[batches % 3]):
                 if random.random() < 0.2:
@@ -107,23 +132,29 @@ def test_other_streams_see_whole_batches(gpu, torch):
 
 
 def test_a_slow_stream_does_not_hold_up_batches_with_named_streams(gpu, torch):
-    """The slow stream is busy for longer than all batches take."""
+    """The slow stream is busy for longer than all batches take. Closing the loader may wait for it."""
     slow, step = torch.cuda.Stream(), torch.cuda.Stream()
-    done = torch.cuda.Event()
-    for images, labels in stoker.Loader(numbered(4096), batch_size=16).to_device(gpu):
-        if done is not None:
-            with torch.cuda.stream(slow):
-                torch.cuda._sleep(10_000_000_000)
-                done.record()
-            slow_end, done = done, None
+    slow_end = torch.cuda.Event()
+    loader = stoker.Loader(numbered(1024), batch_size=16).to_device(gpu)
+    iterator = iter(loader)
+
+    def check(images, labels):
+        images.record_stream(step)
+        pixels, numbers = torch.from_dlpack(images), torch.from_dlpack(labels)
+        assert int((pixels != (numbers % 251)[:, None, None, None]).sum()) == 0
+
+    with torch.cuda.stream(step):  # the context, all buffers, and torch's kernels, whose loading may wait
+        check(*next(iterator))
+    with torch.cuda.stream(slow):
+        next(iterator)
+        torch.cuda._sleep(10_000_000_000)
+        slow_end.record()
+    for images, labels in iterator:
         with torch.cuda.stream(step):
-            images.record_stream(step)
-            pixels, numbers = torch.from_dlpack(images), torch.from_dlpack(labels)
-            wrong = (pixels != (numbers % 251)[:, None, None, None]).sum()
-            assert int(wrong) == 0
-            del pixels, numbers
+            check(images, labels)
         del images, labels
-    assert not slow_end.query()
+        slow_goes_on = not slow_end.query()
+    assert slow_goes_on
 
 
 def test_another_thread_captures_a_graph(gpu, torch):
@@ -146,21 +177,19 @@ def test_another_thread_captures_a_graph(gpu, torch):
 
     thread = threading.Thread(target=capture)
     thread.start()
-    for _ in range(10):
-        for images, labels in stoker.Loader(numbered(4096), batch_size=16).to_device(gpu):
-            images.record_stream(torch.cuda.current_stream())
-            pixels, numbers = torch.from_dlpack(images), torch.from_dlpack(labels)
-            assert bool((pixels == (numbers % 251)[:, None, None, None]).all())
-    ended.set()
-    thread.join()
+    try:
+        for _ in range(10):
+            for images, labels in stoker.Loader(numbered(4096), batch_size=16).to_device(gpu):
+                images.record_stream(torch.cuda.current_stream())
+                pixels, numbers = torch.from_dlpack(images), torch.from_dlpack(labels)
+                assert bool((pixels == (numbers % 251)[:, None, None, None]).all())
+    finally:
+        ended.set()
+        thread.join()
     assert failures == []
 
 
-def test_jax_lets_go_of_what_it_still_computes_with(gpu):
-    jax = pytest.importorskip("jax")
-    if jax.default_backend() != "gpu":
-        pytest.skip("this JAX sees no GPU")
-
+def test_jax_lets_go_of_what_it_still_computes_with(gpu, jax):
     @jax.jit
     def wrong(images, labels):
         slow = jax.lax.fori_loop(0, 200, lambda _, x: x + 1 - 1, images.astype("int32"))
