@@ -1,30 +1,33 @@
-"""Sums up the results of measure.py: tables, and a plot where matplotlib is installed."""
+"""Sums up the results of a lease: the ten numbers, what came of each step, its figures, and a plot.
 
+    bench/gpu/report.py FOLDER
+
+Writes FOLDER/report.txt, of FOLDER/results.jsonl. `measure.py report` also makes FOLDER/report.png, where
+matplotlib is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
 import json
+import pathlib
+import sys
+from typing import Any
 
-MEASURED = ("test", "bench", "train")  # phases of which all steps should have run the same code
+import results
+import steps
+import ten_numbers
 
-
-def last_results(file):
-    """Returns the last line of each step, by its name. A step that was not run again keeps what it had."""
-    results = {}
-    for text in file.read_text().splitlines() if file.is_file() else ():
-        try:
-            line = json.loads(text)
-        except ValueError:  # the program was killed when it wrote this
-            continue
-        if line["outcome"] != "not run" or results.get(line["step"], line)["outcome"] == "not run":
-            results[line["step"]] = line
-    return results
+Rows = list[dict[str, Any]]
 
 
-def shown(value):
+def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def table(rows):
+def table(rows: Rows) -> list[str]:
     """Returns the lines of a table; one object is shown as a list of its values."""
     if len(rows) == 1 and len(rows[0]) > 8:
         width = max(map(len, rows[0]))
@@ -35,89 +38,123 @@ def table(rows):
     return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells]
 
 
-def steps_by_code(results):
-    """Returns the names of the steps that ran, by the code that they ran."""
-    steps = {}
-    for result in results:
-        if result["phase"] in MEASURED and result["outcome"] != "not run":
-            steps.setdefault(result.get("code", "unknown code"), []).append(result["step"])
-    return steps
+def first(rows: Rows, key: str) -> Any:
+    return next((row[key] for row in rows if row.get(key)), None)
 
 
-def codes(results):
-    """Returns the lines that say which code was run."""
-    steps = steps_by_code(results)
-    if len(steps) < 2:
-        return [*(f"code: {code}\n" for code in steps)]
-    told = [f"  {code}: {', '.join(names)}" for code, names in steps.items()]
-    return ["MIXED: the steps ran different code. Call the phases again to have all of one.", *told, ""]
+def heads(found: results.Results) -> list[str]:
+    """Returns the lines that say when, where and of which code it was, for each call; they may differ."""
+    lines, called = [], found.of_kind("lease")
+    for lease in called:
+        lines.append(f"date:    {lease['time']}")
+        lines.append(f"code:    {lease['code']}")
+        lines.append(f"command: {lease['command']}")
+        lines += [f"NOTE:    {lease['note']}"] if lease.get("note") else []
+    if len({lease["code"] for lease in called}) > 1:
+        lines.insert(0, "MIXED: the calls ran different code.")
+    machine, context = found.of("machine").rows, found.of("context").rows
+    card = first(context, "card")  # nvidia-smi may complain where programs find a GPU
+    gpus = [card] if card else first(machine, "gpus") or [f"none: {first(context, 'why_no_gpu')}"]
+    on_host = called and called[-1]["device"] == "host"
+    lines.append("card:    " + ("none: the simulated device" if on_host else "; ".join(gpus)))
+    driver = first(context, "cuda_of_driver")
+    lines.append(f"driver:  CUDA {driver}; {first(context, 'driver_library')}" if driver else "driver:  none")
+    cores, processor = first(machine, "cores"), first(machine, "processor")
+    return [*lines, f"host:    {cores} cores, {processor}", ""]
 
 
-def tables(results):
-    """Returns the text: what came of each step, and then the figures."""
-    lines = codes(results)
-    for result in results:
-        why = f": {result['reason']}" if result["reason"] else ""
-        lines.append(f"{result['step']:24} {result['outcome']}{why}")
-    for result in results:
-        if result["figures"]:
-            facts = [result["device"], result.get("code", "unknown code"), result["time"]]
-            lines += ["", f"{result['step']} ({', '.join(facts)})", *table(result["figures"])]
+def outcomes(found: results.Results) -> list[str]:
+    lines = ["Steps: second of the clock, outcome, seconds, CPU seconds"]
+    for end in found.of_kind("step"):
+        told = f"{end['outcome']}: {end['reason']}" if end["reason"] else end["outcome"]
+        lines.append(
+            f"{end['clock']:6.1f}  {end['step']:32} {told:50} {end['seconds']:6.1f} {end['cpu_seconds']:8.1f}"
+        )
+    return lines
+
+
+def text(found: results.Results) -> str:
+    lines = [*heads(found), *ten_numbers.text(found).splitlines(), "", *outcomes(found)]
+    for step in dict.fromkeys(figure["step"] for figure in found.of_kind("figure")):
+        lines += ["", step, *table(found.of(step).rows)]
     return "\n".join(lines) + "\n"
 
 
-def plot(results, path):
+def plot(found: results.Results, path: pathlib.Path) -> None:
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    def figures(step):
-        return results[step]["figures"] if step in results else []
-
-    figure, ((copies, kernels), (epochs, training)) = pyplot.subplots(2, 2, figsize=(12, 8))
-    rows = figures("copies")
-    for name in [name for name in rows[0] if name != "mib"] if rows else []:
-        copies.plot([row["mib"] for row in rows], [row[name] for row in rows], "o-", label=name)
+    figure, ((copies, kernels), (loaders, training)) = pyplot.subplots(2, 2, figsize=(12, 8))
+    rows = found.of("copies").rows
+    for name in (
+        "pageable",
+        "registered",
+        "registered_huge",
+        "host_alloc",
+        "batches",
+        "batches_32mib",
+        "batches_whole",
+    ):
+        points = [(row["mib"], row[name]) for row in rows if row.get(name) is not None]
+        if points:
+            copies.plot(*zip(*points), "o-", label=name)
     copies.set(title="copies to the device", xlabel="MiB", ylabel="GB/s", xscale="log")
-    rows = [row for row in figures("kernels") if row["layout"] == "NCHW"]
+    rows = [row for row in found.of("kernels").rows if row["layout"] == "NCHW"]
     for dtype in dict.fromkeys(row["dtype"] for row in rows):
         mine = [row for row in rows if row["dtype"] == dtype]
         kernels.plot([row["operations"] for row in mine], [row["of_copy"] for row in mine], "o-", label=dtype)
-    kernels.set(title="the kernel, NCHW", ylabel="of a copy on the device")
-    rows = figures("epochs-by-cores")
-    if rows:
-        epochs.plot([row["threads"] for row in rows], [row["images_per_second"] for row in rows], "o-",
-                    label="stoker bench")  # fmt: skip
-    for row in figures("decode_jpeg"):
-        epochs.axhline(row["images_per_second"], color="gray", label="decode_jpeg on the device")
-    epochs.set(title="epochs", xlabel="cores", ylabel="images/s")
-    for loader in ("stoker", "usual", "dali"):
-        points = [(count, row["images_per_second"]) for count in (2, 4, 8)
-                  for row in figures(f"small-{count}-{loader}")]  # fmt: skip
-        if points:
-            training.plot(*zip(*points), "o-", label=loader)
-    training.set(title="training a small network", xlabel="cores", ylabel="images/s")
-    for axes in (copies, kernels, epochs, training):
+    kernels.set(title="finish kernel, NCHW", ylabel="of a copy on the device")
+    bars: dict[str, float] = {}
+    for files in steps.FILES:
+        for row in found.of(f"crops-{files}").rows:
+            bars[f"kernels, {files}, {row['batch']}"] = row["crops_per_second"]
+    for step in ten_numbers.LOADERS:
+        for row in found.of(step).rows:
+            bars[f"{row['files']}, by {row['decode']}"] = row["images_per_second"]
+    for row in found.of("decode_jpeg").rows:
+        bars[row["work"]] = row["images_per_second"]
+    loaders.set(title="crops", xlabel="crops/s")
+    loaders.barh([*bars], [*bars.values()], label="crops/s" if bars else None)
+    for step in ("resnet18-stoker", "resnet18-stoker-decode", "resnet18-usual"):
+        rates = [row["images_per_second"] for row in found.of(step).rows if "images_per_second" in row]
+        if rates:
+            training.plot(rates, "o-", label=step)
+    training.set(title="ResNet-18 on 4 cores", xlabel="turn", ylabel="images/s")
+    for axes in (copies, kernels, training):
         axes.set_ylim(bottom=0)
+    for axes in (copies, kernels, loaders, training):
         if axes.has_data():
             axes.legend()
         else:
             axes.text(0.5, 0.5, "not run", ha="center", transform=axes.transAxes)
-    devices = dict.fromkeys(result["device"] for result in results.values())
-    mark = " (MIXED CODE)" if len(steps_by_code(results.values())) > 1 else ""
-    figure.suptitle(f"stoker on {', '.join(devices)}{mark}")
+    called = found.of_kind("lease")
+    figure.suptitle("stoker on " + (called[-1]["device"] if called else "an unknown device"))
     figure.tight_layout()
     figure.savefig(path, dpi=100)
 
 
-def write(folder, phase=None):
-    """Writes report.txt and report.png; prints the tables, or those of a phase. Returns an exit code."""
-    results = last_results(folder / "results.jsonl")
-    (folder / "report.txt").write_text(tables([*results.values()]))
-    print(tables([r for r in results.values() if phase in (None, r["phase"])]), end="")
+def write(folder: pathlib.Path, plotted: bool = False) -> int:
+    """Writes report.txt, and report.png; returns an exit code."""
+    found = results.read(folder / "results.jsonl")
+    (folder / "report.txt").write_text(text(found))
+    if not plotted:
+        return 0
     try:
-        plot(results, folder / "report.png")
+        plot(found, folder / "report.png")
     except ImportError as error:
         print(f"no plot: {error}")
     return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=pathlib.Path)
+    return write(parser.parse_args().folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

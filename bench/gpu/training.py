@@ -1,35 +1,50 @@
 """Trains for a while, and measures how long the training waited for its batches.
 
     python bench/gpu/training.py PHOTOS --framework torch --loader stoker
+    python bench/gpu/training.py PHOTOS --loader stoker --decode device --index FILE
     python bench/gpu/training.py PHOTOS --loader usual --workers 16 --model resnet18
-    python bench/gpu/training.py PHOTOS --loader dali --workers 8
-    python bench/gpu/training.py PHOTOS --model gemm:32x8192
+    python bench/gpu/training.py PHOTOS --model gemm:8x8192 --alternate
     python bench/gpu/training.py PHOTOS --trace
     python bench/gpu/training.py PHOTOS --loader decode_jpeg
 
-A step is first timed on a batch that is on the device already. Then the training runs for a while, until no
-batch is left that was made meanwhile, and is then timed; the time beyond that of its steps is its wait. With
-PyTorch, the steps' own time is measured on the device too, so that it shows whether copies slow them down:
-the step of gemm:COUNTxSIZE is COUNT matrix products, whatever the batch holds.
+A step is first timed on a batch that is on the device already. Then the training runs until no batch is left
+that was made meanwhile, and is then timed, --turns times; the time beyond that of its steps is its wait. With
+PyTorch, the steps' own time is measured on the device too. The step of gemm:COUNTxSIZE is COUNT matrix
+products, and does not depend on the batch, which is of bytes, so that no kernel finishes it; --alternate
+times it in short blocks with and without copies to the device and compares neighbours, so that a change of
+the GPU's clock affects both.
 
-Prints one JSON object. `usual` is torch's DataLoader with torchvision's transforms, pinned memory and copies
-that do not block (for JAX: its arrays, put on the device). `dali` decodes on the GPU. --trace adds the share
-of the copies' time to the device during which a kernel of the training ran, from torch.profiler's trace.
-`decode_jpeg` trains nothing: torchvision.io.decode_jpeg decodes photographs, from memory, on the device.
+Prints JSON objects, the first ones early. `usual` is torch's DataLoader with torchvision's transforms, pinned
+memory and copies that do not block (for JAX: its arrays, put on the device). Its batches lie in /dev/shm, so
+it has no more workers and batches ahead than fit there. --trace adds the share of the copies' time to the
+device during which a kernel of the training ran, from torch.profiler's trace.
+`decode_jpeg` trains nothing: torchvision.io.decode_jpeg decodes photographs, from memory, on the device;
+alone, and with what a training needs after it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import pathlib
+import random
+import resource
+import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIZE = 224
+GAP_US = 5
+AHEAD = 12  # batches that stoker may have made ahead: its slots, and its buffers on the device
+
+
+def say(**figures: Any) -> None:
+    print(json.dumps(figures), flush=True)
 
 
 class Training(NamedTuple):
@@ -40,6 +55,8 @@ class Training(NamedTuple):
     loader: Iterable[Any]
     mark: Callable[[], Any] | None = None
     between: Callable[[Any, Any], float] | None = None
+    ahead: int = AHEAD  # batches that may have been made ahead
+    copied: Callable[[], int] = int  # bytes that stoker has copied to the device
 
 
 # --- loaders --------------------------------------------------------------------------------------
@@ -48,16 +65,17 @@ class Training(NamedTuple):
 def stoker_batches(args: argparse.Namespace, layout: str, dtype: str) -> Any:
     import stoker
 
+    normalize = [] if dtype == "uint8" else [stoker.Normalize(MEAN, STD)]
     loader = stoker.Loader(
-        stoker.image_folder(args.photos),
-        [stoker.RandomResizedCrop(SIZE), stoker.RandomHorizontalFlip(), stoker.Normalize(MEAN, STD)],
+        stoker.image_folder(args.photos, crop_index=args.index or "off"),
+        [stoker.RandomResizedCrop(SIZE), stoker.RandomHorizontalFlip(), *normalize],
         batch_size=args.batch_size,
         shuffle=True,
         drop_remainder=True,
         dtype=dtype,
         layout=layout,
     )
-    return loader.to_device(args.device)
+    return loader.to_device(args.device, decode=args.decode)
 
 
 class OnDevice:
@@ -69,6 +87,17 @@ class OnDevice:
     def __iter__(self) -> Iterator[Any]:
         for images, labels in self.loader:
             yield images.to(self.device, non_blocking=True), labels.to(self.device, non_blocking=True)
+
+
+def workers_that_fit(free: int, workers: int, batch: int) -> tuple[int, int]:
+    """Returns how many workers of torch's DataLoader have room for their batches in /dev/shm, where `free`
+    bytes are free, and how many batches each may make ahead; (0, 0) if none has.
+    """
+    for count in range(workers, 0, -1):
+        for ahead in (2, 1):
+            if (count * ahead + 2) * batch <= free:  # two more are being handed over
+                return count, ahead
+    return 0, 0
 
 
 def usual_batches(args: argparse.Namespace, pinned: bool) -> Any:
@@ -86,51 +115,23 @@ def usual_batches(args: argparse.Namespace, pinned: bool) -> Any:
             v2.Normalize(MEAN, STD),
         ]
     )
+    free = shutil.disk_usage("/dev/shm").free
+    workers, ahead = workers_that_fit(free, args.workers, args.batch_size * 3 * SIZE * SIZE * 4)
+    say(workers=workers, prefetch_factor=ahead, shm_free_bytes=free)
+    if workers == 0:
+        raise SystemExit(f"/dev/shm has room for no worker's batches: {free} bytes are free")
     return torch.utils.data.DataLoader(
         torchvision.datasets.ImageFolder(args.photos, transforms),
         batch_size=args.batch_size,
         shuffle=True,
         drop_last=True,
-        num_workers=args.workers,
-        persistent_workers=args.workers > 0,
+        num_workers=workers,
+        prefetch_factor=ahead,
+        persistent_workers=True,
         pin_memory=pinned,
         # A child forked from JAX's threads may hang.
-        multiprocessing_context="spawn" if args.framework == "jax" and args.workers > 0 else None,
+        multiprocessing_context="spawn" if args.framework == "jax" else None,
     )
-
-
-def dali_batches(args: argparse.Namespace, on_gpu: bool) -> Any:
-    from nvidia.dali import fn, pipeline_def, types
-    from nvidia.dali.plugin.pytorch import DALIClassificationIterator, LastBatchPolicy
-
-    ordinal = int(args.device.partition(":")[2] or 0) if on_gpu else None
-
-    @pipeline_def(batch_size=args.batch_size, num_threads=args.workers, device_id=ordinal)
-    def pipeline() -> Any:
-        encoded, labels = fn.readers.file(file_root=args.photos, random_shuffle=True, name="photos")
-        images = fn.decoders.image_random_crop(
-            encoded, device="mixed" if on_gpu else "cpu", output_type=types.RGB
-        )
-        images = fn.crop_mirror_normalize(
-            fn.resize(images, size=(SIZE, SIZE)),
-            dtype=types.FLOAT,
-            output_layout="CHW",
-            mean=[255 * x for x in MEAN],
-            std=[255 * x for x in STD],
-            mirror=fn.random.coin_flip(),
-        )
-        return images, labels.gpu() if on_gpu else labels
-
-    batches = DALIClassificationIterator(
-        pipeline(), reader_name="photos", last_batch_policy=LastBatchPolicy.DROP, auto_reset=True
-    )
-
-    class Dali:
-        def __iter__(self) -> Iterator[Any]:
-            for (batch,) in batches:
-                yield batch["data"], batch["label"].squeeze(-1).long()
-
-    return Dali()
 
 
 def forever(loader: Iterable[Any]) -> Iterator[Any]:
@@ -199,10 +200,8 @@ def torch_training(args: argparse.Namespace) -> Training:
             return Training(step, torch.cuda.synchronize, loader, mark, between)
         return Training(step, lambda: None, loader, time.perf_counter, lambda begin, end: end - begin)
 
-    if args.loader == "dali":
-        return training(dali_batches(args, on_gpu))
     if args.loader == "stoker":
-        tensors = stoker_batches(args, "NCHW", "float32")
+        tensors = stoker_batches(args, "NCHW", "uint8" if args.model.startswith("gemm:") else "float32")
 
         class Torch:
             def __iter__(self) -> Iterator[Any]:
@@ -211,8 +210,10 @@ def torch_training(args: argparse.Namespace) -> Training:
                         images.record_stream(torch.cuda.current_stream())
                     yield torch.from_dlpack(images), torch.from_dlpack(labels)
 
-        return training(Torch())
-    return training(OnDevice(usual_batches(args, on_gpu), device))
+        return training(Torch())._replace(copied=lambda: tensors.stats()["copied_bytes"])
+    loader = usual_batches(args, on_gpu)
+    ahead = loader.num_workers * loader.prefetch_factor + 2
+    return training(OnDevice(loader, device))._replace(ahead=ahead)
 
 
 # --- JAX ------------------------------------------------------------------------------------------
@@ -223,11 +224,11 @@ def jax_training(args: argparse.Namespace) -> Training:
     import jax.numpy as jnp
     import numpy as np
 
-    widths, blocks = (64, 128, 256, 512), 2
-    random = np.random.default_rng(0)
+    widths, blocks = ((8, 16), 1) if args.device == "host" else ((64, 128, 256, 512), 2)
+    draws = np.random.default_rng(0)
 
     def weights(*shape: int) -> Any:
-        return jnp.asarray(random.normal(0, (2 / np.prod(shape[:-1])) ** 0.5, shape), jnp.bfloat16)
+        return jnp.asarray(draws.normal(0, (2 / np.prod(shape[:-1])) ** 0.5, shape), jnp.bfloat16)
 
     parameters: dict[str, Any] = {"stem": weights(7, 7, 3, widths[0]), "head": weights(widths[-1], 1000)}
     before = widths[0]
@@ -295,33 +296,77 @@ def jax_training(args: argparse.Namespace) -> Training:
 # --- measuring ------------------------------------------------------------------------------------
 
 
-def decoding(args: argparse.Namespace) -> dict[str, Any]:
-    """Returns the rate of torchvision's decoder for the device."""
+def cpu_seconds(root: pathlib.Path = pathlib.Path("/proc")) -> float:
+    """Returns the CPU time of this process and of its children that are running: the loader's workers."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    ticks = 0
+    for children in (root / "self" / "task").glob("*/children"):
+        for child in children.read_text().split():
+            try:
+                fields = (root / child / "stat").read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            ticks += int(fields[11]) + int(fields[12])
+    return own.ru_utime + own.ru_stime + ticks / os.sysconf("SC_CLK_TCK")
+
+
+def memory_warnings() -> list[str]:
+    """Returns a list that gets stoker's warnings about memory, which would make figures of copies
+    worthless."""
+    texts, show = [], warnings.showwarning
+
+    def keep(message: Any, category: Any, *rest: Any, **more: Any) -> None:
+        if category.__name__ == "MemoryWarning":
+            texts.append(str(message))
+        show(message, category, *rest, **more)
+
+    warnings.showwarning = keep
+    return texts
+
+
+def decoding(args: argparse.Namespace) -> None:
+    """Prints the rate of torchvision's decoder for the device, alone and with what a training needs after
+    it."""
     import torch
     from torchvision.io import ImageReadMode, decode_jpeg, read_file
+    from torchvision.transforms import v2
 
     device = "cpu" if args.device == "host" else args.device
     paths = sorted(p for p in pathlib.Path(args.photos).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
+    random.Random(1).shuffle(paths)  # one photograph may have many names, one after another
     encoded = [read_file(str(path)) for path in paths[: 16 * args.batch_size]]
     batches = forever([encoded[i : i + args.batch_size] for i in range(0, len(encoded), args.batch_size)])
+    crop = v2.Compose([v2.RandomResizedCrop(SIZE, antialias=True), v2.RandomHorizontalFlip()])
+    finish = v2.Compose([v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
 
-    def decoded(count: int) -> int:
-        images = 0
-        for _ in range(count):
-            images += len(decode_jpeg(next(batches), mode=ImageReadMode.RGB, device=device))
-        if device != "cpu":
-            torch.cuda.synchronize()
-        return images
+    def decode() -> list[Any]:
+        return decode_jpeg(next(batches), mode=ImageReadMode.RGB, device=device)
 
-    decoded(args.warmup)
-    begun = time.perf_counter()
-    images = decoded(args.steps)
-    return {"images_per_second": images / (time.perf_counter() - begun)}
+    def whole() -> Any:
+        return finish(torch.stack([crop(image) for image in decode()]))
+
+    def run(work: Callable[[], Any], seconds: float) -> tuple[int, float]:
+        images, begun = 0, time.perf_counter()
+        while images == 0 or time.perf_counter() - begun < seconds:
+            images += len(work())
+            if device != "cpu":
+                torch.cuda.synchronize()
+        return images, time.perf_counter() - begun
+
+    for name, work in (("decode_jpeg", decode), ("decode_jpeg, crop, resize, normalise", whole)):
+        run(work, 0)
+        for _ in range(args.turns):
+            cpu = cpu_seconds()
+            images, seconds = run(work, args.seconds / args.turns / 2)
+            say(work=name, batch_size=args.batch_size, images_per_second=images / seconds,
+                cpu_us=1e6 * (cpu_seconds() - cpu) / images)  # fmt: skip
 
 
 def copies_under_kernels(events: Iterable[dict[str, Any]]) -> dict[str, float]:
     """Returns the milliseconds of copies to the device in a trace of torch.profiler, and the share of them
-    during which a kernel ran that is not stoker's.
+    during which a kernel ran that is not stoker's. Only copies between the first such kernel's start and the
+    last one's end count: before and after these there is nothing to hide them. Gaps below GAP_US, which the
+    device needs between two kernels of a stream, count as part of the kernels.
     """
     copies, kernels = [], []
     for event in events:
@@ -329,15 +374,18 @@ def copies_under_kernels(events: Iterable[dict[str, Any]]) -> dict[str, float]:
             copies.append((event["ts"], event["ts"] + event["dur"]))
         elif event.get("cat") == "kernel" and "stoker" not in event["name"]:
             kernels.append((event["ts"], event["ts"] + event["dur"]))
-    busy: list[list[float]] = []  # the time of kernels, without overlaps
+    busy: list[list[float]] = []  # the time of kernels, without overlaps and short gaps
     for begin, end in sorted(kernels):
-        if busy and begin <= busy[-1][1]:
+        if busy and begin < busy[-1][1] + GAP_US:
             busy[-1][1] = max(busy[-1][1], end)
         else:
             busy.append([begin, end])
-    copied = sum(end - begin for begin, end in copies)
+    if not busy:
+        raise SystemExit("the trace has no kernel of the training")
+    first, last = busy[0][0], busy[-1][1]
+    copied = sum(max(0, min(end, last) - max(begin, first)) for begin, end in copies)
     if not copied:
-        raise SystemExit("the trace has no copy to the device")
+        raise SystemExit("the trace has no copy to the device during the training")
     covered = sum(max(0, min(end, e) - max(begin, b)) for begin, end in copies for b, e in busy)
     return {"copy_ms": copied / 1e3, "copies_under_kernels": covered / copied}
 
@@ -374,55 +422,119 @@ def timed(training: Training, steps: int, take: Callable[[], Any]) -> tuple[floa
     return seconds, training.between and sum(training.between(*pair) for pair in marks)
 
 
-def trained(args: argparse.Namespace) -> dict[str, Any]:
-    training = (torch_training if args.framework == "torch" else jax_training)(args)
-    batches = forever(training.loader)
-    resident = copy_of(next(batches))
-    for _ in range(args.warmup):
-        training.step(next(batches))
-    for _ in range(3):  # JAX compiles again for an array that it has made itself
-        training.step(resident)
-    training.finish()
+class Run:
+    """A training that is warm, its batches, and one that is on the device."""
 
-    bare, bare_steps = timed(training, args.steps, lambda: resident)
-    for _ in range(5 * args.warmup):  # uses up the batches that were made ahead while nothing was taken
-        training.step(next(batches))
-    training.finish()
-    whole, steps = timed(training, args.steps, lambda: next(batches))
-    figures = {
-        "step_ms": 1e3 * bare / args.steps,
-        "images_per_second": args.steps * args.batch_size / whole,
-        "step_alone_images_per_second": args.steps * args.batch_size / bare,
-        "waited_share": max(0.0, 1 - bare / whole),
-    }
-    if steps is not None:
-        figures["steps_slower"] = steps / bare_steps - 1
-    if args.trace:
-        figures.update(traced(training, batches, args.steps))
-    return figures
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.warnings = memory_warnings()
+        self.training = (torch_training if args.framework == "torch" else jax_training)(args)
+        self.batches = forever(self.training.loader)
+        self.resident = copy_of(next(self.batches))
+        for _ in range(args.warmup):
+            self.training.step(next(self.batches))
+        for _ in range(3):  # JAX compiles again for an array that it has made itself
+            self.training.step(self.resident)
+        self.training.finish()
+
+    def step(self, seconds: float) -> tuple[float, float | None]:
+        """Returns the time of a step on the resident batch: all of it, and the device's."""
+        first, _ = timed(self.training, 3, lambda: self.resident)
+        count = max(3, round(seconds * 3 / first))
+        whole, on_device = timed(self.training, count, lambda: self.resident)
+        return whole / count, on_device and on_device / count
+
+    def use_up(self) -> float:
+        """Takes all batches that were made while none was taken; returns the seconds that one takes after
+        that."""
+        for _ in range(self.training.ahead):
+            self.training.step(next(self.batches))
+        self.training.finish()
+        return timed(self.training, 3, lambda: next(self.batches))[0] / 3
+
+    def turn(self, bare: float, bare_on_device: float | None, steps: int) -> None:
+        cpu, images = cpu_seconds(), steps * self.args.batch_size
+        whole, on_device = timed(self.training, steps, lambda: next(self.batches))
+        figures = {
+            **named(self.args),
+            "images_per_second": images / whole,
+            "waited_share": max(0.0, 1 - steps * bare / whole),
+            "cpu_us": 1e6 * (cpu_seconds() - cpu) / images,
+            "step_ms": 1e3 * bare,
+            "step_alone_images_per_second": self.args.batch_size / bare,
+            "memory_warnings": self.warnings,
+        }
+        if on_device is not None:
+            figures["steps_slower"] = on_device / steps / bare_on_device - 1
+        say(**figures)
+
+    def turns(self) -> None:
+        bare, on_device = self.step(self.args.seconds / 4)
+        say(**named(self.args), step_ms=1e3 * bare)
+        seconds = max(self.use_up(), bare)
+        for _ in range(self.args.turns):
+            self.turn(bare, on_device, max(3, round(self.args.seconds / self.args.turns / seconds)))
+
+    def block(self, with_copies: bool, seconds: float) -> tuple[float, int]:
+        """Returns the device's time for a step, and the bytes that were copied meanwhile."""
+        bare, _ = self.step(seconds / 4)  # and by then the batches ahead are complete
+        steps = max(3, round(seconds / bare))
+        if with_copies:
+            self.use_up()
+        copied = self.training.copied()
+        take = (lambda: next(self.batches)) if with_copies else (lambda: self.resident)
+        _, on_device = timed(self.training, steps, take)
+        return on_device / steps, self.training.copied() - copied
+
+    def alternate(self) -> None:
+        """Times pairs of blocks, with copies and without in turns; the second of one pair is like the next's
+        first."""
+        pairs = max(1, self.args.turns * 3)
+        for pair in range(pairs):
+            found = {}
+            for with_copies in (pair % 2 == 0, pair % 2 != 0):
+                found[with_copies] = self.block(with_copies, self.args.seconds / pairs / 2)
+            (bare, bare_bytes), (whole, bytes_) = found[False], found[True]
+            say(pair=pair, step_ms=1e3 * bare, with_copies_slower=whole / bare - 1, copied_bytes=bytes_,
+                copied_bytes_without=bare_bytes, memory_warnings=self.warnings)  # fmt: skip
+
+
+def named(args: argparse.Namespace) -> dict[str, Any]:
+    model = args.model if args.framework == "torch" else args.framework
+    return {"loader": args.loader, "decode": args.decode, "device": args.device, "model": model,
+            "batch_size": args.batch_size}  # fmt: skip
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("photos")
+    made.add_argument("--framework", choices=["torch", "jax"], default="torch")
+    made.add_argument("--loader", choices=["stoker", "usual", "decode_jpeg"], default="stoker")
+    made.add_argument("--decode", choices=["workers", "device"], default="workers", help="of stoker")
+    made.add_argument("--index", help="crop index of PHOTOS, for stoker; --decode device needs it")
+    made.add_argument("--device", default="cuda:0", help="cuda:N; host to try the program without a GPU")
+    made.add_argument("--model", default="resnet18", help="torchvision's name, or gemm:COUNTxSIZE")
+    made.add_argument("--batch-size", type=int, default=256)
+    made.add_argument("--seconds", type=float, default=8, help="to time for, of all turns [%(default)s]")
+    made.add_argument("--turns", type=int, default=3)
+    made.add_argument("--warmup", type=int, default=4)
+    made.add_argument("--workers", type=int, default=16, help="of torch's DataLoader")
+    made.add_argument("--trace", action="store_true")
+    made.add_argument("--alternate", action="store_true")
+    return made
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("photos")
-    parser.add_argument("--framework", choices=["torch", "jax"], default="torch")
-    parser.add_argument("--loader", choices=["stoker", "usual", "dali", "decode_jpeg"], default="stoker")
-    parser.add_argument("--device", default="cuda:0", help="cuda:N; host to try the program without a GPU")
-    parser.add_argument("--model", default="resnet50", help="torchvision's name, or gemm:COUNTxSIZE")
-    parser.add_argument("--batch-size", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--warmup", type=int, default=8)
-    parser.add_argument("--workers", type=int, default=16, help="of torch's DataLoader and DALI")
-    parser.add_argument("--trace", action="store_true")
-    args = parser.parse_args()
-    told = {"loader": args.loader, "device": args.device, "batch_size": args.batch_size}
+    args = parser().parse_args()
     if args.loader == "decode_jpeg":
-        told.update(decoding(args))
-    else:
-        told.update(model=args.model if args.framework == "torch" else args.framework, **trained(args))
-    print(json.dumps(told))
+        return decoding(args)
+    run = Run(args)
+    if args.alternate:
+        return run.alternate()
+    if args.trace:
+        run.use_up()
+        return say(**named(args), **traced(run.training, run.batches, 40))
+    return run.turns()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Batches on a real GPU; skipped if there is none.
 
-No test needs two frameworks, and none what another test has left: once a kernel has failed, all further CUDA
-calls of its process do, so each test can be run in a process of its own. bench/gpu/measure.py runs them on
-machines with a GPU.
+bench/gpu/measure.py runs each test in a process of its own (bench/gpu/steps.py lists them by framework): once
+a kernel has failed, all further CUDA calls of its process do. Therefore no test needs two frameworks, and
+none what another test has left.
 """
 
 import gc
