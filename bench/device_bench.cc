@@ -176,7 +176,7 @@ Status Run(const Arguments& given) {
 }  // namespace stoker
 
 int main(int argc, char** argv) {
-  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // whoever ends us has the lines that are complete
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a killed run has its complete lines
   CLI::App app("Measures how close copies and kernels come to the limits of a device");
   stoker::Arguments given;
   app.add_option("DEVICE", given.device, "cuda:0, or host, which simulates one")->required();

@@ -132,7 +132,7 @@ struct CropBatch {
   uint8_t* to = nullptr;              // rows of pixels: u8, NHWC
   size_t row_bytes = 0;
   uint32_t rows = 0;
-  // Of a crop. A kernel is not launched if there is none of what it takes.
+  // The largest numbers of a crop. A kernel whose number is 0 is not launched.
   uint32_t most_runs = 0, most_intervals = 0, most_tiles = 0;
 };
 

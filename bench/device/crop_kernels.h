@@ -17,8 +17,8 @@ struct CropKernels {
   double crops = 0;       // of a batch, on average; workers have decoded its other rows
   double crop_bytes = 0;  // of a crop, on average
   double host_ns = 0;     // a worker's CPU time for a row: to verify, plan and write its crop
-  // Of a whole batch. A kernel that no crop needs has no times. The device is idle when a kernel is
-  // launched, so that its time has the latency of starting it, some µs.
+  // The times of a whole batch. A kernel that no crop needs has no times. The device is idle when a
+  // kernel is launched, so that its time has the latency of starting it, some µs.
   std::optional<WorkTimes> unpack, entropy, resample;
   WorkTimes finish;
   WorkTimes all;  // these kernels, one after the other: three or four are started

@@ -20,7 +20,7 @@ struct CopyRates {
   double pageable = 0, registered = 0, registered_huge = 0, host_alloc = 0;
   // Copies of batches: in the stager's pieces, in pieces of 32 MiB, and whole.
   double batches = 0, batches_32mib = 0, batches_whole = 0;
-  // Of a loader of `batches`.
+  // The memory of one loader of `batches`.
   uint64_t pinned_bytes = 0;
   double pinning_s = 0;
   std::optional<std::string> memory_warning;  // the memory of batches is not what it should be

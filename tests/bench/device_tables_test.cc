@@ -1,4 +1,4 @@
-// What device_bench measures is what it says: the kernels are checked, and bytes are counted.
+// device_bench measures what it says: the kernels are checked, and bytes are counted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

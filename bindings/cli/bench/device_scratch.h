@@ -17,7 +17,7 @@ namespace stoker {
 // afterwards, as a loader's slots are; or memory that the driver has allocated and pinned.
 enum class HostMemory : uint8_t { kPageable, kRegistered, kRegisteredHuge, kAllocated };
 
-// Of repeated work, in nanoseconds, at least 1.
+// Times of repeated work, in nanoseconds, at least 1.
 struct WorkTimes {
   uint64_t median_ns = 0, least_ns = 0;
 };
