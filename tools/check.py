@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Style checks beyond the compiler's. Needs only Python's standard library.
 
-  tools/check.py [--root DIR] [--build DIR] [--fix] [format] [tree] [python] [tidy] [shell]
+  tools/check.py [--root DIR] [--build DIR] [--fix] [--again] [format] [tree] [python] [tidy] [shell]
 
 format  clang-format with .clang-format; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
@@ -9,8 +9,9 @@ tree    include arrows between folders, third-party includes only in sources, #p
 python  ruff check and ruff format with pyproject.toml; --fix rewrites the files; skipped if ruff is not
         installed; and mypy over the package, if it is installed
 tidy    clang-tidy with .clang-tidy, over the compile commands of --build, which compiles several sources
-        together; a group is checked again only if one of its sources, a header of ours that it includes, or
-        the settings have changed. Sources that two targets compile are checked with the first one
+        together; a group is checked again only if one of its sources, a header of ours that it includes, the
+        settings or Debian's packages have changed, in any checkout of this user (~/.cache/stoker/tidy); with
+        --again, always. Sources that two targets compile are checked with the first one
 shell   shellcheck
 
 Without a name: all checks. Exit code 0 if nothing was found, 1 if something was, 2 if a check could
@@ -28,6 +29,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 FOLDERS = ("core", "engine", "io", "transforms", "gpu", "bindings", "bench", "tests", "examples")
 
@@ -64,6 +66,7 @@ EXTENSION = pathlib.Path("bindings/python")
 PLUGIN = pathlib.Path("bindings/tensorflow/native")
 # Flags that clang-tidy does not support.
 GCC_ONLY = re.compile(r" (-fno-(move-loop-stores|thread-jumps)|--param \S+|-Wno-tsan)(?= )")
+MARK_DAYS = 30  # marks of what has passed clang-tidy are kept this long
 
 
 class Unable(Exception):
@@ -213,8 +216,26 @@ def reached(root, path, seen):
             reached(root, pathlib.Path(include[1]), seen)
 
 
+def folder_of_passed():
+    """The folder of marks of what has passed clang-tidy, shared by all checkouts. Old marks are removed."""
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    folder = cache / "stoker" / "tidy"
+    folder.mkdir(parents=True, exist_ok=True)
+    for mark in folder.iterdir():
+        if mark.stat().st_mtime < time.time() - MARK_DAYS * 86400:
+            mark.unlink(missing_ok=True)
+    return folder
+
+
+def system_version():
+    """What identifies clang-tidy and the headers of other projects."""
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=False).stdout
+    packages = pathlib.Path("/var/lib/dpkg/status")
+    return version + (hashlib.sha256(packages.read_bytes()).digest() if packages.is_file() else b"")
+
+
 def tidy_key(root, paths, command, version):
-    """A digest of everything that clang-tidy's result for the files depends on, except the system."""
+    """A digest of everything that clang-tidy's result for the files depends on."""
     seen = set()
     for path in paths:
         reached(root, path, seen)
@@ -261,15 +282,14 @@ def run_tidy(options):
         raise Unable(f"{database} is not there: configure a build first")
     if shutil.which("clang-tidy") is None:
         raise Unable("clang-tidy is not installed")
-    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=False).stdout
+    version = system_version()
     entries = json.loads(database.read_text())
     for entry in entries:
         entry["command"] = GCC_ONLY.sub("", entry["command"])
     commands = options.build / "tidy"
     commands.mkdir(exist_ok=True)
     (commands / "compile_commands.json").write_text(json.dumps(entries))
-    passed = options.build / "tidy-passed"
-    passed.mkdir(exist_ok=True)
+    passed = folder_of_passed()
     wanted = set(sources(options.root, (".cc",)))
     todo = {}
     seen = set()
@@ -281,7 +301,7 @@ def run_tidy(options):
             # Only what affects the meaning of the code, so that a build elsewhere has the same key.
             words = [w for w in shlex.split(entry["command"]) if w.startswith(("-D", "-std", "-W"))]
             key = tidy_key(options.root, paths, " ".join(words), version)
-            if not (passed / key).exists():
+            if options.again or not (passed / key).exists():
                 todo[file] = (key, paths)
     if not seen:
         raise Unable(f"{database} has none of our sources")
@@ -312,6 +332,7 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
     parser.add_argument("--build", type=pathlib.Path, help="build folder (default: ROOT/build)")
     parser.add_argument("--fix", action="store_true", help="let clang-format rewrite files")
+    parser.add_argument("--again", action="store_true", help="let clang-tidy check what it has passed, too")
     options = parser.parse_args()
     if unknown := set(options.checks) - set(CHECKS):
         parser.error(f"no such check: {', '.join(sorted(unknown))}")

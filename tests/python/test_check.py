@@ -3,6 +3,7 @@ counterpart.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ def tree(tmp_path, root):
                 capture_output=True,
                 text=True,
                 check=False,
+                env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
             )
             return done.returncode, done.stdout + done.stderr
 
@@ -150,6 +152,10 @@ def test_tidy(tree):
     add("io/a.cc", '#include "io/value.h"\nint* value = Value();\n')
     assert "1 files looked at, 0 with" in tree.check("tidy")[1]
     assert "0 files looked at, 0 with" in tree.check("tidy")[1]  # nothing has changed
+    assert "1 files looked at, 0 with" in tree.check("tidy", "--again")[1]
+    (old,) = (tree.folder / "cache/stoker/tidy").iterdir()
+    os.utime(old, (0, 0))
+    assert "1 files looked at, 0 with" in tree.check("tidy")[1]  # what passed long ago is not remembered
     tree.write("io/value.h", "#pragma once\ninline int* Value() { return 0; }\n")
     for _ in range(2):  # a header's fault is found, and again: what did not pass is not remembered
         code, output = tree.check("tidy")
