@@ -103,7 +103,6 @@ def test_custom_loop(run, folder):
 
 
 @pytest.mark.long
-@OPS
 def test_retracing(run, folder):
     out = run("retracing.py", folder)
     rows = re.findall(r"^(usual|stoker) +(True|False) +(True|False) +(\d) +(\d) ", out, re.M)
@@ -146,7 +145,6 @@ def test_casts(run):
 
 
 @pytest.mark.long
-@OPS
 def test_graph_v1(run, folder):
     out = run("graph_v1.py", folder)
     for epoch in (0, 1):
@@ -244,7 +242,6 @@ def test_prune(run, folder):
 
 
 @pytest.mark.long
-@OPS
 def test_two_workers(run, folder):
     out = run("two_workers.py", folder)
     line = r"^(.+), process (\d): trained (\d+) rows, decoded (\d+) photographs; weights (\S+)$"
