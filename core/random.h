@@ -19,15 +19,16 @@ struct DrawKey {
   uint32_t view = 0;      // which view of the sample (LoaderOptions::views)
 };
 
-// The random numbers of one transform (its index in the list) for one sample. A value type without
-// heap memory. Epochs are below 2^32, transforms and draws below 2^16; where there are several
-// views, they are below 2^6 and their transforms below 2^8.
+// A stream of random numbers for one sample and one consumer, such as a transform: the `index`-th
+// of its kind. A value type without heap memory. Epochs are below 2^32, kinds below 2^5, draws
+// below 2^12; views are below 2^6 and indices below 2^8, or there is one view and they are below
+// 2^16.
 class RandomStream {
  public:
-  RandomStream(const DrawKey& key, uint32_t transform)
+  RandomStream(const DrawKey& key, uint32_t index, uint32_t kind = 0)
       : key_{static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)},
         counter_{static_cast<uint32_t>(key.position), static_cast<uint32_t>(key.position >> 32),
-                 static_cast<uint32_t>(key.epoch), key.view << 24 | transform << 16} {}
+                 static_cast<uint32_t>(key.epoch), key.view << 24 | index << 16 | kind << 11} {}
 
   // 64 uniform bits.
   uint64_t Bits() { return Next64(); }

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 namespace stoker {
 namespace {
@@ -22,10 +25,25 @@ TEST(RandomStream, DependsOnEveryPartOfItsKeyAndOnNothingElse) {
   const double value = RandomStream(key, 0).Uniform();
   EXPECT_EQ(RandomStream(key, 0).Uniform(), value);
   EXPECT_NE(RandomStream(key, 1).Uniform(), value);
+  EXPECT_NE(RandomStream(key, 0, 1).Uniform(), value);
   EXPECT_NE(RandomStream({9, 2, 3}, 0).Uniform(), value);
   EXPECT_NE(RandomStream({1, 9, 3}, 0).Uniform(), value);
   EXPECT_NE(RandomStream({1, 2, 9}, 0).Uniform(), value);
   EXPECT_NE(RandomStream({1, 2, 3, 1}, 0).Uniform(), value);
+}
+
+// The most indices, kinds and draws that a stream may have: none meets another's.
+TEST(RandomStream, KindsAndIndicesShareNoNumber) {
+  constexpr uint32_t kDraws = 1 << 12;
+  std::vector<uint64_t> all;
+  for (const uint32_t index : {0u, 1u, 255u}) {
+    for (const uint32_t kind : {0u, 1u, 31u}) {
+      RandomStream random({1, 2, 3, 63}, index, kind);
+      for (uint32_t i = 0; i < kDraws; ++i) all.push_back(random.Bits());
+    }
+  }
+  std::ranges::sort(all);
+  EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
 }
 
 TEST(RandomStream, BelowIsUniform) {

@@ -8,6 +8,7 @@
 #include "transforms/augment/policy.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/plan.h"
+#include "transforms/spec/transform_table.h"
 
 namespace stoker {
 
@@ -37,14 +38,32 @@ bool Contains(const Rect& outer, const Rect& inner) {
 // A mirrored image is stored unmirrored, and crops of it are taken from the opposite side.
 class Plan::Drawing {
  public:
-  Drawing(const Plan& plan, ImageSize image, DrawnSample& drawn)
-      : plan_(plan), drawn_(drawn), geometry_(drawn.geometry), image_(image) {
+  Drawing(const Plan& plan, const DrawKey& key, ImageSize image, DrawnSample& drawn)
+      : plan_(plan), key_(key), drawn_(drawn), geometry_(drawn.geometry), image_(image) {
     geometry_ = {.box = {0, 0, image.width, image.height}, .resized = image, .window = {}};
     drawn_.steps.clear();
     drawn_.erasures.clear();
   }
 
-  void At(uint32_t transform) { transform_ = transform; }
+  void ApplyNext(const Transform& transform) {
+    RandomStream random = StreamOf(transform);
+    std::visit([&](const auto& t) { Apply(t, random); }, transform);
+    ++transform_;
+  }
+
+  // Returns the first failure, or completes the draw.
+  Status TakeStatus() {
+    if (status_.ok()) CompleteGeometry();
+    drawn_.size = size();
+    return std::move(status_);
+  }
+  bool failed() const { return !status_.ok(); }
+
+ private:
+  RandomStream StreamOf(const Transform& transform) {
+    const uint32_t kind = RowOf(transform).draws;
+    return RandomStream(key_, of_kind_[kind]++, kind);
+  }
 
   void Apply(const Resize& t, RandomStream&) {
     Resample(SizeAfter(t, frame().size()), t.antialias, t.interpolation);
@@ -131,15 +150,6 @@ class Plan::Drawing {
     if (size().width > t.width || size().height > t.height) RefuseSize(t, size());
   }
 
-  // Returns the first failure, or completes the draw.
-  Status TakeStatus() {
-    if (status_.ok()) CompleteGeometry();
-    drawn_.size = size();
-    return std::move(status_);
-  }
-  bool failed() const { return !status_.ok(); }
-
- private:
   // Returns the part of the image that is kept so far, in the image or in the resized box.
   Rect& frame() { return resampled_ ? geometry_.window : geometry_.box; }
   Rect base() const {
@@ -249,23 +259,22 @@ class Plan::Drawing {
   };
 
   const Plan& plan_;
+  const DrawKey& key_;
   DrawnSample& drawn_;
   Geometry& geometry_;
   const ImageSize image_;
   bool resampled_ = false;
-  Surroundings padding_;    // of base()
-  ImageSize size_;          // of the current image, if there are steps
-  uint32_t transform_ = 0;  // the transform that is being applied
+  Surroundings padding_;                // of base()
+  ImageSize size_;                      // of the current image, if there are steps
+  uint32_t transform_ = 0;              // the transform that is being applied
+  std::array<uint16_t, 32> of_kind_{};  // how many transforms of each kind of draws came before it
   Status status_;
 };
 
 Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn) const {
-  Drawing drawing(*this, image, drawn);
-  for (size_t i = 0; i < transforms_.size(); ++i) {
-    const auto index = static_cast<uint32_t>(i);
-    RandomStream random(key, index);
-    drawing.At(index);
-    std::visit([&](const auto& t) { drawing.Apply(t, random); }, transforms_[i]);
+  Drawing drawing(*this, key, image, drawn);
+  for (const Transform& transform : transforms_) {
+    drawing.ApplyNext(transform);
     if (drawing.failed()) break;
   }
   return drawing.TakeStatus();

@@ -344,6 +344,7 @@ TransformRow Row(const ColorJitter&) {
               "Brightness, contrast, saturation and hue change by random factors, in random "
               "order.",
           .acts_on = ActsOn::kPixels,
+          .draws = 1,
           .parameters = {
               Range<&T::brightness>("brightness", 0, kMaxFactor,
                                     "a number x: the factor is uniform in [max(0, 1 - x), 1 + x]; "
@@ -361,6 +362,7 @@ TransformRow Row(const RandomGrayscale&) {
   return {.name = "RandomGrayscale",
           .doc = "Three equal channels with probability `p`.",
           .acts_on = ActsOn::kPixels,
+          .draws = 2,
           .parameters = {Probability<&RandomGrayscale::p>()}};
 }
 
@@ -376,6 +378,7 @@ TransformRow Row(const GaussianBlur&) {
           "A Gaussian whose deviation is uniform in `sigma`, the same along both axes; "
           "borders are mirrored.",
       .acts_on = ActsOn::kPixels,
+      .draws = 3,
       .parameters = {Sides<&T::kernel_height, &T::kernel_width>(
                          "kernel_size", "taps", taps("kernel_height"), taps("kernel_width"),
                          "taps, an odd int, or (along x, along y), as torchvision has them."),
@@ -399,6 +402,7 @@ TransformRow Row(const AutoAugment&) {
       .name = "AutoAugment",
       .doc = "One of 25 pairs of operations that were found by search. (Cubuk et al., CVPR 2019)",
       .acts_on = ActsOn::kPixels,
+      .draws = 4,
       .parameters = {ChoiceOf<&T::policy>(
                          "policy",
                          {{"imagenet", T::Policy::kImageNet},
@@ -420,6 +424,7 @@ TransformRow Row(const RandAugment&) {
               "Some operations, each uniform among 14, all of one strength. (Cubuk et al., CVPR "
               "Workshops 2020)",
           .acts_on = ActsOn::kPixels,
+          .draws = 5,
           .parameters = {
               Integer<&T::num_ops>("num_ops", 0, 100, "how many, 0 to 100."), std::move(magnitude),
               Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMaxBins, "2 to 1,000."),
@@ -431,6 +436,7 @@ TransformRow Row(const TrivialAugmentWide&) {
   return {.name = "TrivialAugmentWide",
           .doc = "One operation of 14, of random strength. (Müller, Hutter, ICCV 2021)",
           .acts_on = ActsOn::kPixels,
+          .draws = 6,
           .parameters = {Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMaxBins,
                                                          "strengths to choose from, 2 to 1,000."),
                          HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};

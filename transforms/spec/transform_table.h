@@ -35,6 +35,11 @@ struct TransformRow {
   const char* name = "";
   const char* doc = "";  // the docstring, without its parameters
   ActsOn acts_on = ActsOn::kGeometry;
+  // The kind of its random numbers (core/random.h), which are those of its index among the
+  // transforms of this kind. Transforms that do not change pixels share kind 0, so that crops and
+  // flips do not depend on those that do. Each of the others has a number of its own. Numbers never
+  // change, because draws would.
+  uint8_t draws = 0;
   // How it is fused with decoding, or acts on the finished row, for `explain`.
   const char* how = "";
   std::vector<Parameter> parameters{};

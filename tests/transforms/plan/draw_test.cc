@@ -207,6 +207,73 @@ TEST(Draw, IsTheSameEverywhere) {
   EXPECT_EQ(hash, 6743338633912837554u);
 }
 
+// Every list without transforms of pixels draws what it drew in the first version, by its places.
+TEST(Draw, IsByPlaceWithoutTransformsOfPixels) {
+  const auto hash_of = [](std::vector<Transform> list) {
+    const Plan plan = Plan::Compile(std::move(list)).value();
+    uint64_t hash = 0xcbf29ce484222325;
+    for (uint64_t n = 0; n < 100; ++n) {
+      const DrawnSample drawn = testing::DrawnOf(plan, {7, n % 3, n, 2}, {400, 300});
+      const Geometry& g = drawn.geometry;
+      std::vector<int> values{g.box.x,    g.box.y,          g.window.x,
+                              g.window.y, g.mirror_columns, g.mirror_rows};
+      for (const Erasure& e : drawn.erasures) values.insert(values.end(), {e.box.x, e.box.y});
+      for (int value : values) hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3;
+    }
+    return hash;
+  };
+  const RandomHorizontalFlip flip;
+  const RandomCrop crop{.height = 224, .width = 224};
+  EXPECT_EQ(hash_of({Resize{.size = 256}, crop, flip, RandomErasing{}}), 11620378195101809118u);
+  EXPECT_EQ(hash_of({RandomVerticalFlip{}, RandomResizedCrop{64, 64}, flip, flip}),
+            12836408197859906032u);
+}
+
+// So the list of masks needs each Resize, CenterCrop and Pad that the list of images has.
+TEST(Draw, OfGeometryCountsTransformsThatDrawNothing) {
+  const auto flips_of = [](std::vector<Transform> list) {
+    const Plan plan = Plan::Compile(std::move(list)).value();
+    std::vector<bool> flips;
+    for (uint64_t n = 0; n < 100; ++n) {
+      flips.push_back(testing::DrawnOf(plan, {7, 0, n}, {400, 300}).geometry.mirror_columns);
+    }
+    return flips;
+  };
+  const RandomHorizontalFlip flip;
+  const RandomCrop crop{.height = 224, .width = 224};
+  EXPECT_EQ(flips_of({Resize{.size = 256}, crop, flip}), flips_of({Pad{}, crop, flip}));
+  EXPECT_NE(flips_of({Resize{.size = 256}, crop, flip}), flips_of({crop, flip}));
+  EXPECT_EQ(flips_of({crop, flip, CenterCrop{8, 8}}), flips_of({crop, flip}));
+}
+
+// The factors of brightness of 20 images.
+std::vector<float> FactorsOf(std::vector<Transform> list) {
+  list.insert(list.begin(), CenterCrop{40, 40});
+  const Plan plan = Plan::Compile(std::move(list)).value();
+  std::vector<float> factors;
+  for (uint64_t n = 0; n < 20; ++n) {
+    for (const DrawnStep& drawn : testing::DrawnOf(plan, {7, 0, n}, {50, 50}).steps) {
+      const auto* step = std::get_if<AdjustBrightness>(&drawn.step);
+      if (step != nullptr) factors.push_back(step->factor);
+    }
+  }
+  return factors;
+}
+
+TEST(Draw, OfPixelsIsByKindAndCount) {
+  const ColorJitter jitter{.brightness = {0.5, 1.5}};
+  const RandAugment none{.num_ops = 0};
+  const RandomHorizontalFlip flip;
+  const std::vector<float> one = FactorsOf({jitter}), two = FactorsOf({jitter, jitter});
+  ASSERT_EQ(one.size(), 20u);
+  EXPECT_EQ(FactorsOf({flip, none, RandomGrayscale{0}, none, jitter, flip}), one);
+  ASSERT_EQ(two.size(), 40u);
+  for (size_t n = 0; n < one.size(); ++n) {
+    EXPECT_EQ(two[2 * n], one[n]);
+    EXPECT_NE(two[2 * n + 1], one[n]) << "the second of a kind has draws of its own";
+  }
+}
+
 TEST(Draw, FlipsWithItsProbabilityAndIndependently) {
   constexpr int kSamples = 40000;
   const Plan plan = Plan::Compile({CenterCrop{4, 4}, RandomHorizontalFlip{0.3}}).value();

@@ -122,6 +122,48 @@ TEST(Geometry, MatchesOneStepAfterTheOther) {
   EXPECT_LT(stepped, applied);
 }
 
+// Transforms of pixels that draw random numbers and then change nothing.
+std::vector<Transform> WithoutEffect() {
+  return {ColorJitter{}, RandomGrayscale{0}, GaussianBlur{1, 1}, RandAugment{.num_ops = 0}};
+}
+
+// Transforms that change pixels may stand anywhere in the list of images, and be missing in that of
+// masks.
+TEST(Geometry, IsThatOfTheListWithoutTransformsOfPixels) {
+  Random random(12);
+  MemoryBudget budget(64 << 20);
+  const std::vector<Transform> without_effect = WithoutEffect();
+  const auto last = static_cast<int>(without_effect.size()) - 1;
+  int applied = 0, moved = 0;
+  for (int n = 0; n < testing::Effort(2000); ++n) {
+    std::vector<Transform> list = RandomGeometry(random);
+    if (random.OneIn(2)) list.emplace_back(RandomErasing{.p = 0.7, .value = {1, 2, 3}});
+    std::vector<Transform> longer;
+    for (const Transform& transform : list) {
+      while (random.OneIn(2)) {
+        longer.push_back(without_effect[static_cast<size_t>(random.Between(0, last))]);
+      }
+      longer.push_back(transform);
+    }
+    const Result<Plan> plans[] = {Plan::Compile(list), Plan::Compile(longer)};
+    if (!plans[0].ok() || !plans[1].ok()) continue;  // transforms of pixels need images of one size
+    const Naive image = NoisyImage(random, {random.Between(1, 40), random.Between(1, 40)});
+    const DrawKey key{3, 1, static_cast<uint64_t>(n)};
+    std::vector<uint8_t> rows[2];
+    for (size_t i = 0; i < 2; ++i) {
+      auto workspace = plans[i]->MakeWorkspace(budget);
+      rows[i].resize(plans[i]->row_bytes());
+      StageTimes times;
+      ASSERT_TRUE(plans[i]->Apply(ViewOf(image), key, *workspace, rows[i].data(), times).ok());
+    }
+    ASSERT_EQ(rows[0], rows[1]) << n << ": " << plans[1]->Describe();
+    ++applied;
+    moved += longer.size() > list.size() ? 1 : 0;
+  }
+  EXPECT_GT(moved, testing::Effort(2000) / 20);
+  EXPECT_GT(applied, moved);
+}
+
 TEST(Geometry, FusesWhatItCan) {
   const auto steps = [](std::vector<Transform> list) {
     const Plan plan = Plan::Compile(std::move(list)).value();
