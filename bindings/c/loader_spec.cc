@@ -21,8 +21,6 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kMaxTransforms = 100;  // of a view
-constexpr size_t kMaxViews = 64;
 constexpr uint64_t kMaxSamples = uint64_t{1} << 62;
 
 struct SourceSpec {

@@ -146,8 +146,6 @@ Status CheckPadding(const LoaderOptions& options) {
 // Refuses what views cannot have: transforms beside them, a mix of rows, and a field named like one
 // of their columns. Plan::CompileViews checks the lists.
 Status CheckViews(const LoaderOptions& options) {
-  constexpr size_t kMostViews = 64;
-  constexpr size_t kMostTransforms = 256;  // a state names them all
   const size_t views = options.views.size();
   if (views == 0) return {};
   const auto refuse = [](std::string cause, std::string advice) {
@@ -161,10 +159,10 @@ Status CheckViews(const LoaderOptions& options) {
   if (views == 1) return refuse("there is one view", "Give its list as transforms");
   size_t transforms = 0;
   for (const std::vector<Transform>& view : options.views) transforms += view.size();
-  if (views > kMostViews || transforms > kMostTransforms) {
+  if (views > kMaxViews || transforms > kMaxTransforms) {
     return refuse("there are " + std::to_string(views) + " views with " +
                       std::to_string(transforms) + " transforms; the most are " +
-                      std::to_string(kMostViews) + " views with " + std::to_string(kMostTransforms),
+                      std::to_string(kMaxViews) + " views with " + std::to_string(kMaxTransforms),
                   "Leave some of them out");
   }
   if (options.mix) {

@@ -61,13 +61,13 @@ struct DeviceOptions {
 struct LoaderOptions {
   std::shared_ptr<const SampleSource> source;
   // Files need transforms that make all images the same size. Samples in memory need none: their
-  // rows are then copied, whatever their type and shape.
+  // rows are then copied, whatever their type and shape. At most kMaxTransforms.
   std::vector<Transform> transforms;
   // Several views of each image, in place of `transforms`: each list makes an image of its own,
   // with its own random draws, and the image is read and decoded once for all of them. View 0 is
   // the first column of a batch; the others follow the columns of the source, as "image_1",
-  // "image_2", …, in their own sizes. 2 to 64 views, of 256 transforms together, without PadTo and
-  // mixing.
+  // "image_2", …, in their own sizes. 2 to kMaxViews views, of kMaxTransforms transforms together,
+  // without PadTo and mixing.
   std::vector<std::vector<Transform>> views{};
   // The type of transformed images. kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized.
   DType dtype = DType::kU8;
@@ -117,7 +117,7 @@ struct LoaderOptions {
   double weight = 1;
   // How many batches the caller may hold at once; 0: no limit. For batches on a device
   // DeviceOptions::buffers limits them.
-  int lent_batches = 8;
+  int lent_batches = 0;
 
   // The device for which slots are pinned when the loader is opened, so that the device can copy
   // them without the CPU: the slots in production and `lent_batches` more (at most 64; four if

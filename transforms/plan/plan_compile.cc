@@ -16,8 +16,6 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kMaxTransforms = 1000;
-
 template <typename T>
 bool Is(const Transform& transform) {
   return std::holds_alternative<T>(transform);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <variant>
@@ -11,6 +12,11 @@
 #include "transforms/spec/interpolation.h"
 
 namespace stoker {
+
+// What one loader may have: transforms, of all views together (its states name them all), and
+// views.
+inline constexpr size_t kMaxTransforms = 256;
+inline constexpr size_t kMaxViews = 64;
 
 // All images are RGB with 8 bits a channel; gray images get three equal channels. Sizes are in
 // pixels.

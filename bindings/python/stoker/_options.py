@@ -14,11 +14,7 @@ TABLES: dict[str, list[dict[str, Any]]] = json.loads(_stoker.described())
 _ROWS = {row["name"]: row for row in TABLES["loader"]}
 
 # The default values, which `checked` returns for options that are not given.
-DEFAULTS = {
-    name: 0 if row["zero"] and row["default"] != "" else row["default"]
-    for name, row in _ROWS.items()
-    if not row.get("required")
-}
+DEFAULTS = {name: row["default"] for name, row in _ROWS.items() if not row.get("required")}
 
 
 def checked(given: Mapping[str, Any], *, only_of_images: bool = False) -> dict[str, Any]:

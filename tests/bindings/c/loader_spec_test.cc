@@ -340,8 +340,8 @@ TEST(LoaderSpec, ErrorsNameBadTransforms) {
             "transforms[1].p");
   ExpectBad(WithTransform(R"({"name": "Normalize", "mean": [0, 0, 1e300]})"), "transforms[0].mean");
   std::string many = "{}";
-  for (int i = 0; i < 100; ++i) many += ", {}";
-  ExpectBad(WithTransform(many), "transforms is a list of 101");
+  for (size_t i = 0; i < kMaxTransforms; ++i) many += ", {}";
+  ExpectBad(WithTransform(many), "transforms is a list of 257");
 }
 
 TEST(TransformSpec, ParsesTransformsAndOptions) {

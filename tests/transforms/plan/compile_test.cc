@@ -39,6 +39,14 @@ RandomResizedCrop ResizedCrop(std::array<double, 2> scale, std::array<double, 2>
   return {.height = 224, .width = 224, .scale = scale, .ratio = ratio, .antialias = true};
 }
 
+TEST(Compile, TakesAsManyTransformsAsAState) {
+  std::vector<Transform> list(kMaxTransforms, RandomVerticalFlip{});
+  list[0] = CenterCrop{4, 4};
+  EXPECT_TRUE(Compile(list).ok());
+  list.emplace_back(RandomVerticalFlip{});
+  EXPECT_THAT(Compile(list).error().ToString(), HasSubstr("257 transforms; at most 256"));
+}
+
 TEST(Compile, ComputesTheOutputSize) {
   const auto size = [](std::vector<Transform> transforms) {
     return Compile(std::move(transforms)).value().output_size();
