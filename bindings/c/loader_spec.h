@@ -42,8 +42,8 @@ struct TransformSpec {
 };
 
 // Parse the keys `transforms`, `dtype`, `layout`, `exif_orientation`, `decode`, `max_pixels`,
-// `max_scans` and `accept_truncated` of the same object, and in a recipe `views` and `mix`; all
-// other keys are unknown here. Errors as above.
+// `max_scans`, `accept_truncated` and `accept_16_bits` of the same object, and in a recipe `views`
+// and `mix`; all other keys are unknown here. Errors as above.
 Result<TransformSpec> ParseTransformSpec(std::string_view json);
 Result<TransformSpec> ParseRecipe(std::string_view json);
 

@@ -175,9 +175,11 @@ void AddLimits(CLI::App& command, LimitArguments& given) {
   };
   add("max_pixels", given.max_pixels, kUsual.max_pixels);
   add("max_scans", given.max_scans, kUsual.max_scans);
-  constexpr const char* kTruncated = "accept_truncated";
-  command.add_flag(FlagOf(kTruncated), given.accept_truncated,
-                   Wrapped(LoaderOptionNamed(kTruncated).doc));
+  const auto add_flag = [&](const char* option, bool& value) {
+    command.add_flag(FlagOf(option), value, Wrapped(LoaderOptionNamed(option).doc));
+  };
+  add_flag("accept_truncated", given.accept_truncated);
+  add_flag("accept_16_bits", given.accept_16_bits);
 }
 
 void AddLoaderOptions(CLI::App& command, LoaderOptions& options) {
@@ -193,6 +195,7 @@ void SetLimits(const LimitArguments& given, DecodeLimits& limits) {
   if (given.max_pixels != 0) limits.max_pixels = given.max_pixels;
   if (given.max_scans != 0) limits.max_scans = static_cast<int>(given.max_scans);
   if (given.accept_truncated) limits.accept_truncated = true;
+  if (given.accept_16_bits) limits.accept_16_bits = true;
 }
 
 }  // namespace stoker::cli

@@ -44,11 +44,12 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& 
 // Adds --source-option, the options of OpenSamples (bindings/cli/open_samples.h).
 void AddSourceOptions(CLI::App& command, std::vector<std::string>& given);
 
-// Limits on what files may require (0: not given), and what they may lack.
+// Limits on what files may require (0 if not given), and what they may lack or lose.
 struct LimitArguments {
   int64_t max_pixels = 0;
   int64_t max_scans = 0;
   bool accept_truncated = false;
+  bool accept_16_bits = false;
 };
 
 void AddLimits(CLI::App& command, LimitArguments& given);

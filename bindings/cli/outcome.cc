@@ -16,11 +16,12 @@
 namespace stoker::cli {
 
 std::string AsOptions(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kNames{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNames{
       {{"memory_budget", "--memory-budget"},
        {"max_pixels", "--max-pixels"},
        {"max_scans", "--max-scans"},
        {"accept_truncated", "--accept-truncated"},
+       {"accept_16_bits", "--accept-16-bits"},
        {"batch_size", "--batch-size"},
        {"drop_remainder", "--drop-remainder"},
        {"max_bad_fraction", "--max-bad-fraction"},

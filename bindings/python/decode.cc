@@ -150,12 +150,13 @@ void AddDecode(py::module_& module) {
   }));
   py::class_<DecodersHandle>(module, "Decoders")
       .def(py::init([](int64_t max_pixels, int max_scans, bool accept_truncated,
-                       std::shared_ptr<MemoryBudget> memory) {
+                       bool accept_16_bits, std::shared_ptr<MemoryBudget> memory) {
              return std::make_unique<DecodersHandle>(
-                 DecodeLimits{max_pixels, max_scans, accept_truncated}, std::move(memory));
+                 DecodeLimits{max_pixels, max_scans, accept_truncated, accept_16_bits},
+                 std::move(memory));
            }),
            py::arg("max_pixels"), py::arg("max_scans"), py::arg("accept_truncated"),
-           py::arg("memory"))
+           py::arg("accept_16_bits"), py::arg("memory"))
       .def("one", &DecodersHandle::One, py::arg("image"), py::arg("is_path"), py::arg("request"),
            py::arg("region"))
       .def("all", &DecodersHandle::All, py::arg("images"), py::arg("request"), py::arg("region"),

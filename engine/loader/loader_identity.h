@@ -16,8 +16,9 @@ namespace stoker {
 // "transforms[0].scale", "views[1][0]", "mix", "map". A view that is equal to an earlier one only
 // names it: "views[3]" is "views[1]". Values that are left at their defaults are
 // left out: a state stays short, and one that was saved before an option existed still fits.
-// Options that decide which samples are bad (max_pixels, max_scans, accept_truncated) are there
-// where on_bad forgives what they decide, and only there: else they change errors, no batches.
+// Options that decide which samples are bad (max_pixels, max_scans, accept_truncated,
+// accept_16_bits) are there where on_bad forgives what they decide, and only there: otherwise
+// they change errors and not batches.
 using Identity = std::vector<std::pair<std::string, std::string>>;
 
 // Of what all ranks have in common. The program's function is named, its code is not compared.

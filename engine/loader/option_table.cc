@@ -126,7 +126,7 @@ std::vector<LoaderOptionRow> MakeTable() {
            "crops are the same, to less than a pixel of the scaled image. This applies only to "
            "antialiased resizing by other filters than nearest.",
        .of_images = true},
-      // AddLimits in bindings/cli adds flags for these three, also to other commands than bench.
+      // AddLimits in bindings/cli adds flags for these four, also to other commands than bench.
       {.option = {{.name = "max_pixels", .low = 1, .high = 1.0 * kMaxSidePixels * kMaxSidePixels},
                   [](O& options) -> OptionValue { return &options.limits.max_pixels; }},
        .doc = "refuse images with more pixels (width × height)",
@@ -151,6 +151,15 @@ std::vector<LoaderOptionRow> MakeTable() {
        .of_images = true,
        .changes_batches = false,
        .decides = SampleFault::kTruncated},
+      {.option = {{.name = "accept_16_bits"},
+                  [](O& options) -> OptionValue { return &options.limits.accept_16_bits; }},
+       .doc = "take the upper 8 bits of PNGs of 16 bits",
+       .more = "Suits photographs, of which Pillow (RGB) and TensorFlow also keep 8 bits; depths "
+               "and masks of instances lose half of each number. Without it, such a PNG is an "
+               "UnimplementedError.",
+       .of_images = true,
+       .changes_batches = false,
+       .decides = SampleFault::kUnsupported},
       {.option = {{.name = "on_bad"}, &PolicyOf},
        .doc = "what becomes of photographs and records that cannot be read or decoded: \"fail\", "
               "\"substitute\" or \"drop\"; or by class of faults, and the others fail: "

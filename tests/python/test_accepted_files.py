@@ -125,6 +125,15 @@ def with_wrong_checksum(png, wanted):
     return put(png, end - 1, bytes([png[end - 1] ^ 1]))
 
 
+def of_16_bits(color_type, channels):
+    """Returns a PNG; Pillow writes only gray without alpha."""
+    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 16, color_type, 0, 0, 0)
+    row = b"\0" + bytes(range(256)) * (WIDTH * channels * 2 // 256 + 1)
+    rows = row[: 1 + WIDTH * channels * 2] * HEIGHT
+    parts = chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(rows)), chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
 def pngs():
     png = encoded("PNG")
     header, rest, end = png[:33], png[33:], chunk(b"IEND", b"")
@@ -142,6 +151,9 @@ def pngs():
         "PNG of RGBA": encoded("PNG", "RGBA"),
         "animated PNG": encoded("PNG", **SEVERAL),
         "PNG of 16 bits of gray": encoded("PNG", "I;16", deep),
+        "PNG of 16 bits of gray with alpha": of_16_bits(4, 2),
+        "PNG of 16 bits of RGB": of_16_bits(2, 3),
+        "PNG of 16 bits of RGBA": of_16_bits(6, 4),
         "PNG without its end chunk": png[:-12],
         "PNG with bytes behind its end": png + b"text",
         "PNG with an unknown chunk": header + chunk(b"abCd", b"x") + rest,

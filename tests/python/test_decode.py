@@ -124,6 +124,10 @@ def test_what_unchanged_cannot_do():
     image = Image.new("RGBA", (20, 30), (10, 20, 30, 40))
     with pytest.raises(stoker.UnimplementedError, match="is not resized unchanged"):
         stoker.decode_image(encoded(image), "unchanged", size=10)
+    deep = encoded(Image.fromarray(np.zeros((20, 30), np.uint16)))
+    with pytest.raises(stoker.UnimplementedError, match=r"Resize the array.*or use mode.*accept_16_bits"):
+        stoker.decode_image(deep, "unchanged", size=10)
+    assert stoker.decode_image(deep, "gray", size=10, accept_16_bits=True).shape == (10, 15)
     with pytest.raises(stoker.UnimplementedError, match="alpha of a WebP"):
         stoker.decode_image(encoded(image, "webp"), "unchanged")
 

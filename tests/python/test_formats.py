@@ -1,6 +1,7 @@
 """PNG and WebP as Pillow writes them: the pixels are Pillow's, whatever the files are called."""
 
 import io
+import subprocess
 
 import numpy as np
 import pytest
@@ -66,11 +67,35 @@ def test_transparent_colors_are_ignored(mode, transparency):
     expect_pillows(encoded(image_of(mode, (20, 20)), "PNG", transparency=transparency))
 
 
-def test_gray_of_16_bits():
-    """Returns the upper 8 bits, where Pillow clips at 255 (docs/formats.md)."""
+def test_16_bits_are_refused_unless_the_upper_8_or_all_are_asked_for(tmp_path, command):
+    """Loaders, Compose and decode_image agree; Pillow clips at 255 (docs/formats.md)."""
     values = np.arange(61 * 67, dtype=np.uint16).reshape(61, 67) * 16
     upper = np.repeat((values >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
-    expect_pillows(encoded(Image.fromarray(values), "PNG"), upper)
+    path = tmp_path / "depth.png"
+    path.write_bytes(data := encoded(Image.fromarray(values), "PNG"))
+    crop = [stoker.CenterCrop((61, 67))]
+
+    def loaded(**options):
+        return next(iter(stoker.Loader(stoker.files([str(path)]), crop, batch_size=1, **options)))[0]
+
+    for read in (
+        loaded,
+        lambda **options: stoker.Compose(crop, **options)(data),
+        lambda **options: stoker.decode_image(path, **options),
+        lambda **options: stoker.decode_images([data], **options)[0],
+    ):
+        with pytest.raises(stoker.UnimplementedError, match=r"16 bits.*accept_16_bits.*unchanged.*in Python"):
+            read()
+        with pytest.raises(TypeError, match="accept_16_bits"):
+            read(accept_16_bits=1)
+        np.testing.assert_array_equal(read(accept_16_bits=True), upper)
+    gray = stoker.decode_image(data, "gray", accept_16_bits=True)
+    np.testing.assert_array_equal(gray, upper[:, :, 0])
+    np.testing.assert_array_equal(stoker.decode_image(data, "unchanged"), values)
+
+    for flags, words in (((), "unsupported: a PNG of 16 bits"), (("--accept-16-bits",), "bad: none")):
+        done = subprocess.run([command, "verify", tmp_path, *flags], capture_output=True, text=True)
+        assert words in done.stdout
 
 
 @pytest.mark.parametrize("size", SIZES)

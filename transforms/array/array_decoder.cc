@@ -104,6 +104,7 @@ Result<ArrayShape> ArrayDecoder::Prepare(const ImageInfo& info, const ArrayReque
     if (info.alpha || info.bits != 8) return PrepareSamples(info);
     request_.mode = info.components == 1 ? ArrayMode::kGray : ArrayMode::kRgb;
   }
+  TRY(CheckBits(info, limits_));
   const bool as_stored = request.dtype == DType::kU8 && request.layout == Layout::kNhwc;
   resampled_ = !as_stored || geometry.resized != box.size() || !IsNormal(task_.turn);
   return ArrayShape{request.dtype, SidesOf(geometry.resized, request_)};
@@ -116,7 +117,10 @@ Result<ArrayShape> ArrayDecoder::PrepareSamples(const ImageInfo& info) {
     return Error{.code = Code::kUnimplemented,
                  .cause = webp ? "the alpha of a WebP is not decoded"
                                : "an image with alpha, or of 16 bits, is not resized unchanged",
-                 .advice = "Use mode \"rgb\" or \"gray\""};
+                 .advice = info.bits == 8
+                               ? "Use mode \"rgb\" or \"gray\""
+                               : "Resize the array that mode \"unchanged\" gives, or use "
+                                 "mode \"rgb\" or \"gray\" with accept_16_bits"};
   }
   const int64_t channels = (info.components == 1 ? 1 : 3) + (info.alpha ? 1 : 0);
   const DType dtype = info.bits == 16 ? DType::kU16 : DType::kU8;

@@ -58,7 +58,8 @@ class ArrayDecoder {
   // readable bytes after them, until Finish. Errors: those of ImageDecoder::Open; InvalidArgument
   // for a region that is empty or not inside the image; ResourceExhausted if the image would be
   // resized beyond max_pixels or kMaxSidePixels; Unimplemented for an image with alpha, or of 16
-  // bits, that is to be resized unchanged, and for a WebP with alpha unchanged.
+  // bits, that is to be resized unchanged, for a WebP with alpha unchanged, and for an image of 16
+  // bits that is not unchanged, unless the limits accept it.
   Result<ArrayShape> Open(std::span<const uint8_t> bytes, const ArrayRequest& request);
 
   // Does the same for a decoded image, 1 to kMaxSidePixels on each side, whose pixels must stay

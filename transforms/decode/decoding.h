@@ -20,6 +20,10 @@ struct DecodeLimits {
   // behind the header of its first scan stays an error, and so does damage before the end.
   bool accept_truncated = false;
 
+  // Takes the upper 8 of the 16 bits of a PNG's samples where 8 are wanted. Without it, such a PNG
+  // is refused: the lower 8 bits of a depth or of an instance's number must not vanish silently.
+  bool accept_16_bits = false;
+
   // The number of scans that a JPEG of that size may have. Each scan covers the whole image, even
   // if it takes only a few bytes: an image of max_pixels may have 16, smaller ones more, and those
   // below a twelfth of it max_scans. (A common progressive file has 10.)

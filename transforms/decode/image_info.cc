@@ -51,6 +51,15 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
   return {};
 }
 
+Status CheckBits(const ImageInfo& info, const DecodeLimits& limits) {
+  if (info.bits == 8 || limits.accept_16_bits) return {};
+  return Error{.code = Code::kUnimplemented,
+               .cause = "a PNG of 16 bits a channel, of which 8 would be lost",
+               .advice =
+                   "Take the upper 8 bits of photographs with accept_16_bits, or keep all of them "
+                   "with decode_image(…, \"unchanged\") in Python"};
+}
+
 Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed) {
   return {.code = Code::kResourceExhausted,
           .cause = what + " of " + SizeText(size) + " pixels needs " + std::to_string(needed) +

@@ -30,6 +30,10 @@ std::string SizeText(ImageSize size);  // "640 × 480"
 // read at `offset`.
 Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset);
 
+// Unimplemented for an image of 16 bits, unless the limits accept it. Called by code that makes 8
+// bits of it.
+Status CheckBits(const ImageInfo& info, const DecodeLimits& limits);
+
 // The error that `needed` bytes of working memory are missing to decode `what` ("a PNG") of that
 // size.
 Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed);

@@ -248,6 +248,7 @@ bool Plan::Begin(ImageFeed& feed, ImageContext& context) const {
 // Returns whether there are pixels to decode.
 Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const {
   ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes));
+  TRY(CheckBits(info, options_.limits));
   const Orientation orientation =
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
   ASSIGN_OR_RETURN(Rect region,

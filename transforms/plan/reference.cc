@@ -95,6 +95,7 @@ Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const Dr
                       void* row) {
   ImageDecoder decoder(plan.options().limits);
   ASSIGN_OR_RETURN(ImageInfo info, decoder.Open(bytes));
+  TRY(CheckBits(info, plan.options().limits));
   const Orientation orientation =
       plan.options().exif_orientation ? info.orientation : Orientation::kNormal;
   DrawnSample drawn;

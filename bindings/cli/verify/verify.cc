@@ -28,6 +28,7 @@ class SampleChecker {
   SampleChecker(const SampleSource& source, const DecodeLimits& limits)
       : source_(source),
         reads_(source),
+        limits_(limits),
         budget_(WorkingMemory(limits)),
         decoder_(limits, &budget_),
         discard_(budget_) {
@@ -61,6 +62,7 @@ class SampleChecker {
 
   Status Decode(std::span<const uint8_t> image) {
     ASSIGN_OR_RETURN(ImageInfo info, decoder_.Open(image));
+    TRY(CheckBits(info, limits_));
     return decoder_.Decode({0, 0, info.size.width, info.size.height}, discard_);
   }
 
@@ -80,6 +82,7 @@ class SampleChecker {
 
   const SampleSource& source_;
   SampleReads reads_;
+  const DecodeLimits limits_;
   MemoryBudget budget_;
   ReadRequest request_;
   ImageDecoder decoder_;

@@ -50,6 +50,7 @@ class Compose:
         seed: of random transforms, 0 to 2**64 - 1. Give each rank a different one.
         max_pixels, max_scans: as for `Loader`: limits on images.
         accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
+        accept_16_bits: take the upper 8 bits of PNGs of 16 bits, as for `Loader`.
         memory_budget: bytes of working memory for decoding, for all threads together. 0: as for `Runtime`.
 
     Raises:
@@ -68,6 +69,7 @@ class Compose:
         max_pixels: int = _options.DEFAULTS["max_pixels"],
         max_scans: int = _options.DEFAULTS["max_scans"],
         accept_truncated: bool = False,
+        accept_16_bits: bool = False,
         memory_budget: int = 0,
     ) -> None:
         given = locals()
@@ -113,7 +115,7 @@ class Compose:
 
         Raises:
             DataLossError: bytes that are not an image, or a damaged one; has the `offset`.
-            UnimplementedError: an image of a format other than JPEG, PNG and WebP.
+            UnimplementedError: an image of a format other than JPEG, PNG and WebP, or a PNG of 16 bits.
             ResourceExhaustedError: an image beyond max_pixels or max_scans, or too large for memory_budget.
             ValueError, TypeError: another kind of array or object.
         """

@@ -32,6 +32,7 @@ def decode_image(
     max_pixels: int = _LIMITS["max_pixels"],
     max_scans: int = _LIMITS["max_scans"],
     accept_truncated: bool = False,
+    accept_16_bits: bool = False,
 ) -> npt.NDArray[Any]:
     """Decodes one image, as `torchvision.io.decode_image`, `PIL.Image.open` and `cv2.imdecode` do.
 
@@ -45,7 +46,7 @@ def decode_image(
         image: the bytes of a JPEG, PNG or WebP file (bytes, bytearray, memoryview, a uint8 array or CPU
             tensor of one dimension), or a path (str, os.PathLike).
         mode: "rgb": colours; a gray image gets three equal channels. "gray": the result of Pillow's
-            convert("L") for these. In both, alpha is dropped, and of 16 bits the upper 8 are kept.
+            convert("L") for these. In both, alpha is dropped, and a PNG of 16 bits is refused.
             "unchanged": gray if the file is, a PNG with its alpha channel and its 16 bits (uint16); a palette
             is looked up, and its transparency (tRNS) dropped.
         region: (top, left, height, width), the part to decode. It must lie inside the image.
@@ -55,6 +56,7 @@ def decode_image(
         exif_orientation: turn the image as its EXIF tag says; regions and sizes are of the turned image.
         max_pixels, max_scans: as for `Loader`: limits on images.
         accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
+        accept_16_bits: "rgb" and "gray" take the upper 8 bits of a PNG of 16 bits.
 
     Returns:
         A new array: (height, width, 3) uint8; gray (height, width); with alpha (height, width, 2) or
@@ -65,14 +67,15 @@ def decode_image(
         DataLossError: bytes that are not an image, or a damaged one; has the `offset`, and for a path the
             `file`.
         NotFoundError, PermissionDeniedError, …: the file cannot be read.
-        UnimplementedError: an image of a format other than JPEG, PNG and WebP; with mode "unchanged", a WebP
-            with alpha, and with `size` an image with alpha or of 16 bits.
+        UnimplementedError: an image of a format other than JPEG, PNG and WebP; a PNG of 16 bits, unless
+            accept_16_bits or mode "unchanged" takes it; with mode "unchanged", a WebP with alpha, and with
+            `size` an image with alpha or of 16 bits.
         ResourceExhaustedError: an image beyond max_pixels or max_scans, or larger than memory.
         ValueError, TypeError: naming the argument; a region that is not inside the image.
     """
     given, is_path = _input(image)
     request = _request(mode, size, interpolation, antialias, exif_orientation)
-    limits = _limits(max_pixels, max_scans, accept_truncated)
+    limits = _limits(max_pixels, max_scans, accept_truncated, accept_16_bits)
     return _decoders(*limits).one(given, is_path, request, _region(region))
 
 
@@ -88,6 +91,7 @@ def decode_images(
     max_pixels: int = _LIMITS["max_pixels"],
     max_scans: int = _LIMITS["max_scans"],
     accept_truncated: bool = False,
+    accept_16_bits: bool = False,
     runtime: Runtime | None = None,
 ) -> list[npt.NDArray[Any]]:
     """Decodes many images at a time, on the workers of a `Runtime`: `[decode_image(i, …) for i in images]`.
@@ -99,7 +103,7 @@ def decode_images(
         images: images as for `decode_image`, in any mix.
         runtime: the Runtime whose workers decode; None: the default one.
         mode, region, size, interpolation, antialias: as for `decode_image`, for all images.
-        exif_orientation, max_pixels, max_scans, accept_truncated: likewise.
+        exif_orientation, max_pixels, max_scans, accept_truncated, accept_16_bits: likewise.
 
     Returns:
         A list of arrays in the order of `images`. Each owns its memory, which is freed with it.
@@ -116,7 +120,7 @@ def decode_images(
     given = [_input(image, f"images[{i}]") for i, image in enumerate(images)]
     request = _request(mode, size, interpolation, antialias, exif_orientation)
     native = _stoker.Runtime() if runtime is None else runtime._native
-    limits = _limits(max_pixels, max_scans, accept_truncated)
+    limits = _limits(max_pixels, max_scans, accept_truncated, accept_16_bits)
     return _decoders(*limits).all(given, request, _region(region), native)
 
 
@@ -174,17 +178,22 @@ def _made(mode: int, resize: Resize | None, exif_orientation: bool) -> _stoker.A
     return _stoker.ArrayRequest(spec_of(resizes, {"exif_orientation": exif_orientation}), mode)
 
 
-def _limits(max_pixels: int, max_scans: int, accept_truncated: bool) -> tuple[int, int, bool]:
+def _limits(
+    max_pixels: int, max_scans: int, accept_truncated: bool, accept_16_bits: bool
+) -> tuple[int, int, bool, bool]:
     return (
         _options.checked_one("max_pixels", max_pixels),
         _options.checked_one("max_scans", max_scans),
         _options.checked_one("accept_truncated", accept_truncated),
+        _options.checked_one("accept_16_bits", accept_16_bits),
     )
 
 
 @functools.lru_cache(maxsize=4)
-def _decoders(max_pixels: int, max_scans: int, accept_truncated: bool) -> _stoker.Decoders:
-    return _stoker.Decoders(max_pixels, max_scans, accept_truncated, _memory())
+def _decoders(
+    max_pixels: int, max_scans: int, accept_truncated: bool, accept_16_bits: bool
+) -> _stoker.Decoders:
+    return _stoker.Decoders(max_pixels, max_scans, accept_truncated, accept_16_bits, _memory())
 
 
 @functools.cache

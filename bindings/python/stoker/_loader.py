@@ -105,6 +105,9 @@ class Loader:
         accept_truncated: decode truncated JPEGs as far as they go. What is missing is as libjpeg leaves it:
             gray, or coarse in a progressive JPEG. `stats()` counts such samples as `accepted_truncated`.
             Without it, and for other formats, truncation is a DataLossError.
+        accept_16_bits: take the upper 8 bits of PNGs of 16 bits. Suits photographs, of which Pillow (RGB)
+            and TensorFlow also keep 8 bits; depths and masks of instances lose half of each number. Without
+            it, such a PNG is an UnimplementedError.
         on_bad: what becomes of photographs and records that cannot be read or decoded: "fail", "substitute"
             or "drop"; or by class of faults, and the others fail: "truncated=drop,vanished=substitute".
             "fail": an error takes the place of the batch; "substitute": a random other sample takes the
@@ -165,6 +168,7 @@ class Loader:
         max_pixels: int = 268435456,
         max_scans: int = 200,
         accept_truncated: bool = False,
+        accept_16_bits: bool = False,
         on_bad: str | Mapping[str, str] = "fail",
         max_bad_fraction: float = 0.01,
         bad_samples_file: str | os.PathLike[str] | None = None,

@@ -185,7 +185,12 @@ class DecodeMemory:
 
 class Decoders:
     def __init__(
-        self, max_pixels: int, max_scans: int, accept_truncated: bool, memory: DecodeMemory
+        self,
+        max_pixels: int,
+        max_scans: int,
+        accept_truncated: bool,
+        accept_16_bits: bool,
+        memory: DecodeMemory,
     ) -> None: ...
     def one(
         self, image: Any, is_path: bool, request: ArrayRequest, region: tuple[int, int, int, int] | None

@@ -73,9 +73,9 @@ class DataLoader:
         remainder: how to treat samples that do not divide evenly among processes: "pad" (repeat samples from
             the start of the order, so that all have the same number of batches, as DistributedSampler does),
             "drop", or "uneven" (each sample exactly once).
-        exif_orientation, max_pixels, max_scans, accept_truncated, on_bad: as for `stoker.Loader`.
-        max_bad_fraction, bad_samples_file, cache, depth, wait_target, weight: as for `stoker.Loader`.
-        lent_batches, runtime: as for `stoker.Loader`.
+        exif_orientation, max_pixels, max_scans, accept_truncated, accept_16_bits: as for `stoker.Loader`.
+        on_bad, max_bad_fraction, bad_samples_file, cache, depth, wait_target: as for `stoker.Loader`.
+        weight, lent_batches, runtime: as for `stoker.Loader`.
         buffers: as for `stoker.Loader.to_device`: the number of batches to allocate on a GPU.
         decode: "full" or "scaled", as for `stoker.Loader`; or "device": the GPU decodes packed JPEGs, and
             baseline JPEGs with a crop index, at their full size, as with `to_device(decode="device")`.
@@ -113,6 +113,7 @@ class DataLoader:
         max_pixels: int = 268435456,
         max_scans: int = 200,
         accept_truncated: bool = False,
+        accept_16_bits: bool = False,
         on_bad: str | Mapping[str, str] = "fail",
         max_bad_fraction: float = 0.01,
         bad_samples_file: str | os.PathLike[str] | None = None,
@@ -160,6 +161,7 @@ class DataLoader:
             "max_pixels": max_pixels,
             "max_scans": max_scans,
             "accept_truncated": accept_truncated,
+            "accept_16_bits": accept_16_bits,
             "on_bad": on_bad,
             "max_bad_fraction": max_bad_fraction,
             "bad_samples_file": bad_samples_file,

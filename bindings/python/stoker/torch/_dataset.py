@@ -38,6 +38,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
                     exif_orientation=options["exif_orientation"],
                     decode=options["decode"],
                     accept_truncated=options["accept_truncated"],
+                    accept_16_bits=options["accept_16_bits"],
                 )
             )
 
