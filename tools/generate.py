@@ -71,6 +71,7 @@ ANNOTATIONS = {
     "fill": "Fill | None",
     "optional fill": "Fill | None",
     "value or noise": "float | Sequence[float] | str",
+    "transforms": "Sequence[Transform]",
 }
 DEFAULTS = {
     "factor": None,
@@ -80,7 +81,7 @@ DEFAULTS = {
     "fill": 0,
     "value or noise": 0,
 }
-REQUIRED = ("sides", "size", "taps", "channels", "positive channels")
+REQUIRED = ("sides", "size", "taps", "channels", "positive channels", "transforms")
 
 
 def option_types(row):

@@ -54,21 +54,19 @@ template <typename Owner>
 Json Describe(const Option<Owner>& option, Owner& standard) {
   Json json = {{"name", option.name}};
   for (const OptionInfo::Choice& choice : option.choices) json["choices"].push_back(choice.name);
-  if (option.in == nullptr) return json;
-  const OptionValue value = option.in(standard);
-  if (option.required) {
-    json["required"] = true;
-  } else {
-    json["default"] = std::visit(ValueJson{option}, value);
-  }
-  AddBounds(json, option, value);
+  if (option.required) json["required"] = true;
   if (option.below != nullptr) json["below"] = option.below;
   if (*option.note != 0) json["note"] = option.note;
+  if (option.in == nullptr) return json;
+  const OptionValue value = option.in(standard);
+  if (!option.required) json["default"] = std::visit(ValueJson{option}, value);
+  AddBounds(json, option, value);
   return json;
 }
 
 Json Describe(const TransformRow& row) {
   Json json = {{"name", row.name}, {"doc", row.doc}, {"parameters", Json::array()}};
+  json["in_random_apply"] = AsPixelTransform(row.standard).has_value();
   Transform standard = row.standard;
   for (const Parameter& parameter : row.parameters) {
     Json described = {{"name", parameter.name}, {"kind", parameter.kind}, {"doc", parameter.doc}};

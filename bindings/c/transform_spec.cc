@@ -8,19 +8,45 @@
 
 namespace stoker {
 
-Transform ReadTransform(JsonObject& object) {
+namespace {
+
+// Reads a transform of one of these kinds.
+Transform Read(JsonObject& object, const std::vector<const TransformRow*>& rows) {
   std::vector<const char*> names;
-  for (const TransformRow& row : AllTransforms()) names.push_back(row.name);
+  names.reserve(rows.size());
+  for (const TransformRow* row : rows) names.push_back(row->name);
   object.Required("name");
   const std::optional<size_t> index = object.Choice("name", names);
   if (!index) return {};
-  const TransformRow& row = AllTransforms()[*index];
-  Transform transform = row.standard;
-  for (const Parameter& parameter : row.parameters) {
+  Transform transform = rows[*index]->standard;
+  for (const Parameter& parameter : rows[*index]->parameters) {
     for (const Option<Transform>& option : parameter.options) {
-      ReadOption(object, option, option.in(transform));
+      if (option.in != nullptr) ReadOption(object, option, option.in(transform));
     }
   }
+  return transform;
+}
+
+void ReadTransforms(JsonObject& object, RandomApply& apply) {
+  std::vector<const TransformRow*> rows;
+  for (const TransformRow& row : AllTransforms()) {
+    if (AsPixelTransform(row.standard)) rows.push_back(&row);
+  }
+  object.Required("transforms");
+  for (JsonObject& inner : object.Objects("transforms", kMaxTransforms)) {
+    const std::optional<PixelTransform> read = AsPixelTransform(Read(inner, rows));
+    if (read) apply.transforms.push_back(*read);
+    object.Fail(inner.CheckAllRead());
+  }
+}
+
+}  // namespace
+
+Transform ReadTransform(JsonObject& object) {
+  std::vector<const TransformRow*> rows;
+  for (const TransformRow& row : AllTransforms()) rows.push_back(&row);
+  Transform transform = Read(object, rows);
+  if (auto* apply = std::get_if<RandomApply>(&transform)) ReadTransforms(object, *apply);
   if (const auto* erasing = std::get_if<RandomErasing>(&transform)) {
     if (erasing->noise && object.Has("value")) {
       object.FailKey("value", "is given together with noise");

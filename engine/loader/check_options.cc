@@ -10,6 +10,7 @@
 #include "core/try.h"
 #include "engine/loader/option_table.h"
 #include "transforms/resize/row_format.h"
+#include "transforms/spec/transform_table.h"
 
 namespace stoker {
 
@@ -158,7 +159,7 @@ Status CheckViews(const LoaderOptions& options) {
   }
   if (views == 1) return refuse("there is one view", "Give its list as transforms");
   size_t transforms = 0;
-  for (const std::vector<Transform>& view : options.views) transforms += view.size();
+  for (const std::vector<Transform>& view : options.views) transforms += CountOf(view);
   if (views > kMaxViews || transforms > kMaxTransforms) {
     return refuse("there are " + std::to_string(views) + " views with " +
                       std::to_string(transforms) + " transforms; the most are " +

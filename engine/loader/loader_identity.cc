@@ -27,6 +27,11 @@ void AddTransform(const Transform& transform, const std::string& name, Identity&
       identity.emplace_back(name + "." + option.name, std::move(value));
     }
   }
+  const auto* apply = std::get_if<RandomApply>(&transform);
+  for (size_t i = 0; apply != nullptr && i < apply->transforms.size(); ++i) {
+    AddTransform(AsTransform(apply->transforms[i]), name + ".transforms[" + std::to_string(i) + "]",
+                 identity);
+  }
 }
 
 // Adds every view. One that is equal to an earlier view only names it.
@@ -166,8 +171,14 @@ std::vector<std::string> Differences(const Identity& saved, const Identity& here
   const auto differs = [&](std::string_view name) {
     return std::ranges::find(different, name) != different.end();
   };
+  const auto of_another = [&](std::string_view name) {  // a transform, or one with it in its list
+    for (name = TransformOf(name); !name.empty(); name = TransformOf(name)) {
+      if (differs(name)) return true;
+    }
+    return false;
+  };
   for (const std::string_view name : names) {
-    if (std::ranges::find(except, name) != except.end() || differs(TransformOf(name))) continue;
+    if (std::ranges::find(except, name) != except.end() || of_another(name)) continue;
     if (name == kFingerprint && differs(kSamples)) continue;  // it goes without saying
     const bool both = Find(saved, name) != nullptr && Find(here, name) != nullptr;
     if (!both && IsOfSome(name)) continue;  // of an earlier stoker, or on_bad is different

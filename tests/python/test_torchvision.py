@@ -81,7 +81,11 @@ def ids(cases):
 EXACT = [
     ("RandomHorizontalFlip", [named("RandomHorizontalFlip")]),
     ("RandomVerticalFlip", [named("RandomVerticalFlip")]),
-    ("brightness", [named("ColorJitter", brightness=[0.2, 1.8])]),
+    ("brightness", [named("ColorJitter", brightness=[0.2, 1.8], p=0.8)]),
+    ("RandomSolarize", [named("RandomSolarize", threshold=100.5)]),
+    ("RandomApply", [
+        named("RandomApply", p=0.8, transforms=[
+            named("ColorJitter", brightness=[0.2, 1.8]), named("RandomSolarize", threshold=128, p=0.2)])]),
     *[
         (f"Pad {mode}", [
             named("Pad", padding=[3, 20, 7, 90], padding_mode=mode, fill=[9, 0, 255]),

@@ -154,8 +154,8 @@ def test_probabilities():
         def transform(self, image, params):
             return image + 1
 
-    def their_draws(kind, p):
-        transform = type("Counted", (Counting, kind), {})(p=p)
+    def their_draws(kind, p, *first):
+        transform = type("Counted", (Counting, kind), {})(*first, p=p)
         image = torch.zeros(3, 1, 1)
         return [bool(transform(image)[0, 0, 0] == 1) for _ in range(DRAWS)]
 
@@ -174,6 +174,22 @@ def test_probabilities():
         gray=chi_square(
             our_draws("RandomGrayscale", 0.1, lambda s: len(s["steps"]) == 1),
             their_draws(v2.RandomGrayscale, 0.1),
+        ),
+        solarize=chi_square(
+            our_draws("RandomSolarize", 0.2, lambda s: len(s["steps"]) == 1, threshold=128),
+            their_draws(v2.RandomSolarize, 0.2, 128),
+        ),
+        apply=chi_square(
+            our_draws(
+                "RandomApply",
+                0.8,
+                lambda s: len(s["steps"]) == 2,
+                transforms=[{"name": "RandomSolarize", "threshold": t, "p": 1} for t in (1, 2)],
+            ),
+            [
+                v2.RandomApply([lambda image: image + 1], p=0.8)(torch.zeros(1)).item() == 1
+                for _ in range(DRAWS)
+            ],
         ),
         erasing=chi_square(
             our_draws("RandomErasing", 0.25, lambda s: len(s["erasures"]) == 1, scale=[0.1, 0.2]),

@@ -2,6 +2,7 @@
 
 import enum
 import inspect
+import pickle
 import re
 
 import numpy as np
@@ -34,6 +35,17 @@ BAD = [
     (stoker.GaussianBlur, {"kernel_size": (3, 0)}, "GaussianBlur.kernel_size"),
     (stoker.GaussianBlur, {"kernel_size": 3, "sigma": 0}, "GaussianBlur.sigma"),
     (stoker.GaussianBlur, {"kernel_size": 3, "sigma": (2.0, 1.0)}, "GaussianBlur.sigma"),
+    (stoker.GaussianBlur, {"kernel_size": 3, "p": 2}, "GaussianBlur.p"),
+    (stoker.ColorJitter, {"p": -1}, "ColorJitter.p"),
+    (stoker.RandomSolarize, {"threshold": 256}, "RandomSolarize.threshold"),
+    (stoker.RandomApply, {"transforms": stoker.ColorJitter()}, "RandomApply.transforms must be a list"),
+    (stoker.RandomApply, {"transforms": [stoker.RandomGrayscale(), 7]}, "RandomApply.transforms[1]"),
+    (
+        stoker.RandomApply,
+        {"transforms": [stoker.RandomHorizontalFlip()]},
+        "RandomApply.transforms[0] is RandomHorizontalFlip",
+    ),
+    (stoker.RandomApply, {"transforms": [], "p": 1.5}, "RandomApply.p"),
     (stoker.RandomErasing, {"p": 2}, "RandomErasing.p"),
     (stoker.RandomErasing, {"scale": 0.3}, "RandomErasing.scale"),
     (stoker.RandomErasing, {"scale": (0.5, 0.1)}, "RandomErasing.scale"),
@@ -212,6 +224,41 @@ def test_refused_by_compose_and_loader(transforms, dtype, said):
             assert part in str(raised.value)
 
 
+def test_the_most_transforms_are_the_same_number_everywhere():
+    samples = stoker.arrays(np.zeros((4, 48, 48, 3), np.uint8))
+    most = [CROP, *[stoker.RandomVerticalFlip()] * 255]
+    loader = stoker.Loader(samples, most, batch_size=2)
+    loader.load_state_dict(loader.state_dict())
+    assert stoker.Compose(most)(np.zeros((48, 48, 3), np.uint8)).shape == (32, 32, 3)
+    for make in (
+        lambda: stoker.Compose([*most, stoker.RandomVerticalFlip()]),
+        lambda: stoker.Loader(samples, [*most, stoker.RandomVerticalFlip()], batch_size=2),
+        lambda: stoker.Loader(samples, views=[most, [CROP]], batch_size=2),
+    ):
+        with pytest.raises(ValueError, match="257"):
+            make()
+
+
+def test_random_apply_is_its_list_or_nothing():
+    image = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
+    changes = [stoker.ColorJitter(0.4), stoker.GaussianBlur(3), stoker.RandomSolarize(128, p=1)]
+    crop = stoker.CenterCrop(40)
+    always, never = (stoker.Compose([crop, stoker.RandomApply(changes, p=p)]) for p in (1, 0))
+    plain = stoker.Compose([crop, *changes])
+    half = stoker.Compose([crop, stoker.RandomApply(changes)])
+    of_half = []
+    for position in range(50):
+        wanted = plain(image, position=position)
+        assert np.array_equal(always(image, position=position), wanted)
+        assert np.array_equal(never(image, position=position), image)
+        made = half(image, position=position)
+        of_half.append(np.array_equal(made, wanted))
+        assert of_half[-1] or np.array_equal(made, image)
+    assert 10 < sum(of_half) < 40
+    assert pickle.loads(pickle.dumps(stoker.RandomApply(changes))) == stoker.RandomApply(tuple(changes))
+    assert "RandomApply(ColorJitter(brightness 0.6 to 1.4)" in str(half.explain())
+
+
 def test_an_image_that_is_too_small_is_an_error_of_its_sample():
     compose = stoker.Compose([stoker.RandomCrop(40, padding=2)])
     assert compose(np.zeros((36, 50, 3), np.uint8)).shape == (40, 40, 3)
@@ -234,16 +281,22 @@ def test_an_image_that_is_too_small_is_an_error_of_its_sample():
         "AutoAugment",
         "RandAugment",
         "TrivialAugmentWide",
+        "RandomApply",
+        "RandomSolarize",
     ],
 )
 def test_parameters_are_torchvisions(name):
-    """Names, order and defaults."""
+    """Names, order and defaults. Two have a `p` after them, for which torchvision needs RandomApply."""
     v2 = pytest.importorskip("torchvision.transforms.v2")
     theirs = inspect.signature(getattr(v2, name)).parameters
     ours = inspect.signature(getattr(stoker, name)).parameters
     left_out = ["inplace"] if name == "RandomErasing" else []
-    assert [p for p in theirs if p not in left_out] == list(ours)
+    added = ["p"] if name in ("ColorJitter", "GaussianBlur") else []
+    assert [p for p in theirs if p not in left_out] + added == list(ours)
     for option, parameter in ours.items():
+        if option in added:
+            assert parameter.default == 1
+            continue
         default = theirs[option].default
         assert getattr(default, "value", default) == parameter.default, option
 

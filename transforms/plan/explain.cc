@@ -6,15 +6,6 @@ namespace stoker {
 
 namespace {
 
-// Returns an empty text for a parameter that has its default.
-std::string TextOf(const Parameter& parameter, const Transform& transform) {
-  if (parameter.text != nullptr) return parameter.text(transform);
-  const Option<Transform>& option = parameter.options[0];
-  Transform given = transform, standard = RowOf(transform).standard;
-  const std::string text = TextOf(option, option.in(given));
-  return text == TextOf(option, option.in(standard)) ? "" : parameter.name + (" " + text);
-}
-
 ExplainedTransform ExplainOne(const Transform& transform, ExecutionSite site) {
   switch (site) {
     case ExecutionSite::kFused:
@@ -28,15 +19,6 @@ ExplainedTransform ExplainOne(const Transform& transform, ExecutionSite site) {
 }
 
 }  // namespace
-
-std::string TextOf(const Transform& transform) {
-  std::string parameters;
-  for (const Parameter& parameter : RowOf(transform).parameters) {
-    const std::string text = TextOf(parameter, transform);
-    if (!text.empty()) parameters += (parameters.empty() ? "" : ", ") + text;
-  }
-  return std::string(NameOf(transform)) + (parameters.empty() ? "" : "(" + parameters + ")");
-}
 
 std::string TextOf(const BatchMix& mix) {
   std::string text;

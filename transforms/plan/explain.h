@@ -6,6 +6,7 @@
 
 #include "transforms/mix/batch_mix.h"
 #include "transforms/plan/plan.h"
+#include "transforms/spec/transform_table.h"  // TextOf a transform
 
 namespace stoker {
 
@@ -18,8 +19,6 @@ struct ExplainedTransform {
 // One entry for each transform of the plan, in order.
 std::vector<ExplainedTransform> Explain(const Plan& plan);
 
-// Returns a transform with those of its parameters that differ from the defaults.
-std::string TextOf(const Transform& transform);
 std::string TextOf(const BatchMix& mix);  // "MixUp(alpha 0.2) or CutMix"
 
 }  // namespace stoker

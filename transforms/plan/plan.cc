@@ -12,6 +12,7 @@
 #include "transforms/decode/orientation.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/views_sink.h"
+#include "transforms/spec/transform_table.h"
 
 namespace stoker {
 
@@ -22,6 +23,21 @@ constexpr uint64_t kInterleaved = 2;  // samples of a workspace
 std::vector<int64_t> ShapeOf(ImageSize size, Layout layout) {
   if (layout == Layout::kNchw) return {3, size.height, size.width};
   return {size.height, size.width, 3};
+}
+
+uint64_t ScratchBytes(const Transform& transform, ImageSize tile) {
+  if (const auto* t = std::get_if<GaussianBlur>(&transform)) {
+    return BlurScratchBytes({{t->kernel_width, t->kernel_height}, 1, 1}, tile);
+  }
+  uint64_t most = 0;
+  if (const auto* apply = std::get_if<RandomApply>(&transform)) {
+    for (const PixelTransform& inner : apply->transforms) {
+      most = std::max(most, ScratchBytes(AsTransform(inner), tile));
+    }
+    return most;
+  }
+  const Result<size_t> affine = AffineScratchBytes(tile);
+  return affine.ok() ? *affine : 0;
 }
 
 }  // namespace
@@ -63,12 +79,7 @@ uint64_t Plan::view_tile_bytes() const {
   for (size_t i = 0; i < sites_.size(); ++i) {
     if (sites_[i] != ExecutionSite::kTile) continue;
     tile = true;
-    if (const auto* t = std::get_if<GaussianBlur>(&transforms_[i])) {
-      scratch = std::max<uint64_t>(
-          scratch, BlurScratchBytes({{t->kernel_width, t->kernel_height}, 1, 1}, tile_));
-    } else if (const Result<size_t> affine = AffineScratchBytes(tile_); affine.ok()) {
-      scratch = std::max<uint64_t>(scratch, *affine);
-    }
+    scratch = std::max(scratch, ScratchBytes(transforms_[i], tile_));
   }
   const uint64_t pixels = static_cast<uint64_t>(tile_.width) * static_cast<uint64_t>(tile_.height);
   return tile ? kInterleaved * (2 * 3 * pixels + scratch + kRoundingUp)

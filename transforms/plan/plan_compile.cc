@@ -21,6 +21,16 @@ bool Is(const Transform& transform) {
   return std::holds_alternative<T>(transform);
 }
 
+// Returns p; 1 for a transform without one.
+double ProbabilityOf(const Transform& transform) {
+  return std::visit(
+      [](const auto& t) {
+        if constexpr (requires { t.p; }) return t.p;
+        return 1.0;
+      },
+      transform);
+}
+
 // Walks through the list and tracks the properties of the images before each transform.
 class Compiler {
  public:
@@ -29,9 +39,8 @@ class Compiler {
 
   // Returns the size of the output.
   Result<ImageSize> Run() {
-    if (transforms_.size() > kMaxTransforms) {
-      return Error{Code::kInvalidArgument, std::to_string(transforms_.size()) +
-                                               " transforms; at most " +
+    if (const size_t count = CountOf(transforms_); count > kMaxTransforms) {
+      return Error{Code::kInvalidArgument, std::to_string(count) + " transforms; at most " +
                                                std::to_string(kMaxTransforms) + " are possible"};
     }
     for (index_ = 0; index_ < transforms_.size(); ++index_) {
@@ -113,7 +122,7 @@ class Compiler {
     return {};
   }
 
-  // Refuses transforms with which a device could decode no image. (RandomGrayscale leaves most
+  // Refuses transforms with which a device could decode no image. (One with a p below 1 leaves some
   // images as they are.)
   Status CheckOnDevice(const Transform& transform) const {
     const auto refuse = [this](const std::string& cause) {
@@ -130,8 +139,7 @@ class Compiler {
                     NameOf(by));
     }
     if (RowOf(transform).acts_on != ActsOn::kPixels) return {};
-    const auto* grayscale = std::get_if<RandomGrayscale>(&transform);
-    if (grayscale != nullptr && grayscale->p < 1) return {};
+    if (ProbabilityOf(transform) < 1) return {};
     return refuse("workers change the pixels, so a device cannot decode them");
   }
 
@@ -208,7 +216,7 @@ class Compiler {
   // example, changes neither the size nor the surroundings of an image.
   template <typename T>
   Status Follow(const T& t) {
-    return RowOf(t).acts_on == ActsOn::kPixels ? OnTile() : Status();
+    return RowOf(Transform(t)).acts_on == ActsOn::kPixels ? OnTile() : Status();
   }
   Status Follow(const GaussianBlur& t) {
     TRY(OnTile());
@@ -218,6 +226,14 @@ class Compiler {
                   "a kernel of " + SizeText({t.kernel_width, t.kernel_height}) +
                       " is too large for images of " + SizeText(*size_) + " pixels",
                   "Give a smaller kernel_size: half of it must lie within the image");
+  }
+
+  Status Follow(const RandomApply& t) {
+    TRY(OnTile());
+    for (const PixelTransform& transform : t.transforms) {
+      TRY(std::visit([this](const auto& inner) { return Follow(inner); }, transform));
+    }
+    return {};
   }
 
   // ---- Transforms of the finished row.

@@ -46,7 +46,7 @@ class Plan::Drawing {
   }
 
   void ApplyNext(const Transform& transform) {
-    RandomStream random = StreamOf(transform);
+    RandomStream random = StreamOf(RowOf(transform));
     std::visit([&](const auto& t) { Apply(t, random); }, transform);
     ++transform_;
   }
@@ -60,9 +60,8 @@ class Plan::Drawing {
   bool failed() const { return !status_.ok(); }
 
  private:
-  RandomStream StreamOf(const Transform& transform) {
-    const uint32_t kind = RowOf(transform).draws;
-    return RandomStream(key_, of_kind_[kind]++, kind);
+  RandomStream StreamOf(const TransformRow& row) {
+    return RandomStream(key_, of_kind_[row.draws]++, row.draws);
   }
 
   void Apply(const Resize& t, RandomStream&) {
@@ -105,6 +104,7 @@ class Plan::Drawing {
   }
 
   void Apply(const ColorJitter& t, RandomStream& random) {
+    if (random.Uniform() >= t.p) return;
     std::array<int, 4> order{0, 1, 2, 3};
     for (uint64_t i = 3; i > 0; --i) std::swap(order[i], order[random.Below(i + 1)]);
     const auto draw = [&](const std::array<double, 2>& range) {
@@ -122,7 +122,11 @@ class Plan::Drawing {
   void Apply(const RandomGrayscale& t, RandomStream& random) {
     if (random.Uniform() < t.p) Push(Grayscale{});
   }
+  void Apply(const RandomSolarize& t, RandomStream& random) {
+    if (random.Uniform() < t.p) Push(Solarize{static_cast<float>(t.threshold)});
+  }
   void Apply(const GaussianBlur& t, RandomStream& random) {
+    if (random.Uniform() >= t.p) return;
     const double sigma = random.Uniform(t.sigma[0], t.sigma[1]);
     if (t.kernel_width == 1 && t.kernel_height == 1) return;
     if (t.kernel_width / 2 >= size().width || t.kernel_height / 2 >= size().height) {
@@ -135,6 +139,15 @@ class Plan::Drawing {
   void Apply(const AutoAugment& t, RandomStream& random) { Policy(t, random); }
   void Apply(const RandAugment& t, RandomStream& random) { Policy(t, random); }
   void Apply(const TrivialAugmentWide& t, RandomStream& random) { Policy(t, random); }
+
+  // The draws of later transforms do not depend on whether these are applied.
+  void Apply(const RandomApply& t, RandomStream& random) {
+    const bool applied = random.Uniform() < t.p;
+    for (const PixelTransform& transform : t.transforms) {
+      RandomStream own = StreamOf(RowOf(transform));
+      if (applied) std::visit([&](const auto& inner) { Apply(inner, own); }, transform);
+    }
+  }
 
   void Apply(const RandomErasing& t, RandomStream& random) {
     if (random.Uniform() >= t.p) return;

@@ -80,7 +80,7 @@ struct OptionInfo {
 // An option of an `Owner`. Its default is the value in a new Owner.
 template <typename Owner>
 struct Option : OptionInfo {
-  OptionValue (*in)(Owner& owner) = nullptr;  // null: only Python has this option
+  OptionValue (*in)(Owner& owner) = nullptr;  // null: its readers have code of their own for it
 };
 
 // Return none if the value is in its range.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "transforms/spec/fill.h"
 #include "transforms/spec/interpolation.h"
@@ -84,13 +85,15 @@ struct RandomVerticalFlip {
 
 // ---- Transforms that change pixels of an image of final size, on 8 bits a channel.
 
-// Applies brightness, contrast and saturation factors and a hue shift, each uniform between (least,
-// most), in random order. A factor of {1, 1} and a hue of {0, 0} are left out.
+// With probability p applies brightness, contrast and saturation factors and a hue shift, each
+// uniform between (least, most), in random order. A factor of {1, 1} and a hue of {0, 0} are left
+// out.
 struct ColorJitter {
   std::array<double, 2> brightness{1, 1};
   std::array<double, 2> contrast{1, 1};
   std::array<double, 2> saturation{1, 1};
   std::array<double, 2> hue{0, 0};  // in turns, within −½…½
+  double p = 1;
 };
 
 // Makes the image gray with probability p: three equal channels.
@@ -98,12 +101,19 @@ struct RandomGrayscale {
   double p = 0.1;
 };
 
-// Applies a Gaussian of kernel_height × kernel_width taps (both odd) with σ uniform in `sigma`, the
-// same for both axes.
+// Inverts the values that are at least `threshold`, with probability p.
+struct RandomSolarize {
+  double threshold = 0;
+  double p = 0.5;
+};
+
+// With probability p applies a Gaussian of kernel_height × kernel_width taps (both odd) with σ
+// uniform in `sigma`, the same for both axes.
 struct GaussianBlur {
   int kernel_height = 0;
   int kernel_width = 0;
   std::array<double, 2> sigma{0.1, 2.0};
+  double p = 1;
 };
 
 // Policies apply random operations of random strength. Pixels from outside the image are `fill`.
@@ -138,6 +148,16 @@ struct TrivialAugmentWide {
   std::optional<Fill> fill{};
 };
 
+// One of the above.
+using PixelTransform = std::variant<ColorJitter, RandomGrayscale, RandomSolarize, GaussianBlur,
+                                    AutoAugment, RandAugment, TrivialAugmentWide>;
+
+// Applies all of `transforms`, in their order, with probability p; otherwise none of them.
+struct RandomApply {
+  std::vector<PixelTransform> transforms{};
+  double p = 0.5;
+};
+
 // ---- Transforms that change values of the output.
 
 // Computes (value / 255 − mean) / std for each channel; needs a floating-point dtype.
@@ -169,10 +189,10 @@ struct PadTo {
   Fill fill{};
 };
 
-using Transform =
-    std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
-                 Pad, RandomCrop, ColorJitter, RandomGrayscale, GaussianBlur, AutoAugment,
-                 RandAugment, TrivialAugmentWide, Normalize, RandomErasing, PadTo>;
+using Transform = std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip,
+                               RandomVerticalFlip, Pad, RandomCrop, ColorJitter, RandomGrayscale,
+                               RandomSolarize, GaussianBlur, AutoAugment, RandAugment,
+                               TrivialAugmentWide, RandomApply, Normalize, RandomErasing, PadTo>;
 
 const char* NameOf(const Transform& transform);  // "Resize", …
 

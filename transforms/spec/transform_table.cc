@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "core/image.h"
@@ -355,7 +356,8 @@ TransformRow Row(const ColorJitter&) {
               Range<&T::hue>("hue", -0.5, 0.5,
                              "a number x, 0 to 0.5: the shift is uniform in [-x, x] turns; or "
                              "(least, most).",
-                             "shift")}};
+                             "shift"),
+              Probability<&T::p>("of any change, 0 to 1.")}};
 }
 
 TransformRow Row(const RandomGrayscale&) {
@@ -364,6 +366,17 @@ TransformRow Row(const RandomGrayscale&) {
           .acts_on = ActsOn::kPixels,
           .draws = 2,
           .parameters = {Probability<&RandomGrayscale::p>()}};
+}
+
+TransformRow Row(const RandomSolarize&) {
+  using T = RandomSolarize;
+  Parameter threshold = Single<&T::threshold>(
+      "real", {.name = "threshold", .required = true, .low = 0, .high = 255}, "0 to 255.");
+  return {.name = "RandomSolarize",
+          .doc = "Values that are at least `threshold` are inverted, with probability `p`.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 7,
+          .parameters = {std::move(threshold), Probability<&T::p>()}};
 }
 
 TransformRow Row(const GaussianBlur&) {
@@ -383,7 +396,8 @@ TransformRow Row(const GaussianBlur&) {
                          "kernel_size", "taps", taps("kernel_height"), taps("kernel_width"),
                          "taps, an odd int, or (along x, along y), as torchvision has them."),
                      Range<&T::sigma>("sigma", 0x1p-20, 1e6,
-                                      "(least, most) in pixels, or a number.", "range or number")},
+                                      "(least, most) in pixels, or a number.", "range or number"),
+                     Probability<&T::p>("of any change, 0 to 1.")},
       .check = [](const Transform& transform, DType) -> Check {
         const auto& t = std::get<T>(transform);
         for (const auto& [name, value] : {std::pair("kernel_height", t.kernel_height),
@@ -440,6 +454,45 @@ TransformRow Row(const TrivialAugmentWide&) {
           .parameters = {Integer<&T::num_magnitude_bins>("num_magnitude_bins", 2, kMaxBins,
                                                          "strengths to choose from, 2 to 1,000."),
                          HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
+}
+
+std::string TextOfTransforms(const Transform& transform) {
+  std::string text;
+  for (const PixelTransform& inner : std::get<RandomApply>(transform).transforms) {
+    text += (text.empty() ? "" : ", ") + TextOf(AsTransform(inner));
+  }
+  return text;
+}
+
+Check CheckApply(const Transform& transform, DType dtype) {
+  const std::vector<PixelTransform>& transforms = std::get<RandomApply>(transform).transforms;
+  for (size_t i = 0; i < transforms.size(); ++i) {
+    const Transform inner = AsTransform(transforms[i]);
+    Check check = CheckTransform(inner, dtype);
+    if (!check) continue;
+    check->cause = "transforms[" + std::to_string(i) + "], " + NameOf(inner) + ": " + check->cause;
+    return check;
+  }
+  return {};
+}
+
+TransformRow Row(const RandomApply&) {
+  return {.name = "RandomApply",
+          .doc = "All of `transforms` with probability `p`, otherwise none of them.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 8,
+          .parameters = {{.name = "transforms",
+                          .kind = "transforms",
+                          .doc = "a list of transforms that change pixels: colour, blur and "
+                                 "policies.",
+                          .options = {{{.name = "transforms",
+                                        .required = true,
+                                        .note = "a list of the transforms above that change "
+                                                "pixels, `ColorJitter` to `TrivialAugmentWide`"},
+                                       nullptr}},
+                          .text = &TextOfTransforms},
+                         Probability<&RandomApply::p>()},
+          .check = &CheckApply};
 }
 
 Check CheckErasing(const Transform& transform, DType dtype) {
@@ -517,12 +570,44 @@ std::vector<TransformRow> MakeTable(std::index_sequence<places...> /*of the vari
   return table;
 }
 
-// Calls visit(option) for each option of the transform.
+// Calls visit(option) for each option of the transform that has a place.
 template <typename Visit>
 void ForEachOption(const TransformRow& row, const Visit& visit) {
   for (const Parameter& parameter : row.parameters) {
-    for (const Option<Transform>& option : parameter.options) visit(option);
+    for (const Option<Transform>& option : parameter.options) {
+      if (option.in != nullptr) visit(option);
+    }
   }
+}
+
+// Returns an empty text for a parameter that has its default.
+std::string TextOf(const Parameter& parameter, const Transform& transform) {
+  if (parameter.text != nullptr) return parameter.text(transform);
+  const Option<Transform>& option = parameter.options[0];
+  Transform given = transform, standard = RowOf(transform).standard;
+  const std::string text = TextOf(option, option.in(given));
+  return text == TextOf(option, option.in(standard)) ? "" : parameter.name + (" " + text);
+}
+
+// The place of a type in the variant.
+template <typename T, size_t... places>
+constexpr size_t PlaceOf(std::index_sequence<places...> /*of the variant*/) {
+  return ((std::is_same_v<T, std::variant_alternative_t<places, Transform>> ? places : 0) + ...);
+}
+template <typename T>
+constexpr size_t IndexOf(const T& /*transform*/) {
+  return PlaceOf<T>(std::make_index_sequence<std::variant_size_v<Transform>>());
+}
+
+template <size_t... places>
+std::optional<PixelTransform> PixelTransformOf(const Transform& transform,
+                                               std::index_sequence<places...> /*of the variant*/) {
+  std::optional<PixelTransform> found;
+  const auto take = [&](const auto* t) {
+    if (t != nullptr) found = *t;
+  };
+  (take(std::get_if<std::variant_alternative_t<places, PixelTransform>>(&transform)), ...);
+  return found;
 }
 
 // Checks that the option is below the one that it names.
@@ -547,7 +632,38 @@ std::span<const TransformRow> AllTransforms() {
 
 const TransformRow& RowOf(const Transform& transform) { return AllTransforms()[transform.index()]; }
 
+const TransformRow& RowOf(const PixelTransform& transform) {
+  return std::visit(
+      [](const auto& t) -> const TransformRow& { return AllTransforms()[IndexOf(t)]; }, transform);
+}
+
 const char* NameOf(const Transform& transform) { return RowOf(transform).name; }
+
+Transform AsTransform(const PixelTransform& transform) {
+  return std::visit([](const auto& t) { return Transform(t); }, transform);
+}
+
+std::optional<PixelTransform> AsPixelTransform(const Transform& transform) {
+  return PixelTransformOf(transform,
+                          std::make_index_sequence<std::variant_size_v<PixelTransform>>());
+}
+
+size_t CountOf(std::span<const Transform> transforms) {
+  size_t count = transforms.size();
+  for (const Transform& transform : transforms) {
+    if (const auto* apply = std::get_if<RandomApply>(&transform)) count += apply->transforms.size();
+  }
+  return count;
+}
+
+std::string TextOf(const Transform& transform) {
+  std::string parameters;
+  for (const Parameter& parameter : RowOf(transform).parameters) {
+    const std::string text = TextOf(parameter, transform);
+    if (!text.empty()) parameters += (parameters.empty() ? "" : ", ") + text;
+  }
+  return std::string(NameOf(transform)) + (parameters.empty() ? "" : "(" + parameters + ")");
+}
 
 std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype) {
   const TransformRow& row = RowOf(transform);

@@ -18,8 +18,9 @@ struct Parameter {
   const char* name = "";
   // The way that Python reads it: a key of _READ (bindings/python/stoker/_parameters.py).
   const char* kind = "";
-  const char* doc = "";                      // its lines in the docstring
-  std::vector<Option<Transform>> options{};  // the options that it sets
+  const char* doc = "";  // its lines in the docstring
+  // The options that it sets. One without a place (`in` is null) is a list of transforms.
+  std::vector<Option<Transform>> options{};
 
   // The text in `explain`, for a parameter that sets several options; empty: the defaults.
   std::string (*text)(const Transform& transform) = nullptr;
@@ -52,6 +53,18 @@ struct TransformRow {
 std::span<const TransformRow> AllTransforms();
 
 const TransformRow& RowOf(const Transform& transform);
+const TransformRow& RowOf(const PixelTransform& transform);
+
+Transform AsTransform(const PixelTransform& transform);
+// Returns none for a transform that RandomApply does not take.
+std::optional<PixelTransform> AsPixelTransform(const Transform& transform);
+
+// Returns how many transforms there are, with those in a RandomApply.
+size_t CountOf(std::span<const Transform> transforms);
+
+// Returns the transform as `explain` writes it: "RandomResizedCrop(224 × 224)". Parameters that
+// have their default are left out.
+std::string TextOf(const Transform& transform);
 
 // Returns none if the transform is valid by itself, in a plan for values of `dtype`.
 std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype);

@@ -349,7 +349,7 @@ class Loader:
             decode: "workers"; or "device": packed JPEGs (of `packed`, or of the option `cache`) and baseline
                 JPEGs of an indexed folder (`stoker index`) are decoded on the device, to the same pixels,
                 from the bits of their crops. The workers decode what it cannot: other images, damaged ones,
-                crops that are padded after their resize, or made gray by RandomGrayscale, and more
+                crops that are padded after their resize, or whose pixels a transform changes, and more
                 (`left_to_workers` in `stats`). Not run on a GPU yet.
             crop_bytes: with decode="device", room for the bits of crops, in bytes for each row of a batch,
                 on average (None: 131072); the device has four times as much for samples. Where

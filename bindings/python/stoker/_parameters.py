@@ -20,6 +20,7 @@ Fill = Union[int, Sequence[int]]
 _PARAMETERS: dict[str, list[dict[str, Any]]] = {
     row["name"]: row["parameters"] for row in _options.TABLES["transforms"]
 }
+_IN_RANDOM_APPLY = [row["name"] for row in _options.TABLES["transforms"] if row["in_random_apply"]]
 
 
 class Transform:
@@ -154,6 +155,17 @@ def _value_or_noise(name: str, value: Any, option: dict[str, Any]) -> str | tupl
     return (_checks.real(name, value),) * 3
 
 
+def _transforms(name: str, value: Any, option: dict[str, Any]) -> tuple[Transform, ...]:
+    listed = checked(value, name)
+    for place, transform in enumerate(listed):
+        if transform._name() not in _IN_RANDOM_APPLY:
+            raise InvalidArgumentError(
+                f"{name}[{place}] is {transform._name()}, and RandomApply takes transforms that change "
+                f"pixels: {', '.join(_IN_RANDOM_APPLY)}"
+            )
+    return listed
+
+
 _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "real": lambda name, value, option: _checks.real(name, value, option["low"], option["high"]),
     "integer": lambda name, value, option: _checks.integer(name, value, option["low"], option["high"]),
@@ -179,6 +191,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "fill": lambda name, value, option: _checks.fill(name, 0 if value is None else value),
     "optional fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
     "value or noise": _value_or_noise,
+    "transforms": _transforms,
 }
 
 # Kinds that are not written as one key of the same name.
@@ -189,4 +202,5 @@ _WRITE: dict[str, Callable[[Any], dict[str, Any]]] = {
     ),
     "taps": lambda taps: {"kernel_height": taps[1], "kernel_width": taps[0]},
     "value or noise": lambda value: {"noise": True} if value == "random" else {"value": value},
+    "transforms": lambda transforms: {"transforms": [transform._spec() for transform in transforms]},
 }

@@ -28,11 +28,13 @@ __all__ = [
     "Pad",
     "PadTo",
     "RandAugment",
+    "RandomApply",
     "RandomCrop",
     "RandomErasing",
     "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomResizedCrop",
+    "RandomSolarize",
     "RandomVerticalFlip",
     "Resize",
     "Transform",
@@ -189,6 +191,7 @@ class ColorJitter(Transform):
         contrast: likewise.
         saturation: likewise.
         hue: a number x, 0 to 0.5: the shift is uniform in [-x, x] turns; or (least, most).
+        p: of any change, 0 to 1.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -198,6 +201,7 @@ class ColorJitter(Transform):
     contrast: Range | None = None
     saturation: Range | None = None
     hue: Range | None = None
+    p: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -215,12 +219,29 @@ class RandomGrayscale(Transform):
 
 
 @dataclass(frozen=True)
+class RandomSolarize(Transform):
+    """Values that are at least `threshold` are inverted, with probability `p`.
+
+    Args:
+        threshold: 0 to 255.
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    threshold: float
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
 class GaussianBlur(Transform):
     """A Gaussian whose deviation is uniform in `sigma`, the same along both axes; borders are mirrored.
 
     Args:
         kernel_size: taps, an odd int, or (along x, along y), as torchvision has them.
         sigma: (least, most) in pixels, or a number.
+        p: of any change, 0 to 1.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -228,6 +249,7 @@ class GaussianBlur(Transform):
 
     kernel_size: int | Sequence[int]
     sigma: Range = (0.1, 2.0)
+    p: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -292,6 +314,22 @@ class TrivialAugmentWide(Transform):
     num_magnitude_bins: int = 31
     interpolation: Any = "nearest"
     fill: Fill | None = None
+
+
+@dataclass(frozen=True)
+class RandomApply(Transform):
+    """All of `transforms` with probability `p`, otherwise none of them.
+
+    Args:
+        transforms: a list of transforms that change pixels: colour, blur and policies.
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    transforms: Sequence[Transform]
+    p: float = 0.5
 
 
 @dataclass(frozen=True)

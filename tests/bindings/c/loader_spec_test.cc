@@ -344,6 +344,28 @@ TEST(LoaderSpec, ErrorsNameBadTransforms) {
   ExpectBad(WithTransform(many), "transforms is a list of 257");
 }
 
+TEST(TransformSpec, ParsesTheTransformsOfRandomApply) {
+  const auto apply = [](const std::string& transforms) {
+    return R"({"transforms": [{"name": "RandomApply", "p": 0.25, "transforms": [)" + transforms +
+           "]}]}";
+  };
+  const Result<TransformSpec> parsed =
+      ParseTransformSpec(apply(R"({"name": "RandomSolarize", "threshold": 7}, )"
+                               R"({"name": "ColorJitter", "p": 0.125})"));
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  const auto& read = std::get<RandomApply>(parsed->transforms.at(0));
+  EXPECT_EQ(read.p, 0.25);
+  ASSERT_EQ(read.transforms.size(), 2u);
+  EXPECT_EQ(std::get<RandomSolarize>(read.transforms[0]).threshold, 7);
+  EXPECT_EQ(std::get<ColorJitter>(read.transforms[1]).p, 0.125);
+  for (const char* refused : {R"({"name": "RandomHorizontalFlip"})", R"({"name": "RandomApply"})",
+                              R"({"name": "RandomSolarize"})", R"({"nam": 1})", "7"}) {
+    const Result<TransformSpec> bad = ParseTransformSpec(apply(refused));
+    ASSERT_FALSE(bad.ok()) << refused;
+    EXPECT_THAT(bad.error().ToString(), HasSubstr("transforms[0].transforms")) << refused;
+  }
+}
+
 TEST(TransformSpec, ParsesTransformsAndOptions) {
   const Result<TransformSpec> parsed = ParseTransformSpec(
       R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",

@@ -123,6 +123,19 @@ TEST(LoaderState, NamesTransformsAndTheirParameters) {
   EXPECT_THAT(Refused(Saved(saved, {}), here), HasSubstr("mix was none and is MixUp(alpha 0.5)"));
 }
 
+TEST(LoaderState, NamesTheTransformsOfRandomApply) {
+  LoaderOptions saved = Numbers();
+  saved.transforms = {CenterCrop{9, 9}, RandomApply{{RandomGrayscale{}, RandomSolarize{5}}}};
+  LoaderOptions here = saved;
+  here.transforms[1] = RandomApply{{RandomGrayscale{}, RandomSolarize{6}}, 0.25};
+  EXPECT_THAT(Refused(Saved(saved, {}), here),
+              HasSubstr(": transforms[1].p was 0.5 and is 0.25; "
+                        "transforms[1].transforms[1].threshold was 5 and is 6. "));
+  here.transforms[1] = RandomGrayscale{};
+  EXPECT_THAT(Refused(Saved(saved, {}), here),
+              HasSubstr(": transforms[1] was RandomApply and is RandomGrayscale. "));
+}
+
 TEST(LoaderState, NamesLimitsWhereBadSamplesAreForgiven) {
   LoaderOptions saved = Numbers();
   saved.on_bad = BadPolicy::Parse("over_limits=drop").value();

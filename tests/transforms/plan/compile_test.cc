@@ -45,6 +45,22 @@ TEST(Compile, TakesAsManyTransformsAsAState) {
   EXPECT_TRUE(Compile(list).ok());
   list.emplace_back(RandomVerticalFlip{});
   EXPECT_THAT(Compile(list).error().ToString(), HasSubstr("257 transforms; at most 256"));
+  list.resize(2);
+  list[1] = RandomApply{std::vector<PixelTransform>(kMaxTransforms, RandomGrayscale{})};
+  EXPECT_THAT(Compile(list).error().ToString(), HasSubstr("258 transforms; at most 256"));
+}
+
+TEST(Compile, ChecksTheTransformsOfRandomApply) {
+  const auto refusal = [](PixelTransform inner) {
+    return Refusal({Exactly(64, 64), RandomApply{{RandomGrayscale{}, std::move(inner)}}});
+  };
+  EXPECT_EQ(refusal(GaussianBlur{63, 63}), "");
+  EXPECT_THAT(refusal(GaussianBlur{4, 3}),
+              HasSubstr("transforms[1], RandomApply: transforms[1], GaussianBlur: kernel_height"));
+  EXPECT_THAT(refusal(GaussianBlur{3, 129}),
+              HasSubstr("transforms[1], RandomApply: a kernel of 129 × 3 is too large"));
+  EXPECT_THAT(Refusal({RandomApply{{RandomSolarize{}}}, CenterCrop{9, 9}}),
+              HasSubstr("transforms[0], RandomApply: images differ in size here"));
 }
 
 TEST(Compile, ComputesTheOutputSize) {

@@ -274,6 +274,30 @@ TEST(Draw, OfPixelsIsByKindAndCount) {
   }
 }
 
+// Whether it is applied is drawn once for all of its transforms, and changes no other draw.
+TEST(Draw, RandomApplyAppliesAllOrNone) {
+  const ColorJitter jitter{.brightness = {0.5, 1.5}};
+  const RandomApply half{{jitter, RandomSolarize{9, 1}}, 0.5};
+  const Plan plan = Plan::Compile({CenterCrop{40, 40}, half, jitter}).value();
+  const Plan flat = Plan::Compile({CenterCrop{40, 40}, jitter, jitter}).value();
+  int applied = 0;
+  for (uint64_t n = 0; n < 1000; ++n) {
+    const std::vector<DrawnStep> steps = testing::DrawnOf(plan, {7, 0, n}, {50, 50}).steps;
+    const std::vector<DrawnStep> wanted = testing::DrawnOf(flat, {7, 0, n}, {50, 50}).steps;
+    ASSERT_TRUE(steps.size() == 1 || steps.size() == 3);
+    const auto factor = [](const DrawnStep& drawn) {
+      return std::get<AdjustBrightness>(drawn.step).factor;
+    };
+    EXPECT_EQ(factor(steps.back()), factor(wanted[1]));
+    if (steps.size() == 1) continue;
+    ++applied;
+    EXPECT_EQ(factor(steps[0]), factor(wanted[0]));
+    EXPECT_EQ(std::get<Solarize>(steps[1].step).threshold, 9);
+    EXPECT_EQ(steps[1].transform, 1u);
+  }
+  EXPECT_NEAR(applied, 500, 4 * std::sqrt(250));
+}
+
 TEST(Draw, FlipsWithItsProbabilityAndIndependently) {
   constexpr int kSamples = 40000;
   const Plan plan = Plan::Compile({CenterCrop{4, 4}, RandomHorizontalFlip{0.3}}).value();

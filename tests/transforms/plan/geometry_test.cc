@@ -124,7 +124,12 @@ TEST(Geometry, MatchesOneStepAfterTheOther) {
 
 // Transforms of pixels that draw random numbers and then change nothing.
 std::vector<Transform> WithoutEffect() {
-  return {ColorJitter{}, RandomGrayscale{0}, GaussianBlur{1, 1}, RandAugment{.num_ops = 0}};
+  return {ColorJitter{},
+          RandomGrayscale{0},
+          RandomSolarize{.p = 0},
+          GaussianBlur{1, 1},
+          RandAugment{.num_ops = 0},
+          RandomApply{.transforms = {RandomSolarize{.p = 1}}, .p = 0}};
 }
 
 // Transforms that change pixels may stand anywhere in the list of images, and be missing in that of

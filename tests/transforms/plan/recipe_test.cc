@@ -41,10 +41,20 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
-    switch (random.Between(0, 8)) {
+    switch (random.Between(0, 10)) {
       case 0:
-        list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}});
+        list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}, 0.8});
         break;
+      case 8:
+        list.emplace_back(RandomSolarize{1.0 * random.Between(0, 255), 0.7});
+        break;
+      case 9: {
+        RandomApply apply{{RandomSolarize{128, 1}, RandomGrayscale{0.5}}, 0.7};
+        if (!pads) apply.transforms.emplace_back(GaussianBlur{5, 3, {0.1, 2}, 0.5});
+        apply.transforms.emplace_back(TrivialAugmentWide{31, interpolation, MaybeFill(random)});
+        list.emplace_back(std::move(apply));
+        break;
+      }
       case 1:
         list.emplace_back(RandomGrayscale{0.5});
         break;

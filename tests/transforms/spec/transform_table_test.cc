@@ -18,7 +18,7 @@ Transform Valid(const TransformRow& row) {
   Transform transform = row.standard;
   for (const Parameter& parameter : row.parameters) {
     for (const Option<Transform>& option : parameter.options) {
-      if (!option.required) continue;
+      if (!option.required || option.in == nullptr) continue;
       const OptionValue value = option.in(transform);
       if (const auto* side = std::get_if<int*>(&value)) **side = 9;
     }
@@ -42,6 +42,27 @@ TEST(TransformTable, HasARowForEachTypeOfTheVariant) {
       EXPECT_FALSE(parameter.options.empty()) << row.name << "." << parameter.name;
     }
   }
+}
+
+// Their numbers are in the keys of draws: one that changes, or that two have, changes the draws.
+TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
+  std::set<std::pair<std::string, int>> draws;
+  for (const TransformRow& row : AllTransforms()) {
+    if (row.acts_on == ActsOn::kPixels) draws.emplace(row.name, row.draws);
+    EXPECT_EQ(row.draws == 0, row.acts_on != ActsOn::kPixels) << row.name;
+    const bool in_apply = AsPixelTransform(row.standard).has_value();
+    EXPECT_EQ(in_apply, row.draws != 0 && row.standard.index() != Transform(RandomApply{}).index());
+    if (!in_apply) continue;
+    EXPECT_EQ(&RowOf(*AsPixelTransform(row.standard)), &row);
+  }
+  EXPECT_EQ(draws, (std::set<std::pair<std::string, int>>{{"ColorJitter", 1},
+                                                          {"RandomGrayscale", 2},
+                                                          {"GaussianBlur", 3},
+                                                          {"AutoAugment", 4},
+                                                          {"RandAugment", 5},
+                                                          {"TrivialAugmentWide", 6},
+                                                          {"RandomSolarize", 7},
+                                                          {"RandomApply", 8}}));
 }
 
 TEST(TransformTable, DefaultsAreInRange) {
@@ -83,6 +104,7 @@ TEST(TransformTable, RefusesValuesOutOfRangeByName) {
   for (const TransformRow& row : AllTransforms()) {
     for (const Parameter& parameter : row.parameters) {
       for (const Option<Transform>& option : parameter.options) {
+        if (option.in == nullptr) continue;
         for (const bool below : {true, false}) {
           Transform transform = Valid(row);
           if (!std::visit(PutOut{option, below}, option.in(transform))) {
