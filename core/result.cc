@@ -1,6 +1,7 @@
 #include "core/result.h"
 
 #include <cerrno>
+#include <stdexcept>
 #include <system_error>
 
 #include "core/secrets.h"
@@ -35,6 +36,8 @@ Error&& Error::WithFile(std::string path) && {
   file = std::move(path);
   return std::move(*this);
 }
+
+void Throw(const Error& error) { throw std::runtime_error(error.ToString()); }
 
 std::string Error::ToString() const { return std::string(CodeName(code)) + ": " + Message(); }
 

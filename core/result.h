@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -60,6 +59,10 @@ struct [[nodiscard]] Error {
 // The error of a failed system call: maps errno to a Code and adds strerror's text.
 Error SystemError(int error_number, const std::string& what, std::string file = {});
 
+// Throws std::runtime_error with the error's text, from the library's code: a program that is
+// compiled without exceptions ends there.
+[[noreturn]] void Throw(const Error& error);
+
 // A value, or the Error that explains why there is none.
 template <typename T>
 class [[nodiscard]] Result {
@@ -81,8 +84,8 @@ class [[nodiscard]] Result {
   const Error& error() const& { return *std::get_if<1>(&state_); }
   Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
 
-  // Returns the value, or throws std::runtime_error with the error's text, for programs that prefer
-  // exceptions. From a temporary Result (f().value()) the value is moved out.
+  // Returns the value, or throws, for programs that prefer exceptions. From a temporary Result
+  // (f().value()) the value is moved out.
   T& value() & {
     ThrowUnlessOk();
     return **this;
@@ -98,7 +101,7 @@ class [[nodiscard]] Result {
 
  private:
   void ThrowUnlessOk() const {
-    if (!ok()) throw std::runtime_error(error().ToString());
+    if (!ok()) Throw(error());
   }
 
   std::variant<T, Error> state_;
@@ -116,7 +119,7 @@ class [[nodiscard]] Result<void> {
   const Error& error() const& { return *error_; }
   Error&& error() && { return std::move(*error_); }
   void value() const {
-    if (!ok()) throw std::runtime_error(error_->ToString());
+    if (!ok()) Throw(*error_);
   }
 
  private:

@@ -53,9 +53,8 @@ class MappedRow {
 //
 // An error fails the batch; the name of the function and the sample or batch are added to its
 // cause. An exception becomes an UNAVAILABLE error. Describe, InState and calls are called when a
-// loader is opened, and Describe and calls again for each further iteration that runs beside
-// others.
-// loader is opened, and Describe and calls for each further iteration that runs beside others.
+// loader is opened, and Describe and calls again for each further iteration that runs at the same
+// time as others.
 class MapFunction {
  public:
   virtual ~MapFunction() = default;

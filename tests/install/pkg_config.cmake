@@ -14,6 +14,22 @@ foreach(name stoker stoker-static)
   expect_epochs("${output}")
 endforeach()
 
+set(program ${SCRATCH}/no_exceptions)
+run(flags ${pkg_config} --cflags --libs stoker)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+run(_ ${COMPILER} -std=c++20 -fno-exceptions ${warnings} ${CMAKE_CURRENT_LIST_DIR}/no_exceptions.cc
+  -o ${program} ${flags} -Wl,-rpath,${libraries})
+run(output ${program} ${photos})
+expect("${output}" "^100 images\n$")
+execute_process(COMMAND ${program} ${SCRATCH}/nowhere RESULT_VARIABLE code OUTPUT_VARIABLE output)
+expect("${code} ${output}" "^1 NOT_FOUND: .*nowhere")
+
+# The path of the builder's CUDA is a variable.
+run(flags ${pkg_config} --libs --define-variable=cuda_libdir=/elsewhere stoker-static)
+if(flags MATCHES "cudart")
+  expect("${flags}" "-L/elsewhere -lcudart_static")
+endif()
+
 # What there is to know of libstoker.so is asked for without the packages that the archive needs.
 set(ENV{PKG_CONFIG_LIBDIR} ${folder})
 run(flags ${pkg_config} --cflags --libs stoker)
