@@ -203,12 +203,12 @@ def test_tensorflow(source, op):
     loader = stoker.Loader(source, views=[GLOBAL, LOCAL], batch_size=6, drop_remainder=True)
     wanted = [[column.copy() for column in batch] for batch in loader.epoch(0)]
     dataset = loader.as_tf_dataset(epoch=0, op=op)
-    assert [spec.shape.as_list() for spec in dataset.element_spec] == [
-        [6, 64, 64, 3],
-        [6],
-        [6, 24, 32, 3],
-    ]
-    pairs = dataset.map(lambda image, label, other: ((image, other), label))
+    assert {name: spec.shape.as_list() for name, spec in dataset.element_spec.items()} == {
+        "image": [6, 64, 64, 3],
+        "label": [6],
+        "image_1": [6, 24, 32, 3],
+    }
+    pairs = dataset.map(lambda batch: ((batch["image"], batch["image_1"]), batch["label"]))
     for ((image, other), label), columns in itertools.zip_longest(pairs, wanted):
         for tensor, column in zip((image, label, other), columns):
             assert np.array_equal(tensor.numpy(), column)

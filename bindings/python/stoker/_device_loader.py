@@ -188,7 +188,9 @@ class DeviceLoader(OnDevices[DeviceIterator]):
         """The device of the batches."""
         return self._native.devices[0]
 
-    def as_tf_dataset(self, epoch: int | None = None) -> tf.data.Dataset:
+    def as_tf_dataset(
+        self, epoch: int | None = None, *, names: bool = False, sample_weight: str | None = None
+    ) -> tf.data.Dataset:
         """Returns the batches as a `tf.data.Dataset` whose tensors are on the GPU; docs/gpu.md is the guide.
 
         They are stoker's memory, not a copy. Elements and epochs are those of `Loader.as_tf_dataset`, without
@@ -203,16 +205,17 @@ class DeviceLoader(OnDevices[DeviceIterator]):
 
         Args:
             epoch: pins that epoch; None: each iteration takes the next one.
+            names, sample_weight: as for `Loader.as_tf_dataset`.
 
         Raises:
             ImportError: TensorFlow is not installed.
-            ValueError: TensorFlow does not see the GPU; sample ids, paths or strings.
+            ValueError: TensorFlow does not see the GPU; elements with sample ids, paths or strings.
             stoker.tensorflow.PluginError: the dataset op cannot be built; there is no prebuilt one.
         """
         with_tensorflow()
         from stoker.tensorflow import _device_dataset
 
-        return _device_dataset.as_tf_dataset(self, epoch)
+        return _device_dataset.as_tf_dataset(self, epoch, names, sample_weight)
 
 
 class SplitLoader(OnDevices[SplitIterator]):

@@ -295,6 +295,7 @@ class Loader:
         sample_ids: bool | None = None,
         paths: bool | None = None,
         names: bool = False,
+        sample_weight: str | None = None,
     ) -> tf.data.Dataset:
         """Returns the same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
 
@@ -302,13 +303,21 @@ class Loader:
             epoch: pins that epoch; None: each iteration takes the next one.
             op: "native", "fallback", or "auto".
             sample_ids, paths: adds each row's sample id and file to the elements; None: as the loader does.
-            names: makes elements dictionaries by the columns' names.
+            names: makes elements dictionaries by the columns' names, as they are where there are more than
+                images and labels.
+            sample_weight: makes elements (images, labels, weights) of images, labels and this column.
 
         Raises:
             ImportError: TensorFlow is not installed.
         """
         return with_tensorflow().as_tf_dataset(
-            self, epoch=epoch, op=op, sample_ids=sample_ids, paths=paths, names=names
+            self,
+            epoch=epoch,
+            op=op,
+            sample_ids=sample_ids,
+            paths=paths,
+            names=names,
+            sample_weight=sample_weight,
         )
 
     @overload

@@ -129,16 +129,12 @@ inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::D
 
 // The components of a dataset's elements.
 struct Elements {
+  // Components made from a batch's sample ids, not from a column.
+  enum Extra : int64_t { kSampleIds = -1, kPaths = -2 };
+
   tensorflow::DataTypeVector types;
   std::vector<tensorflow::PartialTensorShape> shapes;
-  bool sample_ids = false;  // after the columns, int64
-  bool paths = false;       // last, strings
-
-  size_t extras() const { return (sample_ids ? 1 : 0) + (paths ? 1 : 0); }
-  bool has_columns() const { return types.size() > extras(); }
-  size_t columns() const {
-    return types.size() - extras();
-  }  // columns of the batch, which come first
+  std::vector<int64_t> columns;  // for each component, a column of the batch, or an Extra
 };
 
 // Returns (rows,): the sample of each row.
@@ -160,25 +156,34 @@ inline absl::Status Paths(stoker_dataset* dataset, const uint64_t* ids, int64_t 
   return absl::OkStatus();
 }
 
+// Returns (rows,): the ids of the batch's samples, or their files.
+inline absl::Status ExtraTensor(stoker_dataset* dataset, const stoker_batch* batch, int64_t extra,
+                                tensorflow::Tensor* tensor) {
+  stoker_batch_info info{};
+  info.struct_size = sizeof(info);
+  TF_RETURN_IF_ERROR(ToStatus(Api().batch_info(batch, &info)));
+  stoker_column first{};
+  first.struct_size = sizeof(first);
+  TF_RETURN_IF_ERROR(ToStatus(Api().batch_column(batch, 0, &first)));
+  const int64_t rows = first.dims[0];
+  if (extra == Elements::kPaths) return Paths(dataset, info.sample_ids, rows, tensor);
+  *tensor = SampleIds(info.sample_ids, rows);
+  return absl::OkStatus();
+}
+
 // Converts the requested columns; others (labels that the source does not have) are released.
 inline absl::Status ToTensors(stoker_dataset* dataset, const stoker_batch* batch,
                               const Elements& elements, std::vector<tensorflow::Tensor>* tensors) {
   std::vector<tensorflow::Tensor> made;
   made.reserve(elements.types.size());
-  for (size_t i = 0; i < elements.columns(); ++i) {
-    TF_RETURN_IF_ERROR(
-        ToTensor(batch, static_cast<int32_t>(i), elements.types[i], elements.shapes[i], &made));
-  }
-  if (elements.sample_ids || elements.paths) {
-    stoker_batch_info info{};
-    info.struct_size = sizeof(info);
-    TF_RETURN_IF_ERROR(ToStatus(Api().batch_info(batch, &info)));
-    const int64_t rows = made.front().dim_size(0);
-    if (elements.sample_ids) made.push_back(SampleIds(info.sample_ids, rows));
-    if (elements.paths) {
-      tensorflow::Tensor paths;
-      TF_RETURN_IF_ERROR(Paths(dataset, info.sample_ids, rows, &paths));
-      made.push_back(std::move(paths));
+  for (size_t i = 0; i < elements.columns.size(); ++i) {
+    const int64_t column = elements.columns[i];
+    if (column < 0) {
+      made.emplace_back();
+      TF_RETURN_IF_ERROR(ExtraTensor(dataset, batch, column, &made.back()));
+    } else {
+      TF_RETURN_IF_ERROR(ToTensor(batch, static_cast<int32_t>(column), elements.types[i],
+                                  elements.shapes[i], &made));
     }
   }
   *tensors = std::move(made);

@@ -4,6 +4,7 @@
 // Promises: the tensors are stoker's own memory, not copies; each new iterator takes the next epoch
 // unless the dataset names one; checkpoints hold a state (loader_state.h), and restoring replays
 // nothing; an error takes the place of one batch; nothing here ends the process.
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -93,8 +94,7 @@ class Dataset : public data::DatasetBase {
                                 {"epoch", value(attributes_.epoch)},
                                 {"batches", value(attributes_.batches)},
                                 {"drops_rows", value(attributes_.drops_rows)},
-                                {"sample_ids", value(attributes_.elements.sample_ids)},
-                                {"paths", value(attributes_.elements.paths)}},
+                                {"columns", value(attributes_.elements.columns)}},
                                output);
   }
 
@@ -119,15 +119,27 @@ absl::Status ReadAttributes(tensorflow::OpKernelConstruction* ctx, Attributes* a
   TF_RETURN_IF_ERROR(ctx->GetAttr("batches", &attributes->batches));
   TF_RETURN_IF_ERROR(ctx->GetAttr("drops_rows", &attributes->drops_rows));
   Elements& elements = attributes->elements;
+  TF_RETURN_IF_ERROR(ctx->GetAttr("columns", &elements.columns));
   TF_RETURN_IF_ERROR(ctx->GetAttr("output_types", &elements.types));
   return ctx->GetAttr("output_shapes", &elements.shapes);
 }
 
 absl::Status CheckElements(const Elements& elements) {
-  if (elements.types.size() == elements.shapes.size() && elements.has_columns()) {
-    return absl::OkStatus();
+  const size_t size = elements.types.size();
+  if (elements.shapes.size() != size || elements.columns.size() != size) {
+    return absl::InvalidArgumentError("a dataset needs a column and a shape for each type");
   }
-  return absl::InvalidArgumentError("a dataset needs a column, and a shape for each type");
+  for (size_t i = 0; i < size; ++i) {
+    const int64_t column = elements.columns[i];
+    const bool is_extra = column == Elements::kSampleIds || column == Elements::kPaths;
+    const auto type = column == Elements::kPaths ? tensorflow::DT_STRING : tensorflow::DT_INT64;
+    const bool fits = is_extra ? elements.types[i] == type : column >= 0 && column <= INT32_MAX;
+    if (fits) continue;
+    return absl::InvalidArgumentError(absl::StrCat("component ", i, " of type ",
+                                                   tensorflow::DataTypeString(elements.types[i]),
+                                                   " does not fit column ", column));
+  }
+  return absl::OkStatus();
 }
 
 class DatasetOp : public data::DatasetOpKernel {
@@ -136,10 +148,7 @@ class DatasetOp : public data::DatasetOpKernel {
     OP_REQUIRES_OK(ctx, ReadAttributes(ctx, &attributes_));
     attributes_.epochs = attributes_.key;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("spec", &attributes_.spec));
-    Elements& elements = attributes_.elements;
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("sample_ids", &elements.sample_ids));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("paths", &elements.paths));
-    OP_REQUIRES_OK(ctx, CheckElements(elements));
+    OP_REQUIRES_OK(ctx, CheckElements(attributes_.elements));
   }
 
  protected:
@@ -180,8 +189,7 @@ REGISTER_OP("StokerDataset")
     .Attr("epoch: int = -1")
     .Attr("batches: int >= 0")
     .Attr("drops_rows: bool = false")
-    .Attr("sample_ids: bool = false")
-    .Attr("paths: bool = false")
+    .Attr("columns: list(int) >= 1")
     .Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")
@@ -197,6 +205,7 @@ REGISTER_OP("StokerDeviceDataset")
     .Attr("epoch: int = -1")
     .Attr("batches: int >= 0")
     .Attr("drops_rows: bool = false")
+    .Attr("columns: list(int) >= 1")
     .Attr("output_types: list(type) >= 1")
     .Attr("output_shapes: list(shape) >= 1")
     .Attr("metadata: string = ''")

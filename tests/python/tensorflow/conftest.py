@@ -68,8 +68,14 @@ def noting(seen):
     return noted
 
 
-def arrays(dataset):
-    """Returns all batches, as arrays that do not depend on stoker's memory."""
+def arrays(dataset, *names):
+    """Returns all batches, as arrays that do not depend on stoker's memory. `names`: all columns of batches
+    that are dictionaries, in the order that is wanted.
+    """
+    if names:
+        batches = list(dataset)
+        assert all(type(batch) is dict and set(batch) == set(names) for batch in batches)
+        dataset = [[batch[name] for name in names] for batch in batches]
     return [tuple(np.array(column) for column in batch) for batch in dataset]
 
 

@@ -9,7 +9,6 @@ import zlib
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
-import numpy as np
 import stoker
 import tensorflow as tf
 from kill_runs import resumed_lines, save
@@ -38,12 +37,12 @@ if saved:
     checkpoint.read(str(folder / saved["name"] / "saved")).assert_consumed()
 while True:
     step = [next(iterator, None) for iterator in iterators]
-    if all(columns is None for columns in step):
+    if all(batch is None for batch in step):
         break
     rows = [
-        [[int(i), zlib.crc32(image)] for image, i in zip(np.asarray(columns[0]), columns[-1].numpy())]
-        for columns in step
-        if columns is not None
+        [[int(i), zlib.crc32(image)] for image, i in zip(batch["image"].numpy(), batch["sample_id"].numpy())]
+        for batch in step
+        if batch is not None
     ]
     log.write(f'{{"rows": {rows}}}\n')
     log.flush()

@@ -64,10 +64,10 @@ def test_a_batch_that_loses_all_rows_is_left_out(make, op, corrupt):
     folder, _ = corrupt
     loader = make(folder, shuffle=False, batch_size=1, on_bad="drop")
     dataset = loader.as_tf_dataset(op=op, sample_ids=True)
-    assert dataset.element_spec[0].shape[0] is None
+    assert dataset.element_spec["image"].shape[0] is None
     assert int(dataset.cardinality()) == tf.data.UNKNOWN_CARDINALITY
     samples = len(make(folder, batch_size=1))
-    assert [int(ids[0]) for *_, ids in dataset] == [i for i in range(samples) if i != 20]
+    assert [int(batch["sample_id"][0]) for batch in dataset] == [i for i in range(samples) if i != 20]
 
 
 def test_ignore_errors(make, op, corrupt):

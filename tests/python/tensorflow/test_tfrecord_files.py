@@ -114,7 +114,7 @@ def test_byte_strings_are_columns(samples, shards, kind):
             rows = np.asarray(batch["image/height"]) - 100
             assert batch["image/filename"] == [samples[i]["image/filename"] for i in rows]
             held.append(batch["image/filename"])
-    for batch in loader.as_tf_dataset(op=kind, names=True, epoch=0):
+    for batch in loader.as_tf_dataset(op=kind, epoch=0):
         names = [samples[i]["image/filename"] for i in batch["image/height"].numpy() - 100]
         assert (
             batch["image/filename"].dtype == tf.string and batch["image/filename"].numpy().tolist() == names
@@ -205,10 +205,12 @@ def test_a_source_can_be_pickled_and_specified(shards, monkeypatch):
 def test_as_a_tf_dataset(samples, shards, op):
     source = stoker.tfrecord(f"{shards}/train-*", columns=["image/object/bbox"])
     dataset = make(source, shuffle=False, batch_size=48).as_tf_dataset(op=op)
-    images, labels, boxes = next(iter(dataset))
-    assert images.shape == (48, 32, 32, 3)
-    np.testing.assert_array_equal(labels, [sample["image/class/label"] for sample in samples])
-    np.testing.assert_array_equal(boxes, np.float32([s["image/object/bbox"] for s in samples]))
+    batch = next(iter(dataset))
+    assert batch["image"].shape == (48, 32, 32, 3)
+    np.testing.assert_array_equal(batch["label"], [sample["image/class/label"] for sample in samples])
+    np.testing.assert_array_equal(
+        batch["image/object/bbox"], np.float32([s["image/object/bbox"] for s in samples])
+    )
 
 
 ELSEWHERE = """
@@ -218,9 +220,11 @@ import tensorflow as tf
 stoker.tensorflow.load_ops(sys.argv[1])
 graph = tf.constant(open(sys.argv[2], "rb").read())
 variant = tf.raw_ops.DatasetFromGraph(graph_def=graph)
-spec = [tf.TensorSpec(None, kind) for kind in (tf.uint8, tf.int64, tf.float32, tf.int64)]
-dataset = tf.data.experimental.from_variant(variant, tuple(spec))
-print([(int(tf.reduce_sum(label)), heights.numpy().tolist()) for _, label, _, heights in dataset])
+kinds = {"image": tf.uint8, "label": tf.int64, "image/object/bbox": tf.float32, "image/height": tf.int64}
+spec = {name: tf.TensorSpec(None, kind) for name, kind in kinds.items()}
+dataset = tf.data.experimental.from_variant(variant, spec)
+rows = [(int(tf.reduce_sum(batch["label"])), batch["image/height"].numpy().tolist()) for batch in dataset]
+print(rows)
 """
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import tensorflow as tf
 
 from stoker import _checks
+from stoker._errors import InvalidArgumentError
 from stoker.tensorflow import _elements, _fallback, _ops
 
 if TYPE_CHECKING:
@@ -23,15 +24,25 @@ def as_tf_dataset(
     sample_ids: Optional[bool] = None,
     paths: Optional[bool] = None,
     names: bool = False,
+    sample_weight: Optional[str] = None,
 ) -> tf.data.Dataset:
     """Returns the loader's batches as a `tf.data.Dataset`, without a copy.
 
-    Elements are (images, labels), or images if the source has nothing else: (rows, height, width, 3), or
-    (rows, 3, height, width) with `layout="NCHW"`, and (rows,) int64, or (rows, num_classes) float32 with
-    `MixUp` or `CutMix`. Further columns of `stoker.files` follow, strings (which are copied) as tf.string;
-    `fit` takes a third element for the samples' weights. The batch dimension is static unless the last batch
-    of an epoch is short; if it is static, a checkpoint of other ranks whose rest ends with a short batch is
-    refused. The cardinality is known.
+    Elements are what `fit` takes, (images, labels), or images if the source has nothing else: (rows, height,
+    width, 3), or (rows, 3, height, width) with `layout="NCHW"`, and (rows,) int64, or (rows, num_classes)
+    float32 with `MixUp` or `CutMix`. With other columns (of the source, of further views, sample ids, paths)
+    they are dictionaries by the columns' names, {"image": …, "label": …, "age": …}, because Keras takes a
+    third tensor for the samples' weights. Strings are copied, as tf.string. The batch dimension is static
+    unless the last batch of an epoch is short; if it is static, a checkpoint of other ranks whose rest ends
+    with a short batch is refused. The cardinality is known.
+
+    `fit` takes (inputs, labels), where inputs may be a dictionary by the names of the model's inputs:
+
+        def divided(batch):
+            label = batch.pop("label")
+            return batch, label
+
+        model.fit(loader.as_tf_dataset(names=True).map(divided))
 
     Each new iterator takes the loader's next epoch at its first batch (`fit(epochs=3)`, `repeat(3)` and
     three `for` loops see epochs 0, 1 and 2) and checkpoints hold it.
@@ -44,22 +55,18 @@ def as_tf_dataset(
             minute, then cached); "fallback": prebuilt ops, a little slower, with a few limits
             (docs/tensorflow.md#the-plugin); "auto": native if it can be built, else the fallback, with a
             `FallbackWarning` that says why. The environment variable STOKER_TF_OP decides for "auto".
-        sample_ids: adds a tensor, (rows,) int64: the source's sample in each row. None: if the loader does.
-        paths: adds a last tensor, (rows,) of strings: the file of each row. None: likewise. Keras takes a
-            third tensor for weights, so `map` such elements to what `fit` and `predict` expect.
-        names: makes elements dictionaries by the columns' names, {"image": …, "label": …}, also where there
-            is one column. Sample ids are "sample_id", and paths "path". `fit` takes (inputs, labels), where
-            inputs may be a dictionary by the names of the model's inputs:
-
-                def divided(batch):
-                    label = batch.pop("label")
-                    return batch, label
-
-                model.fit(loader.as_tf_dataset(names=True).map(divided))
+        sample_ids: adds "sample_id", (rows,) int64: the source's sample in each row. None: if the loader
+            does.
+        paths: adds "path", (rows,) of strings: the file of each row. None: likewise.
+        names: makes elements dictionaries also where there are only images and labels.
+        sample_weight: the column of the samples' weights, a number each. Elements are (images, labels,
+            weights), as `fit` takes them, without other columns, and without the sample ids and paths that
+            the loader adds; with `names` (a dictionary of the other columns, labels, weights). None: no
+            column is a weight.
 
     Raises:
         ValueError, TypeError: wrong arguments; paths of a source without files; a column that has the name
-            of the requested ids or paths.
+            of the requested ids or paths; no such column of weights; weights with `MixUp` or `CutMix`.
         PluginError: op="native", and it cannot be built.
         FailedPreconditionError: `load_state_dict` was given a state in the middle of an epoch, and no
             iteration over the loader has used it. Also raised when the dataset is iterated.
@@ -69,49 +76,39 @@ def as_tf_dataset(
     if epoch is None:
         loader._refuse_resume()
     kind, ops = _ops.choose(_checks.choice("op", op, _ops.CHOICES))
+    names = _checks.boolean("names", names)
+    if sample_weight is not None and not names:  # a tuple has no place for sample ids and paths
+        _refuse_extras(sample_ids=sample_ids, paths=paths)
+        sample_ids = paths = False
     extras = {
         "sample_ids": _checks.boolean("sample_ids", loader._extras[0] if sample_ids is None else sample_ids),
         "paths": _checks.boolean("paths", loader._extras[1] if paths is None else paths),
     }
-    keys = loader._names(**extras)
+    elements = _elements.elements_of(loader, **extras, names=names, sample_weight=sample_weight)
     keep_with_graph(loader)
-    dataset = _of_tuples(loader, epoch, kind, ops, extras)
-    if not _checks.boolean("names", names):
-        return dataset
-    named = dataset.map(_named(keys))
-    return Dataset(named._variant_tensor, named.element_spec, loader, loader, epoch, made_of=named)
-
-
-def _of_tuples(loader: Loader, epoch: Optional[int], kind: str, ops: Any, extras: dict[str, bool]) -> Dataset:
-    spec = _elements.element_spec(loader, **extras)
     if kind == "fallback":
-        return Dataset(_fallback.variant(ops, loader, epoch, spec, extras), spec, loader, loader, epoch)
-    columns = tf.nest.flatten(spec)
-    variant = ops.stoker_dataset(
-        key=loader._key,
-        spec=loader._spec,
-        epoch=-1 if epoch is None else epoch,
-        batches=len(loader),
-        drops_rows=loader._drops_rows,
-        **extras,
-        output_types=[column.dtype for column in columns],
-        output_shapes=[column.shape for column in columns],
-    )
-    return Dataset(variant, spec, loader, loader, epoch)
+        variant = _fallback.variant(ops, loader, epoch, elements, extras)
+    else:
+        variant = ops.stoker_dataset(
+            key=loader._key,
+            spec=loader._spec,
+            epoch=-1 if epoch is None else epoch,
+            batches=len(loader),
+            drops_rows=loader._drops_rows,
+            columns=elements.columns,
+            output_types=[spec.dtype for spec in elements.specs],
+            output_shapes=[spec.shape for spec in elements.specs],
+        )
+    return Dataset(variant, elements.spec, loader, loader, epoch)
 
 
-def _named(names: tuple[str, ...]) -> Any:
-    """Returns a function that makes a dictionary of a batch's columns.
-
-    An op cannot return dictionaries: TensorFlow sorts their keys, so that tensors would change places. The
-    function has no operations; tf.data passes the tensors on and does not run it.
-    """
-
-    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
-    def named(*columns: tf.Tensor) -> dict[str, tf.Tensor]:
-        return dict(zip(names, columns))
-
-    return named
+def _refuse_extras(**extras: Optional[bool]) -> None:
+    for name, wanted in extras.items():
+        if wanted:
+            raise InvalidArgumentError(
+                f"sample_weight makes elements (images, labels, weights), without what {name} adds",
+                advice="With names=True inputs are a dictionary, which has it",
+            )
 
 
 def keep_with_graph(loader: Any) -> None:

@@ -13,19 +13,23 @@ if TYPE_CHECKING:
     from stoker._device_loader import DeviceLoader
 
 
-def as_tf_dataset(loader: DeviceLoader, epoch: Optional[int] = None) -> tf.data.Dataset:
+def as_tf_dataset(
+    loader: DeviceLoader, epoch: Optional[int], names: bool, sample_weight: Optional[str]
+) -> tf.data.Dataset:
     """Returns the batches of `Loader.to_device(…)` as a dataset; see `DeviceLoader.as_tf_dataset`."""
+    names = _checks.boolean("names", names)
     if loader.device == "cpu":
-        return _dataset.as_tf_dataset(loader.loader, epoch=epoch)
+        return _dataset.as_tf_dataset(loader.loader, epoch=epoch, names=names, sample_weight=sample_weight)
     if epoch is not None:
         epoch = _checks.epoch(epoch)
     else:
         loader.loader._refuse_resume()
-    _refuse_host_columns(loader)
+    if sample_weight is None or names:
+        _refuse_extras(loader)
+    elements = _elements.elements_of(loader.loader, names=names, sample_weight=sample_weight)
+    _refuse_strings(loader, elements)
     _, ops = _ops.choose("native")
     _dataset.keep_with_graph(loader)
-    spec = _elements.element_spec(loader.loader)
-    columns = tf.nest.flatten(spec)
     with tf.device(_place(loader.device)):
         variant = ops.stoker_device_dataset(
             key=loader._key,
@@ -34,12 +38,13 @@ def as_tf_dataset(loader: DeviceLoader, epoch: Optional[int] = None) -> tf.data.
             epoch=-1 if epoch is None else epoch,
             batches=len(loader),
             drops_rows=loader.loader._drops_rows,
-            output_types=[column.dtype for column in columns],
-            output_shapes=[column.shape for column in columns],
+            columns=elements.columns,
+            output_types=[spec.dtype for spec in elements.specs],
+            output_shapes=[spec.shape for spec in elements.specs],
         )
-        made = _dataset.Dataset(variant, spec, loader, loader.loader, epoch)
+        made = _dataset.Dataset(variant, elements.spec, loader, loader.loader, epoch)
         kept = made.with_options(_options())
-    return _dataset.Dataset(kept._variant_tensor, spec, loader, loader.loader, epoch, made_of=kept)
+    return _dataset.Dataset(kept._variant_tensor, elements.spec, loader, loader.loader, epoch, made_of=kept)
 
 
 def _options() -> tf.data.Options:
@@ -56,14 +61,22 @@ def _options() -> tf.data.Options:
     return options
 
 
-def _refuse_host_columns(loader: DeviceLoader) -> None:
-    asked = [name for name, wanted in zip(("sample_ids", "paths"), loader._extras) if wanted]
-    asked += ["columns of strings" for dtype, _ in loader.loader._elements if dtype in ("string", "bytes")]
-    if asked:
-        raise ValueError(
-            f"a dataset on {loader.device} cannot have {asked[0]}, which are in the host's memory; iterate "
-            "over the device loader itself, or use the loader's own as_tf_dataset()"
-        )
+def _refuse_extras(loader: DeviceLoader) -> None:
+    for name, wanted in zip(("sample_ids", "paths"), loader._extras):
+        if wanted:
+            raise _of_the_host(loader, name)
+
+
+def _refuse_strings(loader: DeviceLoader, elements: _elements.Elements) -> None:
+    if tf.string in [spec.dtype for spec in elements.specs]:
+        raise _of_the_host(loader, "columns of strings")
+
+
+def _of_the_host(loader: DeviceLoader, what: str) -> ValueError:
+    return ValueError(
+        f"a dataset on {loader.device} cannot have {what}, which are in the host's memory; iterate over the "
+        "device loader itself, or use the loader's own as_tf_dataset()"
+    )
 
 
 def _place(device: str) -> str:

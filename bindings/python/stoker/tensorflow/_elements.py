@@ -1,28 +1,90 @@
-"""The types and shapes of a loader's batches in TensorFlow."""
+"""The elements of a loader's dataset: their structure, types and shapes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import tensorflow as tf
+
+from stoker import _checks
+from stoker._errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from stoker import Loader
 
 
-def element_spec(loader: Loader, sample_ids: bool = False, paths: bool = False) -> Any:
-    """Returns a TensorSpec for images, for labels if there are any, and for the requested extras.
+class Elements(NamedTuple):
+    """A structure of `TensorSpec`s, and where its tensors come from."""
 
-    The batch dimension is known unless it varies.
+    spec: Any
+    specs: list[tf.TensorSpec]  # those of the structure, as tf.nest.flatten has them
+    columns: list[int]  # for each of them, a column of the batch, or -1 for sample ids, -2 for paths
+
+
+def elements_of(
+    loader: Loader,
+    *,
+    sample_ids: bool = False,
+    paths: bool = False,
+    names: bool = False,
+    sample_weight: Optional[str] = None,
+) -> Elements:
+    """Returns the elements of a dataset.
+
+    Keras takes the second tensor of a tuple for labels and the third one for weights, so a tuple has nothing
+    else: with other columns elements are dictionaries.
     """
+    keys = loader._names(sample_ids, paths)
+    if sample_weight is not None:
+        return _elements(loader, _weighted(loader, keys, sample_weight, names))
+    if names or keys[1:] not in ((), ("label",)):
+        return _elements(loader, {key: key for key in keys})
+    return _elements(loader, keys if len(keys) > 1 else keys[0])
+
+
+def _weighted(loader: Loader, keys: tuple[str, ...], weight: str, names: bool) -> Any:
+    """Returns the names of the columns as Keras takes them: inputs, labels and weights."""
+    weight = _checks.text("sample_weight", weight)
+    if loader._mix is not None:
+        raise InvalidArgumentError(
+            f"sample_weight is {weight!r}, and {loader._mix!r} mixes rows, but not their weights",
+            advice="Without sample_weight, names=True has the column: weigh mixed rows in a map",
+        )
+    if "label" not in keys:
+        raise InvalidArgumentError(f"sample_weight is {weight!r}, and {loader.source!r} has no labels")
+    others = keys[1:]
+    if weight not in others or weight in ("label", "sample_id", "path"):
+        listed = ", ".join(key for key in others if key != "label") or "no column but images and labels"
+        raise InvalidArgumentError(f"sample_weight is {weight!r}; {loader.source!r} has {listed}")
+    dtype, shape = loader._elements[keys.index(weight)]
+    if shape != () or dtype in ("string", "bytes"):
+        kind = f"{dtype} of shape {shape}" if shape else dtype
+        raise InvalidArgumentError(f"sample_weight is {weight!r}, which is {kind}; a weight is a number")
+    inputs = {key: key for key in keys if key not in ("label", weight)} if names else keys[0]
+    return inputs, "label", weight
+
+
+def _elements(loader: Loader, structure: Any) -> Elements:
+    """Returns the elements that a structure of columns' names stands for."""
+    made = {
+        name: (number, dtype, shape)
+        for number, (name, (dtype, shape)) in enumerate(zip(loader._native.names, loader._elements))
+    }
+    made.setdefault("sample_id", (-1, "int64", ()))
+    made.setdefault("path", (-2, "string", ()))
+    # The batch dimension is known unless it varies.
     varies = loader._drops_rows or loader._native.last_rows != loader.batch_size
     rows = None if varies else loader.batch_size
-    elements = [(_type(dtype), shape) for dtype, shape in loader._elements]
-    elements += [(tf.int64, ())] if sample_ids else []
-    elements += [(tf.string, ())] if paths else []
-    specs = tuple(tf.TensorSpec((rows, *shape), dtype) for dtype, shape in elements)
-    return specs if len(specs) > 1 else specs[0]
+
+    def spec(name: str) -> tf.TensorSpec:
+        _, dtype, shape = made[name]
+        return tf.TensorSpec((rows, *shape), type_of(dtype))
+
+    specs = tf.nest.map_structure(spec, structure)
+    columns = [made[name][0] for name in tf.nest.flatten(structure)]
+    return Elements(specs, tf.nest.flatten(specs), columns)
 
 
-def _type(dtype: str) -> tf.DType:
+def type_of(dtype: str) -> tf.DType:
+    """Returns TensorFlow's type of a column."""
     return tf.string if dtype == "bytes" else tf.as_dtype(dtype)

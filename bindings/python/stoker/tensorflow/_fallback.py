@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import tensorflow as tf
 
+from stoker.tensorflow import _elements
+
 if TYPE_CHECKING:
     from stoker import Loader
 
 
-def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: dict[str, bool]) -> tf.Tensor:
+def variant(
+    ops: Any, loader: Loader, epoch: Optional[int], elements: _elements.Elements, extras: dict[str, bool]
+) -> tf.Tensor:
     """Returns the handle of a dataset with the same elements as the dataset op's.
 
     The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too, with a state
@@ -19,7 +23,6 @@ def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: d
     batches are requested one after another, so that stoker can prefetch; TensorFlow might turn a map() into
     a parallel one.
     """
-    columns = tf.nest.flatten(spec)
     names = {"key": loader._key, "spec": loader._spec}
 
     def name(saved: Any, index: tf.Tensor) -> tuple[Any, tuple[tf.Tensor, tf.Tensor]]:
@@ -29,17 +32,16 @@ def variant(ops: Any, loader: Loader, epoch: Optional[int], spec: Any, extras: d
         current.set_shape(())
         return (current, state), (current, index)
 
+    types = [_elements.type_of(dtype) for dtype, _ in loader._elements]
+    numbers = [*range(len(types)), *[-1] * extras["sample_ids"], *[-2] * extras["paths"]]
+    types += [tf.int64] * extras["sample_ids"] + [tf.string] * extras["paths"]
+
     def batch(current: tf.Tensor, index: tf.Tensor) -> Any:
-        tensors = ops.stoker_batch_at(
-            epoch=current,
-            index=index,
-            output_types=[column.dtype for column in columns],
-            **names,
-            **extras,
-        )
-        for tensor, column in zip(tensors, columns):
-            tensor.set_shape(column.shape)
-        return tf.nest.pack_sequence_as(spec, tensors)
+        made = ops.stoker_batch_at(epoch=current, index=index, output_types=types, **names, **extras)
+        tensors = dict(zip(numbers, made))
+        for number, spec in zip(elements.columns, elements.specs):
+            tensors[number].set_shape(spec.shape)
+        return tf.nest.pack_sequence_as(elements.spec, [tensors[number] for number in elements.columns])
 
     state = loader._native.state_at(0, 0, 0).encode()
     first = tf.constant(-1 if epoch is None else epoch, tf.int64), tf.constant(list(state), tf.uint8)
