@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -61,31 +63,33 @@ class ComposeHandle {
 
   uint64_t memory_budget() const { return budget_->limit(); }
 
-  py::array OfBytes(const py::bytes& bytes, const DrawKey& key) {
+  // Returns (array, (height, width) of the image in it), or (array, None) if it fills it.
+  py::tuple OfBytes(const py::bytes& bytes, const DrawKey& key) {
     char* data = nullptr;
     Py_ssize_t size = 0;
     if (PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) throw py::error_already_set();
     if (!plan_) {
       return Decode(EncodedInput{{reinterpret_cast<uint8_t*>(data), static_cast<size_t>(size)}});
     }
-    return Apply([&](Scratch& scratch, void* row, StageTimes& times) -> Status {
+    return Apply([&](Scratch& scratch, void* row, int32_t* in_row, StageTimes& times) -> Status {
       const auto length = static_cast<size_t>(size);
       TRY(scratch.bytes.Grow(length));
       std::memcpy(scratch.bytes.data(), data, length);
-      return plan_->Apply({scratch.bytes.data(), length}, key, *scratch.workspace, row, times);
+      return plan_->Apply({scratch.bytes.data(), length}, key, *scratch.workspace, row, times,
+                          /*crop_index=*/{}, /*work=*/nullptr, in_row);
     });
   }
 
-  // Returns an array of height × width × 3.
-  py::array OfPixels(const Pixels& image, const DrawKey& key) {
+  // Does the same for an array of height × width × 3.
+  py::tuple OfPixels(const Pixels& image, const DrawKey& key) {
     ImageView view;
     view.size = {.width = static_cast<int>(image.shape(1)),
                  .height = static_cast<int>(image.shape(0))};
     view.plane[0] = image.data();
     view.stride[0] = image.strides(0);
     if (!plan_) return Decode(view);
-    return Apply([&](Scratch& scratch, void* row, StageTimes& times) -> Status {
-      return plan_->Apply(view, key, *scratch.workspace, row, times);
+    return Apply([&](Scratch& scratch, void* row, int32_t* in_row, StageTimes& times) -> Status {
+      return plan_->Apply(view, key, *scratch.workspace, row, times, /*work=*/nullptr, in_row);
     });
   }
 
@@ -98,12 +102,12 @@ class ComposeHandle {
 
   // Decodes the whole image.
   template <typename Image>
-  py::array Decode(const Image& image) {
+  py::tuple Decode(const Image& image) {
     Result<DecodedArray> array = [&] {
       const WithoutGil released;
       return pool_.Decode(image, request_);
     }();
-    return ToArray(std::move(array));
+    return py::make_tuple(ToArray(std::move(array)), py::none());
   }
 
   using WorkspacePtr = std::unique_ptr<Workspace, void (*)(Workspace*)>;
@@ -114,20 +118,22 @@ class ComposeHandle {
 
   // Calls `write` without the GIL.
   template <typename Write>
-  py::array Apply(const Write& write) {
+  py::tuple Apply(const Write& write) {
     py::array row(NumPyType(plan_->dtype()), plan_->row_shape());
     void* data = row.mutable_data();
+    std::array<int32_t, 2> size{};
     Status status;
     {
       const WithoutGil released;
       Scratch scratch = TakeScratch();
       StageTimes times;
-      status = write(scratch, data, times);
+      status = write(scratch, data, plan_->pads() ? size.data() : nullptr, times);
       const std::lock_guard lock(mutex_);
       idle_.push_back(std::move(scratch));
     }
     Check(status);
-    return row;
+    if (!plan_->pads()) return py::make_tuple(row, py::none());
+    return py::make_tuple(row, py::make_tuple(size[0], size[1]));
   }
 
   Scratch TakeScratch() {

@@ -17,6 +17,7 @@ import pytest
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 torch = pytest.importorskip("torch", reason="PyTorch is not installed here")
 import stoker.torch  # noqa: E402, F811
+from stoker import _options  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()]
 EVAL = [stoker.Resize(36), stoker.CenterCrop(32)]
@@ -227,6 +228,75 @@ def test_single_samples(made, dtype):
     for wrong in (60, -61):
         with pytest.raises(IndexError):
             dataset[wrong]
+
+
+def test_single_samples_are_rows_with_all_columns(made):
+    """Also of what the loader adds: the sizes of padded images, further views, ids and paths."""
+    folder = stoker.image_folder(made)
+    source = stoker.files([folder.path(i) for i in range(8)], range(8), columns={"age": np.arange(8) / 2})
+    padded = [stoker.Resize(30, max_size=44), stoker.PadTo((44, 48))]
+    further = {"batch_size": 8, "sample_ids": True, "paths": True}
+    for options in (
+        {"transforms": padded},
+        {"transforms": padded, "layout": "NHWC"},
+        {"views": [EVAL, EVAL]},
+    ):
+        loader = stoker.torch.DataLoader(source, **options, **further)
+        (batch,) = loader
+        made_there = torch.utils.data.default_collate([loader.dataset[i] for i in range(8)])
+        assert len(made_there) == len(batch) == 6
+        for name, column, wanted in zip(batch.keys(), made_there, batch):
+            assert list(column) == wanted if name == "path" else torch.equal(column, wanted), name
+
+
+# For each option of images: transforms, another value, and whether sample 0 can then be made.
+OPTIONS = {
+    "dtype": (EVAL, torch.uint8, True),
+    "layout": (EVAL, "NHWC", True),
+    "exif_orientation": (EVAL, False, True),
+    "decode": ([stoker.Resize((20, 20))], "scaled", True),
+    "max_pixels": (EVAL, 1000, False),
+    "max_scans": (EVAL, 1, False),
+    "accept_truncated": (EVAL, True, True),
+}
+
+
+def test_single_samples_have_every_option(made, tmp_path):
+    """The first image has all that the options are about."""
+    assert set(OPTIONS) == {row["name"] for row in _options.TABLES["loader"] if row["of_images"]}
+    image = pytest.importorskip("PIL.Image").open(stoker.image_folder(made).path(0))
+    turned = image.getexif()
+    turned[0x112] = 6
+    image.resize((640, 480)).save(tmp_path / "0.jpg", progressive=True, exif=turned)
+    whole = (tmp_path / "0.jpg").read_bytes()
+    for name, (transforms, value, can_be_made) in OPTIONS.items():
+        (tmp_path / "0.jpg").write_bytes(whole[:-9000] if name == "accept_truncated" else whole)
+        made_by = []
+        for options in ({}, {name: value}):
+            loader = stoker.torch.DataLoader(stoker.image_folder(tmp_path), transforms, **options)
+            results = []
+            for make_it in (
+                lambda loader=loader: next(iter(loader))[0],
+                lambda loader=loader: loader.dataset[0],
+            ):
+                try:
+                    results.append(make_it())
+                except stoker.Error as error:
+                    results.append(type(error))
+            if isinstance(results[0], torch.Tensor):
+                assert torch.equal(*results), name
+            else:
+                assert results[0] is results[1], name
+            made_by.append(results[0])
+        default, other = made_by
+        assert isinstance(other, torch.Tensor) == can_be_made, name
+        both = isinstance(default, torch.Tensor) and can_be_made
+        assert not both or default.dtype != other.dtype or not torch.equal(default, other), name
+
+
+def test_single_samples_have_the_memory_of_the_runtime(made):
+    with pytest.raises(stoker.ResourceExhaustedError):
+        make(made, runtime=stoker.Runtime(memory_budget=4 << 20)).dataset[0]
 
 
 def test_single_samples_are_drawn_anew(made):

@@ -119,6 +119,12 @@ class Compose:
             ResourceExhaustedError: an image beyond max_pixels or max_scans, or too large for memory_budget.
             ValueError, TypeError: another kind of array or object.
         """
+        return self._made(image, seed, epoch, position)[0]
+
+    def _made(
+        self, image: Any, seed: int | None, epoch: int, position: int | None
+    ) -> tuple[npt.NDArray[Any], tuple[int, int] | None]:
+        """Returns the image, and its height and width if it is padded."""
         given = self._draws.seed if seed is None else _checks.integer("seed", seed, 0, 2**64 - 1)
         key = {"seed": given, "epoch": _checks.integer("epoch", epoch, 0, 2**32 - 1)}
         if position is None:

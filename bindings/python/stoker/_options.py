@@ -26,6 +26,11 @@ def checked(given: Mapping[str, Any], *, only_of_images: bool = False) -> dict[s
     }
 
 
+def of_images(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the options in `given` that decide what becomes of a single image."""
+    return {name: given[name] for name, row in _ROWS.items() if row["of_images"]}
+
+
 def checked_one(name: str, value: Any) -> Any:
     """Returns the value of one option; errors name it."""
     return _checked(_ROWS[name], value)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from stoker import _options
 from stoker._compose import Compose
 from stoker._mix import split
 from stoker._sources import Source
@@ -16,31 +17,26 @@ from stoker.torch._sampler import Batch
 class Dataset(torch.utils.data.Dataset[Any]):
     """The samples of a source, with the names of torchvision's ImageFolder.
 
-    A loader makes whole batches and never asks for single samples. For programs that do, `dataset[i]` is
-    (image, label), transformed as by the loader except for mixing and `Map`. It is made during the call, on
-    the calling thread, with new random parameters from torch's random numbers. Attributes that a source does
-    not have (files of arrays, labels of a folder without classes) are an AttributeError.
+    A loader makes whole batches and never asks for single samples. For programs that do, `dataset[i]` is a
+    row of a batch, (image, label) and what else it has, transformed as by the loader except for mixing and
+    `Map`. It is made during the call, on the calling thread, with new random parameters from torch's random
+    numbers. A sample that cannot be decoded is an error, also with `on_bad`. Attributes that a source
+    does not have (files of arrays, labels of a folder without classes) are an AttributeError.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._source: Source = options["source"]
         transforms, mix, _ = split(options["transforms"])
         self._mixes = mix is not None
+        self._extras = (options["sample_ids"], options["paths"])
+        self._dtype = getattr(torch, options["dtype"])
+        given = _options.of_images(options)
+        given["dtype"] = {"bfloat16": "float32"}.get(options["dtype"], options["dtype"])  # NumPy lacks it
+        if options["runtime"] is not None:
+            given["memory_budget"] = options["runtime"]._native.describe()["memory_budget"]
         # One for each view; none: rows of arrays are unchanged.
-        self._composes: list[Compose] = []
-        for view in options["views"] or [transforms] * bool(transforms):
-            self._dtype = getattr(torch, options["dtype"])
-            self._composes.append(
-                Compose(
-                    view,
-                    dtype={"bfloat16": "float32"}.get(options["dtype"], options["dtype"]),  # NumPy lacks it
-                    layout=options["layout"],
-                    exif_orientation=options["exif_orientation"],
-                    decode=options["decode"],
-                    accept_truncated=options["accept_truncated"],
-                    accept_16_bits=options["accept_16_bits"],
-                )
-            )
+        views = options["views"] or [transforms] * bool(transforms)
+        self._composes = [Compose(view, **given) for view in views]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -99,23 +95,31 @@ class Dataset(torch.utils.data.Dataset[Any]):
     # --- samples -----------------------------------------------------------------------------------
 
     def __getitem__(self, index: int) -> Any:
-        """Returns one sample: (image, label), further columns and views after them, or the image alone."""
+        """Returns one sample: (image, label) and its further columns, or the image alone."""
         number = index + len(self) if index < 0 else index
         if not 0 <= number < len(self):
             raise IndexError(f"sample {index} of {len(self)}")
-        image, *views = self._images(number)
-        beside = [*self._source._beside(number), *views]
+        image, *made = self._images(number)
+        beside = [*self._source._beside(number), *made]
+        if self._extras[0]:
+            beside.append(number)
+        if self._extras[1]:
+            beside.append(self._source.path(number))
         return (image, *beside) if beside else image
 
     def _images(self, number: int) -> list[torch.Tensor]:
+        """Returns the image, its size if it is padded, and its further views."""
         image = self._source._image(number)
         if not self._composes:
             return [torch.tensor(image)]
-        images = []
+        made = []
         for compose in self._composes:
             draw = int(torch.empty((), dtype=torch.int64).random_())
-            images.append(torch.from_numpy(compose(image, position=draw)).to(self._dtype))
-        return images
+            array, size = compose._made(image, None, 0, draw)
+            made.append(torch.from_numpy(array).to(self._dtype))
+            if size is not None:
+                made.append(torch.tensor(size, dtype=torch.int32))
+        return made
 
     def __getitems__(self, indices: list[int]) -> Any:
         """Returns a batch that the loader makes, or a list of samples.
