@@ -46,6 +46,11 @@ SourceHandle MakeSubset(const SourceHandle& source, const Numbers<uint64_t>& ind
   return Made([&] { return Subset(source.source, SpanOf(indices)); });
 }
 
+Numbers<uint64_t> SubsetIdsOf(const SourceHandle& source) {
+  const std::vector<uint64_t> ids = SubsetIds(*source.source);
+  return Numbers<uint64_t>(static_cast<py::ssize_t>(ids.size()), ids.data());
+}
+
 std::pair<SourceHandle, SourceHandle> MakeSplit(const SourceHandle& source, double fraction,
                                                 uint64_t seed) {
   SourceSplit split = Value([&] {
@@ -85,6 +90,7 @@ SourceHandle MakeRepeated(const SourceHandle& source, uint32_t times, uint64_t s
 
 void AddDerivedSources(py::module_& module) {
   module.def("subset", &MakeSubset, py::arg("source"), py::arg("indices"));
+  module.def("subset_ids", &SubsetIdsOf, py::arg("subset"));
   module.def("combine", &MakeCombined, py::arg("sources"), py::arg("weights"), py::arg("samples"));
   module.def("weighted", &MakeWeighted, py::arg("source"), py::arg("weights"), py::arg("samples"));
   module.def("balanced", &MakeBalanced, py::arg("source"), py::arg("replacement"),

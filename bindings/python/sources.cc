@@ -110,6 +110,15 @@ SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const p
   return {.source = Value(std::move(source))};
 }
 
+// Returns (paths, root) that `files` makes the source of again; the paths are in one string, with
+// a NUL after each. Precondition: `files` made it.
+py::tuple GivenPathsTo(const SourceHandle& self) {
+  const GivenPaths given = GivenPathsOf(*self.source).value();
+  std::string joined;
+  for (size_t i = 0; i < given.paths.size(); ++i) joined.append(given.paths[i]) += '\0';
+  return py::make_tuple(py::bytes(joined), py::bytes(given.root));
+}
+
 // Opens images that lie in files, some of which have many. `runs`: (file, offset, ends): the number
 // of a path, and where images that follow each other begin and end behind the offset, one number
 // more than images. `columns`: "label" comes first if there is one.
@@ -370,6 +379,7 @@ void AddSources(py::module_& module) {
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))
       .def_property_readonly("labels", &LabelsOf)
       .def("row", &RowOf, py::arg("sample"))
+      .def_property_readonly("given_paths", &GivenPathsTo)
       .def("image_size", &ImageSizeOf, py::arg("sample"));
   module.def("open_source", &Open, py::arg("kind"), py::arg("arguments"), py::arg("threads"));
   module.def("arrays", &OpenArrays, py::arg("images"), py::arg("labels"));

@@ -121,6 +121,8 @@ class PathSource final : public SampleSource {
     for (const std::string& name : classes_) names_hash_ = Hash64(name, names_hash_);
   }
 
+  GivenPaths given() const { return {.paths = paths_, .root = prefix_}; }
+
   uint64_t size() const override { return paths_.size(); }
   std::span<const Field> fields() const override { return fields_; }
   ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
@@ -181,6 +183,12 @@ Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions 
   paths.ShrinkToFit();
   return std::shared_ptr<const SampleSource>(std::make_shared<PathSource>(
       std::move(paths), std::move(prefix), std::move(columns), std::move(options)));
+}
+
+std::optional<GivenPaths> GivenPathsOf(const SampleSource& source) {
+  const auto* listed = dynamic_cast<const PathSource*>(&source);
+  if (listed == nullptr) return std::nullopt;
+  return listed->given();
 }
 
 }  // namespace stoker

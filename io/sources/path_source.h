@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,14 @@ struct FilesOptions {
 // integers, or fewer than the largest label needs. Also errors of finding the working folder, if it
 // is needed.
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});
+
+// What Files() was given, which makes an equal source again.
+struct GivenPaths {
+  const PathTable& paths;  // valid as long as the source
+  std::string root;        // absolute; empty if all paths are
+};
+
+// Returns the paths of a source that Files() made; nullopt if another function made it.
+std::optional<GivenPaths> GivenPathsOf(const SampleSource& source);
 
 }  // namespace stoker

@@ -139,6 +139,14 @@ Result<std::shared_ptr<const SampleSource>> Subset(std::shared_ptr<const SampleS
   return Collapse(std::move(source), std::move(list));
 }
 
+std::vector<uint64_t> SubsetIds(const SampleSource& source) {
+  const auto* subset = dynamic_cast<const SubsetSource*>(&source);
+  if (subset == nullptr) return {};
+  std::vector<uint64_t> ids(subset->size());
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = subset->ids()[i];
+  return ids;
+}
+
 Result<SourceSplit> Split(const std::shared_ptr<const SampleSource>& source, double fraction,
                           uint64_t seed) {
   TRY(CheckNoOrder("split", source.get()));

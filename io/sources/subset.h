@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/result.h"
 #include "io/sources/source.h"
@@ -11,7 +12,7 @@
 namespace stoker {
 
 // Returns the samples `ids` of `source`, in this order; an id that occurs twice is two samples.
-// They are numbered anew, from 0; files, rows and class names are those of `source`, so labels keep
+// They are renumbered, from 0; files, rows and class names are those of `source`, so labels keep
 // their numbers even if a class is left out. Nothing is copied: the list takes 4 bytes for each
 // sample, or 8 if `source` has more than 2^32. A subset of a subset refers to the first source.
 //
@@ -19,6 +20,10 @@ namespace stoker {
 // an order of its own (weighted.h, combine.h).
 Result<std::shared_ptr<const SampleSource>> Subset(std::shared_ptr<const SampleSource> source,
                                                    std::span<const uint64_t> ids);
+
+// Returns the ids that the samples of a subset have in the first source; empty if `source` is not a
+// subset.
+std::vector<uint64_t> SubsetIds(const SampleSource& source);
 
 struct SourceSplit {
   std::shared_ptr<const SampleSource> training;

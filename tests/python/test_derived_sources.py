@@ -1,7 +1,5 @@
 """Sources made from others: chosen, combined and weighted samples. NumPy only."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -108,11 +106,6 @@ def test_a_state_knows_the_choice():
     assert [images.item() for images, _ in again] == [2, 3]
     with pytest.raises(stoker.FailedPreconditionError, match="the data set's fingerprint was"):
         stoker.Loader(numbers(10).subset([1, 2, 4]), batch_size=1).load_state_dict(state)
-
-
-def test_it_lives_in_one_process(made):
-    with pytest.raises(TypeError, match="make it in each process"):
-        pickle.dumps(stoker.image_folder(made).subset([1]))
 
 
 # --- split ------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """stoker.from_dataset: samples that a Python object gives, called on threads. NumPy only."""
 
 import pathlib
-import pickle
 import re
 import threading
 import time
@@ -333,8 +332,6 @@ def test_a_source_tells_of_itself(made):
     assert repr(source) == "stoker.from_dataset(Photos, 60 samples)"
     with pytest.raises(ValueError, match="has no files"):
         source.path(0)
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(source)
 
 
 # --- states and ends --------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import pathlib
+import pickle
 from functools import partial
 
 import numpy as np
@@ -295,3 +296,15 @@ def test_names_of_folders(of_files, tmp_path, name):
     dataset = saved(of_files.select(range(3)), tmp_path / name)
     source = check(dataset)
     assert is_ranges(source) and source.path(0).startswith(str(tmp_path / name))
+
+
+def test_sources_can_be_pickled(of_paths, of_files, in_memory):
+    chosen = of_files.shuffle(seed=1).select([*range(40), 3, 3])
+    for dataset in (of_paths, of_files, in_memory, chosen):
+        source = stoker.from_hf(dataset, columns=["age", "name"])
+        for made_of in (source, source.subset([3, 1, 3]), source.split(0.3, seed=2)[0].subset(range(5, 12))):
+            again = pickle.loads(pickle.dumps(made_of))
+            assert repr(again) == repr(made_of) and again.classes == source.classes
+            assert again._native.fingerprint == made_of._native.fingerprint
+            batches, wanted = ([batch["age"].tolist() for batch in make(it)] for it in (again, made_of))
+            assert batches == wanted

@@ -187,11 +187,6 @@ def test_epochs(made):
     next(iter(loader.epoch(2**32 - 1)))
 
 
-def test_loaders_are_not_pickled(made):
-    with pytest.raises(TypeError, match="in each process"):
-        pickle.dumps(construct(made))
-
-
 # --- folders and files ----------------------------------------------------------------------------
 
 

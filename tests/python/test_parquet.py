@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pickle
 import threading
 import warnings
 from functools import partial
@@ -56,8 +57,10 @@ def test_pyarrow_reads_the_same(table, files):
     source = stoker.parquet([files / f"{i}.parquet" for i in range(3)], columns=["box"])
     assert len(source) == 60 and source._labels() == table["label"].to_pylist()
     assert repr(source) == f"stoker.parquet('{files}/0.parquet' and 2 more)"
+    again = pickle.loads(pickle.dumps(source))
+    assert repr(again) == repr(source) and again._native.fingerprint == source._native.fingerprint
     for i, row in enumerate(table.to_pylist()):
-        assert source._image(i) == row["plain"]
+        assert again._image(i) == source._image(i) == row["plain"]
         label, box = source._beside(i)
         assert label == row["label"] and box.tolist() == row["box"]
     for batch in make(source):

@@ -301,8 +301,6 @@ def test_wrong_options(made):
             make(made, device=device)
     with pytest.raises(TypeError, match="device"):
         make(made, device=0)
-    with pytest.raises(TypeError, match="pickled"):
-        make(made).__reduce__()
 
 
 # --- state ------------------------------------------------------------------------------------------

@@ -14,17 +14,13 @@ __all__ = ["Arrow", "arrow"]
 
 
 class Arrow(Source):
-    """The source that `arrow` returns. It can be pickled."""
+    """The source that `arrow` returns."""
 
     def __init__(
         self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: tuple[Any, ...]
     ) -> None:
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._arguments = arguments
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickling opens the files again; they must exist there."""
-        return _arrow, self._arguments
+        self._made_by = _arrow, arguments
 
 
 def arrow(

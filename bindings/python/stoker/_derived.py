@@ -10,21 +10,70 @@ import numpy as np
 import numpy.typing as npt
 
 from stoker import _checks, _stoker
-from stoker._errors import InvalidArgumentError, counted
+from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._sources import Source
 
 
 class Derived(Source):
     """Samples of other sources; the library asks these sources for them."""
 
-    def __init__(self, native: _stoker.Source, text: str) -> None:
+    def __init__(
+        self, native: _stoker.Source, text: str, made_by: tuple[Any, tuple[Any, ...]] | None = None
+    ) -> None:
         super().__init__(native, {"kind": "derived", "key": uuid.uuid4().hex}, text)
+        self._made_by = made_by
 
     def _labels(self) -> Any:
         return self._native.labels
 
-    def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} cannot be pickled; make it in each process")
+
+class _Subset(Derived):
+    """Some of the samples of a source, which is not a subset itself."""
+
+    def __init__(self, source: Source, native: _stoker.Source, text: str) -> None:
+        super().__init__(native, text)
+        self._of: Source = source._of if isinstance(source, _Subset) else source
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        ids: npt.NDArray[Any] = _stoker.subset_ids(self._native)
+        of = _stoker.subset_ids(self._of._native)
+        if len(of):  # of `from_hf`, whose samples are some of those in the files: where in these they are
+            order = np.argsort(of)
+            ids = order[np.searchsorted(of, ids, sorter=order)]
+        ids = ids.astype(np.min_scalar_type(len(self._of)))
+        return _chosen_of_same, (self._of, self._of._native.fingerprint, ids, self._text)
+
+
+class _Weighted(Derived):
+    """A source's samples in the order that weights choose."""
+
+    def __init__(self, source: Source, native: _stoker.Source, weights: Any, samples: int | None) -> None:
+        super().__init__(native, f"{source!r}.weighted(…)")
+        self._of = source
+        self._choice = weights, samples
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _weighted_same, (self._of, self._of._native.fingerprint, *self._choice)
+
+
+def _chosen_of_same(source: Source, fingerprint: str, ids: npt.NDArray[Any], text: str) -> Source:
+    """For pickle."""
+    return _chosen(_same(source, fingerprint), ids, text)
+
+
+def _weighted_same(source: Source, fingerprint: str, weights: Any, samples: int | None) -> Source:
+    """For pickle."""
+    return weighted(_same(source, fingerprint), weights, samples)
+
+
+def _same(source: Source, fingerprint: str) -> Source:
+    """Returns the source that was unpickled, whose samples have the numbers that they had."""
+    if source._native.fingerprint == fingerprint:
+        return source
+    raise FailedPreconditionError(
+        f"{source!r} has other samples than when its subset or weights were pickled",
+        advice="Choose from the source again, or give it the files that it had",
+    )
 
 
 def combine(sources: Iterable[Source], weights: Any = None, *, samples: int | None = None) -> Source:
@@ -59,18 +108,21 @@ def combine(sources: Iterable[Source], weights: Any = None, *, samples: int | No
             raise TypeError(f"sources[{i}] must be a Source, not {source!r:.80}")
     if weights is None and samples is not None:
         raise InvalidArgumentError("samples is the length of a mixture's epoch, which has weights")
-    native = _stoker.combine(
-        [source._native for source in listed],
-        None if weights is None else _weights(weights),
-        _samples(samples),
-    )
+    weights = None if weights is None else _weights(weights)
+    native = _stoker.combine([source._native for source in listed], weights, _samples(samples))
     text = f"[{listed[0]!r}" + (f" and {len(listed) - 1} more]" if len(listed) > 1 else "]")
-    return Derived(native, f"stoker.combine({text}{'' if weights is None else ', weights'})")
+    text = f"stoker.combine({text}{'' if weights is None else ', weights'})"
+    return Derived(native, text, (_combined, (listed, weights, samples)))
+
+
+def _combined(sources: list[Source], weights: Any, samples: int | None) -> Source:
+    return combine(sources, weights, samples=samples)
 
 
 def _weights(weights: Any) -> npt.NDArray[np.float64]:
+    """Returns a copy, which does not change with the program's array."""
     try:
-        numbers = np.asarray(weights, np.float64)
+        numbers = np.array(weights, np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"weights must be a list of numbers, not {weights!r:.80}") from None
     if numbers.ndim != 1:
@@ -85,22 +137,24 @@ def _samples(samples: int | None) -> int:
 
 def weighted(source: Source, weights: Any, samples: int | None) -> Source:
     """`Source.weighted`."""
-    native = _stoker.weighted(source._native, _weights(weights), _samples(samples))
-    return Derived(native, f"{source!r}.weighted(…)")
+    weights = _weights(weights)
+    native = _stoker.weighted(source._native, weights, _samples(samples))
+    return _Weighted(source, native, weights, samples)
 
 
 def balanced(source: Source, replacement: bool, samples: int | None) -> Source:
     """`Source.balanced`."""
     replacement = _checks.boolean("replacement", replacement)
     native = _stoker.balanced(source._native, replacement, _samples(samples))
-    return Derived(native, f"{source!r}.balanced({'replacement=True' if replacement else ''})")
+    text = f"{source!r}.balanced({'replacement=True' if replacement else ''})"
+    return Derived(native, text, (balanced, (source, replacement, samples)))
 
 
 def repeated(source: Source, times: int, samples: int | None) -> Source:
     """`Source.repeated`."""
     times = _checks.integer("times", times, 1, 2**32 - 1)
     native = _stoker.repeated(source._native, times, _samples(samples))
-    return Derived(native, f"{source!r}.repeated({times})")
+    return Derived(native, f"{source!r}.repeated({times})", (repeated, (source, times, samples)))
 
 
 def subset(source: Source, indices: Any) -> Source:
@@ -118,9 +172,11 @@ def subset(source: Source, indices: Any) -> Source:
     return _chosen(source, chosen)
 
 
-def _chosen(source: Source, ids: npt.NDArray[Any]) -> Source:
+def _chosen(source: Source, ids: npt.NDArray[Any], text: str | None = None) -> Source:
     native = _stoker.subset(source._native, ids.astype(np.uint64, copy=False))
-    return Derived(native, f"<{len(native)} of {counted(len(source), 'sample', 'samples')} of {source!r}>")
+    if text is None:
+        text = f"<{len(native)} of {counted(len(source), 'sample', 'samples')} of {source!r}>"
+    return _Subset(source, native, text)
 
 
 def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
@@ -128,7 +184,9 @@ def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
     fraction = _checks.real("fraction", fraction)
     parts = _stoker.split(source._native, fraction, _checks.integer("seed", seed, 0, 2**64 - 1))
     training, validation = (
-        Derived(part, f"<{name} {len(part)} of {counted(len(source), 'sample', 'samples')} of {source!r}>")
+        _Subset(
+            source, part, f"<{name} {len(part)} of {counted(len(source), 'sample', 'samples')} of {source!r}>"
+        )
         for name, part in zip(("training", "validation"), parts)
     )
     return training, validation

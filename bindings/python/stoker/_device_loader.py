@@ -59,6 +59,7 @@ class OnDevices(Generic[MadeThere]):
         _checks.integer("buffers", buffers, 2, 64)
         decodes = _checks.choice("decode", decode, ("workers", "device")) == "device"
         self._loader: Loader = loader
+        self._arguments: tuple[Any, ...] = (devices, buffers, decode, crop_bytes)
         self._batch_type = loader._batch_type
         self._extras = loader._extras
         self._closed = False
@@ -158,8 +159,9 @@ class OnDevices(Generic[MadeThere]):
     def __repr__(self) -> str:
         return f"{self._loader!r}.to_device({self._devices!r})"
 
-    def __reduce__(self) -> Any:
-        raise TypeError(f"a stoker.{type(self).__name__} cannot be pickled; make one in each process")
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the loader and the arguments of `to_device`."""
+        return type(self), (self._loader, *self._arguments)
 
 
 class DeviceLoader(OnDevices[DeviceIterator]):

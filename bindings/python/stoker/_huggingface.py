@@ -42,7 +42,8 @@ def from_hf(
         `stoker.from_dataset`, under Python's interpreter lock, with a copy of each image. `save_to_disk`
         and `load_from_disk` make Arrow files of it.
     `repr(source)` says which it is. Labels and columns are copied into memory by this call. Rows that were
-    not chosen may have nulls, or other things that are refused. Other processes make their own source.
+    not chosen may have nulls, or other things that are refused. A source that is not made of paths keeps the
+    dataset, and is pickled with it.
 
     Args:
         dataset: a `Dataset`; not a `DatasetDict`, of which one split is one, nor a streamed one.
@@ -65,7 +66,14 @@ def from_hf(
     chosen = None if dataset._indices is None else dataset._indices.column(0).to_numpy()
     images = _Images(dataset.data.column(image).chunks, image, chosen)
     beside, classes = _beside(dataset, label, names, chosen)
-    return _source(images, beside, classes, threads)
+    source = _source(images, beside, classes, threads)
+    if not images.by_path.all():  # otherwise it is a list of files
+        source._made_by = _again, (dataset, image, label, names, threads)
+    return source
+
+
+def _again(dataset: Any, image: str, label: str | None, names: list[str], threads: int) -> Source:
+    return from_hf(dataset, image=image, label=label, columns=names, threads=threads)
 
 
 def _check(dataset: Any) -> None:

@@ -61,6 +61,10 @@ class Loader:
     keeps no images. Kept batches are outside the Runtime's memory budget: past it there is one
     `MemoryWarning`, and past `lent_batches` an error.
 
+    A loader is pickled, and copied by `copy` and `deepcopy`, as its source, transforms and options, without
+    its place: the copy begins with epoch 0, and `load_state_dict` gives it the place. An object of `Map` or
+    `from_dataset` must be one that can be pickled.
+
     Thread-safe. Iterators run side by side, each with its own epoch (and memory); threads may share an
     iterator: each batch goes to one of them. The GIL is released while waiting, and Ctrl-C ends a wait. In a
     forked child the parent's loaders raise FailedPreconditionError, and loaders made in the child work.
@@ -581,8 +585,16 @@ class Loader:
     def __exit__(self, *unused: object) -> None:
         self.close()
 
-    def __reduce__(self) -> Any:
-        raise TypeError("a stoker.Loader cannot be pickled; make one in each process")
+    def __reduce__(self) -> tuple[Any, ...]:
+        transforms = [*self._listed(), *([] if self._map is None else [self._map])]
+        options = {**_options.as_given(self._options), "views": self._views, "runtime": self._runtime}
+        options["sample_ids"], options["paths"] = self._extras
+        return _made, (self._source, transforms, options)
+
+
+def _made(source: Source, transforms: list[Any], options: dict[str, Any]) -> Loader:
+    """For pickle, which passes no keywords."""
+    return Loader(source, transforms, **options)
 
 
 def _state_text(state: Any) -> str:

@@ -13,13 +13,13 @@ __all__ = ["Packed", "packed"]
 
 
 class Packed(Source):
-    """The source that `packed` returns. It can be pickled, and knows names and sizes."""
+    """The source that `packed` returns. It knows names and sizes."""
 
     def __init__(
         self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, bytes]
     ) -> None:
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._arguments = arguments
+        self._made_by = _packed, (arguments,)
 
     def name(self, sample: int) -> str:
         """The path of a photograph below the folder that was packed; `path` is its shard.
@@ -41,10 +41,6 @@ class Packed(Source):
 
     def _image(self, sample: int) -> bytes:
         return self._native.unpack(sample, self._bytes(sample))[0]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickling opens the set again; it must exist there."""
-        return _packed, (self._arguments,)
 
 
 def packed(

@@ -89,7 +89,14 @@ def parquet(
         )
     described = repr(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     made, classes = beside.made()
-    return called(images, images.identity(), made, classes, threads, f"stoker.parquet({described})")
+    source = called(images, images.identity(), made, classes, threads, f"stoker.parquet({described})")
+    source._made_by = _reopened, ((paths, image, label, names, cache_bytes, threads),)
+    return source
+
+
+def _reopened(arguments: tuple[Any, ...]) -> DatasetSource:
+    paths, image, label, names, cache_bytes, threads = arguments
+    return parquet(paths, image=image, label=label, columns=names, cache_bytes=cache_bytes, threads=threads)
 
 
 def _files(files: Any) -> list[str]:

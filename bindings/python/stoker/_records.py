@@ -16,16 +16,6 @@ from stoker._sources import Source, _absolute
 __all__ = ["records"]
 
 
-class _Records(Source):
-    """The source that `records` returns. It can be pickled."""
-
-    _arguments: dict[str, Any]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickling reads the files again; they must exist there."""
-        return _reopened, (self._arguments,)
-
-
 def _reopened(arguments: dict[str, Any]) -> Source:
     return records(**arguments)
 
@@ -86,9 +76,9 @@ def records(
     spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
     spec = {"kind": "records", **spec, "fingerprint": native.fingerprint}
     text = repr(os.fsdecode(absolute[0])) + (f" and {len(absolute) - 1} more" if len(absolute) > 1 else "")
-    source = _Records(native, spec, f"stoker.records({text}, {record})")
+    source = Source(native, spec, f"stoker.records({text}, {record})")
     arguments = {"paths": [os.fsdecode(path) for path in absolute], "dtype": dtype, "shape": shape}
-    source._arguments = {**arguments, "offset": offset}
+    source._made_by = _reopened, ({**arguments, "offset": offset},)
     fields.sort(key=lambda field: field[0] != "image")  # the order in a batch
     for i, (name, kind, rows) in enumerate(fields):
         source._columns[name] = native.rows(i).view(kind).reshape(len(source), *rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from stoker import _checks, _stoker
 
 _READERS = ("auto", "uring", "pread")
@@ -51,6 +53,9 @@ class Runtime:
         stall_seconds: float = 30,
         read_timeout: float = 0,
     ) -> None:
+        self._given = (
+            threads, memory_budget, reader, executor, reads_in_flight, stall_seconds, read_timeout
+        )  # fmt: skip
         self._native = _stoker.Runtime(
             threads=_checks.integer("threads", threads, 0, 1024),
             memory_budget=_checks.integer("memory_budget", memory_budget, 0, 2**63 - 1),
@@ -60,6 +65,16 @@ class Runtime:
             stall_seconds=_checks.real("stall_seconds", stall_seconds, 0, 1e6),
             read_timeout=_checks.real("read_timeout", read_timeout, 0, 1e6),
         )
+
+    def __copy__(self) -> Runtime:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Runtime:
+        return self  # a copy would have as many threads and as much memory again
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles its arguments: unpickling makes another Runtime."""
+        return Runtime, self._given
 
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self._native.describe().items())

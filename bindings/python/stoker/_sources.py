@@ -41,6 +41,10 @@ class Source:
 
     Made by `image_folder`, `packed`, `manifest`, `files`, `tar`, `tfrecord`, `arrow`, `records`,
     `arrays`, `from_dataset`, `from_hf` and `combine`, and by the functions below.
+
+    A source is pickled as what it was made of, without the samples: files must be in the same place where it
+    is unpickled. Labels and columns in memory are pickled with it. A source of `arrays` cannot be
+    pickled. `copy` and `deepcopy` return the source itself.
     """
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], text: str) -> None:
@@ -48,6 +52,8 @@ class Source:
         self._spec = {**spec, "samples": len(native)}
         self._text = text
         self._columns: dict[str, Any] = {}  # arrays and lists in memory, in the order of a batch
+        # The function and the arguments that make the source again, for pickle.
+        self._made_by: tuple[Any, tuple[Any, ...]] | None = None
 
     def __len__(self) -> int:
         """Samples."""
@@ -68,8 +74,8 @@ class Source:
 
             first_thousand = source.subset(range(1000))
 
-        They are numbered anew, from 0: `path` and an iterator's `sample_ids` follow. Labels keep their
-        numbers. Nothing is copied: the choice takes 4 bytes for each sample. Other processes make their own.
+        They are renumbered, from 0: `path` and an iterator's `sample_ids` follow. Labels keep their
+        numbers. Nothing is copied: the choice takes 4 bytes for each sample.
 
         Args:
             indices: integers: a list, a range, an array.
@@ -126,7 +132,7 @@ class Source:
             source.weighted(np.where(rare, 10, 1))
 
         As torch's WeightedRandomSampler does. The order is a function of the loader's seed, the epoch and
-        the position, so ranks share it exactly; `shuffle` changes nothing. It takes 8 bytes for each sample.
+        the position, so ranks share it exactly; `shuffle` changes nothing. It takes 16 bytes for each sample.
         To weight some of the samples, choose them first. There is no such order without replacement, which
         would sort all samples for each epoch; `balanced` and `combine` have orders without replacement.
 
@@ -237,7 +243,15 @@ class Source:
     def __repr__(self) -> str:
         return _QUERY.sub(r"\1?…", self._text)
 
-    def __reduce__(self) -> Any:
+    def __copy__(self) -> Source:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Source:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._made_by is not None:
+            return self._made_by
         if "image" not in self._columns:
             raise TypeError(f"{self!r} cannot be pickled; open it in each process")
         raise TypeError(
@@ -247,14 +261,15 @@ class Source:
 
 
 class ImageFolder(Source):
-    """The source that `image_folder` returns. It can be pickled, and knows skipped files and sizes."""
+    """The source that `image_folder` returns. It knows skipped files and sizes."""
 
     def __init__(
         self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]
     ) -> None:
         # It hashes the whole list, so it is taken once; other processes compare theirs with it.
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._arguments = arguments
+        self._directory = str(arguments["directory"])
+        self._made_by = _image_folder, (arguments,)
 
     @property
     def skipped(self) -> dict[str, int]:
@@ -267,7 +282,7 @@ class ImageFolder(Source):
 
     @property
     def _root(self) -> str:
-        return str(self._arguments["directory"])
+        return self._directory
 
     def image_size(self, sample: int) -> tuple[int, int] | None:
         """Height and width of a sample as displayed (EXIF orientation applied), from the folder's index.
@@ -279,10 +294,6 @@ class ImageFolder(Source):
             IndexError: there is no such sample.
         """
         return self._native.image_size(self._number(sample))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickling opens the folder again; it must exist there."""
-        return _image_folder, (self._arguments,)
 
 
 def _image_folder(arguments: dict[str, Any]) -> ImageFolder:
@@ -349,7 +360,7 @@ def image_folder(
 
 
 class Tar(Source):
-    """The source that `tar` returns. It can be pickled, and knows skipped samples."""
+    """The source that `tar` returns. It knows skipped samples."""
 
     def __init__(
         self,
@@ -359,16 +370,12 @@ class Tar(Source):
         arguments: tuple[dict[str, bytes], dict[str, str]],
     ) -> None:
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._arguments = arguments
+        self._made_by = _tar, arguments
 
     @property
     def skipped(self) -> dict[str, int]:
         """The number of samples without an image, by the extension of their first member."""
         return self._native.skipped
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickling opens the archives again; they must exist there."""
-        return _tar, self._arguments
 
 
 def tar(
@@ -483,13 +490,13 @@ def _shown(name: str, value: str) -> Any:
 
 
 class TFRecord(Source):
-    """The source that `tfrecord` returns. It can be pickled."""
+    """The source that `tfrecord` returns."""
 
     def __init__(
         self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: tuple[Any, ...]
     ) -> None:
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._arguments = arguments
+        self._made_by = _tfrecord, arguments
 
     def _image(self, sample: int) -> bytes:
         return self._native.unpack(sample, self._bytes(sample))[0]
@@ -500,10 +507,6 @@ class TFRecord(Source):
     def _labels(self) -> list[int]:
         """All labels; every record is read."""
         return [int(self._beside(i)[0]) for i in range(len(self))]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickling opens the files again; they must exist there."""
-        return _tfrecord, self._arguments
 
 
 def tfrecord(
@@ -701,6 +704,23 @@ def arrays(images: Any, labels: Any = None) -> Source:
     return source
 
 
+class _Files(Source):
+    """The source that `files` returns."""
+
+    def __init__(self, native: _stoker.Source, columns: dict[str, Any], text: str) -> None:
+        super().__init__(native, {"kind": "files", "key": uuid.uuid4().hex}, text)
+        self._columns = columns
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        paths, root = self._native.given_paths
+        return _files, (paths, root, self._columns, self.classes, self._text)
+
+
+def _files(paths: bytes, root: bytes, columns: dict[str, Any], classes: list[str], text: str) -> Source:
+    names = [os.fsencode(name) for name in classes]
+    return _Files(_stoker.files(paths.split(b"\0")[:-1], root, columns, names), columns, text)
+
+
 def files(
     paths: Iterable[Any],
     labels: Any = None,
@@ -719,7 +739,7 @@ def files(
     are needed: one that is missing, or is no image, is then an error that names it.
 
     The labels and columns are kept, not copied, as by `arrays`; they must not change while a loader uses
-    them. Other processes make their own lists and loaders.
+    them.
 
     Args:
         paths: of str, bytes or os.PathLike: a list, an array, a pandas Series. Names may be any bytes; those
@@ -749,9 +769,7 @@ def files(
     native = _stoker.files(paths, b"" if root is None else _absolute("root", root), beside, names)
     first = os.fsdecode(native.path(0))
     text = f"{first!r} and {len(native) - 1} more" if len(native) > 1 else repr(first)
-    source = Source(native, {"kind": "files", "key": uuid.uuid4().hex}, f"stoker.files({text})")
-    source._columns = beside
-    return source
+    return _Files(native, beside, f"stoker.files({text})")
 
 
 class DatasetSource(Source):
@@ -809,7 +827,8 @@ def from_dataset(
     stoker.Error keeps its class, file and offset. ResourceExhaustedError and CancelledError would mean
     something to the loader, and become UnavailableError. When memory is short, a sample is asked for again
     later.
-    A loader that is closed waits for the calls in progress; a call cannot close one.
+    A loader that is closed waits for the calls in progress; a call cannot close one. The source can be
+    pickled if `dataset` can.
 
     Args:
         dataset: has `__len__` and `__getitem__`, which are called by several threads at a time.
@@ -826,7 +845,13 @@ def from_dataset(
     if names and not calls.has_labels:
         raise InvalidArgumentError(f"class_names were given, and the samples of {calls.name} have no label")
     text = f"stoker.from_dataset({calls.name}, {len(calls)} samples)"
-    return _called(calls, calls.name, {}, names, threads, text)
+    source = _called(calls, calls.name, {}, names, threads, text)
+    source._made_by = _from_dataset, (dataset, threads, [os.fsdecode(name) for name in names] or None)
+    return source
+
+
+def _from_dataset(dataset: Any, threads: int, class_names: list[str] | None) -> DatasetSource:
+    return from_dataset(dataset, threads=threads, class_names=class_names)
 
 
 def called(
@@ -857,18 +882,14 @@ def _called(
 
 
 class _Manifest(Source):
-    """The source that `manifest` returns. It can be pickled."""
+    """The source that `manifest` returns."""
 
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], arguments: dict[str, Any]) -> None:
         named = [f"{name}={value!r}" for name, value in arguments.items() if name != "path"]
         text = f"stoker.manifest({', '.join([repr(arguments['path']), *named])})"
         # It hashes the whole list, so it is taken once; other processes compare theirs with it.
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._arguments = arguments
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Unpickling reads the file again; it must exist there."""
-        return _manifest, (self._arguments,)
+        self._made_by = _manifest, (arguments,)
 
 
 def _manifest(arguments: dict[str, Any]) -> Source:

@@ -131,6 +131,7 @@ class DataLoader:
         paths: bool = False,
         **others: Any,
     ) -> None:
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "others")}
         _options.check(others)
         if isinstance(source, Dataset):
             source = source.source
@@ -178,6 +179,8 @@ class DataLoader:
             options, rank=rank, world=world, device=device,
             buffers=buffers, decode="device" if on_device else "workers", crop_bytes=crop_bytes,
         )  # fmt: skip
+        made_of = {name: options[name] for name in ("source", "transforms", "views")}
+        self._arguments = {**arguments, **others, **made_of}
         pins = _checks.boolean("pin_memory", pin_memory)
         self._pin_memory = pins and not str(device).startswith("cuda")  # nothing to pin there
         self._dataset = Dataset(options)
@@ -314,5 +317,11 @@ class DataLoader:
     def __exit__(self, *unused: object) -> None:
         self.close()
 
-    def __reduce__(self) -> Any:
-        raise TypeError("a stoker.torch.DataLoader cannot be pickled; make one in each process")
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the arguments, without the place, as `stoker.Loader` does."""
+        return _made, (self._arguments,)
+
+
+def _made(arguments: dict[str, Any]) -> DataLoader:
+    """For pickle, which passes no keywords."""
+    return DataLoader(**arguments)
