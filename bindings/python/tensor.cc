@@ -128,6 +128,11 @@ py::object AsArray(const Tensor& self, const py::object& dtype, std::optional<bo
   return array.attr("astype")(dtype);
 }
 
+// Implements jax.numpy.asarray(tensor).
+py::object AsJaxArray(const py::object& self) {
+  return py::module_::import("stoker._jax").attr("array_of")(self);
+}
+
 // Implements memoryview(tensor): the buffer of its array.
 int GetBuffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
@@ -310,8 +315,9 @@ void AddTensor(py::module_& module) {
           "shape", [](const Tensor& self) { return py::tuple(py::cast(self.shape())); },
           "Rows first; C order, no gaps.")
       .def_property_readonly(
-          "dtype", [](const Tensor& self) { return NameOf(self.dtype()); },
-          "The name of the elements' type, such as \"float32\".")
+          "dtype", [](const Tensor& self) { return NumPyType(self.dtype()); },
+          "The elements' type, a numpy.dtype, which is equal to its name: \"float32\". That of "
+          "bfloat16 needs ml_dtypes.")
       .def_property_readonly("device", &Tensor::device, "\"cpu\", \"cuda:0\", … or \"host\".")
       .def_property_readonly(
           "ndim", [](const Tensor& self) { return self.shape().size(); }, "len(shape)")
@@ -325,6 +331,7 @@ void AddTensor(py::module_& module) {
              const dlpack::Device device = self.dlpack_device();
              return std::pair(static_cast<int32_t>(device.type), device.id);
            })
+      .def("__jax_array__", &AsJaxArray)
       .def("__array__", &AsArray, py::arg("dtype") = py::none(), py::arg("copy") = py::none())
       .def("__repr__", &ReprOf)
       .attr("__module__") = "stoker";

@@ -1,7 +1,13 @@
 """JAX takes the arrays, without a copy if it can. Skips if JAX is missing."""
 
+import itertools
+import os
+
 import numpy as np
 import pytest
+
+# This must come before JAX looks at its devices.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 jax = pytest.importorskip("jax", reason="JAX is not installed here")
@@ -68,3 +74,106 @@ def test_a_batch_is_a_pytree(loader):
     assert type(placed) is type(batch) and placed.label.shape == batch.label.shape
     wanted = batch.image.astype(np.float64).mean() + batch.label.sum()
     assert abs(float(step(batch)) - wanted) < 0.01
+
+
+# --- tensors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", ["cpu", "host"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "bfloat16"])
+def test_jax_takes_tensors(made, device, dtype):
+    loader = stoker.Loader(stoker.image_folder(made), [stoker.Resize((8, 8))], batch_size=4, dtype=dtype)
+    batch = next(iter(loader.to_device(device)))
+    wanted = np.asarray(batch.image)
+    assert isinstance(batch.image.dtype, np.dtype) and batch.image.dtype == wanted.dtype == dtype
+    functions = {
+        "asarray": jax.numpy.asarray,
+        "device_put": jax.device_put,
+        "jit": jax.jit(lambda image: image),
+        "vmap": jax.vmap(lambda image: image * 1),
+        "put elsewhere": lambda image: jax.device_put(image, jax.devices()[1]),
+        "tree": lambda image: jax.tree.map(jax.numpy.asarray, {"image": image})["image"],
+    }
+    for name, function in functions.items():
+        array = function(batch.image)
+        assert isinstance(array, jax.Array) and array.dtype == dtype, name
+        assert np.array_equal(np.asarray(array), wanted), name
+    shared = jax.numpy.asarray(batch.image)
+    assert shared.unsafe_buffer_pointer() == wanted.ctypes.data and not shared.committed
+    images, labels = jax.jit(lambda batch: (batch["image"], batch.label))(batch)
+    assert np.array_equal(np.asarray(images), wanted) and labels.tolist() == np.asarray(batch.label).tolist()
+
+
+def test_to_jax_has_the_loaders_batches(made):
+    """Memory is shared, epochs and states are the loader's, and text stays text."""
+    folder = stoker.image_folder(made)
+    paths = [folder.path(i) for i in range(10)]
+    source = stoker.files(paths, range(10), columns={"text": list("abcdefghij")})
+    loader = stoker.Loader(
+        source, [stoker.RandomResizedCrop(8)], batch_size=4, shuffle=True, sample_ids=True, paths=True
+    )
+    ours = loader.to_jax()
+    assert len(ours) == 3 and repr(ours).startswith(repr(loader)[:20]) and ours.loader is loader
+    for epoch in range(2):
+        for batch, wanted in itertools.zip_longest(ours, loader.epoch(epoch)):
+            assert batch.keys() == wanted.keys()
+            assert all(isinstance(batch[name], jax.Array) for name in ("image", "label", "sample_id"))
+            for column, other in zip(batch, wanted):
+                assert column == other if isinstance(column, list) else np.array_equal(column, other)
+    iterator = iter(ours)
+    next(iterator)
+    assert (ours.state_dict()["epoch"], ours.state_dict()["batch"]) == (2, 1)
+    again = stoker.Loader(source, [stoker.RandomResizedCrop(8)], batch_size=4, shuffle=True).to_jax()
+    again.load_state_dict(loader.state_dict())
+    assert [b.label.tolist() for b in again] == [b.label.tolist() for b in iterator]
+    (only,) = stoker.Loader(stoker.arrays(np.arange(5.0, dtype="float32")), batch_size=5).to_jax()
+    assert isinstance(only, jax.Array) and only.tolist() == [0, 1, 2, 3, 4]
+
+
+def sharding(shape, names, *spec):
+    devices = np.array(jax.devices("cpu")[: np.prod(shape)]).reshape(shape)
+    return jax.sharding.NamedSharding(jax.sharding.Mesh(devices, names), jax.sharding.PartitionSpec(*spec))
+
+
+@pytest.mark.parametrize("copied_by", ["JAX", "stoker"])
+def test_to_jax_divides_rows(made, monkeypatch, copied_by):
+    if copied_by == "stoker":  # the device "host" in place of GPUs
+        monkeypatch.setattr(stoker._jax, "_name_of", lambda device: "host")
+    loader = stoker.Loader(
+        stoker.image_folder(made), [stoker.RandomResizedCrop(8)], batch_size=8, shuffle=True, sample_ids=True,
+        drop_remainder=True,
+    )  # fmt: skip
+    reversed_rows = jax.sharding.NamedSharding(
+        jax.sharding.Mesh(jax.devices("cpu")[:4][::-1], ("b",)), jax.sharding.PartitionSpec("b")
+    )
+    shardings = [
+        sharding(4, ("b",), "b"),
+        reversed_rows,
+        sharding((2, 2), ("b", "m"), "b"),  # the same rows on two devices
+        sharding(2, ("b",)),  # all rows on each
+        sharding((2, 2), ("b", "m"), ("b", "m")),
+        jax.sharding.SingleDeviceSharding(jax.devices("cpu")[2]),
+    ]
+    for each in shardings:
+        for batch, wanted in itertools.zip_longest(loader.to_jax(each).epoch(1), loader.epoch(1)):
+            for column, other in zip(batch, wanted):
+                assert column.sharding.is_equivalent_to(each, column.ndim), each
+                assert np.array_equal(np.asarray(column), other), each
+                for shard in column.addressable_shards:
+                    assert np.array_equal(np.asarray(shard.data), other[shard.index]), each
+
+
+def test_shardings_that_are_wrong(made):
+    def make(**options):
+        source = stoker.image_folder(made)
+        return stoker.Loader(source, [stoker.Resize((8, 8))], **{"batch_size": 8, **options})
+
+    by_rows = sharding(4, ("b",), "b")
+    with pytest.raises(TypeError, match=r"must be a jax\.sharding\.Sharding"):
+        make().to_jax("cpu")
+    with pytest.raises(ValueError, match="the last batch has 4 rows, and 4 devices"):
+        make().to_jax(by_rows)
+    with pytest.raises(ValueError, match="on_bad may drop rows"):
+        make(batch_size=4, on_bad="drop").to_jax(by_rows)
+    with pytest.raises(ValueError, match="evenly divide"):
+        make(batch_size=6).to_jax(by_rows)

@@ -49,6 +49,7 @@ from stoker._errors import (
 )
 from stoker._huggingface import *  # noqa: F403
 from stoker._iterator import DeviceIterator, Epoch, Iterator, SplitIterator
+from stoker._jax import JaxIterator, JaxLoader
 from stoker._loader import Loader
 from stoker._map import Map
 from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
@@ -78,6 +79,8 @@ __all__ = [
     "FailedPreconditionError",
     "InvalidArgumentError",
     "Iterator",
+    "JaxIterator",
+    "JaxLoader",
     "Loader",
     "Map",
     "MemoryWarning",

@@ -6,7 +6,7 @@ import os
 import uuid
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from stoker import _checks, _stoker, _user_code
+from stoker import _checks, _jax, _stoker, _user_code
 from stoker._errors import InvalidArgumentError
 from stoker._iterator import DeviceIterator, Epoch, SplitIterator, no_array, no_shape
 from stoker._watching import Monitor, Trace
@@ -67,6 +67,7 @@ class OnDevices(Generic[MadeThere]):
         self._native = _stoker.DeviceLoader(
             loader._native, self._key, names, split, buffers, decodes, checked_crop_bytes(crop_bytes, decode)
         )
+        _jax.register()
         self._devices: str | list[str] = self._native.devices if split else self._native.devices[0]
 
     def __iter__(self) -> MadeThere:
@@ -74,6 +75,7 @@ class OnDevices(Generic[MadeThere]):
         return self._loader._begin(self)
 
     def _iterate(self, epoch: int | None, repeat: bool) -> MadeThere:
+        _jax.register()  # the program may have imported JAX meanwhile
         return self._iterator_type(self, self._native.iterate(epoch, repeat))
 
     def epoch(self, epoch: int) -> Epoch[MadeThere]:

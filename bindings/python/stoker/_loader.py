@@ -9,12 +9,13 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from stoker import _checks, _options, _stoker, _user_code
+from stoker import _checks, _jax, _options, _stoker, _user_code
 from stoker._batch import batch_type
 from stoker._device_loader import DeviceLoader, SplitLoader, with_tensorflow
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
 from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
+from stoker._jax import JaxLoader
 from stoker._map import Map, MapCalls
 from stoker._mix import BatchTransform, split
 from stoker._parameters import Transform, checked, checked_views
@@ -387,6 +388,36 @@ class Loader:
         if not names:
             raise InvalidArgumentError("device is an empty list; name one device or more")
         return SplitLoader(self, names, buffers, decode, crop_bytes)
+
+    def to_jax(
+        self,
+        sharding: Any = None,
+        *,
+        buffers: int = 4,
+        decode: str = "workers",
+        crop_bytes: int | None = None,
+    ) -> JaxLoader:
+        """Returns the same batches as arrays of JAX.
+
+            for images, labels in loader.to_jax():
+                ...
+
+        With several processes each has a loader of its own (`rank=jax.process_index(),
+        world=jax.process_count()`), and a batch is the rows of all of them, in the order of the sharding.
+
+        Args:
+            sharding: a jax.sharding.Sharding, which divides the rows of each column, such as
+                NamedSharding(mesh, PartitionSpec("batch")); None: JAX's default device. Where each GPU has
+                rows of its own, stoker copies them ahead, as `to_device` does with a list; otherwise JAX
+                copies the batch from the host.
+            buffers, decode, crop_bytes: as for `to_device`.
+
+        Raises:
+            ImportError: JAX is not installed.
+            TypeError, ValueError: not a sharding, or one that does not divide the rows of all batches.
+            FailedPreconditionError, ResourceExhaustedError: as of `to_device`.
+        """
+        return _jax.JaxLoader(self, sharding, buffers, decode, crop_bytes)
 
     # --- description and statistics ----------------------------------------------------------------
 

@@ -76,8 +76,8 @@ class Tensor:
     def shape(self) -> tuple[int, ...]:
         """The shape, like that of the loader's arrays: (rows, height, width, 3), (rows,), …"""
     @property
-    def dtype(self) -> str:
-        """The name of the type: "uint8", "float32", "bfloat16", "int64", …"""
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements, which is equal to its name: "uint8", "float32", "bfloat16", …"""
     @property
     def device(self) -> str:
         """The device that it is on: "cpu", "cuda:0", "host"."""
