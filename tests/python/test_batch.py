@@ -41,6 +41,24 @@ def test_a_copied_batch_keeps_its_names(made, copied):
     same([again], [batch])
 
 
+def test_a_batch_is_rebuilt_of_its_columns(made):
+    """As by transformers' Trainer, Lightning, accelerate, JAX and torch."""
+    batch = next(iter(make(made)))
+    columns = list(batch)
+    for again in (
+        type(batch)(column for column in batch),
+        type(batch)(columns),
+        type(batch)(*columns),
+        type(batch)(**batch),
+        batch._make(columns),
+        batch._replace(label=batch.label),
+    ):
+        assert type(again) is type(batch) and all(map(lambda one, two: one is two, again, batch))
+    for wrong in (lambda: type(batch)(columns[:1]), lambda: type(batch)(*columns, 3), lambda: type(batch)(3)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
 def test_batches_of_two_loaders_are_of_one_type(made):
     one, other = (next(iter(make(made))) for _ in range(2))
     assert type(one) is type(other) and isinstance(one, stoker.Batch)

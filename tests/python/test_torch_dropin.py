@@ -3,13 +3,16 @@
 Skips where PyTorch, or the other's package, is missing.
 """
 
-import importlib
+import importlib.util
 import inspect
 import json
 import multiprocessing
+import os
 import pathlib
 import pickle
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -505,6 +508,33 @@ def test_accelerate(made):
     same(accelerate.skip_first_batches(at(prepared, 1), 0), wanted[1])
 
 
+def test_accelerate_makes_a_step_at_the_end_of_an_epoch(made):
+    """As with torch's loader, also in an epoch that was resumed, and with a loader in the loop of another."""
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed here")
+    accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=3)
+    network = accelerator.prepare(model())
+    ours, state, inner = make(made), accelerator.gradient_state, make(made, batch_size=30)
+    theirs = accelerator.prepare(torch.utils.data.DataLoader(torch.arange(60), batch_size=8))
+
+    def steps(loader):
+        made_in = []
+        for _ in loader:
+            with accelerator.accumulate(network):
+                made_in.append(accelerator.sync_gradients)
+            for _ in inner:
+                pass
+        return made_in
+
+    wanted = [False, False, True, False, False, True, False, True]
+    assert steps(ours) == steps(ours) == steps(theirs) == wanted
+    assert not state.in_dataloader
+    for _ in zip(range(5), ours):
+        pass
+    again = make(made)
+    again.load_state_dict(ours.state_dict())
+    assert steps(again) == [False, False, True] and not state.in_dataloader
+
+
 def test_accelerate_prepares_what_is_made_of_the_parts(made):
     """For what `prepare` adds, the end of the loader and the place of batches, on one process."""
     accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed here")
@@ -593,6 +623,74 @@ def test_lightning_fits_a_few_batches_over_and_over(made, tmp_path):
     trainer(tmp_path, **options).fit(module(), make(made, EVAL, shuffle=False))
     wanted = list(make(made, EVAL, shuffle=False))[:2]
     same(seen, [*wanted, *wanted])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_fabric_saves_the_place(made, tmp_path):
+    fabric = pytest.importorskip("lightning.fabric", reason="Lightning is not installed here")
+    loader, again = make(made), make(made)
+    fabric = fabric.Fabric(accelerator="cpu", devices=1)
+    with pytest.raises(TypeError, match="Only PyTorch DataLoader"):
+        fabric.setup_dataloaders(loader)
+    for _ in zip(range(3), loader):
+        pass
+    fabric.save(tmp_path / "saved", {"loader": loader})
+    fabric.load(tmp_path / "saved", {"loader": again})
+    same(again, list(at(make(made), 0))[3:])
+
+
+KERAS = """
+import sys
+import torch, keras, stoker, stoker.torch
+loader = stoker.torch.DataLoader(stoker.image_folder(sys.argv[1]), [stoker.Resize((8, 8))], batch_size=8)
+real = torch.utils.data.DataLoader(
+    loader.dataset, batch_sampler=loader.batch_sampler, collate_fn=loader.collate_fn)
+def loss_of(given):
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(3, activation="softmax")])
+    model.compile(keras.optimizers.SGD(0.0), "sparse_categorical_crossentropy")
+    return model.fit(given, verbose=0).history["loss"][0]
+assert abs(loss_of(real) - loss_of(batch[:2] for batch in loader)) < 1e-5
+try:
+    loss_of(loader)
+except ValueError as error:
+    assert "Unrecognized data type" in str(error)
+else:
+    raise SystemExit("fit takes the loader itself")
+"""
+
+
+def test_keras_on_pytorch(made):
+    if importlib.util.find_spec("keras") is None:  # its import needs a backend
+        pytest.skip("Keras is not installed here")
+    environment = {**os.environ, "KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    subprocess.run([sys.executable, "-c", KERAS, made], check=True, env=environment, timeout=120)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_transformers(made, tmp_path):
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed here")
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.network = model()
+
+        def forward(self, image, label):
+            scores = self.network(image)
+            return {"loss": torch.nn.functional.cross_entropy(scores, label), "logits": scores}
+
+    class Trainer(transformers.Trainer):
+        def get_train_dataloader(self):
+            return make(made)
+
+    options = transformers.TrainingArguments(
+        tmp_path, use_cpu=True, num_train_epochs=2, report_to=[], save_strategy="no", disable_tqdm=True,
+        gradient_accumulation_steps=3,
+    )  # fmt: skip
+    trainer = Trainer(model=Network(), args=options)
+    trainer.train()
+    assert trainer.state.global_step == 6
 
 
 def test_timm(made):

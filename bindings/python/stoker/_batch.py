@@ -24,6 +24,14 @@ class Batch(tuple[Column, ...]):
     __slots__ = ()
     _names: tuple[str, ...] = ()
 
+    def __new__(cls, *columns: Any, **named: Any) -> Any:
+        """Makes a batch of columns, or as a tuple of one iterable of them, as code that moves batches between
+        devices does: `type(batch)(move(column) for column in batch)`.
+        """
+        if len(columns) == 1 and not named:
+            return cls._make(columns[0])
+        return super().__new__(cls, *columns, **named)
+
     if TYPE_CHECKING:  # the classes of `batch_type` have these
 
         @classmethod

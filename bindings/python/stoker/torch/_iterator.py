@@ -10,6 +10,7 @@ import torch
 from stoker._batch import Batch as Columns
 from stoker._iterator import DeviceIterator
 from stoker._stoker import Tensor
+from stoker.torch import _accelerate
 from stoker.torch._share import Share
 
 Batch = Union[torch.Tensor, Columns[torch.Tensor]]
@@ -22,6 +23,7 @@ class Iterator:
         self._share = share
         self._pins = pin_memory
         self._begun: DeviceIterator | None = None  # at the first batch
+        self._followed: _accelerate.Followed | None = None
         self._lock = threading.Lock()
 
     def __iter__(self) -> Iterator:
@@ -29,7 +31,15 @@ class Iterator:
 
     def __next__(self) -> Batch:
         """Returns the next batch; raises what `stoker.Iterator` does."""
-        batch = next(self._begun or self._begin())
+        begun = self._begun or self._begin()
+        try:
+            batch = next(begun)
+        except StopIteration:
+            if self._followed is not None:
+                _accelerate.end(self._followed)
+            raise
+        if self._followed is not None:
+            self._followed.end_of_dataloader = _is_last(begun)
         made = taken(batch)
         return _pinned(made) if self._pins else made
 
@@ -38,6 +48,7 @@ class Iterator:
             if self._begun is None:
                 self._pins = self._pins and torch.cuda.is_available()
                 self._begun = self._share.begin()
+                self._followed = _accelerate.followed()
             return self._begun
 
     @property
@@ -49,6 +60,13 @@ class Iterator:
 
     def __repr__(self) -> str:
         return f"<stoker.torch.Iterator of {self._begun or self._share!r}>"
+
+
+def _is_last(iteration: DeviceIterator) -> bool:
+    """Returns whether no batch of the epoch follows the one that was taken."""
+    _, following, start = iteration._native.position.get() or (0, 0, 0)
+    batches: Any = iteration._loader
+    return bool(following == batches.loader._native.batches_from(start))
 
 
 def taken(batch: Tensor | Columns[Tensor]) -> Batch:
