@@ -113,7 +113,10 @@ class RowWriter::SampleFeed final : public ImageFeed {
   void Done(uint32_t index, Status status) override {
     SampleInFlight& sample = writer_.samples_[index];
     const bool is_file = sample.cached.has_bytes_of_file();
-    if (!status.ok() && !is_file && !samples_.MustWait(index, status)) return ReadFromFile(index);
+    if (!status.ok() && !samples_.MustWait(index, status)) {
+      const bool was_part = is_file && TakeWholeRange(sample.read);
+      if (!is_file || was_part) return ReadFromFile(index);
+    }
     if (!status.ok()) status = InFile(std::move(status).error(), sample);
     End(index, std::move(status));
   }
@@ -150,7 +153,18 @@ class RowWriter::SampleFeed final : public ImageFeed {
     if (writer_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
 
-  // Gives back a sample whose image in the cache has an error: that of the file counts.
+  // Makes the request one for all of the sample, and returns whether it was for a part. An index
+  // that knows another orientation than the image has leads to parts without the crop's rows.
+  bool TakeWholeRange(ReadRequest& read) const {
+    const ByteRange all = writer_.source_.RangeOf(read.sample);
+    if (read.offset == all.offset && read.length == all.length) return false;
+    read.offset = all.offset;
+    read.length = all.length;
+    return true;
+  }
+
+  // Gives back a sample whose image in the cache, or in a part of the file, has an error: that of
+  // the file counts.
   void ReadFromFile(uint32_t index) {
     SampleInFlight& sample = writer_.samples_[index];
     sample.cached.state = CachedSample::State::kNone;

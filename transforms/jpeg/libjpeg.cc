@@ -34,7 +34,7 @@ struct LibJpeg::State {
   const uint8_t* begin = nullptr;
   bool past_end = false;  // reading kEndOfImage
   size_t size = 0;
-  OrientationFinder orientation;
+  App1Segments app1;
 
   // Arguments of steps.
   int max_scans = 0;
@@ -176,7 +176,7 @@ boolean ReadApp1(j_decompress_ptr jpeg) {
   if (s.source.bytes_in_buffer < 2) return FillInputBuffer(jpeg);
   const JOCTET* const at = s.source.next_input_byte;
   const size_t length = std::max<size_t>(static_cast<size_t>(at[0] << 8 | at[1]), 2);
-  if (length <= s.source.bytes_in_buffer) s.orientation.TakeApp1({at + 2, length - 2});
+  if (length <= s.source.bytes_in_buffer) s.app1.Take({at + 2, length - 2});
   SkipInputData(jpeg, static_cast<long>(length));  // NOLINT: libjpeg's type
   return TRUE;
 }
@@ -310,7 +310,7 @@ uint64_t MinScanBits(const jpeg_decompress_struct& jpeg) {
 ImageInfo InfoOf(const jpeg_decompress_struct& jpeg, const State& s) {
   ImageInfo info;
   info.size = {static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
-  info.orientation = s.orientation.Found();
+  info.orientation = s.app1.Found();
   info.components = jpeg.num_components;
   if (jpeg.num_components >= 3) {
     info.chroma_columns = jpeg.max_h_samp_factor / jpeg.comp_info[1].h_samp_factor;
@@ -370,7 +370,7 @@ Result<JpegHeader> LibJpeg::ReadHeader(std::span<const uint8_t> bytes) {
   s.end = JpegEnd::kError;
   s.past_end = false;
   s.size = bytes.size();
-  s.orientation = {};
+  s.app1 = {};
   s.source.next_input_byte = bytes.data();
   s.source.bytes_in_buffer = bytes.size();
   if (!Try(s, ReadHeaderStep)) return Failure(s);

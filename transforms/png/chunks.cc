@@ -109,10 +109,8 @@ struct Walk {
   std::span<const uint8_t> bytes;
   bool palette_wanted = false;
   Layout layout;
-  OrientationFinder orientation;
-  bool has_exif = false;
-  std::optional<Text> profile, xmp;  // the last ones
-  bool in_data = false;              // the last chunk was one of the first run of IDATs
+  std::optional<Text> exif, profile, xmp;  // the last ones
+  bool in_data = false;                    // the last chunk was one of the first run of IDATs
 };
 
 std::optional<TextChunk> TextChunkOf(uint32_t type) {
@@ -122,25 +120,37 @@ std::optional<TextChunk> TextChunkOf(uint32_t type) {
   return std::nullopt;
 }
 
-// Uses metadata with an orientation wherever it is, if its checksum is right.
-void TakeMetadata(const Chunk& chunk, Walk& walk) {
-  if (chunk.type == Type("eXIf") && SumIsRight(walk.bytes, chunk)) {
-    walk.orientation.TakeExif(chunk.data);
-    walk.has_exif = true;
-  }
+std::optional<Text> MetadataOf(const Chunk& chunk) {
+  if (chunk.type == Type("eXIf")) return Text{.kind = Text::Kind::kExif, .bytes = chunk.data};
   const std::optional<TextChunk> type = TextChunkOf(chunk.type);
-  if (!type) return;
-  const std::optional<Text> text = ReadText(*type, chunk.data);
-  if (!text || !SumIsRight(walk.bytes, chunk)) return;
-  (text->kind == Text::Kind::kExif ? walk.profile : walk.xmp) = text;
+  return type ? ReadText(*type, chunk.data) : std::nullopt;
 }
 
-// Returns the orientation, in Pillow's order: eXIf, its text form, XMP. Reads at most one text of
-// each.
-Orientation FindOrientation(Walk& walk) {
-  if (walk.profile && !walk.has_exif) TakeText(*walk.profile, walk.orientation);
-  if (walk.xmp) TakeText(*walk.xmp, walk.orientation);
-  return walk.orientation.Found();
+std::optional<Text>& PlaceOf(Text::Kind kind, Walk& walk) {
+  switch (kind) {
+    case Text::Kind::kExif:
+      return walk.exif;
+    case Text::Kind::kProfile:
+      return walk.profile;
+    case Text::Kind::kXmp:
+      break;
+  }
+  return walk.xmp;
+}
+
+// Uses metadata with an orientation wherever it is, if its checksum is right.
+void TakeMetadata(const Chunk& chunk, Walk& walk) {
+  const std::optional<Text> text = MetadataOf(chunk);
+  if (text && SumIsRight(walk.bytes, chunk)) PlaceOf(text->kind, walk) = text;
+}
+
+// Returns the orientation, in Pillow's order: eXIf, its text form only where there is none, XMP.
+Orientation FindOrientation(const Walk& walk) {
+  const std::optional<Text>& exif = walk.exif ? walk.exif : walk.profile;
+  std::optional<uint32_t> value;
+  if (exif) value = ValueOf(*exif);
+  if (!value && walk.xmp) value = ValueOf(*walk.xmp);
+  return OrientationOf(value);
 }
 
 Status Take(const Chunk& chunk, Walk& walk) {

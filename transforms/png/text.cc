@@ -122,8 +122,10 @@ std::optional<Text> ReadText(TextChunk type, std::span<const uint8_t> data) {
   Text text;
   text.bytes = data;
   const std::string_view keyword = all.substr(0, all.find('\0'));
-  if (keyword == "Raw profile type exif") {
+  if (keyword == "exif" && type == TextChunk::kText) {
     text.kind = Text::Kind::kExif;
+  } else if (keyword == "Raw profile type exif") {
+    text.kind = Text::Kind::kProfile;
   } else if (keyword != "XML:com.adobe.xmp") {
     return std::nullopt;
   }
@@ -138,13 +140,12 @@ std::optional<Text> ReadText(TextChunk type, std::span<const uint8_t> data) {
   return whole ? std::optional(text) : std::nullopt;
 }
 
-void TakeText(const Text& text, OrientationFinder& orientation) {
-  if (text.kind == Text::Kind::kExif) {
-    Profile profile;
-    Read(text, [&profile](std::span<const uint8_t> piece) { return profile.Take(piece); });
-    return orientation.TakeExif(profile.bytes());
-  }
-  if (orientation.wants_xmp()) orientation.SetXmp(FindInXmp(text));
+std::optional<uint32_t> ValueOf(const Text& text) {
+  if (text.kind == Text::Kind::kExif) return ExifValue(text.bytes);
+  if (text.kind == Text::Kind::kXmp) return FindInXmp(text);
+  Profile profile;
+  Read(text, [&profile](std::span<const uint8_t> piece) { return profile.Take(piece); });
+  return ExifValue(profile.bytes());
 }
 
 }  // namespace stoker::png

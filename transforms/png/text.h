@@ -6,17 +6,14 @@
 #include <optional>
 #include <span>
 
-namespace stoker {
-class OrientationFinder;
-}
-
 namespace stoker::png {
 
 struct Text {
   enum class Kind {
-    kExif,
-    kXmp
-  } kind = Kind::kXmp;  // "Raw profile type exif", "XML:com.adobe.xmp"
+    kExif,     // "exif": the bytes that an eXIf chunk has
+    kProfile,  // "Raw profile type exif": the same in hexadecimal
+    kXmp,      // "XML:com.adobe.xmp"
+  } kind = Kind::kXmp;
   bool compressed = false;
   std::span<const uint8_t> bytes;  // the chunk's text
 };
@@ -26,8 +23,9 @@ struct Text {
 enum class TextChunk { kText, kCompressed, kInternational };
 std::optional<Text> ReadText(TextChunk type, std::span<const uint8_t> data);
 
-// Reads the first megabyte of the decompressed text, and the first 64 KiB of EXIF. Allocates about
-// 40 KB for zlib and those 64 KiB until it returns.
-void TakeText(const Text& text, OrientationFinder& orientation);
+// The orientation tag's value, as ExifValue and XmpValue define it. Reads the first megabyte of the
+// decompressed text, and the first 64 KiB of a profile. Allocates about 40 KB for zlib and those
+// 64 KiB until it returns.
+std::optional<uint32_t> ValueOf(const Text& text);
 
 }  // namespace stoker::png

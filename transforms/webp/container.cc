@@ -132,17 +132,17 @@ Status TakeImage(const Chunks& chunk, const std::optional<Extended>& extended,
   return {};
 }
 
-// Reads the chunks that `flags` announce. If there are several XMP chunks the first counts, as in
-// libwebp.
+// Reads the chunks that `flags` announce. The first of several chunks counts, as in libwebp.
 Orientation FindOrientation(Chunks chunk, uint8_t flags) {
-  OrientationFinder orientation;
-  std::optional<std::span<const uint8_t>> xmp;
+  std::optional<std::span<const uint8_t>> exif, xmp;
   for (; !chunk.end() && chunk.whole(); chunk.Next()) {
-    if ((flags & kExif) != 0 && chunk.Is("EXIF")) orientation.TakeExif(chunk.data());
+    if ((flags & kExif) != 0 && chunk.Is("EXIF") && !exif) exif = chunk.data();
     if ((flags & kXmp) != 0 && chunk.Is("XMP ") && !xmp) xmp = chunk.data();
   }
-  if (xmp) orientation.TakeXmp(*xmp);
-  return orientation.Found();
+  std::optional<uint32_t> value;
+  if (exif) value = ExifValue(*exif);
+  if (!value && xmp) value = XmpValue(*xmp);
+  return OrientationOf(value);
 }
 
 }  // namespace

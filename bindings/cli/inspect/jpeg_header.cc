@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "core/try.h"
 #include "transforms/decode/exif.h"
@@ -68,14 +69,23 @@ Status ReadFrame(uint8_t marker, std::span<const uint8_t> segment, uint64_t offs
   return {};
 }
 
+// Copies of APP1 segments: what is read is valid only until the next read.
+using App1Copies = std::vector<std::vector<uint8_t>>;
+
+Orientation OrientationIn(const App1Copies& copies) {
+  App1Segments segments;
+  for (const auto& copy : copies) segments.Take(copy);
+  return segments.Found();
+}
+
 Status ReadSegment(uint8_t marker, std::span<const uint8_t> segment, uint64_t offset,
-                   OrientationFinder& orientation, JpegDescription& header) {
+                   App1Copies& app1, JpegDescription& header) {
   if (IsFrame(marker)) return ReadFrame(marker, segment, offset, header);
   if (marker == kDri && segment.size() >= 2) header.restart_interval = Word(segment, 0);
   if (marker == kApp14 && segment.size() >= 12 && std::memcmp(segment.data(), "Adobe", 5) == 0) {
     header.adobe_transform = segment[11];
   }
-  if (marker == kApp1) orientation.TakeApp1(segment);
+  if (marker == kApp1) app1.emplace_back(segment.begin(), segment.end());
   return {};
 }
 
@@ -122,7 +132,7 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
   if (start.size() < 2 || start[0] != 0xFF || start[1] != kSoi) {
     return Damage("not a JPEG: it does not begin with FF D8", 0);
   }
-  OrientationFinder orientation;
+  App1Copies app1;
   JpegDescription header;
   uint64_t skippable = kMaxBetween;
   for (uint64_t offset = 2; offset <= kMaxHeader;) {
@@ -133,7 +143,7 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
     if (StandsAlone(marker->code)) continue;
     if (marker->code == kSos) {
       if (header.components == 0) return Damage("JPEG with a scan before any frame", at);
-      header.orientation = orientation.Found();
+      header.orientation = OrientationIn(app1);
       return header;
     }
     if (marker->code == kSoi || marker->code == kEoi) {
@@ -155,7 +165,7 @@ Result<JpegDescription> ReadJpegHeader(const ReadAt& read) {
                     at);
     }
     if (IsLookedInto(marker->code)) {
-      TRY(ReadSegment(marker->code, *bytes, at, orientation, header));
+      TRY(ReadSegment(marker->code, *bytes, at, app1, header));
     }
     offset += length;
   }

@@ -1,12 +1,16 @@
 // Open reports the format, size, orientation and chroma of an image.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tests/testing/make_jpeg.h"
+#include "tests/testing/random.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "transforms/decode/exif.h"
 #include "transforms/decode/format.h"
@@ -152,9 +156,9 @@ std::vector<uint8_t> ExifPayload(int orientation) {
 }
 
 Orientation OfApp1(std::span<const uint8_t> segment) {
-  OrientationFinder finder;
-  finder.TakeApp1(segment);
-  return finder.Found();
+  App1Segments segments;
+  segments.Take(segment);
+  return segments.Found();
 }
 
 TEST(Exif, IgnoresOrientationsOutOfRange) {
@@ -202,6 +206,60 @@ TEST(Exif, FirstSegmentWins) {
   EXPECT_EQ(OpenPadded(decoder, Padded(nonsense))->orientation, Orientation::kNormal);
 }
 
+// tests/python/test_exif.py compares with Pillow; here are both JPEG decoders.
+TEST(Exif, MayBeCutIntoSegments) {
+  const std::vector<uint8_t> exif = ExifPayload(6);
+  constexpr size_t kPrefix = 6;
+  const auto segment = [&](size_t begin, size_t end) {
+    const size_t length = 2 + kPrefix + end - begin;
+    std::vector<uint8_t> bytes = {0xFF, 0xE1, static_cast<uint8_t>(length >> 8),
+                                  static_cast<uint8_t>(length & 255)};
+    bytes.insert(bytes.end(), exif.begin(), exif.begin() + kPrefix);
+    bytes.insert(bytes.end(), exif.begin() + static_cast<ptrdiff_t>(begin),
+                 exif.begin() + static_cast<ptrdiff_t>(end));
+    return bytes;
+  };
+  for (const auto backend : {JpegDecoder::Backend::kLibjpegOnly, JpegDecoder::Backend::kFastest}) {
+    JpegDecoder decoder({}, nullptr, backend);
+    for (size_t cut = 0; cut <= exif.size(); ++cut) {  // in the second of two prefixes, too
+      std::vector<uint8_t> jpeg = WithSegment(MakeJpeg({20, 10}), segment(cut, exif.size()));
+      jpeg = WithSegment(jpeg, segment(0, cut));
+      EXPECT_EQ(OpenPadded(decoder, Padded(jpeg))->orientation, Orientation::kRotate90) << cut;
+    }
+    std::vector<uint8_t> jpeg = WithSegment(MakeJpeg({20, 10}), ExifSegment(6, true));
+    for (size_t parts = 1; parts < App1Segments::kMaxParts; ++parts) {
+      jpeg = WithSegment(jpeg, segment(0, 0));
+    }
+    EXPECT_EQ(OpenPadded(decoder, Padded(jpeg))->orientation, Orientation::kRotate90);
+    jpeg = WithSegment(jpeg, segment(0, 0));
+    EXPECT_EQ(OpenPadded(decoder, Padded(jpeg))->orientation, Orientation::kNormal);
+  }
+}
+
+// The parts may be cut anywhere, also where the EXIF is damaged.
+TEST(Exif, PartsAreOneStructure) {
+  Random random(1);
+  int found = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const std::vector<uint8_t> segment = ExifSegment(6, random.OneIn(2));
+    std::vector<uint8_t> exif(segment.begin() + 4, segment.end());
+    const auto any = [&] {
+      return static_cast<size_t>(random.Between(0, static_cast<int>(exif.size()) - 1));
+    };
+    if (random.OneIn(2)) exif[any()] = static_cast<uint8_t>(random.Between(0, 255));
+    std::vector<size_t> cuts = {0, any(), any(), any(), any(), exif.size()};
+    std::ranges::sort(cuts);
+    std::vector<std::span<const uint8_t>> parts;
+    for (size_t k = 1; k < cuts.size(); ++k) {
+      parts.push_back(std::span(exif).subspan(cuts[k - 1], cuts[k] - cuts[k - 1]));
+    }
+    const std::optional<uint32_t> whole = ExifValue(exif);
+    EXPECT_EQ(ExifValue(parts), whole) << i;
+    found += whole == 6u ? 1 : 0;
+  }
+  EXPECT_GT(found, 1000);
+}
+
 std::vector<uint8_t> ToBytes(std::string_view text) { return {text.begin(), text.end()}; }
 
 // An APP1 segment with an XMP packet.
@@ -215,11 +273,7 @@ std::vector<uint8_t> XmpSegment(std::string_view packet) {
 
 // Pillow's rule is the first match of tiff:Orientation(="|>)([0-9]).
 TEST(Xmp, OrientationIsAnAttributeOrAnElement) {
-  const auto of = [](std::string_view text) {
-    OrientationFinder finder;
-    finder.TakeXmp(ToBytes(text));
-    return finder.Found();
-  };
+  const auto of = [](std::string_view text) { return OrientationOf(XmpValue(ToBytes(text))); };
   EXPECT_EQ(of("<rdf:Description tiff:Orientation=\"6\"/>"), Orientation::kRotate90);
   EXPECT_EQ(of("<tiff:Orientation>3</tiff:Orientation>"), Orientation::kRotate180);
   EXPECT_EQ(of("tiff:Orientation tiff:Orientation>x tiff:Orientation=\"8"),
@@ -259,7 +313,7 @@ TEST(Xmp, CountsWhenExifHasNoOrientation) {
     EXPECT_EQ(orientation(WithSegment(by_xmp, ExifSegment(exif, true))), wanted) << exif;
     EXPECT_EQ(orientation(WithSegment(WithSegment(plain, ExifSegment(exif, true)), six)), wanted);
   }
-  // Only the first EXIF segment says whether XMP counts.
+  // Only the first directory says whether XMP counts.
   EXPECT_EQ(orientation(WithSegment(WithSegment(by_xmp, ExifSegment(3, true)), other)),
             Orientation::kRotate90);
   // The last packet counts; one of another name does not.

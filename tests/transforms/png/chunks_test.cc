@@ -55,6 +55,17 @@ TEST(PngInfo, ReadsOrientationBeforeAndAfterThePixels) {
   }
 }
 
+TEST(PngInfo, OrientationMayHaveTwoPrefixes) {
+  std::vector<uint8_t> exif = OrientationTiff(6, true);
+  for (int prefixes = 0; prefixes <= 3; ++prefixes) {
+    const std::vector<uint8_t> png = WithChunk(MakePng(), "IDAT", PngChunk("eXIf", exif));
+    EXPECT_EQ(InfoOf(png).orientation,
+              prefixes <= 2 ? Orientation::kRotate90 : Orientation::kNormal);
+    constexpr std::string_view kPrefix("Exif\0\0", 6);
+    exif.insert(exif.begin(), kPrefix.begin(), kPrefix.end());
+  }
+}
+
 TEST(PngInfo, DamagedOrientationIsIgnored) {
   const std::vector<uint8_t> png = MakePng();
   std::vector<uint8_t> chunk = PngChunk("eXIf", OrientationTiff(6, true));
@@ -62,10 +73,12 @@ TEST(PngInfo, DamagedOrientationIsIgnored) {
   EXPECT_EQ(InfoOf(WithChunk(png, "IDAT", chunk)).orientation, Orientation::kNormal);
   const std::vector<uint8_t> other = PngChunk("eXIf", OrientationTiff(9, true));
   EXPECT_EQ(InfoOf(WithChunk(png, "IDAT", other)).orientation, Orientation::kNormal);
-  // The first one that is valid counts.
+  // The last one whose checksum is right counts.
   const std::vector<uint8_t> good = PngChunk("eXIf", OrientationTiff(3, false));
-  EXPECT_EQ(InfoOf(WithChunk(WithChunk(png, "IDAT", chunk), "IEND", good)).orientation,
-            Orientation::kRotate180);
+  const std::vector<uint8_t> two = WithChunk(WithChunk(png, "IDAT", other), "IEND", good);
+  EXPECT_EQ(InfoOf(two).orientation, Orientation::kRotate180);
+  EXPECT_EQ(InfoOf(WithChunk(two, "IEND", chunk)).orientation, Orientation::kRotate180);
+  EXPECT_EQ(InfoOf(WithChunk(two, "IEND", other)).orientation, Orientation::kNormal);
 }
 
 using namespace std::string_literals;  // NOLINT: texts have zeros in them

@@ -74,7 +74,7 @@ class Parser {
         jfif_ |= segment.size() >= 14 && std::memcmp(segment.data(), "JFIF", 5) == 0;
         return Fallback::kNone;
       case kApp1:
-        orientation_.TakeApp1(segment);
+        app1_.Take(segment);
         return Fallback::kNone;
       case kApp14:
         if (segment.size() >= 12 && std::memcmp(segment.data(), "Adobe", 5) == 0) {
@@ -156,7 +156,7 @@ class Parser {
       c.dc = s[2 + 2 * i] >> 4;
       c.ac = s[2 + 2 * i] & 15;
     }
-    header_.orientation = orientation_.Found();
+    header_.orientation = app1_.Found();
     for (Fallback why : {CheckTables(), CheckColor(), CheckSampling()}) {
       if (why != Fallback::kNone) return why;
     }
@@ -209,7 +209,7 @@ class Parser {
   unsigned have_quantisation_ = 0;  // a bit for each table
   bool jfif_ = false;
   std::optional<int> adobe_transform_;
-  OrientationFinder orientation_;
+  App1Segments app1_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "bindings/cli/synth/photograph.h"
 #include "core/buffer.h"
 #include "core/random.h"
+#include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
 #include "transforms/jpeg/decoder.h"
 
@@ -248,7 +249,10 @@ TEST(JpegDescription, AgreesWithTheDecoderOnSyntheticPhotographs) {
     recipe.height = 21;
     recipe.progressive = i % 2 == 0;
     recipe.orientation = 1 + static_cast<int>(i % 8);
-    ExpectSameAsDecoder(RenderPhotograph(recipe, 4, i), std::to_string(i));
+    const Bytes photograph = RenderPhotograph(recipe, 4, i);
+    ExpectSameAsDecoder(photograph, std::to_string(i));
+    const Bytes empty_exif = {0xFF, 0xE1, 0, 8, 'E', 'x', 'i', 'f', 0, 0};
+    ExpectSameAsDecoder(testing::WithSegment(photograph, empty_exif), std::to_string(i));
   }
 }
 

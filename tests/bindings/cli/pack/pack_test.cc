@@ -144,6 +144,29 @@ TEST_F(PackTest, PixelsAreThoseOfTheFolder) {
   EXPECT_TRUE(report.bad.empty());
 }
 
+// As an index does that another version has made, which read the EXIF otherwise.
+TEST_F(PackTest, PixelsDoNotDependOnTheOrientationInTheIndex) {
+  for (int i = 0; i < 4; ++i) {
+    const PhotographRecipe recipe{.width = 64, .height = 400};
+    Photo("cat/tall" + std::to_string(i) + ".jpg",
+          Text(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
+  }
+  ASSERT_TRUE(Pack().ok());
+  const std::string path = Set() + "/" + packed_set::kIndexName;
+  const auto index = OpenPackedIndex(Set()).value();
+  std::vector<packed_set::Sample> samples = index->samples();
+  for (packed_set::Sample& sample : samples) sample.orientation = 3;  // rows from the other end
+  ASSERT_TRUE(WritePackedIndex(path, index->list(), index->shards(), samples).ok());
+  const auto turned = Packed(Set()).value();
+  ASSERT_EQ(turned->FactsOf(0).orientation, 3);
+  const auto epoch = [](const Result<std::shared_ptr<const SampleSource>>& source) {
+    LoaderOptions options = testing::SmallBatches(source.value());
+    options.transforms = {RandomCrop{.height = 16, .width = 16}};
+    return testing::TakeEpoch(*Producer::Open(std::move(options)).value());
+  };
+  EXPECT_EQ(epoch(turned), epoch(ImageFolder(Photos())));
+}
+
 TEST_F(PackTest, DoesNotDependOnThreads) {
   ASSERT_TRUE(Pack({.threads = 1}).ok());
   const Contents one = ContentsOf(Set());
