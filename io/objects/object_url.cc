@@ -26,6 +26,10 @@ const Scheme* SchemeOf(std::string_view url) {
   return found == kSchemes.end() ? nullptr : found;
 }
 
+bool IsHttp(std::string_view url) {
+  return url.starts_with("http://") || url.starts_with("https://");
+}
+
 Error BadUrl(std::string_view url, std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
           .cause = std::move(cause),
@@ -43,6 +47,10 @@ Result<ObjectUrl> ParseHttp(std::string_view url) {
   if (std::ranges::any_of(url, bad)) {
     return BadUrl(url, "the URL has a space or a control character",
                   "Write %20 for a space, as browsers show it");
+  }
+  if (url.find('#') != std::string_view::npos) {  // servers never see it
+    return BadUrl(url, "the URL has a '#', which begins a fragment and names no object",
+                  "Write %23 if the '#' belongs to a name");
   }
   const std::string_view host = SplitHttpUrl(url).host;
   if (host.empty()) return BadUrl(url, "the URL has no host");
@@ -123,8 +131,7 @@ Result<ObjectUrl> ParseObjectUrl(std::string_view url) {
 }
 
 std::string_view BeforeQuery(std::string_view url) {
-  const bool is_http = url.starts_with("http://") || url.starts_with("https://");
-  return is_http ? url.substr(0, url.find('?')) : url;
+  return IsHttp(url) ? url.substr(0, url.find('?')) : url;
 }
 
 std::string WithoutSignature(std::string_view url) {
@@ -157,6 +164,20 @@ std::string PercentEncoded(std::string_view text, bool slashes) {
     }
   }
   return encoded;
+}
+
+Status CheckFolderUrl(std::string_view folder) {
+  if (!IsHttp(folder) || folder.find_first_of("?#") == std::string_view::npos) return {};
+  return BadUrl(folder, "the folder's URL has a query or a fragment, in which names would end up",
+                "Give the folder's URL without them");
+}
+
+void AppendName(std::string_view name, std::string& folder) {
+  if (IsHttp(folder)) {
+    folder += PercentEncoded(name, /*slashes=*/true);
+  } else {
+    folder += name;
+  }
 }
 
 HttpUrlParts SplitHttpUrl(std::string_view url) {

@@ -20,8 +20,9 @@ struct ObjectUrl {
 // Whether a path names an object: it begins with http://, https://, s3:// or gs://.
 bool IsObjectUrl(std::string_view path);
 
-// Parses a URL. InvalidArgument, with the URL: it has no host, bucket or key; a control character
-// or a space; or a user's name or password, which messages would show.
+// Parses a URL. InvalidArgument, with the URL: it has no host, bucket or key; an HTTP URL has a
+// control character, a space or a fragment; or a user's name or password, which messages would
+// show.
 Result<ObjectUrl> ParseObjectUrl(std::string_view url);
 
 // Returns an HTTP URL up to its query; any other path unchanged.
@@ -33,6 +34,13 @@ std::string WithoutSignature(std::string_view url);
 
 // Encodes bytes other than letters, digits and -._~ as %XX (RFC 3986). Slashes stay if `slashes`.
 std::string PercentEncoded(std::string_view text, bool slashes);
+
+// Refuses an HTTP URL with a query or a fragment as a folder: names would be appended to these.
+Status CheckFolderUrl(std::string_view folder);
+
+// Appends a name to a folder with its slash. In an HTTP URL the name's bytes become %XX as needed:
+// otherwise "#", "?" and "%" in a name would be syntax of the URL, which names another object.
+void AppendName(std::string_view name, std::string& folder);
 
 // "https://host:8080/path" in parts: "https", "host:8080", "/path" (with a query, if there is one).
 struct HttpUrlParts {

@@ -58,7 +58,9 @@ Result<std::shared_ptr<const SampleSource>> Manifest(const std::string& path,
     return Error{.code = Code::kInvalidArgument,
                  .cause = "the name does not end as a manifest's",
                  .file = path,
-                 .advice = "Manifests are .csv, .tsv or .jsonl files; from Python also .parquet"};
+                 .advice =
+                     "Manifests are .csv, .tsv or .jsonl files; from Python also local "
+                     ".parquet files"};
   }
   ASSIGN_OR_RETURN(ManifestTable table, form->read(path, options));
   FilesOptions files;

@@ -206,6 +206,7 @@ bool IsPackedSet(const std::string& folder) {
 }
 
 Result<std::shared_ptr<const PackedIndex>> OpenPackedIndex(const std::string& folder) {
+  TRY(CheckFolderUrl(folder));
   Result<PackedIndex> index = PackedIndex::Open(WithSlash(folder) + packed_set::kIndexName);
   if (index.ok()) return std::make_shared<const PackedIndex>(*std::move(index));
   Error error = std::move(index).error();

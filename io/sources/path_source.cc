@@ -90,6 +90,7 @@ Status CheckClassNames(const std::vector<std::string>& names, const MemoryColumn
 // needed.
 Result<std::string> PrefixOf(const std::string& root, const PathTable& paths) {
   if (root.find('\0') != std::string::npos) return Invalid("files: the root contains a NUL");
+  TRY(CheckFolderUrl(root));
   std::string folder = root;
   if (!IsAbsolute(root)) {
     bool relative = !root.empty();
@@ -130,7 +131,11 @@ class PathSource final : public SampleSource {
 
   void PathOf(uint32_t file, std::string& path) const override {
     const std::string_view given = paths_[file];
-    path.assign(IsAbsolute(given) ? std::string_view() : prefix_).append(given);
+    if (IsAbsolute(given)) {
+      path.assign(given);
+    } else {
+      AppendName(given, path.assign(prefix_));
+    }
   }
 
   const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }

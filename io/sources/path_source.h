@@ -15,7 +15,8 @@ namespace stoker {
 
 struct FilesOptions {
   // The folder of relative paths, or a URL; empty: the working folder. A relative folder is made
-  // absolute when Files is called, so a later change of the working folder has no effect.
+  // absolute when Files is called, so a later change of the working folder has no effect. Relative
+  // paths are names, also in a URL: "a%20b#1.png" is the object of this name.
   std::string root{};
   // Fields beside the image, with a row for each path; each becomes a column of the batch, in this
   // order. If the first one is named "label", it is the label. (Batch::labels() is the second
@@ -34,10 +35,10 @@ struct FilesOptions {
 // (io/objects/object_url.h). The list takes their bytes and 8 more for each.
 //
 // InvalidArgument names what is wrong: no path, or more than 2^32 - 2; an empty path or one with a
-// NUL, with its index; the columns' errors of Arrays(), a number of rows that is not that of the
-// paths, a column "image", a "label" that is not the first one; class names without a label of
-// integers, or fewer than the largest label needs. Also errors of finding the working folder, if it
-// is needed.
+// NUL, with its index; a root that is an HTTP URL with a query or a fragment; the columns' errors
+// of Arrays(), a number of rows that is not that of the paths, a column "image", a "label" that is
+// not the first one; class names without a label of integers, or fewer than the largest label
+// needs. Also errors of finding the working folder, if it is needed.
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});
 
 // What Files() was given, which makes an equal source again.

@@ -432,18 +432,22 @@ Result<std::string> InRoot(const std::string& text, std::string_view root) {
                  .file = path,
                  .advice = "Give absolute paths, or a root"};
   }
-  return QuoteShard(root) + "/" + text;
+  TRY(CheckFolderUrl(root));
+  std::string folder = std::string(root) + "/";
+  if (!IsObjectUrl(folder) || HasStars(text)) return QuoteShard(folder) + text;
+  AppendName(path, folder);
+  return QuoteShard(folder);
 }
 
 // Appends the paths that a text without braces stands for.
 Status AddPaths(const std::string& given, std::string_view root, Texts& paths) {
   if (given.empty()) return BadPattern("has an empty path");
   ASSIGN_OR_RETURN(const std::string text, InRoot(given, root));
-  const bool is_url = IsObjectUrl(text);
+  const bool is_url = IsObjectUrl(Unquoted(text));
   if (is_url && HasStars(text)) {
     return Error{.code = Code::kUnimplemented,
                  .cause = "objects are not listed: `*` finds files of this machine",
-                 .file = text,
+                 .file = Unquoted(text),
                  .advice = R"(Write a range, as {000..127}, or give a list; \* is a star)"};
   }
   if (is_url || !HasWildcards(text)) {  // a question mark begins a URL's query

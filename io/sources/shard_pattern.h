@@ -22,13 +22,15 @@ inline constexpr size_t kMaxShards = size_t{1} << 20;
 // - a backslash makes the character behind it ordinary.
 // Paths without `*` and `?` need not exist. A path that results twice is listed twice. Relative
 // paths are put into the folder `root`; "." leaves them unchanged. In URLs of objects
-// (io/objects/object_url.h) braces and backslashes have their meaning, and `?` begins the query.
+// (io/objects/object_url.h) braces and backslashes have their meaning, and `?` begins the query; a
+// relative path is a name also if `root` is a URL.
 //
 // InvalidArgument: an empty pattern, a NUL, braces that do not match or are nested deeper than 32,
 // more than kMaxShards paths or 128 MiB of them (twice as many over all levels of nested braces), a
-// path that begins with a home folder (~/), a relative path if `root` is empty. Unimplemented: a
-// URL of another kind, a command ("pipe:"), a URL with `*`. NotFound: no file matches a `*` or `?`.
-// PermissionDenied, and others, if any folder to search cannot be read.
+// path that begins with a home folder (~/), a relative path if `root` is empty or an HTTP URL with
+// a query or a fragment. Unimplemented: a URL of another kind, a command ("pipe:"), a URL with `*`.
+// NotFound: no file matches a `*` or `?`. PermissionDenied, and others, if any folder to search
+// cannot be read.
 Result<std::vector<std::string>> ExpandShards(std::string_view pattern,
                                               std::string_view root = ".");
 

@@ -8,6 +8,7 @@ import re
 import socket
 import struct
 import threading
+import urllib.parse
 from collections import Counter
 from typing import ClassVar
 
@@ -67,7 +68,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         objects = self.objects
-        path = self.path.split("?")[0].lstrip("/").removeprefix("bucket/")
+        path = urllib.parse.unquote(self.path.split("?")[0]).lstrip("/").removeprefix("bucket/")
         wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         first = int(wanted[1]) if wanted else 0
         with objects.lock:

@@ -287,6 +287,11 @@ def test_wrong_parquet_files(tmp_path):
         stoker.manifest(file)
 
 
+def test_a_parquet_file_behind_a_url_is_refused():
+    with pytest.raises(stoker.UnimplementedError, match=r"local file.*root"):
+        stoker.manifest("https://host/a.parquet", root="https://host/images")
+
+
 def test_parquet_needs_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pip install pyarrow"):

@@ -1,5 +1,6 @@
 """Sources of objects behind URLs, on a local server that also misbehaves."""
 
+import importlib.util
 import io
 import os
 import pathlib
@@ -119,6 +120,41 @@ def test_a_manifest_and_its_images(server, folder):
     assert ours.path(2) == f"{server.url}/images/2.jpg"
     same(taken(make(ours)), taken(make(theirs)))
     same(taken(make(pickle.loads(pickle.dumps(ours)))), taken(make(theirs)))
+
+
+@pytest.mark.parametrize("store", ["http", "s3"])
+def test_relative_names_are_names(server, folder, tmp_path, monkeypatch, store):
+    """The same list gives the samples of local files: no character of a name is syntax of a URL."""
+    names = ["x", "a b", "a+b", "a%20b", "a%b", "a#b", "a?b", "é", "[a]", "a&b=c", "a:b", "-", "a;b,c~!@'()"]
+    for i, name in enumerate([*names, "a"]):  # "a": where "a#b" and "a?b" would lead
+        (tmp_path / name).write_bytes((folder / "images" / f"{i}.jpg").read_bytes())
+    lines = "".join(f'"{name}",{i}\n' for i, name in enumerate(names))
+    (tmp_path / "list.csv").write_text("path,label\n" + lines)
+    (tmp_path / "list.jsonl").write_text("".join(f'{{"path": "{name}"}}\n' for name in names))
+    server.folder = tmp_path
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    root = server.url if store == "http" else "s3://bucket"
+    makers = [
+        lambda folder: stoker.manifest(f"{folder}/list.csv"),
+        lambda folder: stoker.manifest(f"{folder}/list.jsonl"),
+        lambda folder: stoker.manifest(tmp_path / "list.csv", root=folder),
+        lambda folder: stoker.files(names, range(len(names)), root=folder),
+    ]
+    if importlib.util.find_spec("pyarrow"):
+        import pyarrow.parquet
+
+        table = pyarrow.table({"path": names, "label": list(range(len(names)))})
+        pyarrow.parquet.write_table(table, tmp_path / "list.parquet")
+        makers.append(lambda folder: stoker.manifest(tmp_path / "list.parquet", root=folder))
+    for make_source in makers:
+        same(taken(make(make_source(root))), taken(make(make_source(tmp_path))))
+    with pytest.raises(stoker.NotFoundError, match=r"a%23"):
+        taken(make(stoker.files(["a#"], root=server.url)))
+    with pytest.raises(ValueError, match=r"fragment.*%23"):
+        taken(make(stoker.files([f"{server.url}/a#b"])))
+    for make_source in (stoker.packed, lambda folder: stoker.files(["a"], root=folder)):
+        with pytest.raises(ValueError, match="query or a fragment"):
+            make_source(f"{server.url}/d?x=1")
 
 
 def test_arrow_files(server, folder, tmp_path):

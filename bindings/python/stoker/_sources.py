@@ -14,7 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from stoker import _calls, _checks, _parquet, _stoker
-from stoker._errors import CropIndexWarning, InvalidArgumentError, SkippedFilesWarning, counted
+from stoker._errors import (
+    CropIndexWarning,
+    InvalidArgumentError,
+    SkippedFilesWarning,
+    UnimplementedError,
+    counted,
+)
 
 __all__ = [
     "ImageFolder",
@@ -749,9 +755,9 @@ def files(
         columns: further values by name, a row for each path: an array of numbers, or a list of str or of
             bytes. Each is a column of the batch, behind the labels: `batch["age"]`. One of strings is a list.
             Strings are copied by this call.
-        root: the folder of relative paths; None: the working folder. It is made absolute here: a later
-            os.chdir changes nothing. A state compares paths as they are given, so that the folder may be
-            elsewhere when it is loaded.
+        root: the folder of relative paths, or a URL without a query; None: the working folder. It is made
+            absolute here: a later os.chdir changes nothing. A state compares paths as they are given, so that
+            the folder may be elsewhere when it is loaded.
         class_names: `source.classes`, by label; None: labels have no names.
 
     Raises:
@@ -928,8 +934,9 @@ def manifest(
     Labels that are text are classes: `source.classes` has them sorted, and a label is its class' number.
 
     Args:
-        path: of the file, or a URL.
-        root: the folder of relative paths, or a URL; None: that of the file.
+        path: of the file, or a URL, but not of a .parquet file.
+        root: the folder of relative paths, or a URL without a query; None: that of the file. Relative paths
+            are names, which stoker encodes for a URL.
         path_column: the column of paths; None: the first of "path", "file_name", "filename", "image" and
             "filepath" that there is.
         label_column: the column of labels; "auto": "label", if there is one; None: batches have none.
@@ -942,6 +949,7 @@ def manifest(
             more or fewer fields than columns, a missing path, label or number, wrong quotes, or a
             value of another type (a ValueError).
         PermissionDeniedError: the file may not be read (a PermissionError).
+        UnimplementedError: the URL of a .parquet file (a NotImplementedError).
         ImportError: a .parquet file, and no pyarrow.
     """
     given = {"path": _absolute("path", path)}
@@ -970,6 +978,11 @@ def manifest(
 def _parquet_manifest(arguments: dict[str, Any]) -> Source:
     label = (arguments["label_column"] or "") if "label_column" in arguments else None
     path = arguments["path"]
+    if _is_url(os.fsencode(path)):
+        raise UnimplementedError(
+            "a manifest in a Parquet file is read from a local file only",
+            advice="Download it, and name the folder of its images with root",
+        )
     listed = _parquet.read(path, arguments.get("path_column"), label, arguments.get("columns"))
     root = arguments.get("root", os.path.dirname(path))
     source = files(

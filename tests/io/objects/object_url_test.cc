@@ -42,6 +42,9 @@ TEST(ObjectUrl, IsRefusedWithAReason) {
   EXPECT_THAT(cause("s3://bu cket/key"), HasSubstr("no bucket"));
   EXPECT_THAT(cause("http:///x"), HasSubstr("no host"));
   EXPECT_THAT(cause("http://h/a b"), HasSubstr("space"));
+  EXPECT_THAT(cause("https://h/a#b.jpg"), HasSubstr("fragment"));
+  EXPECT_THAT(cause("https://h/a?b#c"), HasSubstr("fragment"));
+  EXPECT_EQ(ParseObjectUrl("s3://b/a#b.jpg").value().key, "a#b.jpg");
   EXPECT_THAT(cause("http://h/a\r\nx: y"), HasSubstr("control character"));
 }
 

@@ -71,6 +71,18 @@ TEST(Files, RelativePathsAreInTheRoot) {
   EXPECT_EQ(PathAt(*Files(Paths({"a.jpg"}), {.root = "/"}).value(), 0), "/a.jpg");
 }
 
+TEST(Files, RelativePathsAreInTheRootOfAStore) {
+  EXPECT_EQ(PathAt(*Files(Paths({"a#b"}), {.root = "https://h/d"}).value(), 0),
+            "https://h/d/a%23b");
+  EXPECT_EQ(PathAt(*Files(Paths({"a#b"}), {.root = "s3://b/d?#"}).value(), 0), "s3://b/d?#/a#b");
+  for (const char* const root : {"https://h/d?sig=x", "http://h/d#x", "https://h?x/"}) {
+    const Error error = ErrorOf(Paths({"a.jpg", "b.jpg"}), {.root = root});
+    EXPECT_EQ(error.code, Code::kInvalidArgument) << root;
+    EXPECT_THAT(error.cause, HasSubstr("query or a fragment")) << root;
+    EXPECT_THAT(error.file, ::testing::Not(HasSubstr("sig=x"))) << "it may be a secret";
+  }
+}
+
 TEST(Files, RelativePathsAreInTheWorkingFolderOfTheCall) {
   const std::string before = std::filesystem::current_path().string();
   const Source here = Files(Paths({"a.jpg"})).value();

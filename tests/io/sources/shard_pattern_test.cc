@@ -181,6 +181,16 @@ TEST(ShardPattern, TakesUrlsOfObjects) {
       ElementsAre("s3://b/0.tar", "s3://b/1.tar", "https://h/x.tar?a=b&c", "gs://b/*", "/a"));
   EXPECT_THAT(ExpandShards("{http://h,data}/x", "/root").value(),
               ElementsAre("http://h/x", "/root/data/x"));
+  EXPECT_THAT(ExpandShards("a b#{0,?}.tar", "https://h/d").value(),
+              ElementsAre("https://h/d/a%20b%230.tar", "https://h/d/a%20b%23%3F.tar"));
+  EXPECT_THAT(ExpandShards("a b#{0,?}.tar", "s3://h/d").value(),
+              ElementsAre("s3://h/d/a b#0.tar", "s3://h/d/a b#?.tar"));
+  EXPECT_EQ(ExpandShards("*.tar", "https://h/d").error().code, Code::kUnimplemented);
+  for (const char* const root : {"https://h/d?sig=x", "http://h/d#x"}) {
+    EXPECT_EQ(ExpandShards("a.tar", root).error().code, Code::kInvalidArgument) << root;
+    EXPECT_THAT(ExpandShards("https://h/a.tar::/b", root).value(),
+                ElementsAre("https://h/a.tar", "/b"));
+  }
   const Error error = Refused("s3://b/*.tar");
   EXPECT_EQ(error.code, Code::kUnimplemented);
   EXPECT_THAT(error.cause, HasSubstr("objects are not listed"));
