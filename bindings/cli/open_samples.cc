@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bindings/cli/outcome.h"
+#include "core/plural.h"
 #include "core/try.h"
 #include "core/utf8.h"
 #include "io/sources/huggingface.h"
@@ -64,6 +65,19 @@ Status AddOptions(const std::string& kind, const std::vector<std::string>& optio
   return {};
 }
 
+std::vector<std::string> ClassesWithoutSamples(const SampleSource& source) {
+  std::vector<bool> has(source.classes().size());
+  if (has.empty()) return {};
+  for (uint64_t id = 0; id < source.size(); ++id) {
+    has[static_cast<size_t>(source.LabelOf(id))] = true;
+  }
+  std::vector<std::string> without;
+  for (size_t label = 0; label < has.size(); ++label) {
+    if (!has[label]) without.push_back(source.classes()[label]);
+  }
+  return without;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given,
@@ -72,7 +86,7 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
   const std::string kind = KindOf(given);
   SourceArguments arguments;
   if (kind == "image_folder") {
-    arguments = {{"directory", given}, {"crop_index", crop_index}};
+    arguments = {{"directory", given}, {"crop_index", crop_index}, {"allow_empty", "on"}};
   } else if (kind == "manifest") {
     arguments = {{"path", given}};
   } else {
@@ -89,7 +103,7 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
   TRY(AddOptions(kind, options, arguments));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    OpenSource(kind, std::move(arguments)));
-  if (kind == "image_folder") WarnOfSplits(given, source->classes());
+  if (kind == "image_folder") WarnOfFolder(given, *source);
   if (kind == "packed") WarnOfPackedSplits(given, source->classes());
   return source;
 }
@@ -102,6 +116,20 @@ void WarnOfSplits(const std::string& directory, std::span<const std::string> cla
 void WarnOfPackedSplits(const std::string& directory, std::span<const std::string> classes) {
   const std::string text = PackedSplitWarning(directory, classes);
   if (!text.empty()) Warn(text);
+}
+
+void WarnOfFolder(const std::string& directory, const SampleSource& source) {
+  WarnOfSplits(directory, source.classes());
+  const std::vector<std::string> empty = ClassesWithoutSamples(source);
+  if (empty.empty()) return;
+  constexpr size_t kNamed = 5;
+  std::string names;
+  for (size_t i = 0; i < std::min(empty.size(), kNamed); ++i) {
+    names += (i == 0 ? "'" : ", '") + empty[i] + "'";
+  }
+  Warn(directory + ": " + std::to_string(empty.size()) +
+       Plural(empty.size(), " class has", " classes have") + " no image: " + names +
+       (empty.size() > kNamed ? ", …" : "") + ". image_folder refuses this without allow_empty");
 }
 
 }  // namespace stoker::cli

@@ -27,7 +27,8 @@ inline constexpr char kDirHelp[] =
 // folder of Hugging Face's save_to_disk (io/sources/arrow.h); or a manifest
 // (io/sources/manifest.h). `crop_index` is for folders: "auto", "off" or a file. `options`: further
 // arguments of the source as in a loader spec, "NAME=VALUE"; several values of a name are its
-// lines. Prints a warning if a folder's classes are splits of a dataset.
+// lines. Classes may be empty: no command uses labels. Prints the warnings of WarnOfFolder or
+// WarnOfPackedSplits.
 Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",
     const std::vector<std::string>& options = {});
@@ -36,5 +37,9 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(
 // of a dataset.
 void WarnOfSplits(const std::string& directory, std::span<const std::string> classes);
 void WarnOfPackedSplits(const std::string& directory, std::span<const std::string> classes);
+
+// Prints warnings on stderr: of WarnOfSplits, and of classes without images, which image_folder()
+// refuses in a program.
+void WarnOfFolder(const std::string& directory, const SampleSource& source);
 
 }  // namespace stoker::cli

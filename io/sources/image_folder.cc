@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,11 +51,13 @@ Result<FoundIndex> FindIndex(const std::string& directory, const ImageFolderOpti
 // its image in the index.
 class FolderSource final : public SampleSource {
  public:
-  FolderSource(std::string directory, FoundIndex found, SkippedFiles skipped_in_root)
-      : FolderSource(std::move(directory), {}, std::move(found), {}) {
-    list_ = found_.index->TakeList();
-    list_.skipped_in_root = std::move(skipped_in_root);
-    fingerprint_ = found_.index->fingerprint();
+  // The files are the index'. `fingerprint`: nullopt if the labels are not.
+  FolderSource(std::string directory, ImageList list, FoundIndex found,
+               std::optional<uint64_t> fingerprint)
+      : FolderSource(std::move(directory), std::move(list), std::move(found),
+                     std::vector<uint32_t>()) {
+    files_are_indexs_ = true;
+    fingerprint_ = fingerprint;
   }
 
   FolderSource(std::string directory, ImageList list, FoundIndex found,
@@ -120,15 +124,16 @@ class FolderSource final : public SampleSource {
   // Returns the image's number in the index; kNowhere if it has none.
   uint32_t IndexEntryOf(uint64_t id) const {
     if (!found_.index) return kNowhere;
-    return fingerprint_ ? static_cast<uint32_t>(id) : positions_[id];
+    return files_are_indexs_ ? static_cast<uint32_t>(id) : positions_[id];
   }
 
   std::string directory_;  // as given
   ImageList list_;
   FoundIndex found_;
-  std::vector<uint32_t> positions_;      // empty if the list is the index'
-  std::optional<uint64_t> fingerprint_;  // set if the list is the index'
-  std::string prefix_;                   // total length of all paths
+  std::vector<uint32_t> positions_;  // empty if the files are the index'
+  bool files_are_indexs_ = false;
+  std::optional<uint64_t> fingerprint_;  // nullopt: it is the list's
+  std::string prefix_;                   // of all paths
 };
 
 // Returns the warning that the index describes another folder, or an earlier state of this one.
@@ -143,6 +148,67 @@ std::string IsOlder(const DatasetIndex& index, const std::vector<uint32_t>& posi
                .file = index.path(),
                .advice = "Run `stoker index` again"}
       .Message();
+}
+
+bool HasEmptyClass(const ImageList& list) {
+  std::vector<bool> has(list.classes.size());
+  for (size_t i = 0; i < list.folders.size() && !has.empty(); ++i) {
+    if (list.EndOf(i) > list.folders[i].first_file) has[list.folders[i].top] = true;
+  }
+  return std::ranges::find(has, false) != has.end();
+}
+
+Error WrongNames(const std::string& directory, std::string cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument,
+          .cause = std::move(cause),
+          .file = directory,
+          .advice = std::move(advice)};
+}
+
+// Returns the labels of the list's classes in `names`.
+Result<std::vector<uint32_t>> LabelsIn(const std::vector<std::string>& names, const ImageList& list,
+                                       const std::string& directory) {
+  std::unordered_map<std::string_view, uint32_t> label_of;
+  for (const std::string& name : names) {
+    if (!label_of.emplace(name, static_cast<uint32_t>(label_of.size())).second) {
+      return WrongNames(directory, "class_names has '" + name + "' twice");
+    }
+  }
+  std::vector<uint32_t> labels;
+  for (const std::string& folder : list.classes) {
+    const auto found = label_of.find(folder);
+    if (found == label_of.end()) {
+      return WrongNames(directory,
+                        "class folder '" + folder + "' is not one of the " +
+                            std::to_string(names.size()) +
+                            Plural(names.size(), " class name", " class names") + " given",
+                        "Give the names of all classes of the training set");
+    }
+    labels.push_back(found->second);
+  }
+  return labels;
+}
+
+// Gives the list's classes the labels that `class_names` say.
+Status NumberClasses(const ImageFolderOptions& options, const std::string& directory,
+                     ImageList& list) {
+  const std::vector<std::string>& names = options.class_names;
+  if (names.empty()) return {};
+  if (list.classes.empty()) {
+    return WrongNames(directory, "class names were given, and the folder has no class folders");
+  }
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> labels, LabelsIn(names, list, directory));
+  if (labels.size() < names.size() && !options.allow_empty) {
+    size_t missing = 0;
+    while (std::ranges::find(labels, missing) != labels.end()) ++missing;
+    return WrongNames(directory,
+                      std::to_string(names.size() - labels.size()) +
+                          " of the classes given have no folder, such as '" + names[missing] + "'",
+                      "Set allow_empty if they may be without images");
+  }
+  for (ImageList::Folder& folder : list.folders) folder.top = labels[folder.top];
+  list.classes = names;
+  return {};
 }
 
 }  // namespace
@@ -160,15 +226,26 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
   ASSIGN_OR_RETURN(FoundIndex found, FindIndex(directory, options));
   std::optional<DatasetIndex>& index = found.index;
   SkippedFiles in_root;
-  if (index && IsStill(directory, index->list(), options.threads, in_root)) {
-    return Made(std::make_shared<FolderSource>(directory, std::move(found), std::move(in_root)));
+  // An empty class that is refused is found again by listing, which has more to say about it.
+  if (index && (options.allow_empty || !HasEmptyClass(index->list())) &&
+      IsStill(directory, index->list(), options.threads, in_root)) {
+    ImageList list = index->TakeList();
+    list.skipped_in_root = std::move(in_root);
+    TRY(NumberClasses(options, directory, list));
+    std::optional<uint64_t> fingerprint;
+    if (options.class_names.empty()) fingerprint = index->fingerprint();
+    return Made(
+        std::make_shared<FolderSource>(directory, std::move(list), std::move(found), fingerprint));
   }
-  ASSIGN_OR_RETURN(ImageList list, ListImages(directory, options.threads));
+  ASSIGN_OR_RETURN(ImageList list,
+                   ListImages(directory, options.threads,
+                              options.allow_empty ? EmptyClasses::kAllow : EmptyClasses::kRefuse));
   std::vector<uint32_t> positions;
   if (index) {
     positions = PositionsIn(index->TakeList(), list);
     found.warning = IsOlder(*index, positions);
   }
+  TRY(NumberClasses(options, directory, list));
   return Made(std::make_shared<FolderSource>(directory, std::move(list), std::move(found),
                                              std::move(positions)));
 }

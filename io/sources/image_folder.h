@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/result.h"
 #include "io/sources/source.h"
@@ -21,6 +22,12 @@ struct ImageFolderOptions {
   enum class CropIndex { kAuto, kOff, kFile };
   CropIndex crop_index = CropIndex::kAuto;
   std::string crop_index_file = {};
+
+  // The classes by label, as of the training set; empty: the names of the folders, sorted. Each
+  // class folder must be one of them.
+  std::vector<std::string> class_names = {};
+  // A class may be without images; one of `class_names` also without a folder.
+  bool allow_empty = false;
 };
 
 // Lists `directory`, or reads the same list from its index, some 50 bytes a sample. Names in the
@@ -31,7 +38,8 @@ struct ImageFolderOptions {
 // The folders in it, sorted by name, are the classes; every image below a class folder, however
 // deep, is a sample with that class' index as label. Within a class, samples are in torchvision's
 // order: sorted by (folder path, file name), bytewise. (Python sorts names that are not UTF-8 a
-// little differently.) A class folder without images is an error, as it is for torchvision.
+// little differently.) A class without images is an error unless `allow_empty`, as it is for
+// torchvision. `class_names` change labels, and neither samples nor their order.
 //
 // Images are recognised by torchvision's extensions (.jpg .jpeg .png .ppm .bmp .pgm .tif .tiff
 // .webp, any case); the bytes decide later. Unlike torchvision, hidden files and folders (leading
@@ -50,7 +58,8 @@ struct ImageFolderOptions {
 // index 24 more, and 4 if the folder had to be listed.
 //
 // Errors: NotFound (no such folder), InvalidArgument (not a folder; no image in it; paths too long
-// for the system; as above), PermissionDenied, each naming the path.
+// for the system; class names for a flat folder, or one twice; as above), PermissionDenied, each
+// naming the path.
 Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& directory,
                                                         const ImageFolderOptions& options = {});
 

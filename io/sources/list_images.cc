@@ -98,9 +98,16 @@ std::vector<uint32_t> ClassesWithoutImages(size_t classes,
   return without;
 }
 
-Error EmptyClasses(const std::string& directory, const std::vector<std::string>& classes,
-                   const std::vector<uint32_t>& empty,
-                   const std::map<uint32_t, SkippedFiles>& skipped) {
+constexpr const char* kGiveNames =
+    "image_folder takes empty ones with allow_empty, and the training set's class_names, which "
+    "number the classes as there";
+constexpr const char* kReadUnpacked =
+    "A packed set has the classes of its photographs, and cannot have empty ones. Read the folder "
+    "itself, as image_folder does with allow_empty";
+
+Error RefuseEmpty(const std::string& directory, const std::vector<std::string>& classes,
+                  const std::vector<uint32_t>& empty,
+                  const std::map<uint32_t, SkippedFiles>& skipped, const char* advice) {
   constexpr size_t kNamed = 5;
   std::string names;
   const bool converted = std::any_of(
@@ -118,9 +125,9 @@ Error EmptyClasses(const std::string& directory, const std::vector<std::string>&
                (converted ? " no file with an extension that stoker lists: " : " no image: ") +
                names,
       .file = directory,
-      .advice = converted ? std::string("Every folder here is a class. ") + kConvertSkipped +
-                                "; or remove the class folders"
-                          : "Every folder here is a class. Remove the empty ones"};
+      .advice = (converted ? std::string(kConvertSkipped) + ". " : std::string()) +
+                "Every folder here is a class, and removing one renumbers those after it. " +
+                advice};
 }
 
 SkippedFiles SumOf(const std::map<uint32_t, SkippedFiles>& skipped) {
@@ -131,7 +138,8 @@ SkippedFiles SumOf(const std::map<uint32_t, SkippedFiles>& skipped) {
 
 // Lists the class folders.
 Status ListClasses(FolderLister& lister, const std::string& directory, const ListedRoot& root,
-                   int threads, std::vector<ListedFolder>& folders, SkippedFiles& skipped) {
+                   int threads, EmptyClasses allowed, std::vector<ListedFolder>& folders,
+                   SkippedFiles& skipped) {
   if (root.files.size() > 0) return ImagesBesideClasses(directory, root);
   ASSIGN_OR_RETURN(ListedTree below, lister.ListBelow(root.folders, threads));
   skipped = SumOf(below.skipped);
@@ -142,7 +150,10 @@ Status ListClasses(FolderLister& lister, const std::string& directory, const Lis
     return NoImage(directory, all);
   }
   const std::vector<uint32_t> empty = ClassesWithoutImages(root.folders.size(), below.folders);
-  if (!empty.empty()) return EmptyClasses(directory, root.folders, empty, below.skipped);
+  if (!empty.empty() && allowed != EmptyClasses::kAllow) {
+    return RefuseEmpty(directory, root.folders, empty, below.skipped,
+                       allowed == EmptyClasses::kRefuse ? kGiveNames : kReadUnpacked);
+  }
   folders = std::move(below.folders);
   return {};
 }
@@ -205,7 +216,7 @@ class Comparison {
 
 }  // namespace
 
-Result<ImageList> ListImages(const std::string& directory, int threads) {
+Result<ImageList> ListImages(const std::string& directory, int threads, EmptyClasses empty) {
   TRY(CheckThreads(threads));
   ASSIGN_OR_RETURN(FolderLister lister, FolderLister::Open(directory, KindOf));
   ASSIGN_OR_RETURN(ListedRoot root, lister.ListRoot());
@@ -216,7 +227,7 @@ Result<ImageList> ListImages(const std::string& directory, int threads) {
     folders.push_back(
         {.path = "", .top = 0, .files = std::move(root.files), .modified_ns = root.modified_ns});
   } else {
-    TRY(ListClasses(lister, directory, root, ThreadsOf(threads), folders, skipped));
+    TRY(ListClasses(lister, directory, root, ThreadsOf(threads), empty, folders, skipped));
   }
   uint64_t files = 0;
   for (const ListedFolder& folder : folders) files += folder.files.size();

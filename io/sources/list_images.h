@@ -10,9 +10,13 @@
 
 namespace stoker {
 
+// What to do about classes without images: kRefuseToPack advises what helps those who pack.
+enum class EmptyClasses { kRefuse, kRefuseToPack, kAllow };
+
 // Lists the images as ImageFolder (image_folder.h) promises, with its errors. `threads`: 0 (the
 // cores allotted) to 256.
-Result<ImageList> ListImages(const std::string& directory, int threads);
+Result<ImageList> ListImages(const std::string& directory, int threads,
+                             EmptyClasses empty = EmptyClasses::kRefuse);
 
 // The value of a folder's modified_ns in an index file if the time is unknown.
 inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();

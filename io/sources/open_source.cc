@@ -97,6 +97,22 @@ std::string RootOf(const SourceArguments& given) {
   return root == "off" ? std::string() : root;
 }
 
+Opened OpenImageFolder(const SourceArguments& given, int threads) {
+  using CropIndex = ImageFolderOptions::CropIndex;
+  const std::string& index = given.at("crop_index");
+  const std::string& allow_empty = given.at("allow_empty");
+  if (allow_empty != "on" && allow_empty != "off") {
+    return Error{.code = Code::kInvalidArgument, .cause = "allow_empty is neither on nor off"};
+  }
+  return ImageFolder(given.at("directory"), {.threads = threads,
+                                             .crop_index = index == "auto"  ? CropIndex::kAuto
+                                                           : index == "off" ? CropIndex::kOff
+                                                                            : CropIndex::kFile,
+                                             .crop_index_file = index,
+                                             .class_names = LinesOf(given.at("class_names")),
+                                             .allow_empty = allow_empty == "on"});
+}
+
 // Columns of tars, one to a line: the name, a space, and the extension.
 std::vector<TarColumn> TarColumnsOf(const std::string& text) {
   std::vector<TarColumn> columns;
@@ -148,16 +164,10 @@ std::vector<SourceRow> MakeTable() {
   return {
       {.kind = "image_folder",
        .arguments = {{.name = "directory"},
-                     {.name = "crop_index", .standard = "auto", .words = {"auto", "off"}}},
-       .open = [](const SourceArguments& given, int threads) -> Opened {
-         using CropIndex = ImageFolderOptions::CropIndex;
-         const std::string& index = given.at("crop_index");
-         const CropIndex kind = index == "auto"  ? CropIndex::kAuto
-                                : index == "off" ? CropIndex::kOff
-                                                 : CropIndex::kFile;
-         return ImageFolder(given.at("directory"),
-                            {.threads = threads, .crop_index = kind, .crop_index_file = index});
-       }},
+                     {.name = "crop_index", .standard = "auto", .words = {"auto", "off"}},
+                     {.name = "class_names", .standard = "", .is_path = false},
+                     {.name = "allow_empty", .standard = "off", .is_path = false}},
+       .open = &OpenImageFolder},
       {.kind = "packed",
        .arguments = {{.name = "folder"},
                      {.name = "cache", .standard = "off", .words = {"off"}},

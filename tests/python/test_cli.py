@@ -775,6 +775,21 @@ def test_a_budget_below_one_batch_names_the_minimum(made):
 # --- bad data: exit code 1, file and cause --------------------------------------------------------------
 
 
+def test_empty_classes_are_read_with_a_warning(made, tmp_path):
+    """As image_folder refuses them in a program, and a packed set cannot have them."""
+    folder = tmp_path / "photos"
+    shutil.copytree(made, folder, ignore=shutil.ignore_patterns(".stoker-index"))
+    warned = f"{folder}: 2 classes have no image: 'zebra', 'zebu'. image_folder refuses"
+    for name in ("zebra", "zebu"):
+        (folder / name).mkdir()
+    for command in ("verify", "inspect", "explain", "bench"):
+        done = run(command, folder, *(SMALL if command == "bench" else ()))
+        assert done.returncode == 0, done.stderr
+        assert warned in done.stderr.decode()
+    line = failure(run("pack", folder, tmp_path / "set"), 1)
+    assert "A packed set has the classes of its photographs" in line and "class_names" not in line
+
+
 def expect_bad(folder, path, *words):
     """bench names the file and the cause, on stderr and as JSON."""
     done = run("bench", folder, *SMALL, "--json")

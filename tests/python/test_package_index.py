@@ -45,6 +45,45 @@ def fixture_own(made, tmp_path):
     return folder
 
 
+@pytest.mark.parametrize("indexed", [False, True])
+def test_class_names_of_the_training_set(own, tmp_path, indexed):
+    """A class without images, or without a folder, renumbers nothing."""
+    train = stoker.image_folder(own)
+    last = len(train.classes) - 1
+    assert last >= 2
+    folder = tmp_path / "val"
+    shutil.copytree(own, folder, ignore=shutil.ignore_patterns(".stoker-index"))
+    for image in (folder / train.classes[1]).iterdir():
+        image.unlink()
+    if indexed:
+        index_of(folder)
+    with pytest.raises(ValueError, match=r"removing one renumbers those after it.*allow_empty.*class_names"):
+        stoker.image_folder(folder)
+    emptied = quietly(folder, allow_empty=True)
+    names = tmp_path / "classes.txt"
+    names.write_text("\n".join(train.classes) + "\n")
+    (folder / train.classes[1]).rmdir()
+    if indexed:
+        index_of(folder)
+    labels = [label for label in train._labels() if label != 1]
+    assert sorted(set(quietly(folder)._labels())) == list(range(last))  # what the advice must not lead to
+    for source in (
+        emptied,
+        quietly(folder, class_names=train.classes, allow_empty=True),
+        quietly(folder, class_names=names, allow_empty=True),
+    ):
+        assert source.classes == train.classes and source._labels() == labels
+        assert source._native.fingerprint == emptied._native.fingerprint
+        if source is not emptied:
+            again = pickle.loads(pickle.dumps(source))
+            assert again._spec == source._spec and repr(again) == repr(source) and again._labels() == labels
+            assert (source.image_size(0) is not None) == indexed
+    with pytest.raises(ValueError, match=r"1 of the classes given have no folder.*allow_empty"):
+        stoker.image_folder(folder, class_names=train.classes)
+    with pytest.raises(ValueError, match="not one of the 1 class name given"):
+        stoker.image_folder(folder, class_names=train.classes[:1], allow_empty=True)
+
+
 def test_an_index_changes_no_pixel_and_is_counted(made, tmp_path):
     index = tmp_path / "made.index"
     index_of(made, "--out", index)

@@ -212,7 +212,7 @@ Result<ImageList> ListAtRest(const std::string& directory, int threads) {
   constexpr int kTries = 4;
   for (int i = 1;; ++i) {
     const int64_t now = NowNs();
-    Result<ImageList> list = ListImages(directory, threads);
+    Result<ImageList> list = ListImages(directory, threads, EmptyClasses::kAllow);
     if (!list.ok() || list->classes.empty()) return list;
     int64_t rest = 0;
     for (ImageList::Folder& folder : list->folders) {

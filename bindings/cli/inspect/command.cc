@@ -71,8 +71,8 @@ Result<DatasetReport> Look(const InspectArguments& given) {
   WatchedWork work("files");
   if (IsPackedSet(given.directory)) return LookAtSet(given.directory, options, work.progress());
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
-                   ImageFolder(given.directory, {.threads = threads}));
-  WarnOfSplits(given.directory, source->classes());
+                   ImageFolder(given.directory, {.threads = threads, .allow_empty = true}));
+  WarnOfFolder(given.directory, *source);
   return Inspect(*source, options, work.progress());
 }
 

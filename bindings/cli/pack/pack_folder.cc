@@ -186,7 +186,8 @@ Status CheckSame(const ImageList& list, const SetFolder& set, const std::string&
 Result<PackReport> PackFolder(const std::string& directory, const std::string& out,
                               const PackOptions& options, const PackProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const ImageList list, ListImages(directory, options.threads));
+  ASSIGN_OR_RETURN(const ImageList list,
+                   ListImages(directory, options.threads, EmptyClasses::kRefuseToPack));
   TRY(CheckApart(directory, out));
   ASSIGN_OR_RETURN(SetFolder set, SetFolder::Open(out));
   TRY(CheckClasses(list, set, directory));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -311,6 +312,8 @@ def image_folder(
     *,
     threads: int = 0,
     crop_index: str | os.PathLike[Any] | None = "auto",
+    class_names: Iterable[str] | str | os.PathLike[Any] | None = None,
+    allow_empty: bool = False,
 ) -> ImageFolder:
     """A folder of photographs, listed like torchvision's ImageFolder and Keras do.
 
@@ -333,11 +336,16 @@ def image_folder(
             one; one that cannot be used is a `CropIndexWarning`. "off" or None: no index. Or the path of
             an index, which must exist. If the folder has changed since, it is listed, with a
             `CropIndexWarning`, too.
+        class_names: the classes by label, for a folder whose classes are numbered as another's:
+            `image_folder("photos/val", class_names=train.classes)`; or a file with a name on each line. Each
+            class folder must be one of them. None: the names of the folders, sorted.
+        allow_empty: a class may be without images, and one of `class_names` without a folder.
 
     Raises:
         NotFoundError: no such folder, or index (a FileNotFoundError).
-        InvalidArgumentError: not a folder, no image in it, images beside class folders, a class folder
-            without images, or a file that is not an index (a ValueError).
+        InvalidArgumentError: not a folder, no image in it, images beside class folders, a class without
+            images unless `allow_empty`, a folder that is not in `class_names`, or a file that is not an
+            index (a ValueError).
         DataLossError: the given index is damaged.
         PermissionDeniedError: it or a folder in it may not be read (a PermissionError).
     """
@@ -347,7 +355,13 @@ def image_folder(
     named = crop_index not in ("auto", "off", None)
     index = _absolute("crop_index", crop_index) if named else b"auto" if crop_index == "auto" else b"off"
     threads = _checks.integer("threads", threads, 0, 256)
-    native = _stoker.open_source("image_folder", {"directory": path, "crop_index": index}, threads)
+    given = {"directory": path, "crop_index": index}
+    names = [] if class_names is None else _names_in(class_names)
+    if names:
+        given["class_names"] = b"\n".join(names)
+    if _checks.boolean("allow_empty", allow_empty):
+        given["allow_empty"] = b"on"
+    native = _stoker.open_source("image_folder", given, threads)
     if splits := native.split_warning(path):
         warnings.warn(splits, stacklevel=2)
     if native.warning:
@@ -362,6 +376,15 @@ def image_folder(
         arguments["crop_index"] = os.fsdecode(index) if named else None
         spec["crop_index"] = index.decode("utf-8", "replace")
         text += f", crop_index={arguments['crop_index']!r}"
+    if names:
+        arguments["class_names"] = [os.fsdecode(name) for name in names]
+        spec["class_names"] = given["class_names"].decode("utf-8", "replace")
+        shown = repr(arguments["class_names"])
+        text += f", class_names={shown if len(shown) < 200 else shown[:200] + '…'}"
+    if allow_empty:
+        arguments["allow_empty"] = True
+        spec["allow_empty"] = "on"
+        text += ", allow_empty=True"
     return ImageFolder(native, spec, f"stoker.image_folder({text})", arguments)
 
 
@@ -1012,6 +1035,18 @@ def _is_list(values: Any) -> bool:
     return isinstance(values, Iterable) and not unordered and getattr(values, "ndim", 1) == 1
 
 
+def _names_in(class_names: Any) -> list[bytes]:
+    """Names of class folders: a list, or those on the lines of a file."""
+    if isinstance(class_names, (str, bytes, os.PathLike)):
+        with open(class_names, "rb") as file:
+            class_names = file.read().removeprefix(codecs.BOM_UTF8).splitlines()
+    names = _class_names(class_names)
+    for i, name in enumerate(names):
+        if not name or b"\n" in name:
+            raise InvalidArgumentError(f"class_names[{i}] is not a folder's name: {os.fsdecode(name)!r:.80}")
+    return names
+
+
 def _class_names(names: Any) -> list[bytes]:
     if isinstance(names, (str, bytes)) or not _is_list(names):
         raise TypeError(f"class_names must be a list of names, by label, not {names!r:.80}")
@@ -1021,7 +1056,7 @@ def _class_names(names: Any) -> list[bytes]:
             raise TypeError(f"class_names[{i}] must be a name, not {name!r:.80}")
         encoded.append(os.fsencode(name))
     if not encoded:
-        raise InvalidArgumentError("class_names is empty; None: labels have no names")
+        raise InvalidArgumentError("class_names is empty; leave it out, or name the classes")
     return encoded
 
 

@@ -382,11 +382,42 @@ TEST_F(ImageFolderTest, AdvisesRenamingJpegsWithOtherExtensions) {
 TEST_F(ImageFolderTest, AdvisesConversionForClassesItDoesNotName) {
   File("a/1.jpg");
   for (const char* name : {"b", "c", "d", "e", "f"}) Folder(name);
-  EXPECT_THAT(ErrorHere().advice, HasSubstr("Remove the empty ones"));
+  EXPECT_THAT(ErrorHere().advice, Not(HasSubstr("Convert")));
   File("g/1.gif");
   EXPECT_THAT(ErrorHere().cause, HasSubstr("6 class folders have no file with an extension"));
   EXPECT_THAT(ErrorHere().advice, HasSubstr("Convert them to JPEG or PNG"));
-  EXPECT_THAT(ErrorHere().advice, Not(HasSubstr("Remove the empty ones")));
+  EXPECT_THAT(ErrorHere().advice, HasSubstr("removing one renumbers"));
+}
+
+TEST_F(ImageFolderTest, ClassNamesNumberTheClasses) {
+  for (const char* file : {"a/1.jpg", "a/sub/2.jpg", "c/3.jpg"}) File(file);
+  Folder("b");
+  ImageFolderOptions options{.class_names = {"d", "c", "b", "a"}};
+  const auto labels = [&]() -> std::vector<int64_t> {
+    const auto source = ImageFolder(root_.string(), options).value();
+    EXPECT_EQ(source->classes(), options.class_names);
+    return {source->LabelOf(0), source->LabelOf(1), source->LabelOf(2)};
+  };
+  const auto cause = [&] { return ImageFolder(root_.string(), options).error().cause; };
+  EXPECT_THAT(cause(), HasSubstr("1 class folder has no image: 'b'"));
+  options.allow_empty = true;
+  EXPECT_THAT(labels(), ElementsAre(3, 3, 1));
+  options.class_names = {"a", "b", "c"};
+  EXPECT_THAT(labels(), ElementsAre(0, 0, 2));
+  // The fingerprint is of names and labels, as it is without names.
+  const uint64_t fingerprint = ImageFolder(root_.string(), options).value()->Fingerprint();
+  EXPECT_EQ(ImageFolder(root_.string(), {.allow_empty = true}).value()->Fingerprint(), fingerprint);
+  options.class_names = {"a", "c", "b"};
+  EXPECT_NE(ImageFolder(root_.string(), options).value()->Fingerprint(), fingerprint);
+  options.class_names = {"a", "c"};
+  EXPECT_THAT(cause(), HasSubstr("class folder 'b' is not one of the 2 class names given"));
+  options.class_names = {"a", "a"};
+  EXPECT_THAT(cause(), HasSubstr("class_names has 'a' twice"));
+  fs::remove(root_ / "b");
+  options = {.class_names = {"a", "b", "c", "d"}};
+  EXPECT_THAT(cause(), HasSubstr("2 of the classes given have no folder, such as 'b'"));
+  options.allow_empty = true;
+  EXPECT_THAT(labels(), ElementsAre(0, 0, 2));
 }
 
 TEST_F(ImageFolderTest, ErrorNamesOtherFormats) {
