@@ -100,7 +100,7 @@ Error ArrowBatches::NotArrow(std::span<const uint8_t> begin) const {
     error.cause = std::string("this is ") + other.name + ", not an Arrow IPC file";
     error.advice = other.advice;
   }
-  return error;
+  return file_->OfUnknownKind(std::move(error));
 }
 
 Result<ArrowBatches> ArrowBatches::Open(const InputFile& file, const FileStamp& stamp) {

@@ -22,17 +22,22 @@ class BatchReader {
   BatchReader(const InputFile& file, const ArrowBatch& batch, uint64_t first_row)
       : file_(file), batch_(batch), first_row_(first_row) {}
 
+  // A null image is a range without bytes, which fails when its turn comes.
   Status Images(const ArrowColumn& column, uint32_t number, RangeTable& images) {
-    TRY(CheckNulls(column));
+    ASSIGN_OR_RETURN(const std::vector<bool> missing, MissingImages(column));
     TRY(ReadOffsets(column));
-    images.BeginRun(number, static_cast<uint64_t>(BufferOf(column, 2).offset + offsets_.front()));
+    const auto begin_at = [&](uint64_t row) {
+      images.BeginRun(number, static_cast<uint64_t>(BufferOf(column, 2).offset + offsets_[row]));
+    };
+    begin_at(0);
     for (uint64_t row = 0; row < batch_.rows; ++row) {
       const auto length = static_cast<uint64_t>(offsets_[row + 1] - offsets_[row]);
       if (length > std::numeric_limits<uint32_t>::max()) {
         return Refuse(Code::kInvalidArgument,
                       InRow(column, row) + " has " + std::to_string(length) + " bytes");
       }
-      images.Add(length);
+      images.Add(missing[row] ? 0 : length);
+      if (missing[row] && length != 0) begin_at(row + 1);
     }
     return {};
   }
@@ -105,6 +110,23 @@ class BatchReader {
     return elements <= static_cast<uint64_t>(buffer.length) / bytes;
   }
 
+  // Finds the rows whose image is null. Refuses those that are a path without bytes.
+  Result<std::vector<bool>> MissingImages(const ArrowColumn& column) {
+    std::vector<bool> missing(batch_.rows);
+    for (const ArrowPlace& place : column.around) {
+      TRY(ForEachNull(column, place, 1, [&](uint64_t row) -> Status {
+        missing[row] = true;
+        return {};
+      }));
+    }
+    TRY(ForEachNull(column, column.place, 1, [&](uint64_t row) -> Status {
+      if (!column.around.empty() && !missing[row]) return OnlyPath(column, row);
+      missing[row] = true;
+      return {};
+    }));
+    return missing;
+  }
+
   // Refuses null rows, and lists with null elements.
   Status CheckNulls(const ArrowColumn& column) {
     uint64_t elements = 1;  // of the field in each row; a row_shape has at most 2^32
@@ -115,8 +137,16 @@ class BatchReader {
     return CheckNulls(column, column.place, elements);
   }
 
-  // `per_row`: number of elements in a row, at least 1.
   Status CheckNulls(const ArrowColumn& column, const ArrowPlace& place, uint64_t per_row) {
+    return ForEachNull(column, place, per_row, [&](uint64_t row) -> Status {
+      return Refuse(Code::kInvalidArgument, InRow(column, row) + " is null");
+    });
+  }
+
+  // `per_row`: number of elements in a row, at least 1. Calls `take` with the row of each null.
+  template <typename Take>
+  Status ForEachNull(const ArrowColumn& column, const ArrowPlace& place, uint64_t per_row,
+                     Take take) {
     const ArrowNode& node = batch_.nodes[place.nodes];
     if (batch_.rows > std::numeric_limits<int64_t>::max() / per_row ||
         static_cast<uint64_t>(node.rows) != batch_.rows * per_row) {
@@ -131,15 +161,12 @@ class BatchReader {
     ASSIGN_OR_RETURN(const auto bits,
                      Read(static_cast<uint64_t>(validity.offset), (elements + 7) / 8));
     for (uint64_t i = 0; i < elements; ++i) {
-      if ((bits[i / 8] >> (i % 8) & 1) == 0) return Null(column, i / per_row);
+      if ((bits[i / 8] >> (i % 8) & 1) == 0) TRY(take(i / per_row));
     }
     return {};
   }
 
-  Error Null(const ArrowColumn& column, uint64_t row) const {
-    if (column.name != "image" || column.around.empty()) {
-      return Refuse(Code::kInvalidArgument, InRow(column, row) + " is null");
-    }
+  Error OnlyPath(const ArrowColumn& column, uint64_t row) const {
     return Refuse(Code::kInvalidArgument,
                   InRow(column, row) + " has no bytes; the dataset stores only a path",
                   "Save the dataset by save_to_disk(), which puts the images into its files, or "

@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <optional>
+#include <utility>
 
 #include "core/file_kind.h"
 #include "core/try.h"
@@ -84,6 +87,15 @@ Result<size_t> InputFile::ReadAt(uint64_t offset, std::span<uint8_t> to) const {
     done += static_cast<size_t>(got);
   }
   return done;
+}
+
+Error InputFile::OfUnknownKind(Error error) const {
+  std::array<uint8_t, 64> first{};
+  const Result<size_t> got = ReadAt(0, first);
+  std::optional<Error> pointer;
+  if (got.ok()) pointer = LfsPointer(std::span(first).first(*got));
+  if (pointer) return std::move(*pointer).WithFile(path_);
+  return error;
 }
 
 }  // namespace stoker

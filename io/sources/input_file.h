@@ -52,6 +52,9 @@ class InputFile {
   // before.
   Result<size_t> ReadAt(uint64_t offset, std::span<uint8_t> to) const;
 
+  // Returns the error of a file of an unknown kind: `error`, or what LfsPointer says.
+  Error OfUnknownKind(Error error) const;
+
  private:
   InputFile(std::string path, int descriptor, std::unique_ptr<ObjectFile> object);
 

@@ -37,9 +37,10 @@ Status SectionFile::ReadAt(uint64_t offset, std::span<uint8_t> to) const {
 }
 
 Status SectionFile::ReadHeader(Header& header) const {
-  if (file_bytes_ < sizeof(header.magic)) return NotOne(*kind_, path());
+  const auto not_one = [this] { return file_.OfUnknownKind(NotOne(*kind_, path())); };
+  if (file_bytes_ < sizeof(header.magic)) return not_one();
   TRY(ReadAt(0, BytesOf(header.magic)));
-  if (header.magic != kind_->magic) return NotOne(*kind_, path());
+  if (header.magic != kind_->magic) return not_one();
   TRY(ReadAt(0, BytesOf(header)));
   if (header.version != kind_->version) {
     return Error{.code = Code::kUnimplemented,

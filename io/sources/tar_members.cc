@@ -24,6 +24,18 @@ constexpr int kWarning = -20;
 
 constexpr uint64_t kLongestLabel = 64;  // bytes
 
+// A member without bytes of its own, or not as one range.
+struct Unstored {
+  const char* is;
+  const char* advice;
+};
+constexpr Unstored kLink = {
+    "a link",
+    "Create the archive again with `tar --dereference --hard-dereference`, or by WebDataset"};
+constexpr Unstored kSparse = {
+    "a sparse file", "Create the archive again without --sparse (-S); bsdtar: --no-read-sparse"};
+constexpr Unstored kDevice = {"a device or a pipe", "Create the archive again without it"};
+
 // Runs libarchive under the locale "C": under any other it converts the names in PAX headers, and
 // the same archive would have other names in another process.
 class PlainLocale {
@@ -134,7 +146,10 @@ class TarScan {
   // Returns the error that says why no further header could be read.
   Error HeaderError() const {
     if (failed_) return *failed_;
-    const auto at = static_cast<uint64_t>(std::max<int64_t>(library_.header_position(archive_), 0));
+    // libarchive does not move its position to a header that it cannot read.
+    const auto before =
+        static_cast<uint64_t>(std::max<int64_t>(library_.header_position(archive_), 0));
+    const uint64_t at = std::min(std::max(before, end_), stamp_.bytes);
     if (end_ == 0) {
       std::array<uint8_t, 8> first{};
       const Result<size_t> got = file_.ReadAt(0, first);
@@ -149,9 +164,15 @@ class TarScan {
                        std::string("Decompress it: `") + compressor->undo + " FILE`");
       }
     }
+    if (stamp_.bytes - at < kTarBlock) {
+      return file_.OfUnknownKind(DamagedAt(
+          at, "the archive is cut off: its " + std::to_string(stamp_.bytes) + " bytes end inside " +
+                  (at < stamp_.bytes ? "the header of a member" : "the padding of a member")));
+    }
     const char* const why = library_.error_string(archive_);
-    return DamagedAt(at, std::string("this is not an intact tar archive: ") +
-                             (why == nullptr ? "no header could be read" : Printable(why)));
+    return file_.OfUnknownKind(
+        DamagedAt(at, std::string("this is not an intact tar archive: ") +
+                          (why == nullptr ? "no header could be read" : Printable(why))));
   }
 
   Status AddEntry(archive_entry* entry) {
@@ -165,7 +186,10 @@ class TarScan {
     if (!whole || type != S_IFREG) {
       end_ = std::max(end_, offset);
       if (type == S_IFDIR || !SplitMemberName(name)) return {};
-      return NotStored(offset, name, link != nullptr || type == S_IFLNK);
+      return NotStored(offset, name,
+                       link != nullptr || type == S_IFLNK ? kLink
+                       : type == S_IFREG                  ? kSparse
+                                                          : kDevice);
     }
     if (name.empty() || name.size() > kLongestMemberName) {
       return ErrorAt(Code::kInvalidArgument, offset,
@@ -183,13 +207,11 @@ class TarScan {
     return AddContent(offset, length, name);
   }
 
-  Error NotStored(uint64_t offset, std::string_view name, bool is_link) const {
+  Error NotStored(uint64_t offset, std::string_view name, const Unstored& what) const {
     return ErrorAt(Code::kInvalidArgument, offset,
-                   "the member '" + Printable(name) + "' is " +
-                       (is_link ? "a link" : "a sparse file or a device") +
-                       ", and its bytes are not here",
-                   "Create the archive again with `tar --dereference --hard-dereference`, or by "
-                   "WebDataset");
+                   "the member '" + Printable(name) + "' is " + what.is +
+                       ", and its bytes are not here as one range",
+                   what.advice);
   }
 
   // Reads the last member, if it is a label or its text was asked for.

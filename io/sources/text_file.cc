@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/try.h"
+#include "io/sources/lfs_pointer.h"
 
 namespace stoker {
 
@@ -33,6 +34,7 @@ Result<TextFile> TextFile::Open(const std::string& path, size_t block) {
   file.block_ = block;
   ASSIGN_OR_RETURN(InputFile opened, InputFile::Open(path));
   file.file_.emplace(std::move(opened));
+  TRY(RefuseLfsPointer(*file.file_));  // text, too: parsers would blame its first line
   TRY(file.SkipByteOrderMark());
   return file;
 }

@@ -127,12 +127,12 @@ class HeaderScan {
               .offset = 0,
               .advice = compression.advice};
     }
-    return {.code = Code::kDataLoss,
-            .cause =
-                "this is not a TFRecord file, or it is damaged: the checksum of the first "
-                "record's length is wrong",
-            .file = file_.path(),
-            .offset = 0};
+    return file_.OfUnknownKind(
+        {.code = Code::kDataLoss,
+         .cause = "this is not a TFRecord file, or it is damaged: the checksum of the first "
+                  "record's length is wrong",
+         .file = file_.path(),
+         .offset = 0});
   }
 
   Error Changed() const {

@@ -259,6 +259,31 @@ def test_archives_that_are_wrong(shards, tmp_path):
     refused(stoker.InvalidArgumentError, r"'1\.cls' is not an integer", path)
 
 
+LFS = {
+    "0.tar": stoker.tar,
+    "0.tfrecord": stoker.tfrecord,
+    "0.arrow": stoker.arrow,
+    "0.csv": stoker.manifest,
+    "0.jsonl": stoker.manifest,
+    "0.bin": partial(stoker.records, dtype="uint8"),
+    "index.stoker": lambda path: stoker.packed(path.parent),
+    "classes.txt": lambda path: stoker.image_folder(path.parent, class_names=path),
+    "0.index": lambda path: stoker.image_folder(path.parent, crop_index=path),
+    "0.parquet": stoker.parquet,
+}
+
+
+@pytest.mark.parametrize("name", LFS)
+def test_a_pointer_of_git_lfs_is_named(tmp_path, name):
+    if name == "0.parquet":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    text = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0\n"
+    path.write_bytes(text + b"size 12345\n")
+    with pytest.raises(stoker.DataLossError, match="git lfs pull"):
+        LFS[name](path)
+
+
 def test_a_sparse_member_is_refused(tmp_path):
     if shutil.which("tar") is None:
         pytest.skip("tar is not installed here")
@@ -269,7 +294,7 @@ def test_a_sparse_member_is_refused(tmp_path):
     for form in ("gnu", "posix"):
         done = ["tar", f"--format={form}", "--sparse", "-cf", "a.tar", "1.jpg"]
         subprocess.run(done, cwd=tmp_path, check=True)
-        refused(stoker.InvalidArgumentError, "sparse", tmp_path / "a.tar")
+        refused(stoker.InvalidArgumentError, "a sparse file.*without --sparse", tmp_path / "a.tar")
 
 
 def test_samples_without_an_image_are_counted(tmp_path):

@@ -1,7 +1,10 @@
 #include "transforms/decode/format.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
+
+#include "core/file_kind.h"
 
 namespace stoker {
 namespace {
@@ -148,8 +151,6 @@ const char* NameOf(ImageFormat format) {
 
 const char* ConvertAdvice(ImageFormat format) {
   switch (format) {
-    case ImageFormat::kUnknown:
-      return "If it is an image, convert it to JPEG or PNG; else remove the file";
     case ImageFormat::kAvif:
       return "Convert it to JPEG or PNG, for example with `avifdec FILE FILE.png`";
     case ImageFormat::kHeic:
@@ -164,6 +165,14 @@ const char* ConvertAdvice(ImageFormat format) {
       return "Convert it to JPEG or PNG, for example with ImageMagick: `convert 'FILE[0]' "
              "FILE.png`";
   }
+}
+
+Error NoImage(std::span<const uint8_t> bytes) {
+  if (const std::optional<Error> pointer = LfsPointer(bytes)) return *pointer;
+  return Error{.code = Code::kDataLoss,
+               .cause = "not a supported image",
+               .offset = 0,
+               .advice = "If it is an image, convert it to JPEG or PNG; otherwise remove it"};
 }
 
 }  // namespace stoker

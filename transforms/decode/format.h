@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "core/result.h"
+
 namespace stoker {
 
 // Index files contain these numbers: add new formats at the end.
@@ -37,8 +39,10 @@ ImageFormat SniffFormat(std::span<const uint8_t> bytes);
 const char* NameOf(ImageFormat format);  // "JPEG", "PNG", …; "unknown"
 
 // Advice for a valid image of a format that stoker does not decode: "Convert it to JPEG or PNG, for
-// example with `…`". FILE stands for its name. For kUnknown: advice for a file that may not be an
-// image.
+// example with `…`". FILE stands for its name.
 const char* ConvertAdvice(ImageFormat format);
+
+// Says what a file is whose format is kUnknown. `bytes`: its first ones.
+Error NoImage(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

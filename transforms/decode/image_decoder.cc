@@ -13,9 +13,9 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
   format_ = ImageFormat::kUnknown;
   if (bytes.empty()) {
     return Error{.code = Code::kDataLoss,
-                 .cause = "the file is empty",
+                 .cause = "the image has no bytes",
                  .offset = 0,
-                 .advice = "Remove or re-create the file",
+                 .advice = "Remove or re-create the image",
                  .detail = Error::Detail::kTruncated};
   }
   format_ = SniffFormat(bytes);
@@ -29,7 +29,7 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
     case ImageFormat::kPackedJpeg:
       return packed_.Open(bytes);
     case ImageFormat::kUnknown:
-      return Error{Code::kDataLoss, "not a supported image", {}, 0, ConvertAdvice(format_)};
+      return NoImage(bytes);
     default:
       return Error{Code::kUnimplemented,
                    std::string(NameOf(format_)) + " images are not supported",

@@ -19,7 +19,7 @@
 namespace stoker {
 namespace {
 
-constexpr char kRecreate[] = "Remove or re-create the file";
+constexpr char kRecreate[] = "Remove or re-create the image";
 
 Status CheckFormat(std::span<const uint8_t> bytes) {
   if (SniffFormat(bytes) == ImageFormat::kJpeg) return {};

@@ -11,7 +11,7 @@
 namespace stoker {
 namespace {
 
-constexpr char kRecreate[] = "Remove or re-create the file";
+constexpr char kRecreate[] = "Remove or re-create the image";
 
 Error Damage(const std::string& cause, uint64_t offset) {
   return Error{Code::kDataLoss, "damaged JPEG: " + cause, {}, offset, kRecreate};

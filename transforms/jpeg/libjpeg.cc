@@ -99,7 +99,7 @@ Error Failure(const State& s) {
                  "damaged JPEG: a colour component has no scan",
                  {},
                  s.offset(),
-                 "Remove or re-create the file"};
+                 "Remove or re-create the image"};
   }
   if (s.message_code == kNotScaled) {
     return Error{Code::kUnimplemented,

@@ -44,7 +44,7 @@ Error Damaged(const std::string& what, size_t offset) {
 Result<size_t> FindHeader(std::span<const uint8_t> bytes) {
   const size_t there = std::min(bytes.size(), kMagic.size());
   if (!std::equal(kMagic.begin(), kMagic.begin() + static_cast<ptrdiff_t>(there), bytes.begin())) {
-    return Error{Code::kDataLoss, "not a packed JPEG", {}, 0, "Remove or re-create the file"};
+    return Error{Code::kDataLoss, "not a packed JPEG", {}, 0, "Remove or re-create the image"};
   }
   if (bytes.size() < sizeof(Start)) return Truncated(bytes.size());
   Start start;

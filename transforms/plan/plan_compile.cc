@@ -317,10 +317,28 @@ class Compiler {
     return {};
   }
 
+  // Returns the first transform from here on after which all images have one size and none
+  // resamples, because a step must not come before a resampling; null if there is none.
+  const Transform* NextToFixSizes() const {
+    const Transform* fixes = nullptr;
+    for (size_t i = index_ + 1; i < transforms_.size(); ++i) {
+      const Transform& t = transforms_[i];
+      const auto* const resize = std::get_if<Resize>(&t);
+      const bool resamples = resize != nullptr || Is<RandomResizedCrop>(t);
+      const bool gives_size = (resize != nullptr && resize->height != 0) ||
+                              Is<RandomResizedCrop>(t) || Is<CenterCrop>(t) || Is<RandomCrop>(t);
+      if (fixes == nullptr ? gives_size : resamples) fixes = &t;
+    }
+    return fixes;
+  }
+
   Error RefuseSizes() const {
+    const Transform* const fixes = NextToFixSizes();
+    const std::string place = fixes != nullptr ? std::string(NameOf(*fixes))
+                                               : "RandomResizedCrop, or after Resize to a height "
+                                                 "and width, or CenterCrop";
     return Refuse(index_, "images differ in size here",
-                  "Move it after RandomResizedCrop, or after Resize and CenterCrop; or end the "
-                  "list with PadTo");
+                  "Move it after " + place + "; or end the list with PadTo");
   }
 
   Status Resample() {

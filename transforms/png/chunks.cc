@@ -222,7 +222,7 @@ Result<Header> ReadHeader(std::span<const uint8_t> bytes) {
   const size_t same = std::min(bytes.size(), kSignatureBytes);
   if (!std::equal(kSignature.begin(), kSignature.begin() + static_cast<ptrdiff_t>(same),
                   bytes.begin())) {
-    return Error{Code::kDataLoss, "not a PNG", {}, 0, "Remove or re-create the file"};
+    return Error{Code::kDataLoss, "not a PNG", {}, 0, "Remove or re-create the image"};
   }
   if (bytes.size() < kHeaderBytes) return Truncated("it ends in its header", bytes.size());
   constexpr size_t kLength = kHeaderBytes - kSignatureBytes - kFrameBytes;

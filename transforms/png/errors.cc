@@ -5,7 +5,7 @@
 namespace stoker::png {
 namespace {
 
-constexpr char kRecreate[] = "Remove or re-create the file";
+constexpr char kRecreate[] = "Remove or re-create the image";
 
 }  // namespace
 

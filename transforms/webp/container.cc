@@ -12,7 +12,7 @@
 namespace stoker::webp {
 namespace {
 
-constexpr char kRecreate[] = "Remove or re-create the file";
+constexpr char kRecreate[] = "Remove or re-create the image";
 constexpr size_t kNameBytes = 4;
 constexpr size_t kFrameBytes = 8;  // a chunk's name and length
 constexpr size_t kFirstChunk = 12;

@@ -115,13 +115,7 @@ Status LookThrough(uint64_t size, const ReadAt& at, FileFacts& facts) {
   if (size == 0) return Error{Code::kDataLoss, "the file is empty"};
   ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, kSniffBytes));
   facts.format = SniffFormat(start);
-  if (*facts.format == ImageFormat::kUnknown) {
-    return Error{.code = Code::kDataLoss,
-                 .cause = "not an image of a known format",
-                 .file = {},
-                 .offset = 0,
-                 .advice = ConvertAdvice(*facts.format)};
-  }
+  if (*facts.format == ImageFormat::kUnknown) return NoImage(start);
   return ReadImageHeader(at, facts);
 }
 

@@ -13,6 +13,7 @@
 #include "core/try.h"
 #include "io/readers/plain_read.h"
 #include "io/sources/folder_listing.h"
+#include "transforms/decode/format.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/packed/pack.h"
 #include "transforms/packed/packed_file.h"
@@ -40,6 +41,15 @@ Error TooLarge(const std::string& path) {
           .cause = "a file of 4 GiB or more cannot be packed",
           .file = path,
           .advice = "Move it out of the folder"};
+}
+
+// Returns what the file is instead of a JPEG; empty: it is a JPEG.
+std::string WhyNoJpeg(std::span<const uint8_t> file) {
+  if (file.empty()) return "the file is empty";
+  const ImageFormat format = SniffFormat(file);
+  if (format == ImageFormat::kJpeg) return "";
+  if (format == ImageFormat::kUnknown) return NoImage(file).cause;
+  return std::string(NameOf(format)) + ", and only JPEGs are packed";
 }
 
 // Says where the rows of a packed JPEG lie, unless it is too large for that.
@@ -84,6 +94,11 @@ struct FilePacker::State {
     sample.height = facts.height;
     sample.orientation = facts.orientation;
     sample.format = facts.format;
+    packed.reason = WhyNoJpeg(file);
+    if (!packed.reason.empty()) {
+      packed.image.assign(file.begin(), file.end());
+      return packed;
+    }
     Result<std::vector<uint8_t>> jpeg = packer.Pack(file);
     if (jpeg.ok() && jpeg->size() <= packed_set::kMaxImageBytes) {
       sample.form = Form::kPackedJpeg;

@@ -7,14 +7,25 @@ import importlib.util
 import math
 import numbers
 import operator
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from stoker._errors import InvalidArgumentError, counted
+from stoker._errors import DataLossError, InvalidArgumentError, counted
 
 MOST_PIXELS = 65535  # of a side: no JPEG is larger
+
+
+def refuse_lfs_pointer(path: str | os.PathLike[Any]) -> None:
+    """Raises DataLossError for a pointer of git-lfs, as core/file_kind.h does."""
+    begin = b"version https://git-lfs.github.com/spec/"
+    with open(path, "rb") as file:
+        is_one = file.read(len(begin)) == begin
+    if is_one:
+        cause = "a pointer of git-lfs, and not the file that it stands for"
+        raise DataLossError(cause, os.fsdecode(path), 0, "Run `git lfs pull` in its repository")
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:

@@ -1038,6 +1038,7 @@ def _is_list(values: Any) -> bool:
 def _names_in(class_names: Any) -> list[bytes]:
     """Names of class folders: a list, or those on the lines of a file."""
     if isinstance(class_names, (str, bytes, os.PathLike)):
+        _checks.refuse_lfs_pointer(os.fsdecode(class_names))
         with open(class_names, "rb") as file:
             class_names = file.read().removeprefix(codecs.BOM_UTF8).splitlines()
     names = _class_names(class_names)

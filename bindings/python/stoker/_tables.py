@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stoker import _checks
 from stoker._errors import (
     DataLossError,
     Error,
@@ -43,6 +44,7 @@ def opened(path: str) -> Generator[Any, None, None]:
     except pyarrow.ArrowNotImplementedError as error:  # for example a codec that pyarrow lacks
         raise UnimplementedError(f"pyarrow cannot read this: {error}", path) from error
     except (pyarrow.ArrowException, OSError) as error:
+        _checks.refuse_lfs_pointer(path)
         raise damaged(f"pyarrow cannot read this: {error}", path) from error
 
 

@@ -119,6 +119,15 @@ TEST_F(RecordFolder, WhatCannotBeReadIsRefused) {
   EXPECT_FALSE(Records({path}, std::vector<Field>(2000, {.name = "a"})).ok());
 }
 
+TEST_F(RecordFolder, PointersOfGitLfsAreRefused) {
+  const std::string path = Write("pointer", 0);
+  std::ofstream(path) << "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n";
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{10}, uint64_t{5000}}) {
+    EXPECT_EQ(Records({path}, {{.name = "x"}}, offset).error().advice,
+              "Run `git lfs pull` in its repository");
+  }
+}
+
 TEST_F(RecordFolder, FilesThatDoNotFitIntoMemoryAreRefused) {
   const std::string path = Write("sparse", 0);
   std::error_code error;

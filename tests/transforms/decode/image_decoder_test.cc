@@ -112,13 +112,17 @@ TEST(ImageDecoder, RefusesEmptyAndUnsupportedFiles) {
   ImageDecoder decoder;
   const Error empty = ErrorOf(decoder, Padded({}));
   EXPECT_EQ(empty.code, Code::kDataLoss);
-  EXPECT_EQ(empty.cause, "the file is empty");
+  EXPECT_EQ(empty.cause, "the image has no bytes");
   EXPECT_EQ(empty.offset, 0u);
   const Error text = ErrorOf(decoder, Padded(Bytes("This is text, and named .jpg\n")));
   EXPECT_EQ(text.code, Code::kDataLoss);
   EXPECT_EQ(text.cause, "not a supported image");
   EXPECT_EQ(text.offset, 0u);
-  EXPECT_EQ(text.advice, "If it is an image, convert it to JPEG or PNG; else remove the file");
+  EXPECT_EQ(text.advice, "If it is an image, convert it to JPEG or PNG; otherwise remove it");
+  const Error pointer = ErrorOf(
+      decoder, Padded(Bytes("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n")));
+  EXPECT_EQ(pointer.cause, "a pointer of git-lfs, and not the file that it stands for");
+  EXPECT_EQ(pointer.advice, "Run `git lfs pull` in its repository");
   const Error gif = ErrorOf(decoder, Padded(Bytes("GIF89a and so on")));
   EXPECT_EQ(gif.code, Code::kUnimplemented);
   EXPECT_EQ(gif.cause, "GIF images are not supported");

@@ -146,7 +146,7 @@ TEST_F(TruncatedJpegTest, WithoutDataItIsAnErrorAsEver) {
         ASSERT_FALSE(status.ok()) << size;
         EXPECT_EQ(status.error().detail, Error::Detail::kTruncated) << size;
         EXPECT_EQ(status.error().offset, size);
-        EXPECT_EQ(status.error().advice, "Remove or re-create the file");
+        EXPECT_EQ(status.error().advice, "Remove or re-create the image");
       }
     }
   }

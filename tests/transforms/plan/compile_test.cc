@@ -275,7 +275,16 @@ TEST(Compile, RefusesAugmentationsOfImagesThatDifferInSize) {
     EXPECT_EQ(Refusal({CenterCrop{9, 9}, step}), "");
     EXPECT_THAT(Refusal({Shorter(256), step, CenterCrop{9, 9}}),
                 AllOf(HasSubstr(name + ": images differ in size here"),
-                      HasSubstr("Move it after RandomResizedCrop")));
+                      HasSubstr("Move it after CenterCrop;")));
+    EXPECT_THAT(Refusal({Shorter(256), step}), HasSubstr("Move it after RandomResizedCrop, or"));
+    EXPECT_THAT(Refusal({Pad{{1, 1, 1, 1}}, step, Exactly(9, 9), CenterCrop{5, 5}}),
+                HasSubstr("Move it after Resize;"));
+    EXPECT_THAT(Refusal({step, CenterCrop{50, 50}, Exactly(9, 9), CenterCrop{5, 5}}),
+                HasSubstr("Move it after Resize;"));
+    EXPECT_THAT(Refusal({step, CenterCrop{50, 50}, Shorter(9)}),
+                HasSubstr("Move it after Resize;"));
+    EXPECT_THAT(Refusal({step, Exactly(64, 64), RandomResizedCrop{9, 9}}),
+                HasSubstr("Move it after RandomResizedCrop;"));
     if (std::holds_alternative<RandomErasing>(step)) continue;
     EXPECT_THAT(Refusal({CenterCrop{50, 50}, step, Exactly(9, 9)}),
                 AllOf(HasSubstr(name + ": transforms[2], Resize resamples after it"),

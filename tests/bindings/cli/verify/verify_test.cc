@@ -295,7 +295,7 @@ TEST_F(VerifyTest, TextAndJson) {
   EXPECT_THAT(text, HasSubstr("\\x1b[2J.jpg at byte 0: undecodable: not a supported image."));
   EXPECT_THAT(text, HasSubstr("  " + Path("a/2.jpg") + " at byte " + size +
                               ": truncated: truncated JPEG: no end-of-image marker. Remove or "
-                              "re-create the file, or decode what is there with "
+                              "re-create the image, or decode what is there with "
                               "--accept-truncated.\n"));
   EXPECT_THAT(text, HasSubstr("a/4.jpg at byte "));
   EXPECT_THAT(text, HasSubstr(": over limits: an image of 200 × 100 pixels"));
