@@ -1,7 +1,9 @@
 #include "bindings/cli/open_samples.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -106,6 +108,23 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
   if (kind == "image_folder") WarnOfFolder(given, *source);
   if (kind == "packed") WarnOfPackedSplits(given, source->classes());
   return source;
+}
+
+Status CheckIsFolder(const std::string& command, const std::string& given) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 4> kOthers = {
+      {{"tar", "tar archives"},
+       {"tfrecord", "TFRecord files"},
+       {"arrow", "Arrow or Parquet files"},
+       {"manifest", "a manifest"}}};
+  const auto* const other = std::ranges::find(kOthers, std::string_view(KindOf(given)),
+                                              &std::pair<std::string_view, const char*>::first);
+  if (other == kOthers.end()) return {};
+  return Error{
+      .code = Code::kInvalidArgument,
+      .cause = "`stoker " + command + "` takes a folder of photographs, and not " + other->second,
+      .file = given,
+      .advice = std::string("`stoker verify` checks their samples and `stoker bench` reads them") +
+                (command == "inspect" ? "" : "; they need no index and no packed set")};
 }
 
 void WarnOfSplits(const std::string& directory, std::span<const std::string> classes) {

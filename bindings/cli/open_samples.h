@@ -33,6 +33,10 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",
     const std::vector<std::string>& options = {});
 
+// InvalidArgument if `given` is anything other than a folder of photographs or a packed set, by its
+// name. `command`: "inspect"; the error names it.
+Status CheckIsFolder(const std::string& command, const std::string& given);
+
 // Print a warning on stderr if all classes of a folder, or of a packed set, are named like splits
 // of a dataset.
 void WarnOfSplits(const std::string& directory, std::span<const std::string> classes);

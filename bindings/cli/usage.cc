@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
+#include <system_error>
 #include <vector>
 
 namespace stoker::cli {
@@ -51,6 +53,30 @@ std::vector<std::string> OptionsOf(const CLI::App& app) {
   return names;
 }
 
+bool IsThere(const std::string& path) {
+  std::error_code failed;
+  return std::filesystem::exists(path, failed);
+}
+
+// As the files have that a shell found for a pattern: *.tar.
+bool ShareExtension(const std::vector<std::string>& paths) {
+  const auto extension = [](const std::string& path) {
+    return std::filesystem::path(path).extension();
+  };
+  const std::filesystem::path first = extension(paths[0]);
+  return !first.empty() && std::ranges::all_of(paths, [&](const std::string& path) {
+    return extension(path) == first;
+  });
+}
+
+std::string Shortened(const std::vector<std::string>& paths) {
+  constexpr size_t kShown = 3;
+  const std::string text = fmt::format(
+      "{}", fmt::join(paths.begin(),
+                      paths.begin() + static_cast<ptrdiff_t>(std::min(paths.size(), kShown)), " "));
+  return paths.size() > kShown ? text + " …" : text;
+}
+
 // Precondition: `left` is not empty.
 Error Unexpected(const CLI::App& app, const std::string& of, const std::vector<std::string>& left) {
   std::string advice = fmt::format("`{} --help` lists the options", of);
@@ -60,6 +86,13 @@ Error Unexpected(const CLI::App& app, const std::string& of, const std::vector<s
   // follows.
   const std::string meant = Nearest(option == left.end() ? left[0] : *option, OptionsOf(app));
   if (!meant.empty()) advice = fmt::format("Did you mean {}? {}", meant, advice);
+  if (option == left.end() && std::ranges::all_of(left, IsThere)) {
+    return {.code = Code::kInvalidArgument,
+            .cause = fmt::format("`{}` takes no further path: {}", of, Shortened(left)),
+            .advice = ShareExtension(left) ? "Put a pattern into quotes, so that stoker gets it "
+                                             "and not the shell: 'shards/*.tar'"
+                                           : advice};
+  }
   return {.code = Code::kInvalidArgument,
           .cause = fmt::format("`{}` has no such argument{}: {}", of, left.size() > 1 ? "s" : "",
                                fmt::join(left, " ")),

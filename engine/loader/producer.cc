@@ -475,6 +475,7 @@ LoaderStats Producer::Stats() const {
   stats.threads_seen = runtime_.executor().threads_seen();
   stats.executor = runtime_.executor().name();
   stats.executor_reason = runtime_.executor_reason();
+  stats.may_have_crop_index = options_.source->may_have_crop_index();
   stats.reader = runtime_.reader().kind == ReaderKind::kUring ? "uring" : "pread";
   stats.reader_reason = runtime_.reader().reason;
   if (has_calls_) {

@@ -418,7 +418,7 @@ class Adviser {
     const bool changed = WhyLeft() == OnWorker::kDamaged && paths.fast > paths.packed;
     if (changed || paths.stale + paths.contradicted > decoded / 20) {
       remedies.push_back({"rebuild the crop index (`stoker index`)"});
-    } else if (paths.indexed == 0 && paths.fast > decoded / 2 &&
+    } else if (stats_.may_have_crop_index && paths.indexed == 0 && paths.fast > decoded / 2 &&
                (CropsAtRandom() || WhyLeft() == OnWorker::kNotPrepared)) {
       remedies.push_back({"build a crop index (`stoker index`)"});
     }

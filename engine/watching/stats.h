@@ -41,6 +41,7 @@ struct LoaderStats {
   uint64_t consumer_ns = 0;  // time between receiving a batch and asking for the next one
   std::vector<uint64_t> worker_busy_ns;  // work_ns by worker
   DecodePaths decoded;                   // which decoders decoded JPEGs, and why
+  bool may_have_crop_index = false;      // `stoker index` takes the samples' folder
   CacheCounts cache;                     // of all iterations together
 
   uint64_t stalls = 0;  // how often Next() has waited long while nothing moved (see RuntimeOptions)

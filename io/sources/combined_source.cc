@@ -99,6 +99,11 @@ std::span<const uint8_t> CombinedSource::View(size_t field, uint64_t id) const {
   return part.source->View(field, id - part.begin);
 }
 
+bool CombinedSource::may_have_crop_index() const {
+  return std::ranges::any_of(parts_,
+                             [](const Part& part) { return part.source->may_have_crop_index(); });
+}
+
 std::span<const uint8_t> CombinedSource::ReadCropIndex(uint64_t id, uint64_t most,
                                                        GrowingBuffer& memory) const {
   const Part& part = PartOf(id);

@@ -34,6 +34,7 @@ class CombinedSource final : public SampleSource {
   uint64_t files() const override { return parts_.back().file_end; }
   ByteRange RangeOf(uint64_t id) const override;
   bool has_row_ranges(uint64_t id) const override;
+  bool may_have_crop_index() const override;
   ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override;
   void PathOf(uint32_t file, std::string& path) const override;
   void NameOf(uint64_t id, std::string& name) const override;

@@ -86,6 +86,8 @@ class FolderSource final : public SampleSource {
     for (const uint64_t id : ids) *label++ = list_.LabelOf(id);
   }
 
+  bool may_have_crop_index() const override { return true; }
+
   std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
                                          GrowingBuffer& memory) const override {
     const uint32_t position = IndexEntryOf(id);

@@ -169,6 +169,9 @@ class SampleSource {
   // field's never are. No I/O, no allocation, no lock.
   virtual std::span<const uint8_t> View(size_t /*field*/, uint64_t /*id*/) const { return {}; }
 
+  // Whether `stoker index` can make entry points for this source's samples.
+  virtual bool may_have_crop_index() const { return false; }
+
   // Reads the entry points of sample `id` (transforms/jpeg/fast/crop_index.h) into `memory` and
   // returns them: they may be wrong or out of date. Empty if there are none, more than `most`
   // bytes, or more than the budget of `memory` has room for. One short read of a file.

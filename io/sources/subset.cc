@@ -77,6 +77,8 @@ class SubsetSource final : public SampleSource {
   }
 
   void NameOf(uint64_t id, std::string& name) const override { source_->NameOf(ids_[id], name); }
+  bool may_have_crop_index() const override { return source_->may_have_crop_index(); }
+
   std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
                                          GrowingBuffer& memory) const override {
     return source_->ReadCropIndex(ids_[id], most, memory);

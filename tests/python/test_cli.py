@@ -764,6 +764,24 @@ def test_usage_errors_suggest_what_was_meant(made, arguments, words):
     assert words in failure(done, 2)
 
 
+def test_archives_are_for_other_commands(tmp_path):
+    for name in ("0.tar", "1.tar", "2.tar"):
+        (tmp_path / name).write_bytes(bytes(1024))
+    pattern = tmp_path / "*.tar"
+    for arguments in (["inspect", pattern], ["index", pattern], ["pack", pattern, tmp_path / "out"]):
+        line = failure(run(*arguments), 1)
+        assert f"`stoker {arguments[0]}` takes a folder of photographs, and not tar archives" in line
+    shards = sorted(tmp_path.glob("*.tar"))  # as a shell expands a pattern
+    line = failure(run("bench", *shards), 2)
+    assert f"`stoker bench` takes no further path: {shards[1]} {shards[2]}" in line and "into quotes" in line
+    assert "into quotes" in failure(run("pack", *shards), 2)
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders:
+        folder.mkdir()
+    line = failure(run("pack", *folders), 2)
+    assert f"`stoker pack` takes no further path: {folders[2]}" in line and "into quotes" not in line
+
+
 def test_a_budget_below_one_batch_names_the_minimum(made):
     line = failure(run("bench", made, "--memory-budget", "1MiB"), 3)
     assert "--memory-budget" in line

@@ -10,6 +10,7 @@
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/index/index_dataset.h"
+#include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/watched_work.h"
 #include "core/plural.h"
@@ -57,6 +58,7 @@ Result<IndexReport> Make(const IndexArguments& given) {
   const IndexOptions options{.out = given.out.value_or(""),
                              .threads = static_cast<int>(given.threads),
                              .list_skipped = static_cast<size_t>(given.list_skipped)};
+  TRY(CheckIsFolder("index", given.directory));
   WatchedWork work("files");
   return IndexDataset(given.directory, options, work.progress());
 }

@@ -70,6 +70,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
                                .list_broken = static_cast<size_t>(given.list_broken)};
   WatchedWork work("files");
   if (IsPackedSet(given.directory)) return LookAtSet(given.directory, options, work.progress());
+  TRY(CheckIsFolder("inspect", given.directory));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    ImageFolder(given.directory, {.threads = threads, .allow_empty = true}));
   WarnOfFolder(given.directory, *source);

@@ -155,6 +155,7 @@ Result<int> List(const PackArguments& given) {
 }
 
 Result<int> Pack(const PackArguments& given) {
+  TRY(CheckIsFolder("pack", given.directory));
   PackOptions options = given.options;
   options.threads = static_cast<int>(given.threads);
   WatchedWork work("photographs");

@@ -31,6 +31,7 @@ LoaderStats Decoding(uint64_t waited) {
   stats.stages.resize_ns = 90 * kS;
   stats.bytes_read = 28'000'000'000;
   stats.decoded.fast = 256'000;
+  stats.may_have_crop_index = true;
   stats.depth = 6;
   stats.workers = stats.threads = 4;
   stats.reads = 8;
@@ -205,6 +206,9 @@ TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
   stats.decoded.stale = 100'000;
   EXPECT_THAT(Advice(stats), HasSubstr("rebuild the crop index (`stoker index`)"));
+  stats = Decoding(41);
+  stats.may_have_crop_index = false;  // an archive, a manifest
+  EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
   stats = Decoding(41);
   stats.plan = "Resize, CenterCrop, fused";
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
