@@ -174,9 +174,28 @@ def pngs():
     }
 
 
+def of_one_frame(still, width, height):
+    """Returns an animation of the image on a canvas of this size."""
+
+    def part(name, data):
+        return name + len(data).to_bytes(4, "little") + data + bytes(len(data) % 2)
+
+    def sides(width, height):
+        return (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
+
+    parts = part(b"VP8X", b"\x02\0\0\0" + sides(width, height)) + part(b"ANIM", bytes(6))
+    parts += part(b"ANMF", bytes(6) + sides(WIDTH, HEIGHT) + b"\x64\0\0\0" + still[12:])
+    return b"RIFF" + (len(parts) + 4).to_bytes(4, "little") + b"WEBP" + parts
+
+
 def others():
     webp = encoded("WEBP")
-    files = {"animated WebP": encoded("WEBP", **SEVERAL), "truncated WebP": webp[: len(webp) // 2]}
+    files = {
+        "animated WebP of several frames": encoded("WEBP", **SEVERAL),
+        "WebP whose only frame fills the canvas": of_one_frame(webp, WIDTH, HEIGHT),
+        "WebP whose only frame is smaller than its canvas": of_one_frame(webp, WIDTH + 8, HEIGHT),
+        "truncated WebP": webp[: len(webp) // 2],
+    }
     for name in ("GIF", "BMP", "TIFF", "PPM", "ICO", "AVIF", "JPEG 2000", "DDS", "QOI", "TGA", "PCX", "SGI"):
         try:
             files[name] = encoded(name.replace(" ", ""))

@@ -265,6 +265,25 @@ def test_animations():
         decoded(webp, 30, 20)
 
 
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+@pytest.mark.parametrize("lossless", [False, True])
+def test_animation_of_one_frame(mode, lossless):
+    """Some programs write still images like that; Pillow shows the frame."""
+    still = encoded(image_of(mode, (30, 20)), "WEBP", lossless=lossless)
+    image = still[12:] if still[12:16] != b"VP8X" else still[30:]
+
+    def chunk(name, data):
+        return name + len(data).to_bytes(4, "little") + data + bytes(len(data) % 2)
+
+    sides = (29).to_bytes(3, "little") + (19).to_bytes(3, "little")
+    chunks = chunk(b"VP8X", b"\x12\0\0\0" + sides) + chunk(b"ANIM", bytes(6))
+    chunks += chunk(b"ANMF", bytes(6) + sides + b"\x64\0\0\0" + image)
+    webp = b"RIFF" + (len(chunks) + 4).to_bytes(4, "little") + b"WEBP" + chunks
+    with Image.open(io.BytesIO(webp)) as shown:
+        np.testing.assert_array_equal(decoded(webp, 30, 20), np.asarray(shown.convert("RGB")))
+    np.testing.assert_array_equal(decoded(webp, 30, 20), decoded(still, 30, 20))
+
+
 def test_truncated():
     for kind in ("PNG", "WEBP"):
         data = encoded(image_of("RGB", (60, 40)), kind)

@@ -18,6 +18,7 @@ constexpr size_t kFrameBytes = 8;  // a chunk's name and length
 constexpr size_t kFirstChunk = 12;
 constexpr size_t kExtendedBytes = 10;  // of VP8X
 constexpr size_t kLosslessBytes = 5;   // of VP8L: its header
+constexpr size_t kPlaceBytes = 16;     // of ANMF: where its frame is, and for how long
 constexpr uint8_t kAnimation = 0x02;   // flags of VP8X
 constexpr uint8_t kExif = 0x08;
 constexpr uint8_t kXmp = 0x04;
@@ -70,7 +71,8 @@ Error NoPixels(uint64_t at) { return Damaged("no image in it", at); }
 // Iterates over the chunks within the file's declared length.
 class Chunks {
  public:
-  explicit Chunks(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  explicit Chunks(std::span<const uint8_t> bytes, size_t at = kFirstChunk)
+      : bytes_(bytes), at_(at) {}
 
   size_t at() const { return at_; }
   bool end() const { return bytes_.size() - std::min(at_, bytes_.size()) < kFrameBytes; }
@@ -85,7 +87,7 @@ class Chunks {
 
  private:
   std::span<const uint8_t> bytes_;
-  size_t at_ = kFirstChunk;
+  size_t at_;
 };
 
 }  // namespace
@@ -132,6 +134,33 @@ Status TakeImage(const Chunks& chunk, const std::optional<Extended>& extended,
   return {};
 }
 
+Error Unsupported(const char* cause, uint64_t at) {
+  return {.code = Code::kUnimplemented,
+          .cause = cause,
+          .offset = at,
+          .advice = "Convert it to a still image"};
+}
+
+// Returns the chunks of an animation's frame, if it has one, and this is all of the image.
+Result<Chunks> OnlyFrame(std::span<const uint8_t> own, Chunks chunk, ImageSize canvas) {
+  while (!chunk.end() && chunk.whole() && !chunk.Is("ANMF")) chunk.Next();
+  if (chunk.end()) return NoPixels(chunk.at());
+  if (!chunk.whole()) return Truncated(chunk.at());
+  Chunks other = chunk;
+  for (other.Next(); !other.end(); other.Next()) {
+    if (other.Is("ANMF")) return Unsupported("animated WebP images are not supported", other.at());
+    if (!other.whole()) break;
+  }
+  const std::span<const uint8_t> data = chunk.data();
+  if (data.size() < kPlaceBytes) return Damaged("a frame without a place", chunk.at());
+  const ImageSize size{1 + static_cast<int>(Number(data, 6, 3)),
+                       1 + static_cast<int>(Number(data, 9, 3))};
+  if (Number(data, 0, 3) != 0 || Number(data, 3, 3) != 0 || size != canvas) {
+    return Unsupported("an animated WebP whose frame is not as large as its canvas", chunk.at());
+  }
+  return Chunks(own.first(chunk.data_end()), chunk.at() + kFrameBytes + kPlaceBytes);
+}
+
 // Reads the chunks that `flags` announce. The first of several chunks counts, as in libwebp.
 Orientation FindOrientation(Chunks chunk, uint8_t flags) {
   std::optional<std::span<const uint8_t>> exif, xmp;
@@ -155,14 +184,10 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
     if (!chunk.whole()) return Truncated(chunk.at());
     if (chunk.length() != kExtendedBytes) return Damaged("a header of another length", chunk.at());
     extended = ExtendedOf(chunk.data());
-    if ((extended->flags & kAnimation) != 0) {
-      return Error{Code::kUnimplemented,
-                   "animated WebP images are not supported",
-                   {},
-                   chunk.at(),
-                   "Convert it to a still image"};
-    }
     chunk.Next();
+    if ((extended->flags & kAnimation) != 0) {
+      ASSIGN_OR_RETURN(chunk, OnlyFrame(own, chunk, extended->canvas));
+    }
   }
   // Only a file with VP8X may have chunks before its image.
   while (extended && !chunk.end() && chunk.whole() && !chunk.Is("VP8 ") && !chunk.Is("VP8L")) {

@@ -22,7 +22,7 @@ struct Container {
 };
 
 // `bytes`: the whole file. Errors have an offset: DataLoss for damaged and truncated files;
-// Unimplemented for animations. Allocates nothing.
+// Unimplemented for animations, except those of one frame that fills the canvas. Allocates nothing.
 Result<Container> ReadContainer(std::span<const uint8_t> bytes);
 
 // Reads only the size, from a file's first bytes; for an animation, which is not an error here, the

@@ -27,8 +27,8 @@ class WebpDecoder {
   WebpDecoder& operator=(WebpDecoder&&) noexcept;
 
   // Reads the chunks' names and sizes. Errors have an offset: DataLoss for damage, and for a file
-  // that ends before its image does; Unimplemented for animations; ResourceExhausted beyond a
-  // limit. `bytes` must stay valid until Decode returns.
+  // that ends before its image does; Unimplemented for animations of several frames;
+  // ResourceExhausted beyond a limit. `bytes` must stay valid until Decode returns.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // Decodes `region`, which must not be empty and lie inside the image, into `sink`. Call once

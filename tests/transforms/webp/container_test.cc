@@ -114,12 +114,43 @@ TEST(WebpInfo, ReadsOrientationFromExif) {
   EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, {}, nonsense)).orientation, Orientation::kNormal);
 }
 
-TEST(WebpContainer, RefusesAnimations) {
+TEST(WebpContainer, DecodesTheOnlyFrameOfAnAnimation) {
+  const std::vector<uint8_t> still = MakeWebp();
+  const auto frame = [&](uint8_t x, uint8_t width) {
+    std::vector<uint8_t> data = {x, 0, 0, 0, 0, 0, width, 0, 0, 47, 0, 0, 100, 0, 0, 0};
+    data.insert(data.end(), still.begin() + 12, still.end());
+    return WebpChunk("ANMF", data);
+  };
+  const auto with = [](std::span<const std::vector<uint8_t>> chunks) {
+    std::vector<uint8_t> riff = {'R', 'I', 'F', 'F', 0, 0, 0, 0, 'W', 'E', 'B', 'P'};
+    const std::vector<uint8_t> header = {kAnimation | kExif, 0, 0, 0, 63, 0, 0, 47, 0, 0};
+    std::vector<std::vector<uint8_t>> all = {WebpChunk("VP8X", header),
+                                             WebpChunk("ANIM", std::vector<uint8_t>(6))};
+    all.insert(all.end(), chunks.begin(), chunks.end());
+    for (const auto& chunk : all) riff.insert(riff.end(), chunk.begin(), chunk.end());
+    for (size_t i = 0; i < 4; ++i) riff[4 + i] = static_cast<uint8_t>((riff.size() - 8) >> (8 * i));
+    return riff;
+  };
+  const std::vector<uint8_t> exif = WebpChunk("EXIF", OrientationTiff(3, true));
+  const std::vector<uint8_t> one = with({{frame(0, 63), exif}});
+  EXPECT_EQ(InfoOf(one).size, (ImageSize{64, 48}));
+  EXPECT_EQ(InfoOf(one).orientation, Orientation::kRotate180);
   WebpDecoder decoder;
-  const Error error = ErrorOf(decoder, Padded(Extended(MakeWebp(), 64, 48, kAnimation)));
-  EXPECT_EQ(error.code, Code::kUnimplemented);
-  EXPECT_EQ(error.cause, "animated WebP images are not supported");
-  EXPECT_EQ(error.offset, 12u);
+  const auto cause = [&](const std::vector<uint8_t>& webp) {
+    return ErrorOf(decoder, Padded(webp)).cause;
+  };
+  EXPECT_EQ(cause(with({{frame(0, 63), exif, frame(0, 63)}})),
+            "animated WebP images are not supported");
+  for (const auto& [x, width] : {std::pair(2, 63), {0, 62}}) {
+    EXPECT_EQ(cause(with({{frame(static_cast<uint8_t>(x), static_cast<uint8_t>(width))}})),
+              "an animated WebP whose frame is not as large as its canvas");
+  }
+  EXPECT_EQ(cause(with({})), "damaged WebP: no image in it");
+  EXPECT_EQ(cause(with({{WebpChunk("ANMF", std::vector<uint8_t>(15))}})),
+            "damaged WebP: a frame without a place");
+  for (size_t size = 0; size < one.size(); ++size) {
+    (void)ErrorOf(decoder, Padded({one.begin(), one.begin() + static_cast<ptrdiff_t>(size)}));
+  }
 }
 
 TEST(WebpContainer, RefusesInconsistentHeaders) {
