@@ -24,6 +24,7 @@ using stoker::Code;
 using stoker::Column;
 using stoker::DeviceBatch;
 using stoker::DType;
+using stoker::EpochCounter;
 using stoker::Error;
 using stoker::Iterator;
 using stoker::Loader;
@@ -42,11 +43,6 @@ struct stoker_dataset {
   std::string source_warning;
   std::atomic<bool> told_source_warning{false};
 };
-struct stoker_cursor {
-  std::shared_ptr<Loader> loader;
-  std::unique_ptr<Iterator> cursor;
-  bool pins = false;  // its loader pins slots
-};
 struct stoker_batch {
   Batch batch;  // empty if the batch is on a device
   bool pins = false;
@@ -63,6 +59,12 @@ struct stoker_batch {
     if (!on_device) return batch.Owner(column);
     return std::const_pointer_cast<stoker::StagedBatch>(on_device.Owner());
   }
+};
+struct stoker_cursor {
+  std::shared_ptr<Loader> loader;
+  std::unique_ptr<Iterator> cursor;
+  bool pins = false;                   // its loader pins slots
+  std::unique_ptr<stoker_batch> kept;  // fetched by an interrupted call
 };
 struct stoker_owner {
   std::shared_ptr<void> memory;
@@ -167,9 +169,18 @@ void ErrorFree(stoker_error* error) {
   if (error != NoMemory()) delete error;
 }
 
-uint64_t EpochTake(const char* key) { return Registry::Get().Epochs(key)->Take(); }
+uint64_t EpochTake(const char* key) {
+  const std::shared_ptr<EpochCounter> epochs = Registry::Get().Epochs(key);
+  const EpochCounter::Taken taken = epochs->Take();
+  epochs->Use(taken);
+  return taken.place.epoch;
+}
 uint64_t EpochNext(const char* key) { return Registry::Get().Epochs(key)->next(); }
 void EpochSetNext(const char* key, uint64_t epoch) { Registry::Get().Epochs(key)->set_next(epoch); }
+
+int32_t EpochRestored(const char* key) {
+  return Registry::Get().Epochs(key)->restored().has_value() ? 1 : 0;
+}
 
 // Returns the warnings about a source when it is opened.
 std::string WarningOf(const stoker::SampleSource& source) {
@@ -182,8 +193,7 @@ std::string WarningOf(const stoker::SampleSource& source) {
 stoker_error* DatasetOpen(const char* key, const char* spec, stoker_dataset** dataset) {
   return Run([&]() -> Status {
     bool opened = false;
-    auto open =
-        [&](std::shared_ptr<stoker::EpochCounter> epochs) -> Result<std::shared_ptr<Loader>> {
+    auto open = [&](std::shared_ptr<EpochCounter> epochs) -> Result<std::shared_ptr<Loader>> {
       ASSIGN_OR_RETURN(stoker::LoaderOptions options, stoker::ParseLoaderSpec(spec));
       opened = true;
       return Loader::Open(std::move(options), std::move(epochs));
@@ -302,21 +312,37 @@ stoker_error* CursorOpen(stoker_dataset* dataset, int64_t epoch, int32_t repeat,
   return Run([&]() -> Status {
     std::optional<uint64_t> wanted;
     if (epoch >= 0) wanted = static_cast<uint64_t>(epoch);
-    *cursor = new stoker_cursor{dataset->loader, dataset->loader->Iterate(wanted, repeat != 0),
-                                Pins(*dataset->loader)};
+    *cursor = new stoker_cursor{
+        dataset->loader, dataset->loader->Iterate(wanted, repeat != 0), Pins(*dataset->loader), {}};
     return {};
   });
 }
 
 void CursorFree(stoker_cursor* cursor) { delete cursor; }
 
-Result<stoker_batch*> Next(const stoker_cursor& cursor, const stoker::Interrupt& interrupt) {
+Result<stoker_batch*> Fetch(const stoker_cursor& cursor, const stoker::Interrupt& interrupt) {
   if (cursor.loader->options().to_device) {
-    ASSIGN_OR_RETURN(DeviceBatch next, cursor.cursor->NextOnDevice(interrupt));
+    ASSIGN_OR_RETURN(DeviceBatch next, cursor.cursor->FetchOnDevice(interrupt));
     return Hand(std::move(next));
   }
-  ASSIGN_OR_RETURN(Batch next, cursor.cursor->Next(interrupt));
+  ASSIGN_OR_RETURN(Batch next, cursor.cursor->Fetch(interrupt));
   return Hand(std::move(next), cursor.pins);
+}
+
+// `interrupt` is asked once more when the batch is there: the caller may lose what it is given
+// after a signal.
+Result<stoker_batch*> Next(stoker_cursor& cursor, const stoker::Interrupt& interrupt) {
+  if (cursor.kept == nullptr || !cursor.cursor->Resume()) {
+    cursor.kept.reset();  // first: it counts as lent
+    ASSIGN_OR_RETURN(stoker_batch * next, Fetch(cursor, interrupt));
+    cursor.kept.reset(next);
+  }
+  if (interrupt && interrupt()) {
+    cursor.cursor->Postpone();
+    return Error{Code::kCancelled, "the wait was interrupted"};
+  }
+  cursor.cursor->Accept();
+  return cursor.kept.release();
 }
 
 stoker_error* CursorNext(stoker_cursor* cursor, const stoker_interrupt* interrupt,
@@ -331,6 +357,8 @@ stoker_error* CursorNext(stoker_cursor* cursor, const stoker_interrupt* interrup
   });
 }
 
+void CursorTakeBack(stoker_cursor* cursor) { cursor->cursor->TakeBack(); }
+
 stoker_error* CursorPlace(stoker_cursor* cursor, stoker_batch_name* next) {
   return Run([&]() -> Status {
     const std::optional<BatchName> place = cursor->cursor->position();
@@ -344,7 +372,11 @@ stoker_error* CursorPlace(stoker_cursor* cursor, stoker_batch_name* next) {
 }
 
 stoker_error* CursorSeek(stoker_cursor* cursor, const stoker_batch_name* next) {
-  return Run([&] { return cursor->cursor->Seek(NameOf(*next)); });
+  return Run([&]() -> Status {
+    TRY(cursor->cursor->Seek(NameOf(*next)));
+    cursor->kept.reset();
+    return {};
+  });
 }
 
 stoker_error* CursorAppend(stoker_cursor* cursor, const stoker_batch_name* name) {
@@ -485,6 +517,8 @@ constexpr stoker_api kApi = {
     .dataset_path = DatasetPath,
     .batch_string = BatchString,
     .batch_wait_on = BatchWaitOn,
+    .cursor_take_back = CursorTakeBack,
+    .epoch_restored = EpochRestored,
 };
 
 }  // namespace

@@ -144,6 +144,17 @@ typedef struct stoker_api {
    * NULL: waits on this thread, for use by the host. FAILED_PRECONDITION: the batch is the host's.
    */
   stoker_error* (*batch_wait_on)(const stoker_batch* batch, void* stream);
+
+  /* ---- what did not arrive, and what waits to be continued ---- */
+
+  /* Takes the last batch of cursor_next back, which did not arrive where it was meant to: the next
+   * cursor_next returns it again. Does nothing if it was taken back, or before a batch was returned
+   * since the last cursor_seek, and with appended batches. */
+  void (*cursor_take_back)(stoker_cursor* cursor);
+
+  /* Returns 1 if a state in the middle of an epoch was restored into the loader, and waits for an
+   * iteration to continue there; 0 otherwise. A cursor's first cursor_next would. */
+  int32_t (*epoch_restored)(const char* key);
 } stoker_api;
 
 /* Returns NULL if this libstoker does not support that version. */

@@ -49,8 +49,9 @@ typedef struct stoker_cursor stoker_cursor;   /* one iteration: a position in th
 typedef struct stoker_batch stoker_batch;
 typedef struct stoker_owner stoker_owner; /* keeps the memory of one column valid */
 
-/* Called about every 50 ms by a call that waits, on its own thread: any result but 0 ends the wait
- * with CANCELLED, and nothing is lost: the next call delivers what this one would have. */
+/* Called about every 50 ms by a call that waits, on its own thread, and by cursor_next once more
+ * when the batch is there: any result but 0 ends the call with CANCELLED, and nothing is lost: the
+ * next call delivers what this one would have. */
 typedef struct stoker_interrupt {
   uint64_t struct_size;
   int (*asked)(void* context);

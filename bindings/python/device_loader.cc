@@ -61,7 +61,7 @@ class DeviceLoaderHandle {
 
   std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const {
     return std::make_unique<IteratorHandle>(loader_, loader_->Iterate(epoch, repeat), columns_, as_,
-                                            closed_);
+                                            /*counts=*/!epoch, closed_);
   }
 
   BackgroundTask Stop() const {

@@ -22,12 +22,50 @@ namespace stoker::python {
 
 namespace py = pybind11;
 
+// How a batch is made for the program.
+struct Form {
+  py::object type;     // class of named tuples; None: batches are their only column
+  bool ids = false;    // appends to the columns the rows' sample ids, an array of int64
+  bool paths = false;  // appends a list of the rows' files
+  // Called with the batch made so far and its name, and returns the batch; or None.
+  py::object convert;
+};
+
 namespace {
+
+// The base of an iterator in Python. Its __next__ runs none of Python's bytecode after a batch was
+// delivered, where a signal handler could raise before the program has it.
+class Batches {
+ public:
+  // `iteration`: an IteratorHandle.
+  Batches(py::object iteration, Form form);
+  py::object Next() const { return Next(form_); }
+
+ private:
+  friend class LaterBatches;
+  py::object Next(const Form& form) const;
+
+  const py::object iteration_;
+  const Form form_;
+};
+
+// The same, over the Batches that `begin` returns when the first batch is requested, each converted
+// by `convert`. `end` is called at the end of the epoch.
+class LaterBatches {
+ public:
+  LaterBatches(py::object begin, py::object convert, py::object end);
+  py::object Next();
+  const py::object& begun() const { return begun_; }  // or None
+
+ private:
+  const py::object begin_, convert_, end_;
+  py::object begun_;
+};
 
 void Warn(const char* kind, const std::string& text) {
   const py::object category = py::module_::import("stoker._errors").attr(kind);
-  // Stack level 2 is the caller of the iterator's __next__.
-  if (PyErr_WarnEx(category.ptr(), text.c_str(), 2) != 0) throw py::error_already_set();
+  // Stack level 1 is the caller of the iterator's __next__, which is no Python function.
+  if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw py::error_already_set();
 }
 
 std::vector<int64_t> SignedIds(std::span<const uint64_t> ids) { return {ids.begin(), ids.end()}; }
@@ -56,19 +94,19 @@ Status CheckNotInOwnCall(const LoaderOptions& options) {
                .advice = "Iterate another loader there, or this one where its batches are used"};
 }
 
-// Marks this thread as the owner during its lifetime.
-class OwnerScope {
- public:
-  explicit OwnerScope(std::atomic<std::thread::id>& owner) : owner_(owner) {
-    owner_ = std::this_thread::get_id();
-  }
-  ~OwnerScope() { owner_ = std::thread::id(); }
-  OwnerScope(const OwnerScope&) = delete;
-  OwnerScope& operator=(const OwnerScope&) = delete;
+// Returns a named tuple of `columns`. Class.__new__ is called, and not the class or its _make,
+// because those are Python functions.
+py::object Named(const py::object& type, const py::tuple& columns) {
+  const py::tuple arguments = py::make_tuple(columns);
+  auto* const of = reinterpret_cast<PyTypeObject*>(type.ptr());
+  PyObject* const made = PyTuple_Type.tp_new(of, arguments.ptr(), nullptr);
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
 
- private:
-  std::atomic<std::thread::id>& owner_;
-};
+void ThrowPending() {
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
+}
 
 }  // namespace
 
@@ -82,68 +120,164 @@ std::vector<uintptr_t> CallsOf(const LoaderOptions& options) {
   return of;
 }
 
-std::optional<BatchName> Position::Get() const {
-  const std::lock_guard lock(mutex_);
-  return position_;
+py::tuple TupleOf(const BatchName& batch) {
+  return py::make_tuple(batch.epoch, batch.index, batch.start);
 }
 
-void Position::Set(const std::optional<BatchName>& at) {
-  const std::lock_guard lock(mutex_);
-  if (at) position_ = at;
+class IteratorHandle::Turn {
+ public:
+  explicit Turn(IteratorHandle& of) : of_(of) {}
+  ~Turn() {
+    if (!mine_) return;
+    of_.owner_ = std::thread::id();
+    of_.in_use_.unlock();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  // Waits for it, without the GIL.
+  Status Begin();
+
+ private:
+  IteratorHandle& of_;
+  bool mine_ = false;
+};
+
+Status IteratorHandle::Turn::Begin() {
+  // This check must come first: in a forked child the lock may have been held by another thread and
+  // never be released.
+  TRY(of_.loader_->options().runtime->CheckProcess());
+  if (of_.owner_ == std::this_thread::get_id()) {
+    return Error{.code = Code::kFailedPrecondition,
+                 .cause = "this thread is already waiting for this iterator's next batch",
+                 .advice = "Use a separate iterator in signal handlers"};
+  }
+  const Interrupt interrupt = of_.OnSignalsOrClosed();
+  while (!of_.in_use_.try_lock_for(kInterruptInterval)) {
+    // At the interpreter's end the thread that has its turn may never come back.
+    if (interrupt() || ShuttingDown()) return Error{Code::kCancelled, "interrupted"};
+  }
+  of_.owner_ = std::this_thread::get_id();
+  mine_ = true;
+  return {};
 }
 
 IteratorHandle::IteratorHandle(std::shared_ptr<Loader> loader, std::unique_ptr<Iterator> iterator,
-                               size_t columns, As as, std::shared_ptr<const Closed> closed)
+                               size_t columns, As as, bool counts,
+                               std::shared_ptr<const Closed> closed)
     : loader_(std::move(loader)),
       columns_(columns),
       as_(as),
+      counts_(counts),
       closed_(std::move(closed)),
       iterator_(std::move(iterator)) {
-  position_->Set(iterator_->position());
+  if (const auto pinned = iterator_->position()) position_->Set(*pinned);
 }
 
-IteratorHandle::~IteratorHandle() { Release(CallsOf(loader_->options()), iterator_, loader_); }
+IteratorHandle::~IteratorHandle() {
+  fetched_.reset();
+  Release(CallsOf(loader_->options()), iterator_, loader_);
+}
 
-std::optional<py::tuple> IteratorHandle::Next(bool with_ids, bool with_paths) {
+Interrupt IteratorHandle::OnSignalsOrClosed() const {
+  return [this, signals = OnSignals()] { return closed() || signals(); };
+}
+
+py::object IteratorHandle::Next(const Form& form) {
   Check(CheckNotInOwnCall(loader_->options()));
   if (const auto warning = loader_->TakeWarning()) Warn("MemoryWarning", *warning);
   if (const auto warning = loader_->TakeCacheWarning()) Warn("CacheWarning", *warning);
-  Result<Taken> taken = Taken();
-  {
+  Turn turn(*this);
+  const Status fetched = [&]() -> Status {
     const WithoutGil released;
-    taken = Take();
-  }
-  if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
-  if (!taken.ok() && taken.error().code == Code::kCancelled && ShuttingDown()) {
+    TRY(turn.Begin());
+    return Fetch();
+  }();
+  ThrowPending();
+  if (!fetched.ok() && fetched.error().code == Code::kCancelled && ShuttingDown()) {
     Raise({.code = Code::kCancelled,
            .cause = "the interpreter is shutting down",
            .advice = "To iterate in an atexit handler, register it after `import stoker`"});
   }
-  if (!taken.ok()) Raise(taken.error());
-  const auto& [host, parts] = *taken;
-  if (!host && parts.empty()) return std::nullopt;
+  Check(fetched);
+  py::object made;
+  try {
+    if (!fetched_->end()) made = Made(form);
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+  } catch (...) {
+    iterator_->Postpone();
+    throw;
+  }
+  Deliver();
+  if (!made) throw py::stop_iteration();
+  return made;
+}
+
+Status IteratorHandle::Fetch() {
+  const Error was_closed{Code::kCancelled, "the loader was closed"};
+  if (closed()) return was_closed;
+  if (fetched_ && iterator_->Resume()) return {};
+  fetched_.reset();
+  const uint64_t before = iterator_->passed();
+  Status status = FetchNext();
+  if (iterator_->passed() != before) Moved();  // an error replaces a batch
+  if (!status.ok() && status.error().code == Code::kCancelled && closed()) return was_closed;
+  return status;
+}
+
+Status IteratorHandle::FetchNext() {
+  const Interrupt interrupt = OnSignalsOrClosed();
+  Fetched next;
+  if (loader_->options().to_device) {
+    ASSIGN_OR_RETURN(SplitBatch batch, iterator_->FetchOnDevices(interrupt));
+    for (DeviceBatch& part : batch.parts) next.parts.push_back(ForTensors(std::move(part)));
+  } else {
+    ASSIGN_OR_RETURN(next.host, iterator_->Fetch(interrupt));
+  }
+  fetched_ = std::move(next);
+  return {};
+}
+
+void IteratorHandle::Deliver() {
+  const Fetched delivered = *std::exchange(fetched_, std::nullopt);
+  iterator_->Accept();
+  Moved();
+  if (delivered.end()) return;
   sample_ids_.clear();
   const auto add_ids = [this](std::span<const uint64_t> ids) {
     sample_ids_.insert(sample_ids_.end(), ids.begin(), ids.end());
   };
-  if (host) add_ids(host.sample_ids());
-  for (const auto& part : parts) add_ids(part->sample_ids());
-  if (as_ != As::kParts) {
-    return Columns(host, host ? nullptr : parts[0], with_ids, with_paths);
-  }
-  py::tuple all(parts.size());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    all[i] = Columns(host, parts[i], with_ids, with_paths);
-  }
-  return all;
+  if (delivered.host) add_ids(delivered.host.sample_ids());
+  for (const auto& part : delivered.parts) add_ids(part->sample_ids());
 }
 
-py::tuple IteratorHandle::Columns(const Batch& host,
-                                  const std::shared_ptr<const DeviceBatch>& device, bool with_ids,
-                                  bool with_paths) const {
+void IteratorHandle::Moved() {
+  const std::optional<BatchName> next = iterator_->position();
+  const bool begins = !std::exchange(begun_, true);
+  if (next) position_->Set(*next);
+  if (begins && counts_) loader_->epochs().SetLatest(position_);
+}
+
+py::object IteratorHandle::Made(const Form& form) const {
+  py::object made;
+  if (as_ != As::kParts) {
+    made = MadeOf(fetched_->host ? nullptr : fetched_->parts[0], form);
+  } else {
+    py::tuple all(fetched_->parts.size());
+    for (size_t i = 0; i < all.size(); ++i) all[i] = MadeOf(fetched_->parts[i], form);
+    made = std::move(all);
+  }
+  if (form.convert.is_none()) return made;
+  const BatchName name = fetched_->host ? fetched_->host.name() : fetched_->parts[0]->name();
+  return form.convert(made, TupleOf(name));
+}
+
+py::object IteratorHandle::MadeOf(const std::shared_ptr<const DeviceBatch>& device,
+                                  const Form& form) const {
+  const Batch& host = fetched_->host;
   const std::span<const uint64_t> ids =
       device != nullptr ? device->sample_ids() : host.sample_ids();
-  py::tuple all(columns_ + (with_ids ? 1 : 0) + (with_paths ? 1 : 0));
+  py::tuple all(columns_ + (form.ids ? 1 : 0) + (form.paths ? 1 : 0));
   const SampleSource& source = *loader_->options().source;
   for (size_t c = 0; c < columns_; ++c) {
     if (IsString(loader_->columns()[c].dtype)) {
@@ -154,83 +288,97 @@ py::tuple IteratorHandle::Columns(const Batch& host,
       all[c] = as_ == As::kArrays ? ArrayOf(host, c) : py::cast(Tensor(host, c));
     }
   }
-  if (with_ids) all[columns_] = py::array_t<int64_t>(ids.size(), SignedIds(ids).data());
-  if (with_paths) all[all.size() - 1] = PathsOf(source, ids);
-  return all;
+  if (form.ids) all[columns_] = py::array_t<int64_t>(ids.size(), SignedIds(ids).data());
+  if (form.paths) all[all.size() - 1] = PathsOf(source, ids);
+  return form.type.is_none() ? py::object(all[0]) : Named(form.type, all);
+}
+
+BatchName IteratorHandle::Begin() {
+  Turn turn(*this);
+  Check([&] {
+    const WithoutGil released;
+    return turn.Begin();
+  }());
+  const BatchName place = iterator_->Begin();
+  Moved();
+  return place;
 }
 
 void IteratorHandle::Seek(BatchName batch) {
   Check(CheckNoCall("moved"));
-  Status status;
-  {
+  Turn turn(*this);
+  const Status status = [&]() -> Status {
     const WithoutGil released;
-    status = WithExclusiveUse([&](const Interrupt&) { return iterator_->Seek(batch); });
-  }
-  if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
+    TRY(turn.Begin());
+    fetched_.reset();
+    return iterator_->Seek(batch);
+  }();
+  ThrowPending();
   Check(status);
+  position_->Set(batch);
 }
 
-Result<IteratorHandle::Taken> IteratorHandle::Take() {
-  return WithExclusiveUse([this](const Interrupt& interrupt) -> Result<Taken> {
-    const Error was_closed{Code::kCancelled, "the loader was closed"};
-    if (closed()) return was_closed;
-    if (!iterator_->position()) {
-      // This comes before waiting, so that a state saved meanwhile contains the epoch.
-      TRY(iterator_->Seek({loader_->epochs().Take(), 0}));
-      position_->Set(iterator_->position());
-    }
-    Result<Taken> taken = TakeNext(interrupt);
-    if (!taken.ok() && taken.error().code == Code::kCancelled && closed()) return was_closed;
-    return taken;
-  });
+namespace {
+
+Batches::Batches(py::object iteration, Form form)
+    : iteration_(std::move(iteration)), form_(std::move(form)) {}
+
+py::object Batches::Next(const Form& form) const {
+  return iteration_.cast<IteratorHandle&>().Next(form);
 }
 
-Result<IteratorHandle::Taken> IteratorHandle::TakeNext(const Interrupt& interrupt) {
-  Taken taken;
-  if (loader_->options().to_device) {
-    ASSIGN_OR_RETURN(SplitBatch batch, iterator_->NextOnDevices(interrupt));
-    for (DeviceBatch& part : batch.parts) taken.parts.push_back(ForTensors(std::move(part)));
-  } else {
-    ASSIGN_OR_RETURN(taken.host, iterator_->Next(interrupt));
+LaterBatches::LaterBatches(py::object begin, py::object convert, py::object end)
+    : begin_(std::move(begin)),
+      convert_(std::move(convert)),
+      end_(std::move(end)),
+      begun_(py::none()) {}
+
+py::object LaterBatches::Next() {
+  if (begun_.is_none()) {
+    py::object begun = begin_();
+    if (begun_.is_none()) begun_ = std::move(begun);  // another thread may have begun meanwhile
   }
-  return taken;
+  const auto& batches = begun_.cast<const Batches&>();
+  Form form = batches.form_;
+  form.convert = convert_;
+  try {
+    return batches.Next(form);
+  } catch (const py::stop_iteration&) {
+    end_();
+    throw;
+  }
 }
 
-template <typename Use>
-auto IteratorHandle::WithExclusiveUse(const Use& use) -> decltype(use(Interrupt())) {
-  // This check must come first: in a forked child the lock may have been held by another thread and
-  // never be released.
-  TRY(loader_->options().runtime->CheckProcess());
-  if (owner_ == std::this_thread::get_id()) {
-    return Error{.code = Code::kFailedPrecondition,
-                 .cause = "this thread is already waiting for this iterator's next batch",
-                 .advice = "Use a separate iterator in signal handlers"};
-  }
-  const Interrupt interrupt = [this, signals = OnSignals()] { return closed() || signals(); };
-  while (!in_use_.try_lock_for(kInterruptInterval)) {
-    if (interrupt()) return Error{Code::kCancelled, "interrupted"};
-  }
-  const std::lock_guard turn(in_use_, std::adopt_lock);
-  const OwnerScope owner(owner_);
-  auto done = use(interrupt);
-  position_->Set(iterator_->position());
-  return done;
-}
+}  // namespace
 
 void AddIterator(py::module_& module) {
   py::class_<Position, std::shared_ptr<Position>>(module, "Position")
       .def("get", [](const Position& self) {
         const std::optional<BatchName> at = self.Get();
-        return at ? py::object(py::make_tuple(at->epoch, at->index, at->start)) : py::none();
+        return at ? py::object(TupleOf(*at)) : py::none();
       });
   py::class_<IteratorHandle>(module, "Iterator")
-      .def("next", &IteratorHandle::Next, py::arg("ids") = false, py::arg("paths") = false)
+      .def("begin", [](IteratorHandle& self) { return TupleOf(self.Begin()); })
       .def("seek",
            [](IteratorHandle& self, uint64_t epoch, uint64_t batch, uint64_t start) {
              self.Seek({epoch, batch, start});
            })
       .def_property_readonly("position", &IteratorHandle::position)
       .def_property_readonly("sample_ids", &IteratorHandle::sample_ids);
+  const auto self = [](const py::object& batches) { return batches; };
+  py::class_<Batches>(module, "Batches")
+      .def(py::init([](py::object iteration, py::object type, bool ids, bool paths) {
+             return Batches(std::move(iteration), {std::move(type), ids, paths, py::none()});
+           }),
+           py::arg("iteration"), py::arg("type"), py::arg("ids"), py::arg("paths"))
+      .def("__iter__", self)
+      .def("__next__", [](const Batches& batches) { return batches.Next(); });
+  py::class_<LaterBatches>(module, "LaterBatches")
+      .def(py::init<py::object, py::object, py::object>(), py::arg("begin"), py::arg("convert"),
+           py::arg("end"))
+      .def("__iter__", self)
+      .def("__next__", &LaterBatches::Next)
+      .def_property_readonly("begun", &LaterBatches::begun);
 }
 
 }  // namespace stoker::python

@@ -54,7 +54,7 @@ LoaderHandle::~LoaderHandle() { Release(CallsOf(loader_->options()), loader_); }
 std::unique_ptr<IteratorHandle> LoaderHandle::Iterate(std::optional<uint64_t> epoch,
                                                       bool repeat) const {
   return std::make_unique<IteratorHandle>(loader_, loader_->Iterate(epoch, repeat), columns_,
-                                          As::kArrays);
+                                          As::kArrays, /*counts=*/!epoch);
 }
 
 BackgroundTask LoaderHandle::Stop() const {
@@ -89,6 +89,11 @@ std::vector<uint64_t> SampleIdsOf(const LoaderHandle& self, uint64_t epoch, uint
   std::vector<uint64_t> ids(order.RowsIn(batch));
   for (uint32_t row = 0; row < ids.size(); ++row) ids[row] = order.At(batch, row).sample;
   return ids;
+}
+
+BatchName StatePlace(const Loader& loader) {
+  return loader.epochs().StatePlace(
+      [&](const BatchName& next) { return next.index == loader.batches_from(next.start); });
 }
 
 double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
@@ -213,11 +218,26 @@ void AddLoader(py::module_& module) {
            })
       .def("place_of",
            [](const LoaderHandle& self, const std::string& state) {
-             const BatchName next = Value(self.loader()->PlaceOf(state));
-             return py::make_tuple(next.epoch, next.index, next.start);
+             return TupleOf(Value(self.loader()->PlaceOf(state)));
            })
       .def("batches_from", [](const LoaderHandle& self,
                               uint64_t start) { return self.loader()->batches_from(start); })
+      .def("restore",
+           [](const LoaderHandle& self, uint64_t epoch, uint64_t batch, uint64_t start) {
+             self.loader()->epochs().Restore({epoch, batch, start});
+           })
+      .def_property_readonly(
+          "state_place",
+          [](const LoaderHandle& self) { return TupleOf(StatePlace(*self.loader())); })
+      .def_property_readonly(
+          "next_place",
+          [](const LoaderHandle& self) { return TupleOf(self.loader()->epochs().next_place()); })
+      .def_property_readonly("restored",
+                             [](const LoaderHandle& self) {
+                               const std::optional<BatchName> place =
+                                   self.loader()->epochs().restored();
+                               return place ? py::object(TupleOf(*place)) : py::none();
+                             })
       .def("stats", [](const LoaderHandle& self) { return StatsOf(StatsNow(*self.loader())); })
       .def(
           "prometheus",
@@ -241,8 +261,9 @@ void AddLoader(py::module_& module) {
                              [](const LoaderHandle& self) { return self.loader()->last_rows(); })
       .def_property(
           "next_epoch", [](const LoaderHandle& self) { return self.loader()->epochs().next(); },
-          [](const LoaderHandle& self, uint64_t epoch) { self.loader()->epochs().set_next(epoch); })
-      .def("take_epoch", [](const LoaderHandle& self) { return self.loader()->epochs().Take(); });
+          [](const LoaderHandle& self, uint64_t epoch) {
+            self.loader()->epochs().set_next(epoch);
+          });
 }
 
 }  // namespace stoker::python

@@ -8,7 +8,6 @@
 // Iterators that run side by side use one engine each, with its own memory.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 
 #include "core/batch.h"
 #include "core/result.h"
+#include "engine/loader/epoch_counter.h"
 #include "engine/loader/options.h"
 #include "engine/watching/stats.h"
 #include "gpu/device_batch.h"
@@ -30,25 +30,6 @@ class Iterator;
 class Sampler;
 enum class Schedule;
 struct ProducerOptions;
-
-// Assigns epochs to iterations, one after another. Thread-safe.
-class EpochCounter {
- public:
-  uint64_t Take() { return next_.fetch_add(1, std::memory_order_relaxed); }
-
-  // Returns an epoch that was taken but not used, unless a later one was taken meanwhile.
-  void Return(uint64_t epoch) {
-    uint64_t next = epoch + 1;
-    next_.compare_exchange_strong(next, epoch, std::memory_order_relaxed);
-  }
-
-  // The epoch that Take would return. This is all the state there is to save and restore.
-  uint64_t next() const { return next_.load(std::memory_order_relaxed); }
-  void set_next(uint64_t epoch) { next_.store(epoch, std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint64_t> next_{0};
-};
 
 // The order of batches depends only on (seed, epoch, rank, world); order and bytes are the same for
 // any number of threads, any depth, any reader and any executor.
@@ -83,10 +64,10 @@ class Loader : public std::enable_shared_from_this<Loader> {
                                               std::shared_ptr<EpochCounter> epochs = {});
   ~Loader();
 
-  EpochCounter& epochs() { return *epochs_; }
+  EpochCounter& epochs() const { return *epochs_; }
 
-  // `epoch`: the epoch to iterate; none: the next that no iteration has taken, chosen at the first
-  // Next. `repeat`: expect the same epoch to be iterated again afterwards.
+  // `epoch`: the epoch to iterate; if not given, the loader's next place, at the first Next
+  // (EpochCounter has the rule). `repeat`: expect the same epoch to be iterated again afterwards.
   std::unique_ptr<Iterator> Iterate(std::optional<uint64_t> epoch = {}, bool repeat = false);
 
   // Returns one batch by its name, without an iterator. Consecutive calls, and the first batch of
@@ -198,10 +179,34 @@ class Iterator {
   // The same for a loader with one device, otherwise FailedPrecondition.
   Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt = {});
 
+  // These three in two steps, for callers that may still fail to hand the batch on. Fetch returns
+  // it, or the end, and the iteration stays where it is until Accept; if it is destroyed before
+  // that, nothing was delivered. (Errors that replace a batch need no Accept.) A caller that failed
+  // calls Postpone, and later Resume, which returns false if the batch is not this iteration's next
+  // one: another iteration has taken the place meanwhile, or TakeBack, Seek or the first Append has
+  // moved this one. Precondition of Fetch: what it returned last was
+  // accepted, or Resume returned false.
+  Result<Batch> Fetch(const Interrupt& interrupt);
+  Result<SplitBatch> FetchOnDevices(const Interrupt& interrupt);
+  Result<DeviceBatch> FetchOnDevice(const Interrupt& interrupt);
+  void Accept();
+  void Postpone() { ReturnPlace(); }
+  bool Resume();
+  // Takes the last Accept back: that batch did not arrive, and the next call makes it again.
+  // Does nothing if it was taken back, before a batch was accepted since the last Seek, and with
+  // appended batches.
+  void TakeBack();
+  // `position` follows what is delivered from now on. `counts`: see latest in EpochCounter::Use.
+  void ReportTo(std::shared_ptr<Position> position, bool counts);
+
   // The number of batches returned so far, including those replaced by an error; batches still on
   // their way to a device do not count. After an error that passed none (Cancelled, a limit) the
   // next call asks for the same batch again.
   uint64_t passed() const { return passed_; }
+
+  // Takes the loader's next place, and uses it up, before the first Next. Precondition: the
+  // iteration has no epoch.
+  BatchName Begin();
 
   // Sets the next batch. O(1), reads nothing. `index` may be batches_from(start), the end. The
   // loader's epoch counter is not changed.
@@ -219,8 +224,9 @@ class Iterator {
   std::string state() const;
 
   // Continues where the iteration of that state would, O(1), and makes the epoch after it the
-  // loader's next one. Next returns no batch if other ranks have the rest of the state's epoch.
-  // Errors: those of Loader::PlaceOf; nothing is changed then.
+  // loader's next one. If this iteration is destroyed before it has delivered a batch, the loader's
+  // next iteration continues there. Next returns no batch if other ranks have the rest of the
+  // state's epoch. Errors: those of Loader::PlaceOf; nothing is changed then.
   Status Restore(std::string_view state);
 
   // From the first Append until Seek, exactly the appended batches are delivered, in the order of
@@ -232,10 +238,17 @@ class Iterator {
   friend class Loader;
   Iterator(std::shared_ptr<Loader> loader, std::optional<uint64_t> epoch, bool repeat);
   Status FindEngine(const Interrupt& interrupt);
-  bool AtEnd() const { return !appended_ && index_ == loader_->batches_from(start_); }
+  bool AtEnd() const { return !appended_ && index_ + fetched_ == loader_->batches_from(start_); }
+  void TakePlace();
+  void BeginAt(EpochCounter::Taken taken);
+  void ReturnPlace();
+  void SetPlace(BatchName batch);
   template <typename AnyBatch>
-  Result<AnyBatch> Take(Result<AnyBatch> (Engine::*next)(const Interrupt&),
-                        const Interrupt& interrupt);
+  using NextOf = Result<AnyBatch> (Engine::*)(const Interrupt&);
+  template <typename AnyBatch>
+  Result<AnyBatch> FetchBy(NextOf<AnyBatch> next, const Interrupt& interrupt);
+  template <typename AnyBatch>
+  Result<AnyBatch> FetchHere(NextOf<AnyBatch> next, const Interrupt& interrupt);
 
   const std::shared_ptr<Loader> loader_;
   const bool repeat_;
@@ -243,8 +256,22 @@ class Iterator {
   uint64_t index_ = 0;
   uint64_t start_ = 0;
   uint64_t passed_ = 0;
+  uint64_t fetched_ = 0;  // batches that the engine has passed and the caller has not accepted
+  bool pending_ = false;  // what Fetch returned is neither accepted nor given up
   bool appended_ = false;
-  bool took_epoch_ = false;  // from the epoch counter
+  std::optional<EpochCounter::Taken> taken_;  // the place, until it is used up
+  struct Postponed {
+    BatchName place;
+    uint64_t fetched;
+  };
+  std::optional<Postponed> postponed_;
+  struct Accepted {
+    uint64_t batches = 0;
+    std::optional<EpochCounter::Taken> used;
+  };
+  Accepted accepted_;
+  std::shared_ptr<Position> reported_;  // or null
+  bool counts_ = false;
   Loader::Borrowed engine_;
 };
 

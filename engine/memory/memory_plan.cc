@@ -50,9 +50,9 @@ Error NoRoom(const MemoryNeeds& needs, uint64_t budget, uint64_t minimum, bool a
                         std::to_string(needs.slot_bytes) + " bytes and " +
                         std::to_string(needs.threads) +
                         Plural(needs.threads, " worker", " workers") +
-                        (alone ? "" : ", beside the other loaders,") + " need at least " +
-                        std::to_string(minimum) + " bytes of working memory, and the budget is " +
-                        std::to_string(budget),
+                        (alone ? "" : ", next to the other iterations and loaders,") +
+                        " need at least " + std::to_string(minimum) +
+                        " bytes of working memory, and the budget is " + std::to_string(budget),
                .advice = "Set memory_budget to " + std::to_string(minimum) +
                          " or more, or lower batch_size, " +
                          (needs.has_crops ? "crop_bytes, " : "") + "depth or threads"};

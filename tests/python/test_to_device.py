@@ -381,7 +381,7 @@ print(first(iter(there)) == wanted, loader.state_dict()["batch"])
     command = [sys.executable, "-c", HEAD.replace("sys.argv[2]", "'cpu'") + program, str(tmp_path), device]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "in __next__\n[(0, 0), (0, 0)]\nTrue 1\nTrue 1\n"
+    assert done.stdout == "in <module>\n[(0, 0), (0, 0)]\nTrue 1\nTrue 1\n"
 
 
 @pytest.mark.parametrize("device", ["cpu", "host", "host,host"])

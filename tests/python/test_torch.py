@@ -12,6 +12,7 @@ import pytest
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 torch = pytest.importorskip("torch", reason="PyTorch is not installed here")
 import stoker.torch  # noqa: E402, F811
+from interrupts import interrupted  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()]
 
@@ -31,6 +32,22 @@ def same(some, others):
     for columns, expected in zip(some, others):
         for column, wanted in zip(columns, expected):
             np.testing.assert_array_equal(column, wanted)
+
+
+def test_an_interrupt_loses_no_batch(made):
+    options = {"batch_size": 4, "sample_ids": True, "runtime": stoker.Runtime(threads=1), "depth": 1}
+    loader = make(made, **options)
+    numpys = stoker.Loader(stoker.image_folder(made), TRAIN, batch_size=4, shuffle=True, seed=1)
+
+    def wanted(epoch):
+        iterator = iter(numpys.epoch(epoch))
+        return [iterator.sample_ids.tolist() for _ in iterator]
+
+    def state():
+        now = loader.state_dict()
+        return now["epoch"], now["batch"]
+
+    interrupted(lambda: iter(loader), lambda batch: batch[2].tolist(), wanted, state)
 
 
 # --- tensors ----------------------------------------------------------------------------------------

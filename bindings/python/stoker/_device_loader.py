@@ -71,8 +71,8 @@ class OnDevices(Generic[MadeThere]):
         self._devices: str | list[str] = self._native.devices if split else self._native.devices[0]
 
     def __iter__(self) -> MadeThere:
-        """Takes the loader's next epoch (or continues where `load_state_dict` said)."""
-        return self._loader._begin(self)
+        """Takes the loader's next epoch (or continues where `load_state_dict` said), at its first batch."""
+        return self._iterate(None, repeat=False)
 
     def _iterate(self, epoch: int | None, repeat: bool) -> MadeThere:
         _jax.register()  # the program may have imported JAX meanwhile

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Element = TypeVar("Element")
-Self = TypeVar("Self", bound="_Iteration[Any]")
 
 
 def no_array(self: object, *unused: object, **options: object) -> NoReturn:
@@ -39,20 +38,14 @@ def _no_array(of: object) -> str:
     )
 
 
-class _Iteration(Generic[Element]):
+class _Iteration(_stoker.Batches, Generic[Element]):
     """The common part of all iterators."""
 
-    def __init__(self, loader: Loader | OnDevices[Any], native: _stoker.Iterator[Element]) -> None:
+    def __init__(self, loader: Loader | OnDevices[Any], native: _stoker.Iterator) -> None:
+        named = loader._batch_type if len(loader._batch_type._names) > 1 else None
+        super().__init__(native, named, *loader._extras)
         self._loader = loader
         self._native = native
-        self._type = loader._batch_type
-        self._extras = loader._extras  # whether batches have ids, and paths
-
-    def __iter__(self: Self) -> Self:
-        return self
-
-    def _batch(self, columns: tuple[Any, ...]) -> Element | Batch[Element]:
-        return columns[0] if len(columns) == 1 else self._type._make(columns)
 
     @property
     def sample_ids(self) -> npt.NDArray[np.uint64]:
@@ -65,31 +58,32 @@ class _Iteration(Generic[Element]):
         return f"<stoker.{type(self).__name__} {at}, over {self._loader!r}>"
 
 
-class _Batches(_Iteration[Element]):
-    """The common part of `Iterator` and `DeviceIterator`."""
+class Iterator(_Iteration[Array]):
+    """One iteration. A bad sample makes its batch an error; the next `next` continues after it.
 
-    def __next__(self) -> Element | Batch[Element]:
-        """The next batch.
+    `next` returns the next batch. If a signal handler raises an exception in it, as Ctrl-C does, nothing is
+    lost in a `for` loop (CPython 3.10 or later): the next `next` returns the batch. In `batch = next(it)`
+    CPython itself may run the handler after the call and before the assignment.
 
-        Raises:
-            StopIteration: the epoch has ended.
-            DataLossError, NotFoundError, …: a sample of the batch; has `file`, `offset` and `cause`.
-            ResourceExhaustedError: the program already holds as many batches as it may; nothing is lost.
-            CancelledError: the loader was closed.
-            FailedPreconditionError: this is a forked process.
-        """
-        columns = self._native.next(*self._extras)
-        if columns is None:
-            raise StopIteration
-        return self._batch(columns)
+    Raises:
+        StopIteration: the epoch has ended.
+        DataLossError, NotFoundError, …: a sample of the batch; has `file`, `offset` and `cause`.
+        ResourceExhaustedError: the program already holds as many batches as it may; nothing is lost.
+        CancelledError: the loader was closed.
+        FailedPreconditionError: this is a forked process.
+    """
 
+    if TYPE_CHECKING:
 
-class Iterator(_Batches[Array]):
-    """One iteration. A bad sample makes its batch an error; the next `next` continues after it."""
+        def __next__(self) -> Array | Batch[Array]: ...
 
 
-class DeviceIterator(_Batches[_stoker.Tensor]):
+class DeviceIterator(_Iteration[_stoker.Tensor]):
     """One iteration of a `DeviceLoader`; like `Iterator`, but its batches are `Tensor`s."""
+
+    if TYPE_CHECKING:
+
+        def __next__(self) -> _stoker.Tensor | Batch[_stoker.Tensor]: ...
 
 
 class SplitIterator(_Iteration[_stoker.Tensor]):
@@ -97,12 +91,9 @@ class SplitIterator(_Iteration[_stoker.Tensor]):
     device.
     """
 
-    def __next__(self) -> tuple[_stoker.Tensor | Batch[_stoker.Tensor], ...]:
-        """The parts of the next batch. Raises what `Iterator` does."""
-        parts = self._native.next(*self._extras)
-        if parts is None:
-            raise StopIteration
-        return tuple(self._batch(columns) for columns in parts)
+    if TYPE_CHECKING:
+
+        def __next__(self) -> tuple[_stoker.Tensor | Batch[_stoker.Tensor], ...]: ...
 
 
 Made = TypeVar("Made", bound=Union[Iterator, DeviceIterator, SplitIterator], covariant=True)

@@ -14,7 +14,7 @@ from stoker._batch import batch_type
 from stoker._device_loader import DeviceLoader, SplitLoader, with_tensorflow
 from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
-from stoker._iterator import Epoch, Iterator, Made, _Iterates, no_array, no_shape
+from stoker._iterator import Epoch, Iterator, no_array, no_shape
 from stoker._jax import JaxLoader
 from stoker._map import Map, MapCalls
 from stoker._mix import BatchTransform, split
@@ -233,8 +233,6 @@ class Loader:
             for name, _ in self._elements:
                 _checks.numpy_has(name)
         self._batches = self._native.batches_per_epoch
-        self._latest: _stoker.Position | None = None  # of the latest iteration
-        self._resume: Place | None = None
         self._closed = False
 
     @property
@@ -256,21 +254,11 @@ class Loader:
     # --- iterating ---------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator:
-        """Takes the next epoch, or continues after `load_state_dict`."""
-        return self._begin(self)
+        """Takes the next epoch, or continues after `load_state_dict`, at its first batch.
 
-    def _begin(self, loader: _Iterates[Made]) -> Made:
-        """Returns an iteration by `loader` (this one or one of its device loaders) that takes the next
-        epoch.
+        An iterator that was dropped before it had delivered a batch has taken nothing.
         """
-        place = self._resume
-        iteration = loader._iterate(None if place is None else place[0], repeat=False)
-        if place is not None:
-            iteration._native.seek(*place)
-        # This order matters: a signal handler may save the state in between.
-        self._latest = iteration._native.position
-        self._resume = None
-        return iteration
+        return self._iterate(None, repeat=False)
 
     def _iterate(self, epoch: int | None, repeat: bool) -> Iterator:
         for name, _ in self._elements:
@@ -531,7 +519,8 @@ class Loader:
     # --- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the position of the latest iteration over the loader, after the last delivered batch.
+        """Returns the position of the latest iteration over the loader that has delivered a batch, after the
+        last one.
 
         It is a dictionary of numbers and text, a few hundred bytes: epoch, batch, the options that differ
         from their defaults, and the samples' number and fingerprint. For files the fingerprint covers their
@@ -545,10 +534,12 @@ class Loader:
         tf.train.Checkpoint saves the latter. Never blocks; may be called in a signal handler, also while
         `next` waits.
         """
-        return dict(json.loads(self._native.state_at(*self._position())))
+        return dict(json.loads(self._native.state_at(*self._native.state_place)))
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Makes the next iteration continue at the state, with the same batches; nothing is replayed.
+
+        The state is used up by the first batch: iterators that were dropped before it do not count.
 
         The state may come from another `world` or `batch_size`, at any place of an epoch: each sample that
         all ranks together had not delivered comes once, with the same random draws. That iteration has as
@@ -565,34 +556,18 @@ class Loader:
                 names them, with both values.
             ValueError, TypeError: not a loader's state.
         """
-        self._start_at(*self._native.place_of(_state_text(state)))
-
-    def _start_at(self, epoch: int, batch: int = 0, start: int = 0) -> None:
-        """Returns the next batch of the next iteration, which `state_dict` returns until then."""
-        in_the_middle = (batch, start) != (0, 0)
-        self._native.next_epoch = epoch + 1 if in_the_middle else epoch
-        self._resume = (epoch, batch, start) if in_the_middle else None
-        self._latest = None
+        self._native.restore(*self._native.place_of(_state_text(state)))
 
     def _refuse_resume(self) -> None:
         """Raises FailedPreconditionError if a restored state waits for `__iter__`."""
-        if self._resume is not None:
-            epoch, batch, _ = self._resume
+        restored = self._native.restored
+        if restored is not None:
+            epoch, batch, _ = restored
             raise FailedPreconditionError(
                 f"load_state_dict restored batch {batch} of epoch {epoch}, where only an iteration over the "
                 "loader itself continues",
                 advice="Save and restore iterators of as_tf_dataset() by tf.train.Checkpoint",
             )
-
-    def _position(self) -> Place:
-        if self._resume is not None:
-            return self._resume
-        following = self._native.next_epoch  # read first: an iteration may take it meanwhile
-        position = None if self._latest is None else self._latest.get()
-        if position is None:
-            return following, 0, 0
-        ended = position[1] == self._native.batches_from(position[2])
-        return (self._native.next_epoch, 0, 0) if ended else position
 
     def _listed(self) -> list[Transform | BatchTransform]:
         return [*self._transforms, *([] if self._mix is None else [self._mix])]

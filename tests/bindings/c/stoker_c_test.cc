@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "gpu/open_device.h"
 #include "io/sources/image_folder.h"
 #include "io/sources/path_source.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/hooked_device.h"
 #include "tests/testing/photo_folder.h"
 
@@ -211,6 +213,70 @@ TEST_F(StokerCTest, CursorDeliversAnEpochOfBatches) {
   EXPECT_EQ(next.index, kPerEpoch);
   EXPECT_EQ(next.end, kPerEpoch);
   api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
+}
+
+// C functions have no context of their own here.
+std::mt19937 interrupts;
+
+TEST_F(StokerCTest, InterruptsAndWhatDidNotArriveLoseNoBatch) {
+  stoker_dataset* dataset = Open(NewKey(), Spec());
+  const auto epoch = [&](uint64_t number) {
+    std::vector<std::vector<uint8_t>> batches;
+    stoker_cursor* cursor = nullptr;
+    EXPECT_EQ(Take(api_->cursor_open(dataset, static_cast<int64_t>(number), 0, &cursor)), "");
+    while (stoker_batch* batch = Next(cursor)) batches.push_back(Pixels(batch));
+    api_->cursor_free(cursor);
+    return batches;
+  };
+  const stoker_interrupt half{sizeof(stoker_interrupt),
+                              [](void*) { return static_cast<int>(interrupts() % 2); }, nullptr};
+  int interrupted = 0, taken_back = 0;
+  stoker_cursor* cursor = nullptr;
+  for (uint64_t number = 0; interrupted < stoker::testing::Effort(200); ++number) {
+    ASSERT_EQ(Take(api_->cursor_open(dataset, -1, 0, &cursor)), "");
+    std::vector<std::vector<uint8_t>> got;
+    bool arrived = false;  // and was not taken back
+    for (bool end = false; !end;) {
+      stoker_batch* batch = nullptr;
+      int32_t passed = -1;
+      const std::string error = Take(api_->cursor_next(cursor, &half, &batch, &passed));
+      end = error.empty() && batch == nullptr;
+      if (batch != nullptr) {
+        got.push_back(Pixels(batch));
+        arrived = true;
+      }
+      if (!error.empty()) {
+        ++interrupted;
+        EXPECT_EQ(passed, 0);
+      }
+      if (arrived && !end && interrupts() % 4 == 0) {  // perhaps with the next one fetched
+        ++taken_back;
+        got.pop_back();
+        arrived = false;
+        api_->cursor_take_back(cursor);
+        api_->cursor_take_back(cursor);  // does nothing
+      }
+      if (got.empty() && interrupts() % 4 == 0) {  // another cursor has the place for a while
+        stoker_cursor* other = nullptr;
+        ASSERT_EQ(Take(api_->cursor_open(dataset, -1, 0, &other)), "");
+        api_->batch_free(Next(other));
+        batch = nullptr;
+        (void)Take(api_->cursor_next(cursor, &half, &batch, &passed));
+        api_->batch_free(batch);
+        if (batch != nullptr) api_->cursor_take_back(cursor);
+        api_->cursor_take_back(other);
+        api_->cursor_free(other);
+      }
+      if (got.empty() && interrupts() % 8 == 0) {  // dropped before a batch was delivered
+        api_->cursor_free(cursor);
+        ASSERT_EQ(Take(api_->cursor_open(dataset, -1, 0, &cursor)), "");
+      }
+    }
+    api_->cursor_free(cursor);
+    ASSERT_EQ(got, epoch(number));
+  }
+  EXPECT_GT(taken_back, 0);
   api_->dataset_free(dataset);
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <random>
 #include <set>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "tests/testing/batches.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"
 
@@ -354,6 +356,86 @@ TEST_F(LoaderTest, AnEpochThatDeliveredNothingIsNotTaken) {
   held.Release();
   EXPECT_EQ(Rest(*loader->Iterate()), Epochs(1)[0]);
   EXPECT_EQ(loader->epochs().next(), 1u);
+}
+
+TEST_F(LoaderTest, ARestoredPlaceIsKeptUntilItsFirstBatchWasDelivered) {
+  const auto epochs = Epochs(2);
+  auto loader = Open();
+  auto saved = loader->Iterate(0);
+  for (int i = 0; i < 4; ++i) (void)saved->Next().value();
+  const std::string state = saved->state();
+  ASSERT_TRUE(loader->Iterate()->Restore(state).ok());
+  (void)loader->Iterate();
+  {
+    auto fetched = loader->Iterate();
+    EXPECT_EQ(Fingerprint(fetched->Fetch({}).value()), epochs[0][4]);  // not accepted
+  }
+  auto failed = loader->Iterate();
+  Batch not_delivered = failed->Fetch({}).value();
+  failed->Postpone();
+  EXPECT_EQ(failed->position(), std::nullopt);
+  auto rest = loader->Iterate();
+  EXPECT_EQ(Fingerprint(rest->Next().value()), epochs[0][4]);
+  EXPECT_FALSE(failed->Resume()) << "another iteration has the place";
+  EXPECT_EQ(Fingerprint(failed->Next().value()), epochs[1][0]);
+  rest->TakeBack();
+  EXPECT_EQ(loader->epochs().restored(), (BatchName{0, 4}));
+  EXPECT_EQ(Rest(*loader->Iterate()), Prints(epochs[0].begin() + 4, epochs[0].end()));
+  EXPECT_EQ(loader->epochs().next(), 2u);
+}
+
+TEST_F(LoaderTest, InterruptsLoseNoBatch) {
+  auto loader = Open(), wanted = Open();
+  int interrupted = 0;
+  std::mt19937 random;  // NOLINT: the same numbers each time
+  for (uint64_t epoch = 0; interrupted < testing::Effort(200); ++epoch) {
+    auto iterator = loader->Iterate();
+    Prints got;
+    for (bool end = false; !end;) {
+      const std::string state = iterator->state();
+      Result<Batch> batch = iterator->Fetch([&] { return random() % 2 == 0; });
+      ASSERT_EQ(iterator->state(), state) << "nothing was delivered";
+      if (batch.ok() && random() % 2 == 0) {
+        const Prints kept = *batch ? Prints{Fingerprint(*batch)} : Prints{};
+        iterator->Postpone();
+        ASSERT_EQ(iterator->state(), state);
+        ++interrupted;
+        ASSERT_TRUE(iterator->Resume());
+        iterator->Accept();
+        got.insert(got.end(), kept.begin(), kept.end());
+        end = !*batch;
+      } else if (batch.ok()) {
+        iterator->Accept();
+        if (*batch) got.push_back(Fingerprint(*batch));
+        end = !*batch;
+      } else {
+        ++interrupted;
+      }
+    }
+    ASSERT_EQ(got, Rest(*wanted->Iterate(epoch)));
+  }
+}
+
+TEST_F(LoaderTest, WhatWasFetchedIsForgottenWhereAnIterationMoves) {
+  const auto epochs = Epochs(1);
+  auto loader = Open();
+  auto iterator = loader->Iterate();
+  EXPECT_EQ(Fingerprint(iterator->Next().value()), epochs[0][0]);
+  EXPECT_EQ(Fingerprint(iterator->Fetch({}).value()), epochs[0][1]);
+  EXPECT_TRUE(iterator->Resume());
+  iterator->TakeBack();
+  EXPECT_FALSE(iterator->Resume());
+  EXPECT_EQ(Fingerprint(iterator->Fetch({}).value()), epochs[0][0]);
+  iterator->Postpone();
+  ASSERT_TRUE(iterator->Append({0, 5}).ok());
+  EXPECT_FALSE(iterator->Resume());
+  EXPECT_EQ(loader->epochs().next(), 0u) << "the place is free";
+  EXPECT_EQ(Fingerprint(iterator->Fetch({}).value()), epochs[0][5]);
+  ASSERT_TRUE(iterator->Append({0, 2}).ok());
+  EXPECT_TRUE(iterator->Resume()) << "it is still the next one";
+  iterator->Accept();
+  iterator->TakeBack();  // does nothing
+  EXPECT_EQ(Fingerprint(iterator->Next().value()), epochs[0][2]);
 }
 
 TEST_F(LoaderTest, StopWakesBlockedConsumers) {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import torch
 
+from stoker import _stoker
 from stoker._batch import Batch as Columns
 from stoker._iterator import DeviceIterator
 from stoker._stoker import Tensor
@@ -16,57 +17,30 @@ from stoker.torch._share import Share
 Batch = Union[torch.Tensor, Columns[torch.Tensor]]
 
 
-class Iterator:
-    """One iteration. A bad sample makes its batch an error; the next `next` continues after it."""
+class Iterator(_stoker.LaterBatches):
+    """One iteration. A bad sample makes its batch an error; the next `next` continues after it.
+
+    `next` returns the next batch, and raises what that of `stoker.Iterator` does.
+    """
 
     def __init__(self, share: Share, pin_memory: bool = False) -> None:
+        making = _Making(share, pin_memory)
+        super().__init__(making.begin, making.batch, making.end)
         self._share = share
-        self._pins = pin_memory
-        self._begun: DeviceIterator | None = None  # at the first batch
-        self._followed: _accelerate.Followed | None = None
-        self._lock = threading.Lock()
 
-    def __iter__(self) -> Iterator:
-        return self
+    if TYPE_CHECKING:
 
-    def __next__(self) -> Batch:
-        """Returns the next batch; raises what `stoker.Iterator` does."""
-        begun = self._begun or self._begin()
-        try:
-            batch = next(begun)
-        except StopIteration:
-            if self._followed is not None:
-                _accelerate.end(self._followed)
-            raise
-        if self._followed is not None:
-            self._followed.end_of_dataloader = _is_last(begun)
-        made = taken(batch)
-        return _pinned(made) if self._pins else made
-
-    def _begin(self) -> DeviceIterator:
-        with self._lock:
-            if self._begun is None:
-                self._pins = self._pins and torch.cuda.is_available()
-                self._begun = self._share.begin()
-                self._followed = _accelerate.followed()
-            return self._begun
+        def __next__(self) -> Batch: ...
 
     @property
     def sample_ids(self) -> torch.Tensor:
         """The source's samples in the rows of the last batch, (rows,) int64, on the CPU."""
-        if self._begun is None:
+        if self.begun is None:
             return torch.empty(0, dtype=torch.int64)
-        return torch.from_numpy(self._begun.sample_ids.astype("int64"))
+        return torch.from_numpy(self.begun.sample_ids.astype("int64"))
 
     def __repr__(self) -> str:
-        return f"<stoker.torch.Iterator of {self._begun or self._share!r}>"
-
-
-def _is_last(iteration: DeviceIterator) -> bool:
-    """Returns whether no batch of the epoch follows the one that was taken."""
-    _, following, start = iteration._native.position.get() or (0, 0, 0)
-    batches: Any = iteration._loader
-    return bool(following == batches.loader._native.batches_from(start))
+        return f"<stoker.torch.Iterator of {self.begun or self._share!r}>"
 
 
 def taken(batch: Tensor | Columns[Tensor]) -> Batch:
@@ -89,8 +63,40 @@ def _tensor(tensor: Tensor) -> torch.Tensor:
     return made
 
 
-def _pinned(batch: Batch) -> Batch:
-    """Returns a copy in memory that torch pins, and keeps until copies from it are done."""
-    if isinstance(batch, torch.Tensor):
-        return batch.pin_memory()
-    return batch._make(column if isinstance(column, list) else column.pin_memory() for column in batch)
+class _Making:
+    """Makes torch's batches of an iteration, and tells accelerate where it is.
+
+    With `pins`, tensors are copies in memory that torch pins, and keeps until copies from it are done.
+    """
+
+    def __init__(self, share: Share, pins: bool) -> None:
+        self._share = share
+        self._pins = pins
+        self._begun: DeviceIterator | None = None
+        self._followed: _accelerate.Followed | None = None
+        self._lock = threading.RLock()  # a signal handler may ask for a batch meanwhile
+
+    def begin(self) -> DeviceIterator:
+        with self._lock:
+            if self._begun is None:
+                self._pins = self._pins and torch.cuda.is_available()
+                begun = self._share.begin()
+                self._followed = _accelerate.followed()
+                self._begun = begun  # last: if a signal handler raises before it, the next call begins
+            return self._begun
+
+    def batch(self, batch: Tensor | Columns[Tensor], name: tuple[int, int, int]) -> Batch:
+        if self._followed is not None and self._begun is not None:
+            _, index, start = name
+            loader: Any = self._begun._loader
+            self._followed.end_of_dataloader = index + 1 == loader.loader._native.batches_from(start)
+        made = taken(batch)
+        if not self._pins:
+            return made
+        if isinstance(made, torch.Tensor):
+            return made.pin_memory()
+        return made._make(column if isinstance(column, list) else column.pin_memory() for column in made)
+
+    def end(self) -> None:
+        if self._followed is not None:
+            _accelerate.end(self._followed)

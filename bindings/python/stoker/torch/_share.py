@@ -61,7 +61,7 @@ class Share:
     def _open(self, rank: _ranks.Rank) -> Loader:
         number, world = rank
         loader = Loader(**self._options, rank=number, world=world)
-        loader._start_at(self._epoch)
+        loader._native.next_epoch = self._epoch
         if self._closed:
             loader.close()
         elif self._where != "cuda":
@@ -103,7 +103,7 @@ class Share:
 
         Epochs iterated as the only process do not count, so that ranks agree on the epoch.
         """
-        if loader._resume is not None:
+        if loader._native.restored is not None:
             was, now = ("rank {} of {}".format(*ranks) for ranks in (self._rank, rank))
             raise FailedPreconditionError(
                 f"load_state_dict was called when this process was {was}, and now it is {now}",
@@ -144,16 +144,13 @@ class Share:
         """Does the same, and returns its loader and its first batch, whose epoch it has taken."""
         with self._lock:
             batches = self.batches
-            loader = batches.loader
-            first = loader._resume or (loader._native.take_epoch(), 0, 0)
-            loader._resume = first
-            return iter(batches), loader, first
+            iteration = iter(batches)
+            return iteration, batches.loader, iteration._native.begin()
 
     def order(self) -> Iterator[int]:
         """This process' samples, in the order of the next epoch, or of what was left of a restored one."""
-        loader = self.loader
-        native = loader._native
-        epoch, _, start = loader._resume or (native.next_epoch, 0, 0)
+        native = self.loader._native
+        epoch, _, start = native.next_place
         for batch in range(native.batches_from(start)):
             yield from native.sample_ids(epoch, batch, start)
 
@@ -167,9 +164,8 @@ class Share:
         number = _checks.epoch(epoch)
         with self._lock:
             self._epoch = number
-            loader = self._loader
-            if loader is not None and (loader._resume is None or loader._resume[0] != number):
-                loader._start_at(number)
+            if self._loader is not None:
+                self._loader._native.next_epoch = number
 
     def state_dict(self) -> dict[str, Any]:
         """The position of the latest iteration."""
@@ -179,10 +175,11 @@ class Share:
         """Makes the next iteration continue at the state."""
         with self._lock:
             if self._loader is not None and self._rank != self._now():
-                self._loader._resume = None  # another rank's
+                self._loader._native.restore(self._epoch, 0, 0)  # the place there is another rank's
             loader = self.loader
             loader.load_state_dict(state)
-            self._epoch = loader._native.next_epoch
+            epoch, *in_it = loader._native.next_place
+            self._epoch = epoch + any(in_it)
 
     # --- statistics and closing -------------------------------------------------------------------
 
