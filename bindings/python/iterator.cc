@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <chrono>
 #include <span>
 #include <string>
@@ -43,14 +44,17 @@ class Batches {
 
  private:
   friend class LaterBatches;
+  template <typename T>
+  friend struct Collected;
   py::object Next(const Form& form) const;
+  std::array<py::object*, 3> held() { return {&iteration_, &form_.type, &form_.convert}; }
 
-  const py::object iteration_;
-  const Form form_;
+  py::object iteration_;
+  Form form_;
 };
 
 // The same, over the Batches that `begin` returns when the first batch is requested, each converted
-// by `convert`. `end` is called at the end of the epoch.
+// by `convert`. `end`, unless it is None, is called at the end of the epoch.
 class LaterBatches {
  public:
   LaterBatches(py::object begin, py::object convert, py::object end);
@@ -58,13 +62,50 @@ class LaterBatches {
   const py::object& begun() const { return begun_; }  // or None
 
  private:
-  const py::object begin_, convert_, end_;
-  py::object begun_;
+  template <typename T>
+  friend struct Collected;
+  std::array<py::object*, 4> held() { return {&begin_, &convert_, &end_, &begun_}; }
+
+  py::object begin_, convert_, end_, begun_;
+};
+
+// Lets Python's garbage collector find cycles through the objects that a T holds.
+template <typename T>
+struct Collected {
+  // Null while it is being made.
+  static T* Of(PyObject* self) {
+    auto* const instance = reinterpret_cast<py::detail::instance*>(self);
+    const bool made = instance->simple_layout && instance->simple_holder_constructed;
+    return made ? static_cast<T*>(instance->simple_value_holder[0]) : nullptr;
+  }
+  static int Traverse(PyObject* self, visitproc visit, void* arg) {
+    if (const int stop = visit(reinterpret_cast<PyObject*>(Py_TYPE(self)), arg)) return stop;
+    T* const of = Of(self);
+    if (of == nullptr) return 0;
+    for (const py::object* object : of->held()) {
+      if (!*object) continue;
+      if (const int stop = visit(object->ptr(), arg)) return stop;
+    }
+    return 0;
+  }
+  static int Clear(PyObject* self) {
+    T* const of = Of(self);
+    if (of == nullptr) return 0;
+    for (py::object* object : of->held()) *object = py::none();
+    return 0;
+  }
+  static py::custom_type_setup Setup() {
+    return py::custom_type_setup([](PyHeapTypeObject* type) {
+      type->ht_type.tp_flags |= Py_TPFLAGS_HAVE_GC;
+      type->ht_type.tp_traverse = Traverse;
+      type->ht_type.tp_clear = Clear;
+    });
+  }
 };
 
 void Warn(const char* kind, const std::string& text) {
   const py::object category = py::module_::import("stoker._errors").attr(kind);
-  // Stack level 1 is the caller of the iterator's __next__, which is no Python function.
+  // Stack level 1 is the caller of the iterator's __next__, which is not a Python function.
   if (PyErr_WarnEx(category.ptr(), text.c_str(), 1) != 0) throw py::error_already_set();
 }
 
@@ -168,10 +209,10 @@ IteratorHandle::IteratorHandle(std::shared_ptr<Loader> loader, std::unique_ptr<I
     : loader_(std::move(loader)),
       columns_(columns),
       as_(as),
-      counts_(counts),
       closed_(std::move(closed)),
       iterator_(std::move(iterator)) {
   if (const auto pinned = iterator_->position()) position_->Set(*pinned);
+  iterator_->ReportTo(position_, counts);
 }
 
 IteratorHandle::~IteratorHandle() {
@@ -218,9 +259,7 @@ Status IteratorHandle::Fetch() {
   if (closed()) return was_closed;
   if (fetched_ && iterator_->Resume()) return {};
   fetched_.reset();
-  const uint64_t before = iterator_->passed();
   Status status = FetchNext();
-  if (iterator_->passed() != before) Moved();  // an error replaces a batch
   if (!status.ok() && status.error().code == Code::kCancelled && closed()) return was_closed;
   return status;
 }
@@ -241,7 +280,6 @@ Status IteratorHandle::FetchNext() {
 void IteratorHandle::Deliver() {
   const Fetched delivered = *std::exchange(fetched_, std::nullopt);
   iterator_->Accept();
-  Moved();
   if (delivered.end()) return;
   sample_ids_.clear();
   const auto add_ids = [this](std::span<const uint64_t> ids) {
@@ -249,13 +287,6 @@ void IteratorHandle::Deliver() {
   };
   if (delivered.host) add_ids(delivered.host.sample_ids());
   for (const auto& part : delivered.parts) add_ids(part->sample_ids());
-}
-
-void IteratorHandle::Moved() {
-  const std::optional<BatchName> next = iterator_->position();
-  const bool begins = !std::exchange(begun_, true);
-  if (next) position_->Set(*next);
-  if (begins && counts_) loader_->epochs().SetLatest(position_);
 }
 
 py::object IteratorHandle::Made(const Form& form) const {
@@ -295,13 +326,13 @@ py::object IteratorHandle::MadeOf(const std::shared_ptr<const DeviceBatch>& devi
 
 BatchName IteratorHandle::Begin() {
   Turn turn(*this);
-  Check([&] {
+  const Status begun = [&] {
     const WithoutGil released;
     return turn.Begin();
-  }());
-  const BatchName place = iterator_->Begin();
-  Moved();
-  return place;
+  }();
+  ThrowPending();
+  Check(begun);
+  return iterator_->Begin();
 }
 
 void IteratorHandle::Seek(BatchName batch) {
@@ -344,7 +375,7 @@ py::object LaterBatches::Next() {
   try {
     return batches.Next(form);
   } catch (const py::stop_iteration&) {
-    end_();
+    if (!end_.is_none()) end_();
     throw;
   }
 }
@@ -366,16 +397,16 @@ void AddIterator(py::module_& module) {
       .def_property_readonly("position", &IteratorHandle::position)
       .def_property_readonly("sample_ids", &IteratorHandle::sample_ids);
   const auto self = [](const py::object& batches) { return batches; };
-  py::class_<Batches>(module, "Batches")
+  py::class_<Batches>(module, "Batches", Collected<Batches>::Setup())
       .def(py::init([](py::object iteration, py::object type, bool ids, bool paths) {
              return Batches(std::move(iteration), {std::move(type), ids, paths, py::none()});
            }),
            py::arg("iteration"), py::arg("type"), py::arg("ids"), py::arg("paths"))
       .def("__iter__", self)
       .def("__next__", [](const Batches& batches) { return batches.Next(); });
-  py::class_<LaterBatches>(module, "LaterBatches")
+  py::class_<LaterBatches>(module, "LaterBatches", Collected<LaterBatches>::Setup())
       .def(py::init<py::object, py::object, py::object>(), py::arg("begin"), py::arg("convert"),
-           py::arg("end"))
+           py::arg("end") = py::none())
       .def("__iter__", self)
       .def("__next__", &LaterBatches::Next)
       .def_property_readonly("begun", &LaterBatches::begun);

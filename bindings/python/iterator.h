@@ -37,8 +37,8 @@ enum class As : uint8_t { kArrays, kTensors, kParts };
 
 struct Form;  // how a batch is made for the program
 
-// A batch is delivered when the program has it: signal handlers run before that, and whatever they
-// or Form::convert raise, the next call of Next delivers the batch. Threads that share the
+// A batch is delivered when the program has it: signal handlers run before that, and if they or
+// Form::convert raise, the next call of Next delivers the batch. Threads that share the
 // iteration are serialized, and each batch goes to one of them. With the GIL held.
 class IteratorHandle {
  public:
@@ -74,7 +74,6 @@ class IteratorHandle {
   Interrupt OnSignalsOrClosed() const;
   Status Fetch();
   Status FetchNext();
-  void Moved();
   void Deliver();
   pybind11::object Made(const Form& form) const;
   // Returns the columns of the batch on the host or, if it is not null, of a part on a device.
@@ -83,14 +82,12 @@ class IteratorHandle {
   std::shared_ptr<Loader> loader_;
   const size_t columns_;
   const As as_;
-  const bool counts_;
   const std::shared_ptr<const Closed> closed_;
   std::timed_mutex in_use_;
   std::atomic<std::thread::id> owner_;  // the thread that has its turn
   const std::shared_ptr<Position> position_ = std::make_shared<Position>();
   std::unique_ptr<Iterator> iterator_;
   std::optional<Fetched> fetched_;    // and not delivered
-  bool begun_ = false;                // something was delivered
   std::vector<uint64_t> sample_ids_;  // of the last batch
 };
 

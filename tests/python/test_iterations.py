@@ -15,6 +15,7 @@ PATHS = {
     "to_device": lambda loader: loader.to_device("cpu"),
     "host": lambda loader: loader.to_device("host", buffers=8),
     "split": lambda loader: loader.to_device(["host", "host"], buffers=8),
+    "jax": lambda loader: pytest.importorskip("jax") and loader.to_jax(),
 }
 
 

@@ -1,7 +1,10 @@
 """JAX takes the arrays, without a copy if it can. Skips if JAX is missing."""
 
+import gc
 import itertools
 import os
+import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -113,6 +116,8 @@ def test_to_jax_has_the_loaders_batches(made):
         source, [stoker.RandomResizedCrop(8)], batch_size=4, shuffle=True, sample_ids=True, paths=True
     )
     ours = loader.to_jax()
+    with pytest.raises(TypeError, match="pickle its `loader`"):
+        pickle.dumps(ours)
     assert len(ours) == 3 and repr(ours).startswith(repr(loader)[:20]) and ours.loader is loader
     for epoch in range(2):
         for batch, wanted in itertools.zip_longest(ours, loader.epoch(epoch)):
@@ -137,11 +142,10 @@ def sharding(shape, names, *spec):
 
 @pytest.mark.parametrize("copied_by", ["JAX", "stoker"])
 def test_to_jax_divides_rows(made, monkeypatch, copied_by):
-    if copied_by == "stoker":  # the device "host" in place of GPUs
+    if copied_by == "stoker":  # the device "host" instead of GPUs
         monkeypatch.setattr(stoker._jax, "_name_of", lambda device: "host")
     loader = stoker.Loader(
-        stoker.image_folder(made), [stoker.RandomResizedCrop(8)], batch_size=8, shuffle=True, sample_ids=True,
-        drop_remainder=True,
+        stoker.image_folder(made), [stoker.RandomResizedCrop(8)], batch_size=8, shuffle=True, sample_ids=True
     )  # fmt: skip
     reversed_rows = jax.sharding.NamedSharding(
         jax.sharding.Mesh(jax.devices("cpu")[:4][::-1], ("b",)), jax.sharding.PartitionSpec("b")
@@ -163,16 +167,37 @@ def test_to_jax_divides_rows(made, monkeypatch, copied_by):
                     assert np.array_equal(np.asarray(shard.data), other[shard.index]), each
 
 
+def test_a_cycle_through_an_iterator_is_collected(loader):
+    ours = loader.to_jax()
+    ours.iterator = iter(ours)
+    gone = weakref.ref(ours)
+    del ours
+    gc.collect()
+    assert gone() is None
+    ours = loader.to_jax()
+    ours.iterator = iter(ours)
+    next(ours.iterator)
+    gone = weakref.ref(ours)
+    del ours
+    gc.collect()
+    assert gone() is None
+
+
 def test_shardings_that_are_wrong(made):
-    def make(**options):
-        source = stoker.image_folder(made)
+    def make(source=None, **options):
+        source = source or stoker.image_folder(made)
         return stoker.Loader(source, [stoker.Resize((8, 8))], **{"batch_size": 8, **options})
 
     by_rows = sharding(4, ("b",), "b")
     with pytest.raises(TypeError, match=r"must be a jax\.sharding\.Sharding"):
         make().to_jax("cpu")
-    with pytest.raises(ValueError, match="the last batch has 4 rows, and 4 devices"):
-        make().to_jax(by_rows)
+    rest = make(source=stoker.image_folder(made).subset(range(58)))
+    with pytest.raises(ValueError, match="the last batch has 2 rows, and 4 devices"):
+        rest.to_jax(by_rows)
+    replicated = sharding(4, ("b",))
+    for loader in (rest, make(batch_size=4, on_bad="drop")):
+        for batch, wanted in itertools.zip_longest(loader.to_jax(replicated), loader.epoch(0)):
+            assert np.array_equal(np.asarray(batch.image), wanted.image)
     with pytest.raises(ValueError, match="on_bad may drop rows"):
         make(batch_size=4, on_bad="drop").to_jax(by_rows)
     with pytest.raises(ValueError, match="evenly divide"):

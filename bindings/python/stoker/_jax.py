@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from stoker import _stoker
 from stoker._batch import Batch
 from stoker._errors import InvalidArgumentError
 from stoker._iterator import Epoch, no_array, no_shape
@@ -26,7 +27,7 @@ def _jax() -> Any:
 
 
 def _in_jax(tensor: Tensor) -> Any:
-    """Returns what JAX takes in place of a tensor: its NumPy array, or on a GPU a jax.Array."""
+    """Returns a tensor as JAX takes it: its NumPy array, or on a GPU a jax.Array."""
     return _jax().dlpack.from_dlpack(tensor) if tensor.device.startswith("cuda") else np.asarray(tensor)
 
 
@@ -78,10 +79,10 @@ class JaxLoader:
         self._loader = loader
         self._sharding: Any = sharding
         self._processes = len({device.process_index for device in sharding.device_set})
-        self._check_rows()
         devices = self._by_rows() or []
         names = [_name_of(device) for device in devices]
         self._devices = devices if "cpu" not in names else []
+        self._check_rows()
         where = "cpu" if not self._devices else names[0] if len(names) == 1 else names
         self._batches: DeviceLoader | SplitLoader = loader.to_device(
             where, buffers=buffers, decode=decode, crop_bytes=crop_bytes
@@ -96,13 +97,23 @@ class JaxLoader:
         loader = self._loader
         short = loader._native.last_rows
         varies = loader._drops_rows or short != loader.batch_size
-        if varies and len(self._sharding.device_set) > 1:
+        if varies and not self._divides(1 if loader._drops_rows else short):
             what = "on_bad may drop rows" if loader._drops_rows else f"the last batch has {short} rows"
             raise InvalidArgumentError(
-                f"{what}, and {len(self._sharding.device_set)} devices divide each batch equally",
+                f"{what}, and {len(self._sharding.device_set)} devices need equal parts of each batch",
                 advice='Give the loader drop_remainder=True, and on_bad="substitute" rather than "drop"',
             )
-        self._sharding.shard_shape(self._shape(loader.batch_size))
+
+    def _divides(self, rows: int) -> bool:
+        """Returns whether the sharding divides a shorter batch."""
+        # Rows that bad samples leave are not divided again, and processes may have different numbers of rows.
+        if (self._devices and self._loader._drops_rows) or self._processes > 1:
+            return len(self._sharding.device_set) == 1
+        try:
+            self._sharding.shard_shape(self._shape(rows))
+        except ValueError:
+            return False
+        return True
 
     def _by_rows(self) -> list[Any] | None:
         """Returns this process' devices by the rows that each has; None if they have other parts."""
@@ -149,6 +160,13 @@ class JaxLoader:
         shape = (sum(len(array) for array in arrays) * self._processes, *arrays[0].shape[1:])
         return jax.make_array_from_single_device_arrays(shape, self._sharding, arrays)
 
+    def _made(self, batch: Any, _: tuple[int, int, int]) -> Any:
+        """Returns a batch of a `DeviceLoader` or `SplitLoader` as arrays of JAX."""
+        parts = batch if isinstance(batch, tuple) and not isinstance(batch, Batch) else (batch,)
+        if not isinstance(parts[0], Batch):
+            return self._whole(*parts)
+        return parts[0]._make(self._whole(*column) for column in zip(*parts))
+
     @property
     def loader(self) -> Loader:
         """The loader that makes the batches."""
@@ -166,6 +184,12 @@ class JaxLoader:
         """Like `Loader.load_state_dict`."""
         self._loader.load_state_dict(state)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a stoker.JaxLoader cannot be pickled: its sharding is of this process' devices; "
+            "pickle its `loader`, and call to_jax in each process"
+        )
+
     def close(self) -> None:
         """Ends the iterations over this object now; arrays stay valid, and the loader continues."""
         self._batches.close()
@@ -180,24 +204,13 @@ class JaxLoader:
         return f"{self._loader!r}.to_jax({self._sharding!r})"
 
 
-class JaxIterator:
+class JaxIterator(_stoker.LaterBatches):
     """One iteration of a `JaxLoader`; like `Iterator`, but its batches are of jax.Array."""
 
     def __init__(self, loader: JaxLoader, batches: DeviceIterator | SplitIterator) -> None:
-        self._loader = loader
+        super().__init__(lambda: batches, loader._made)
         self._batches = batches
         self._native = batches._native
-
-    def __iter__(self) -> JaxIterator:
-        return self
-
-    def __next__(self) -> Any:
-        """The next batch. Raises what `Iterator` does."""
-        batch: Any = next(self._batches)
-        parts = batch if isinstance(batch, tuple) and not isinstance(batch, Batch) else (batch,)
-        if not isinstance(parts[0], Batch):
-            return self._loader._whole(*parts)
-        return parts[0]._make(self._loader._whole(*column) for column in zip(*parts))
 
     @property
     def sample_ids(self) -> Any:

@@ -397,7 +397,8 @@ class Loader:
             sharding: a jax.sharding.Sharding, which divides the rows of each column, such as
                 NamedSharding(mesh, PartitionSpec("batch")); None: JAX's default device. Where each GPU has
                 rows of its own, stoker copies them ahead, as `to_device` does with a list; otherwise JAX
-                copies the batch from the host.
+                copies the batch from the host. What stoker copied shares one of few buffers: copy labels
+                that you keep.
             buffers, decode, crop_bytes: as for `to_device`.
 
         Raises:
