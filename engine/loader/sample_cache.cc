@@ -16,6 +16,7 @@
 #include "io/objects/object_url.h"
 #include "io/objects/object_version.h"
 #include "io/readers/plain_read.h"
+#include "io/sources/input_file.h"
 
 namespace stoker {
 
@@ -24,14 +25,14 @@ namespace {
 using State = CachedSample::State;
 
 // The kept form of a sample: its image. Other versions of this form have other keys.
-constexpr uint64_t kForm = 2;
+constexpr uint64_t kForm = 3;
 
-// The numbers that a key is made of, beside the path. A file has a size, an inode, and times in
-// nanoseconds.
+// The numbers that a key is made of, in addition to the path.
 struct KeyNumbers {
   uint64_t form = kForm;
   uint64_t offset = 0, length = 0;
-  uint64_t bytes = 0, inode = 0, modified_ns = 0, changed_ns = 0;
+  FileStamp stamp{};
+  uint64_t content = 0;            // InputFile::ContentHash
   uint64_t number = 0, check = 0;  // of an object: its range's own key; of a relative path: where
 };
 
@@ -43,8 +44,9 @@ RangeKey KeyFrom(const KeyNumbers& numbers, std::string_view path) {
   return RangeKey(Sha256({all.data(), all.size()}));
 }
 
-uint64_t Nanoseconds(const timespec& time) {
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+Result<uint64_t> ContentHashOf(const std::string& path, const FileStamp& stamp) {
+  ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  return file.ContentHash(stamp);
 }
 
 RangeKey WorkingFolder() {
@@ -127,9 +129,30 @@ SampleCache::SampleCache(std::unique_ptr<RamFolder> ram, std::shared_ptr<DiskCac
       place_(std::move(place)),
       working_folder_(WorkingFolder()) {}
 
+std::optional<FileStamp> SampleCache::StampAt(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  const uint64_t known = known_device_;
+  if (known >> 1 == info.st_dev + 1) return StampFrom(info, (known & 1) != 0);
+  const bool keeps = KeepsTimesOfChange(path.c_str());
+  known_device_ = (info.st_dev + 1) << 1 | (keeps ? 1 : 0);
+  return StampFrom(info, keeps);
+}
+
+std::optional<uint64_t> SampleCache::Contents::Find(uint64_t key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = hashes_.find(key);
+  return found == hashes_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void SampleCache::Contents::Set(uint64_t key, uint64_t hash) {
+  const std::lock_guard lock(mutex_);
+  hashes_.insert_or_assign(key, hash);
+}
+
 // Returns none for what is not a file of its own, or an object of unknown version. A part of a file
 // may be read from one that has been replaced since, because readers keep such files open.
-std::optional<RangeKey> SampleCache::KeyOf(const ReadRequest& read) const {
+std::optional<SampleCache::FileKey> SampleCache::KeyOf(const ReadRequest& read, Look look) {
   KeyNumbers numbers{.offset = read.offset, .length = read.length};
   if (const ObjectVersions* const objects = source_.objects();
       objects != nullptr && IsObjectUrl(read.path)) {
@@ -138,32 +161,43 @@ std::optional<RangeKey> SampleCache::KeyOf(const ReadRequest& read) const {
     const RangeKey range = known->cached.KeyOf(read.offset, read.length);
     numbers.number = range.number;
     numbers.check = range.check;
-    return KeyFrom(numbers, {});
+    return FileKey{.key = KeyFrom(numbers, {})};
   }
   if (read.length != kUnknownLength) return std::nullopt;
-  struct stat info {};
-  if (stat(read.path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  numbers.bytes = static_cast<uint64_t>(info.st_size);
-  numbers.inode = info.st_ino;
-  numbers.modified_ns = Nanoseconds(info.st_mtim);
-  numbers.changed_ns = Nanoseconds(info.st_ctim);
+  const int64_t now_ns = NowNs();
+  const std::optional<FileStamp> stamp = StampAt(read.path);
+  if (!stamp) return std::nullopt;
+  numbers.stamp = *stamp;
   if (!read.path.starts_with('/')) {
     numbers.number = working_folder_.number;
     numbers.check = working_folder_.check;
   }
-  return KeyFrom(numbers, read.path);
+  FileKey key{.key = KeyFrom(numbers, read.path), .at_rest = IsAtRest(*stamp, now_ns)};
+  if (stamp->is_proof()) return key;
+  const std::optional<uint64_t> known =
+      look == Look::kFirst ? contents_.Find(key.key.number) : std::nullopt;
+  if (!known) {
+    const Result<uint64_t> content = ContentHashOf(read.path, *stamp);
+    if (!content.ok()) return std::nullopt;
+    if (key.at_rest) contents_.Set(key.key.number, *content);
+    numbers.content = *content;
+  } else {
+    numbers.content = *known;
+  }
+  key.key = KeyFrom(numbers, read.path);
+  return key;
 }
 
 void SampleCache::Find(const ReadRequest& read, CachedSample& cached) {
   cached.state = State::kNone;
-  const std::optional<RangeKey> key = KeyOf(read);
+  const std::optional<FileKey> key = KeyOf(read, Look::kFirst);
   if (!key) {
     ++unused_;
     return;
   }
-  cached.key = *key;
-  const std::optional<uint64_t> length = store_->Prefetch(*key);
-  cached.state = length ? State::kKept : State::kMissing;
+  cached.key = key->key;
+  const std::optional<uint64_t> length = store_->Prefetch(key->key);
+  if (length || key->at_rest) cached.state = length ? State::kKept : State::kMissing;
   cached.length = length.value_or(0);
   if (!length) ++misses_;
 }
@@ -193,7 +227,8 @@ void SampleCache::Pack(ReadRequest& read, CachedSample& cached, std::span<const 
     return;
   }
   // The file may have changed after it was looked at, and before it was read.
-  if (const std::optional<RangeKey> now = KeyOf(read); !now || *now != cached.key) return;
+  if (const std::optional<FileKey> now = KeyOf(read, Look::kAgain); !now || now->key != cached.key)
+    return;
   cached.state = State::kMissing;
   const Result<std::span<const uint8_t>> packed = packer.PackPixels(image);
   if (!packed.ok()) {

@@ -6,19 +6,24 @@
 // batches and errors are those that the files give.
 //
 // Kept are photographs that are files of their own, and those of objects of known versions. The key
-// is the file's path, size, inode and times, or the object's version, so that a photograph of a
-// file that has changed is not found. Every use looks at the file's times (one stat). Only a change
-// that leaves the size and, within a tick of the file system's clock, the times as they are goes
-// unnoticed.
+// is the file's path and stamp (core/file_stamp.h), or the object's version, so that a photograph
+// of a file that has changed is not found. Every use looks at the file's times (one stat). Where
+// these are not proof, the first use also reads parts of the file; their hash stays in memory, some
+// 50 bytes for each photograph, since file systems in user space are those where a cache saves
+// most. Until the loaders' end, such a photograph is known by its stamp alone. A file that has only
+// just changed is not kept, because a further change may get the same stamp.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 
+#include "core/file_stamp.h"
 #include "core/result.h"
 #include "engine/loader/cache_choice.h"
 #include "engine/watching/stats.h"
@@ -85,13 +90,36 @@ class SampleCache {
               const SampleSource& source, std::string place);
 
  private:
-  std::optional<RangeKey> KeyOf(const ReadRequest& read) const;
+  struct FileKey {
+    RangeKey key;
+    bool at_rest = true;  // whether it may be kept under this key
+  };
+
+  // The hashes of parts of files whose stamps are not proof, by hashes of path and stamp.
+  class Contents {
+   public:
+    std::optional<uint64_t> Find(uint64_t key) const;
+    void Set(uint64_t key, uint64_t hash);
+
+   private:
+    mutable std::mutex mutex_;
+    std::unordered_map<uint64_t, uint64_t> hashes_;
+  };
+
+  // kAgain: after the file was read, so that parts of its content are compared again.
+  enum class Look { kFirst, kAgain };
+  std::optional<FileKey> KeyOf(const ReadRequest& read, Look look);
+  std::optional<FileStamp> StampAt(const std::string& path);
 
   const std::unique_ptr<RamFolder> ram_;  // null: the store is on disk. Declared before the store
   const std::shared_ptr<DiskCache> store_;
   const SampleSource& source_;
   const std::string place_;        // CacheChoice::ToString
   const RangeKey working_folder_;  // of relative paths
+  // The device, plus one, of the file system that was looked at last, and whether it keeps times of
+  // changes, so that statfs need not be called for each photograph; or 0 if none is known yet.
+  std::atomic<uint64_t> known_device_{0};
+  Contents contents_;
   std::atomic<uint64_t> hits_{0}, hit_bytes_{0}, misses_{0}, kept_{0}, kept_bytes_{0}, packed_{0},
       refused_{0}, unused_{0};
 };

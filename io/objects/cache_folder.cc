@@ -67,6 +67,8 @@ Error CannotUseFolder(int error_number, const std::string& what, const std::stri
   return error;
 }
 
+}  // namespace
+
 bool MakeFolders(const std::string& path) {
   constexpr mode_t kOwnerOnly = 0700;
   for (size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {
@@ -74,8 +76,6 @@ bool MakeFolders(const std::string& path) {
   }
   return mkdir(path.c_str(), kOwnerOnly) == 0 || errno == EEXIST;
 }
-
-}  // namespace
 
 std::string SegmentName::Data() const { return NameOf(*this, kDataEnding); }
 std::string SegmentName::Index() const { return NameOf(*this, kIndexEnding); }

@@ -25,6 +25,10 @@ namespace stoker {
 
 inline constexpr uint64_t kCacheBlockBytes = 4096;  // the unit in which file systems allocate
 
+// Makes a folder and those above it that do not exist, for their owner only. Returns false, with
+// errno set, if it cannot.
+bool MakeFolders(const std::string& path);
+
 // The name of a segment. Numbers grow.
 struct SegmentName {
   uint64_t number = 0;

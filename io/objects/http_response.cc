@@ -89,6 +89,9 @@ void HttpResponse::AddHeader(std::string_view line) {
     retry_at_s = ParseHttpDate(value);
   } else if (EqualNames(name, "x-amz-bucket-region")) {
     bucket_region = value;
+  } else if (EqualNames(name, "x-amz-request-id") || EqualNames(name, "x-goog-hash") ||
+             EqualNames(name, "x-ms-request-id")) {
+    of_store = true;
   }
 }
 

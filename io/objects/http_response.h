@@ -27,6 +27,8 @@ struct HttpResponse {
   std::optional<int64_t> retry_after_s;
   std::optional<int64_t> retry_at_s;  // since 1970
   std::string bucket_region;          // x-amz-bucket-region
+  bool of_store = false;  // it has a header that only S3, Google Cloud Storage and Azure send, and
+                          // servers with their interfaces
 
   // Takes one header line, with or without its line end. A status line begins a new response. Lines
   // that cannot be parsed are skipped and do no harm.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/file_stamp.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -33,6 +34,20 @@ Result<std::unique_ptr<ObjectFile>> ObjectFile::Open(const std::string& url) {
   file->version_ = fetch.version;
   file->block_ = kFirstBlock;
   return file;
+}
+
+Status ObjectFile::Identify() {
+  const bool in_store = url_.starts_with("s3://") || url_.starts_with("gs://");
+  if (version_.Text().empty() || version_.etag_names_content(in_store)) return {};
+  std::vector<uint8_t> first = window_;  // it is read next
+  ASSIGN_OR_RETURN(version_.content,
+                   HashOfParts(version_.bytes, [this](uint64_t offset, std::span<uint8_t> to) {
+                     return ReadAt(offset, to);
+                   }));
+  window_ = std::move(first);
+  window_at_ = 0;
+  block_ = kFirstBlock;
+  return {};
 }
 
 ObjectFetch ObjectFile::FetchOf(uint64_t offset, std::span<uint8_t> to) const {

@@ -20,12 +20,13 @@ bool ObjectVersion::Identifies(std::string_view url) const {
 
 uint64_t ObjectVersion::Hash() const {
   const std::string rest = etag.empty() ? std::to_string(modified_s) : etag;
-  return Hash64(rest, bytes);
+  return Hash64(rest, bytes) ^ content;
 }
 
 void ObjectVersions::Add(const std::string& url, ObjectVersion version,
                          const std::shared_ptr<DiskCache>& cache) {
-  const CachedObject cached(ObjectIdentity(url), version.Text(), version.bytes);
+  const std::string content = version.content == 0 ? "" : " " + std::to_string(version.content);
+  const CachedObject cached(ObjectIdentity(url), version.Text() + content, version.bytes);
   DiskCache* const keeps = version.Identifies(url) ? cache.get() : nullptr;
   objects_.insert_or_assign(url,
                             Known{.version = std::move(version), .cached = cached, .cache = keeps});

@@ -25,10 +25,20 @@ struct ObjectVersion {
   uint64_t bytes = 0;
   std::string etag;        // as the server sends it, with its quotes; empty: it sends none
   int64_t modified_s = 0;  // since 1970; 0: unknown
+  bool of_store = false;   // HttpResponse::of_store
+  uint64_t content = 0;    // a hash of the content; 0 if the ETag names it, or nothing is stored
 
   bool has_strong_etag() const { return etag.starts_with('"'); }
+  // Whether objects with equal ETags have equal content, as in S3, Google Cloud Storage and Azure,
+  // and in servers with their interfaces. Web servers (nginx, Apache, lighttpd, IIS, Caddy,
+  // Starlette) make the ETag of a file's time and size. `in_store`: whether the URL is one of a
+  // store.
+  bool etag_names_content(bool in_store) const {
+    return has_strong_etag() && (in_store || of_store);
+  }
 
-  // The text by which the cache distinguishes versions; empty: the server sends nothing that could.
+  // The text by which responses of a server distinguish versions; empty: the server sends nothing
+  // that could.
   std::string Text() const;
   // Whether bytes read now may be used later under this version. URLs that differ only in their
   // query may be one object, signed anew, or several: a strong ETag distinguishes them.

@@ -141,7 +141,8 @@ std::optional<FetchFailure> Transfer::Accept() {
   ObjectVersion& now = fetch_->version;
   now = {.bytes = is_part ? *response_.range->total : wanted_.value_or(0),
          .etag = response_.etag,
-         .modified_s = response_.modified_s};
+         .modified_s = response_.modified_s,
+         .of_store = response_.of_store};
   if (auto other = CheckVersion()) return other;
   // The room is at least one byte, so that a buffer's padding exists.
   return MakeRoomFor(std::max<uint64_t>(wanted_.value_or(1), 1));

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/file_stamp.h"
 #include "core/start_thread.h"
 #include "core/try.h"
 
@@ -250,7 +251,7 @@ class Walk {
     if (pending.linked) {
       TRY(CountPathTo(info, shown));
     }
-    found.modified_ns = Nanoseconds(info.st_mtim);
+    found.changed_ns = LastChangeNs(info);
     ASSIGN_OR_RETURN(Content content, Read(folder, pending.path, shown, filter_));
     found.files = std::move(content.files);
     skipped = std::move(content.skipped);
@@ -297,17 +298,11 @@ std::string WithSlash(std::string folder) {
   return folder + '/';
 }
 
-// Overflows only for times beyond any real clock's range.
-int64_t Nanoseconds(const timespec& time) {
-  return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 +
-                              static_cast<uint64_t>(time.tv_nsec));
-}
-
-std::optional<int64_t> ModifiedNs(int descriptor, const char* path) {
+std::optional<int64_t> ChangedNs(int descriptor, const char* path) {
   struct stat info;
   if (fstatat(descriptor, path, &info, AT_EMPTY_PATH) != 0) return std::nullopt;
   if (!S_ISDIR(info.st_mode)) return std::nullopt;
-  return Nanoseconds(info.st_mtim);
+  return LastChangeNs(info);
 }
 
 Result<FolderLister> FolderLister::Open(std::string root, NameFilter filter) {
@@ -341,12 +336,12 @@ FolderLister::~FolderLister() {
 Result<ListedRoot> FolderLister::ListRoot() {
   OpenFolder folder(descriptor_, ".");
   if (!folder.ok()) return FolderError(errno, root_);
-  const std::optional<int64_t> modified = ModifiedNs(folder.descriptor(), "");
-  if (!modified) return FolderError(errno, root_);
+  const std::optional<int64_t> changed = ChangedNs(folder.descriptor(), "");
+  if (!changed) return FolderError(errno, root_);
   ASSIGN_OR_RETURN(Content content, Read(folder, "", root_, filter_));
   ListedRoot listed{.folders = {},
                     .files = std::move(content.files),
-                    .modified_ns = *modified,
+                    .changed_ns = *changed,
                     .skipped = std::move(content.skipped)};
   for (SubFolder& sub : content.folders) listed.folders.push_back(std::move(sub.name));
   std::sort(listed.folders.begin(), listed.folders.end());

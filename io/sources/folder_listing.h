@@ -30,17 +30,17 @@ struct ListedFolder {
   std::string path;  // relative to the root, without a slash at either end; "" is the root itself
   uint32_t top = 0;  // the index of the root's folder that contains this one or is it
   NameList files = {};  // may be empty
-  // When an entry was last added, removed or renamed: nanoseconds since 1970, taken before the
-  // folder was read.
-  int64_t modified_ns = 0;
+  // LastChangeNs (core/file_stamp.h), taken before the folder was read: when an entry was last
+  // added, removed or renamed, or a later time.
+  int64_t changed_ns = 0;
 };
 
 // The root's entries.
 struct ListedRoot {
   std::vector<std::string> folders;  // sorted bytewise
   NameList files;
-  int64_t modified_ns = 0;  // as ListedFolder's
-  SkippedFiles skipped;     // of files directly in the root
+  int64_t changed_ns = 0;  // as ListedFolder's
+  SkippedFiles skipped;    // of files directly in the root
 };
 
 // All folders below some of the root's folders.
@@ -52,11 +52,9 @@ struct ListedTree {
 // The path of a folder, with one slash at its end.
 std::string WithSlash(std::string folder);
 
-int64_t Nanoseconds(const timespec& time);
-
-// Returns ListedFolder::modified_ns of `path`, a folder or a link to one, relative to an open
+// Returns ListedFolder::changed_ns of `path`, a folder or a link to one, relative to an open
 // folder; "" means that folder itself. nullopt if it is not a folder or not accessible.
-std::optional<int64_t> ModifiedNs(int descriptor, const char* path);
+std::optional<int64_t> ChangedNs(int descriptor, const char* path);
 
 // The kind of a file, decided by its name. Skipped files are counted by `extension`, which must be
 // a literal.

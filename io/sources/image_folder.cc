@@ -245,7 +245,8 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
   std::vector<uint32_t> positions;
   if (index) {
     positions = PositionsIn(index->TakeList(), list);
-    found.warning = IsOlder(*index, positions);
+    // Otherwise it is a copy, or something else has changed, and the index is as good as new.
+    if (list.Fingerprint() != index->fingerprint()) found.warning = IsOlder(*index, positions);
   }
   TRY(NumberClasses(options, directory, list));
   return Made(std::make_shared<FolderSource>(directory, std::move(list), std::move(found),

@@ -31,9 +31,9 @@ struct ImageFolderOptions {
 };
 
 // Lists `directory`, or reads the same list from its index, some 50 bytes a sample. Names in the
-// folder and the times of all folders in it show whether it has changed since (IsStill, in
-// list_images.h). If it has, everything is listed as without an index, and Warning() says so; the
-// index is still used for the files that still exist.
+// folder and the times of all folders in it show whether it may have changed since (IsStill, in
+// list_images.h). If so, everything is listed as without an index, and Warning() says whether it
+// has; the index is still used for the files that still exist.
 //
 // The folders in it, sorted by name, are the classes; every image below a class folder, however
 // deep, is a sample with that class' index as label. Within a class, samples are in torchvision's

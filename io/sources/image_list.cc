@@ -24,7 +24,7 @@ ImageList ImageList::Of(std::vector<std::string> classes, std::vector<ListedFold
     const auto index = static_cast<uint32_t>(list.folders.size());
     const uint64_t path_begin = list.paths.size();
     if (!folder.path.empty()) list.paths.append(folder.path).push_back('/');
-    list.folders.push_back({.modified_ns = folder.modified_ns,
+    list.folders.push_back({.changed_ns = folder.changed_ns,
                             .names_begin = list.names.size(),
                             .path_begin = path_begin,
                             .path_bytes = static_cast<uint32_t>(list.paths.size() - path_begin),

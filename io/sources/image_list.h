@@ -18,7 +18,7 @@ struct ImageList {
   // A listed folder, with or without images directly in it. Files are grouped by folder, in the
   // folders' order.
   struct Folder {
-    int64_t modified_ns = 0;   // as ListedFolder::modified_ns
+    int64_t changed_ns = 0;    // as ListedFolder::changed_ns
     uint64_t names_begin = 0;  // offset of its first file's name in `names`
     uint64_t path_begin = 0;   // in `paths`
     uint32_t path_bytes = 0;

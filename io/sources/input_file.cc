@@ -51,13 +51,17 @@ InputFile::~InputFile() {
 Result<FileStamp> InputFile::Stamp() const {
   if (object_ != nullptr) {
     const ObjectVersion& version = object_->version();
-    return FileStamp{.bytes = version.bytes, .modified_ns = static_cast<int64_t>(version.Hash())};
+    return FileStamp{.bytes = version.bytes, .inode = version.Hash() | 1};
   }
-  constexpr int64_t kNanoseconds = 1'000'000'000;
-  struct stat info {};
-  if (fstat(descriptor_, &info) != 0) return SystemError(errno, "cannot stat", path_);
-  return FileStamp{.bytes = static_cast<uint64_t>(info.st_size),
-                   .modified_ns = info.st_mtim.tv_sec * kNanoseconds + info.st_mtim.tv_nsec};
+  return StampOf(descriptor_, path_);
+}
+
+Status InputFile::Identify() { return object_ == nullptr ? Status() : object_->Identify(); }
+
+Result<uint64_t> InputFile::ContentHash(const FileStamp& stamp) const {
+  if (stamp.is_proof()) return uint64_t{0};
+  return HashOfParts(stamp.bytes,
+                     [this](uint64_t offset, std::span<uint8_t> to) { return ReadAt(offset, to); });
 }
 
 Result<FileRights> InputFile::Rights() const {

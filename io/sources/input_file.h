@@ -9,20 +9,13 @@
 #include <string>
 #include <utility>
 
+#include "core/file_stamp.h"
 #include "core/result.h"
 
 namespace stoker {
 
 class ObjectFile;
 struct ObjectVersion;
-
-// The size and modification time of a file. Two equal stamps mean that the file was not written to.
-struct FileStamp {
-  uint64_t bytes = 0;
-  int64_t modified_ns = 0;  // since 1970; for an object, a hash of its version
-
-  friend bool operator==(const FileStamp&, const FileStamp&) = default;
-};
 
 // A file's owner and permissions, which say who may write to it.
 struct FileRights {
@@ -44,7 +37,14 @@ class InputFile {
   ~InputFile();
 
   const std::string& path() const { return path_; }
-  Result<FileStamp> Stamp() const;       // as the file is now
+  Result<FileStamp> Stamp() const;  // as the file is now
+  // Makes the version and stamp of an object different for any other content that a server is
+  // likely to have under the URL: reads parts of it if its ETag does not name the content. For
+  // those who store what they find in it.
+  Status Identify();
+  // Returns what else must be equal, in addition to `stamp`, for the content to be the same:
+  // HashOfParts, or 0 if the stamp is proof.
+  Result<uint64_t> ContentHash(const FileStamp& stamp) const;
   Result<FileRights> Rights() const;     // for an object: this process' own
   const ObjectVersion* version() const;  // null: not an object
 

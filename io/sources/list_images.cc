@@ -197,8 +197,8 @@ class Comparison {
       for (size_t i = first; i < end; ++i) {
         const ImageList::Folder& folder = list_.folders[i];
         path.assign(list_.PathOf(folder));
-        const int64_t then = folder.modified_ns;
-        if (then == kUnknownTime || ModifiedNs(root_, path.c_str()) != then) same_ = false;
+        const int64_t then = folder.changed_ns;
+        if (then == kUnknownTime || ChangedNs(root_, path.c_str()) != then) same_ = false;
       }
     }
   }
@@ -225,7 +225,7 @@ Result<ImageList> ListImages(const std::string& directory, int threads, EmptyCla
   if (root.folders.empty()) {  // flat
     if (root.files.size() == 0) return NoImage(directory, root.skipped);
     folders.push_back(
-        {.path = "", .top = 0, .files = std::move(root.files), .modified_ns = root.modified_ns});
+        {.path = "", .top = 0, .files = std::move(root.files), .changed_ns = root.changed_ns});
   } else {
     TRY(ListClasses(lister, directory, root, ThreadsOf(threads), empty, folders, skipped));
   }

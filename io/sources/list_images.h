@@ -18,7 +18,7 @@ enum class EmptyClasses { kRefuse, kRefuseToPack, kAllow };
 Result<ImageList> ListImages(const std::string& directory, int threads,
                              EmptyClasses empty = EmptyClasses::kRefuse);
 
-// The value of a folder's modified_ns in an index file if the time is unknown.
+// The value of a folder's changed_ns in an index file if the time is unknown.
 inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();
 
 // Returns whether ListImages would return `list`, which comes from an index file. The folder itself
@@ -26,11 +26,13 @@ inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();
 // index may be in it, although that changes its time. The folders below are stat'ed: adding,
 // removing or renaming an entry changes a folder's time. The result is wrongly true
 // - if a link to a file, or to nothing, now leads to a folder, or the other way round;
-// - if a folder's time was set back after a change, as `cp -a` and `rsync -a` do when they copy a
-//   class into a folder with more files in it;
 // - if a folder may no longer be read, but can still be traversed;
 // - if the file system's clock was set back, or lags behind that of the machine that made the
-//   index, so that two changes have the same time.
+//   index, so that two changes have the same time;
+// - if the file system keeps no times of changes (core/file_stamp.h), and a folder's time was set
+//   back.
+//
+// It is wrongly false for a copy of the folder, and if a folder's permissions have changed.
 //
 // `skipped_in_root` is set as ListImages would set it, if the result is true.
 bool IsStill(const std::string& directory, const ImageList& list, int threads,

@@ -52,7 +52,10 @@ Status CheckShard(const std::string& path, const Shard& known, ObjectVersion& ve
   if (file->file_bytes() != known.bytes || file->fingerprint() != known.fingerprint) {
     return file->Damaged("it is another one than the index knows");
   }
-  if (file->file().version() != nullptr) version = *file->file().version();
+  if (file->file().version() != nullptr) {
+    version = *file->file().version();
+    version.content = file->fingerprint();
+  }
   return {};
 }
 

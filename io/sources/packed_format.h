@@ -85,7 +85,7 @@ static_assert(sizeof(Shard) == 16);
 // A shard's description of a record. Entries are in the order of the records.
 struct Entry {
   Sample sample;
-  int64_t modified_ns = 0;  // of the file, since 1970
+  int64_t changed_ns = 0;   // as FileStamp's; kUnknownTime if the file was not at rest
   uint32_t path_bytes = 0;  // of its path below the folder; paths lie one after another
   uint32_t unused = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <new>
@@ -15,6 +16,7 @@
 #include "core/output_file.h"
 #include "core/sha256.h"
 #include "core/try.h"
+#include "io/objects/cache_folder.h"
 #include "io/objects/object_settings.h"
 #include "io/objects/object_url.h"
 #include "io/objects/object_version.h"
@@ -24,6 +26,7 @@ namespace stoker {
 
 namespace {
 
+namespace fs = std::filesystem;
 using sections::BytesOf;
 
 constexpr uint64_t kMostShardIndexBytes = (uint64_t{1} << 30) - 1;
@@ -41,22 +44,19 @@ std::optional<ShardIndexHeader> HeaderIn(std::span<const uint8_t> file) {
 }
 
 ShardIndexHeader HeaderOf(const std::array<char, 8>& magic, const FileStamp& stamp,
-                          const std::array<uint64_t, 3>& numbers, uint32_t content) {
-  return {.magic = magic,
-          .content = content,
-          .shard_bytes = stamp.bytes,
-          .shard_modified_ns = stamp.modified_ns,
-          .numbers = numbers};
+                          const std::array<uint64_t, 3>& numbers, uint64_t content) {
+  return {.magic = magic, .shard = stamp, .content = content, .numbers = numbers};
 }
 
 // Applies the rule in shard_index_file.h.
-bool IsBelieved(const FileRights& index, const FileRights& shard) {
-  const bool is_ours = index.user == shard.user || index.user == geteuid() || index.user == 0;
-  return is_ours && (index.mode & (S_IWGRP | S_IWOTH)) == 0;
+bool IsBelieved(const InputFile& index) {
+  const Result<FileRights> rights = index.Rights();
+  if (!rights.ok() || (rights->mode & (S_IWGRP | S_IWOTH)) != 0) return false;
+  return rights->user == geteuid() || rights->user == 0;
 }
 
-// Returns the folder of the index files of objects; empty: there is none.
-std::string ObjectIndexFolder() {
+// Returns the folder of the index files; empty: there is none.
+std::string IndexFolder() {
   const auto folder = [](const char* variable, const char* below) {
     const char* const value = std::getenv(variable);
     return value == nullptr || value[0] != '/' ? std::string() : std::string(value) + below;
@@ -65,28 +65,25 @@ std::string ObjectIndexFolder() {
   return cache.empty() ? folder("HOME", "/.cache/stoker/index") : cache;
 }
 
-// Returns the start of the paths of an object's index files. (The paths of index files beside an
-// object start with its URL.) A signed URL has another query each time, so the query is left out.
-// Empty: there is no home folder.
-std::string ObjectIndexStem(const std::string& url) {
-  const std::string folder = ObjectIndexFolder();
-  if (folder.empty()) return "";
-  return folder + "/" + Hexadecimal(Sha256(ObjectIdentity(url))).substr(0, 32);
+// Returns the text whose hash names a shard's index files.
+std::string NamedBy(const std::string& shard) {
+  if (IsObjectUrl(shard)) return ObjectIdentity(shard);  // a signed URL has another query each time
+  std::error_code failed;
+  const fs::path folder = shard.starts_with('/') ? "" : fs::current_path(failed);
+  return (folder / shard).lexically_normal().string();
 }
 
-std::string IndexEnding(std::string_view part) {
-  return (part.empty() ? "" : "." + std::string(part)) + kShardIndexEnding;
-}
-
-Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const std::array<char, 8>& magic,
-                                       const FileStamp& stamp) {
+// Reads the index `file` of a shard; empty if it is not valid for it.
+Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const InputFile& shard,
+                                       const std::array<char, 8>& magic, const FileStamp& stamp) {
   ASSIGN_OR_RETURN(const FileStamp now, file.Stamp());
   std::vector<uint8_t> bytes(sizeof(ShardIndexHeader));
   if (now.bytes < bytes.size() || now.bytes > kMostShardIndexBytes) return std::vector<uint8_t>();
   ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, bytes));
   const std::optional<ShardIndexHeader> header = HeaderIn(std::span(bytes).first(got));
-  if (!header) return std::vector<uint8_t>();
-  ShardIndexHeader wanted = HeaderOf(magic, stamp, header->numbers, header->content);
+  if (!header || header->shard != stamp) return std::vector<uint8_t>();
+  ASSIGN_OR_RETURN(const uint64_t content, shard.ContentHash(stamp));
+  ShardIndexHeader wanted = HeaderOf(magic, stamp, header->numbers, content);
   wanted.checksum = header->checksum;
   if (std::memcmp(&wanted, &*header, sizeof(wanted)) != 0) return std::vector<uint8_t>();
   bytes.resize(now.bytes);
@@ -95,26 +92,17 @@ Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const std::array<c
   return bytes;
 }
 
-// Hashes five parts of the shard, among them its first and last bytes. An archive that was packed
-// anew has other content there, although its size, which is rounded up, is often the same.
-Result<uint32_t> HashOfParts(const InputFile& shard, uint64_t bytes) {
-  constexpr uint64_t kParts = 5, kPart = 64 << 10;  // as ObjectFile reads at least
-  std::vector<uint8_t> part(std::min(bytes, kPart));
-  uint64_t hash = bytes;
-  for (uint64_t i = 0; i < kParts; ++i) {
-    const uint64_t offset = (bytes - part.size()) / (kParts - 1) * i;
-    const bool is_last = i + 1 == kParts;
-    ASSIGN_OR_RETURN(const size_t got, shard.ReadAt(is_last ? bytes - part.size() : offset, part));
-    hash = Hash64(std::span(part).first(got), hash);
-  }
-  return static_cast<uint32_t>(hash);
-}
-
 }  // namespace
 
-std::string ShardIndexPath(const std::string& shard, std::string_view part) {
-  const std::string stem = IsObjectUrl(shard) ? ObjectIndexStem(shard) : shard;
-  return stem.empty() ? "" : stem + IndexEnding(part);
+std::string ShardIndexPath(const std::string& shard, const FileStamp& stamp,
+                           std::string_view part) {
+  const std::string folder = IndexFolder();
+  if (folder.empty()) return "";
+  const auto hash = [](std::string_view text) { return Hexadecimal(Sha256(text)).substr(0, 32); };
+  const auto bytes = BytesOf(stamp);
+  return folder + "/" + hash(NamedBy(shard)) + "-" +
+         hash({reinterpret_cast<const char*>(bytes.data()), bytes.size()}) +
+         (part.empty() ? "" : "." + std::string(part)) + kShardIndexEnding;
 }
 
 std::vector<uint8_t> PackShardIndex(const std::array<char, 8>& magic, const FileStamp& stamp,
@@ -153,43 +141,56 @@ bool SignShardIndex(std::span<uint8_t> file, const std::array<char, 8>& magic,
 
 namespace {
 
+constexpr std::chrono::hours kDay{24}, kMostUnused = 90 * kDay;
+
+// Returns how long ago a regular file was written or marked as used; nullopt if there is none.
+std::optional<fs::file_time_type::duration> AgeOf(const fs::path& path) {
+  std::error_code failed;
+  if (fs::symlink_status(path, failed).type() != fs::file_type::regular) return std::nullopt;
+  const fs::file_time_type time = fs::last_write_time(path, failed);
+  if (failed) return std::nullopt;
+  return fs::file_time_type::clock::now() - time;
+}
+
+// The time of modification says when an index file was last used, to the day: many file systems are
+// mounted without times of access.
+void MarkUsed(const std::string& path) {
+  std::error_code ignored;
+  if (AgeOf(path) > kDay) fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+}
+
+// Removes the index files that nobody uses any more, and what killed processes have left. Looks
+// through the folder once a day only, since it may have many files; a file's time says when.
+void SweepFolder(const fs::path& folder) {
+  const fs::path mark = folder / ".swept";
+  if (const auto age = AgeOf(mark); age && *age < kDay) return;
+  Result<OutputFile> marked = OutputFile::Open(mark, OutputFile::Origin::kOwn);
+  if (!marked.ok() || !marked->Commit().ok()) return;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed); !failed && at != fs::directory_iterator();
+       at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    const bool is_temporary = OutputFile::IsTemporaryName(name);
+    if (!is_temporary && !name.ends_with(kShardIndexEnding)) continue;
+    std::error_code ignored;
+    if (AgeOf(at->path()) > (is_temporary ? kDay : kMostUnused)) fs::remove(at->path(), ignored);
+  }
+}
+
 std::optional<std::vector<uint8_t>> ReadIndexFile(const InputFile& shard,
                                                   const std::array<char, 8>& magic,
                                                   const FileStamp& stamp, std::string_view part) {
-  const Result<InputFile> file =
-      InputFile::Open(ShardIndexPath(shard.path(), part), InputFile::Links::kRefused);
-  if (!file.ok()) return std::nullopt;
-  const Result<FileRights> of_index = file->Rights();
-  const Result<FileRights> of_shard = shard.Rights();
-  if (!of_index.ok() || !of_shard.ok() || !IsBelieved(*of_index, *of_shard)) return std::nullopt;
+  const std::string path = ShardIndexPath(shard.path(), stamp, part);
+  const Result<InputFile> file = InputFile::Open(path, InputFile::Links::kRefused);
+  if (!file.ok() || !IsBelieved(*file)) return std::nullopt;
   try {
-    Result<std::vector<uint8_t>> bytes = ContentOf(*file, magic, stamp);
+    Result<std::vector<uint8_t>> bytes = ContentOf(*file, shard, magic, stamp);
     if (!bytes.ok()) return std::nullopt;
+    MarkUsed(path);
     return *std::move(bytes);
   } catch (const std::bad_alloc&) {
     return std::nullopt;  // scanning the shard holds less memory at a time
   }
-}
-
-// Returns the index beside an object, which was made when the shard was a file with another stamp.
-Result<std::vector<uint8_t>> ContentOfObject(const InputFile& shard,
-                                             const std::array<char, 8>& magic,
-                                             const FileStamp& stamp, std::string_view part) {
-  ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(shard.path() + IndexEnding(part)));
-  const int64_t made_s = file.version()->modified_s, changed_s = shard.version()->modified_s;
-  if (made_s == 0 || changed_s == 0 || made_s < changed_s) return std::vector<uint8_t>();
-  std::vector<uint8_t> bytes(sizeof(ShardIndexHeader));
-  ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, bytes));
-  const std::optional<ShardIndexHeader> header = HeaderIn(std::span(bytes).first(got));
-  if (!header || header->shard_bytes != stamp.bytes) return std::vector<uint8_t>();
-  const FileStamp then{.bytes = stamp.bytes, .modified_ns = header->shard_modified_ns};
-  ASSIGN_OR_RETURN(bytes, ContentOf(file, magic, then));
-  std::span<const uint8_t> columns;
-  if (!UnpackShardIndex(bytes, magic, then, columns)) return std::vector<uint8_t>();
-  ASSIGN_OR_RETURN(const uint32_t content, HashOfParts(shard, stamp.bytes));
-  if (content != header->content) return std::vector<uint8_t>();
-  (void)SignShardIndex(bytes, magic, stamp);
-  return bytes;
 }
 
 }  // namespace
@@ -199,28 +200,19 @@ std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
                                                    const FileStamp& stamp, std::string_view part) {
   const ObjectVersion* const object = shard.version();
   if (object != nullptr && !object->Identifies(shard.path())) return std::nullopt;
-  auto known = ReadIndexFile(shard, magic, stamp, part);
-  const bool has_index = known && !known->empty();
-  if (has_index || object == nullptr) return known;
-  if (BeforeQuery(shard.path()) != shard.path()) return std::nullopt;  // it is signed for one URL
-  try {
-    Result<std::vector<uint8_t>> bytes = ContentOfObject(shard, magic, stamp, part);
-    if (!bytes.ok()) return std::nullopt;
-    return *std::move(bytes);
-  } catch (const std::bad_alloc&) {
-    return std::nullopt;
-  }
+  return ReadIndexFile(shard, magic, stamp, part);
 }
 
 namespace {
 
-// Puts the hash of a file's content into the bytes of its index.
-Status AddHashOfParts(const std::string& path, std::span<uint8_t> file) {
+// Puts the hash of a shard's content into the bytes of its index.
+Status AddContentHash(const std::string& path, std::span<uint8_t> file) {
   ShardIndexHeader header = *HeaderIn(file);
+  if (header.shard.is_proof()) return {};
   ASSIGN_OR_RETURN(const InputFile shard, InputFile::Open(path));
-  ASSIGN_OR_RETURN(header.content, HashOfParts(shard, header.shard_bytes));
+  ASSIGN_OR_RETURN(header.content, shard.ContentHash(header.shard));
   ASSIGN_OR_RETURN(const FileStamp now, shard.Stamp());
-  if (now != FileStamp{.bytes = header.shard_bytes, .modified_ns = header.shard_modified_ns}) {
+  if (now != header.shard) {
     return Error{Code::kUnavailable, "the file has changed since it was indexed", path};
   }
   header.checksum = ChecksumOf(header, file.subspan(sizeof(header)));
@@ -231,20 +223,18 @@ Status AddHashOfParts(const std::string& path, std::span<uint8_t> file) {
 }  // namespace
 
 Status WriteShardIndex(const std::string& shard, std::vector<uint8_t> file, std::string_view part) {
-  const std::string path = ShardIndexPath(shard, part);
+  const std::string path = ShardIndexPath(shard, HeaderIn(file)->shard, part);
   if (path.empty()) return Error{Code::kNotFound, "there is no home folder for the index"};
   if (file.size() > kMostShardIndexBytes) {
     return Error{Code::kResourceExhausted, "the index would be larger than 1 GiB", path};
   }
-  if (!IsObjectUrl(shard)) TRY(AddHashOfParts(shard, file));
-  std::error_code ignored;  // opening the file reports the failure in more detail
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  TRY(AddContentHash(shard, file));
+  const std::string folder = IndexFolder();
+  (void)MakeFolders(folder);  // opening the file reports the failure in more detail
+  SweepFolder(folder);
   ASSIGN_OR_RETURN(OutputFile output, OutputFile::Open(path, OutputFile::Origin::kOwn));
-  struct stat info {};
   // This fails on file systems without permissions; readers then decide whether to trust the file.
-  if (fstat(output.descriptor(), &info) == 0) {
-    (void)fchmod(output.descriptor(), info.st_mode & 0755U);
-  }
+  (void)fchmod(output.descriptor(), 0600);
   TRY(output.Write(file));
   return output.Commit();  // the checksum detects what a crash of the machine leaves behind
 }

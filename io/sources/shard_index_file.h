@@ -2,17 +2,17 @@
 // once. This is the part that all kinds of index files share: a header, columns, a checksum of
 // everything.
 //
-// An index file lies beside its shard, as SHARD.stoker-index, and is valid for the shard's size and
-// modification time (in nanoseconds). A change that leaves both the same goes unnoticed.
+// Index files lie in the user's cache folder, $XDG_CACHE_HOME/stoker/index (~/.cache/stoker/index),
+// and not next to the shards: reading a data set must not change what other programs see there.
+// Their names are hashes of the shard's absolute path, or of its URL, and of its stamp: machines
+// that share the folder may have different files under one path. What nobody has used for 90 days
+// is removed when index files are written.
 //
-// It is trusted if its owner is the shard's, this process' user or root, nobody else may write to
-// it, and it is not a symbolic link.
+// An index file is valid for the shard's stamp (core/file_stamp.h), and for an object's version.
 //
-// The index file of an object behind a URL lies in $XDG_CACHE_HOME/stoker/index
-// (~/.cache/stoker/index), and is valid for the object's version. If there is none, one beside the
-// object is used, URL.stoker-index, which was made when the shard was a file: it is valid for the
-// shard's size and a hash of parts of its content, if it is not older than the shard; it is never
-// written.
+// It is trusted if its owner is this process' user or root, nobody else may write to it, and it is
+// not a symbolic link. Only its owner may read it, because it has the shard's labels and texts:
+// each user has an own folder.
 #pragma once
 
 #include <array>
@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/file_stamp.h"
 #include "core/result.h"
 #include "core/try.h"
 #include "io/objects/object_version.h"
@@ -34,22 +35,25 @@
 
 namespace stoker {
 
+// Earlier versions left files with this ending next to the shards.
 inline constexpr char kShardIndexEnding[] = ".stoker-index";
 
 // Numbers are little-endian. The columns follow the header.
 struct ShardIndexHeader {
   std::array<char, 8> magic{};  // the kind of index
-  uint32_t version = 2;
-  uint32_t content = 0;  // a hash of parts of the shard; 0 for an object
-  uint64_t shard_bytes = 0;
-  int64_t shard_modified_ns = 0;
+  uint32_t version = 3;
+  uint32_t unused = 0;
+  FileStamp shard;
+  uint64_t content = 0;               // InputFile::ContentHash of the shard
   std::array<uint64_t, 3> numbers{};  // numbers of the kind's own: lengths of columns
   uint64_t checksum = 0;              // Hash64 of this header, with 0 here, and of the columns
 };
-static_assert(sizeof(ShardIndexHeader) == 64);
+static_assert(sizeof(ShardIndexHeader) == 88);
 
-// Returns the path of a shard's index file, or of the one for a part of the shard's content.
-std::string ShardIndexPath(const std::string& shard, std::string_view part = {});
+// Returns the path of the index file for a shard with this stamp, or for a part of the shard's
+// content. Empty if there is no home folder.
+std::string ShardIndexPath(const std::string& shard, const FileStamp& stamp,
+                           std::string_view part = {});
 
 // Returns the bytes of an index file.
 std::vector<uint8_t> PackShardIndex(const std::array<char, 8>& magic, const FileStamp& stamp,
@@ -77,26 +81,30 @@ std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
                                                    const FileStamp& stamp,
                                                    std::string_view part = {});
 
-// Replaces the index file of a shard, or of a part; readers see the old or the new one. Only its
-// owner may write to it. `file`: its bytes, in which this function sets the hash of the shard's
-// content. Unavailable: the shard has changed since. Errors name the file.
+// Replaces the index file of a shard, or of a part; readers see the old or the new one. `file`: the
+// bytes that PackShardIndex returned, in which this function sets the hash of the shard's content.
+// Unavailable: the shard has changed since. Errors name the file. Precondition: the shard was at
+// rest when it was read (IsAtRest).
 Status WriteShardIndex(const std::string& shard, std::vector<uint8_t> file,
                        std::string_view part = {});
 
 // Returns the content of a shard: from `indexed(shard, stamp)`, which reads index files, or, if
 // that is nullopt, from `scan(shard, stamp)`, which reads the shard and sets its stamp. After a
 // scan, `write(content, stamp)` replaces the index files; that only saves time, so it cannot fail.
-// For an object, `version` is set.
+// The scan of a shard that has just changed is not kept: another change may get the same stamp. For
+// an object, `version` is set.
 template <typename Indexed, typename Scan, typename Write>
 auto ContentOfShard(const std::string& path, ObjectVersion& version, const Indexed& indexed,
                     const Scan& scan, const Write& write)
     -> decltype(scan(std::declval<InputFile>(), std::declval<FileStamp&>())) {
   ASSIGN_OR_RETURN(InputFile shard, InputFile::Open(path));
+  TRY(shard.Identify());
+  const int64_t now_ns = NowNs();
   ASSIGN_OR_RETURN(FileStamp stamp, shard.Stamp());
   if (shard.version() != nullptr) version = *shard.version();
   if (auto known = indexed(std::as_const(shard), std::as_const(stamp))) return *std::move(known);
   auto content = scan(std::move(shard), stamp);
-  if (content.ok()) write(*content, std::as_const(stamp));
+  if (content.ok() && IsAtRest(stamp, now_ns)) write(*content, std::as_const(stamp));
   return content;
 }
 

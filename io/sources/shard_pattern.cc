@@ -365,7 +365,6 @@ class WildcardSearch {
 
   void Add(const std::string& folder, const std::string& name, std::string_view wildcards) {
     if (name.starts_with('.') && !wildcards.starts_with('.')) return;
-    if (name.ends_with(kShardIndexEnding)) return;
     if (!MatchesWildcards(name, wildcards)) return;
     bytes_ += folder.size() + name.size();
     too_many_ = !IsAllowed(found_.size() + 1, bytes_);
@@ -509,7 +508,12 @@ Result<std::vector<std::string>> ExpandShards(std::string_view pattern, std::str
       if (!IsAllowed(paths.size(), bytes)) return TooManyPaths();
     }
   }
-  return paths;
+  const size_t left_out = std::erase_if(
+      paths, [](const std::string& path) { return path.ends_with(kShardIndexEnding); });
+  if (!paths.empty() || left_out == 0) return paths;
+  return Error{.code = Code::kNotFound,
+               .cause = "there are index files of an earlier version, and no shards",
+               .file = std::string(pattern)};
 }
 
 std::string QuoteShard(std::string_view path) {

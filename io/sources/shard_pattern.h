@@ -16,14 +16,14 @@ inline constexpr size_t kMaxShards = size_t{1} << 20;
 // - "a{x,y}b" stands for axb and ayb, "{007..128}" and "{a..f..2}" are ranges, and braces may be
 //   nested, as in shells and in the Python package braceexpand, which WebDataset uses;
 // - then `*` matches any characters of one name and `?` one byte, except a dot at the beginning of
-//   a name. The resulting paths exist, are not those of index files (shard_index_file.h), and are
-//   sorted bytewise within one text without braces;
+//   a name. The resulting paths exist, and are sorted bytewise within one text without braces;
 // - "one::other" stands for the paths of one pattern and then those of the other;
-// - a backslash makes the character behind it ordinary.
-// Paths without `*` and `?` need not exist. A path that results twice is listed twice. Relative
-// paths are put into the folder `root`; "." leaves them unchanged. In URLs of objects
-// (io/objects/object_url.h) braces and backslashes have their meaning, and `?` begins the query; a
-// relative path is a name also if `root` is a URL.
+// - a backslash makes the character after it ordinary.
+// Paths without `*` and `?` need not exist. Those of index files that earlier versions have left
+// next to shards (shard_index_file.h) are left out, so that a list may be any glob's. A path that
+// results twice is listed twice. Relative paths are put into the folder `root`; "." leaves them
+// unchanged. In URLs of objects (io/objects/object_url.h) braces and backslashes have their
+// meaning, and `?` begins the query; a relative path is a name also if `root` is a URL.
 //
 // InvalidArgument: an empty pattern, a NUL, braces that do not match or are nested deeper than 32,
 // more than kMaxShards paths or 128 MiB of them (twice as many over all levels of nested braces), a

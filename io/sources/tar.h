@@ -51,9 +51,8 @@ struct TarOptions {
 // sample has one such member, of at most 1 MiB.
 //
 // Archives are ustar, GNU or PAX, uncompressed. Each is indexed by libarchive once, by `threads` in
-// parallel: only headers, labels and columns are read. The index is kept beside the archive, as
-// ARCHIVE.stoker-index, with a column's texts in ARCHIVE.txt.stoker-index, and used while the
-// archive has the same size and modification time; where it cannot be written, the archive is
+// parallel: only headers, labels and columns are read. The index is kept in the user's cache folder
+// until the archive changes (shard_index_file.h); where it cannot be written, the archive is
 // indexed again each time.
 //
 // An archive that changes afterwards is not indexed again. Its samples are then other bytes:

@@ -284,7 +284,8 @@ class TarScan {
   // libarchive does not look at the bytes after the end marker.
   Status CheckEnd() {
     ASSIGN_OR_RETURN(const FileStamp now, file_.Stamp());
-    if (now != stamp_) return DamagedAt(end_, "the archive has changed while it was indexed");
+    if (stamp_.is_written(now))
+      return DamagedAt(end_, "the archive has changed while it was indexed");
     if (stamp_.bytes < end_ + kTarBlock) {
       Error error = DamagedAt(stamp_.bytes, "the archive is cut off: it has no end marker");
       error.advice += "; if nothing is missing, append one: `truncate -s +1024 FILE`";

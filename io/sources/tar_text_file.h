@@ -1,5 +1,4 @@
-// The index file of a tar archive's texts with one extension (shard_index_file.h): the texts of
-// .txt members are in ARCHIVE.txt.stoker-index.
+// The index file of a tar archive's texts with one extension (shard_index_file.h).
 #pragma once
 
 #include <cstdint>

@@ -34,9 +34,9 @@ struct TfRecordOptions {
 // Samples are in the order of the pattern and, in a file, of its records. Any sample of any file
 // may be the next one of a shuffled epoch: nothing is read from front to back. Each file is indexed
 // once, by `threads` in parallel: only the records' lengths are read, and checked. The index is
-// kept beside the file, as FILE.stoker-index, and used while the file has the same size and
-// modification time; where it cannot be written, the file is indexed again each time. The first
-// record determines the type and shape of the columns.
+// kept in the user's cache folder until the file changes (shard_index_file.h); where it cannot be
+// written, the file is indexed again each time. The first record determines the type and shape of
+// the columns.
 //
 // When a record's turn comes it is read as a whole, its checksum is checked, and its features are
 // found. A fault in it is the error of its batch, with the file and the record's offset: DataLoss

@@ -175,7 +175,7 @@ Result<TfRecords> ReadTfRecords(const InputFile& file, FileStamp& stamp) {
   ASSIGN_OR_RETURN(stamp, file.Stamp());
   Result<TfRecords> records = HeaderScan(file, stamp.bytes).Run();
   ASSIGN_OR_RETURN(const FileStamp after, file.Stamp());
-  if (after == stamp) return records;
+  if (!stamp.is_written(after)) return records;
   return Error{.code = Code::kDataLoss,
                .cause = "the file changed while it was read",
                .file = file.path(),

@@ -20,6 +20,10 @@ os.environ["TERM"] = "xterm"
 
 ROOT = pathlib.Path(__file__).parents[2]
 
+# Index files of the tests' shards, and TensorFlow's plugin, are not put into the user's cache folder.
+BUILD = pathlib.Path(os.environ.get("STOKER_BUILD", ROOT / "build")).resolve()
+os.environ["XDG_CACHE_HOME"] = str(BUILD / "cache")
+
 
 @pytest.fixture(scope="session")
 def root():
@@ -43,7 +47,7 @@ def program_of_tools():
 @pytest.fixture(scope="session")
 def build():
     """The build folder: STOKER_BUILD, or build/."""
-    return pathlib.Path(os.environ.get("STOKER_BUILD", ROOT / "build")).resolve()
+    return BUILD
 
 
 @pytest.fixture(scope="session")

@@ -62,8 +62,6 @@ def folder(made, tmp_path_factory):
 def server(folder, tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "STOKER_HTTP"))]:
         monkeypatch.delenv(name)
-    for index in folder.glob("*.stoker-index"):  # of local sources in other tests
-        index.unlink()
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with ObjectServer(folder) as server:
@@ -231,74 +229,19 @@ def test_the_report_names_the_reader(server):
 def test_archives_are_indexed_once(server, tmp_path):
     remote(server)
     before = sum(server.answered.values())
-    indexes = list((tmp_path / "cache" / "stoker" / "index").iterdir())
+    indexes = list((tmp_path / "cache" / "stoker" / "index").glob("*.stoker-index"))
     assert len(indexes) == 5
     remote(server)
     assert sum(server.answered.values()) - before == 5  # their sizes
 
 
-def second_part(path):
-    """The second range that is read to compare an archive with an index beside it."""
-    return path.name, (path.stat().st_size - (64 << 10)) // 4
-
-
-def test_an_index_beside_an_archive_is_used(server, folder, tmp_path, monkeypatch):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    server.folder = copy
-    (copy / "0.tar").write_bytes((folder / "0.tar").read_bytes())
-    local_source = stoker.tar(f"{copy}/0.tar")
-    assert (copy / "0.tar.stoker-index").exists()
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
-    source = stoker.tar(f"{server.url}/0.tar")
-    assert {path for path, _ in server.answered} == {"0.tar", "0.tar.stoker-index"}
-    assert server.answered["0.tar", 0] == 1
-    assert len([1 for path, _ in server.answered if path == "0.tar"]) <= 5  # the parts that are compared
-    assert second_part(copy / "0.tar") in server.answered
-    same(taken(make(source)), taken(make(local_source)))
-
-
-def test_an_index_of_another_archive_is_not_used(server, folder, tmp_path):
-    copy = tmp_path / "copy"
-    copy.mkdir()
-    server.folder = copy
-    (copy / "0.tar").write_bytes((folder / "0.tar").read_bytes())
-    stoker.tar(f"{copy}/0.tar")
-    (copy / "0.tar").write_bytes((folder / "1.tar").read_bytes())
-    same(taken(make(stoker.tar(f"{server.url}/0.tar"))), taken(make(stoker.tar(f"{folder}/1.tar"))))
-
-
-def of_one_size(path, sizes):
-    """An archive of two samples, whose size is rounded up to 10 KiB."""
-    with tarfile.open(path, "w") as tar:
-        for i, size in enumerate(sizes):
-            for name, data in ((f"{i}.cls", b"0"), (f"{i}.jpg", bytes([i]) * size)):
-                info = tarfile.TarInfo(name)
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-
-
-def test_an_index_of_another_archive_of_the_same_size_is_not_used(server, tmp_path):
-    server.folder = tmp_path
-    of_one_size(tmp_path / "0.tar", [200_000, 300_000])
-    stoker.tar(f"{tmp_path}/0.tar")
-    index, size = (tmp_path / "0.tar.stoker-index").read_bytes(), (tmp_path / "0.tar").stat().st_size
-    of_one_size(tmp_path / "0.tar", [300_000, 200_000])
-    (tmp_path / "0.tar.stoker-index").write_bytes(index)  # uploaded after the archive
-    assert (tmp_path / "0.tar").stat().st_size == size
-    source = stoker.tar(f"{server.url}/0.tar")
-    assert [len(source._image(i)) for i in range(2)] == [300_000, 200_000]
-    assert source._image(0) == bytes(300_000)
-
-
-def test_an_index_of_unknown_age_is_not_used(server, folder, tmp_path, monkeypatch):
-    server.folder = tmp_path
-    server.dated = False
-    shutil.copy(folder / "0.tar", tmp_path)
-    stoker.tar(f"{tmp_path}/0.tar")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
-    assert len(stoker.tar(f"{server.url}/0.tar")) == 12
-    assert second_part(tmp_path / "0.tar") not in server.answered  # it was not even compared
+def test_indexes_may_be_copied_to_another_machine(server, tmp_path, monkeypatch):
+    ours = remote(server)
+    shutil.copytree(tmp_path / "cache", tmp_path / "copied")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "copied"))
+    server.answered.clear()
+    assert remote(server)._native.fingerprint == ours._native.fingerprint
+    assert sum(server.answered.values()) == 5  # their sizes
 
 
 # --- faults -------------------------------------------------------------------------------------------

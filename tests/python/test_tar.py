@@ -17,10 +17,10 @@ import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 from epochs import same, same_for_ranks, same_for_settings, taken  # noqa: E402
+from indexes import index_of, rest  # noqa: E402
 from stoker import _sources  # noqa: E402
 
 TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
-INDEX = ".stoker-index"
 
 
 def make(source, **options):
@@ -182,10 +182,12 @@ def test_a_long_list(shards, tmp_path, monkeypatch):
         stoker.tar([f"/{i}{'é' * 100}" for i in range(2)])
 
 
-def test_processes_that_index_at_once(shards, tmp_path):
+def test_processes_that_index_at_once(shards, tmp_path, monkeypatch):
     """They write the same index files at the same time; each has all samples, and the files are sound."""
     for path in shards.glob("*.tar"):
         shutil.copy(path, tmp_path)
+    rest()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     code = (
         "import sys, stoker; sys.stdin.readline(); "
         "print(stoker.tar(sys.argv[1], columns={'meta': 'json'})._native.fingerprint)"
@@ -198,10 +200,11 @@ def test_processes_that_index_at_once(shards, tmp_path):
         process.stdin.flush()
     digests = {process.communicate(timeout=100)[0] for process in processes}
     assert digests == {stoker.tar(f"{tmp_path}/*.tar", columns={"meta": "json"})._native.fingerprint + "\n"}
-    before = {path: path.stat().st_ino for path in tmp_path.iterdir()}
-    assert len(before) == 3 * 7, "no temporary file is left"
+    indexes = tmp_path / "cache" / "stoker" / "index"
+    before = {path: path.stat().st_ino for path in indexes.iterdir() if path.name != ".swept"}
+    assert len(before) == 2 * 7, "no temporary file is left"
     stoker.tar(f"{tmp_path}/*.tar", columns={"meta": "json"})
-    assert {path: path.stat().st_ino for path in tmp_path.iterdir()} == before
+    assert {path: path.stat().st_ino for path in indexes.iterdir() if path.name != ".swept"} == before
 
 
 def test_special_characters_in_a_list(tmp_path):
@@ -367,15 +370,16 @@ def test_an_archive_that_changes_while_it_is_used(shards, tmp_path):
 
 def test_an_index_is_kept_and_checked(shards, tmp_path):
     path = pathlib.Path(shutil.copy(shards / "000.tar", tmp_path / "a.tar"))
-    os.utime(path, (1000, 1000))
+    rest()
     first = stoker.tar(path)
-    index = tmp_path / f"a.tar{INDEX}"
+    index = index_of(path)
     before = index.stat()
     assert stoker.tar(path)._native.fingerprint == first._native.fingerprint
     assert index.stat().st_ino == before.st_ino, "it is not written again"
     archive(path, [("1.jpg", b"other")])
-    os.utime(path, (1001, 1001))
+    rest()
     assert len(stoker.tar(path)) == 1
+    index = index_of(path)
     assert index.stat().st_ino != before.st_ino
     for damaged in (b"", b"?" * 100, index.read_bytes()[:-1]):
         index.write_bytes(damaged)

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 namespace stoker::testing {
@@ -51,6 +53,9 @@ class TempFolder {
     }
     return n;
   }
+
+  // Waits until a further change to a file of the folder gets another time (IsAtRest).
+  void Rest() const { std::this_thread::sleep_for(std::chrono::milliseconds(25)); }
 
   // Writes a file, creating its folders, and returns its path.
   std::string Write(const std::string& name, std::string_view bytes) const {

@@ -18,6 +18,7 @@
 
 #include "bindings/cli/image_facts.h"
 #include "core/file_kind.h"
+#include "core/file_stamp.h"
 #include "core/start_thread.h"
 #include "core/try.h"
 #include "io/readers/plain_read.h"
@@ -187,25 +188,6 @@ class Indexing {
   IndexReport report_;
 };
 
-int64_t NowNs() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
-
-constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
-
-// Returns whether a time is farther ahead than any tick: it comes from another machine's clock, and
-// it is unknown when a further change can no longer have the same time.
-bool IsAhead(int64_t modified_ns, int64_t listed_ns) { return modified_ns - listed_ns > kSecond; }
-
-// Returns how long after a folder's last change listing must begin, so that a further change cannot
-// get the same time: the file system's clock ticks every 10 ms or less, but with times in whole
-// seconds every 1 or 2 s.
-int64_t RestNs(int64_t modified_ns, int64_t listed_ns) {
-  const int64_t tick = modified_ns % kSecond == 0 ? 2 * kSecond : 20 * kMillisecond;
-  return std::max<int64_t>(0, modified_ns - listed_ns + tick);
-}
-
 // Lists the folder when nothing in it has changed for a tick. A folder that keeps changing has
 // kUnknownTime. The time of a flat folder is never used (IsStill).
 Result<ImageList> ListAtRest(const std::string& directory, int threads) {
@@ -216,10 +198,10 @@ Result<ImageList> ListAtRest(const std::string& directory, int threads) {
     if (!list.ok() || list->classes.empty()) return list;
     int64_t rest = 0;
     for (ImageList::Folder& folder : list->folders) {
-      const bool ahead = IsAhead(folder.modified_ns, now);
-      const int64_t of_this = ahead ? 0 : RestNs(folder.modified_ns, now);
+      const bool ahead = IsAhead(folder.changed_ns, now);
+      const int64_t of_this = ahead ? 0 : RestNs(folder.changed_ns, now);
       rest = std::max(rest, of_this);
-      if (ahead || (of_this > 0 && i == kTries)) folder.modified_ns = kUnknownTime;
+      if (ahead || (of_this > 0 && i == kTries)) folder.changed_ns = kUnknownTime;
     }
     if (rest == 0 || i == kTries) return list;
     std::this_thread::sleep_for(std::chrono::nanoseconds(rest));

@@ -9,10 +9,11 @@
 #include "bindings/cli/image_facts.h"
 #include "core/buffer.h"
 #include "core/crc32c.h"
+#include "core/file_stamp.h"
 #include "core/memory_budget.h"
 #include "core/try.h"
 #include "io/readers/plain_read.h"
-#include "io/sources/folder_listing.h"
+#include "io/sources/list_images.h"
 #include "transforms/decode/format.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/packed/pack.h"
@@ -127,14 +128,17 @@ FilePacker::FilePacker() : state_(std::make_unique<State>()) {
 FilePacker::~FilePacker() = default;
 
 Result<PackedFile> FilePacker::Pack(const std::string& path) {
+  const int64_t now_ns = NowNs();
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return CannotStat(errno, path);
+  const FileStamp stamp = StampFrom(info, KeepsTimesOfChange(path.c_str()));
+  const int64_t changed_ns = IsAtRest(stamp, now_ns) ? stamp.changed_ns : kUnknownTime;
   if (static_cast<uint64_t>(info.st_size) > packed_set::kMaxImageBytes) return TooLarge(path);
   return state_->Read(path, [&](std::span<const uint8_t> file) -> Result<PackedFile> {
     if (file.size() > packed_set::kMaxImageBytes) return TooLarge(path);
     Result<PackedFile> packed = state_->PackBytes(file);
     if (!packed.ok()) return std::move(packed).error().WithFile(path);
-    packed->entry.modified_ns = Nanoseconds(info.st_mtim);
+    packed->entry.changed_ns = changed_ns;
     return packed;
   });
 }
@@ -144,7 +148,8 @@ Result<PackedFile> FilePacker::Compare(const std::string& path, const Entry& kno
   if (stat(path.c_str(), &info) != 0) return CannotStat(errno, path);
   PackedFile same{.entry = known, .image = {}, .reason = {}};
   if (static_cast<uint64_t>(info.st_size) == known.sample.file_bytes) {
-    if (Nanoseconds(info.st_mtim) == known.modified_ns) return same;
+    const FileStamp stamp = StampFrom(info, KeepsTimesOfChange(path.c_str()));
+    if (stamp.is_proof() && stamp.changed_ns == known.changed_ns) return same;
     ASSIGN_OR_RETURN(const uint32_t crc,
                      state_->Read(path, [](std::span<const uint8_t> file) -> Result<uint32_t> {
                        return Crc32c(file);

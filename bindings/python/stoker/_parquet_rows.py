@@ -192,7 +192,7 @@ class _Group:
 
 
 def _version(path: str) -> tuple[int, ...]:
-    """Returns a text that changes if the file was replaced or written to."""
+    """Returns numbers that change if the file was replaced or written to."""
     stat = os.stat(path)
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 

@@ -432,8 +432,8 @@ def tar(
 
     Nothing is read from front to back: any sample of any archive may be the next one of a shuffled epoch,
     and epochs, ranks and states are exact, as of a folder of the same samples. For that, each archive is
-    indexed once, by libarchive, and the index is kept beside it (`ARCHIVE.stoker-index`) while its size and
-    modification time stay the same. In a folder that cannot be written to, archives are indexed each time.
+    indexed once, by libarchive, and the index is kept in your cache folder (`~/.cache/stoker/index`) until
+    the archive changes. Where that folder cannot be written to, archives are indexed each time.
     Archives are not compressed, and must not change while they are used: the images of another archive in
     the same place would come with the old labels.
 
@@ -555,8 +555,8 @@ def tfrecord(
 
     Nothing is read from front to back: any record of any file may be the next one of a shuffled epoch, and
     epochs, ranks and states are exact, as of a folder of the same samples. For that, the lengths of the
-    records of each file are read once, and kept beside it (`FILE.stoker-index`) while its size and
-    modification time stay the same. In a folder that cannot be written to, files are indexed each time.
+    records of each file are read once, and kept in your cache folder (`~/.cache/stoker/index`) until the
+    file changes. Where that folder cannot be written to, files are indexed each time.
 
     Checksums are always checked: those of lengths when a file is indexed, those of data when a record's turn
     comes. A record that is damaged, or does not have the features of the first one, is a DataLossError of its

@@ -79,6 +79,7 @@ class SampleCacheTest : public ::testing::Test {
     photos_.Overwrite(
         20,
         Text(testing::MakeJpeg({.width = 77, .height = 80, .color = testing::JpegColor::kCmyk})));
+    folder_.Rest();
   }
   static constexpr uint64_t kNotPacked = 3;
 

@@ -274,6 +274,36 @@ TEST_F(ObjectReads, WithoutTheKnownVersionFail) {
   EXPECT_EQ(server.requests(), 6);
 }
 
+// Web servers make tags of a file's time and size; stores name the content.
+TEST_F(ObjectReads, ContentIsHashedUnlessAStoreNamesIt) {
+  struct Case {
+    const char *etag, *header;
+    bool hashed;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"\"9b2cf535f27731c974343645a3985328-12\"", "x-amz-request-id: 1\r\n", false},
+           {"\"CJ-9tZnO5YUDEAE=\"", "X-Goog-Hash: crc32c=n03x6A==\r\n", false},
+           {"\"0x8D4BCC2E4835CD0\"", "x-ms-request-id: 1\r\n", false},
+           {"\"d41d8cd98f00b204e9800998ecf8427e\"", "", true},  // Starlette: MD5 of "time-size"
+           {"\"5e8-186a0\"", "", true},                         // nginx
+           {"\"186a0-5f1e5b7c0a280\"", "", true},               // Apache
+           {"\"2a-186a0-5f1e5b7c0a280\"", "", true},            // Apache, with the inode
+           {"\"sqx9c7255s\"", "", true},                        // Caddy
+           {"\"1234567890\"", "", true},                        // lighttpd
+           {"\"5ab3c6ad9c2d41:0\"", "", true},                  // IIS
+           {"W/\"1\"", "x-amz-request-id: 1\r\n", true}}) {
+    const ObjectServer server([&](const ObjectServer::Get& get) {
+      std::string response = ObjectServer::Part(object_, get);
+      const size_t at = response.find("ETag: \"1\"");
+      return response.replace(at, 9, "ETag: " + std::string(one.etag)).insert(at, one.header);
+    });
+    const auto file = ObjectFile::Open(server.url() + "/x").value();
+    EXPECT_EQ(server.requests(), 1) << "opening reads no parts";
+    ASSERT_TRUE(file->Identify().ok());
+    EXPECT_EQ(file->version().content != 0, one.hashed) << one.etag;
+  }
+}
+
 // An object that now has a tag may differ from the one of the same date.
 TEST_F(ObjectReads, OfAVersionWithAnotherNameAreNotKept) {
   const ObjectServer server([&](const ObjectServer::Get& get) {

@@ -29,7 +29,7 @@ ImageList ListOf(const std::vector<int>& counts) {
   for (size_t i = 0; i < counts.size(); ++i) {
     classes.emplace_back(1, static_cast<char>('a' + i));
     folders.push_back({.path = classes.back(), .top = static_cast<uint32_t>(i)});
-    folders.back().modified_ns = static_cast<int64_t>(100 + i);
+    folders.back().changed_ns = static_cast<int64_t>(100 + i);
     for (int file = 0; file < counts[i]; ++file) {
       folders.back().files.bytes += std::to_string(1000 + file) + ".jpg";
       folders.back().files.ends.push_back(static_cast<uint32_t>(folders.back().files.bytes.size()));
@@ -119,7 +119,7 @@ void ExpectSame(const DatasetIndex& index, const ImageList& list) {
   EXPECT_EQ(index.fingerprint(), index.list().Fingerprint());
   ASSERT_EQ(index.list().folders.size(), list.folders.size());
   for (size_t i = 0; i < list.folders.size(); ++i) {
-    EXPECT_EQ(index.list().folders[i].modified_ns, list.folders[i].modified_ns);
+    EXPECT_EQ(index.list().folders[i].changed_ns, list.folders[i].changed_ns);
     EXPECT_EQ(index.list().PathOf(index.list().folders[i]), list.PathOf(list.folders[i]));
   }
   ASSERT_EQ(index.images(), list.files.size());

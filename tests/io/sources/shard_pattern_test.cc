@@ -32,6 +32,17 @@ Error Refused(std::string_view pattern) {
   return paths.ok() ? Error{} : paths.error();
 }
 
+TEST(ShardPattern, LeavesOutIndexFilesOfEarlierVersions) {
+  const testing::TempFolder folder;
+  for (const char* name : {"t-0", "t-0.stoker-index", "t-0.txt.stoker-index"}) {
+    folder.Write(name, "x");
+  }
+  const std::string shard = folder.Path("t-0");
+  EXPECT_THAT(Expanded(folder.Path("t-*")), ElementsAre(shard));
+  EXPECT_THAT(Expanded(folder.Path("t-0{.stoker-index,}")), ElementsAre(shard)) << "a list's";
+  EXPECT_EQ(Refused(folder.Path("*index")).code, Code::kNotFound);
+}
+
 // The examples of the Python package braceexpand 0.1.7, and its results for others.
 TEST(ShardPattern, ExpandsBracesAsBraceexpand) {
   EXPECT_THAT(Expanded("s-{000..002}.tar"), ElementsAre("s-000.tar", "s-001.tar", "s-002.tar"));

@@ -16,6 +16,7 @@
 #include "io/sources/tar_members.h"
 #include "io/sources/tar_text_file.h"
 #include "tests/testing/make_tar.h"
+#include "tests/testing/shard_index_of.h"
 #include "tests/testing/temp_folder.h"
 
 namespace stoker {
@@ -61,6 +62,7 @@ TEST_F(TarColumnsTest, TextsAreColumns) {
       TarFile("1.Meta.JSON", "{}") + TarFile("1.npy", std::string("\0\xff", 2)) +
       TarFile("no image.txt", "unused") + TarFile("2.npy", "") + TarFile("2.meta.json", "[]") +
       TarFile("2.cls", "8") + TarFile("2.txt", "Käse") + TarFile("2.jpg", "y") + TarEnd());
+  folder_.Rest();
   const TarOptions options = {
       .columns = {{"caption", ".txt"}, {"m", "meta.json"}, {"n", "npy"}, {"text of label", "cls"}}};
   for (int run = 0; run < 2; ++run) {  // the second one is from the index files
@@ -77,7 +79,7 @@ TEST_F(TarColumnsTest, TextsAreColumns) {
     EXPECT_THAT(TextsOf(*source, 5), ElementsAre("7", "8"));
     EXPECT_GE(source->memory_bytes(), 8 * sizeof(std::string_view) + 26);
     for (const char* part : {"", "txt", "meta.json", "npy", "cls"}) {
-      EXPECT_TRUE(fs::exists(ShardIndexPath(archive, part))) << part;
+      EXPECT_TRUE(fs::exists(testing::ShardIndexOf(archive, part))) << part;
     }
   }
 }
@@ -106,7 +108,7 @@ TEST_F(TarColumnsTest, ColumnsAreAddedToAnIndexedArchive) {
   const std::string archive =
       Shard(TarFile("1.jpg", "x") + TarFile("1.txt", "one") + TarFile("1.json", "{}") + TarEnd());
   EXPECT_EQ(Tar(archive).value()->fields().size(), 1U);
-  EXPECT_FALSE(fs::exists(ShardIndexPath(archive, "txt")));
+  EXPECT_FALSE(fs::exists(testing::ShardIndexOf(archive, "txt")));
   EXPECT_THAT(TextsOf(*Tar(archive, captions_).value(), 1), ElementsAre("one"));
   const Source both = Tar(archive, {.columns = {{"j", "json"}, {"t", "txt"}}}).value();
   EXPECT_THAT(TextsOf(*both, 1), ElementsAre("{}"));
@@ -187,17 +189,18 @@ TEST_F(TarColumnsTest, RefusesColumnsThatCannotBe) {
 
 TEST_F(TarColumnsTest, IndexesAnewWhenAnIndexOfTextsIsDamaged) {
   const std::string archive = Shard(TarFile("1.jpg", "x") + TarFile("1.txt", "abc") + TarEnd());
+  folder_.Rest();
   ASSERT_TRUE(Tar(archive, captions_).ok());
-  const std::string path = ShardIndexPath(archive, "txt"), index = BytesOfFile(path);
+  const std::string path = testing::ShardIndexOf(archive, "txt"), index = BytesOfFile(path);
   for (size_t at = 0; at < index.size(); ++at) {
     std::string damaged = index;
     damaged[at] ^= 1;
-    folder_.Write("a.tar.txt.stoker-index", damaged);
+    folder_.Write(path, damaged);
     EXPECT_THAT(TextsOf(*Tar(archive, captions_).value(), 1), ElementsAre("abc"));
     EXPECT_EQ(BytesOfFile(path), index) << "it is mended";
   }
   fs::permissions(path, fs::perms(0666));
-  folder_.Write("a.tar.txt.stoker-index", std::string(index));
+  folder_.Write(path, std::string(index));
   EXPECT_THAT(TextsOf(*Tar(archive, captions_).value(), 1), ElementsAre("abc"));
 }
 

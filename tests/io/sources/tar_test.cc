@@ -8,7 +8,10 @@
 
 #include <array>
 #include <clocale>
+#include <cstring>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +24,10 @@
 #include "io/sources/input_file.h"
 #include "io/sources/shard_index_file.h"
 #include "io/sources/shard_pattern.h"
+#include "io/sources/tar_index_file.h"
 #include "io/sources/tar_members.h"
 #include "tests/testing/make_tar.h"
+#include "tests/testing/shard_index_of.h"
 #include "tests/testing/temp_folder.h"
 
 namespace stoker {
@@ -364,20 +369,71 @@ void SetTime(const std::string& path, int64_t seconds) {
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times.data(), 0), 0);
 }
 
-TEST_F(TarTest, KeepsAnIndex) {
-  const std::string archive = Shard(TarFile("1.jpg", "one") + TarEnd());
+// Writes an index of other content, which shows whether it is used.
+void WriteFalseIndex(const std::string& archive) {
+  FileStamp stamp;
+  TarMembers members = ReadTarMembers(InputFile::Open(archive).value(), stamp).value();
+  members.labels.assign(members.labels.size(), 99);
+  ASSERT_TRUE(WriteTarIndex(archive, members, stamp).ok());
+}
+
+TEST_F(TarTest, KeepsAnIndexInTheCacheFolder) {
+  const std::string archive = Shard(TarFile("1.jpg", "one") + TarFile("1.cls", "1") + TarEnd());
+  folder_.Rest();
+  EXPECT_THAT(LabelsOf(*Tar(archive).value()), ElementsAre(1));
+  ASSERT_TRUE(fs::exists(testing::ShardIndexOf(archive)));
+  EXPECT_EQ(fs::status(testing::ShardIndexOf(archive)).permissions(), fs::perms(0600));
+  const fs::directory_iterator files(folder_.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "nothing is next to the archive";
+  WriteFalseIndex(archive);
+  EXPECT_THAT(LabelsOf(*Tar(archive).value()), ElementsAre(99));
+  const fs::path here = fs::current_path();
+  fs::current_path(folder_.path());
+  EXPECT_THAT(LabelsOf(*Tar("a.tar").value()), ElementsAre(99)) << "a relative path";
+  fs::current_path(here);
+}
+
+// The new archive has the size and the time of modification of the old one.
+TEST_F(TarTest, IndexesAReplacedArchiveAgain) {
+  const auto archive_of = [](const std::string& label) {
+    return TarFile("1.jpg", "one") + TarFile("1.cls", label) + TarFile("1.txt", label) + TarEnd();
+  };
+  const TarOptions options = {.columns = {{"text", ".txt"}}};
+  const std::string archive = Shard(archive_of("1"));
   SetTime(archive, 1000);
-  EXPECT_THAT(ImagesOf(*Tar(archive).value()), ElementsAre("one"));
-  ASSERT_TRUE(fs::exists(ShardIndexPath(archive)));
-  // The index is trusted only while size and time are the same.
-  Shard(TarFile("2.gif", "two") + TarEnd());
-  SetTime(archive, 1000);
-  EXPECT_THAT(ImagesOf(*Tar(archive).value()), ElementsAre("two"));
-  SetTime(archive, 1001);
-  EXPECT_FALSE(Tar(archive).ok());
-  Shard(TarFile("3.jpg", "three") + TarEnd() + std::string(kTarBlock, '\0'));
-  SetTime(archive, 1001);
-  EXPECT_THAT(ImagesOf(*Tar(archive).value()), ElementsAre("three"));
+  folder_.Rest();
+  (void)Tar(archive, options).value();
+  ASSERT_TRUE(fs::exists(testing::ShardIndexOf(archive, "txt")));
+  const std::array<std::function<void(const std::string&)>, 3> ways = {
+      [&](const std::string& bytes) { fs::rename(Shard(bytes, "new"), archive); },
+      [&](const std::string& bytes) { Shard(bytes); },
+      [&](const std::string& bytes) {
+        fs::remove(archive);
+        Shard(bytes);
+      }};
+  for (size_t way = 0; way < ways.size(); ++way) {
+    for (const bool rests : {true, false}) {
+      const std::string label = std::to_string(10 * way + (rests ? 2 : 3));
+      ways[way](archive_of(label));
+      SetTime(archive, 1000);
+      if (rests) folder_.Rest();
+      const Source source = Tar(archive, options).value();
+      EXPECT_EQ(source->LabelOf(0), std::stoi(label)) << way;
+      std::string_view text;
+      source->FixedRows(2, std::array<uint64_t, 1>{0}, &text);
+      EXPECT_EQ(text, label) << way;
+    }
+  }
+}
+
+// Even if nothing but its label changes, at once, again and again.
+TEST_F(TarTest, KeepsNoIndexOfAnArchiveThatHasJustChanged) {
+  for (int i = 0; i < 40; ++i) {
+    const std::string label = std::to_string(10 + i);
+    const std::string archive = Shard(TarFile("1.jpg", "x") + TarFile("1.cls", label) + TarEnd());
+    SetTime(archive, 1000);
+    EXPECT_EQ(Tar(archive).value()->LabelOf(0), 10 + i);
+  }
 }
 
 TEST_F(TarTest, GroupsAnewByTheSameIndex) {
@@ -388,25 +444,21 @@ TEST_F(TarTest, GroupsAnewByTheSameIndex) {
 
 TEST_F(TarTest, NeedsNoIndexFile) {
   const std::string archive = Shard(TarFile("1.jpg", "one") + TarEnd());
-  fs::create_directories(ShardIndexPath(archive) + "/in the way");
+  fs::create_directories(testing::ShardIndexOf(archive) + "/in the way");
   EXPECT_THAT(ImagesOf(*Tar(archive).value()), ElementsAre("one"));
 }
 
-// The archive has no image, but an index says that it has one.
 TEST_F(TarTest, BelievesNoIndexThatOthersMayWriteTo) {
-  const std::string archive = Shard(TarFile("1.jpg", "one") + TarEnd());
-  const std::string index = ShardIndexPath(archive);
-  SetTime(archive, 1000);
-  ASSERT_TRUE(Tar(archive).ok());
+  const std::string archive = Shard(TarFile("1.jpg", "one") + TarFile("1.cls", "1") + TarEnd());
+  const std::string index = testing::ShardIndexOf(archive);
+  folder_.Rest();
+  WriteFalseIndex(archive);
   const std::string bytes = testing::BytesOfFile(index);
-  EXPECT_EQ(fs::status(index).permissions() & fs::perms(0022), fs::perms::none);
-  Shard(TarFile("2.gif", "two") + TarEnd());
-  SetTime(archive, 1000);
   const auto is_believed = [&](unsigned mode) {
     fs::remove(index);
-    folder_.Write("a.tar.stoker-index", bytes);
+    folder_.Write(index, bytes);
     fs::permissions(index, fs::perms(mode));
-    return Tar(archive).ok();
+    return Tar(archive).value()->LabelOf(0) == 99;
   };
   EXPECT_TRUE(is_believed(0644));
   EXPECT_TRUE(is_believed(0600));
@@ -414,20 +466,171 @@ TEST_F(TarTest, BelievesNoIndexThatOthersMayWriteTo) {
   fs::remove(index);
   folder_.Write("elsewhere", bytes);
   fs::create_symlink(folder_.path() + "/elsewhere", index);
-  EXPECT_FALSE(Tar(archive).ok());
+  EXPECT_EQ(Tar(archive).value()->LabelOf(0), 1);
+}
+
+// Where the file system keeps no times of changes, parts of the content are compared.
+TEST_F(TarTest, ComparesContentWhereStampsAreNoProof) {
+  constexpr std::array<char, 8> kMagic = {'T', 'E', 'S', 'T'};
+  const std::string path = Shard(std::string(100'000, 'x'));
+  const InputFile shard = InputFile::Open(path).value();
+  FileStamp stamp = shard.Stamp().value();
+  EXPECT_EQ(shard.ContentHash(stamp).value() != 0, !stamp.is_proof());
+  stamp.inode = 0;
+  ShardIndexHeader header{
+      .magic = kMagic, .shard = stamp, .content = shard.ContentHash(stamp).value()};
+  std::vector<uint8_t> index(sizeof(header));
+  std::memcpy(index.data(), &header, sizeof(header));
+  ASSERT_TRUE(SignShardIndex(index, kMagic, stamp));
+  const auto is_valid = [&] {
+    const auto bytes = ReadShardIndex(shard, kMagic, stamp);
+    return bytes.has_value() && !bytes->empty();
+  };
+  const std::string place = folder_.Write(ShardIndexPath(path, stamp), index);
+  fs::permissions(place, fs::perms(0600));
+  EXPECT_TRUE(is_valid());
+  for (const size_t at : {size_t{0}, size_t{25'000}, size_t{50'000}, size_t{99'999}}) {
+    std::string changed(100'000, 'x');
+    changed[at] = 'y';
+    Shard(changed);  // in place: `shard` reads it
+    EXPECT_FALSE(is_valid()) << at;
+  }
+  Shard(std::string(100'000, 'x'));
+  EXPECT_TRUE(is_valid());
+}
+
+TEST(HashOfParts, ReadsASmallFileWholeAndOnce) {
+  for (const size_t bytes : {0, 1, 16 << 10, 80 << 10, (80 << 10) + 1}) {
+    std::string content(bytes, 'x');
+    size_t reads = 0;
+    const auto hash = [&] {
+      reads = 0;
+      return HashOfParts(bytes,
+                         [&](uint64_t offset, std::span<uint8_t> to) -> Result<size_t> {
+                           ++reads;
+                           content.copy(reinterpret_cast<char*>(to.data()), to.size(), offset);
+                           return to.size();
+                         })
+          .value();
+    };
+    const uint64_t before = hash();
+    EXPECT_EQ(reads, bytes > 80 << 10 ? 5U : 1U) << bytes;
+    for (size_t at = 0; at < bytes && reads == 1; at += 997) {
+      content[at] = 'y';
+      EXPECT_NE(hash(), before) << at;
+      content[at] = 'x';
+    }
+  }
+}
+
+// Gives the process a cache folder, or none.
+class ShardIndexFolder : public TarTest {
+ protected:
+  ~ShardIndexFolder() override { setenv("XDG_CACHE_HOME", cache_.c_str(), 1); }
+
+  // The labels of an archive that is opened twice, and whether an index was kept.
+  bool KeepsIndex() const {
+    const std::string archive = Shard(TarFile("1.jpg", "x") + TarFile("1.cls", "7") + TarEnd());
+    folder_.Rest();
+    for (int i = 0; i < 2; ++i) EXPECT_THAT(LabelsOf(*Tar(archive).value()), ElementsAre(7));
+    return fs::exists(testing::ShardIndexOf(archive));
+  }
+  std::string Index(const std::string& name) const {
+    return folder_.Path("c/stoker/index/" + name);
+  }
+
+ private:
+  const std::string cache_ = std::getenv("XDG_CACHE_HOME");
+};
+
+TEST_F(ShardIndexFolder, NeedNotBeThere) {
+  const std::string home = std::getenv("HOME") == nullptr ? "" : std::getenv("HOME");
+  unsetenv("HOME");
+  unsetenv("XDG_CACHE_HOME");
+  EXPECT_FALSE(KeepsIndex());
+  setenv("XDG_CACHE_HOME", "relative", 1);
+  EXPECT_FALSE(KeepsIndex());
+  EXPECT_FALSE(fs::exists("relative"));
+  setenv("HOME", folder_.path().c_str(), 1);
+  EXPECT_TRUE(KeepsIndex()) << "in ~/.cache";
+  EXPECT_TRUE(fs::exists(folder_.path() + "/.cache/stoker/index"));
+  setenv("XDG_CACHE_HOME", folder_.Write("file", "in the way").c_str(), 1);
+  EXPECT_FALSE(KeepsIndex());
+  if (!home.empty()) setenv("HOME", home.c_str(), 1);
+}
+
+TEST_F(ShardIndexFolder, IsMadeForItsOwnerOnly) {
+  setenv("XDG_CACHE_HOME", folder_.Path("c").c_str(), 1);
+  const mode_t before = umask(0);
+  EXPECT_TRUE(KeepsIndex());
+  umask(before);
+  for (const char* folder : {"c", "c/stoker", "c/stoker/index"}) {
+    EXPECT_EQ(fs::status(folder_.Path(folder)).permissions(), fs::perms(0700)) << folder;
+  }
+}
+
+TEST_F(ShardIndexFolder, LosesWhatNobodyUses) {
+  setenv("XDG_CACHE_HOME", folder_.Path("c").c_str(), 1);
+  EXPECT_TRUE(KeepsIndex());
+  const auto days_ago = [](int days) {
+    return fs::file_time_type::clock::now() - std::chrono::hours(24 * days + 1);
+  };
+  const std::string used = testing::ShardIndexOf(folder_.path() + "/a.tar");
+  const std::string temporary = ".stoker-0123456789abcdef.part";
+  fs::last_write_time(used, days_ago(89));
+  for (const auto& [name, days] : std::vector<std::pair<std::string, int>>{
+           {"old.stoker-index", 90}, {"newer.stoker-index", 89}, {"other", 900}, {temporary, 1}}) {
+    fs::last_write_time(folder_.Write("c/stoker/index/" + name, ""), days_ago(days));
+  }
+  fs::create_directory(Index("folder.stoker-index"));
+  fs::last_write_time(Index("folder.stoker-index"), days_ago(900));
+  EXPECT_EQ(Tar(folder_.path() + "/a.tar").value()->size(), 1U);
+  EXPECT_GT(fs::last_write_time(used), days_ago(1)) << "it was used";
+  const auto write = [&] {
+    (void)Tar(Shard(TarFile("1.jpg", "x") + TarEnd(), "b.tar")).value();
+    folder_.Rest();
+    (void)Tar(folder_.path() + "/b.tar").value();
+  };
+  write();
+  EXPECT_TRUE(fs::exists(Index("old.stoker-index"))) << "it was swept today";
+  fs::last_write_time(Index(".swept"), days_ago(1));
+  write();
+  EXPECT_FALSE(fs::exists(Index("old.stoker-index")));
+  EXPECT_FALSE(fs::exists(Index(temporary)));
+  for (const char* name : {"newer.stoker-index", "other", "folder.stoker-index"}) {
+    EXPECT_TRUE(fs::exists(Index(name))) << name;
+  }
+  EXPECT_TRUE(fs::exists(used));
+}
+
+TEST_F(ShardIndexFolder, HasAnIndexForEachStampUnderAPath) {
+  constexpr std::array<char, 8> kMagic = {'T', 'E', 'S', 'T'};
+  const std::string path = Shard("x");
+  const InputFile shard = InputFile::Open(path).value();
+  const FileStamp ours{.bytes = 1, .changed_ns = 5, .inode = 7};
+  const FileStamp theirs{.bytes = 1, .changed_ns = 5, .inode = 8};
+  for (const FileStamp& stamp : {ours, theirs}) {
+    ASSERT_TRUE(WriteShardIndex(path, PackShardIndex(kMagic, stamp, {}, {})).ok());
+  }
+  for (const FileStamp& stamp : {ours, theirs}) {
+    EXPECT_FALSE(ReadShardIndex(shard, kMagic, stamp).value_or(std::vector<uint8_t>()).empty());
+  }
+  EXPECT_EQ(ShardIndexPath("/a/./b/../c.tar", ours), ShardIndexPath("/a/c.tar", ours));
+  EXPECT_EQ(ShardIndexPath("./c.tar", ours), ShardIndexPath("c.tar", ours));
 }
 
 TEST_F(TarTest, IndexesAnewWhenTheIndexIsDamaged) {
   const std::string archive = Shard(TarFile("1.jpg", "one") + TarFile("1.cls", "1") + TarEnd());
+  folder_.Rest();
   (void)Tar(archive).value();
-  const std::string index = testing::BytesOfFile(ShardIndexPath(archive));
+  const std::string index = testing::BytesOfFile(testing::ShardIndexOf(archive));
   for (size_t at = 0; at < index.size(); ++at) {
     std::string damaged = index;
     damaged[at] ^= 1;
-    folder_.Write("a.tar.stoker-index", damaged);
+    folder_.Write(testing::ShardIndexOf(archive), damaged);
     EXPECT_THAT(LabelsOf(*Tar(archive).value()), ElementsAre(1));
-    EXPECT_EQ(testing::BytesOfFile(ShardIndexPath(archive)), index) << "it is mended";
-    folder_.Write("a.tar.stoker-index", index.substr(0, at));
+    EXPECT_EQ(testing::BytesOfFile(testing::ShardIndexOf(archive)), index) << "it is mended";
+    folder_.Write(testing::ShardIndexOf(archive), index.substr(0, at));
     EXPECT_THAT(LabelsOf(*Tar(archive).value()), ElementsAre(1));
   }
 }

@@ -22,6 +22,7 @@
 #include "io/sources/tfrecord_records.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"
+#include "tests/testing/shard_index_of.h"
 #include "tests/testing/temp_folder.h"
 
 namespace stoker {
@@ -305,7 +306,7 @@ TEST_F(TfRecordTest, TheFingerprintKnowsContentAndNoFiles) {
     std::string pattern;
     for (size_t i = 0; i < shards.size(); ++i) {
       const std::string path = Shard(shards[i], "p" + std::to_string(i));
-      fs::remove(ShardIndexPath(path));
+      fs::remove(testing::ShardIndexOf(path));
       pattern += (i == 0 ? "" : "::") + path;
     }
     return Opened(pattern)->Fingerprint();
@@ -320,10 +321,11 @@ TEST_F(TfRecordTest, TheFingerprintKnowsContentAndNoFiles) {
 TEST_F(TfRecordTest, AnIndexIsReusedAndChecked) {
   const std::string one = ImageRecord("one", 1);
   const std::string path = Shard(one + one);
-  const std::string index_path = ShardIndexPath(path);
+  const std::string index_path = testing::ShardIndexOf(path);
+  folder_.Rest();
   EXPECT_EQ(Opened(path)->size(), 2u);
   const std::string index = BytesOfFile(index_path);
-  EXPECT_EQ(index.size(), 64u + 2 * 8);
+  EXPECT_EQ(index.size(), sizeof(ShardIndexHeader) + 2 * 8);
   // An index that says something else, and holds, shows that it is used.
   FileStamp stamp;
   TfRecords records = ReadTfRecords(InputFile::Open(path).value(), stamp).value();
@@ -332,15 +334,17 @@ TEST_F(TfRecordTest, AnIndexIsReusedAndChecked) {
   const Result<Source> joined = TfRecord(path);
   EXPECT_THAT(joined.error().ToString(), HasSubstr("has changed since it was indexed"));
   for (const std::string& damaged :
-       {std::string(), index.substr(0, 79), std::string(80, '?'), "STKTARIX" + index.substr(8)}) {
-    folder_.Write("a.tfrecord.stoker-index", damaged);
+       {std::string(), index.substr(0, index.size() - 1), std::string(index.size(), '?'),
+        "STKTARIX" + index.substr(8)}) {
+    folder_.Write(index_path, damaged);
     EXPECT_EQ(Opened(path)->size(), 2u);
     EXPECT_EQ(BytesOfFile(index_path), index) << "it is mended";
   }
   Shard(one + one + one);
   EXPECT_EQ(Opened(path)->size(), 3u);
-  fs::remove(index_path);
-  fs::create_directories(index_path + "/in the way");
+  const std::string new_path = testing::ShardIndexOf(path);
+  fs::remove(new_path);
+  fs::create_directories(new_path + "/in the way");
   EXPECT_EQ(Opened(path)->size(), 3u);
 }
 

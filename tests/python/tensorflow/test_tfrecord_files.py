@@ -15,9 +15,9 @@ import tensorflow as tf
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))  # tests/python
 from epochs import same, same_for_ranks, same_for_settings, taken
+from indexes import index_of, rest
 
 TRAIN = [stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip()]
-INDEX = ".stoker-index"
 
 
 def make(source, **options):
@@ -78,7 +78,7 @@ def test_samples_are_those_that_were_written(samples, shards):
     """The golden set: TensorFlow's writer, and TensorFlow's parser beside stoker's."""
     columns = ["image/height", "image/object/bbox", "image/channels"]
     source = stoker.tfrecord(f"{shards}/train-*", columns=columns)
-    files = sorted(str(path) for path in shards.glob("train-*") if path.suffix != INDEX)
+    files = sorted(str(path) for path in shards.glob("train-*"))
     wanted = {
         "image/encoded": tf.io.FixedLenFeature([], tf.string),
         "image/class/label": tf.io.FixedLenFeature([], tf.int64),
@@ -245,8 +245,7 @@ def test_another_process_opens_them_by_the_spec(samples, shards, tmp_path, op):
 
 def test_the_command_reads_them(shards, tmp_path):
     for path in shards.glob("train-*-of-*"):
-        if path.suffix != INDEX:
-            os.symlink(path, tmp_path / f"{path.name}.tfrecord")
+        os.symlink(path, tmp_path / f"{path.name}.tfrecord")
     done = subprocess.run(
         [sys.executable, "-m", "stoker", "bench", "train-*.tfrecord", "--epochs", "1", "--digest"],
         cwd=tmp_path, capture_output=True, text=True, check=True,
@@ -270,7 +269,6 @@ def damaged(samples, tmp_path):
     def change(do):
         data = bytearray(path.read_bytes())
         do(data, int(ends[0]))
-        (tmp_path / f"a.tfrecord{INDEX}").unlink(missing_ok=True)
         path.write_bytes(data)
         return stoker.tfrecord(path)
 
@@ -388,13 +386,16 @@ def test_wrong_arguments(shards, options, kind, words):
 def test_an_index_is_kept_and_checked(samples, tmp_path):
     records = [example_of(sample) for sample in samples[:4]]
     path = write(tmp_path / "a.tfrecord", records)
+    rest()
     first = stoker.tfrecord(path)
-    index = tmp_path / f"a.tfrecord{INDEX}"
+    index = index_of(path)
     before = index.stat()
     assert stoker.tfrecord(path)._native.fingerprint == first._native.fingerprint
     assert index.stat().st_ino == before.st_ino, "it is not written again"
     write(path, records[:2])
+    rest()
     assert len(stoker.tfrecord(path)) == 2
+    index = index_of(path)
     assert index.stat().st_ino != before.st_ino
     for damage in (b"", b"?" * 100, index.read_bytes()[:-1]):
         index.write_bytes(damage)

@@ -204,16 +204,33 @@ TEST_F(IndexListingTest, ListsFoldersOfUnknownTime) {
   for (const char* path : {"a/1.jpg", "b/2.jpg"}) File(path);
   for (const bool told : {true, false}) {
     ImageList list = ListImages(root_, 1).value();
-    if (!told) list.folders[1].modified_ns = kUnknownTime;
+    if (!told) list.folders[1].changed_ns = kUnknownTime;
     auto writer = DatasetIndexWriter::Create(root_ / kIndexName).value();
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(writer.Add({}, {}).ok());
     ASSERT_TRUE(writer.Commit(list).ok());
-    if (told) {
-      EXPECT_EQ(Open(CropIndex::kAuto)->Warning(), "");
-    } else {
-      ExpectListed();
-    }
+    EXPECT_EQ(IsStillAsIn(), told);
+    EXPECT_EQ(Open(CropIndex::kAuto)->Warning(), "") << "the list is the same";
   }
+}
+
+// As `cp -a` and `rsync -a` do when they copy a class into a folder with more files in it.
+TEST_F(IndexListingTest, NoticesAFileWhoseFolderHasItsOldTime) {
+  for (const char* path : {"a/1.jpg", "b/2.jpg"}) File(path);
+  MakeIndex();
+  Smuggle(root_ / "a/0.jpg");
+  ExpectListed();
+  EXPECT_EQ(Open(CropIndex::kAuto)->size(), 3U);
+}
+
+// A copy has other times of changes, whatever its times of modification are.
+TEST_F(IndexListingTest, ListsACopyWithoutAWarning) {
+  for (const char* path : {"a/1.jpg", "b/2.jpg"}) File(path);
+  MakeIndex();
+  fs::copy(root_, base_ / "copy", fs::copy_options::recursive);
+  root_ = base_ / "copy";
+  EXPECT_FALSE(IsStillAsIn());
+  EXPECT_EQ(Open(CropIndex::kAuto)->Warning(), "");
+  EXPECT_EQ(Open(CropIndex::kAuto)->FactsOf(1).file_bytes, 1U) << "the index is used";
 }
 
 // A folder that cannot be listed is refused in spite of its index, for the same reason.

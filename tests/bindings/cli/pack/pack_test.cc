@@ -70,6 +70,7 @@ class PackTest : public ::testing::Test {
                 std::to_string(i) + ".jpg",
             Text(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
     }
+    folder_.Rest();
   }
 
   void Photo(const std::string& path, const std::string& bytes) const {
@@ -195,6 +196,20 @@ TEST_F(PackTest, PacksNothingTwice) {
 }
 
 // ---- Interrupted, and continued
+
+// A time of modification in the future says nothing about a later change.
+TEST_F(PackTest, NoticesAReplacedPhotographWithATimeInTheFuture) {
+  const std::string path = Photos() + "/cat/0.jpg";
+  const auto future = fs::file_time_type::clock::now() + std::chrono::hours(100'000);
+  fs::last_write_time(path, future);
+  folder_.Rest();
+  ASSERT_TRUE(Pack().ok());
+  std::string other = BytesOfFile(path);
+  other.back() ^= 1;
+  Photo("cat/0.jpg", other);
+  fs::last_write_time(path, future);
+  EXPECT_THAT(PackError().cause, HasSubstr("has another photograph under this path"));
+}
 
 TEST_F(PackTest, ContinuesWhereItWasInterrupted) {
   ASSERT_TRUE(Pack({.threads = 1}).ok());
