@@ -243,6 +243,14 @@ int64_t Epoch(const Source& source, int64_t current, int64_t index, const Status
     if (!source.flags.pinned) NotePassed(source.key(), current);
     return current;
   }
+  if (index == 0 && Api().epoch_restored(source.key()) != 0) {
+    TF_SetStatus(
+        status.get(), kFailedPrecondition,
+        "load_state_dict restored a batch in the middle of an epoch, where only an iteration "
+        "over the loader itself continues. Save and restore iterators of as_tf_dataset() by "
+        "tf.train.Checkpoint");
+    return -1;
+  }
   if (index == 0) return static_cast<int64_t>(Api().epoch_take(source.key()));
   TF_SetStatus(status.get(), kFailedPrecondition,
                "with stoker's prebuilt ops several workers share only an epoch that is named: use "

@@ -248,6 +248,16 @@ extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
   return nullptr;
 }
 
+// Python brackets `next` with these, on one thread: stoker_tf_take_back takes back what an iterator
+// has delivered on this thread since stoker_tf_expect.
+extern "C" __attribute__((visibility("default"))) void stoker_tf_expect() {
+  stoker_tf::Delivered::Here().reset();
+}
+extern "C" __attribute__((visibility("default"))) void stoker_tf_take_back() {
+  if (const auto delivered = stoker_tf::Delivered::Here().lock()) delivered->TakeBack();
+  stoker_tf::Delivered::Here().reset();
+}
+
 // Returns the TensorFlow version that the op was compiled for.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_built_for() {
   return STOKER_TF_VERSION;

@@ -34,6 +34,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   using Base = data::DatasetIterator<DatasetT>;
   explicit BatchIterator(const typename Base::Params& params) : Base(params) {}
   ~BatchIterator() override {
+    delivered_->Forget();
     if (splits_ != nullptr) splits_->Cancel();
     if (cursor_ != nullptr) Api().cursor_free(cursor_);
   }
@@ -85,10 +86,14 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     tensorflow::mutex_lock lock(mutex_);
     if (wait.cancelled()) return absl::CancelledError("the iteration was cancelled");
     if (absl::Status status = OpenCursor(); !status.ok()) return Stuck(status);
+    bool decided = splits_ != nullptr;
+    if (!decided) Position(&decided);
+    if (!decided) TF_RETURN_IF_ERROR(CheckNothingRestored(key()));
     bool left_out = false;
     do {
       TF_RETURN_IF_ERROR(GetBatch(ctx, wait, out, end_of_sequence, &left_out));
     } while (left_out);
+    if (!*end_of_sequence && OnThreadOfPython()) Delivered::Here() = delivered_;
     return absl::OkStatus();
   }
 
@@ -113,21 +118,32 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
       // TensorFlow's log is not used: most programs run at a level that omits warnings.
       std::fprintf(stderr, "stoker: %s\n", warning);
     }
-    refusals_ = 0;
     *end_of_sequence = batch == nullptr;
     if (*end_of_sequence) {
+      refusals_ = 0;
       if (claimed_.empty()) return absl::OkStatus();
       return absl::InternalError("stoker lost a split that it had claimed");
     }
     if (!claimed_.empty()) claimed_.pop_front();
-    const Placement& placement = this->dataset()->placement();
-    if (placement.on_device) {
-      TF_RETURN_IF_ERROR(ToStatus(Api().batch_wait_on(batch.get(), placement.stream)));
+    if (absl::Status status = Hand(batch.get(), out); !status.ok()) {
+      out->clear();
+      if (splits_ != nullptr) return status;
+      Api().cursor_take_back(cursor_);
+      return Stuck(status);
     }
-    TF_RETURN_IF_ERROR(ToTensors(loader_, batch.get(), this->dataset()->elements(), out));
+    refusals_ = 0;
     *left_out = !out->empty() && out->front().dim_size(0) == 0;
     if (*left_out) out->clear();
     return absl::OkStatus();
+  }
+
+  absl::Status Hand(const stoker_batch* batch, std::vector<tensorflow::Tensor>* out)
+      TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const Placement& placement = this->dataset()->placement();
+    if (placement.on_device) {
+      TF_RETURN_IF_ERROR(ToStatus(Api().batch_wait_on(batch, placement.stream)));
+    }
+    return ToTensors(loader_, batch, this->dataset()->elements(), out);
   }
 
   absl::Status SkipInternal(data::IteratorContext* ctx, int num_to_skip, bool* end_of_sequence,
@@ -139,7 +155,10 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     TF_RETURN_IF_ERROR(OpenCursor());
     bool decided = false;
     stoker_batch_name at = Position(&decided);
-    if (!decided) at.epoch = Api().epoch_take(key());
+    if (!decided) {
+      TF_RETURN_IF_ERROR(CheckNothingRestored(key()));
+      at.epoch = Api().epoch_take(key());
+    }
     const auto left = static_cast<int64_t>(at.end - at.index);
     *num_skipped = static_cast<int>(std::clamp<int64_t>(left, 0, num_to_skip));
     *end_of_sequence = *num_skipped < num_to_skip;
@@ -382,6 +401,11 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
                             reader);
   }
 
+  void TakeBack() {
+    tensorflow::mutex_lock lock(mutex_);
+    if (cursor_ != nullptr) Api().cursor_take_back(cursor_);
+  }
+
   static constexpr int kMaxRefusals = 1000;
 
   std::atomic<int32_t> cores_{0};  // 0: not opened
@@ -395,6 +419,7 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
   int64_t split_epoch_ TF_GUARDED_BY(mutex_) = -1;       // of the splits; < 0: none yet
   int64_t left_epoch_ TF_GUARDED_BY(mutex_) = -1;        // whose rest was skipped; < 0: none
   std::deque<BatchName> claimed_ TF_GUARDED_BY(mutex_);  // and not delivered, in order
+  const std::shared_ptr<Delivered> delivered_ = std::make_shared<Delivered>([this] { TakeBack(); });
 };
 
 }  // namespace stoker_tf

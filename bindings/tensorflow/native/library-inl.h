@@ -90,6 +90,43 @@ inline absl::Status CheckBound() {
       "also in the dispatcher and the workers of tf.data service");
 }
 
+// Refuses to take an epoch of this counter while a restored state is in the middle of one: it would
+// skip what is left of that.
+inline absl::Status CheckNothingRestored(const std::string& key) {
+  if (Api().epoch_restored(key.c_str()) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "load_state_dict restored a batch in the middle of an epoch, where only an iteration over "
+      "the loader itself continues. Save and restore iterators of as_tf_dataset() by "
+      "tf.train.Checkpoint");
+}
+
+// What the op has delivered on a thread last, until an iterator is asked again there. Python's code
+// in TensorFlow runs after that, and a signal handler may raise an exception in it: the batch then
+// never reaches the program, which takes it back (stoker_tf_take_back).
+class Delivered {
+ public:
+  explicit Delivered(std::function<void()> take_back) : take_back_(std::move(take_back)) {}
+
+  // By the iterator's destructor.
+  void Forget() {
+    tensorflow::mutex_lock lock(mutex_);
+    take_back_ = nullptr;
+  }
+  void TakeBack() {
+    tensorflow::mutex_lock lock(mutex_);
+    if (take_back_ != nullptr) take_back_();
+  }
+
+  static std::weak_ptr<Delivered>& Here() {
+    thread_local std::weak_ptr<Delivered> here;
+    return here;
+  }
+
+ private:
+  tensorflow::mutex mutex_;
+  std::function<void()> take_back_ TF_GUARDED_BY(mutex_);
+};
+
 // The loader that a dataset names by its key. If this process has it, it is kept from the start;
 // otherwise it is opened by the first request for a batch, not by the graph: a process that only
 // passes the graph on (such as a dispatcher of tf.data service) lists no folder. A loader that

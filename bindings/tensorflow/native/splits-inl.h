@@ -186,7 +186,10 @@ class BatchSplits : public tensorflow::data::SplitProvider {
     if (AtEnd()) return absl::OutOfRangeError(kEndOfEpoch);
     if (next_ % batches_ == 0) {
       skipping_ = false;
-      if (pinned_ < 0) epoch_ = ReplayedEpochs::Get().Take(source_->epochs());
+      if (pinned_ < 0) {
+        TF_RETURN_IF_ERROR(CheckNothingRestored(source_->epochs()));
+        epoch_ = ReplayedEpochs::Get().Take(source_->epochs());
+      }
     }
     if (epoch_ >= 0) return absl::OkStatus();
     return ReplayedEpochs::Get().Resume(source_->epochs(), &epoch_);

@@ -80,6 +80,20 @@ def test_initial_epoch_without_a_checkpoint(make, op):
     same(seen, [batch for epoch in (3, 4) for batch in arrays(make().epoch(epoch))])
 
 
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [(4, "the loader's next epoch to 1, but .* repeat\\(\\) continues"), (8, "epoch 0 of fit took epoch 1 ")],
+)
+def test_follow_epochs_refuses_a_repetition_that_disagrees(make, op, steps, said):
+    loader = make()
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(3)])
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    callbacks = [stoker.tensorflow.follow_epochs(loader)]
+    dataset = loader.as_tf_dataset(op=op).repeat()
+    with pytest.raises(stoker.FailedPreconditionError, match=said):
+        model.fit(dataset, steps_per_epoch=steps, epochs=3, verbose=0, callbacks=callbacks)
+
+
 def test_validation_sees_a_pinned_epoch_each_time(make, op):
     """Training also continues with epochs of its own."""
     seen = []

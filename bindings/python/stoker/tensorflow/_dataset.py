@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from stoker import _checks
 from stoker._errors import InvalidArgumentError
-from stoker.tensorflow import _elements, _fallback, _ops
+from stoker.tensorflow import _elements, _fallback, _iterator, _ops
 
 if TYPE_CHECKING:
     from stoker import Loader
@@ -150,7 +150,8 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc]
     def __iter__(self) -> Any:
         if self._epoch is None:
             self._loader._refuse_resume()
-        return super().__iter__()
+        iterator = super().__iter__()
+        return _iterator.losing_nothing(iterator) if tf.executing_eagerly() else iterator
 
     def __repr__(self) -> str:
         epoch = "" if self._epoch is None else f", epoch={self._epoch}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
@@ -20,43 +20,54 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
         model.fit(dataset, epochs=90, callbacks=[tf.keras.callbacks.BackupAndRestore(folder),
                                                  stoker.tensorflow.follow_epochs(loader)])
 
+    Each epoch of `fit` must take one epoch of the loader, whole or not, so `fit` makes an iterator for each.
+
     Args:
         loader: the loader whose dataset (without a pinned epoch and `repeat`) is given to `fit`.
 
     Raises:
-        FailedPreconditionError: in `fit`, if its first batch did not take the loader's next
-            epoch: the dataset's epoch is pinned, it is another loader's, an earlier `fit` has filled its
-            cache, or tf.data service hands the batches out, which counts epochs in its own processes.
+        FailedPreconditionError: in `fit`, if an epoch of it did not take the loader's next epoch: the
+            dataset's epoch is pinned, it is another loader's, an earlier `fit` has filled its cache, tf.data
+            service hands the batches out, which counts epochs in its own processes, or `repeat` continues
+            the epoch before. Or if it took a second one: with `repeat` and more `steps_per_epoch` than the
+            loader has batches, or because the program iterates over the loader meanwhile.
     """
 
     class FollowEpochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
-        following: Optional[int] = None  # the epoch that fit's first batch must take
-
-        def on_train_begin(self, logs: Any = None) -> None:
-            self.first = True
+        epoch = 0  # that fit's batches must have taken
+        checked = False  # at a batch; at the end of an epoch validation may have taken other epochs
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-            loader._native.next_epoch = epoch
-            self.following = epoch if self.first else None
-            self.first = False
+            loader._native.next_epoch = self.epoch = epoch
+            self.checked = False
 
-        def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-            if batch > 0:  # the one before has been taken
-                self.check()
-
-        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             self.check()
 
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            if not self.checked:
+                self.check()
+
         def check(self) -> None:
-            epoch, self.following = self.following, None
-            if epoch is None or loader._native.next_epoch > epoch:
-                return
-            raise FailedPreconditionError(
-                f"follow_epochs set the loader's next epoch to {epoch}, but the first batch of fit did not "
-                "take it: the dataset's epoch is pinned, it is another loader's, an earlier fit has filled "
-                "its cache, or it goes through tf.data service, which counts epochs in its own processes",
-                advice="Through the service name each epoch: for k in range(first, last): "
-                "fit(loader.as_tf_dataset(epoch=k).apply(...), initial_epoch=k, epochs=k + 1)",
-            )
+            self.checked = True
+            epoch, following = self.epoch, loader._native.next_epoch
+            if following <= epoch:
+                raise FailedPreconditionError(
+                    f"follow_epochs set the loader's next epoch to {epoch}, but the first batch of fit did "
+                    "not take it: the dataset's epoch is pinned, it is another loader's, an earlier fit has "
+                    "filled its cache, repeat() continues the epoch before, or it goes through tf.data "
+                    "service, which counts epochs in its own processes",
+                    advice="Leave out repeat() and steps_per_epoch. Through the service name each epoch: "
+                    "for k in range(first, last): "
+                    "fit(loader.as_tf_dataset(epoch=k).apply(...), initial_epoch=k, epochs=k + 1)",
+                )
+            if following > epoch + 1:
+                raise FailedPreconditionError(
+                    f"epoch {epoch} of fit took epoch {following - 1} of the loader, too, which "
+                    "follow_epochs would give to fit again: the dataset repeats and steps_per_epoch is "
+                    f"larger than {len(loader)}, or the program iterates over the loader during fit",
+                    advice="Leave out repeat() and steps_per_epoch, or follow_epochs. To look at batches "
+                    "during fit, iterate over loader.epoch(k)",
+                )
 
     return FollowEpochs()

@@ -99,9 +99,23 @@ def _native() -> Any:
 def _load_native() -> Any:
     path = build.plugin()
     try:
-        return load(path)
-    except (tf.errors.OpError, OSError) as error:
+        ops = load(path)
+        # The first call is short; the second may wait for code that wants the GIL.
+        _loaded["next"] = (
+            ctypes.PyDLL(str(path)).stoker_tf_expect,
+            ctypes.CDLL(str(path)).stoker_tf_take_back,
+        )
+    except (tf.errors.OpError, OSError, AttributeError) as error:  # a function is missing
         raise build.PluginError(f"{path} does not load: {error}") from error
+    for function in _loaded["next"]:
+        function.argtypes, function.restype = [], None
+    return ops
+
+
+def next_functions() -> Optional[tuple[Any, Any]]:
+    """Returns the plugin's stoker_tf_expect and stoker_tf_take_back; None if it is not loaded."""
+    functions: Optional[tuple[Any, Any]] = _loaded.get("next")
+    return functions
 
 
 def _fallback() -> Any:
