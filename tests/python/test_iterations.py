@@ -3,6 +3,7 @@
 import gc
 import random
 import signal
+import warnings
 
 import numpy as np
 import pytest
@@ -207,3 +208,26 @@ def test_random_sequences_agree_with_a_model():
                 assert (state["epoch"], state["batch"]) == model.state(), (seed, does)
         gc.collect()
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+
+
+def test_a_loader_that_is_made_for_each_epoch(made):
+    wanted = epochs_of(make(made, seed=8))
+    got = [[ids_of(batch) for batch in make(made, seed=8, start_epoch=epoch)] for epoch in range(3)]
+    assert got == [wanted(epoch) for epoch in range(3)]
+    with pytest.raises(ValueError, match="start_epoch"):
+        make(made, start_epoch=-1)
+
+    def first_batches(**options):
+        for _ in range(4):
+            next(iter(make(made, seed=9, **options)))
+            gc.collect()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first_batches(shuffle=False)
+        kept = [make(made, seed=10) for _ in range(4)]
+        for loader in kept:
+            next(iter(loader))
+    with pytest.warns(stoker.EpochWarning, match="start_epoch") as caught:
+        first_batches()
+    assert len(caught) == 1 and caught[0].filename == __file__

@@ -72,6 +72,7 @@ class OnDevices(Generic[MadeThere]):
 
     def __iter__(self) -> MadeThere:
         """Takes the loader's next epoch (or continues where `load_state_dict` said), at its first batch."""
+        self._loader._note_begun()
         return self._iterate(None, repeat=False)
 
     def _iterate(self, epoch: int | None, repeat: bool) -> MadeThere:

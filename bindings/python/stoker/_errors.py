@@ -123,6 +123,12 @@ class CropIndexWarning(UserWarning):
     """
 
 
+class EpochWarning(UserWarning):
+    """A third loader of the same options begins with epoch 0, after two that are gone: each epoch of the
+    program may be the same one. Keep one loader, or give `start_epoch`.
+    """
+
+
 class CacheWarning(UserWarning):
     """The cache of remote objects cannot be written to, or its disk fails or is full: samples that it does
     not have are read from their store in each epoch.

@@ -6,13 +6,15 @@ import json
 import operator
 import os
 import uuid
+import warnings
+import weakref
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 from stoker import _checks, _jax, _options, _stoker, _user_code
 from stoker._batch import batch_type
 from stoker._device_loader import DeviceLoader, SplitLoader, with_tensorflow
-from stoker._errors import FailedPreconditionError, InvalidArgumentError, counted
+from stoker._errors import EpochWarning, FailedPreconditionError, InvalidArgumentError, counted
 from stoker._explain import explained, spec_of
 from stoker._iterator import Epoch, Iterator, no_array, no_shape
 from stoker._jax import JaxLoader
@@ -25,6 +27,9 @@ from stoker._watching import Monitor, Trace
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+# How many loaders of a spec have begun with epoch 0 and are gone, by the spec's hash.
+_gone: dict[int, int] = {}
 
 # The next batch of an iteration: its epoch, its index in it, and the position at which batch 0 begins.
 Place = tuple[int, int, int]
@@ -146,6 +151,8 @@ class Loader:
         sample_ids: adds a column "sample_id", (rows,) int64: the source's sample in each row.
         paths: adds a last column "path", a list of str: the file of each row, of one in an archive the
             archive. Samples in memory have none.
+        start_epoch: the epoch of the first iteration, 0 to 2**32 - 1, for programs that make a loader for
+            each epoch.
 
     Raises:
         ValueError, TypeError: naming the option or the transform, at construction.
@@ -186,6 +193,7 @@ class Loader:
         runtime: Runtime | None = None,
         sample_ids: bool = False,
         paths: bool = False,
+        start_epoch: int = 0,
     ) -> None:
         given = locals()
         if not isinstance(source, Source):
@@ -233,7 +241,8 @@ class Loader:
             for name, _ in self._elements:
                 _checks.numpy_has(name)
         self._batches = self._native.batches_per_epoch
-        self._closed = False
+        self._native.next_epoch = _checks.epoch(start_epoch, "start_epoch")
+        self._closed = self._begun = False
 
     @property
     def _drops_rows(self) -> bool:
@@ -258,7 +267,26 @@ class Loader:
 
         An iterator that was dropped before it had delivered a batch has taken nothing.
         """
+        self._note_begun()
         return self._iterate(None, repeat=False)
+
+    def _note_begun(self) -> None:
+        """Warns of loaders that are made for each epoch and shuffle each like the first."""
+        if self._begun:
+            return
+        self._begun = True
+        if not self._options["shuffle"] or self._native.next_place != (0, 0, 0):
+            return
+        spec = hash(self._spec)
+        if _gone.get(spec) == 2:
+            warnings.warn(
+                "this is the third loader with these options that begins with epoch 0, and the others are "
+                "gone: if each of them is for an epoch, all epochs have the same order and the same crops. "
+                "Keep one loader, or give start_epoch",
+                EpochWarning,
+                stacklevel=3,
+            )
+        weakref.finalize(self, _count_gone, spec).atexit = False
 
     def _iterate(self, epoch: int | None, repeat: bool) -> Iterator:
         for name, _ in self._elements:
@@ -602,6 +630,10 @@ class Loader:
 def _made(source: Source, transforms: list[Any], options: dict[str, Any]) -> Loader:
     """For pickle, which passes no keywords."""
     return Loader(source, transforms, **options)
+
+
+def _count_gone(spec: int) -> None:
+    _gone[spec] = _gone.get(spec, 0) + 1
 
 
 def _state_text(state: Any) -> str:

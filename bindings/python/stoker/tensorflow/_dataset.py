@@ -75,6 +75,7 @@ def as_tf_dataset(
         epoch = _checks.integer("epoch", epoch, 0, _MOST_EPOCHS - 1)
     if epoch is None:
         loader._refuse_resume()
+        loader._note_begun()
     kind, ops = _ops.choose(_checks.choice("op", op, _ops.CHOICES))
     names = _checks.boolean("names", names)
     if sample_weight is not None and not names:  # a tuple has no place for sample ids and paths

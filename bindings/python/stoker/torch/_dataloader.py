@@ -82,6 +82,7 @@ class DataLoader:
         crop_bytes: as for `stoker.Loader.to_device`.
         sample_ids, paths: adds the columns "sample_id", (rows,) int64 on the CPU, and "path", a list of str,
             as `stoker.Loader` does.
+        start_epoch: as for `stoker.Loader`.
         pin_memory: copy batches on the CPU into pinned memory, if there is a GPU, as torch's DataLoader
             does, for programs that copy them to a GPU themselves. device="cuda" costs less.
         others: torch's num_workers, persistent_workers, prefetch_factor, multiprocessing_context, in_order
@@ -129,6 +130,7 @@ class DataLoader:
         pin_memory: bool = False,
         sample_ids: bool = False,
         paths: bool = False,
+        start_epoch: int = 0,
         **others: Any,
     ) -> None:
         arguments = {name: value for name, value in locals().items() if name not in ("self", "others")}
@@ -178,6 +180,7 @@ class DataLoader:
         self._share = Share(
             options, rank=rank, world=world, device=device,
             buffers=buffers, decode="device" if on_device else "workers", crop_bytes=crop_bytes,
+            start_epoch=start_epoch,
         )  # fmt: skip
         made_of = {name: options[name] for name in ("source", "transforms", "views")}
         self._arguments = {**arguments, **others, **made_of}

@@ -37,6 +37,7 @@ class Share:
         buffers: int,
         decode: str,
         crop_bytes: int | None,
+        start_epoch: int,
     ) -> None:
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device must be a torch.device or its name, not {device!r:.80}")
@@ -54,7 +55,7 @@ class Share:
         self._closed = False
         self._loader: Loader | None = None
         self._batches: DeviceLoader | None = None
-        self._epoch = 0  # epoch at which the next loader begins
+        self._epoch = _checks.epoch(start_epoch, "start_epoch")  # epoch at which the next loader begins
         self._group = _ranks.of_process_group()  # the group when it was last looked at
         self._open(self._given or self._group or (0, 1))
 
