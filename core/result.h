@@ -36,6 +36,7 @@ struct [[nodiscard]] Error {
     kOverLimits,  // of kResourceExhausted: the data take more than is allowed, on any machine
     kOfNoSample,  // the cause does not lie in a sample: other samples would fail, too
     kNoMemory,    // of kResourceExhausted: the system gives no memory, whatever the budget
+    kForbidden,   // of kPermissionDenied: a server refuses an object, or hides that there is none
   };
 
   Code code = Code::kInvalidArgument;

@@ -9,8 +9,10 @@ std::optional<SampleFault> FaultOf(const Error& error) {
   switch (error.code) {
     case Code::kNotFound:
       return SampleFault::kVanished;
-    case Code::kInvalidArgument:  // a folder, a loop of links
     case Code::kPermissionDenied:
+      return error.detail == Error::Detail::kForbidden ? SampleFault::kForbidden
+                                                       : SampleFault::kUnreadable;
+    case Code::kInvalidArgument:  // a folder, a loop of links
     case Code::kUnavailable:
       return SampleFault::kUnreadable;
     case Code::kDataLoss:
@@ -42,6 +44,8 @@ const char* NameOf(SampleFault fault) {
       return "over_limits";
     case SampleFault::kUnsupported:
       return "unsupported";
+    case SampleFault::kForbidden:
+      return "forbidden";
   }
   return "";
 }

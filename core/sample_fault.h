@@ -17,8 +17,9 @@ enum class SampleFault : uint8_t {
   kUndecodable,  // its bytes are damaged, or are not an image
   kOverLimits,   // it takes more pixels, scans or memory than is allowed
   kUnsupported,  // its format, or a variant of one, is not decoded by stoker
+  kForbidden,    // a server refuses it: it may be missing, or nothing may be read
 };
-inline constexpr int kSampleFaults = 6;
+inline constexpr int kSampleFaults = 7;
 using FaultCounts = std::array<uint64_t, kSampleFaults>;  // by SampleFault
 
 // The number of a loader's samples that could not be used.
@@ -29,11 +30,11 @@ struct BadCounts {
 };
 
 // Returns the class of an error of reading or decoding a sample. nullopt: the sample may be good,
-// because the machine has no memory or descriptors left, a server refuses all requests, or a call
+// because the machine has no memory or descriptors left, a server refuses credentials, or a call
 // was wrong or cancelled.
 std::optional<SampleFault> FaultOf(const Error& error);
 
-// "vanished", "unreadable", "truncated", "undecodable", "over_limits", "unsupported".
+// "vanished", "unreadable", "truncated", "undecodable", "over_limits", "unsupported", "forbidden".
 const char* NameOf(SampleFault fault);
 
 // Returns the name in the words of a sentence: "over limits".

@@ -9,6 +9,8 @@ namespace stoker {
 
 namespace {
 
+using Actions = std::array<OnBad, kSampleFaults>;  // by SampleFault
+
 template <typename Enum, int count>
 std::optional<Enum> EnumNamed(std::string_view name) {
   for (int i = 0; i < count; ++i) {
@@ -24,6 +26,13 @@ std::string AllNames() {
     names += (i == 0 ? "" : ", ") + std::string(NameOf(static_cast<Enum>(i)));
   }
   return names;
+}
+
+Actions ForAll(OnBad action) {
+  Actions actions;
+  actions.fill(action);
+  actions[static_cast<size_t>(SampleFault::kForbidden)] = OnBad::kFail;
+  return actions;
 }
 
 Error Refused(std::string_view text, std::string advice) {
@@ -49,7 +58,7 @@ const char* NameOf(OnBad action) {
 Result<BadPolicy> BadPolicy::Parse(std::string_view text) {
   BadPolicy policy;
   if (const auto action = EnumNamed<OnBad, kOnBads>(text)) {
-    policy.actions_.fill(*action);
+    policy.actions_ = ForAll(*action);
     return policy;
   }
   for (std::string_view left = text; !left.empty();) {
@@ -76,7 +85,7 @@ Result<BadPolicy> BadPolicy::Parse(std::string_view text) {
 bool BadPolicy::Has(OnBad action) const { return std::ranges::count(actions_, action) != 0; }
 
 std::string BadPolicy::ToString() const {
-  if (std::ranges::count(actions_, actions_[0]) == kSampleFaults) return NameOf(actions_[0]);
+  if (actions_ == ForAll(actions_[0])) return NameOf(actions_[0]);
   std::string text;
   for (int i = 0; i < kSampleFaults; ++i) {
     const auto fault = static_cast<SampleFault>(i);

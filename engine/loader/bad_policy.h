@@ -24,8 +24,10 @@ const char* NameOf(OnBad action);
 // An action for each class of faults.
 class BadPolicy {
  public:
-  // Parses one action for all classes ("drop") or a list ("truncated=drop,vanished=substitute"),
-  // which leaves the other classes at kFail. InvalidArgument says what is wrong with the text.
+  // Parses one action for all classes but kForbidden ("drop"), or a list
+  // ("truncated=drop,vanished=substitute"), which leaves the other classes at kFail. A server that
+  // forbids all objects would end an epoch without an error, so that class is only forgiven by
+  // name. InvalidArgument says what is wrong with the text.
   static Result<BadPolicy> Parse(std::string_view text);
 
   OnBad operator[](SampleFault fault) const { return actions_[static_cast<size_t>(fault)]; }

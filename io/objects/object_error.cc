@@ -91,6 +91,23 @@ bool IsOfCredentials(int status, std::string_view code) {
          (status == 400 && std::ranges::find(kCodes, code) != kCodes.end());
 }
 
+// S3 answers a request for a key that does not exist like one for a key that may not be read,
+// unless the credentials may list the bucket. Codes of wrong credentials and signatures are others.
+bool IsForbidden(int status, std::string_view code) {
+  return status == 403 && (code.empty() || code == "AccessDenied");
+}
+
+FetchFailure Forbidden(const ObjectFetch& fetch, const std::string& answer, bool has_credentials) {
+  FetchFailure failure = FailureAt(
+      fetch, Code::kPermissionDenied,
+      answer + ": access is denied, or there is no such object and its folder may not be listed",
+      AdviceOnAccess(fetch.url, has_credentials) +
+          ". If others are read and this one is missing, on_bad \"forbidden=drop\" leaves it out",
+      Cure::kCredentials);
+  failure.error.detail = Error::Detail::kForbidden;
+  return failure;
+}
+
 FetchFailure WrongRegion(const ObjectFetch& fetch, const HttpResponse& response,
                          const std::string& answer) {
   const std::string region = Printable(response.bucket_region);
@@ -114,6 +131,7 @@ FetchFailure FailureOfStatus(const ObjectFetch& fetch, const HttpResponse& respo
     return FailureAt(fetch, Code::kPermissionDenied, answer,
                      "Set this machine's clock (`timedatectl`): requests are signed with its time");
   }
+  if (IsForbidden(status, code)) return Forbidden(fetch, answer, has_credentials);
   if (IsOfCredentials(status, code)) {
     return FailureAt(fetch, Code::kPermissionDenied, answer + ": access is denied",
                      AdviceOnAccess(fetch.url, has_credentials), Cure::kCredentials);

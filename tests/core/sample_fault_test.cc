@@ -22,6 +22,7 @@ TEST(SampleFault, OfEachCode) {
       {Code::kInvalidArgument, Detail::kNone, SampleFault::kUnreadable},
       {Code::kNotFound, Detail::kNone, SampleFault::kVanished},
       {Code::kPermissionDenied, Detail::kNone, SampleFault::kUnreadable},
+      {Code::kPermissionDenied, Detail::kForbidden, SampleFault::kForbidden},
       {Code::kDataLoss, Detail::kNone, SampleFault::kUndecodable},
       {Code::kDataLoss, Detail::kTruncated, SampleFault::kTruncated},
       {Code::kResourceExhausted, Detail::kNone, std::nullopt},

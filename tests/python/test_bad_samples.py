@@ -210,6 +210,19 @@ def test_a_server_that_refuses_all_is_no_bad_sample(folder):
     assert loader.stats()["dropped"] == 0
 
 
+def test_a_forbidden_object_is_forgiven_by_name(folder):
+    """S3 answers 403 for a missing key, and for every key where access is denied."""
+    source = stoker.image_folder(folder)
+    with ObjectServer(folder) as server:
+        urls = [f"{server.url}/{pathlib.Path(source.path(i)).relative_to(folder)}" for i in range(60)]
+        server.fault = lambda path, first, tried: "403" if urls[7].endswith(path) else None
+        loader = make(stoker.files(urls), on_bad={"forbidden": "drop"}, max_bad_fraction=1)
+        assert sum(len(batch) for batch in loader.epoch(0)) == 59
+        assert loader.stats()["bad"]["forbidden"] == loader.stats()["dropped"] == 1
+        with pytest.raises(stoker.PermissionDeniedError, match=r"or there is no such object.*forbidden=drop"):
+            taken(make(stoker.files(urls), on_bad="drop", max_bad_fraction=1).epoch(0))
+
+
 def test_a_source_that_gives_nothing_any_more_ends_the_run(made):
     source = stoker.image_folder(made)
 

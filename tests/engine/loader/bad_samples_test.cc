@@ -466,9 +466,12 @@ TEST(BadSampleLogTest, LinesThatFoundNoRoomComeWhenThereIsSome) {
 
 TEST(BadPolicyTest, TextsAreReadAsTheyAreWritten) {
   for (const char* text : {"fail", "substitute", "drop", "vanished=drop",
-                           "unreadable=substitute,truncated=drop,over_limits=substitute"}) {
+                           "unreadable=substitute,truncated=drop,over_limits=substitute",
+                           "vanished=drop,forbidden=drop"}) {
     EXPECT_EQ(BadPolicy::Parse(text).value().ToString(), text);
   }
+  EXPECT_EQ(BadPolicy::Parse("drop").value()[SampleFault::kUnsupported], OnBad::kDrop);
+  EXPECT_EQ(BadPolicy::Parse("drop").value()[SampleFault::kForbidden], OnBad::kFail);
   EXPECT_EQ(BadPolicy::Parse("vanished=drop,vanished=fail").value(), BadPolicy());
   for (const char* wrong : {"", "skip", "drop,", "drop,fail", "vanished", "vanished=", "=drop",
                             "vanished=drop,,", "vanished=drop,fail", "Vanished=drop"}) {

@@ -71,6 +71,7 @@ stoker_bad_samples_total{loader="train",class="truncated"} 2
 stoker_bad_samples_total{loader="train",class="undecodable"} 0
 stoker_bad_samples_total{loader="train",class="over_limits"} 0
 stoker_bad_samples_total{loader="train",class="unsupported"} 0
+stoker_bad_samples_total{loader="train",class="forbidden"} 0
 # HELP stoker_substituted_rows_total Rows that have another sample.
 # TYPE stoker_substituted_rows_total counter
 stoker_substituted_rows_total{loader="train"} 2
