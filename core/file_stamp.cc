@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kMillisecond = 1'000'000, kSecond = 1000 * kMillisecond;
 
-// File systems whose own clock sets the time of a change, whoever makes the change. Those that
+// File systems whose own clock sets the time of a change, for any program. Those that
 // <linux/magic.h> may lack are named here.
 constexpr uint32_t kBcachefs = 0xca451a4e, kCeph = 0x00c36400, kGpfs = 0x47504653,
                    kLustre = 0x0bd00bd0, kXfs = 0x58465342, kZfs = 0x2fc12fc1;
@@ -30,7 +30,7 @@ constexpr std::array kLocal = {uint32_t{EXT4_SUPER_MAGIC},
                                kBcachefs,
                                kXfs,
                                kZfs};
-// Those that are never made from an image on this machine.
+// File systems that are never made from an image on this machine.
 constexpr std::array kOthers = {uint32_t{NFS_SUPER_MAGIC}, uint32_t{TMPFS_MAGIC}, kCeph, kGpfs,
                                 kLustre};
 

@@ -10,11 +10,11 @@
 //   equal;
 // - a further change could no longer get the same time when the stamp was taken (IsAtRest).
 //
-// What goes unnoticed even so: a change after which somebody sets the machine's clock back; writes
+// Some changes go unnoticed: a change after which somebody sets the machine's clock back; writes
 // through a shared mapping (mmap), until the kernel writes them back; and, if an NFS server's clock
-// is behind this machine's, a second change within the same tick.
+// lags this machine's, a second change within the same tick.
 //
-// A copy of a file has another stamp, and so has a file of which only the permissions have changed:
+// A copy of a file has another stamp, and so has a file whose permissions alone have changed:
 // what was made from the original is then made again, at its first use.
 #pragma once
 

@@ -57,7 +57,7 @@ class EpochCounter {
   void Restore(BatchName place);
   Taken RestoreAndTake(BatchName place);  // no other iteration takes it in between
 
-  // What a program saves to resume: the next batch of the latest iteration that has delivered one;
+  // The place that a state saves: the next batch of the latest iteration that has delivered one;
   // a restored place that is not used up; otherwise the first place that is not. It is one place:
   // of iterations that run at the same time, a program that resumes continues one, and the epochs
   // after it.

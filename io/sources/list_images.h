@@ -10,7 +10,7 @@
 
 namespace stoker {
 
-// What to do about classes without images: kRefuseToPack advises what helps those who pack.
+// How classes without images are treated. The advice of kRefuseToPack is for those who pack.
 enum class EmptyClasses { kRefuse, kRefuseToPack, kAllow };
 
 // Lists the images as ImageFolder (image_folder.h) promises, with its errors. `threads`: 0 (the

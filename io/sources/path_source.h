@@ -41,7 +41,7 @@ struct FilesOptions {
 // needs. Also errors of finding the working folder, if it is needed.
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});
 
-// What Files() was given, which makes an equal source again.
+// The arguments of Files(), which make an equal source again.
 struct GivenPaths {
   const PathTable& paths;  // valid as long as the source
   std::string root;        // absolute; empty if all paths are

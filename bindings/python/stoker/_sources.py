@@ -343,7 +343,7 @@ def image_folder(
 
     Raises:
         NotFoundError: no such folder, or index (a FileNotFoundError).
-        InvalidArgumentError: not a folder, no image in it, images beside class folders, a class without
+        InvalidArgumentError: not a folder, no image in it, images next to class folders, a class without
             images unless `allow_empty`, a folder that is not in `class_names`, or a file that is not an
             index (a ValueError).
         DataLossError: the given index is damaged.

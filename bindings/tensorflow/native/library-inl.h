@@ -100,7 +100,7 @@ inline absl::Status CheckNothingRestored(const std::string& key) {
       "tf.train.Checkpoint");
 }
 
-// What the op has delivered on a thread last, until an iterator is asked again there. Python's code
+// The batch that the op last delivered on a thread, until an iterator is asked again. Python's code
 // in TensorFlow runs after that, and a signal handler may raise an exception in it: the batch then
 // never reaches the program, which takes it back (stoker_tf_take_back).
 class Delivered {

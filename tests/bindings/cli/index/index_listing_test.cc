@@ -222,7 +222,7 @@ TEST_F(IndexListingTest, NoticesAFileWhoseFolderHasItsOldTime) {
   EXPECT_EQ(Open(CropIndex::kAuto)->size(), 3U);
 }
 
-// A copy has other times of changes, whatever its times of modification are.
+// A copy has other times of changes, also with the same times of modification.
 TEST_F(IndexListingTest, ListsACopyWithoutAWarning) {
   for (const char* path : {"a/1.jpg", "b/2.jpg"}) File(path);
   MakeIndex();
