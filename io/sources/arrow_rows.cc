@@ -24,8 +24,8 @@ class BatchReader {
 
   // A null image is a range without bytes, which fails when its turn comes.
   Status Images(const ArrowColumn& column, uint32_t number, RangeTable& images) {
+    TRY(ReadOffsets(column));  // first: they bound the number of rows by the file's size
     ASSIGN_OR_RETURN(const std::vector<bool> missing, MissingImages(column));
-    TRY(ReadOffsets(column));
     const auto begin_at = [&](uint64_t row) {
       images.BeginRun(number, static_cast<uint64_t>(BufferOf(column, 2).offset + offsets_[row]));
     };
