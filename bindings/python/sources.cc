@@ -204,7 +204,8 @@ py::bytes NameOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(name);
 }
 
-// Returns (offset, length) of a sample's image in its file; None: all of the file.
+// Returns (offset, length) of a sample's image, or of its record, in its file; None: all of the
+// file.
 py::object RangeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const ByteRange range = self.source->RangeOf(id);
@@ -233,6 +234,34 @@ py::bytes ReadSample(const SourceHandle& self, uint64_t id) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Returns an array of the rows that these samples have in a field.
+py::array RowsOf(const SampleSource& source, size_t field, std::span<const uint64_t> ids) {
+  const Field& of = source.fields()[field];
+  std::vector<int64_t> shape{static_cast<int64_t>(ids.size())};
+  shape.insert(shape.end(), of.row_shape.begin(), of.row_shape.end());
+  py::array rows(NumPyType(of.dtype), shape);
+  source.FixedRows(field, ids, rows.mutable_data());
+  return rows;
+}
+
+// Returns the value that a sample has in a field in memory: a number, an array or a string.
+py::object FixedValueOf(const SampleSource& source, size_t field, uint64_t id) {
+  if (IsString(source.fields()[field].dtype)) return StringsOf(source, field, {&id, 1})[0];
+  const py::array row = RowsOf(source, field, {&id, 1});
+  return row.ndim() == 1 ? row.attr("item")() : row.attr("squeeze")(0);
+}
+
+// Returns the value that a sample has in a field that comes with the image.
+py::object LoadedValueOf(const Field& field, const uint8_t* row) {
+  if (!IsString(field.dtype)) {
+    const py::array copy(NumPyType(field.dtype), field.row_shape, row);
+    return copy[py::tuple()];  // a scalar, if it is one
+  }
+  std::string_view string;
+  std::memcpy(&string, row, sizeof(string));
+  return ListOf({&string, 1}, field.dtype)[0];
+}
+
 // Returns (image, rows): the encoded image in a sample's record, and the rows of the other fields.
 py::tuple UnpackRecord(const SourceHandle& self, uint64_t id, const py::bytes& record) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
@@ -243,17 +272,11 @@ py::tuple UnpackRecord(const SourceHandle& self, uint64_t id, const py::bytes& r
       id, {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, loaded));
   py::list rows;
   const uint8_t* row = loaded.data();
-  for (const Field& field : fields.subspan(1)) {
-    if (IsString(field.dtype)) {
-      std::string_view string;
-      std::memcpy(&string, row, sizeof(string));
-      rows.append(ListOf({&string, 1}, field.dtype)[0]);
-      row += field.row_bytes();
-      continue;
-    }
-    const py::array copy(NumPyType(field.dtype), field.row_shape, row);
-    rows.append(copy[py::tuple()]);  // a scalar, if it is one
-    row += field.row_bytes();
+  for (size_t field = 1; field < fields.size(); ++field) {
+    const bool is_loaded = fields[field].kind == Field::Kind::kLoaded;
+    rows.append(is_loaded ? LoadedValueOf(fields[field], row)
+                          : FixedValueOf(*self.source, field, id));
+    row += LoadedBytes(fields[field]);
   }
   return py::make_tuple(py::bytes(reinterpret_cast<const char*>(image.data()), image.size()), rows);
 }
@@ -266,28 +289,13 @@ py::dict SkippedBy(const SourceHandle& self) {
   return counts;
 }
 
-// Returns an array of the rows that these samples have in a field.
-py::array RowsOf(const SampleSource& source, size_t field, std::span<const uint64_t> ids) {
-  const Field& of = source.fields()[field];
-  std::vector<int64_t> shape{static_cast<int64_t>(ids.size())};
-  shape.insert(shape.end(), of.row_shape.begin(), of.row_shape.end());
-  py::array rows(NumPyType(of.dtype), shape);
-  source.FixedRows(field, ids, rows.mutable_data());
-  return rows;
-}
-
 // Returns the values that a sample has in memory, by field: numbers, arrays and strings.
 py::list RowOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   py::list values;
   for (size_t field = 0; field < self.source->fields().size(); ++field) {
     if (self.source->fields()[field].kind != Field::Kind::kFixed) continue;
-    if (IsString(self.source->fields()[field].dtype)) {
-      values.append(StringsOf(*self.source, field, {&id, 1})[0]);
-      continue;
-    }
-    const py::array row = RowsOf(*self.source, field, {&id, 1});
-    values.append(row.ndim() == 1 ? row.attr("item")() : row.attr("squeeze")(0));
+    values.append(FixedValueOf(*self.source, field, id));
   }
   return values;
 }
@@ -376,6 +384,8 @@ void AddSources(py::module_& module) {
       .def("name", &NameOf, py::arg("sample"))
       .def("range", &RangeOf, py::arg("sample"))
       .def("read", &ReadSample, py::arg("sample"))
+      .def_property_readonly("has_records",
+                             [](const SourceHandle& self) { return self.source->has_records(); })
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))
       .def_property_readonly("labels", &LabelsOf)
       .def("row", &RowOf, py::arg("sample"))

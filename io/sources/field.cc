@@ -51,12 +51,12 @@ size_t LoadedBytes(std::span<const Field> fields) {
   return bytes;
 }
 
-std::string DescribeRow(const Field& field) {
-  std::string text = NameOf(field.dtype);
-  for (size_t i = 0; i < field.row_shape.size(); ++i) {
-    text += (i == 0 ? " (" : ", ") + std::to_string(field.row_shape[i]);
+std::string DescribeRow(DType dtype, std::span<const int64_t> row_shape) {
+  std::string text = NameOf(dtype);
+  for (size_t i = 0; i < row_shape.size(); ++i) {
+    text += (i == 0 ? " (" : ", ") + std::to_string(row_shape[i]);
   }
-  return field.row_shape.empty() ? text : text + ")";
+  return row_shape.empty() ? text : text + ")";
 }
 
 }  // namespace stoker

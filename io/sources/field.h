@@ -46,6 +46,9 @@ size_t LoadedBytes(std::span<const Field> fields);
 std::span<const Field> ImageFields(bool labels);
 
 // Returns the type and shape of a row: "uint8 (28, 28)", "int64".
-std::string DescribeRow(const Field& field);
+std::string DescribeRow(DType dtype, std::span<const int64_t> row_shape);
+inline std::string DescribeRow(const Field& field) {
+  return DescribeRow(field.dtype, field.row_shape);
+}
 
 }  // namespace stoker

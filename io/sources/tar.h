@@ -14,7 +14,7 @@ namespace stoker {
 inline constexpr char kTarImages[] = "jpg;jpeg;png;webp";
 inline constexpr char kTarLabel[] = "cls";
 
-// A column of a batch: the texts of the members with this extension, one of each sample. The
+// A column of a batch: the contents of the members with this extension, one of each sample. The
 // extension has the form of those in `TarOptions::image`.
 struct TarColumn {
   std::string name;
@@ -47,13 +47,19 @@ struct TarOptions {
 //
 // Members with the extension of a column are read when the archive is indexed. Extensions that
 // WebDataset decodes as text or number (.txt, .text, .transcript, .json, .cls, .cls2, .class,
-// .count, .index, .inx, .id) are text in UTF-8 (DType::kString), all others bytes (kBytes). Each
-// sample has one such member, of at most 1 MiB.
+// .count, .index, .inx, .id) are text in UTF-8 (DType::kString), all others but .npy bytes
+// (kBytes). Each sample has one such member, of at most 1 MiB.
+//
+// Members with the extension .npy, or one that ends with it ("features.npy"), are arrays (npy.h).
+// They are read with the image, in one request from the sample's first member to its last one of
+// these, with all that lies between them; they take 16 bytes of memory each. The first sample's
+// array determines the type and shape of the column; another array that has others, or is damaged,
+// is an error of its sample, as an image that cannot be decoded.
 //
 // Archives are ustar, GNU or PAX, uncompressed. Each is indexed by libarchive once, by `threads` in
-// parallel: only headers, labels and columns are read. The index is kept in the user's cache folder
-// until the archive changes (shard_index_file.h); where it cannot be written, the archive is
-// indexed again each time.
+// parallel: only headers, labels, and columns of text and bytes are read. The index is kept in the
+// user's cache folder until the archive changes (shard_index_file.h); where it cannot be written,
+// the archive is indexed again each time.
 //
 // An archive that changes afterwards is not indexed again. Its samples are then other bytes:
 // DataLoss if the archive ends before them or if they cannot be decoded, with the archive and the
@@ -64,7 +70,8 @@ struct TarOptions {
 //
 // Errors, with the archive and the offset: InvalidArgument (samples with labels, or with a column's
 // member, beside others without one, two members with the same name, a label that is no integer, a
-// text that is not UTF-8, a link or a sparse file, no image at all; the pattern's errors),
+// text that is not UTF-8, a link or a sparse file, no image at all; the pattern's errors), those of
+// the first sample's arrays,
 // ResourceExhausted (columns larger than `column_bytes`), NotFound, PermissionDenied, DataLoss (cut
 // off, damaged, archives that were joined), Unimplemented (compressed), Unavailable (libarchive is
 // not installed).

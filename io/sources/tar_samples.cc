@@ -44,24 +44,29 @@ std::optional<std::string> ParseExtension(std::string_view text) {
   return LowerCase(text);
 }
 
+// Returns what follows the last dot of an extension: "npy" of "features.npy".
+std::string LastPart(std::string_view extension) {
+  return LowerCase(extension.substr(extension.rfind('.') + 1));
+}
+
 // Groups the members of one shard.
 class Grouping {
  public:
   Grouping(const TarMembers& all, const TarGrouping& grouping, const std::string& path,
            uint32_t shard)
       : all_(all),
-        extensions_(grouping.images),
-        columns_(grouping.columns),
-        labels_(grouping.labels),
+        grouping_(grouping),
         path_(path),
         shard_(shard),
-        next_text_(columns_.size()),
-        texts_(columns_.size()) {
-    made_.columns.resize(columns_.size());
+        next_text_(grouping.texts.size()),
+        texts_(grouping.texts.size()),
+        arrays_(grouping.arrays.size()) {
+    made_.columns.resize(grouping.texts.size());
+    made_.arrays.resize(grouping.arrays.size());
   }
 
   Result<TarSamples> Run() {
-    if (labels_ && all_.bad_label != TarMembers::kNone) return BadLabel();
+    if (grouping_.labels && all_.bad_label != TarMembers::kNone) return BadLabel();
     for (size_t i = 0; i < all_.members.size(); ++i) {
       const std::optional<MemberName> name = SplitMemberName(all_.NameOf(i));
       if (name) TRY(Add(i, *name));
@@ -71,6 +76,7 @@ class Grouping {
     made_.keys.ShrinkToFit();
     made_.labels.shrink_to_fit();
     for (auto& rows : made_.columns) rows.shrink_to_fit();
+    for (auto& rows : made_.arrays) rows.shrink_to_fit();
     return std::move(made_);
   }
 
@@ -82,12 +88,15 @@ class Grouping {
       key_ = name.key;
     }
     std::string extension = LowerCase(name.extension);
-    if (extension == "cls" && labels_) label_ = all_.labels[next_label_++];
-    for (size_t c = 0; c < columns_.size(); ++c) {
-      if (extension == columns_[c]) texts_[c] = {member, next_text_[c]++};
+    if (extension == "cls" && grouping_.labels) label_ = all_.labels[next_label_++];
+    for (size_t c = 0; c < texts_.size(); ++c) {
+      if (extension == grouping_.texts[c]) texts_[c] = {member, next_text_[c]++};
     }
-    const auto place =
-        static_cast<size_t>(std::ranges::find(extensions_, extension) - extensions_.begin());
+    for (size_t c = 0; c < arrays_.size(); ++c) {
+      if (extension == grouping_.arrays[c]) arrays_[c] = member;
+    }
+    const auto& images = grouping_.images;
+    const auto place = static_cast<size_t>(std::ranges::find(images, extension) - images.begin());
     if (place < image_place_) {
       image_place_ = place;
       image_ = member;
@@ -115,8 +124,9 @@ class Grouping {
     first_.reset();
     image_.reset();
     label_.reset();
-    image_place_ = extensions_.size();
+    image_place_ = grouping_.images.size();
     std::ranges::fill(texts_, std::nullopt);
+    std::ranges::fill(arrays_, std::nullopt);
     seen_.clear();
     return {};
   }
@@ -143,29 +153,42 @@ class Grouping {
   }
 
   Status AddImage(const TarMembers::Member& image) {
-    if (image.length > std::numeric_limits<uint32_t>::max()) {
-      return SampleError(path_, image.offset,
-                         "the image of the sample '" + Printable(key_) + "' has " +
-                             std::to_string(image.length) + " bytes; 4 GiB and more are too many",
-                         "");
-    }
-    made_.images.push_back(
-        {.offset = image.offset, .length = static_cast<uint32_t>(image.length), .shard = shard_});
+    TRY(AddMember(image, "image", made_.images));
     made_.keys.Add(key_);
     if (label_) made_.labels.push_back(*label_);
-    for (size_t c = 0; c < columns_.size(); ++c) TRY(AddText(c));
+    for (size_t c = 0; c < texts_.size(); ++c) TRY(AddText(c));
+    for (size_t c = 0; c < arrays_.size(); ++c) {
+      if (!arrays_[c]) return NoMember(grouping_.arrays[c]);
+      TRY(AddMember(all_.members[*arrays_[c]], "array", made_.arrays[c]));
+    }
     return {};
   }
 
-  Status AddText(size_t column) {
-    const std::string& extension = columns_[column];
-    if (!texts_[column]) {
-      return SampleError(path_, all_.members[*first_].offset,
-                         "the sample '" + Printable(key_) + "' has no member with the extension '" +
-                             Printable(extension) + "', which a column is made of",
-                         "Give each sample one, and put the members of a sample side by side; or "
-                         "leave this column out");
+  Status AddMember(const TarMembers::Member& member, const char* what,
+                   std::vector<TarSamples::Member>& members) const {
+    if (member.length > std::numeric_limits<uint32_t>::max()) {
+      return SampleError(path_, member.offset,
+                         std::string("the ") + what + " of the sample '" + Printable(key_) +
+                             "' has " + std::to_string(member.length) +
+                             " bytes; 4 GiB and more are too many",
+                         "");
     }
+    members.push_back(
+        {.offset = member.offset, .length = static_cast<uint32_t>(member.length), .shard = shard_});
+    return {};
+  }
+
+  Error NoMember(const std::string& extension) const {
+    return SampleError(path_, all_.members[*first_].offset,
+                       "the sample '" + Printable(key_) + "' has no member with the extension '" +
+                           Printable(extension) + "', which a column is made of",
+                       "Give each sample one, and put the members of a sample side by side; or "
+                       "leave this column out");
+  }
+
+  Status AddText(size_t column) {
+    const std::string& extension = grouping_.texts[column];
+    if (!texts_[column]) return NoMember(extension);
     const std::string_view text = all_.texts[column][texts_[column]->number];
     if (IsTextExtension(extension) && !IsUtf8(text)) {
       const size_t member = texts_[column]->member;
@@ -183,9 +206,7 @@ class Grouping {
   };
 
   const TarMembers& all_;
-  const std::vector<std::string>& extensions_;
-  const std::vector<std::string>& columns_;
-  const bool labels_;
+  const TarGrouping& grouping_;
   const std::string& path_;
   const uint32_t shard_;
   size_t next_label_ = 0;          // in all_.labels
@@ -193,11 +214,12 @@ class Grouping {
 
   // The sample that members are added to.
   std::optional<size_t> first_, image_;  // members; first_ is empty: there is no sample yet
-  size_t image_place_ = extensions_.size();
+  size_t image_place_ = grouping_.images.size();
   std::string_view key_;
   std::optional<int64_t> label_;
-  std::vector<std::optional<Text>> texts_;  // by column
-  std::unordered_set<std::string> seen_;    // its extensions
+  std::vector<std::optional<Text>> texts_;     // by column
+  std::vector<std::optional<size_t>> arrays_;  // members, by column
+  std::unordered_set<std::string> seen_;       // its extensions
 
   TarSamples made_;
 };
@@ -205,11 +227,12 @@ class Grouping {
 }  // namespace
 
 uint64_t TarSamples::memory_bytes() const {
-  uint64_t bytes = images.capacity() * sizeof(Image) + keys.memory_bytes() +
+  uint64_t bytes = images.capacity() * sizeof(Member) + keys.memory_bytes() +
                    labels.capacity() * sizeof(int64_t) + skipped.memory_bytes() +
                    example.capacity();
   for (const auto& rows : columns) bytes += rows.capacity() * sizeof(std::string_view);
   for (const auto& text : texts) bytes += text.capacity();
+  for (const auto& rows : arrays) bytes += rows.capacity() * sizeof(Member);
   return bytes;
 }
 
@@ -253,20 +276,21 @@ Result<TarGrouping> ParseGrouping(const TarOptions& options) {
     if (!extension) {
       return refused("the column '" + Printable(name) + "' must have one extension, as \".txt\"");
     }
-    if (std::ranges::find(grouping.columns, *extension) != grouping.columns.end()) {
+    auto& extensions = IsArrayExtension(*extension) ? grouping.arrays : grouping.texts;
+    if (std::ranges::find(extensions, *extension) != extensions.end()) {
       return refused("two columns have the extension '" + Printable(*extension) + "'");
     }
-    grouping.columns.push_back(*std::move(extension));
+    extensions.push_back(*std::move(extension));
   }
   return grouping;
 }
 
+bool IsArrayExtension(std::string_view extension) { return LastPart(extension) == "npy"; }
+
 bool IsTextExtension(std::string_view extension) {
   constexpr std::array<std::string_view, 11> kTexts = {
       "txt", "text", "transcript", "json", "cls", "cls2", "class", "count", "index", "inx", "id"};
-  const size_t dot = extension.rfind('.');
-  const auto last = dot == std::string_view::npos ? extension : extension.substr(dot + 1);
-  return std::ranges::find(kTexts, last) != kTexts.end();
+  return std::ranges::find(kTexts, LastPart(extension)) != kTexts.end();
 }
 
 Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
@@ -295,6 +319,10 @@ Status AppendSamples(TarSamples& all, TarSamples&& more, const std::vector<std::
     all.columns[c].insert(all.columns[c].end(), more.columns[c].begin(), more.columns[c].end());
   }
   std::ranges::move(more.texts, std::back_inserter(all.texts));
+  all.arrays.resize(more.arrays.size());
+  for (size_t c = 0; c < more.arrays.size(); ++c) {
+    all.arrays[c].insert(all.arrays[c].end(), more.arrays[c].begin(), more.arrays[c].end());
+  }
   all.skipped.Add(more.skipped);
   more = {};
   return {};

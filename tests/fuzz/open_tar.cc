@@ -42,7 +42,7 @@ void LookThroughMembers(const TarMembers& all, const FileStamp& stamp, const std
             "errors name archive and offset");
     return;
   }
-  for (const TarSamples::Image& image : samples->images) {
+  for (const TarSamples::Member& image : samples->images) {
     Require(image.offset <= stamp.bytes && image.length <= stamp.bytes - image.offset,
             "images lie in the archive");
   }

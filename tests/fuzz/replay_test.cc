@@ -18,6 +18,7 @@
 #include "tests/fuzz/open_tar.h"
 #include "tests/fuzz/open_tfrecord.h"
 #include "tests/fuzz/parse_http.h"
+#include "tests/fuzz/parse_npy.h"
 #include "tests/fuzz/parse_record.h"
 #include "tests/fuzz/parse_spec.h"
 #include "tests/fuzz/read_manifest.h"
@@ -54,6 +55,7 @@ TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
 TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
 TEST(Replay, HttpCorpus) { Replay(STOKER_FUZZ_CORPUS "/http", ParseFuzzedHttp); }
+TEST(Replay, NpyCorpus) { Replay(STOKER_FUZZ_CORPUS "/npy", ParseFuzzedNpy); }
 TEST(Replay, RecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/record", ParseFuzzedRecord); }
 TEST(Replay, PackedSetCorpus) { Replay(STOKER_FUZZ_CORPUS "/packed_set", OpenFuzzedPackedSet); }
 TEST(Replay, TarCorpus) { Replay(STOKER_FUZZ_CORPUS "/tar", OpenFuzzedTar); }

@@ -13,7 +13,7 @@ stoker = pytest.importorskip("stoker", reason="the package is not installed here
 from epochs import same, taken  # noqa: E402
 from test_tar import archive, make, members_of  # noqa: E402
 
-COLUMNS = {"caption": ".txt", "meta": ".json", "raw": "features.npy"}
+COLUMNS = {"caption": ".txt", "meta": ".json", "raw": "features.bin"}
 
 
 def caption(i):
@@ -23,7 +23,7 @@ def caption(i):
 def beside(i):
     """Returns the texts of a sample by extension, as they are in its archive."""
     rows = np.random.default_rng(i).bytes(i)
-    return {"txt": caption(i).encode(), "json": json.dumps({"i": i}).encode(), "features.npy": rows}
+    return {"txt": caption(i).encode(), "json": json.dumps({"i": i}).encode(), "features.bin": rows}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_columns_come_with_their_samples(captioned, made):
             for row, i in enumerate(iterator.sample_ids.tolist()):
                 assert batch["caption"][row] == caption(i)
                 assert json.loads(batch["meta"][row]) == {"i": i}
-                assert batch["raw"][row] == beside(i)["features.npy"]
+                assert batch["raw"][row] == beside(i)["features.bin"]
     images = taken(make(stoker.tar(f"{captioned}/*.tar", label=None)))
     folder = taken(make(stoker.image_folder(made)))
     same(images, [batch[0] for batch in folder])
@@ -61,7 +61,7 @@ def test_columns_come_with_their_samples(captioned, made):
 def test_a_source_with_columns_tells_of_itself(captioned):
     pattern = f"{captioned}/*.tar"
     source = stoker.tar(pattern, label=None, columns=COLUMNS)
-    assert not source.has_labels and source._beside(4) == [caption(4), '{"i": 4}', beside(4)["features.npy"]]
+    assert not source.has_labels and source._beside(4) == [caption(4), '{"i": 4}', beside(4)["features.bin"]]
     assert repr(source) == f"stoker.tar({pattern!r}, label=None, columns={COLUMNS!r})"
     again = pickle.loads(pickle.dumps(source))
     assert again._native.fingerprint == source._native.fingerprint and repr(again) == repr(source)

@@ -39,9 +39,6 @@ class Packed(Source):
         """
         return self._native.image_size(self._number(sample))
 
-    def _image(self, sample: int) -> bytes:
-        return self._native.unpack(sample, self._bytes(sample))[0]
-
 
 def packed(
     folder: str | os.PathLike[Any],

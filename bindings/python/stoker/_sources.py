@@ -221,7 +221,8 @@ class Source:
             if self._columns:
                 return next(iter(self._columns.values()))[sample]
             return self._native.row(sample)[0]
-        return self._bytes(sample)
+        encoded = self._bytes(sample)
+        return self._native.unpack(sample, encoded)[0] if self._native.has_records else encoded
 
     def _bytes(self, sample: int) -> bytes:
         """The bytes that a sample has in its file."""
@@ -237,6 +238,8 @@ class Source:
         if self._columns:
             beside = list(self._columns.values())[0 if self._has_files else 1 :]
             return [rows[sample] for rows in beside]
+        if self._native.has_records:
+            return self._native.unpack(sample, self._bytes(sample))[1]
         rows = self._native.row(sample)
         return rows if self._has_files else rows[1:]
 
@@ -446,12 +449,16 @@ def tar(
             behind the first dot: `image="left.png"` takes `17.left.png` of `17.left.png` and `17.right.png`.
         label: ".cls"; None: samples have no labels, whatever their .cls members are.
         columns: extensions by name. The contents of each sample's member with the extension are a column of
-            the batch, behind the labels: a list of str, from UTF-8, for those that WebDataset decodes as text
-            or number (.txt .text .transcript .json .cls .cls2 .class .count .index .inx .id), and of bytes
-            for others. JSON is text: `json.loads(batch["meta"][0])`. All samples must have it. The contents,
-            at most 1 MiB each, are read with the index and kept in memory, 16 bytes and the text a sample:
-            captions of 100 bytes take 1.2 GB for ten million samples. At most half of the memory that is
-            available is used.
+            the batch, after the labels: an array for .npy; a list of str, from UTF-8, for those that
+            WebDataset decodes as text or number (.txt .text .transcript .json .cls .cls2 .class .count .index
+            .inx .id); and of bytes for others. JSON is text: `json.loads(batch["meta"][0])`. All samples must
+            have it. Text and bytes, at most 1 MiB each, are read with the index and kept in memory, 16 bytes
+            and the text a sample: captions of 100 bytes take 1.2 GB for ten million samples. At most half of
+            the memory that is available is used. Arrays take 16 bytes a sample, and are read with the images,
+            in one request that has all that lies between them in the archive: put the image and the arrays of
+            a sample next to each other. All have the type and shape of the first sample's: numbers or bool,
+            in C order, little-endian. An array that has another type or shape, or is damaged, makes its
+            sample a bad one (`on_bad`).
         threads: for indexing archives, 0 to 256; 0: the cores allotted.
         cache: for URLs, a folder on a local disk that keeps what was read, for later epochs and for other
             processes of this machine; None: nothing is kept. Ranges are kept as they are, with checksums; if
@@ -464,8 +471,11 @@ def tar(
             are no integers, text that is not UTF-8, two members with the same name, a link in place of a
             file, a wrong pattern (a ValueError).
         ResourceExhaustedError: the columns take too much memory (a MemoryError).
-        DataLossError: an archive is cut off or damaged; `file` and `offset` say where.
-        UnimplementedError: an archive is compressed; a command in place of a path, or `*` in a URL.
+        DataLossError: an archive, or the first sample's array, is cut off or damaged; `file` and `offset` say
+            where.
+        UnimplementedError: an archive is compressed; a command instead of a path, or `*` in a URL; an array
+            without elements, in Fortran order, or of Python objects, text, structures, complex or big-endian
+            numbers.
         PermissionDeniedError: an archive, or a folder to search, may not be read (a PermissionError).
         UnavailableError: libarchive is not installed; or, for a URL, libcurl, or the server does not answer.
     """
@@ -526,12 +536,6 @@ class TFRecord(Source):
     ) -> None:
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._made_by = _tfrecord, arguments
-
-    def _image(self, sample: int) -> bytes:
-        return self._native.unpack(sample, self._bytes(sample))[0]
-
-    def _beside(self, sample: int) -> list[Any]:
-        return self._native.unpack(sample, self._bytes(sample))[1]
 
     def _labels(self) -> list[int]:
         """All labels; every record is read."""

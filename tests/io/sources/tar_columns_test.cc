@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -59,12 +60,12 @@ class TarColumnsTest : public ::testing::Test {
 TEST_F(TarColumnsTest, TextsAreColumns) {
   const std::string archive = Shard(
       TarFile("1.jpg", "x") + TarFile("1.txt", "a caption") + TarFile("1.cls", "7") +
-      TarFile("1.Meta.JSON", "{}") + TarFile("1.npy", std::string("\0\xff", 2)) +
-      TarFile("no image.txt", "unused") + TarFile("2.npy", "") + TarFile("2.meta.json", "[]") +
+      TarFile("1.Meta.JSON", "{}") + TarFile("1.bin", std::string("\0\xff", 2)) +
+      TarFile("no image.txt", "unused") + TarFile("2.bin", "") + TarFile("2.meta.json", "[]") +
       TarFile("2.cls", "8") + TarFile("2.txt", "Käse") + TarFile("2.jpg", "y") + TarEnd());
   folder_.Rest();
   const TarOptions options = {
-      .columns = {{"caption", ".txt"}, {"m", "meta.json"}, {"n", "npy"}, {"text of label", "cls"}}};
+      .columns = {{"caption", ".txt"}, {"m", "meta.json"}, {"n", "bin"}, {"text of label", "cls"}}};
   for (int run = 0; run < 2; ++run) {  // the second one is from the index files
     const Source source = Tar(archive, options).value();
     const auto fields = source->fields();
@@ -78,10 +79,68 @@ TEST_F(TarColumnsTest, TextsAreColumns) {
     EXPECT_THAT(TextsOf(*source, 4), ElementsAre(std::string("\0\xff", 2), ""));
     EXPECT_THAT(TextsOf(*source, 5), ElementsAre("7", "8"));
     EXPECT_GE(source->memory_bytes(), 8 * sizeof(std::string_view) + 26);
-    for (const char* part : {"", "txt", "meta.json", "npy", "cls"}) {
+    for (const char* part : {"", "txt", "meta.json", "bin", "cls"}) {
       EXPECT_TRUE(fs::exists(testing::ShardIndexOf(archive, part))) << part;
     }
   }
+}
+
+// Returns an .npy file with a row of two bytes.
+std::string TwoBytes(std::string_view bytes, std::string_view shape = "(2,)") {
+  std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': ";
+  header.append(shape).append("}");
+  std::string file("\x93NUMPY\1\0", 8);
+  file.append({static_cast<char>(header.size()), '\0'}).append(header).append(bytes);
+  return file;
+}
+
+TEST_F(TarColumnsTest, ArraysComeWithTheImage) {
+  const std::string first = TarFile("1.a.NPY", TwoBytes("ab")) + TarFile("1.txt", "one");
+  const std::string second =
+      TarFile("2.jpg", "photo") + TarFile("2.a.npy", TwoBytes("cd")) + TarFile("2.txt", "two");
+  const std::string third = TarFile("3.txt", "three") + TarFile("3.jpg", "x") +
+                            TarFile("3.a.npy", TwoBytes("efg", "(3,)"));
+  const std::string bytes = first + TarFile("1.jpg", "image") + second + third + TarEnd();
+  const std::string archive = Shard(bytes);
+  const Source source =
+      Tar(archive, {.label = "", .columns = {{"a", ".a.npy"}, {"caption", "txt"}}}).value();
+  ASSERT_TRUE(source->has_records());
+  EXPECT_EQ(source->fields()[1].dtype, DType::kU8);
+  EXPECT_THAT(source->fields()[1].row_shape, ElementsAre(2));
+  EXPECT_THAT(TextsOf(*source, 2), ElementsAre("one", "two", "three"));
+  const auto unpacked = [&](uint64_t id) -> Result<std::string> {
+    const ByteRange range = source->RangeOf(id);
+    const std::string record = bytes.substr(range.offset, range.length);
+    std::vector<uint8_t> row(2);
+    const auto image =
+        source->Unpack(id, {reinterpret_cast<const uint8_t*>(record.data()), record.size()}, row);
+    if (!image.ok()) return image.error();
+    return std::string(image->begin(), image->end()) + std::string(row.begin(), row.end());
+  };
+  EXPECT_EQ(unpacked(0).value(), "imageab");
+  EXPECT_EQ(unpacked(1).value(), "photocd");
+  const Error other = unpacked(2).error();
+  EXPECT_EQ(other.file, archive);
+  EXPECT_EQ(other.offset, bytes.find("\x93NUMPY", bytes.find("3.a.npy")));
+  EXPECT_THAT(other.cause, AllOf(HasSubstr("column 'a'"), HasSubstr("uint8 (3)")));
+  EXPECT_THAT(Refused(TarFile("1.jpg", "x") + TarEnd(), {.columns = {{"a", "npy"}}}).cause,
+              HasSubstr("no member with the extension 'npy'"));
+  const Error bad = Refused(TarFile("1.npy", "no") + TarFile("1.jpg", "x") + TarEnd(),
+                            {.columns = {{"a", "npy"}}});
+  EXPECT_EQ(bad.code, Code::kDataLoss);
+  EXPECT_EQ(bad.offset, 512U);
+  EXPECT_THAT(bad.cause, HasSubstr("the first sample, '1', determines the column"));
+}
+
+TEST_F(TarColumnsTest, ArraysMayBeFarFromTheImage) {
+  constexpr uint64_t kVideo = uint64_t{5} << 30;
+  const std::string begin = TarFile("1.jpg", "x") + TarHeader("1.mp4", kVideo);
+  const std::string archive = Shard(begin);
+  fs::resize_file(archive, begin.size() + kVideo);  // a hole
+  const std::string array = TwoBytes("ab");
+  std::ofstream(archive, std::ios::app | std::ios::binary) << TarFile("1.npy", array) << TarEnd();
+  const Source source = Tar(archive, {.columns = {{"a", "npy"}}}).value();
+  EXPECT_EQ(source->RangeOf(0).length, begin.size() + kVideo + array.size());
 }
 
 TEST_F(TarColumnsTest, TextsOfSeveralShardsAreInOrder) {
