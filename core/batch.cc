@@ -1,5 +1,7 @@
 #include "core/batch.h"
 
+#include <algorithm>
+
 #include "core/slot_pool.h"
 
 namespace stoker {
@@ -9,6 +11,11 @@ std::string TextOf(const BatchName& batch) {
   const std::string index = "batch " + std::to_string(batch.index);
   if (batch.start == 0) return index + epoch;
   return index + " of what was left" + epoch + " from position " + std::to_string(batch.start);
+}
+
+const Column* FindColumn(std::span<const Column> columns, std::string_view name) {
+  const auto found = std::ranges::find(columns, name, &Column::name);
+  return found == columns.end() ? nullptr : &*found;
 }
 
 std::span<const Column> Batch::columns() const { return slot_->columns; }

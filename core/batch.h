@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
@@ -66,6 +67,9 @@ struct Column {
   }
 };
 
+// Returns the first of the columns with this name; null if there is none.
+const Column* FindColumn(std::span<const Column> columns, std::string_view name);
+
 // A lease on a slot, move-only. The memory is valid until the batch is destroyed or released, also
 // after the loader has gone. Each batch may be used and released on any one thread at a time.
 //
@@ -89,6 +93,8 @@ class Batch {
   std::span<const Column> columns() const;
   const Column& images() const { return columns()[0]; }
   const Column& labels() const { return columns()[1]; }
+  // The column with this name; null if there is none. Its index is its distance from the first one.
+  const Column* column(std::string_view name) const { return FindColumn(columns(), name); }
   std::span<const uint64_t> sample_ids() const;  // the sample of the source in each row
   int64_t rows() const;                          // valid rows = shape[0] of every column
   BatchName name() const;

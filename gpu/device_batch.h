@@ -42,6 +42,7 @@ class DeviceBatch {
   std::span<const Column> columns() const;  // `data` is on the device; C order, dense
   const Column& images() const { return columns()[0]; }
   const Column& labels() const { return columns()[1]; }
+  const Column* column(std::string_view name) const { return FindColumn(columns(), name); }
   std::span<const uint64_t> sample_ids() const;
   int64_t rows() const;
   BatchName name() const;

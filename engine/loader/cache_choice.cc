@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kRam = "ram:", kDir = "dir:";
 constexpr uint64_t kLeastBytes = 1 << 20;
 
-Error Refused(std::string_view text, std::string advice) {
+Error CacheRefused(std::string_view text, std::string advice) {
   return Error{.code = Code::kInvalidArgument,
                .cause = "cache is \"" + Printable(text) + "\"",
                .advice = std::move(advice)};
@@ -29,20 +29,23 @@ Result<CacheChoice> CacheChoice::Parse(std::string_view text) {
     size.remove_prefix(kRam.size());
   } else if (text.starts_with(kDir)) {
     const size_t colon = text.rfind(':');
-    if (colon <= kDir.size()) return Refused(text, "Give \"dir:FOLDER:SIZE\", dir:/scratch:200GB");
+    if (colon <= kDir.size())
+      return CacheRefused(text, "Give \"dir:FOLDER:SIZE\", dir:/scratch:200GB");
     choice.folder = text.substr(kDir.size(), colon - kDir.size());
     if (choice.folder.find('\0') != std::string::npos) {
-      return Refused(text, "Give a folder without a NUL");
+      return CacheRefused(text, "Give a folder without a NUL");
     }
     size.remove_prefix(colon + 1);
   } else {
-    return Refused(text, "Give \"ram:SIZE\" or \"dir:FOLDER:SIZE\": ram:8GiB, dir:/scratch:200GB");
+    return CacheRefused(text,
+                        "Give \"ram:SIZE\" or \"dir:FOLDER:SIZE\": ram:8GiB, dir:/scratch:200GB");
   }
   const std::optional<uint64_t> bytes = ParseByteSize(size);
   if (!bytes || *bytes < kLeastBytes) {
-    return Refused(text,
-                   "Give a size of 1MiB or more: a whole number and one of kB, MB, GB, TB, KiB, "
-                   "MiB, GiB, TiB");
+    return CacheRefused(
+        text,
+        "Give a size of 1MiB or more: a whole number and one of kB, MB, GB, TB, KiB, "
+        "MiB, GiB, TiB");
   }
   choice.bytes = *bytes;
   return choice;

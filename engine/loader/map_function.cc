@@ -1,10 +1,18 @@
 #include "engine/loader/map_function.h"
 
+#include <algorithm>
+
 #include "core/slot_pool.h"
 
 namespace stoker {
 
 void* MappedRow::data(size_t column) const { return slot_.Row(column, row_); }
+
+std::optional<size_t> MappedRow::column(std::string_view name) const {
+  const auto found = std::ranges::find(columns_, name, &ColumnSpec::name);
+  if (found == columns_.end()) return std::nullopt;
+  return static_cast<size_t>(found - columns_.begin());
+}
 
 uint64_t MappedRow::sample() const { return slot_.sample_ids[row_]; }
 

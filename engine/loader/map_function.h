@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/batch.h"
 #include "core/result.h"
+#include "engine/loader/row_random.h"
 
 namespace stoker {
 
@@ -15,14 +18,17 @@ namespace stoker {
 // the call of MapRow; it must not be used afterwards.
 class MappedRow {
  public:
-  // `columns`: the columns of `slot`.
-  MappedRow(std::span<const ColumnSpec> columns, const Slot& slot, uint32_t row, uint64_t position)
-      : columns_(columns), slot_(slot), row_(row), position_(position) {}
+  // `columns`: the columns of `slot`. `position`, `seed`: of random().
+  MappedRow(std::span<const ColumnSpec> columns, const Slot& slot, uint32_t row, uint64_t position,
+            uint64_t seed)
+      : columns_(columns), slot_(slot), row_(row), position_(position), seed_(seed) {}
 
   // Names, types and shapes, in the order of a batch's columns. The first one is the image, in the
   // type and layout of the loader. Rows of strings (IsString) are string_views, which must not be
   // changed.
   std::span<const ColumnSpec> columns() const { return columns_; }
+  // The index of the first column with this name; none if there is none.
+  std::optional<size_t> column(std::string_view name) const;
 
   // The row of a column, dense and in C order, aligned for its type.
   void* data(size_t column) const;
@@ -34,15 +40,18 @@ class MappedRow {
   uint64_t sample() const;  // its id in the source
   BatchName batch() const;
   uint32_t row() const { return row_; }  // in the batch
-  // The position in the epoch's order, over all ranks. With the epoch it is a key for random
-  // numbers that do not depend on threads.
+  // The position in the epoch's order, over all ranks.
   uint64_t position() const { return position_; }
+  // A generator that begins with the same numbers in each call. They depend on the loader's seed,
+  // the epoch and the position: not on threads, ranks or the batch size.
+  RowRandom random() const { return {seed_, batch().epoch, position_}; }
 
  private:
   const std::span<const ColumnSpec> columns_;
   const Slot& slot_;
   const uint32_t row_;
   const uint64_t position_;
+  const uint64_t seed_;
 };
 
 // A loader calls either MapRow or MapBatch, as calls() says, after the transforms and before a

@@ -325,7 +325,7 @@ Status RowWriter::MapRows(const RowTicket& ticket, StageTimes& times) const {
   Status status;
   for (uint32_t row = ticket.row; row < ticket.row + ticket.rows && status.ok(); ++row) {
     const uint64_t position = sampler_.PositionOf(slot.name(), row);
-    status = map_->MapRow(MappedRow(columns_, slot, row, position));
+    status = map_->MapRow(MappedRow(columns_, slot, row, position, options_.seed));
   }
   times.map_ns += NowNanoseconds() - before;
   return status;
