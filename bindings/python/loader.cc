@@ -46,7 +46,10 @@ LoaderHandle::LoaderHandle(std::string key, const std::string& spec, const Sourc
     });
   }();
   loader_ = Value(std::move(opened));
-  columns_ = PythonColumns(*source.source, loader_->columns());
+  const MapFunction* const function_of = loader_->options().map.get();
+  columns_ = PythonColumns(
+      *source.source, function_of != nullptr ? function_of->columns() : std::vector<ColumnSpec>(),
+      loader_->columns());
 }
 
 LoaderHandle::~LoaderHandle() { Release(CallsOf(loader_->options()), loader_); }

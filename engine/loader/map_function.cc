@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/slot_pool.h"
+#include "io/sources/field.h"
 
 namespace stoker {
 
@@ -17,5 +18,13 @@ std::optional<size_t> MappedRow::column(std::string_view name) const {
 uint64_t MappedRow::sample() const { return slot_.sample_ids[row_]; }
 
 BatchName MappedRow::batch() const { return slot_.name(); }
+
+std::string MapFunction::InState() const {
+  std::string text = Describe() + (calls() == 0 ? ", rows" : "");
+  for (const ColumnSpec& column : columns()) {
+    text += ", " + column.name + " " + DescribeRow(column.dtype, column.row_shape);
+  }
+  return text;
+}
 
 }  // namespace stoker

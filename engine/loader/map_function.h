@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/batch.h"
 #include "core/result.h"
@@ -56,14 +57,15 @@ class MappedRow {
 
 // A loader calls either MapRow or MapBatch, as calls() says, after the transforms and before a
 // batch is delivered or copied to a device, ahead of the consumer. The function may change values
-// in place; types and shapes are fixed. Each row and batch is mapped once, unless its samples
-// failed. Batches that were made ahead are mapped even if no consumer takes them. All member
-// functions may be called on several threads at a time, and must not wait for their own loader.
+// in place, and fills the columns() that it adds; types and shapes are fixed. Each row and batch is
+// mapped once, unless its samples failed. Batches that were made ahead are mapped even if no
+// consumer takes them. All member functions may be called on several threads at a time, and must
+// not wait for their own loader.
 //
 // An error fails the batch; the name of the function and the sample or batch are added to its
-// cause. An exception becomes an UNAVAILABLE error. Describe, InState and calls are called when a
-// loader is opened, and Describe and calls again for each further iteration that runs at the same
-// time as others.
+// cause. An exception becomes an UNAVAILABLE error. Describe, InState, calls and columns are called
+// when a loader is opened, and all but InState again for each further iteration that runs at the
+// same time as others.
 class MapFunction {
  public:
   virtual ~MapFunction() = default;
@@ -71,9 +73,15 @@ class MapFunction {
   // The function's name, for messages and reports: "to_gray".
   virtual std::string Describe() const = 0;
 
-  // Identifies the function in a loader's state, by its name and how it is called, so that a loader
-  // with another function refuses the state. Its code is not compared.
-  virtual std::string InState() const { return Describe() + (calls() == 0 ? ", rows" : ""); }
+  // Identifies the function in a loader's state, by its name, how it is called and what it adds, so
+  // that a loader with another function refuses the state. Its code is not compared.
+  virtual std::string InState() const;
+
+  // The columns of numbers that the function adds to a batch, after all others. Their rows are
+  // zeros when it is called. A column with the name of one of strings takes its place: tokens that
+  // of a caption. The strings then are in a column of the same name after all others. Batches of
+  // images alone have no column of kNoLabel if the function adds one.
+  virtual std::vector<ColumnSpec> columns() const { return {}; }
 
   // How many threads call MapBatch, 1 to 256. 0: MapRow is called.
   virtual int calls() const { return 0; }

@@ -54,14 +54,14 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
   const SampleSource& source = *options.source;
   ASSIGN_OR_RETURN(Sampler sampler, Sampler::Make(SamplerOptionsOf(options)));
   ASSIGN_OR_RETURN(std::optional<Plan> plan, PlanOf(options, *own));
-  std::vector<ColumnSpec> columns = ColumnsOf(source, plan);
-  std::optional<Mixer> mixer;
-  if (options.mix) {
-    ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->defer_to_device, columns));
-  }
   std::optional<MapCaller> map;
   if (options.map != nullptr) {
     ASSIGN_OR_RETURN(map, MapCaller::Of(*options.map));
+  }
+  ASSIGN_OR_RETURN(std::vector<ColumnSpec> columns, ColumnsOf(source, plan, map ? &*map : nullptr));
+  std::optional<Mixer> mixer;
+  if (options.mix) {
+    ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->defer_to_device, columns));
   }
   ASSIGN_OR_RETURN(Reserved memory, Reserve(options, *own, columns, plan));
   return std::unique_ptr<Producer>(
@@ -87,9 +87,9 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
       cache_(std::move(cache)),
       concurrency_(static_cast<uint32_t>(runtime_.options().threads)),
       map_(std::move(map)),
-      writer_(options_, sampler_, std::move(plan), std::move(mixer),
-              map_ && map_->calls() == 0 ? &*map_ : nullptr, slots_->columns(), cache_.get(),
-              samples_, memory.lease->samples(), runtime_.options().threads),
+      writer_(options_, sampler_, std::move(plan), std::move(mixer), map_ ? &*map_ : nullptr,
+              slots_->columns(), cache_.get(), samples_, memory.lease->samples(),
+              runtime_.options().threads),
       feed_(options_, sampler_, writer_.plan(), samples_, RunOf(options_)),
       maps_(MakeMaps()),
       bad_(std::move(bad)),

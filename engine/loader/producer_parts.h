@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/check_options.h"
+#include "engine/loader/map_caller.h"
 #include "engine/loader/options.h"
 #include "engine/loader/producer_options.h"
 #include "engine/memory/memory_plan.h"
@@ -20,7 +22,8 @@
 namespace stoker {
 
 // Columns that Python does not see: the labels of AddsLabels, and the places of crops and the
-// operations that a plan leaves to a device.
+// operations that a plan leaves to a device. There are none of them with a function that adds
+// columns, which needs images on the host.
 inline constexpr const char* kAddedLabelColumn = "label";
 inline constexpr const char* kCropColumn = "crop";
 inline constexpr const char* kWorkColumn = "work";
@@ -30,9 +33,11 @@ inline constexpr const char* kWorkColumn = "work";
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own);
 
 // Whether batches get labels, all kNoLabel: they do if samples are images alone and batches have no
-// other column.
-inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan) {
-  const bool has_more = plan && (plan->pads() || plan->views() > 1);
+// other column. `map`: null: none.
+inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan,
+                       const MapCaller* map) {
+  const bool has_more =
+      (plan && (plan->pads() || plan->views() > 1)) || (map != nullptr && !map->columns().empty());
   return !has_more && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
 }
 
@@ -44,14 +49,26 @@ inline std::optional<size_t> SizeColumn(const SampleSource& source,
   return source.fields().size();
 }
 
-// The columns of a batch: those of the source's fields, with their numbers, and stoker's own.
-// `plan`: none if rows are copied as they are.
-std::vector<ColumnSpec> ColumnsOf(const SampleSource& source, const std::optional<Plan>& plan);
+// The columns of a batch: those of the source's fields, with their numbers, stoker's own, those
+// that `map` adds, and the strings that it replaces. `plan`: none if rows are copied as they are.
+// `map`: null: none. InvalidArgument: it adds a column with the name of another one.
+Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
+                                          const std::optional<Plan>& plan, const MapCaller* map);
+
+// The index of the column of a source's field. It is the field's own, unless a function replaces
+// its strings.
+size_t ColumnOfField(const SampleSource& source, size_t field, std::span<const ColumnSpec> columns);
+
+// How many columns of strings a function replaces that adds these columns.
+size_t ReplacedStrings(const SampleSource& source, std::span<const ColumnSpec> added);
 
 // How many of a batch's columns (Column or ColumnSpec) Python sees. They are the first ones: the
-// columns of the source's fields, then that of the images' sizes or those of further views.
+// columns of the source's fields, then that of the images' sizes or those of further views, and
+// those that the program's function adds (`added`).
 template <typename Columns>
-size_t PythonColumns(const SampleSource& source, const Columns& columns) {
+size_t PythonColumns(const SampleSource& source, std::span<const ColumnSpec> added,
+                     const Columns& columns) {
+  if (!added.empty()) return columns.size() - ReplacedStrings(source, added);
   size_t count = source.fields().size();
   const auto is_python = [](const std::string& name) {
     return name != kAddedLabelColumn && name != kCropColumn && name != kWorkColumn;

@@ -37,6 +37,26 @@ Error InFile(Error error, const SampleInFlight& sample) {
   return error;
 }
 
+std::vector<size_t> ColumnsOfFields(const SampleSource& source,
+                                    std::span<const ColumnSpec> columns) {
+  std::vector<size_t> of(source.fields().size());
+  for (size_t field = 0; field < of.size(); ++field) {
+    of[field] = ColumnOfField(source, field, columns);
+  }
+  return of;
+}
+
+// Returns the indices of the columns that a function adds. `map`: null: none.
+std::vector<size_t> AddedBy(const MapCaller* map, std::span<const ColumnSpec> columns) {
+  std::vector<size_t> added;
+  if (map == nullptr) return added;
+  for (const ColumnSpec& column : map->columns()) {
+    const auto found = std::ranges::find(columns, column.name, &ColumnSpec::name);
+    added.push_back(static_cast<size_t>(found - columns.begin()));
+  }
+  return added;
+}
+
 }  // namespace
 
 RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
@@ -48,10 +68,12 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
       sampler_(sampler),
       plan_(std::move(plan)),
       mixer_(std::move(mixer)),
-      map_(map),
+      map_(map != nullptr && map->calls() == 0 ? map : nullptr),
       columns_(std::move(columns)),
       fields_(source_.fields().size()),
-      adds_labels_(AddsLabels(source_, plan_)),
+      field_columns_(ColumnsOfFields(source_, columns_)),
+      added_(AddedBy(map, columns_)),
+      adds_labels_(AddsLabels(source_, plan_, map)),
       size_column_(SizeColumn(source_, plan_)),
       has_records_(source_.has_records()),
       cache_(cache),
@@ -292,6 +314,7 @@ Status RowWriter::WriteFields(const RowTicket& ticket, std::span<const uint8_t> 
   Slot& slot = *ticket.slot;
   const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(ticket.row, ticket.rows);
   for (size_t field = plan_ ? 1 : 0; field < fields_; ++field) {
+    const size_t column = field_columns_[field];
     const bool labels = mixer_ && field == mixer_->label_column();
     if (const size_t bytes = LoadedBytes(source_.fields()[field]); bytes != 0) {
       if (loaded.empty()) continue;
@@ -300,19 +323,22 @@ Status RowWriter::WriteFields(const RowTicket& ticket, std::span<const uint8_t> 
       } else if (IsString(source_.fields()[field].dtype)) {
         std::string_view string;
         std::memcpy(&string, loaded.data(), bytes);
-        TRY(slot.SetString(field, ticket.row, string));
+        TRY(slot.SetString(column, ticket.row, string));
       } else {
-        std::memcpy(slot.Row(field, ticket.row), loaded.data(), bytes);
+        std::memcpy(slot.Row(column, ticket.row), loaded.data(), bytes);
       }
       loaded = loaded.subspan(bytes);
     } else if (labels) {
       TRY(mixer_->WriteLabels(source_, ids, slot, ticket.row));
     } else {
-      source_.FixedRows(field, ids, slot.Row(field, ticket.row));
+      source_.FixedRows(field, ids, slot.Row(column, ticket.row));
     }
   }
   if (adds_labels_) {
     std::fill_n(static_cast<int64_t*>(slot.Row(1, ticket.row)), ticket.rows, kNoLabel);
+  }
+  for (const size_t column : added_) {
+    std::memset(slot.Row(column, ticket.row), 0, columns_[column].row_bytes() * ticket.rows);
   }
   return {};
 }

@@ -53,7 +53,7 @@ class RowWriter {
     ~Samples() = default;
   };
 
-  // `plan`: none if rows are copied as they are. `map`: the program's function of rows, or null.
+  // `plan`: none if rows are copied as they are. `map`: the program's function, or null.
   // `columns`: the columns of a batch. `cache`: reads and keeps samples; null: there is none. All
   // references must outlive the RowWriter.
   RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
@@ -101,6 +101,8 @@ class RowWriter {
   const MapCaller* const map_;               // of rows; null: none
   const std::vector<ColumnSpec> columns_;    // of a batch
   const size_t fields_;                      // of the source
+  const std::vector<size_t> field_columns_;  // by field: ColumnOfField
+  const std::vector<size_t> added_;          // the columns of the program's function
   const bool adds_labels_;                   // AddsLabels
   const std::optional<size_t> size_column_;  // SizeColumn
   const bool has_records_;                   // SampleSource::has_records

@@ -257,7 +257,10 @@ class Loader:
         names = [*self._native.names]
         for name, requested in (("sample_id", sample_ids), ("path", paths)):
             if requested and name in names:
-                raise InvalidArgumentError(f"{self._source!r} has a column with the name {name!r} already")
+                raise InvalidArgumentError(
+                    f"batches of {self._source!r} have a column with the name {name!r} already: give that "
+                    f"column another name, or leave {name}s out"
+                )
             names += [name] if requested else []
         return tuple(names)
 

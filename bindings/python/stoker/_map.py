@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
 import numpy as np
@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from stoker import _checks, _user_code
 from stoker._batch import batch_type
+from stoker._errors import InvalidArgumentError
 
 _MOST_THREADS = 256
+_MOST_DIMENSIONS = 7
 
 Array = npt.NDArray[Any]
 
@@ -35,6 +37,21 @@ class Map:
     columns of single numbers. It may change arrays in place, or return the row's columns likewise; numbers
     and strings change only by what is returned.
 
+    With `columns`, batches have further columns, of declared types, that the function returns:
+
+        def tokenize(batch):
+            made = tokenizer(
+                batch["caption"], padding="max_length", truncation=True, max_length=77, return_tensors="np")
+            return {"caption": made["input_ids"].astype("int32"), "mask": made["attention_mask"] != 0}
+
+        columns = {"caption": ("int32", 77), "mask": ("bool", 77)}
+        transforms = [stoker.Resize((224, 224)), stoker.Map(tokenize, columns=columns)]
+        loader = stoker.Loader(source, transforms, batch_size=64)
+
+    A column with the name of one of strings takes its place: the function gets the strings, and the batch
+    has what it returns. Other ones follow the columns that the function gets, in this order. The function has
+    to return all of them, with their types and shapes, by name or with the others in a tuple.
+
     The calls are made ahead of the program, on threads of their own, while the next samples are decoded. Each
     batch that is made is mapped once, after `MixUp` and `CutMix`; batches that were made ahead are mapped
     even if nobody takes them. Calls begin in the order of the batches; with one thread each ends before the
@@ -54,13 +71,23 @@ class Map:
             loader's seed and the batch alone (its epoch, and its first position in the order): the same
             values for any number of threads, and other ones for each batch of all ranks.
         threads: how many calls are made at a time, 1 to 256.
+        columns: the columns that the function adds, by name: a type, or (type, shape) with the shape of a
+            row, which may be a number for one dimension. Types are those of `arrays`. Names, types, shapes
+            and their order are part of a loader's state.
 
     Raises:
-        ValueError, TypeError: naming the parameter.
+        ValueError, TypeError: naming the parameter; or, by the loader, a column that batches have already
+            and that is not one of strings.
     """
 
     def __init__(
-        self, function: Callable[..., Any], *, rows: bool = False, rng: bool = False, threads: int = 1
+        self,
+        function: Callable[..., Any],
+        *,
+        rows: bool = False,
+        rng: bool = False,
+        threads: int = 1,
+        columns: Mapping[str, Any] | None = None,
     ) -> None:
         if not callable(function):
             raise TypeError(f"Map.function must be a function, not {function!r:.80}")
@@ -68,6 +95,7 @@ class Map:
         self.rows = _checks.boolean("Map.rows", rows)
         self.rng = _checks.boolean("Map.rng", rng)
         self.threads = _checks.integer("Map.threads", threads, 1, _MOST_THREADS)
+        self.columns = _declared({} if columns is None else columns)
 
     @property
     def name(self) -> str:
@@ -76,12 +104,43 @@ class Map:
 
     def _identity(self) -> str:
         """Identifies the function in a loader's state, without its code, which may change."""
-        flags = [name for name in ("rows", "rng") if getattr(self, name)]
-        return ", ".join([self.name, *(f"{name}=True" for name in flags)])
+        flags = [f"{name}=True" for name in ("rows", "rng") if getattr(self, name)]
+        flags += [f"columns={self.columns}"] if self.columns else []
+        return ", ".join([self.name, *flags])
 
     def __repr__(self) -> str:
         threads = "" if self.threads == 1 else f", threads={self.threads}"
         return f"Map({self._identity()}{threads})"
+
+
+def _declared(columns: Any) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Returns the types and shapes of `Map.columns`."""
+    if not isinstance(columns, Mapping):
+        raise TypeError(
+            f'Map.columns must be types by name, as {{"tokens": ("int32", 77)}}, not {columns!r:.80}'
+        )
+    declared = {}
+    for name, given in columns.items():
+        if not isinstance(name, str):
+            raise TypeError(f"Map.columns must have names, not {name!r:.80}")
+        if not name or not _checks.is_unicode(name):
+            raise InvalidArgumentError(f"Map.columns has the name {name!r:.80}")
+        what = f"Map.columns[{name!r:.80}]"
+        pair = given if isinstance(given, (tuple, list)) else (given, ())
+        if len(pair) != 2:
+            raise TypeError(f"{what} must be a type, or (type, shape), not {given!r:.80}")
+        dtype = _checks.dtype(what, pair[0], _checks.ELEMENTS)
+        _checks.numpy_has(dtype)
+        shape = tuple(pair[1]) if _checks.several(pair[1]) else (pair[1],)
+        if len(shape) > _MOST_DIMENSIONS:
+            raise InvalidArgumentError(
+                f"{what} has {len(shape)} dimensions; at most {_MOST_DIMENSIONS} are possible"
+            )
+        declared[name] = (
+            dtype,
+            tuple(_checks.integer(f"{what}, dimension {i}", side, 1, 2**31) for i, side in enumerate(shape)),
+        )
+    return declared
 
 
 class MapCalls:
@@ -96,27 +155,31 @@ class MapCalls:
         """Sets the columns of a batch, which a loader knows when it is made."""
         self._type = batch_type(tuple(names))
 
-    def native(self) -> tuple[Any, str, str, int]:
+    def native(self) -> tuple[Any, str, str, int, list[tuple[str, Array, tuple[int, ...]]]]:
         """Returns the function that the library calls. It keeps no reference to the user's function; the
         loader does.
         """
-        return weakref.ref(self), self._map.name, self._map._identity(), self._map.threads
+        added = [(name, np.empty(0, dtype), shape) for name, (dtype, shape) in self._map.columns.items()]
+        return weakref.ref(self), self._map.name, self._map._identity(), self._map.threads, added
 
-    def __call__(self, columns: tuple[Any, ...], epoch: int, position: int, ids: Array) -> bytes | None:
+    def __call__(
+        self, given: tuple[Any, ...], columns: tuple[Any, ...], epoch: int, position: int, ids: Array
+    ) -> bytes | None:
         """Maps a batch; returns None, or an error message in UTF-8.
 
         Args:
+            given: for each column itself, the strings that it replaces, or None for another added one.
             position: the position of its first sample in the epoch's order, which no other batch of any rank
                 has.
         """
         try:
             extra = [self._generator(epoch, position)] if self._map.rng else []
             if self._map.rows:
-                self._map_rows(columns, ids, extra)
+                self._map_rows(given, columns, ids, extra)
             else:
-                given = _views(columns)
-                batch = given[0] if len(given) == 1 else self._type._make(given)
-                self._put(_user_code.called(self._map.function, batch, *extra), columns, given, "")
+                views = _views(given)
+                batch = self._batch_of(views)
+                self._put(_user_code.called(self._map.function, batch, *extra), columns, views, "")
             return None
         except BaseException as error:  # of the user's code, on one of stoker's threads
             text = str(error) if isinstance(error, _InSample) else _user_code.described(error)
@@ -126,12 +189,21 @@ class MapCalls:
         counter = [0, 0, position, epoch]
         return np.random.Generator(np.random.Philox(key=[self._seed, 0], counter=counter))
 
-    def _map_rows(self, columns: tuple[Any, ...], ids: Array, extra: list[Any]) -> None:
+    def _batch_of(self, given: tuple[Any, ...]) -> Any:
+        """Returns what an iteration would give without the columns that the function adds."""
+        names = [name for name, column in zip(self._type._names, given) if column is not None]
+        held = tuple(column for column in given if column is not None)
+        return held[0] if len(held) == 1 else batch_type(tuple(names))._make(held)
+
+    def _map_rows(
+        self, given: tuple[Any, ...], columns: tuple[Any, ...], ids: Array, extra: list[Any]
+    ) -> None:
         for i, sample in enumerate(ids):
-            row = tuple(column[i] for column in columns)
+            row = tuple(None if column is None else column[i] for column in given)
             try:
-                returned = _user_code.called(self._map.function, *row, *extra)
-                if returned is not None:
+                held = (value for value, column in zip(row, given) if column is not None)
+                returned = _user_code.called(self._map.function, *held, *extra)
+                if returned is not None or self._map.columns:
                     views = tuple(c[i, ...] if isinstance(c, np.ndarray) else c[i] for c in columns)
                     self._put(returned, views, row, "its row of ")
             except BaseException as error:
@@ -139,10 +211,17 @@ class MapCalls:
 
     def _put(self, returned: Any, columns: tuple[Any, ...], given: tuple[Any, ...], of: str) -> None:
         """Writes the function's results to the columns, of which it was given these views."""
-        if returned is None:
+        if returned is None and not self._map.columns:
             return
         values = self._by_column(returned, len(columns))
-        changed = [i for i, value in enumerate(values) if value is not None and value is not given[i]]
+        for name, value in zip(self._type._names, values):
+            if value is None and name in self._map.columns:
+                raise TypeError(f"it did not return {name!r}, a column that it adds")
+        changed = [
+            i
+            for i, (name, value) in enumerate(zip(self._type._names, values))
+            if value is not None and (value is not given[i] or name in self._map.columns)
+        ]
         new = [_fitting(values[i], columns[i], f"{of}{self._type._names[i]!r}") for i in changed]
         for place, i in enumerate(changed):
             others = (c for c in columns if c is not columns[i] and isinstance(c, np.ndarray))
@@ -164,6 +243,8 @@ class MapCalls:
             return [returned]
         length = f" of {len(returned)}" if isinstance(returned, (tuple, list)) else ""
         wanted = "None or an array" if count == 1 else f"None, a tuple of {count}, or a dictionary"
+        if self._map.columns:
+            wanted = f"a tuple of {count}, or a dictionary with {', '.join(self._map.columns)}"
         raise TypeError(f"it returned a {type(returned).__name__}{length}; it must return {wanted}")
 
 
@@ -192,9 +273,10 @@ def _fitting(value: Any, column: Any, what: str) -> Array:
             cast = array.astype(column.dtype)
             if not integers or cast == array:
                 return cast
+    way_out = f': return it by .astype("{column.dtype}")' if array.shape == column.shape else ""
     raise TypeError(
         f"it returned {what} as {array.dtype} of shape {array.shape}; it must be {column.dtype} of shape "
-        f"{column.shape}"
+        f"{column.shape}{way_out}"
     )
 
 
