@@ -14,6 +14,7 @@
 #include "core/memory_budget.h"
 #include "core/result.h"
 #include "engine/arrays/array_memory.h"
+#include "engine/arrays/decode_image.h"
 #include "transforms/array/array_decoder.h"
 
 namespace stoker {
@@ -24,12 +25,6 @@ class Runtime;
 struct EncodedInput {
   std::span<const uint8_t> bytes;
   std::string path{};  // not empty: the file that has the bytes
-};
-
-// An array, 64-byte aligned. The memory belongs to whoever holds it, and is freed on any thread.
-struct DecodedArray {
-  ArrayShape shape;
-  std::shared_ptr<void> memory;
 };
 
 // Keeps one decoder for each call that runs at the same time, except decoders whose memory has

@@ -6,45 +6,17 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "core/buffer.h"
-#include "core/dtype.h"
 #include "core/image.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "transforms/array/array_request.h"
 #include "transforms/array/array_sink.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/resize/resampler.h"
-#include "transforms/spec/transform.h"
 
 namespace stoker {
-
-enum class ArrayMode : uint8_t {
-  kRgb,        // gray images, too
-  kGray,       // one value for a pixel: ToGray of RGB
-  kUnchanged,  // gray images gray, PNGs with alpha and 16 bits if they have them, all others RGB
-};
-
-// A request for an array of an image. All fields refer to the image as viewed.
-struct ArrayRequest {
-  ArrayMode mode = ArrayMode::kRgb;
-  bool exif_orientation = true;
-  std::optional<Rect> region{};    // the part to decode; none: all of it
-  std::optional<Resize> resize{};  // of the region
-  // The array's type; for kRgb only. kU8: 0…255; kF16, kBF16, kF32: value / 255.
-  DType dtype = DType::kU8;
-  Layout layout = Layout::kNhwc;
-};
-
-// The array: C order, no gaps.
-struct ArrayShape {
-  DType dtype = DType::kU8;    // kU16 for an unchanged PNG of 16 bits
-  std::vector<int64_t> sides;  // {height, width, channels}, {3, height, width}, or gray {height,
-                               // width}
-
-  size_t bytes() const { return BytesOf(dtype, sides); }
-};
 
 // Decodes whole images and regions into the array without a copy in between, if their orientation
 // is normal; otherwise it keeps a window of rows, or all rows to transpose them. Reused from image

@@ -1,0 +1,36 @@
+// DecodeImage: decodes one image to an array, without a loader.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/result.h"
+#include "transforms/array/array_request.h"
+#include "transforms/decode/decoding.h"
+
+namespace stoker {
+
+// An array, 64-byte aligned. The memory belongs to whoever holds it, and is freed on any thread.
+struct DecodedArray {
+  ArrayShape shape;
+  std::shared_ptr<void> memory;
+};
+
+// Decodes a JPEG, PNG or WebP, as Python's decode_image does: to the same bytes, with the same
+// errors. Starts no thread, and may be called on any number of them.
+//
+// DataLoss: the bytes are not an image, or a damaged one, with the offset. InvalidArgument: a
+// request that is not possible, or a region that is not inside the image. Unimplemented: another
+// format; a PNG of 16 bits, unless accept_16_bits or kUnchanged takes it; with kUnchanged, a WebP
+// with alpha, and an image with alpha or of 16 bits that is to be resized. ResourceExhausted: an
+// image beyond the limits, or larger than memory.
+Result<DecodedArray> DecodeImage(std::span<const uint8_t> bytes, const ArrayRequest& request = {},
+                                 const DecodeLimits& limits = {});
+
+// Does the same for the image in a file. Errors name it; also those of reading it.
+Result<DecodedArray> DecodeImageFile(const std::string& path, const ArrayRequest& request = {},
+                                     const DecodeLimits& limits = {});
+
+}  // namespace stoker
