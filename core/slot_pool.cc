@@ -168,11 +168,22 @@ bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, in
   return bytes <= kAlwaysSmall || bytes <= BytesOf(columns[0], batch_size) / 16;
 }
 
+namespace {
+
+// Columns that own strings have memory of their own also where the slab has small ones.
+bool HasOwnMemory(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size,
+                  bool one_slab) {
+  const bool strings = column != 0 && columns[column].owns_strings;
+  return strings || (!one_slab && SlotPool::IsSmall(columns, column, batch_size));
+}
+
+}  // namespace
+
 uint64_t SlotPool::SlotBytes(const std::vector<ColumnSpec>& columns, int64_t batch_size,
                              bool one_slab, const CropRoom& crops) {
   uint64_t bytes = RoundUp(crops.bytes, kColumnAlignment) * crops.regions;
   for (size_t c = 0; c < columns.size(); ++c) {
-    const bool small = !one_slab && IsSmall(columns, c, batch_size);
+    const bool small = HasOwnMemory(columns, c, batch_size, one_slab);
     bytes += RoundUp(BytesOf(columns[c], batch_size), small ? kOwnAlignment : kColumnAlignment);
   }
   return bytes;
@@ -185,7 +196,7 @@ SlotPool::SlotPool(Options options)
       process_(getpid()),
       working_slots_(options_.working_slots) {
   for (size_t c = 0; c < options_.columns.size(); ++c) {
-    const bool small = !options_.one_slab && IsSmall(options_.columns, c, options_.batch_size);
+    const bool small = HasOwnMemory(options_.columns, c, options_.batch_size, options_.one_slab);
     const uint64_t bytes = BytesOf(options_.columns[c], options_.batch_size);
     own_bytes_.push_back(small ? RoundUp(bytes, kOwnAlignment) : 0);
   }

@@ -65,8 +65,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     // If set, pins the slots in production and this many lent ones, or says why not (not_pinned).
     std::shared_ptr<Pinning> pinning{};
     int pinned_lent_slots = 0;
-    bool one_slab =
-        false;  // small columns are in the slab too, so that one copy brings a batch to a device
+    // Small columns are in the slab too, so that one copy brings a batch to a device. Those that
+    // own strings have memory of their own also then.
+    bool one_slab = false;
     CropRoom crops{};  // requires one_slab
   };
   static constexpr int kSpareSlots = 4;

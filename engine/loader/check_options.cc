@@ -106,20 +106,6 @@ Status CheckCalls(const SampleSource& source) {
   return {};
 }
 
-// Refuses strings beside the images if there is a device: the host's batch, which owns the strings,
-// is gone when the device's batch is taken.
-Status CheckStrings(const SampleSource& source) {
-  for (const Field& field : source.fields()) {
-    if (field.kind != Field::Kind::kLoaded || !IsString(field.dtype)) continue;
-    return Error{.code = Code::kUnimplemented,
-                 .cause = "column '" + field.name + "' of " + source.Describe() +
-                          " has strings that are read with the images, which batches on a device "
-                          "do not have",
-                 .advice = "Leave the column out, or take batches on the host"};
-  }
-  return {};
-}
-
 // Refuses to mix images that differ in size, and refuses a field named like the column of sizes.
 Status CheckPadding(const LoaderOptions& options) {
   const auto found = std::ranges::find_if(options.transforms, [](const Transform& transform) {
@@ -194,7 +180,6 @@ Status CheckOptions(const LoaderOptions& options) {
                  .advice = "Set options.source, for example to ImageFolder(directory)"};
   }
   TRY(CheckCalls(*options.source));
-  if (options.to_device) TRY(CheckStrings(*options.source));
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));

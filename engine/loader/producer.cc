@@ -29,6 +29,22 @@ RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work
   return cost;
 }
 
+// Refuses strings beside the images that a batch on a device would have: the host's batch, which
+// owns them, is gone when the device's batch is taken.
+Status CheckStrings(const SampleSource& source, std::span<const ColumnSpec> columns) {
+  for (const ColumnSpec& column : columns.first(source.fields().size())) {
+    if (!column.owns_strings) continue;
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "column '" + column.name + "' of " + source.Describe() +
+                          " has strings that are read with the images, which batches on a device "
+                          "do not have",
+                 .advice =
+                     "Leave the column out, let a function of yours replace it by numbers, or "
+                     "take batches on the host"};
+  }
+  return {};
+}
+
 }  // namespace
 
 // ---- Opening: the stages of the pipeline
@@ -59,6 +75,7 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
     ASSIGN_OR_RETURN(map, MapCaller::Of(*options.map));
   }
   ASSIGN_OR_RETURN(std::vector<ColumnSpec> columns, ColumnsOf(source, plan, map ? &*map : nullptr));
+  if (options.to_device) TRY(CheckStrings(source, columns));
   std::optional<Mixer> mixer;
   if (options.mix) {
     ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->defer_to_device, columns));

@@ -184,12 +184,17 @@ def test_strings_that_are_read_with_the_images(made, tmp_path):
         return {"text": np.stack([tokens_of(text.decode()) for text in batch["text"]])}
 
     function = stoker.Map(tokenize_bytes, columns={"text": ("int32", LENGTH)})
-    rows = 0
-    for batch in make(source, function, on_bad="drop", max_bad_fraction=1.0):
-        rows += len(batch.label)
-        for i, tokens in zip(batch.label.tolist(), batch.text):
-            np.testing.assert_array_equal(tokens, tokens_of(caption(i)))
-    assert rows == 16
+    loader = make(source, function, on_bad="drop", max_bad_fraction=1.0)
+    for way in (loader, loader.to_device("cpu"), loader.to_device("host")):
+        rows = 0
+        for batch in way:
+            label, text = (np.from_dlpack(batch[name]) for name in ("label", "text"))
+            rows += len(label)
+            for i, tokens in zip(label.tolist(), text):
+                np.testing.assert_array_equal(tokens, tokens_of(caption(i)))
+        assert rows == 16
+    with pytest.raises(stoker.UnimplementedError, match="let a function of yours replace it by numbers"):
+        make(source).to_device("host")
 
 
 # --- what is wrong with a function ------------------------------------------------------------------

@@ -574,7 +574,7 @@ def tfrecord(
         columns: further features, of integers (int64) or floats (float32), with as many values in every
             record as in the first, or of one byte string of at most 1 MiB. Each is a column of the batch,
             behind the labels, under its name: `batch["image/height"]`; byte strings are a list of bytes, and
-            not for batches on a device.
+            not for batches on a device, unless a `Map` replaces them.
         class_names: `source.classes`, by label; a label without a name is then an error of its batch. None:
             labels have no names.
         threads: for indexing files, 0 to 256; 0: the cores allotted.
