@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "core/missing_path.h"
 #include "core/secrets.h"
 
 namespace stoker {
@@ -85,7 +86,9 @@ Error SystemError(int error_number, const std::string& what, std::string file) {
     default:
       break;
   }
-  return Error{code, what + ": " + std::generic_category().message(error_number), std::move(file)};
+  Error error{code, what + ": " + std::generic_category().message(error_number), std::move(file)};
+  if (code == Code::kNotFound) error.advice = AdviceOnMissing(error.file);
+  return error;
 }
 
 }  // namespace stoker

@@ -320,7 +320,7 @@ Result<FolderLister> FolderLister::Open(std::string root, NameFilter filter) {
                  .advice = "Name the folder that holds the class folders"};
   }
   Error error = FolderError(error_number, root);
-  if (error.code == Code::kNotFound) error.advice = "Check the path";
+  if (error.code == Code::kNotFound && error.advice.empty()) error.advice = "Check the path";
   return error;
 }
 

@@ -405,10 +405,13 @@ bool IsUrl(std::string_view path) {
 Status CheckIsPath(const std::string& path) {
   if (IsObjectUrl(path)) return {};
   if (IsUrl(path)) {
-    return Error{.code = Code::kUnimplemented,
-                 .cause = "shards are files of this machine, or objects behind URLs",
-                 .file = path,
-                 .advice = "Give paths, or URLs that begin with http://, https://, s3:// or gs://"};
+    return Error{
+        .code = Code::kUnimplemented,
+        .cause = "shards are files of this machine, or objects behind URLs",
+        .file = path,
+        .advice =
+            "Give paths, or URLs that begin with http://, https://, s3:// or gs://; a path is "
+            "written without file://"};
   }
   if (path.starts_with('~') && path.find('/') != std::string::npos) {
     return Error{.code = Code::kInvalidArgument,
@@ -419,8 +422,19 @@ Status CheckIsPath(const std::string& path) {
   return {};
 }
 
+// Refuses a pattern whose backslashes would be lost, since they are those of a path.
+Status CheckHasNoDrive(std::string_view text) {
+  if (!IsLetter(text.substr(0, 1)) || text.substr(1, 2) != ":\\") return {};
+  return Error{
+      .code = Code::kInvalidArgument,
+      .cause = "the shard pattern begins with a drive, as paths of Windows do",
+      .file = std::string(text),
+      .advice = "Give the path that the files have on this machine, with / between folders"};
+}
+
 // Puts a relative path, a text without braces, into the folder `root`.
 Result<std::string> InRoot(const std::string& text, std::string_view root) {
+  TRY(CheckHasNoDrive(text));
   const std::string path = Unquoted(text);
   TRY(CheckIsPath(path));
   if (IsObjectUrl(path)) return text;

@@ -1,13 +1,17 @@
 #include "core/result.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include "tests/testing/temp_folder.h"
 
 namespace stoker {
 namespace {
@@ -29,6 +33,37 @@ TEST(Error, SystemErrorMapsErrnoToCode) {
   EXPECT_EQ(SystemError(ENOSPC, "cannot write", "x").code, Code::kResourceExhausted);
   EXPECT_EQ(SystemError(EIO, "cannot read", "x").ToString(),
             "UNAVAILABLE: x: cannot read: Input/output error.");
+}
+
+TEST(Error, SystemErrorSaysWhatIsOddInThePathOfAMissingFile) {
+  const auto advice = [](const char* path) {
+    return SystemError(ENOENT, "cannot open", path).advice;
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(advice(R"(/data/a\0.png)"), HasSubstr("Write / between folders"));
+  EXPECT_THAT(advice(R"(/data/C:\photos\0.png)"), HasSubstr("without a drive"));
+  EXPECT_THAT(advice("D:/photos/0.png"), HasSubstr("without a drive"));
+  for (const char* path : {"file:///a.png", "/data/file:///a.png", "/data/file:/a.png"}) {
+    EXPECT_THAT(advice(path), HasSubstr("without file://")) << path;
+  }
+  EXPECT_THAT(advice("/data/hdfs:/x/a.png"), HasSubstr("URLs that begin with http://"));
+  EXPECT_THAT(advice("/data/~/a.png"), HasSubstr("Only shells take ~"));
+  for (const char* path :
+       {"", "/", "a.png", "/data/~a/b~/a:b.png", "/data/:/12:/a_b:/x", "/data/run1:/a.png"}) {
+    EXPECT_EQ(advice(path), "") << path;
+  }
+  EXPECT_EQ(SystemError(EACCES, "cannot open", "~/a.png").advice, "");
+}
+
+TEST(Error, SystemErrorSaysNothingOfFoldersThatExist) {
+  const testing::TempFolder folder;
+  for (const char* name : {R"(a\b)", "C:", "~", "file:", "s3:"}) {
+    const std::string odd = folder.path() + "/" + name;
+    EXPECT_NE(SystemError(ENOENT, "cannot open", odd + "/1.png").advice, "") << name;
+    std::filesystem::create_directory(odd);
+    EXPECT_EQ(SystemError(ENOENT, "cannot open", odd + "/1.png").advice, "") << name;
+    EXPECT_NE(SystemError(ENOENT, "cannot open", odd + R"(/a\1.png)").advice, "") << name;
+  }
 }
 
 TEST(Result, HoldsAValueOrAnError) {

@@ -33,6 +33,26 @@ def columns_for(samples):
     }
 
 
+def test_paths_of_other_systems_are_explained(tmp_path, monkeypatch):
+    """On the way that reads images, and where folders, manifests and single images are opened."""
+    monkeypatch.chdir(tmp_path)
+    for path, words in (
+        (r"a\0.png", "Write / between folders"),
+        (r"C:\photos\0.png", "without a drive"),
+        (f"file://{tmp_path}/0.png", "without file://"),
+        ("~/0.png", "Only shells take ~"),
+        ("S3://bucket/0.png", "URLs that begin with http://"),
+    ):
+        for opened in (
+            lambda path: next(iter(make(stoker.files([path])))),
+            stoker.image_folder,
+            lambda path: stoker.manifest(path + ".csv"),
+            stoker.decode_image,
+        ):
+            with pytest.raises(stoker.NotFoundError, match=words):
+                opened(path)
+
+
 # --- the samples ------------------------------------------------------------------------------------
 
 
