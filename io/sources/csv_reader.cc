@@ -15,7 +15,7 @@ CsvReader::CsvReader(TextFile file, char delimiter)
 }
 
 Result<bool> CsvReader::Next(std::vector<std::string_view>& fields) {
-  ASSIGN_OR_RETURN(const bool there, SkipEmptyLines());
+  ASSIGN_OR_RETURN(const bool there, SkipBlankLines());
   if (!there) return false;
   place_ = {.line = line_, .offset = file_.offset()};
   found_.clear();
@@ -43,17 +43,22 @@ Result<bool> CsvReader::Have(size_t at) {
   return true;
 }
 
-// Returns false if no line follows.
-Result<bool> CsvReader::SkipEmptyLines() {
+bool CsvReader::IsBlank(char c) const { return c != delimiter_ && (c == ' ' || c == '\t'); }
+
+// Returns false if no line follows that has more than blanks.
+Result<bool> CsvReader::SkipBlankLines() {
   for (;;) {
-    ASSIGN_OR_RETURN(const bool there, Have(0));
+    size_t at = 0;
+    ASSIGN_OR_RETURN(bool there, Have(at));
+    while (there && IsBlank(file_.bytes()[at])) {
+      ASSIGN_OR_RETURN(there, Have(++at));
+    }
     if (!there) return false;
-    (void)Have(1);  // an error comes again with the field
-    const size_t bytes = file_.bytes().starts_with('\n')     ? 1
-                         : file_.bytes().starts_with("\r\n") ? 2
-                                                             : 0;
-    if (bytes == 0) return true;
-    file_.Skip(bytes);
+    (void)Have(at + 1);  // an error comes again with the field
+    const std::string_view rest = file_.bytes().substr(at);
+    const size_t end = rest.starts_with('\n') ? 1 : rest.starts_with("\r\n") ? 2 : 0;
+    if (end == 0) return true;
+    file_.Skip(at + end);
     ++line_;
   }
 }

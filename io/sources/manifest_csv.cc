@@ -56,10 +56,14 @@ class CsvManifest {
       return reader_.Refuse(
           std::to_string(fields_.size()) + Plural(fields_.size(), " field", " fields") + " for " +
               std::to_string(names_.size()) + Plural(names_.size(), " column", " columns"),
-          "Put fields that contain the delimiter into quotes");
+          fields_.size() > names_.size() ? "Put fields that contain the delimiter into quotes"
+                                         : "Write a field for each column, which may be empty");
     }
     const std::string_view path = fields_[roles_.path];
-    if (path.empty()) return reader_.Refuse("no path in column '" + names_[roles_.path] + "'");
+    if (path.empty()) {
+      return reader_.Refuse("no path in column '" + names_[roles_.path] + "'",
+                            "Fill it in, or leave the row out");
+    }
     table_.paths.Add(path);
     for (size_t i = 0; i < roles_.values.size(); ++i) {
       table_.columns[i].AddField(fields_[roles_.values[i]], reader_.place());

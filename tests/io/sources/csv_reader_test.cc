@@ -38,6 +38,16 @@ Result<Records> ReadAll(const std::string& text, char delimiter = ',') {
   return ReadAll(TextFile("text", text), delimiter);
 }
 
+// Returns where the line that begins at `begin` ends, if it has only blanks, and nullopt otherwise.
+std::optional<size_t> EndOfBlankLine(const std::string& text, size_t begin, char delimiter) {
+  size_t at = begin;
+  while (at < text.size() && text[at] != delimiter && (text[at] == ' ' || text[at] == '\t')) ++at;
+  if (at == text.size()) return at;
+  if (text[at] == '\n') return at + 1;
+  if (text.compare(at, 2, "\r\n") == 0) return at + 2;
+  return std::nullopt;
+}
+
 // The reference: looks at one character after the other. Returns nullopt if the text is not CSV.
 std::optional<Records> ReadPlainly(const std::string& text, char delimiter) {
   enum class In { kLine, kStart, kPlain, kQuotes, kQuote, kReturn };
@@ -52,6 +62,11 @@ std::optional<Records> ReadPlainly(const std::string& text, char delimiter) {
   };
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
+    const auto blank = in == In::kLine ? EndOfBlankLine(text, i, delimiter) : std::nullopt;
+    if (blank) {
+      i = *blank - 1;
+      continue;
+    }
     if (c == '\0') return std::nullopt;
     if (in == In::kQuotes) {
       in = c == '"' ? In::kQuote : In::kQuotes;
@@ -59,8 +74,6 @@ std::optional<Records> ReadPlainly(const std::string& text, char delimiter) {
     } else if (in == In::kQuote && c == '"') {
       field += c;
       in = In::kQuotes;
-    } else if (in == In::kLine && (c == '\n' || text.compare(i, 2, "\r\n") == 0)) {
-      i += c == '\r' ? 1 : 0;  // an empty line
     } else if (in == In::kReturn) {
       if (c != '\n') return std::nullopt;
       end_record();
