@@ -73,7 +73,7 @@ std::string SkippedFiles::Summary() const {
 std::string SkippedFiles::Warning() const {
   if (empty()) return {};
   if (are_samples) {
-    return Summary() + "; one is " + example +
+    return Summary() + ", for example in " + example +
            ". If their images have other extensions, name these: image=\"jpg;ppm\"";
   }
   return Summary() + "; the first is " + example + ". " + kConvertSkipped +

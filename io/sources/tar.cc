@@ -305,7 +305,10 @@ Error NoImageInArchives(const std::vector<std::string>& paths, const TarSamples&
   std::string cause = "no sample in " + std::to_string(paths.size()) +
                       Plural(paths.size(), " archive", " archives") + " has an image (" + image +
                       ")";
-  if (skipped > 0) cause += ", but " + samples.skipped.Counts();
+  if (skipped > 0) {
+    cause += "; they begin with " + samples.skipped.Counts() + ", for example in " +
+             samples.skipped.example;
+  }
   return {.code = Code::kInvalidArgument,
           .cause = std::move(cause),
           .file = paths[0],

@@ -25,13 +25,12 @@ Error SampleError(const std::string& path, uint64_t offset, std::string cause, s
 
 // Returns the error that one sample has a label and another one has none.
 Error MixedLabels(const std::string& path, uint64_t offset, std::string_view key, bool labelled,
-                  const std::string& other) {
+                  const std::string& other, const std::string& only_has = "") {
   return SampleError(path, offset,
                      "the sample '" + Printable(key) + "' has " +
                          (labelled ? "a label (.cls), and " : "no label (.cls), and ") + other +
-                         (labelled ? " has none" : " has one"),
-                     "Give all samples a label or none, and put the members of a sample side by "
-                     "side; or leave the labels out (label=None)");
+                         (labelled ? " has none" : " has one") + only_has,
+                     "Give all samples a label or none; or leave the labels out (label=None)");
 }
 
 // Returns an extension in lower case, without the dot that it may begin with; nullopt for an empty
@@ -117,9 +116,7 @@ class Grouping {
     if (image_) {
       TRY(AddImage(all_.members[*image_]));
     } else {
-      const std::string_view name = all_.NameOf(*first_);
-      made_.skipped.AddSample("." + LowerCase(SplitMemberName(name)->extension),
-                              path_ + ": " + Printable(key_));
+      AddSkipped(all_.NameOf(*first_));
     }
     first_.reset();
     image_.reset();
@@ -129,6 +126,17 @@ class Grouping {
     std::ranges::fill(arrays_, std::nullopt);
     seen_.clear();
     return {};
+  }
+
+  void AddSkipped(std::string_view name) {
+    const std::string_view extension = SplitMemberName(name)->extension;
+    std::string shown = path_ + ": '" + Printable(name) + "'";
+    if (extension.find('.') != std::string_view::npos) {
+      const std::string all = Printable(extension);
+      shown += ", whose extension is '" + all + "': all after the first dot (image=\"" + all +
+               "\" takes it as an image; or rename the members)";
+    }
+    made_.skipped.AddSample("." + LowerCase(extension), shown);
   }
 
   Error BadLabel() const {
@@ -149,7 +157,61 @@ class Grouping {
       made_.example_shard = shard_;
     }
     if (*made_.labelled == labelled) return {};
-    return MixedLabels(path_, offset, key_, labelled, "'" + Printable(made_.example) + "'");
+    const std::string_view without = labelled ? std::string_view(made_.example) : key_;
+    if (const std::optional<size_t> label = Find(without, kTarLabel)) return Apart(*label);
+    return MixedLabels(path_, offset, key_, labelled, "'" + Printable(made_.example) + "'",
+                       labelled ? "" : OnlyHas());
+  }
+
+  // Finds the first member with this key and extension.
+  std::optional<size_t> Find(std::string_view key, std::string_view extension) const {
+    for (size_t i = 0; i < all_.members.size(); ++i) {
+      const std::optional<MemberName> name = SplitMemberName(all_.NameOf(i));
+      if (name && name->key == key && LowerCase(name->extension) == extension) return i;
+    }
+    return std::nullopt;
+  }
+
+  // Returns the error that a member is not next to the others of its sample.
+  Error Apart(size_t member) const {
+    const std::string_view key = SplitMemberName(all_.NameOf(member))->key;
+    size_t other = 0;  // the first one with the key
+    while (!HasKey(other, key)) ++other;
+    if (other == member) other = LastWith(key);
+    const auto shown = [this](size_t i) {
+      return "'" + Printable(all_.NameOf(i)) + "' is at byte " +
+             std::to_string(all_.members[i].offset);
+    };
+    return SampleError(path_, all_.members[member].offset,
+                       "the members of the sample '" + Printable(key) +
+                           "' lie apart: " + shown(std::min(member, other)) + ", and " +
+                           shown(std::max(member, other)) + ", with other samples between them",
+                       "Write the members of a sample one after another (tar --sort=name -cf x.tar "
+                       "FOLDER); names of different samples must differ before their first dot");
+  }
+
+  bool HasKey(size_t member, std::string_view key) const {
+    const std::optional<MemberName> name = SplitMemberName(all_.NameOf(member));
+    return name && name->key == key;
+  }
+
+  // Precondition: there is a member with the key.
+  size_t LastWith(std::string_view key) const {
+    size_t last = all_.members.size() - 1;
+    while (!HasKey(last, key)) --last;
+    return last;
+  }
+
+  // Returns what the sample has, "; it has only 'jpg', 'txt'".
+  std::string OnlyHas() const {
+    constexpr size_t kMost = 8;
+    std::string text;
+    size_t listed = 0;
+    for (const std::string& extension : std::set<std::string>(seen_.begin(), seen_.end())) {
+      if (++listed > kMost) return text + ", …";
+      text += (text.empty() ? "; it has only '" : ", '") + Printable(extension) + "'";
+    }
+    return text;
   }
 
   Status AddImage(const TarMembers::Member& image) {
@@ -179,11 +241,11 @@ class Grouping {
   }
 
   Error NoMember(const std::string& extension) const {
+    if (const std::optional<size_t> member = Find(key_, extension)) return Apart(*member);
     return SampleError(path_, all_.members[*first_].offset,
                        "the sample '" + Printable(key_) + "' has no member with the extension '" +
-                           Printable(extension) + "', which a column is made of",
-                       "Give each sample one, and put the members of a sample side by side; or "
-                       "leave this column out");
+                           Printable(extension) + "', which a column is made of" + OnlyHas(),
+                       "Give each sample one, or leave this column out");
   }
 
   Status AddText(size_t column) {
@@ -274,7 +336,10 @@ Result<TarGrouping> ParseGrouping(const TarOptions& options) {
     }
     std::optional<std::string> extension = ParseExtension(given);
     if (!extension) {
-      return refused("the column '" + Printable(name) + "' must have one extension, as \".txt\"");
+      return refused("the column '" + Printable(name) + "' must have one extension, " +
+                         (given.empty() ? "and has none" : "not '" + Printable(given) + "'"),
+                     "Give a name and one extension, as \"caption .txt\"; in Python "
+                     "columns={\"caption\": \".txt\"}");
     }
     auto& extensions = IsArrayExtension(*extension) ? grouping.arrays : grouping.texts;
     if (std::ranges::find(extensions, *extension) != extensions.end()) {

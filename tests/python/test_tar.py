@@ -304,7 +304,7 @@ def test_samples_without_an_image_are_counted(tmp_path):
     path = archive(tmp_path / "a.tar", [("1.gif", b"x"), ("2.jpg", b"y"), ("3.json", b"{}")])
     with pytest.warns(stoker.SkippedFilesWarning, match=r"2 samples are skipped.*\.gif 1, \.json 1") as told:
         source = stoker.tar(path)
-    assert told[0].filename == __file__
+    assert told[0].filename == __file__ and "for example in " in str(told[0].message)
     assert len(source) == 1 and source.skipped == {".gif": 1, ".json": 1}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -333,6 +333,9 @@ def test_samples_without_an_image_are_counted(tmp_path):
         (("/a.tar",), {"image": 5}, TypeError, "image must be"),
         (("/a.tar",), {"image": ""}, ValueError, "list of extensions"),
         (("/a.tar",), {"threads": 300}, ValueError, "threads"),
+        (("/a.tar",), {"columns": ".txt"}, TypeError, 'as {"caption": ".txt"}'),
+        ((r"C:\a.tar",), {}, ValueError, "begins with a drive"),
+        (("file:///a.tar",), {}, stoker.UnimplementedError, "Give paths, or URLs.*without file://"),
     ],
 )
 def test_wrong_arguments(arguments, options, kind, words):

@@ -135,7 +135,11 @@ def test_columns_that_are_wrong(tmp_path):
         ({"columns": {"a\nb": ".txt"}}, ValueError, "not one line"),
         ({"columns": {"a\ud800": ".txt"}}, ValueError, "not one line of Unicode"),
         ({"columns": {"a": ""}}, ValueError, "must be an extension"),
-        ({"columns": {"a": "."}}, ValueError, "must have one extension"),
+        (
+            {"columns": {"a": "."}},
+            ValueError,
+            "the column 'a' must have one extension, not '.'.*caption .txt",
+        ),
         ({"columns": {"a": "txt;json"}}, ValueError, "must be an extension"),
         ({"columns": {"": "txt"}}, ValueError, "the name ''"),
         ({"columns": {"image": "txt"}}, ValueError, "the name 'image'"),
@@ -165,6 +169,12 @@ def test_the_command_has_the_same_digest(command, captioned):
         done = subprocess.run([command, "bench", pattern, option, wrong], capture_output=True, check=False)
         assert done.returncode == 2
         assert b"must be NAME=VALUE" in done.stderr and b"image label columns" in done.stderr
+    given = [command, "bench", pattern, option, "label=", option, "columns=.txt"]
+    done = subprocess.run(given, capture_output=True, check=False)
+    assert (
+        done.returncode == 2
+        and b"column '.txt' must have one extension, and has none. Give a name" in done.stderr
+    )
     done = subprocess.run([command, "bench", pattern], capture_output=True, check=False)
     assert done.returncode == 1 and b"is not an integer" in done.stderr
 

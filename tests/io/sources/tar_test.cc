@@ -42,6 +42,7 @@ using stoker::testing::TempFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Source = std::shared_ptr<const SampleSource>;
 
 // Returns the bytes of all samples' images, as a reader reads them.
@@ -150,7 +151,8 @@ TEST_F(TarTest, CountsSamplesWithoutAnImage) {
   EXPECT_THAT(skipped.Warning(),
               AllOf(HasSubstr("4 samples are skipped, because they have no image; they begin with "
                               ".gif 1, .txt 2, others 1"),
-                    HasSubstr("one is " + folder_.path() + "/a.tar: 1"), HasSubstr("image=")));
+                    HasSubstr("for example in " + folder_.path() + "/a.tar: '1.gif'"),
+                    HasSubstr("image=")));
 }
 
 TEST_F(TarTest, RefusesArchivesWithoutImages) {
@@ -231,11 +233,32 @@ TEST_F(TarTest, RefusesLabelsForSomeSamplesOnly) {
   EXPECT_EQ(error.offset, 5 * kTarBlock);
   EXPECT_THAT(error.cause, HasSubstr("'2' has no label (.cls), and '1' has one"));
   EXPECT_THAT(Refused(without + with + TarEnd()).cause, HasSubstr("'1' has a label"));
-  // Images, then their labels: no sample has both.
-  EXPECT_THAT(Refused(TarFile("1.jpg", "x") + TarFile("2.jpg", "x") + TarFile("1.cls", "1") +
-                      TarFile("2.cls", "1") + TarEnd())
-                  .advice,
-              HasSubstr("side by side"));
+}
+
+TEST_F(TarTest, NamesMembersThatLieApart) {
+  const std::string images = TarFile("1.jpg", "x") + TarFile("2.jpg", "x");
+  const std::string labels = TarFile("1.cls", "1") + TarFile("2.cls", "1");
+  for (const bool images_first : {true, false}) {
+    const Error error = Refused((images_first ? images + labels : labels + images) + TarEnd());
+    const char* places = images_first ? "'1.jpg' is at byte 512, and '1.cls' is at byte 2560"
+                                      : "'1.cls' is at byte 512, and '1.jpg' is at byte 2560";
+    EXPECT_THAT(error.cause, AllOf(HasSubstr("the sample '1' lie apart"), HasSubstr(places)));
+    EXPECT_THAT(error.advice, AllOf(HasSubstr("tar --sort=name -cf"), HasSubstr("must differ")));
+  }
+  const std::string texts = TarFile("1.txt", "a") + TarFile("2.txt", "b");
+  const TarOptions options{.label = "", .columns = {{"text", ".txt"}}};
+  EXPECT_THAT(Tar(Shard(images + texts + TarEnd()), options).error().cause,
+              HasSubstr("the sample '1' lie apart"));
+}
+
+TEST_F(TarTest, NamesTheExtensionThatWasTaken) {
+  EXPECT_THAT(Refused(TarFile("v1.0.jpg", "x") + TarEnd()).cause,
+              HasSubstr("'v1.0.jpg', whose extension is '0.jpg': all after the first dot "
+                        "(image=\"0.jpg\" takes it"));
+  EXPECT_THAT(Refused(TarFile("1.gif", "x") + TarEnd()).Message(), Not(HasSubstr("dot")));
+  const std::string one = TarFile("1.jpg", "x") + TarFile("1.cls", "1");
+  EXPECT_THAT(Refused(one + TarFile("2.jpg", "x") + TarFile("2.a.cls", "1") + TarEnd()).cause,
+              HasSubstr("'1' has one; it has only 'a.cls', 'jpg'"));
 }
 
 TEST_F(TarTest, RefusesLabelsForSomeShardsOnly) {
