@@ -25,6 +25,10 @@ const char* AdviceFor(const ArrowField& field) {
     return "Write it without views: polars' write_ipc(…, "
            "compat_level=polars.CompatLevel.oldest()), or pyarrow's Table.set_column and cast()";
   }
+  if (field.type == ArrowType::kList || field.type == ArrowType::kLargeList) {
+    return "Cast lists of one length to fixed-size ones (pyarrow.list_(type, length)); pad others "
+           "to one length, or write them as text (json.dumps)";
+  }
   return "Convert the column before the file is written: pyarrow's Table.set_column and cast()";
 }
 
@@ -39,6 +43,13 @@ std::string ListColumns(const std::vector<ArrowField>& fields) {
         (i == 0 ? "" : ", ") + Shown(fields[i].name) + " (" + Shown(DescribeType(fields[i])) + ")";
   }
   return fields.empty() ? "none" : fields.size() > kMost ? text + ", …" : text;
+}
+
+// Returns advice where there is no column with the name that was given for this one of a batch.
+std::string AdviceWithout(const std::string& name) {
+  if (name == "image") return "Name the column of encoded images: image=\"…\"";
+  if (name == "label") return "Name the column of labels: label=\"…\"; or None for no labels";
+  return "Choose from the columns of the file (columns=[…])";
 }
 
 Error BadColumn(const ArrowColumn& column, const std::string& cause) {
@@ -80,7 +91,8 @@ Result<ArrowColumn> FindColumn(const ArrowBatches& file, const std::string& in_f
                  .cause = count == 0 ? "there is no column '" + Printable(in_file) +
                                            "'; there is " + ListColumns(fields)
                                      : std::to_string(count) + " columns have the name '" +
-                                           Printable(in_file) + "'"};
+                                           Printable(in_file) + "'",
+                 .advice = count == 0 ? AdviceWithout(name) : ""};
   }
   auto field = fields.begin();
   for (; field->name != in_file; ++field) {
@@ -156,9 +168,9 @@ Result<ArrowColumn> ValueColumnOf(const ArrowBatches& file, const std::string& i
 
 Result<ArrowColumn> LabelColumn(const ArrowBatches& file, const std::string& in_file) {
   ASSIGN_OR_RETURN(ArrowColumn column, ValueColumnOf(file, in_file, "label"));
-  const bool is_label = column.dtype == DType::kString ||
-                        (column.field.type == ArrowType::kInt && column.row_shape.empty());
-  if (!is_label) return BadColumn(column, "; labels are integers, string or large_string");
+  const bool is_number = column.field.type == ArrowType::kInt || column.dtype == DType::kBool;
+  const bool is_label = column.dtype == DType::kString || (is_number && column.row_shape.empty());
+  if (!is_label) return BadColumn(column, "; labels are integers, bool, string or large_string");
   return column;
 }
 

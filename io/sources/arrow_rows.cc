@@ -52,7 +52,9 @@ class BatchReader {
     if (IsString(column.dtype)) return Values(column, labels);
     ArrowValues given;
     TRY(Values(column, given));
-    const Field field{.name = {}, .dtype = column.dtype};
+    // The values of a bool are bytes here: 0 and 1, as an integer's.
+    const bool is_bool = column.dtype == DType::kBool;
+    const Field field{.name = {}, .dtype = is_bool ? DType::kU8 : column.dtype};
     for (uint64_t row = 0; row < batch_.rows; ++row) {
       const uint8_t* number = given.numbers.data() + row * SizeOf(column.dtype);
       const int64_t label = field.IntegerIn(number);  // the largest integer for larger numbers

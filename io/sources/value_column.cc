@@ -73,6 +73,12 @@ bool ValueColumn::EndVector() {
   return elements_ == *width_ && elements_ != 0;
 }
 
+std::string ValueColumn::DescribeRow() const {
+  if (width_) return "a list of " + std::to_string(*width_);
+  if (type_ == Type::kText) return "text";
+  return type_ == Type::kBoolean ? "true or false" : "a number";
+}
+
 // Returns whether a value of this type may be added; the first value decides for all.
 bool ValueColumn::Accepts(Type type) {
   if (width_ && !in_vector_) return false;

@@ -43,6 +43,10 @@ class ValueColumn {
   // it are not vectors, or have another length, or if it is empty.
   bool BeginVector();
   bool EndVector();
+  size_t elements() const { return elements_; }  // of the vector that was added last
+
+  // Returns what its rows are, for messages: "a list of 2". Precondition: there is a row.
+  std::string DescribeRow() const;
 
   // Whether text followed numbers, whose own text is lost: the column then has no values, and the
   // file must be read again into a column for which BeText() is called before the first field.
@@ -70,7 +74,7 @@ class ValueColumn {
   std::optional<TextPlace> first_empty_;
   std::optional<size_t> width_;  // of vectors; nullopt: rows are single values
   bool in_vector_ = false;
-  size_t elements_ = 0;  // of the vector that is being added
+  size_t elements_ = 0;  // of the vector that is being added, or was last
 
   // One of these has the values.
   std::vector<int64_t> integers_;

@@ -117,6 +117,12 @@ def test_rows_that_datasets_has_chosen(of_files):
     assert stoker.from_hf(renamed).classes == stoker.from_hf(of_files).classes
 
 
+def test_labels_that_are_bool_are_integers(of_files):
+    even = [age % 2 == 0 for age in of_files["age"]]
+    source = stoker.from_hf(of_files.add_column("even", even), label="even")
+    assert source._labels() == [int(is_even) for is_even in even]
+
+
 def test_a_shuffled_dataset_is_a_subset(of_files):
     shuffled = of_files.shuffle(seed=3)
     order = stoker.from_hf(of_files).subset([int(row["age"]) for row in shuffled.remove_columns("image")])

@@ -252,7 +252,7 @@ def test_what_pyarrow_writes(made, tmp_path):
         assert batch["text"] == [f"ä {i}" for i in ids] and batch["bytes"] == [bytes([i, 0]) for i in ids]
     again = pickle.loads(pickle.dumps(source))
     assert repr(again) == repr(source) and again._native.fingerprint == source._native.fingerprint
-    with pytest.raises(ValueError, match=r"column 'time' is timestamp.*Name the columns"):
+    with pytest.raises(ValueError, match=r"column 'time' is timestamp.*Name the wanted columns"):
         stoker.manifest(file)
     with pytest.raises(ValueError, match=r"a\.parquet: there is no column 'x'; the columns are 'vector'"):
         stoker.manifest(file, columns=["x"])
@@ -355,6 +355,20 @@ def run_bench(where):
     return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
 
 
+def test_lines_of_blanks_are_skipped_as_by_pandas(tmp_path):
+    content = "\n  \npath,label\na,1\n \t \r\nb,2\n\t\nc,3\n  "
+    source = stoker.manifest(text(tmp_path / "a.csv", content))
+    assert source._labels() == [1, 2, 3] and source.path(2) == f"{tmp_path}/c"
+    source = stoker.manifest(text(tmp_path / "a.tsv", "path\tlabel\na\t1\n  \nb\t2\n"))
+    assert source._labels() == [1, 2]
+
+
+def test_labels_that_are_true_or_false_are_integers(tmp_path):
+    lines = '{"path": "a", "label": true}\n{"path": "b", "label": 3}\n{"path": "c", "label": false}\n'
+    source = stoker.manifest(text(tmp_path / "a.jsonl", lines))
+    assert source._labels() == [1, 3, 0] and len(source.filter(labels=[1])) == 1
+
+
 # --- faults -----------------------------------------------------------------------------------------
 
 
@@ -363,7 +377,7 @@ def run_bench(where):
     [
         (b"", "line 1: the file is empty"),
         (b"path,x\n", "ends without a row"),
-        (b"path,x\na,1\nb\n", "at byte 11: line 3: 1 field for 2 columns"),
+        (b"path,x\na,1\n  \t   \nb\n", "at byte 18: line 4: 1 field for 2 columns"),
         (b"path,x\na,1,2\n", "at byte 7: line 2: 3 fields for 2 columns"),
         (b'path,x\n"a\nb",1\nc\n', "at byte 15: line 4: 1 field"),
         (b'path,x\na,"1\nb,2\n', "at byte 9: line 2: the quote that opens here is not closed"),
@@ -394,35 +408,72 @@ def test_wrong_files(tmp_path, content, words):
     ("content", "words"),
     [
         ("", "line 1: the file is empty"),
-        ('{"path": "a"}\n[1]\n', "at byte 14: line 2: is not an object"),
-        ('{"path": "a"}\n{"path": "b\n', "at byte 25: line 2: this is not JSON"),
-        ('{"path": "a"} {"path": "b"}\n', "at byte 14: line 1: this is not JSON"),
-        ('{"path": "a", "x": 1}\n\n{"path": "b"}\n', "at byte 23: line 3: key 'x' is missing"),
+        ('{"path": "a"}\n[1]\n', "at byte 14: line 2: this line is a list, not an object"),
+        ('{"path": "a"}\n{"path": "b\n', "at byte 25: line 2: this is not JSON: the line ends here"),
+        (
+            '{"path": "a"} {"path": "b"}\n',
+            'at byte 14: line 1: this is not JSON: found {"path": "b"}',
+        ),
+        (
+            '{"path": "a", "x": 1}\n\n{"path": "b"}\n',
+            r"at byte 23: line 3: key 'x' is missing\. Write the key on each line; or",
+        ),
         ('{"path": "a"}\n{"path": "b", "x": 1}\n', "line 2: key 'x' is not in the first line"),
         ('{"path": "a"}\n{"path": "b", "\\n": 1}\n', "line 2: a key is not in the first line"),
         ('{"path": "a", "path": "b"}\n', "line 1: key 'path' is there twice"),
         ('{"path": "a"}\n{"path": "a", "path": "b"}\n', "line 2: key 'path' is there twice"),
-        ('{"path": 1}\n', "key 'path' is not a path"),
-        ('{"path": ["a"]}\n', "key 'path' is not a path"),
+        ('{"path": 1}\n', "key 'path' is a number, not a path"),
+        ('{"path": ["a"]}\n', "key 'path' is a list, not a path"),
         ('{"path": ""}\n', "key 'path' is an empty path"),
         ('{"path": "a\\u0000"}\n', "key 'path' is a path with a NUL"),
         ('{"path": "a", "label": ""}\n', "key 'label' is an empty label"),
-        ('{"path": "a", "x": null}\n', "key 'x' is null"),
-        ('{"path": "a", "x": {}}\n', "key 'x' is an object"),
+        ('{"path": "a", "x": null}\n', "key 'x' is null. Fill it in"),
+        ('{"path": "a", "x": {}}\n', "key 'x' is an object. Write it as text"),
         ('{"path": "a", "x": [[1]]}\n', "key 'x' is a list of more than numbers"),
         ('{"path": "a", "x": ["b"]}\n', "key 'x' is a list of more than numbers"),
-        ('{"path": "a", "x": []}\n', "key 'x' is of another type or length.*, or empty"),
+        ('{"path": "a", "x": []}\n', "key 'x' is an empty list. Pad"),
         (
             '{"path": "a", "x": [1]}\n{"path": "b", "x": [1, 2]}\n',
-            "line 2: key 'x' is of another type or length",
+            r"line 2: key 'x' is a list of 2; on the lines before it is a list of 1\. Pad .* \(json\.dumps\)",
         ),
-        ('{"path": "a", "x": [1]}\n{"path": "b", "x": 1}\n', "line 2: key 'x' is of another type"),
-        ('{"path": "a", "x": 1}\n{"path": "b", "x": [1]}\n', "line 2: key 'x' is of another type"),
-        ('{"path": "a", "x": 1}\n{"path": "b", "x": "1"}\n', "line 2: key 'x' is of another type"),
-        ('{"path": "a", "x": true}\n{"path": "b", "x": 1}\n', "line 2: key 'x' is of another type"),
+        (
+            '{"path": "a", "x": [1]}\n{"path": "b", "x": 1}\n',
+            "line 2: key 'x' is a number; on the lines before it is a list of 1",
+        ),
+        (
+            '{"path": "a", "x": 1}\n{"path": "b", "x": [1]}\n',
+            "line 2: key 'x' is a list; on the lines before it is a number",
+        ),
+        (
+            '{"path": "a", "x": 1}\n{"path": "b", "x": "1"}\n',
+            "line 2: key 'x' is text; on the lines before it is a number",
+        ),
+        (
+            '{"path": "a", "x": true}\n{"path": "b", "x": 1}\n',
+            "line 2: key 'x' is a number; on the lines before it is true or false",
+        ),
         ('{"path": "a", "x": 9223372036854775808}\n', "key 'x' is an integer that int64 cannot hold"),
         ('{"path": "a", "x": 99999999999999999999}\n', "key 'x' is an integer that int64 cannot hold"),
         ('{"path": "a", "x": 1e999}\n', "a number is too large for float64"),
+        ('{"path": "a", "x": NaN}\n', "at byte 19: line 1: NaN is not JSON"),
+        ('{"path": "a", "x": [-Infinity]}\n', "at byte 20: line 1: -Infinity is not JSON.*nan and inf"),
+        (
+            '{"path": "\\ud83d\\ude00\\udce9"}\n',
+            r"at byte 22: .*'\\udce9' is half of a surrogate pair; Python's json .* stoker\.files",
+        ),
+        (
+            '{"path": "a", "caption": "\\ud83dx"}\n',
+            r"at byte 26: line 1: '\\ud83d' is half of a surrogate pair\. Write the whole character, or",
+        ),
+        ('{"path": "a", "caption": "\\udc7f"}\n', r"'\\udc7f' is half of a surrogate pair\. Write the whole"),
+        (
+            '{"path": "a", "label": true}\n{"path": "b", "label": "x"}\n',
+            "key 'label' is text; on the lines before it is a number, true or false",
+        ),
+        (b'{"path": "\xe4"}\n', "at byte 10: line 1: the line is not UTF-8"),
+        ("{'path': 'a'}\n", r"this is not JSON: found 'path': 'a'}\..*json\.dumps"),
+        ('{\n"path": "a"}\n', "line 1: this is not JSON: the line ends here"),
+        ('"a"\n', "line 1: this line is a single value, not an object"),
         ('{"a": "b"}\n', "no column has a usual name of paths.*'a'"),
     ],
 )

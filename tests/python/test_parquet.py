@@ -181,9 +181,9 @@ def test_labels_are_integers_or_text(table, tmp_path):
     for kind in (pa.int8(), pa.uint16(), pa.int32(), pa.uint64()):
         (batch,) = stoker.Loader(with_labels(pa.array([3, 1, 2, 0], kind)), TRAIN, batch_size=4)
         assert batch["label"].dtype == np.int64 and batch["label"].tolist() == [3, 1, 2, 0]
+    assert with_labels([True, False, False, True])._labels() == [1, 0, 0, 1]
     for labels, words in (
         ([0.5] * 4, "has float64 in it"),
-        ([True] * 4, "has bool in it"),
         ([[1, 2]] * 4, "has vectors in it"),
         ([b"a"] * 4, "is binary"),
         (pa.array([1, 2, 2**63, 0], pa.uint64()), f"has {2**63} in row 2"),

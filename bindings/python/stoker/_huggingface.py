@@ -48,9 +48,9 @@ def from_hf(
     Args:
         dataset: a `Dataset`; not a `DatasetDict`, of which one split is one, nor a streamed one.
         image: the column of encoded images; None: the only one of the type `Image`.
-        label: the column of labels: integers or text, whose values are classes, sorted. "auto": the only
-            `ClassLabel`, or "label", if there is one, beside the image; None: batches have none.
-            `source.classes` has the names of a `ClassLabel`.
+        label: the column of labels: integers, bool (0 and 1), or text, whose values are classes, sorted.
+            "auto": the only `ClassLabel`, or "label", if there is one, next to the image; None: batches have
+            none. `source.classes` has the names of a `ClassLabel`.
         columns: further columns: numbers, bool, vectors of numbers, text, or binary.
         threads: number of threads that call a dataset in memory, as for `from_dataset`.
 

@@ -40,5 +40,7 @@ def read(path: str, path_column: str | None, label_column: str | None, columns: 
     class_names = None
     if isinstance(labels, list):
         labels, class_names = _tables.classed(_tables.labels_of(path, names[values[0]], labels), [])
+    elif labels is not None and labels.dtype == bool and labels.ndim == 1:
+        labels = _tables.labels_of(path, names[values[0]], labels)
     further = values[1:] if has_label else values
     return Listed(paths, labels, class_names, {names[i]: arrays[i] for i in further})

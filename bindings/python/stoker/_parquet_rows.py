@@ -45,9 +45,9 @@ def parquet(
     Args:
         files: a pattern, as of `tar`, or a list of paths.
         image: the column of encoded images: binary, or a struct with `bytes` in it (Hugging Face's `Image`).
-        label: the column of labels: integers or text, whose values are classes, sorted. "auto": "label", if
-            there is one, beside the image; None: batches have none. `source.classes` has the names of a
-            `ClassLabel`.
+        label: the column of labels: integers, bool (0 and 1), or text, whose values are classes, sorted.
+            "auto": "label", if there is one, next to the image; None: batches have none. `source.classes` has
+            the names of a `ClassLabel`.
         columns: further columns: numbers, bool, vectors of numbers, text, or binary. They and the labels are
             read by this call, and stay in memory.
         cache_bytes: bytes of images in memory; beside them each thread has the row group that it reads or
@@ -203,7 +203,8 @@ def _field(path: str, schema: Any, name: str) -> Any:
         raise InvalidArgumentError(f"there are {schema.names.count(name)} columns {name!r}", path)
     if name not in schema.names:
         has = ", ".join(schema.names[:30])
-        raise InvalidArgumentError(f"there is no column {name!r}; there is {has}", path)
+        advice = "Name the columns that are meant: image=, label=, columns="
+        raise InvalidArgumentError(f"there is no column {name!r}; there is {has}", path, advice=advice)
     return schema.field(name)
 
 

@@ -950,7 +950,7 @@ def manifest(
     A .csv file has commas, a .tsv file tabs, both in UTF-8 and as RFC 4180 describes them; the first line
     names the columns. As with pandas, a column is int64 if all of its fields are integers, and float64 if
     they are numbers; else it is text, a list of str in a batch. A column without a name is left out: pandas
-    writes its index as one.
+    writes its index as one. Lines that have only blanks are skipped.
 
     In a .jsonl file each line is a JSON object with the keys of the first line: integers, numbers, true or
     false, text, or a list of numbers, which is a vector.
@@ -959,6 +959,7 @@ def manifest(
     numbers, which are vectors. Other processes cannot open it by a loader's spec, as tf.data's service would.
 
     Labels that are text are classes: `source.classes` has them sorted, and a label is its class' number.
+    Labels that are bool are the integers 0 and 1.
 
     Args:
         path: of the file, or a URL, but not of a .parquet file.

@@ -76,8 +76,8 @@ def rows_of(path: str | None, name: str, column: Any, advice: str = "") -> Any:
     import pyarrow
     from pyarrow import types
 
-    def refuse(cause: str) -> InvalidArgumentError:
-        return InvalidArgumentError(f"column {name!r} {cause}", path, advice=advice)
+    def refuse(cause: str, way_out: str = advice) -> InvalidArgumentError:
+        return InvalidArgumentError(f"column {name!r} {cause}", path, advice=way_out)
 
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -121,7 +121,8 @@ def _vectors(column: Any, refuse: Any) -> npt.NDArray[Any]:
         lengths = compute.min_max(compute.list_value_length(column)).as_py()
         if lengths["min"] != lengths["max"] or lengths["min"] == 0:
             raise refuse(
-                f"is {kind} of {lengths['min']} to {lengths['max']} elements; vectors have one length"
+                f"is {kind} of {lengths['min']} to {lengths['max']} elements; vectors have one length",
+                "Pad the lists to one length, write them as text (json.dumps), or leave the column out",
             )
         shape.append(lengths["min"])
         column = compute.list_flatten(column)
@@ -134,14 +135,14 @@ def _vectors(column: Any, refuse: Any) -> npt.NDArray[Any]:
 
 
 def labels_of(path: str | None, name: str, rows: Any) -> npt.NDArray[np.int64] | list[str]:
-    """Returns rows of a column as labels: integers, or text."""
+    """Returns rows of a column as labels: integers, or text. The bools are 0 and 1."""
     if isinstance(rows, list):
         if isinstance(rows[0], str):
             return rows
-        raise InvalidArgumentError(f"column {name!r} is binary; labels are integers or text", path)
-    if rows.dtype.kind not in "iu" or rows.ndim != 1:
+        raise InvalidArgumentError(f"column {name!r} is binary; labels are integers, bool or text", path)
+    if rows.dtype.kind not in "biu" or rows.ndim != 1:
         kind = f"has {'vectors' if rows.ndim > 1 else rows.dtype.name} in it"
-        raise InvalidArgumentError(f"column {name!r} {kind}; labels are integers or text", path)
+        raise InvalidArgumentError(f"column {name!r} {kind}; labels are integers, bool or text", path)
     if rows.dtype == np.uint64 and rows.max() >= 2**63:
         at = int(rows.argmax())
         raise InvalidArgumentError(f"column {name!r} has {rows[at]} in row {at}; labels are int64", path)

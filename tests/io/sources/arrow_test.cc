@@ -106,6 +106,11 @@ Error RefusedFile(const std::string& path, const ArrowOptions& options = {}) {
   return source.error();
 }
 
+TEST(Arrow, TakesBoolsAsLabels) {
+  const Source source = Opened(Golden("columns"), {.label = "flag"});
+  EXPECT_EQ(LabelsOf(*source), (std::vector<int64_t>{1, 0, 1, 1, 0}));
+}
+
 TEST(Arrow, ReadsBothForms) {
   for (const char* name :
        {"labelled", "alone", "alone_stream", "several_batches", "version_4", "columns", "polars"}) {
@@ -202,7 +207,8 @@ TEST(Arrow, SaysWhatIsWrong) {
   }
   EXPECT_THAT(cause("columns", {.columns = {"words"}}), HasSubstr("polars.String"));
   EXPECT_THAT(cause("columns", {.image = "view"}), HasSubstr("polars.CompatLevel.oldest()"));
-  EXPECT_THAT(cause("columns", {.label = "half"}), HasSubstr("float16; labels are integers, str"));
+  EXPECT_THAT(cause("columns", {.label = "half"}),
+              HasSubstr("float16; labels are integers, bool, str"));
   EXPECT_THAT(cause("column_text_view", {.columns = {"text"}}),
               AllOf(HasSubstr("'text' is string_view; columns are"), HasSubstr("CompatLevel")));
   EXPECT_THAT(cause("column_text_latin", {.columns = {"text"}}),
