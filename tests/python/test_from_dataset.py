@@ -82,6 +82,94 @@ def test_forms_of_images(made, form):
     same([(images,) for images in got], [(images,) for images in want])
 
 
+class TensorLike:
+    """What PyTorch's tensors are to stoker: (channels, height, width)."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def permute(self, *axes):
+        return TensorLike(self.array.transpose(axes))
+
+    def detach(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+def pillow(pixels):
+    return pytest.importorskip("PIL.Image").fromarray(pixels)
+
+
+PIXELS = {
+    "array": lambda pixels: pixels,
+    "array that is not contiguous": lambda pixels: pixels[::-1, ::-1].copy()[::-1, ::-1],
+    "tensor": lambda pixels: TensorLike(pixels.transpose(2, 0, 1)),
+    "Pillow": pillow,
+    "Pillow with alpha": lambda pixels: pillow(np.dstack([pixels, pixels[:, :, :1]])),
+}
+
+
+@pytest.mark.parametrize("form", PIXELS)
+def test_pixels_are_those_of_arrays(form):
+    """By the same transforms; also where images have different sizes, which arrays cannot."""
+    rng = np.random.default_rng(3)
+    pixels = rng.integers(0, 256, (20, 37, 23, 3), dtype=np.uint8)
+    labels = np.arange(20)
+    made = [(PIXELS[form](image), label) for image, label in zip(pixels, labels)]
+    for recipe in (TRAIN, [stoker.RandomCrop((40, 40), padding=9)]):
+        want = taken(make(stoker.arrays(pixels, labels), recipe))
+        same(taken(make(stoker.from_dataset(made), recipe)), want)
+    shapes = [(int(h), int(w), 3) for h, w in rng.integers(1, 60, (20, 2))]
+    images = [rng.integers(0, 256, shape, dtype=np.uint8) for shape in shapes]
+    source = stoker.from_dataset([PIXELS[form](image) for image in images])
+    (batch,) = stoker.Loader(source, [stoker.PadTo(60)], batch_size=20)
+    for row, image in zip(batch["image"], images):
+        np.testing.assert_array_equal(row[: image.shape[0], : image.shape[1]], image)
+
+
+def test_datasets_of_torchvision_work_as_they_are():
+    torch = pytest.importorskip("torch")
+    datasets = pytest.importorskip("torchvision.datasets")
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+
+    def fake(transform):
+        return datasets.FakeData(20, (3, 40, 30), 7, transform)
+
+    samples = [fake(None)[i] for i in range(20)]
+    pixels = np.stack([np.asarray(image) for image, _ in samples])
+    want = taken(make(stoker.arrays(pixels, np.array([label for _, label in samples])), TRAIN))
+    for transform in (None, v2.PILToTensor(), v2.ToImage()):
+        same(taken(make(stoker.from_dataset(fake(transform)), TRAIN)), want)
+    floats = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])
+    with pytest.raises(TypeError, match=r"a tensor of float32 \(3, 40, 30\); pixels are uint8"):
+        stoker.from_dataset(fake(floats))
+
+
+def test_gray_pixels_have_three_equal_channels():
+    gray = np.random.default_rng(3).integers(0, 256, (9, 7), dtype=np.uint8)
+    forms = [gray, gray[:, :, None], TensorLike(gray), TensorLike(gray[None]), pillow(gray)]
+    (got,) = stoker.Loader(stoker.from_dataset(forms), [stoker.Resize((9, 7))], batch_size=5)
+    for row in got:
+        np.testing.assert_array_equal(row, np.dstack([gray] * 3))
+    with pytest.raises(
+        TypeError, match=r"a tensor of uint8 \(9, 7, 3\); pixels are \(channels, height, width"
+    ):
+        stoker.from_dataset([TensorLike(np.dstack([gray] * 3))])
+    with pytest.raises(TypeError, match=r"Pillow's mode 'I;16'; convert it to .*scale it before"):
+        stoker.from_dataset([pillow(gray.astype(np.uint16))])
+
+
+def test_ragged_rows_say_what_to_do(made):
+    photos = Photos(made)
+    photos.sample = lambda path, label: {"image": path, "box": [1] * len(photos.called)}
+    with pytest.raises(stoker.UnavailableError, match=r"'box' is int64 .*; pad it to one shape"):
+        next(iter(make(stoker.from_dataset(photos))))
+    with pytest.raises(ValueError, match="pad its rows to one length, or give each as text"):
+        stoker.files(["a", "b"], columns={"box": [[1], [1, 2]]})
+
+
 def test_columns(made):
     def sample(path, label):
         number = number_of(path)
@@ -272,10 +360,14 @@ def test_exceptions_with_odd_messages(made, error, words):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (None, r"its image is None \(NoneType\)"),
+        (None, r"its image is None \(NoneType\).*or pixels"),
         (5, r"its image is 5 \(int\)"),
-        (np.zeros((2, 2, 3), np.uint8), "its image has 3 dimensions of 1 bytes"),
-        (np.zeros(5, np.float32), "its image has 1 dimensions of 4 bytes"),
+        (np.zeros((2, 2, 3), np.float32), r"an array of float32 \(2, 2, 3\); pixels are uint8.*ToTensor"),
+        (np.zeros((3, 2, 2), np.uint8), r"\(3, 2, 2\); pixels are \(height, width, channels\)"),
+        (np.zeros((0, 2, 3), np.uint8), r"\(0, 2, 3\); pixels are"),
+        (np.zeros(5, np.float32), r"of shape \(5,\) and type 'f'; encoded bytes are"),
+        ({"img": b"x", "label": 0}, "a dictionary with 'img', 'label', and no \"image\""),
+        ({"path": "1.jpg", "label": 0}, "a dictionary with 'path', 'label', and no \"image\""),
         ("", "the path of its image is empty"),
         ("/a\0b.jpg", "the path of its image has a NUL byte"),
         ((b"x", 1, 2), "a tuple of 3"),
@@ -317,7 +409,8 @@ def test_bad_images_are_named(made, content, kind):
         ({"dataset": [(b"x", [])]}, ValueError, r"'label' of sample 0 has the shape \(0,\)"),
         ({"dataset": [{"image": b"x", 3: 4}]}, ValueError, "sample 0 has the name 3"),
         ({"dataset": [(1, 2, 3)]}, TypeError, "a tuple of 3"),
-        ({"dataset": [(np.zeros((2, 2, 3), np.uint8), 1)]}, TypeError, r"list\[0\]: its image has 3 dim"),
+        ({"dataset": [(np.zeros((2, 2, 4), np.uint8), 1)]}, TypeError, r"list\[0\]: .* with 1 or 3 channels"),
+        ({"dataset": [{"img": b"x"}]}, TypeError, r"list\[0\]: a dictionary with 'img', and no \"image\""),
         ({"dataset": [(object(), 1)]}, TypeError, r"list\[0\]: .* must be encoded bytes"),
         ({"dataset": "photos/train"}, TypeError, "must be an object that has samples, not 'photos/train'"),
     ],

@@ -8,7 +8,7 @@ from typing import Any, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _checks, _user_code
+from stoker import _checks, _pixels, _user_code
 from stoker._errors import Error, InvalidArgumentError
 
 # The encoded image, or in a tuple the path of its file.
@@ -42,7 +42,11 @@ class Calls:
 
     def _first_sample(self) -> dict[str, Any]:
         """Returns the fields of sample 0 beside its image; TypeError if the image is none."""
-        image, rows = _parts(self.dataset[0])
+        sample = self.dataset[0]
+        try:
+            image, rows = _parts(sample)
+        except TypeError as error:
+            raise TypeError(f"{self.name}[0]: {error}") from None
         try:
             _encoded(image)
         except TypeError as error:
@@ -109,13 +113,22 @@ def _parts(sample: Any) -> tuple[Any, dict[str, Any]]:
                 f"a tuple of {len(sample)}; a sample is (image, label), or a dictionary with an image"
             )
         return sample[0], dict(zip(("label",), sample[1:]))
-    if isinstance(sample, dict) and "image" in sample:
+    if not isinstance(sample, dict):
+        return sample, {}
+    if "image" in sample:
         return sample["image"], {name: value for name, value in sample.items() if name != "image"}
+    if not _is_hugging_face(sample) or not sample.keys() <= {"bytes", "path"}:
+        keys = ", ".join(map(repr, sample))
+        raise TypeError(f'a dictionary with {keys or "no keys"}, and no "image"; give the image this key')
     return sample, {}
 
 
+def _is_hugging_face(image: Any) -> bool:
+    return isinstance(image, dict) and bool({"bytes", "path"} & image.keys())
+
+
 def _encoded(image: Any) -> _Image:
-    if isinstance(image, dict) and {"bytes", "path"} & image.keys():
+    if _is_hugging_face(image):
         content = image.get("bytes")
         image = image.get("path") if content is None else content
     if isinstance(image, (str, os.PathLike)):
@@ -125,17 +138,21 @@ def _encoded(image: Any) -> _Image:
         if b"\0" in path:
             raise ValueError(f"the path of its image has a NUL byte: {path!r:.80}")
         return (path,)
+    pixels = _pixels.encoded(image)
+    if pixels is not None:
+        return memoryview(pixels)
     try:
         buffer: Any = np.asarray(image) if hasattr(image, "__array__") else image
         view = memoryview(buffer)
     except TypeError:
         raise TypeError(
-            f"its image is {_kind(image)}; it must be encoded bytes (JPEG, PNG, WebP) or the path of a file"
+            f"its image is {_kind(image)}; it must be encoded bytes (JPEG, PNG, WebP), the path of a file, "
+            "or pixels (an image of Pillow, an array or a tensor of uint8)"
         ) from None
     if view.itemsize != 1 or view.ndim != 1:
         raise TypeError(
-            f"its image has {view.ndim} dimensions of {view.itemsize} bytes each; it must be encoded bytes; "
-            "pixels go to stoker.arrays"
+            f"its image is {image!r:.50}, of shape {view.shape} and type {view.format!r}; encoded bytes are "
+            "one row of bytes, and pixels are uint8 (height, width, 3)"
         )
     return view if view.contiguous else memoryview(bytes(view))
 
@@ -158,9 +175,10 @@ def _row_like(first: npt.NDArray[Any], name: str, value: Any) -> npt.NDArray[Any
     row = np.asarray(value)
     integers = row.dtype.kind in "iu" and first.dtype.kind in "iu"
     if row.shape != first.shape or not (integers or np.can_cast(row.dtype, first.dtype, "same_kind")):
+        ragged = "; pad it to one shape" if row.ndim == first.ndim and row.shape != first.shape else ""
         raise TypeError(
             f"{name!r} is {row.dtype} of shape {row.shape}; that of sample 0 is {first.dtype} of shape "
-            f"{first.shape}"
+            f"{first.shape}{ragged}"
         )
     cast = row.astype(first.dtype)
     if integers and (cast != row).any():

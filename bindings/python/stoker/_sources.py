@@ -846,6 +846,10 @@ def from_dataset(
       - an image: its encoded bytes (bytes, bytearray, memoryview, an array of uint8), the path of its file
         (str, os.PathLike), or {"bytes": …, "path": …} (Hugging Face's Image(decode=False)), where bytes that
         are None stand for the file;
+      - the pixels of an image, of any size: a Pillow image, as torchvision's datasets give; an array of
+        uint8, (height, width, 3), (height, width, 1) or (height, width); or a PyTorch tensor of uint8,
+        (3, height, width), (1, height, width) or (height, width). Gray becomes three equal channels, and
+        Pillow's other modes are converted to "RGB", without alpha. They are not turned by EXIF;
       - a tuple of an image and a label: a number, or an array of the same shape for all samples;
       - a dictionary with "image", and numbers or arrays by name. Each is a column of the batch; "label" is
         the label.
@@ -1123,6 +1127,8 @@ def _column(name: str, values: Any) -> npt.NDArray[Any]:
         hint = ""
         if name == "images" and isinstance(values, tuple) and len(values) == 2:
             hint = "; did you mean stoker.arrays(images, labels), two arguments?"
+        elif name.startswith("columns["):
+            hint = "; pad its rows to one length, or give each as text (json.dumps)"
         raise InvalidArgumentError(f"{name} is not an array: {error}{hint}") from None
     if array.dtype.name not in _checks.ELEMENTS:
         kinds = ", ".join(_checks.ELEMENTS) + (", or strings" if name.startswith("columns[") else "")
