@@ -154,3 +154,25 @@ def test_bicubic_without_antialias_takes_four_samples(before, after):
     difference = np.abs(compose(encoded(PIL.Image.fromarray(pixels))) - wanted)
     assert difference.max() < 1.5
     assert difference.mean() < 0.4
+
+
+@pytest.mark.parametrize(
+    ("size", "most"),
+    [((100, 150), 2), ((190, 290), 2), ((210, 290), 2), ((400, 600), 2), ((185, 295), 23), ((190, 310), 23)],
+)
+def test_bicubic_of_torchvisions_tensors(size, most):
+    """They always begin with the columns. Where stoker and Pillow do not, noise differs by more."""
+    torch = pytest.importorskip("torch")
+    functional = pytest.importorskip("torchvision.transforms.v2.functional")
+    image = np.random.default_rng(0).integers(0, 256, (200, 300, 3), dtype=np.uint8)
+    ours = stoker.Compose([stoker.Resize(size, interpolation="bicubic")])(image)
+
+    def largest(theirs):
+        return int(np.abs(np.asarray(theirs).astype(int) - ours).max())
+
+    def resized(image):
+        return functional.resize(image, list(size), interpolation=functional.InterpolationMode.BICUBIC)
+
+    assert largest(resized(PIL.Image.fromarray(image))) == 0
+    difference = largest(resized(torch.from_numpy(image).permute(2, 0, 1)).permute(1, 2, 0))
+    assert difference <= most and (most == 2 or difference > 2)
