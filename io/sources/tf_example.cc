@@ -147,9 +147,11 @@ class RowFiller {
 };
 
 Error WrongCount(const TfFeature& feature, uint64_t values, uint64_t wanted) {
-  return {.code = Code::kDataLoss,
-          .cause = "feature '" + std::string(feature.name) + "' has " + std::to_string(values) +
-                   (values == 1 ? " value" : " values") + " in place of " + std::to_string(wanted)};
+  return {
+      .code = Code::kDataLoss,
+      .cause = "feature '" + std::string(feature.name) + "' has " + std::to_string(values) +
+               (values == 1 ? " value" : " values") + " in place of " + std::to_string(wanted),
+      .advice = "Each record needs as many as the first one: pad them, or leave the column out"};
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ TEST(TfExample, RefusesOtherNumbersOfValues) {
   rows.back() = 9;
   const Status status = CopyValues(Found(example, "three"), std::span(rows).first(16));
   EXPECT_THAT(status.error().cause, HasSubstr("'three' has 3 values in place of 2"));
+  EXPECT_THAT(status.error().advice, HasSubstr("pad them, or leave the column out"));
   EXPECT_EQ(rows.back(), 9) << "nothing is written behind the rows";
   std::array<uint8_t, 32> more{};
   EXPECT_FALSE(CopyValues(Found(example, "three"), more).ok());
