@@ -127,12 +127,15 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
   return slots;
 }
 
-uint32_t RunOf(const LoaderOptions& options) {
-  constexpr size_t kRunBytes = 64 << 10;
+uint32_t RunOf(const LoaderOptions& options, bool maps_rows, int workers) {
+  constexpr size_t kLeastBytes = 64 << 10, kMostBytes = 2 << 20;
   if (!CopiesRows(options)) return 1;
   size_t bytes = 0;
   for (const Field& field : options.source->fields()) bytes += field.row_bytes();
-  return static_cast<uint32_t>(std::clamp<size_t>(kRunBytes / bytes, 1, options.batch_size));
+  const auto batch = static_cast<size_t>(options.batch_size);
+  const size_t least = std::clamp<size_t>(kLeastBytes / bytes, 1, batch);
+  const size_t most = maps_rows ? least : std::clamp(kMostBytes / bytes, least, batch);
+  return static_cast<uint32_t>(std::clamp(batch / static_cast<size_t>(workers), least, most));
 }
 
 }  // namespace stoker

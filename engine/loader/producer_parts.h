@@ -80,8 +80,10 @@ size_t PythonColumns(const SampleSource& source, std::span<const ColumnSpec> add
 SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,
                                 std::vector<ColumnSpec> columns, const MemoryPlan& memory);
 
-// How many rows a worker copies per task: enough small rows that the cost of a task does not
-// matter.
-uint32_t RunOf(const LoaderOptions& options);
+// How many rows a worker copies per task: its share of a batch, but at least 64 KiB, because a task
+// costs as much as copying tens of kilobytes (on one core the system switches to the worker's
+// thread and back), and at most 2 MiB. `maps_rows`: 64 KiB, because a function is called with the
+// rows, which must still be in a cache.
+uint32_t RunOf(const LoaderOptions& options, bool maps_rows, int workers);
 
 }  // namespace stoker

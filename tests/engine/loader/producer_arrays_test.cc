@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/loader/producer.h"
+#include "engine/loader/producer_parts.h"
 #include "engine/loader/sampler.h"
 #include "engine/memory/memory_plan.h"
 #include "io/sources/arrays.h"
@@ -154,7 +155,7 @@ TEST(ProducerArrays, DeliversBigRowsAndBigLabels) {
 TEST(ProducerArrays, FillsABatchOfManySmallRows) {
   const Array rows("row", DType::kU16, {}, 100'003);
   LoaderOptions options = OptionsOf({rows.column});
-  options.batch_size = 40'000;  // more than one worker fills at once
+  options.batch_size = 40'000;  // more than one run
   auto loader = Producer::Open(options).value();
   for (int epoch = 0; epoch < 2; ++epoch) {
     EXPECT_EQ(Sorted(TakeRows(*loader, {&rows})), Numbers(100'003));
@@ -165,7 +166,7 @@ TEST(ProducerArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   const Array images("image", DType::kI16, {40, 40}, 203), labels("label", DType::kF64, {}, 203);
   const auto take = [&](int threads, int depth, ExecutorKind executor, uint64_t budget) {
     LoaderOptions options = OptionsOf({images.column, labels.column});
-    options.batch_size = 50;  // three runs, the last of them short
+    options.batch_size = 50;  // one run, two, or three; the last is short
     options.depth = depth;
     options.runtime = Runtime::Create({.threads = threads,
                                        .reader_threads = 1 + depth % 3,
@@ -213,6 +214,38 @@ TEST(ProducerArrays, RanksShareTheSamples) {
     all.insert(all.end(), ids.begin(), ids.end());
   }
   EXPECT_EQ(Sorted(all), Numbers(31));
+}
+
+TEST(RunOf, IsAWorkersShareOfABatchUnlessThatIsTinyOrHuge) {
+  struct Case {
+    std::vector<int64_t> row_shape;
+    int64_t batch_size;
+    int workers;
+    bool maps_rows;
+    uint32_t rows;
+  };
+  const std::vector<Case> cases{{{224, 224, 3}, 64, 1, false, 13},   // 2 MiB
+                                {{224, 224, 3}, 64, 16, false, 4},   // the share
+                                {{224, 224, 3}, 64, 64, false, 1},   // the share
+                                {{224, 224, 3}, 64, 100, false, 1},  // no row for some workers
+                                {{224, 224, 3}, 4, 1, false, 4},     // the batch
+                                {{224, 224, 3}, 64, 1, true, 1},     // more than 64 KiB
+                                {{32, 32, 3}, 64, 1, false, 64},     // the batch
+                                {{32, 32, 3}, 64, 2, false, 32},     // the share
+                                {{32, 32, 3}, 64, 16, false, 21},    // 64 KiB
+                                {{32, 32, 3}, 64, 1, true, 21},      // 64 KiB
+                                {{32, 32, 3}, 8, 16, false, 8},  // the batch, of less than 64 KiB
+                                {{1 << 22}, 8, 1, false, 1},     // more than 2 MiB
+                                {{}, 3'000'000, 1, false, 1 << 21},    // 2 MiB
+                                {{}, 3'000'000, 64, false, 1 << 16}};  // 64 KiB
+  for (const Case& c : cases) {
+    const Array rows("row", DType::kU8, c.row_shape, 1);
+    LoaderOptions options = OptionsOf({rows.column});
+    options.batch_size = c.batch_size;
+    EXPECT_EQ(RunOf(options, c.maps_rows, c.workers), c.rows)
+        << rows.column.row_bytes() << " bytes, batches of " << c.batch_size << ", " << c.workers
+        << " workers";
+  }
 }
 
 TEST(ProducerArrays, SeekGoesAnywhere) {
