@@ -14,11 +14,13 @@ import sys
 import xml.etree.ElementTree
 
 from mkdocs.exceptions import PluginError
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FRONT = pathlib.Path("bindings/cpp/stoker/stoker.h")
+SOUGHT = ("segmentation", "keypoints", "letterbox")  # what batches.md says that there is, and is not
 FRONT_PAGE = '<meta http-equiv="refresh" content="0; url=../reference/cpp.html">'
 LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 
@@ -102,3 +104,20 @@ def on_page_markdown(markdown, page, config, files):
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.M | re.S)
     parts[::2] = [LINK.sub(lambda link: mended(link, page, page_of_header), part) for part in parts[::2]]
     return "".join(parts)
+
+
+@event_priority(-200)  # after the plugin `offline` has written its index
+def on_post_build(config):
+    """Checks that a page that is opened as a file can be searched, and that nothing of it is on a server."""
+    site = pathlib.Path(config.site_dir)
+    index = site / "search" / "search_index.js"
+    if not index.is_file():
+        raise PluginError(f"{index} is not there; pages opened as files have no search without it")
+    text = index.read_text(encoding="utf-8").lower()
+    if missing := [word for word in SOUGHT if word not in text]:
+        raise PluginError(f"the search does not find {', '.join(missing)}")
+    front = (site / "index.html").read_text(encoding="utf-8")
+    sources = re.findall(r'<script[^>]* src="([^"]*)"', front)
+    wrong = [source for source in sources if not (site / source).is_file()]
+    if wrong or "iframe-worker.js" not in sources:
+        raise PluginError(f"index.html loads {', '.join(sources)}: iframe-worker.js and files of the site")
