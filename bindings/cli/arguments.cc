@@ -47,23 +47,6 @@ CLI::Option* AddWhole(CLI::App& command, const std::string& name, Number& value,
       });
 }
 
-// Returns the text in lines of less than 48 characters, as --help shows it.
-std::string Wrapped(const std::string& text) {
-  constexpr size_t kWidth = 48;
-  std::string lines;
-  size_t column = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    const bool fits = column + word.size() < kWidth;
-    if (column != 0) lines += fits ? " " : "\n";
-    column = (fits && column != 0 ? column + 1 : 0) + word.size();
-    lines += word;
-    at = end + 1;
-  }
-  return lines;
-}
-
 // Returns a flag like "--batch-size".
 std::string FlagOf(std::string_view option) {
   std::string flag = "--" + std::string(option);
@@ -90,7 +73,7 @@ CLI::Option* AddFlag(CLI::App& command, const LoaderOptionRow& row, const Value&
   const std::string name = FlagOf(row.option.name);
   const bool is_text = std::is_same_v<Value, TextValue>;
   const std::string zero = row.zero == nullptr || is_text ? "" : std::string("; 0: ") + row.zero;
-  const std::string what = Wrapped(row.doc + zero);
+  const std::string what = row.doc + zero;
   if constexpr (std::is_same_v<Value, bool*>) return command.add_flag(name, *value, what);
   if constexpr (std::is_same_v<Value, uint64_t*>) return AddSeed(command, name, *value, what);
   if constexpr (std::is_same_v<Value, int*> || std::is_same_v<Value, uint32_t*>) {
@@ -149,8 +132,17 @@ CLI::Option* AddBytes(CLI::App& command, const std::string& name, uint64_t& valu
 }
 
 CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& value,
-                       const std::vector<std::string>& choices, const std::string& what) {
+                       const std::vector<std::string>& choices, const std::string& what,
+                       const std::map<std::string, std::string>& spellings) {
   return command.add_option(name, value, WithDefault(what, value))
+      ->transform(CLI::Validator(
+          [spellings](std::string& text) {
+            if (const auto meant = spellings.find(text); meant != spellings.end()) {
+              text = meant->second;
+            }
+            return std::string();
+          },
+          ""))
       ->type_name(fmt::format("{}", fmt::join(choices, "|")))
       ->check([choices](const std::string& text) {
         if (std::ranges::find(choices, text) != choices.end()) return std::string();
@@ -161,8 +153,8 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& 
 void AddSourceOptions(CLI::App& command, std::vector<std::string>& given) {
   command
       .add_option("--source-option", given,
-                  "an option of the source, as in a loader spec\n(docs/loader-spec.md): label=, "
-                  "image=png,\n'columns=caption txt'; may be repeated")
+                  "an option of the source, as in a loader spec (docs/loader-spec.md): label=, "
+                  "image=png, 'columns=caption txt'; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }
@@ -171,12 +163,12 @@ void AddLimits(CLI::App& command, LimitArguments& given) {
   constexpr DecodeLimits kUsual;
   const auto add = [&](const char* option, int64_t& value, int64_t usual) {
     const LoaderOptionRow& row = LoaderOptionNamed(option);
-    AddNumber(command, FlagOf(option), value, RangeOf(row), WithDefault(Wrapped(row.doc), usual));
+    AddNumber(command, FlagOf(option), value, RangeOf(row), WithDefault(row.doc, usual));
   };
   add("max_pixels", given.max_pixels, kUsual.max_pixels);
   add("max_scans", given.max_scans, kUsual.max_scans);
   const auto add_flag = [&](const char* option, bool& value) {
-    command.add_flag(FlagOf(option), value, Wrapped(LoaderOptionNamed(option).doc));
+    command.add_flag(FlagOf(option), value, LoaderOptionNamed(option).doc);
   };
   add_flag("accept_truncated", given.accept_truncated);
   add_flag("accept_16_bits", given.accept_16_bits);

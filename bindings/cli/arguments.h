@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,10 @@ CLI::Option* AddSeed(CLI::App& command, const std::string& name, uint64_t& value
 // Accepts bytes, also as 64MiB (2^20) or 64MB (10^6).
 CLI::Option* AddBytes(CLI::App& command, const std::string& name, uint64_t& value,
                       const std::string& what);
+// `spellings`: further words that are accepted, and the choices that they mean.
 CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& value,
-                       const std::vector<std::string>& choices, const std::string& what);
+                       const std::vector<std::string>& choices, const std::string& what,
+                       const std::map<std::string, std::string>& spellings = {});
 
 // Adds --source-option, the options of OpenSamples (bindings/cli/open_samples.h).
 void AddSourceOptions(CLI::App& command, std::vector<std::string>& given);

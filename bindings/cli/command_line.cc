@@ -12,8 +12,10 @@
 #include "bindings/cli/command_tree.h"
 #include "bindings/cli/crash_report.h"
 #include "bindings/cli/doctor/doctor.h"
+#include "bindings/cli/help_page.h"
 #include "bindings/cli/manual_page.h"
 #include "bindings/cli/outcome.h"
+#include "bindings/cli/terminal.h"
 #include "bindings/cli/usage.h"
 #include "core/try.h"
 
@@ -67,9 +69,9 @@ int Main(int argc, char** argv) {
     return argument == std::string_view("--json");
   });
   Command chosen;
-  CLI::App app("stoker reads photographs from disk, decodes and augments them, and makes batches.",
+  CLI::App app("stoker reads images from disk, decodes and augments them, and makes batches.",
                "stoker");
-  app.get_formatter()->column_width(34);
+  app.formatter(HelpFormatter(WidthOfPage().prose));
   app.set_version_flag("--version",
                        "stoker " STOKER_VERSION "\nlibjpeg-turbo " + LibjpegTurboVersion(),
                        "Print the versions of stoker and of libjpeg-turbo, and exit");

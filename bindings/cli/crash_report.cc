@@ -79,7 +79,7 @@ void Report(int signal, siginfo_t* info, void* /*context*/) {
   lines.Add(
       "  This is an error in stoker. Please open an issue, with these lines, the command line, "
       "the\n"
-      "  output of `stoker doctor --json` and, if you may share it, the photograph or archive at "
+      "  output of `stoker doctor --json` and, if you may share it, the image or archive at "
       "which\n"
       "  it happens. If somebody could do harm with such a file, read SECURITY.md first.\n");
   lines.Write();

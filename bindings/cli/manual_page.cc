@@ -21,17 +21,15 @@ std::string Roff(std::string text) {
 std::string Bold(const std::string& text) { return "\\fB" + Roff(text) + "\\fR"; }
 std::string Italic(const std::string& text) { return "\\fI" + Roff(text) + "\\fR"; }
 
-// Lines that begin with a blank stay as they are; others are paragraphs.
-std::string Paragraphs(const std::string& text) {
+std::string FooterText(const std::string& footer) {
   std::string page;
   bool literal = false;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const bool indented = line.starts_with(' ');
+  for (const FooterPart& part : PartsOfFooter(footer)) {
+    const bool indented = part.text.starts_with(' ');
     if (literal && !indented) page += ".EE\n";
     if (!literal && indented) page += ".EX\n";
     literal = indented;
-    page += line.empty() ? ".PP\n" : Roff(line) + "\n";
+    page += part.text.empty() ? ".PP\n" : Roff(part.text) + "\n";
   }
   return literal ? page + ".EE\n" : page;
 }
@@ -66,18 +64,32 @@ std::string CommandText(const CommandFacts& command) {
   text += Roff(command.text) + ".\n.PP\n" + Bold("stoker " + command.name);
   for (const OptionFacts& argument : command.arguments) text += " " + Italic(argument.names[0]);
   text += " [" + Italic("OPTION") + "]...\n" + OptionsText(command) + ".PP\n";
-  return text + Paragraphs(command.footer);
+  return text + FooterText(command.footer);
 }
 
 }  // namespace
 
+std::vector<FooterPart> PartsOfFooter(const std::string& footer) {
+  std::vector<FooterPart> parts;
+  std::istringstream lines(footer);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_paragraph = !line.empty() && !line.starts_with(' ');
+    if (is_paragraph && !parts.empty() && parts.back().is_paragraph) {
+      parts.back().text += " " + line;
+    } else {
+      parts.push_back({line, is_paragraph});
+    }
+  }
+  return parts;
+}
+
 std::string ManualPage(const CommandFacts& program, const std::string& version) {
   std::string text = ".\\\" Written by `stoker --manual-page`, from the options of the command.\n";
   text += fmt::format(".TH STOKER 1 \"\" \"stoker {}\" \"User Commands\"\n", version);
-  text += ".SH NAME\nstoker \\- stream photographs as augmented batches, and measure\n";
+  text += ".SH NAME\nstoker \\- stream images as augmented batches, and measure\n";
   text += ".SH SYNOPSIS\n" + Bold("stoker") + " " + Italic("COMMAND") + " [" + Italic("OPTION") +
           "]...\n.br\n" + Bold("stoker help") + " [" + Italic("COMMAND") + "]\n";
-  text += ".SH DESCRIPTION\n" + Roff(program.text) + "\n.PP\n" + Paragraphs(program.footer);
+  text += ".SH DESCRIPTION\n" + Roff(program.text) + "\n.PP\n" + FooterText(program.footer);
   text += ".SH OPTIONS\n" + OptionsText(program);
   text += ".SH COMMANDS\n";
   for (const CommandFacts& command : program.commands) text += CommandText(command);

@@ -94,7 +94,7 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
   } else {
     if (crop_index != "auto" && crop_index != "off") {
       return Error{.code = Code::kInvalidArgument,
-                   .cause = "--crop-index is for folders of photographs; files of many have none"};
+                   .cause = "--crop-index is for folders of images; files of many have none"};
     }
     if (kind == "packed") {
       arguments = {{"folder", given}};
@@ -121,7 +121,7 @@ Status CheckIsFolder(const std::string& command, const std::string& given) {
   if (other == kOthers.end()) return {};
   return Error{
       .code = Code::kInvalidArgument,
-      .cause = "`stoker " + command + "` takes a folder of photographs, and not " + other->second,
+      .cause = "`stoker " + command + "` takes a folder of images, and not " + other->second,
       .file = given,
       .advice = std::string("`stoker verify` checks their samples and `stoker bench` reads them") +
                 (command == "inspect" ? "" : "; they need no index and no packed set")};

@@ -13,13 +13,10 @@ namespace stoker::cli {
 
 // Says what DIR may be, for the help of an option.
 inline constexpr char kDirHelp[] =
-    "folder of photographs, with a subfolder for each\nclass; what `stoker pack` made of it; tar "
-    "archives as\n"
-    "WebDataset writes them: 'shards/{000..127}.tar';\nTFRecord files: 'train-*.tfrecord'; Arrow "
-    "files: "
-    "'data-*.arrow', or a\n"
-    "folder of save_to_disk; or a manifest that lists\n"
-    "images: train.csv, .tsv or .jsonl";
+    "folder of images, with a subfolder for each class; what `stoker pack` made of it; tar "
+    "archives as WebDataset writes them: 'shards/{000..127}.tar'; TFRecord files: "
+    "'train-*.tfrecord'; Arrow files: 'data-*.arrow', or a folder of save_to_disk; or a manifest "
+    "that lists images: train.csv, .tsv or .jsonl";
 
 // A folder of photographs; a packed set (io/sources/packed.h); the tar archives of a pattern
 // (io/sources/tar.h), which ends in ".tar"; the TFRecord files of a pattern with ".tfrecord" in it

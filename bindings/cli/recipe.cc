@@ -1,6 +1,8 @@
 #include "bindings/cli/recipe.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,10 +36,15 @@ std::vector<Transform> TransformsOf(const RecipeArguments& given) {
   return transforms;
 }
 
-DType DTypeOf(const RecipeArguments& given) {
-  if (given.dtype == "f16") return DType::kF16;
-  if (given.dtype == "bf16") return DType::kBF16;
-  return given.dtype == "f32" || given.normalize ? DType::kF32 : DType::kU8;
+constexpr std::array kDTypes{DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
+
+// Precondition: the name of one of kDTypes.
+DType DTypeNamed(const std::string& name) {
+  return *std::ranges::find(kDTypes, name, [](DType each) { return std::string(NameOf(each)); });
+}
+
+Layout LayoutNamed(const std::string& name) {
+  return name == NameOf(Layout::kNchw) ? Layout::kNchw : Layout::kNhwc;
 }
 
 // Returns the error of a wrong recipe, which is a wrong option, as is a list that Plan::Compile
@@ -74,6 +81,8 @@ void Override(const RecipeArguments& given, PlanOptions& options) {
   if (given.decode_given) {
     options.decode = given.decode == "scaled" ? DecodeSize::kScaled : DecodeSize::kFull;
   }
+  if (given.dtype_given) options.dtype = DTypeNamed(given.dtype);
+  if (given.layout_given) options.layout = LayoutNamed(given.layout);
   SetLimits(given.limits, options.limits);
 }
 
@@ -81,40 +90,46 @@ void Override(const RecipeArguments& given, PlanOptions& options) {
 
 void AddRecipeOptions(CLI::App& command, RecipeArguments& given) {
   AddChoice(command, "--transform", given.transform, {"train", "eval"},
-            "train: RandomResizedCrop(size) and\nRandomHorizontalFlip, shuffled;\n"
-            "eval: Resize(size × 256 / 224) and\nCenterCrop(size), in the folder's order");
+            "train: RandomResizedCrop(size) and RandomHorizontalFlip, shuffled; "
+            "eval: Resize(size × 256 / 224) and CenterCrop(size), in the folder's order");
   AddNumber(command, "--size", given.size, {1, 16384},
-            "height and width of the images in a batch,\nin pixels");
+            "height and width of the images in a batch, in pixels");
   std::vector<std::string> interpolations;
   for (const Interpolation each : kInterpolations) interpolations.emplace_back(NameOf(each));
   AddChoice(command, "--interpolation", given.interpolation, interpolations,
             "how images are resized, as by Pillow");
   command.add_flag("--no-antialias", given.no_antialias,
-                   "filters keep their width when shrinking, as in\n"
-                   "tf.image and OpenCV; without it antialiased,\nas torchvision and Pillow");
-  CLI::Option* dtype = AddChoice(command, "--dtype", given.dtype, {"u8", "f32", "f16", "bf16"},
-                                 "u8: 0…255; the others: 0…1, or as --normalize\nmakes it");
+                   "filters keep their width when shrinking, as in "
+                   "tf.image and OpenCV; without it antialiased, as torchvision and Pillow");
+  std::vector<std::string> dtypes;
+  dtypes.reserve(std::size(kDTypes));
+  for (const DType each : kDTypes) dtypes.emplace_back(NameOf(each));
+  CLI::Option* dtype =
+      AddChoice(command, "--dtype", given.dtype, dtypes,
+                "uint8: 0…255; the others: 0…1, or as --normalize makes it",
+                {{"u8", "uint8"}, {"f16", "float16"}, {"bf16", "bfloat16"}, {"f32", "float32"}});
   dtype->each([&given](const std::string&) { given.dtype_given = true; });
-  AddChoice(command, "--layout", given.layout, {"nhwc", "nchw"},
-            "channels last, or a plane for each channel");
+  CLI::Option* layout =
+      AddChoice(command, "--layout", given.layout, {"NHWC", "NCHW"},
+                "channels last, or a plane for each channel", {{"nhwc", "NHWC"}, {"nchw", "NCHW"}});
+  layout->each([&given](const std::string&) { given.layout_given = true; });
   command.add_flag("--normalize", given.normalize,
-                   "subtract ImageNet's mean, divide by its standard\n"
-                   "deviation; implies --dtype f32 where none is given");
+                   "subtract ImageNet's mean, divide by its standard "
+                   "deviation; implies --dtype float32 where none is given");
   CLI::Option* recipe =
       command
-          .add_option(
-              "--recipe", given.file,
-              "a JSON file with transforms, dtype, layout and\nmix, in place of the options "
-              "above\n(docs/loader-spec.md)")
+          .add_option("--recipe", given.file,
+                      "a JSON file with transforms, dtype, layout and mix, instead of the options "
+                      "above; --dtype and --layout override its own (docs/loader-spec.md)")
           ->type_name("FILE")
           ->check([](const std::string& file) { return file.empty() ? "FILE is empty" : ""; });
-  for (const char* name : {"--transform", "--size", "--interpolation", "--no-antialias", "--dtype",
-                           "--layout", "--normalize"}) {
+  for (const char* name :
+       {"--transform", "--size", "--interpolation", "--no-antialias", "--normalize"}) {
     recipe->excludes(command.get_option(name));
   }
   CLI::Option* decode = AddChoice(command, "--decode", given.decode, {"full", "scaled"},
-                                  "scaled: decode a JPEG at 1/2, 1/4 or 1/8 of its\nsize where the "
-                                  "crop is at least twice as large\nas the resized image");
+                                  "scaled: decode a JPEG at 1/2, 1/4 or 1/8 of its size where the "
+                                  "crop is at least twice as large as the resized image");
   decode->each([&given](const std::string&) { given.decode_given = true; });
   AddLimits(command, given.limits);
 }
@@ -125,15 +140,15 @@ Result<Recipe> RecipeOf(const RecipeArguments& given) {
     if (recipe.ok()) Override(given, recipe->options);
     return recipe;
   }
-  if (given.normalize && given.dtype_given && given.dtype == "u8") {
-    return Error{Code::kInvalidArgument,
-                 "--normalize makes fractions and negative numbers, which --dtype u8 cannot hold",
-                 "", std::nullopt, "Use --dtype f32, f16 or bf16, or leave --dtype out"};
+  if (given.normalize && given.dtype_given && given.dtype == "uint8") {
+    return Error{
+        Code::kInvalidArgument,
+        "--normalize makes fractions and negative numbers, which --dtype uint8 cannot hold", "",
+        std::nullopt, "Use --dtype float32, float16 or bfloat16, or leave --dtype out"};
   }
   Recipe recipe{given.transform, TransformsOf(given), {}, {}, {}};
   recipe.shuffled = given.transform == "train";
-  recipe.options.dtype = DTypeOf(given);
-  recipe.options.layout = given.layout == "nchw" ? Layout::kNchw : Layout::kNhwc;
+  recipe.options.dtype = given.normalize ? DType::kF32 : DType::kU8;
   Override(given, recipe.options);
   return recipe;
 }

@@ -23,12 +23,14 @@ struct RecipeArguments {
   int64_t size = 224;
   std::string interpolation = "bilinear";
   bool no_antialias = false;
-  std::string dtype = "u8";
-  std::string layout = "nhwc";
+  std::string dtype = "uint8";
+  std::string layout = "NHWC";
   bool normalize = false;
-  std::string file;  // --recipe; replaces all of these
+  std::string file;  // --recipe; replaces the transforms
+  // If given, these override what the file says, as the limits do.
   bool dtype_given = false;
-  std::string decode = "full";  // if given, overrides what the file says, as the limits do
+  bool layout_given = false;
+  std::string decode = "full";
   bool decode_given = false;
   LimitArguments limits;
 };

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -24,13 +25,26 @@ bool WantsColour() {
   return (unwanted == nullptr || *unwanted == '\0') && IsTerminal(STDOUT_FILENO);
 }
 
-TerminalSize SizeOfTerminal() {
+namespace {
+
+TerminalSize SizeOf(int descriptor) {
   TerminalSize size;
   winsize told{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &told) != 0) return size;
+  if (ioctl(descriptor, TIOCGWINSZ, &told) != 0) return size;
   if (told.ws_col > 1) size.columns = told.ws_col;
   if (told.ws_row > 1) size.rows = told.ws_row;
   return size;
+}
+
+}  // namespace
+
+TerminalSize SizeOfTerminal() { return SizeOf(STDERR_FILENO); }
+
+PageWidth WidthOfPage() {
+  constexpr size_t kWidestProse = 100;
+  if (isatty(STDOUT_FILENO) != 1) return {};
+  const size_t columns = SizeOf(STDOUT_FILENO).columns;
+  return {.prose = std::min(columns, kWidestProse), .rows = columns};
 }
 
 }  // namespace stoker::cli

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "bindings/cli/text_layout.h"
+
 namespace stoker::cli {
 
 // Returns whether stderr is a terminal whose cursor can be moved: not a log, nor TERM=dumb.
@@ -18,5 +20,8 @@ struct TerminalSize {
   size_t rows = 24;
 };
 TerminalSize SizeOfTerminal();
+
+// The width of stdout's terminal, if stdout is one; prose is at most 100 columns wide.
+PageWidth WidthOfPage();
 
 }  // namespace stoker::cli

@@ -12,14 +12,11 @@ namespace stoker::cli {
 // One at a time per process, as InterruptGuard.
 class WatchedWork {
  public:
-  explicit WatchedWork(const char* noun) : noun_(noun) {}  // "12 of 40 `noun`"
-
   // Shows progress, from one thread at a time; false once the command is to end. Valid as long as
   // this object.
   std::function<bool(uint64_t done, uint64_t total)> progress();
 
  private:
-  const char* const noun_;
   ProgressBar bar_;
   const InterruptGuard interrupt_;
 };

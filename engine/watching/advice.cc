@@ -1,4 +1,4 @@
-#include "engine/watching/stats.h"
+#include "engine/watching/advice.h"
 
 #include <algorithm>
 #include <array>
@@ -69,8 +69,7 @@ struct Remedy {
 using Remedies = std::vector<Remedy>;
 
 constexpr const char* kPageCache = "keep the files in the page cache";
-constexpr const char* kPack =
-    "pack the photographs (`stoker pack` for folders, or the option `cache`)";
+constexpr const char* kPack = "pack the images (`stoker pack` for folders, or the option `cache`)";
 constexpr const char* kByWorkers = "let the workers decode (`to_device(…, decode=\"workers\")`)";
 
 // {"a", "b", "c"} → " A, b, or c."; an empty list gives an empty text.
@@ -85,8 +84,9 @@ std::string Sentence(const Remedies& parts) {
 
 class Adviser {
  public:
-  explicit Adviser(const LoaderStats& stats)
+  explicit Adviser(const LoaderStats& stats, std::optional<double> rate = std::nullopt)
       : stats_(stats),
+        rate_(rate),
         wait_(Seconds(stats.wait_ns)),
         consumer_(Seconds(stats.consumer_ns)),
         share_(Ratio(wait_, wait_ + consumer_)),
@@ -174,7 +174,7 @@ class Adviser {
       case OnWorker::kUnsupported:
         return "it cannot make such a crop";
       case OnWorker::kDamaged:
-        return "a photograph is damaged, or has changed since it was indexed";
+        return "an image is damaged, or has changed since it was indexed";
       case OnWorker::kNoRoom:
         break;
     }
@@ -220,7 +220,8 @@ class Adviser {
   std::string Limit(Cause cause) const {
     const double seconds = wait_ + consumer_;
     std::string text = Upper(NameOf(cause)) + " is the limit, at " +
-                       Number(static_cast<double>(stats_.samples) / seconds) + " samples/s";
+                       Number(rate_.value_or(static_cast<double>(stats_.samples) / seconds)) +
+                       " samples/s";
     if (cause == Cause::kDecode && workers_ > 0) {
       text += " with " + std::to_string(workers_) + Plural(workers_, " worker", " workers") +
               ", busy " + Percent(busy()) + " of the time";
@@ -371,7 +372,7 @@ class Adviser {
     if (!why || *why == OnWorker::kNotPrepared) return;
     if (*why == OnWorker::kNoRoom) {
       remedies.push_back({"give crops more room (`to_device(…, crop_bytes=…)`)"});
-      remedies.push_back({"store smaller photographs", /*costs=*/true});
+      remedies.push_back({"store smaller images", /*costs=*/true});
     }
     remedies.push_back({kByWorkers});
   }
@@ -423,12 +424,12 @@ class Adviser {
       remedies.push_back({"build a crop index (`stoker index`)"});
     }
     if (progressive > decoded / 4) {
-      remedies.push_back({"make progressive photographs baseline (`jpegtran`)"});
+      remedies.push_back({"make progressive JPEGs baseline (`jpegtran`)"});
     }
     if (paths.scalable > stats_.samples / 4) {
-      remedies.push_back({"decode large photographs scaled (`decode=\"scaled\"`)", /*costs=*/true});
+      remedies.push_back({"decode large images scaled (`decode=\"scaled\"`)", /*costs=*/true});
     }
-    remedies.push_back({"decode smaller photographs", /*costs=*/true});
+    remedies.push_back({"decode smaller images", /*costs=*/true});
     return remedies;
   }
 
@@ -450,6 +451,7 @@ class Adviser {
   }
 
   const LoaderStats& stats_;
+  const std::optional<double> rate_;  // measured by the caller
   const double wait_;
   const double consumer_;
   const double share_;
@@ -460,6 +462,10 @@ class Adviser {
 }  // namespace
 
 std::string Advice(const LoaderStats& stats) { return Adviser(stats).Text(); }
+
+std::string Advice(const LoaderStats& stats, double samples_per_second) {
+  return Adviser(stats, samples_per_second).Text();
+}
 
 std::string FirstChange(const LoaderStats& stats, bool cold) { return Adviser(stats).First(cold); }
 

@@ -49,9 +49,9 @@ class Period {
     const double rate = samples / seconds_;
     if (rate > 0 && rate < 9.95) {
       const long tenths = std::lround(rate * 10);
-      return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " images/s";
+      return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " samples/s";
     }
-    return std::to_string(std::lround(rate)) + " images/s";
+    return std::to_string(std::lround(rate)) + " samples/s";
   }
 
   // Returns the share of time that the consumer waited, and the causes, largest first.

@@ -12,7 +12,7 @@ namespace stoker {
 
 // Describes the activity between two snapshots, `seconds` apart, in lines of UTF-8:
 //
-//   3412 images/s   waited 41%: decode 38%, storage 3%
+//   3412 samples/s   waited 41%: decode 38%, storage 3%
 //   depth 4   workers 2   reads 32   memory 112 of 964 MiB
 //   busy 93% ██▇▇
 //

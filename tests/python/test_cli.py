@@ -104,7 +104,7 @@ def test_help_teaches():
         text = done.stdout.decode()
         assert done.returncode == 0 and done.stderr == b""
         assert [word for word in words if word not in text] == []
-        assert max(map(len, text.splitlines())) <= 110
+        assert max(map(len, text.splitlines())) <= 80
 
 
 def test_help_of_a_command():
@@ -202,7 +202,7 @@ def test_the_folders_own_index(dataset, photograph):
     text = add("text.jpg", b"no photograph")
     done = run("index", folder)
     assert done.returncode == 0 and done.stderr == b""
-    assert b"1 of 2 photographs indexed" in done.stdout and f"{text}: not a JPEG".encode() in done.stdout
+    assert b"1 of 2 samples indexed" in done.stdout and f"{text}: not a JPEG".encode() in done.stdout
     text.unlink()
     assert bench(folder, *SMALL)["decoded"]["indexed"] == 1
     assert bench(folder, *SMALL, "--crop-index", "off")["decoded"]["indexed"] == 0
@@ -572,7 +572,7 @@ def test_text_says_what_ran(made):
     )
     text = done.stdout.decode()
     assert done.returncode == 0 and done.stderr == b""
-    for word in ("60 images", "eval", "plain bilinear", "float32", "pread: ", "images/s", "1,000 images",
+    for word in ("60 samples", "eval", "plain bilinear", "float32", "pread: ", "samples/s", "1,000 samples",
                  "MB/s", "p50", "p99", "peak memory", "decode", "resize", "rest", "waited", "workers busy",
                  "depth "):  # fmt: skip
         assert word in text, word
@@ -593,9 +593,24 @@ def test_every_type_and_layout(made):
             report = bench(made, *SMALL, "--digest", "--dtype", dtype, "--layout", layout)
             assert report["options"]["dtype"] == name and report["options"]["layout"] == layout.upper()
             seen.add(report["digest"])
+            as_in_python = bench(made, *SMALL, "--digest", "--dtype", name, "--layout", layout.upper())
+            assert as_in_python["digest"] == report["digest"]
     assert len(seen) == 8
     half = bench(made, *SMALL, "--digest", "--dtype", "f16", "--normalize")
     assert half["options"]["dtype"] == "float16" and half["digest"] not in seen
+
+
+def test_dtype_and_layout_override_a_recipe(made, tmp_path):
+    """As options of Loader do, whatever its transforms."""
+    recipe = tmp_path / "recipe.json"
+    crop = {"name": "RandomResizedCrop", "height": 64, "width": 64}
+    recipe.write_text(json.dumps({"transforms": [crop], "dtype": "float16", "layout": "NCHW"}))
+    asked = ("--dtype", "float32", "--layout", "NHWC")
+    for options, dtype, layout in (((), "float16", "NCHW"), (asked, "float32", "NHWC")):
+        report = bench(made, "--recipe", recipe, "--batch-size", 8, *options)
+        assert (report["options"]["dtype"], report["options"]["layout"]) == (dtype, layout)
+    done = run("explain", "--recipe", recipe, *asked)
+    assert done.returncode == 0 and b"float32 64 \xc3\x97 64, NHWC" in done.stdout
 
 
 def test_cold_delivers_the_same(made):
@@ -705,8 +720,9 @@ def test_ranks_together_have_every_sample_once(made, reference, world):
         ("--reader fast", "--reader"),
         ("--transform test", "--transform"),
         ("--dtype f64", "--dtype"),
+        ("--dtype uint8 --normalize", "--normalize"),
         ("--dtype u8 --normalize", "--normalize"),
-        ("--layout NCHW", "--layout"),
+        ("--layout Nhwc", "--layout"),
         ("--executor fibers", "--executor"),
         ("--seed -1", "--seed"),
         ("--rank 2 --world 2", "--rank"),
@@ -770,7 +786,7 @@ def test_archives_are_for_other_commands(tmp_path):
     pattern = tmp_path / "*.tar"
     for arguments in (["inspect", pattern], ["index", pattern], ["pack", pattern, tmp_path / "out"]):
         line = failure(run(*arguments), 1)
-        assert f"`stoker {arguments[0]}` takes a folder of photographs, and not tar archives" in line
+        assert f"`stoker {arguments[0]}` takes a folder of images, and not tar archives" in line
     shards = sorted(tmp_path.glob("*.tar"))  # as a shell expands a pattern
     line = failure(run("bench", *shards), 2)
     assert f"`stoker bench` takes no further path: {shards[1]} {shards[2]}" in line and "into quotes" in line
@@ -1065,7 +1081,7 @@ def interrupted(*arguments, at):
 
 def test_interrupt_prints_what_was_measured(made):
     stdout, shown = interrupted(
-        "bench", made, *map(str, SMALL), "--epochs", "1000000", "--json", at=rb"[1-9]\d* images, "
+        "bench", made, *map(str, SMALL), "--epochs", "1000000", "--json", at=rb"[1-9]\d* samples\b"
     )
     assert shown.endswith(b"\r\x1b[K")  # and no message
     report = json.loads(stdout)
@@ -1088,13 +1104,13 @@ def test_an_index_that_is_stopped_leaves_nothing(made, tmp_path, sent):
         shown, told = b"", False
         for piece in written_to(master):
             shown += piece
-            if not told and b"of 3000 files" in shown:
+            if not told and b"of 3000 samples" in shown:
                 process.send_signal(sent)
                 told = True
         os.close(master)
         stdout, _ = process.communicate(timeout=30)
     assert process.returncode == 128 + sent and stdout == b""
-    assert b"stopped before all files were indexed" in shown
+    assert b"stopped before all samples were indexed" in shown
     assert sorted(os.listdir(folder)) == [".stoker-index", "class"]
     assert (folder / ".stoker-index").read_bytes() == b"the old one"
 
@@ -1111,17 +1127,135 @@ def test_a_signal_that_is_ignored_stays_so(made):
         shown, sent = b"", []
         for piece in written_to(master):
             shown += piece
-            if sent == [] and b" images, " in shown:
+            if sent == [] and b" samples" in shown:
                 sent.append(signal.SIGHUP)
                 process.send_signal(sent[-1])
                 shown = b""
-            elif sent == [signal.SIGHUP] and shown.count(b" images, ") >= 3:  # it goes on
+            elif sent == [signal.SIGHUP] and shown.count(b" samples") >= 3:  # it goes on
                 sent.append(signal.SIGINT)
                 process.send_signal(sent[-1])
         os.close(master)
         process.communicate(timeout=60)
     assert sent == [signal.SIGHUP, signal.SIGINT]
     assert process.returncode == 130
+
+
+def shown_by(*arguments, columns=80, until=None):
+    """Returns what a command writes to stdout, and shows on a terminal. Interrupts it at `until`."""
+    master, slave = open_pseudo_terminal()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=slave) as process:
+        os.close(slave)
+        shown = b""
+        for piece in written_to(master):
+            shown += piece
+            if until is not None and re.search(until, shown.decode(errors="ignore")):
+                process.send_signal(signal.SIGINT)
+                until = None
+        os.close(master)
+        stdout, _ = process.communicate(timeout=60)
+    assert process.returncode in (0, 130), shown
+    return stdout.decode(), shown.decode()
+
+
+@pytest.fixture(scope="module")
+def many(made, tmp_path_factory):
+    """A folder of 6,000 files, for commands that are to take seconds."""
+    folder = tmp_path_factory.mktemp("many")
+    (folder / "class").mkdir()
+    for i, photograph in enumerate(sorted(made.rglob("*.jpg")) * 100):
+        os.link(photograph, folder / "class" / f"{i}.jpg")
+    return folder
+
+
+def on_screen(*arguments, columns):
+    """Returns the lines that a command writes to a terminal of that width."""
+    master, slave = open_pseudo_terminal()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen(
+        [COMMAND, *map(str, arguments)], stdout=slave, stderr=subprocess.DEVNULL,
+        env={**os.environ, "NO_COLOR": "1"},
+    ) as process:  # fmt: skip
+        os.close(slave)
+        text = b"".join(written_to(master)).decode()
+        os.close(master)
+    assert process.returncode in (0, 1), text
+    return text.replace("\r\n", "\n").splitlines()
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_help_fits_the_terminal(columns):
+    commands = re.findall(r"^  ([a-z]+)   ", run("help").stdout.decode(), re.MULTILINE)
+    assert {"bench", "doctor", "verify"} <= set(commands)
+    for arguments in (["help"], *(["help", command] for command in commands)):
+        lines = on_screen(*arguments, columns=columns)
+        # Tables after the options stay lines, too.
+        options = [line for line in lines if re.match(r"  -| {12}\S|\S", line)]
+        assert [line for line in options if len(line) > columns] == []
+        examples = [
+            line for line in run(*arguments).stdout.decode().split("\n") if line.startswith("  stoker ")
+        ]
+        assert set(examples) <= set(lines)  # to be copied
+        assert " ".join(lines).split() == run(*arguments).stdout.decode().split()
+
+
+def test_reports_fit_the_terminal(made, dataset, tmp_path):
+    """A word that is longer than a line, such as a path, stays whole; a pipe gets whole rows."""
+    folder, add = dataset
+    add("bad.jpg", b"text")
+    packed = tmp_path / "packed"
+    reports = [
+        ["bench", made, *SMALL], ["bench", made, *SMALL, "--device", "host", "--step-ms", 1],
+        ["bench", made, *SMALL, "--read-only"], ["bench", made, *SMALL, "--explain"],
+        ["explain", made, *SMALL[:2], "--normalize"], ["inspect", folder], ["verify", folder],
+        ["index", folder, "--out", tmp_path / "index"], ["pack", made, packed], ["pack", "--verify", packed],
+        ["unpack", packed, tmp_path / "unpacked"], ["doctor"], ["synth", tmp_path / "new", "--count", 3],
+    ]  # fmt: skip
+    for arguments in reports:
+        wide = [line for line in on_screen(*arguments, columns=80) if len(line) > 80]
+        assert [
+            line for line in wide if not any("/" in word[1:] and len(word) > 40 for word in line.split())
+        ] == []
+    text = run("bench", made, *SMALL).stdout.decode()
+    assert "how long Next() takes; small: batches are ready when asked for\n" in text
+
+
+@pytest.mark.parametrize(
+    "command", ["verify", "inspect", "index", "pack", "synth", "explain", "bench --read-only"]
+)
+def test_progress_has_rate_and_time_left(made, many, tmp_path, command):
+    """Of each command: one line, with one word for what is counted."""
+    out = {
+        "index": ["--out", tmp_path / "index", "--threads", 1],
+        "pack": [tmp_path / "packed", "--threads", 1],
+        "synth": ["--count", 100_000, "--threads", 1],
+        "explain": ["--images", 6000],
+        "bench --read-only": ["--epochs", 100_000],
+        "verify": ["--threads", 1],
+    }
+    folder = tmp_path / "new" if command == "synth" else many
+    told = r"\d+% [━─]+  \d+ of \d+ samples, \d[\d.]* samples/s, [^\r]* left"
+    _, shown = shown_by(*command.split(), folder, *out.get(command, []), columns=100, until=told)
+    if command != "inspect":  # which may end within its first second
+        assert re.search(told, shown), shown
+    assert not re.search(r"photographs|images|files", shown), shown
+
+
+def test_progress_fits_a_narrow_terminal(many, tmp_path):
+    options = ("--out", tmp_path / "index", "--threads", 1)
+    _, shown = shown_by("index", many, *options, columns=30, until="%")
+    lines = re.split(r"\r\x1b\[K", shown.split("stoker: error")[0])
+    assert any("%" in line for line in lines) and max(len(line) for line in lines) == 29
+
+
+def test_progress_tells_the_epoch(made):
+    options = (*SMALL, "--epochs", 1000)
+    for live in ([], ["--live"]):
+        _, shown = shown_by(
+            "bench", made, *options, *live, columns=100, until=r"epoch [2-9]\d* of 1000.* left"
+        )
+        epochs = [int(one) for one in re.findall(r"%.*?epoch (\d+) of 1000, \d+ samples", shown)]
+        assert epochs == sorted(epochs) and epochs[0] >= 1 and epochs[-1] > 1, shown
 
 
 def test_progress_only_on_a_terminal(made):
@@ -1135,7 +1269,7 @@ def test_progress_only_on_a_terminal(made):
         os.close(master)
         stdout, _ = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert "%" in shown and "images/s" in shown
+    assert "%" in shown and " samples" in shown
     assert shown.endswith("\r\x1b[K")  # nothing of it stays
     assert b"\r" not in stdout
 
@@ -1179,14 +1313,14 @@ def test_live_on_a_terminal(made):
         shown, sent = b"", False
         for piece in written_to(master):
             shown += piece
-            if not sent and shown.count(b"images/s") >= 3:
+            if not sent and shown.count(b"samples/s") >= 3:
                 process.send_signal(signal.SIGINT)
                 sent = True
         os.close(master)
         stdout, _ = process.communicate(timeout=30)
     assert process.returncode == 130
     text = shown.decode()
-    assert " images\x1b[K" in text  # how far it is
+    assert re.search(r"%.* epoch \d+ of 1000000, \d+ samples", text)  # how far it is
     for word in ("waited ", "depth ", "workers ", "reads ", "memory ", "busy "):
         assert word in text
     screen = Screen(height=24)
@@ -1209,7 +1343,7 @@ def live(made, rows, columns, term):
         shown, sent = b"", False
         for piece in written_to(master):
             shown += piece
-            if not sent and (shown.count(b"%") >= 3 or b"images/s" in shown):
+            if not sent and (shown.count(b"%") >= 3 or b"samples/s" in shown):
                 process.send_signal(signal.SIGINT)
                 sent = True
         os.close(master)
@@ -1249,7 +1383,9 @@ def test_live_in_a_log(made):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     assert process.returncode == 130
-    assert re.fullmatch(r"stoker: .* images: \d+ images/s, waited .*, depth \d+, .*\n", line)
+    assert re.fullmatch(
+        r"stoker: .* epoch \d+ of 1000000, \d+ samples.*: \d+ samples/s, waited .*, depth \d+, .*\n", line
+    )
     assert "\x1b" not in line and "\r" not in line
 
 

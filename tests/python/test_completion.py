@@ -76,8 +76,8 @@ def test_bash_completes_every_option(command, bash, name):
 def test_bash_completes_values(bash):
     assert bash("bench", "photos", "--transform", "") == ["train", "eval"]
     assert bash("bench", "photos", "--reader", "u") == ["uring"]
-    assert bash("bench", "--dtype", "=", "f") == ["f32", "f16"]  # as bash divides --dtype=f
-    assert bash("bench", "--dtype", "=") == ["u8", "f32", "f16", "bf16"]
+    assert bash("bench", "--dtype", "=", "f") == ["float16", "float32"]  # as bash divides --dtype=f
+    assert bash("bench", "--dtype", "=") == ["uint8", "float16", "bfloat16", "float32"]
     assert bash("bench", "--crop-index", "o") == ["off"]
     assert bash("bench", "--on-bad", "") == ["fail", "substitute", "drop"]
     assert bash("completion", "z") == ["zsh"]

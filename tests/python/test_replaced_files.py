@@ -160,7 +160,7 @@ def test_a_pack_goes_on_with_the_same_photographs_only(tmp_path):
         subprocess.run(pack, check=True, capture_output=True)
     put(folder / "0/0.jpg", photo(5))
     refused = subprocess.run(pack, capture_output=True, text=True)
-    assert refused.returncode != 0 and "another photograph under this path" in refused.stderr
+    assert refused.returncode != 0 and "another sample under this path" in refused.stderr
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -158,7 +158,7 @@ def test_monitor_writes_lines_where_there_is_no_terminal(loader, monkeypatch):
     with loader.monitor(0.05):
         assert until(lambda: drain(loader) and sys.stderr.getvalue().count("\n") >= 2)
     lines = sys.stderr.getvalue().splitlines()
-    assert all(line.startswith("stoker: ") and " images/s, " in line for line in lines)
+    assert all(line.startswith("stoker: ") and " samples/s, " in line for line in lines)
 
 
 def test_monitor_leaves_what_the_program_prints(loader, monkeypatch):
@@ -179,9 +179,9 @@ def test_monitor_leaves_what_the_program_prints(loader, monkeypatch):
     display = __import__("stoker._watching")._watching._display()
     say("before")
     for epoch in range(8):
-        display.show(f"{epoch} images/s\ndepth 4\n", "")
+        display.show(f"{epoch} samples/s\ndepth 4\n", "")
         look()
-        assert screen.shown()[-3:] == ["", f"{epoch} images/s", "depth 4"]
+        assert screen.shown()[-3:] == ["", f"{epoch} samples/s", "depth 4"]
         assert screen.shown()[: len(printed)] == printed
         say(f"epoch {epoch}")
         screen.write("loss 0.5")  # a bar that is drawn again and again
@@ -241,7 +241,7 @@ def test_monitor_on_a_real_terminal(made):
                 break
         os.close(master)
     assert process.returncode == 0
-    assert b"images/s" in shown
+    assert b"samples/s" in shown
     screen = Screen(height=24)
     screen.write(shown.decode())
     assert screen.shown() == ["done"]
@@ -280,7 +280,7 @@ def test_monitor_in_a_notebook(loader, notebook, capsys):
     with monitor:
         assert len(notebook) == 1  # in the cell that starts it
         assert until(lambda: drain(loader) and len(notebook[0].shown) > 3)
-    assert "images/s" in notebook[0].shown[-1]
+    assert "samples/s" in notebook[0].shown[-1]
     assert "depth" in notebook[0].shown[-1]
     assert capsys.readouterr() == ("", "")
 
@@ -289,7 +289,7 @@ def test_monitor_in_ipython_on_a_terminal(loader, notebook, monkeypatch):
     sys.modules["IPython"].get_ipython = lambda: types.SimpleNamespace()
     monkeypatch.setattr(sys, "stderr", FakeTerminal())
     with loader.monitor(0.05):
-        assert until(lambda: drain(loader) and "images/s" in sys.stderr.getvalue())
+        assert until(lambda: drain(loader) and "samples/s" in sys.stderr.getvalue())
     assert notebook == []
 
 
@@ -314,7 +314,7 @@ def test_monitor_of_what_goes_to_a_device(loader, notebook):
     for device in ("cpu", "host"):
         with loader.to_device(device) as on_device, on_device.monitor(0.05):
             assert until(lambda: drain(on_device) and len(notebook[-1].shown) > 2)
-        assert "images/s" in notebook[-1].shown[-1]
+        assert "samples/s" in notebook[-1].shown[-1]
 
 
 def test_monitor_ends_with_the_loader(made):

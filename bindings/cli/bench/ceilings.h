@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bindings/cli/bench/runner.h"
+#include "bindings/cli/text_layout.h"
 #include "core/result.h"
 
 namespace stoker {
@@ -50,7 +51,7 @@ using KeepExplaining = std::function<bool(const char* what)>;
 Result<Ceilings> MeasureCeilings(const BenchOptions& options, const KeepExplaining& keep_going);
 
 // Do what BenchReportText and BenchReportJson do (bindings/cli/bench/report.h).
-std::string CeilingsText(const Ceilings& ceilings);
+std::string CeilingsText(const Ceilings& ceilings, const cli::PageWidth& width = {});
 std::string CeilingsJson(const Ceilings& ceilings);
 
 }  // namespace stoker

@@ -7,8 +7,9 @@
 
 #include "bindings/cli/bench/ceilings.h"
 #include "bindings/cli/bench/report.h"
-#include "bindings/cli/bench/report_words.h"
+#include "bindings/cli/report_text.h"
 #include "core/plural.h"
+#include "engine/watching/advice.h"
 #include "engine/watching/stats.h"
 
 namespace stoker {
@@ -17,14 +18,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string PerSecondText(double bytes) { return fmt::format("{:.1f} GB/s", bytes / 1e9); }
-
 std::string WorkersText(const Ceilings& ceilings) {
   return fmt::format("{} {}", ceilings.workers, Plural(ceilings.workers, "worker", "workers"));
 }
 
 std::string StorageText(const Ceilings& ceilings) {
-  std::string text = PerSecondText(ceilings.storage.bytes_per_second) + ", read and thrown away";
+  std::string text = SpeedText(ceilings.storage.bytes_per_second) + ", read and thrown away";
   if (!ceilings.cached) return text;
   text += fmt::format("; {:.0f} % came from the page cache", *ceilings.cached * 100);
   constexpr double kFew = 0.9;
@@ -40,16 +39,15 @@ struct Row {
 };
 
 std::array<Row, 4> Rows(const Ceilings& ceilings) {
-  return {
-      {{"storage", ceilings.storage, StorageText(ceilings)},
-       {"decode", ceilings.decode,
-        fmt::format("{} on bytes in memory, {} of CPU an image", WorkersText(ceilings),
-                    Duration(ceilings.decode_seconds))},
-       {"memory", ceilings.memory,
-        fmt::format("{}, {} write rows of {}", PerSecondText(ceilings.memory.bytes_per_second),
-                    WorkersText(ceilings), Bytes(ceilings.image_bytes))},
-       {"copy", ceilings.copy,
-        fmt::format("{} to {}", PerSecondText(ceilings.copy.bytes_per_second), ceilings.device)}}};
+  return {{{"storage", ceilings.storage, StorageText(ceilings)},
+           {"decode", ceilings.decode,
+            fmt::format("{} on bytes in memory, {} of CPU a sample", WorkersText(ceilings),
+                        Duration(ceilings.decode_seconds))},
+           {"memory", ceilings.memory,
+            fmt::format("{}, {} write rows of {}", SpeedText(ceilings.memory.bytes_per_second),
+                        WorkersText(ceilings), MemoryText(ceilings.image_bytes))},
+           {"copy", ceilings.copy,
+            fmt::format("{} to {}", SpeedText(ceilings.copy.bytes_per_second), ceilings.device)}}};
 }
 
 bool Measured(const Ceiling& part) { return part.images_per_second > 0; }
@@ -66,20 +64,19 @@ std::string PercentText(std::optional<double> share) {
   return fmt::format("{:.{}f} %", *share * 100, *share < 0.0995 ? 1 : 0);
 }
 
-std::string Rounded(double images_per_second) {
-  return Count(static_cast<uint64_t>(images_per_second + 0.5));
-}
+std::string Rounded(double per_second) { return Count(static_cast<uint64_t>(per_second + 0.5)); }
 
 std::string RunText(const BenchReport& run) {
-  std::string text = fmt::format("{} {} in {}", Count(run.images),
-                                 Plural(run.images, "image", "images"), Duration(run.seconds));
   if (!RunRate(run)) {
-    return text + fmt::format(", {} {}{}: too few to tell a rate", Count(run.batches),
-                              Plural(run.batches, "batch", "batches"),
-                              run.options.cold ? " in cold epochs" : "");
+    return fmt::format("{} in {}, {} {}{}: too few to tell a rate", SamplesText(run.images),
+                       Duration(run.seconds), Count(run.batches),
+                       Plural(run.batches, "batch", "batches"),
+                       run.options.cold ? " in cold epochs" : "");
   }
-  return text + fmt::format("; workers had a core {:.0f} % of their time",
-                            run.loader.clocked.share() * 100);
+  return fmt::format("{} in {} after {}; workers had a core {:.0f} % of their time",
+                     SamplesText(run.images_after_first), Duration(run.seconds_after_first),
+                     run.options.cold ? "the first batch of each epoch" : "the first batch",
+                     run.loader.clocked.share() * 100);
 }
 
 Json PartJson(const Ceilings& ceilings, const Ceiling& part) {
@@ -92,26 +89,29 @@ Json PartJson(const Ceilings& ceilings, const Ceiling& part) {
 
 }  // namespace
 
-std::string CeilingsText(const Ceilings& ceilings) {
+std::string CeilingsText(const Ceilings& ceilings, const cli::PageWidth& width) {
   const BenchReport& run = ceilings.run;
-  constexpr const char* kLine = "  {:<10}{:>12}{:>10}   {}";
-  ReportText text;
-  text.Add(fmt::format("{}: {} {}", run.source, Count(run.samples),
-                       Plural(run.samples, "image", "images")));
+  constexpr const char* kLine = "  {:<10}{:>12}{:>10}   ";
+  ReportText text(width);
+  text.Add("", fmt::format("{}: {}", run.source, SamplesText(run.samples)));
   text.Line("plan", run.loader.plan);
   AddNotes(run, text);
   text.Add("");
-  text.Add(fmt::format(kLine, "alone", "images/s", "reached", ""));
+  text.Add(fmt::format(kLine, "alone", "samples/s", "reached"));
   for (const Row& row : Rows(ceilings)) {
-    text.Add(Measured(row.ceiling)
-                 ? fmt::format(kLine, row.name, Rounded(row.ceiling.images_per_second),
-                               PercentText(Reached(ceilings, row.ceiling)), row.text)
-                 : fmt::format(kLine, row.name, "-", "-", row.ceiling.why_not));
+    if (Measured(row.ceiling)) {
+      text.Add(fmt::format(kLine, row.name, Rounded(row.ceiling.images_per_second),
+                           PercentText(Reached(ceilings, row.ceiling))),
+               row.text);
+    } else {
+      text.Add(fmt::format(kLine, row.name, "-", "-"), row.ceiling.why_not);
+    }
   }
   const std::optional<double> rate = RunRate(run);
-  text.Add(fmt::format(kLine, "the run", rate ? Rounded(*rate) : "-", "", RunText(run)));
+  text.Add(fmt::format(kLine, "the run", rate ? Rounded(*rate) : "-", ""), RunText(run));
   if (run.interrupted) text.Add("\n  Interrupted: the run's figures are those until then.");
-  if (const std::string advice = Advice(run.loader); !advice.empty()) {
+  if (const std::string advice = rate ? Advice(run.loader, *rate) : Advice(run.loader);
+      !advice.empty()) {
     text.Add("");
     text.Paragraph(advice);
   }

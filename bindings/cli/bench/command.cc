@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
+#include "bindings/cli/report_text.h"
+#include "bindings/cli/terminal.h"
 #include "core/device_crop.h"
 #include "core/output_file.h"
 #include "core/plural.h"
@@ -64,20 +67,27 @@ constexpr const char* kBenchFooter = R"(Examples:
   stoker bench photos --explain
 
 The figures (docs/cli.md says how each is measured):
-  throughput      images delivered per second, from the first request for a batch to the last batch
-  CPU             user and system time of the whole process, for 1,000 images: the cost of a
-                  photograph, and the figure to compare on machines that are not idle
-  read            bytes read per second, and how many came from storage, not the page cache
-  first batch     from opening the loader to having the first batch; listing DIR is not included
-  batch latency   duration of Next(): near 0 when batches are ready before they are requested
+  throughput      samples delivered per second, from the first request for a
+                  batch to the last batch
+  CPU             user and system time of the whole process, for 1,000 samples:
+                  the figure to compare on machines that are not idle
+  read            bytes read per second, and how many came from storage, not
+                  the page cache
+  first batch     from opening the loader to having the first batch; listing
+                  DIR is not included
+  batch latency   duration of Next(): near 0 when batches are ready before they
+                  are requested
   peak memory     the process' peak resident memory
-  CPU by stage    read: reader threads; decode: bytes to pixels; resize: pixels to the batch;
-                  augment: what is not fused with that; mix: MixUp, CutMix; rest: everything else
-  waited          for batches, by cause: storage, decode (workers), copy (to a device), other
+  CPU by stage    read: reader threads; decode: bytes to pixels; resize: pixels
+                  to the batch; augment: what is not fused with that; mix:
+                  MixUp, CutMix; rest: everything else
+  waited          for batches, by cause: storage, decode (workers), copy (to a
+                  device), other
   settings        depth, workers and reads at the end, and their last changes
 
 With --device, batches are copied while earlier ones are used (docs/gpu.md):
-  to the device   bytes of the copies by their time on the device, and a copy of as many bytes alone
+  to the device   bytes of the copies by their time on the device, and a copy
+                  of as many bytes alone
   idle for input  the device's time between two steps
   stager waited   what the thread that issues the copies waited for
 
@@ -172,21 +182,28 @@ Result<BenchOptions> OptionsOf(const BenchArguments& given) {
   return options;
 }
 
+// Returns "epoch 2 of 3" if one is complete.
+std::string EpochText(uint64_t complete, uint64_t all) {
+  return fmt::format("epoch {} of {}", std::min(complete + 1, all), all);
+}
+
 Result<BenchReport> Measure(const BenchArguments& given) {
   ASSIGN_OR_RETURN(const BenchOptions options, OptionsOf(given));
   ProgressBar bar;
   LiveView view;
+  Pace pace;
   const InterruptGuard interrupt;
   return RunBench(options, [&](const BenchProgress& progress) {
-    const double images = static_cast<double>(progress.images);
-    const uint64_t done = progress.batches, total = progress.batches_total;
+    const Progress so_far{
+        .done = progress.batches, .total = progress.batches_total, .samples = progress.images};
+    const std::string epoch = EpochText(progress.epochs, options.epochs);
     if (given.live) {
-      view.Show(fmt::format("{}  {} images", BarText(done, total), progress.images),
+      pace.Add(Pace::Clock::now(), so_far);
+      view.Show(fmt::format("{}  {}, {} samples{}", BarText(so_far.done, so_far.total), epoch,
+                            so_far.samples, LeftText(pace)),
                 progress.stats);
     } else {
-      bar.Show(
-          done, total,
-          fmt::format("{} images, {:.0f} images/s", progress.images, images / progress.seconds));
+      bar.Show(so_far, epoch);
     }
     return !interrupt.interrupted();
   });
@@ -197,17 +214,15 @@ Result<ReadReport> MeasureReads(const BenchArguments& given) {
   ProgressBar bar;
   const InterruptGuard interrupt;
   return RunReadBench(options, [&](const ReadProgress& progress) {
-    if (bar.Due()) {
-      bar.Show(progress.samples, progress.samples_total,
-               fmt::format("{} samples", progress.samples));
-    }
+    bar.Show(
+        {.done = progress.samples, .total = progress.samples_total, .samples = progress.samples});
     return !interrupt.interrupted();
   });
 }
 
 Result<int> BenchReads(const BenchArguments& given) {
   ASSIGN_OR_RETURN(const ReadReport report, MeasureReads(given));
-  TRY(Print(given.json ? ReadReportJson(report) + "\n" : ReadReportText(report)));
+  TRY(Print(given.json ? ReadReportJson(report) + "\n" : ReadReportText(report, WidthOfPage())));
   return report.interrupted ? InterruptedExitCode() : kExitOk;
 }
 
@@ -215,25 +230,26 @@ Result<Ceilings> MeasureParts(const BenchArguments& given) {
   ASSIGN_OR_RETURN(const BenchOptions options, OptionsOf(given));
   ProgressBar bar;
   const InterruptGuard interrupt;
-  std::string shown;
   return MeasureCeilings(options, [&](const char* what) {
-    if (bar.Due() || what != shown) bar.Show(0, 0, fmt::format("measuring {}", what));
-    shown = what;
+    bar.Say(fmt::format("measuring {}", what));
     return !interrupt.interrupted();
   });
 }
 
 Result<int> ExplainBench(const BenchArguments& given) {
   ASSIGN_OR_RETURN(const Ceilings ceilings, MeasureParts(given));
-  TRY(Print(given.json ? CeilingsJson(ceilings) + "\n" : CeilingsText(ceilings)));
+  TRY(Print(given.json ? CeilingsJson(ceilings) + "\n" : CeilingsText(ceilings, WidthOfPage())));
   return ceilings.interrupted ? InterruptedExitCode() : kExitOk;
 }
 
 std::string TraceText(const TraceSummary& trace) {
-  std::string text = fmt::format("\n  trace          {}: {} {}", trace.path, trace.events,
-                                 Plural(trace.events, "event", "events"));
-  if (trace.dropped != 0) text += fmt::format("; {} more did not fit into memory", trace.dropped);
-  return text + "; open it at https://ui.perfetto.dev\n";
+  std::string value =
+      fmt::format("{}: {} {}", trace.path, trace.events, Plural(trace.events, "event", "events"));
+  if (trace.dropped != 0) value += fmt::format("; {} more did not fit into memory", trace.dropped);
+  ReportText text(WidthOfPage());
+  text.Add("");
+  text.Line("trace", value + "; open it at https://ui.perfetto.dev");
+  return text.Take();
 }
 
 Result<int> TryBenchCommand(const BenchArguments& given) {
@@ -248,7 +264,7 @@ Result<int> TryBenchCommand(const BenchArguments& given) {
   if (given.json) {
     text = BenchReportJson(report) + "\n";
   } else {
-    text = BenchReportText(report) + (report.trace ? TraceText(*report.trace) : "");
+    text = BenchReportText(report, WidthOfPage()) + (report.trace ? TraceText(*report.trace) : "");
   }
   TRY(Print(text));
   if (!given.prometheus.empty()) {
@@ -269,13 +285,13 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
   AddRecipeOptions(command, given.recipe);
   command
       .add_option("--crop-index", given.crop_index,
-                  "auto: DIR's own index if it has one (see\n`stoker index`); off; or the path of "
-                  "an index\n[" +
+                  "auto: DIR's own index if it has one (see `stoker index`); off; or the path of "
+                  "an index [" +
                       given.crop_index + "]")
       ->type_name("auto|off|FILE");
   AddSourceOptions(command, given.source_options);
   AddNumber(command, "--epochs", given.epochs, {1, 1'000'000'000},
-            "number of passes over the photographs");
+            "number of passes over the samples");
   CLI::Option* shuffle =
       command.add_flag("--shuffle", given.shuffle, "a new order each epoch, the default for train");
   command.add_flag("--no-shuffle", given.no_shuffle, "the folder's order, the default for eval")
@@ -284,24 +300,24 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
 
 void AddMachineOptions(CLI::App& command, BenchArguments& given) {
   AddNumber(command, "--threads", given.threads, {0, 1024},
-            "decode workers; 0: tuned, at most the cores\nallotted to this process");
+            "decode workers; 0: tuned, at most the cores allotted to this process");
   AddNumber(command, "--reads", given.reads, {0, 1024}, "reads in flight; 0: tuned, at most 64");
   AddChoice(command, "--reader", given.reader, {"auto", "uring", "pread"},
             "auto: the faster one, measured at start-up");
   AddBytes(command, "--memory-budget", given.memory_budget,
-           "limit on working memory: 500000000, 64MiB, 2GB,\n"
-           "…; 0: a quarter of what is available, at most\n4 GiB");
+           "limit on working memory: 500000000, 64MiB, 2GB, "
+           "…; 0: a quarter of what is available, at most 4 GiB");
   command.add_flag("--cold", given.cold,
-                   "drop each file from the page cache before each\n"
-                   "epoch (posix_fadvise: needs no privilege; names\nand inodes stay cached)");
+                   "drop each file from the page cache before each "
+                   "epoch (posix_fadvise: needs no privilege; names and inodes stay cached)");
   command.add_flag("--read-only", given.read_only,
-                   "read the files and throw their bytes away, to see\n"
+                   "read the files and throw their bytes away, to see "
                    "what storage and reader give without decoding");
   command.add_flag("--json", given.json,
-                   "print one JSON object on stdout and nothing else;\n{\"error\": …} on failure");
+                   "print one JSON object on stdout and nothing else; {\"error\": …} on failure");
   command
       .add_option("--prometheus", given.prometheus,
-                  "write the loader's counters to that file, as text\nthat Prometheus reads")
+                  "write the loader's counters to that file, as text that Prometheus reads")
       ->type_name("FILE");
 }
 
@@ -309,8 +325,8 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
   constexpr const char* kGroup = "To a device";
   command
       .add_option("--device", given.device,
-                  "copy batches to a device ahead of their use:\n"
-                  "cuda:0, cuda:1, …; host simulates one; see\ndocs/gpu.md")
+                  "copy batches to a device ahead of their use: "
+                  "cuda:0, cuda:1, …; host simulates one; see docs/gpu.md")
       ->type_name("NAME")
       ->group(kGroup);
   AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMaxBuffers},
@@ -318,27 +334,26 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
       ->group(kGroup);
   CLI::Option* decodes =
       command
-          .add_flag(
-              "--decode-on-device", given.decode_on_device,
-              "the device decodes packed JPEGs, and baseline ones\nwith a crop index; workers "
-              "decode what it cannot")
+          .add_flag("--decode-on-device", given.decode_on_device,
+                    "the device decodes packed JPEGs, and baseline ones with a crop index; workers "
+                    "decode what it cannot")
           ->group(kGroup);
   AddNumber(command, "--crop-bytes", given.crop_bytes, {1, decode::kMaxCropBytes},
-            "room for the bits of crops, for each row of a\nbatch on average")
+            "room for the bits of crops, for each row of a batch on average")
       ->needs(decodes)
       ->group(kGroup);
   AddReal(command, "--step-ms", given.step_ms, {0, 10'000},
-          "keep the device busy for so many milliseconds\nper batch, as a training step would")
+          "keep the device busy for this many milliseconds per batch, as a training step would")
       ->type_name("MS")
       ->group(kGroup);
 }
 
 // Excludes the options that set how long bench runs, or ask for more than its report.
 void AddExplainOption(CLI::App& command, BenchArguments& given) {
-  CLI::Option* explain = command.add_flag(
-      "--explain", given.explain,
-      "measure for a few seconds what storage, decoding,\nmemory and the copy to a "
-      "device could do alone,\nwhat all together reach, and what to change first");
+  CLI::Option* explain =
+      command.add_flag("--explain", given.explain,
+                       "measure for a few seconds what storage, decoding, memory and the copy to a "
+                       "device could do alone, what all together reach, and what to change first");
   for (const char* name :
        {"--epochs", "--read-only", "--cache", "--digest", "--live", "--trace", "--prometheus"}) {
     explain->excludes(command.get_option(name));
@@ -349,11 +364,11 @@ void AddWatchOptions(CLI::App& command, BenchArguments& given) {
   constexpr const char* kGroup = "Monitoring";
   command
       .add_flag("--live", given.live,
-                "show what the loader does now: a panel on a\nterminal, else a line every 5 s")
+                "show what the loader does now: a panel on a terminal, otherwise a line every 5 s")
       ->group(kGroup);
   command
       .add_option("--trace", given.trace,
-                  "record what every thread does in FILE, for\nhttps://ui.perfetto.dev")
+                  "record what every thread does in FILE, for https://ui.perfetto.dev")
       ->type_name("FILE")
       ->group(kGroup);
 }
@@ -362,7 +377,7 @@ void AddTestOptions(CLI::App& command, BenchArguments& given) {
   constexpr const char* kGroup = "For testing";
   command
       .add_flag("--digest", given.digest,
-                "hash ids, labels and pixels in order: equal for\n"
+                "hash ids, labels and pixels in order: equal for "
                 "any number of threads, depth, reader, executor")
       ->group(kGroup);
   AddChoice(command, "--executor", given.executor, {"tbb", "threads", "shuffled"},
@@ -374,8 +389,8 @@ void AddTestOptions(CLI::App& command, BenchArguments& given) {
 
 void AddBench(CLI::App& app, Command& chosen) {
   auto given = std::make_shared<BenchArguments>();
-  CLI::App* command = app.add_subcommand(
-      "bench", "Stream a folder of photographs as augmented batches, and measure");
+  CLI::App* command =
+      app.add_subcommand("bench", "Stream samples as augmented batches, and measure");
   AddDataOptions(*command, *given);
   given->loader.batch_size = 64;
   AddLoaderOptions(*command, given->loader);

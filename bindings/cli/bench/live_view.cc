@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "bindings/cli/terminal.h"
+#include "bindings/cli/text_layout.h"
 #include "core/stage_times.h"
 
 namespace stoker::cli {
@@ -15,42 +16,7 @@ namespace {
 constexpr uint64_t kRedrawNs = 250'000'000;
 constexpr uint64_t kLineNs = 5'000'000'000;
 
-bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
-
-// Returns the number of bytes of its first characters.
-size_t BytesOf(std::string_view line, size_t characters) {
-  size_t at = 0;
-  for (size_t character = 0; at < line.size() && character < characters; ++character) {
-    do ++at;
-    while (at < line.size() && Continues(line[at]));
-  }
-  return at;
-}
-
-// Removes and returns the first line.
-std::string_view TakeLine(std::string_view& lines) {
-  const size_t end = lines.find('\n');
-  const std::string_view line = lines.substr(0, end);
-  lines = end == std::string_view::npos ? "" : lines.substr(end + 1);
-  return line;
-}
-
 }  // namespace
-
-std::string Broken(std::string_view lines, size_t columns) {
-  std::string text;
-  while (!lines.empty()) {
-    std::string_view line = TakeLine(lines);
-    for (size_t fits = BytesOf(line, columns); fits < line.size(); fits = BytesOf(line, columns)) {
-      const size_t space = line.substr(0, fits + 1).rfind(' ');
-      const bool at_space = space != std::string_view::npos && space != 0;
-      text += fmt::format("{}\n", line.substr(0, at_space ? space : fits));
-      line = line.substr(at_space ? space + 1 : fits);
-    }
-    text += fmt::format("{}\n", line);
-  }
-  return text;
-}
 
 std::string FirstLines(std::string_view lines, size_t most) {
   size_t end = 0;

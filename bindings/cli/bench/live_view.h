@@ -30,10 +30,6 @@ class LiveView {
   RecentStats recent_;
 };
 
-// Breaks lines of UTF-8 that are wider than `columns`, at a space if there is one. A character
-// takes one column.
-std::string Broken(std::string_view lines, size_t columns);
-
 // Returns at most `most` lines: lines that have scrolled off the screen cannot be redrawn.
 std::string FirstLines(std::string_view lines, size_t most);
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bindings/cli/bench/read_runner.h"
-#include "bindings/cli/bench/report_words.h"
+#include "bindings/cli/report_text.h"
 #include "core/plural.h"
 
 namespace stoker {
@@ -37,25 +37,23 @@ Json FioJson(const std::optional<FioFigure>& fio) {
 
 }  // namespace
 
-std::string ReadReportText(const ReadReport& report) {
+std::string ReadReportText(const ReadReport& report, const cli::PageWidth& width) {
   const BenchOptions& options = report.options;
   const uint64_t samples = options.loader.source->size();
-  ReportText text;
-  text.Add(fmt::format("{}: {} {}, only read", report.source, Count(samples),
-                       Plural(samples, "sample", "samples")));
+  ReportText text(width);
+  text.Add("", fmt::format("{}: {}, only read", report.source, SamplesText(samples)));
   text.Line("reads", fmt::format("{} in flight, {}", report.reads_in_flight,
                                  options.loader.shuffle ? "shuffled" : "in the source's order"));
   text.Line("reader", fmt::format("{} ({})", NameOf(report.reader.kind), report.reader.reason));
   text.Add("");
   const double read = static_cast<double>(report.samples);
   const double bytes = static_cast<double>(report.bytes);
-  text.Figure(
-      "throughput", fmt::format("{:.0f} samples/s", Per(read, report.seconds)),
-      fmt::format("{} samples in {}, {} {}", Count(report.samples), Duration(report.seconds),
-                  report.epochs, Plural(report.epochs, "epoch", "epochs")));
-  text.Figure("read", FileBytes(Per(bytes, report.seconds)) + "/s",
-              fmt::format("{} in all, {} from storage{}", FileBytes(report.bytes),
-                          FileBytes(report.bytes_from_storage), CachedText(report)));
+  text.Figure("throughput", fmt::format("{:.0f} samples/s", Per(read, report.seconds)),
+              fmt::format("{} in {}, {} {}", SamplesText(report.samples), Duration(report.seconds),
+                          report.epochs, Plural(report.epochs, "epoch", "epochs")));
+  text.Figure("read", SpeedText(Per(bytes, report.seconds)),
+              fmt::format("{} in all, {} from storage{}", SizeText(report.bytes),
+                          SizeText(report.bytes_from_storage), CachedText(report)));
   text.Figure("latency", Duration(report.latency_p50_s),
               fmt::format("median; 99 %: {}, 99.9 %: {}", Duration(report.latency_p99_s),
                           Duration(report.latency_p999_s)));
@@ -66,7 +64,7 @@ std::string ReadReportText(const ReadReport& report) {
               fmt::format("a sample, of the reader; {:.3f} files opened a sample",
                           PerSample(report, static_cast<double>(report.counts.opens))));
   if (report.fio) {
-    text.Figure("fio", FileBytes(report.fio->bytes_per_second) + "/s",
+    text.Figure("fio", SpeedText(report.fio->bytes_per_second),
                 fmt::format("{:.0f} reads/s, for the first {} of these reads",
                             report.fio->reads_per_second, Count(report.fio->reads)));
   }

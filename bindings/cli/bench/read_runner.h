@@ -9,6 +9,7 @@
 
 #include "bindings/cli/bench/fio.h"
 #include "bindings/cli/bench/runner.h"
+#include "bindings/cli/text_layout.h"
 #include "core/result.h"
 #include "io/readers/reader.h"
 
@@ -56,7 +57,7 @@ struct ReadReport {
 Result<ReadReport> RunReadBench(const BenchOptions& options, const KeepReading& keep_going = {});
 
 // Do what BenchReportText and BenchReportJson do (bindings/cli/bench/report.h).
-std::string ReadReportText(const ReadReport& report);
+std::string ReadReportText(const ReadReport& report, const cli::PageWidth& width = {});
 std::string ReadReportJson(const ReadReport& report);
 
 }  // namespace stoker

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bindings/cli/bench/report_figures.h"
-#include "bindings/cli/bench/report_words.h"
+#include "bindings/cli/report_text.h"
 #include "core/plural.h"
 #include "engine/watching/stats.h"
 
@@ -46,10 +46,10 @@ std::string DecodersText(const DecodePaths& paths) {
   return text;
 }
 
-// Returns "1,200 photographs decoded with it, 3 not because their files have changed; run `stoker
+// Returns "1,200 samples decoded with it, 3 not because their files have changed; run `stoker
 // index` again".
 std::string IndexText(const DecodePaths& paths) {
-  std::string text = Count(paths.indexed) + " photographs decoded with it";
+  std::string text = SamplesText(paths.indexed) + " decoded with it";
   if (paths.stale > 0)
     text += fmt::format(", {} not because their files have changed", Count(paths.stale));
   if (paths.contradicted > 0) text += fmt::format(", {} wrong", Count(paths.contradicted));
@@ -69,9 +69,9 @@ bool HasIndex(const DecodePaths& paths) {
 
 // Returns "ram:8GiB, 21,600 samples from it, 400 of 47.1 MiB in it; full".
 std::string CacheText(const CacheCounts& cache) {
-  std::string text = fmt::format("{}, {} {} from it, {} of {} in it", cache.place,
-                                 Count(cache.hits), Plural(cache.hits, "sample", "samples"),
-                                 Count(cache.samples), Bytes(cache.bytes));
+  std::string text =
+      fmt::format("{}, {} from it, {} of {} in it", cache.place, SamplesText(cache.hits),
+                  Count(cache.samples), MemoryText(cache.bytes));
   if (cache.refused > 0) text += "; full";
   if (cache.damaged > 0) text += fmt::format("; {} damaged", Count(cache.damaged));
   return text;
@@ -98,8 +98,7 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
     labels =
         fmt::format("{} {}", Count(report.classes), Plural(report.classes, "class", "classes"));
   }
-  text.Add(fmt::format("{}: {} {}, {}", report.source, Count(report.samples),
-                       Plural(report.samples, "image", "images"), labels));
+  text.Add("", fmt::format("{}: {}, {}", report.source, SamplesText(report.samples), labels));
   text.Line("transform", fmt::format("{}, {}, {} {}", options.transform, FilterName(report),
                                      NameOf(options.loader.dtype), NameOf(options.loader.layout)));
   text.Line("plan", loader.plan);
@@ -125,34 +124,34 @@ void AddWhatRan(const BenchReport& report, ReportText& text) {
 }
 
 void AddFigures(const BenchReport& report, ReportText& text) {
-  text.Figure("throughput", fmt::format("{:.1f} images/s", ImagesPerSecond(report)),
-              fmt::format("{} {}, {} epoch{}, {}", Count(report.images),
-                          Plural(report.images, "image", "images"), Count(report.epochs),
-                          report.epochs == 1 ? "" : "s", Duration(report.seconds)));
+  text.Figure("throughput", fmt::format("{:.1f} samples/s", ImagesPerSecond(report)),
+              fmt::format("{}, {} {}, {}", SamplesText(report.images), Count(report.epochs),
+                          Plural(report.epochs, "epoch", "epochs"), Duration(report.seconds)));
   text.Figure("CPU",
-              fmt::format("{:.3f} s / 1,000 images", PerImage(report, report.cpu_seconds) * 1e3),
+              fmt::format("{:.3f} s / 1,000 samples", PerImage(report, report.cpu_seconds) * 1e3),
               fmt::format("user and system; {:.2f} cores busy on average",
                           PerSecond(report, report.cpu_seconds)));
-  text.Figure("read", FileBytes(PerSecond(report, static_cast<double>(report.bytes_read))) + "/s",
-              fmt::format("{}, {} of it from storage", FileBytes(report.bytes_read),
-                          FileBytes(report.bytes_from_storage)));
+  text.Figure("read", SpeedText(PerSecond(report, static_cast<double>(report.bytes_read))),
+              fmt::format("{}, {} of it from storage", SizeText(report.bytes_read),
+                          SizeText(report.bytes_from_storage)));
   text.Figure("first batch", Duration(report.time_to_first_batch_s), "after opening the loader");
   text.Figure("batch latency", Duration(report.batch_latency_p50_s) + " p50",
               "how long Next() takes; small: batches are ready when asked for");
   text.Figure("", Duration(report.batch_latency_p99_s) + " p99", "");
-  text.Figure("peak memory", Bytes(report.peak_memory_bytes),
-              fmt::format("whole process; {} reserved of the budget of {}",
-                          Bytes(report.loader.memory_peak), Bytes(report.loader.memory_budget)));
+  text.Figure(
+      "peak memory", MemoryText(report.peak_memory_bytes),
+      fmt::format("whole process; {} reserved of the budget of {}",
+                  MemoryText(report.loader.memory_peak), MemoryText(report.loader.memory_budget)));
 }
 
 void AddDevice(const BenchReport& report, ReportText& text) {
   const DeviceFigures& figures = *report.device;
   const DeviceBench& asked = *report.options.device;
   const double rate = RateOf(figures.staged.timed_bytes, figures.staged.copy_ns);
-  text.Figure("to the device", fmt::format("{:.2f} GB/s", rate / 1e9),
-              fmt::format("{}; {:.0f} % of a bare copy's {:.2f} GB/s ({} each)",
-                          asked.name.ToString(), 100 * rate / figures.bare_copy_rate,
-                          figures.bare_copy_rate / 1e9, Bytes(figures.copy_bytes)));
+  text.Figure("to the device", SpeedText(rate),
+              fmt::format("{}; {:.0f} % of a bare copy's {} ({} each)", asked.name.ToString(),
+                          100 * rate / figures.bare_copy_rate, SpeedText(figures.bare_copy_rate),
+                          MemoryText(figures.copy_bytes)));
   if (asked.step_ns > 0) {
     text.Figure("idle for input", fmt::format("{:.2f} %", 100 * IdleShare(figures)),
                 fmt::format("of the device's time; {:.1f} % of copies hidden at least",
@@ -166,22 +165,22 @@ void AddDevice(const BenchReport& report, ReportText& text) {
               fmt::format("for batches; {} for the step, {} for copies",
                           Duration(static_cast<double>(figures.staged.ring_wait_ns) * 1e-9),
                           Duration(static_cast<double>(figures.staged.copy_wait_ns) * 1e-9)));
-  text.Figure("pinned", Bytes(report.loader.pinned_bytes),
-              fmt::format("and {} on the device, {} batches", Bytes(figures.staged.device_bytes),
-                          asked.options.buffers));
+  text.Figure("pinned", MemoryText(report.loader.pinned_bytes),
+              fmt::format("and {} on the device, {} batches",
+                          MemoryText(figures.staged.device_bytes), asked.options.buffers));
 }
 
 void AddStages(const BenchReport& report, ReportText& text) {
-  constexpr double kBar = 24;
+  constexpr double kBar = 12;
   text.Add("  CPU by stage");
   for (const Stage& stage : Stages(report.cpu)) {
     if (stage.optional && stage.cpu_seconds == 0) continue;
     const double share = CpuShare(report, stage.cpu_seconds);
     std::string bar;
     for (int i = 0; i < static_cast<int>(share * kBar + 0.5); ++i) bar += "█";
-    text.Add(fmt::format("    {:<8}{:>5.1f} %{:>9.1f} µs/image  {:<24}  {}", stage.name,
-                         share * 100, PerImage(report, stage.cpu_seconds) * 1e6, bar,
-                         stage.meaning));
+    text.Add(fmt::format("    {:<8}{:>5.1f} %{:>9.1f} µs/sample  {:<12}  ", stage.name, share * 100,
+                         PerImage(report, stage.cpu_seconds) * 1e6, bar),
+             stage.meaning);
   }
 }
 
@@ -234,14 +233,14 @@ void AddWaits(const BenchReport& report, ReportText& text) {
   constexpr size_t kLast = 3;
   const size_t made = loader.decisions.size();
   for (size_t i = made - std::min(made, kLast); i < made; ++i) {
-    text.Add("    " + TextOf(loader.decisions[i]));
+    text.Add("    ", TextOf(loader.decisions[i]));
   }
 }
 
 }  // namespace
 
-std::string BenchReportText(const BenchReport& report) {
-  ReportText text;
+std::string BenchReportText(const BenchReport& report, const cli::PageWidth& width) {
+  ReportText text(width);
   AddWhatRan(report, text);
   text.Add("");
   AddFigures(report, text);
@@ -257,7 +256,7 @@ std::string BenchReportText(const BenchReport& report) {
   }
   if (report.interrupted)
     text.Add("\n  Interrupted: these figures cover what was done until then.");
-  if (const std::string advice = Advice(report.loader); !advice.empty()) {
+  if (const std::string advice = AdviceOf(report); !advice.empty()) {
     text.Add("");
     text.Paragraph(advice);
   }

@@ -3,14 +3,13 @@
 
 #include <string>
 
-#include "bindings/cli/bench/report_words.h"
 #include "bindings/cli/bench/runner.h"
+#include "bindings/cli/report_text.h"
 
 namespace stoker {
 
-// Lines of at most 100 columns, as far as the paths and reasons in them allow, with units; ends
-// with a line feed.
-std::string BenchReportText(const BenchReport& report);
+// A page with units; ends with a line feed.
+std::string BenchReportText(const BenchReport& report, const cli::PageWidth& width = {});
 
 // Adds the lines on the samples that are not as they should be: the source's warning, bad samples
 // and skipped files, if there are any.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "engine/watching/advice.h"
+
 namespace stoker {
 
 namespace {
@@ -27,6 +29,10 @@ std::optional<Filter> FilterOf(const BenchReport& report) {
 }
 
 }  // namespace
+
+std::string AdviceOf(const BenchReport& report) {
+  return Advice(report.loader, ImagesPerSecond(report));
+}
 
 double PerImage(const BenchReport& report, double seconds) {
   return report.images == 0 ? 0 : seconds / static_cast<double>(report.images);

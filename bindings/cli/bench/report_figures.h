@@ -11,6 +11,9 @@
 
 namespace stoker {
 
+// The advice, with the rate of this report.
+std::string AdviceOf(const BenchReport& report);
+
 double PerImage(const BenchReport& report, double seconds);
 double PerSecond(const BenchReport& report, double amount);
 double ImagesPerSecond(const BenchReport& report);

@@ -175,7 +175,7 @@ std::string BenchReportJson(const BenchReport& report) {
       {"workers_busy", BusyShares(report)},
       {"worker_core_share", report.loader.clocked.share()},
       {"settings", SettingsJson(report.loader)},
-      {"advice", Advice(report.loader)},
+      {"advice", AdviceOf(report)},
       {"threads_seen", report.loader.threads_seen},
       {"decoded", DecodedJson(report.loader.decoded)},
       {"cache", CacheJson(report.loader.cache)},

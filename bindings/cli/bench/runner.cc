@@ -270,6 +270,7 @@ bool Run::MayGoOn(const Loader& loader, uint64_t now_ns) {
   report_.interrupted = !keep_going_({.batches = report_.batches,
                                       .batches_total = options_.epochs * loader.batches_per_epoch(),
                                       .images = report_.images,
+                                      .epochs = report_.epochs,
                                       .seconds = Seconds(now_ns - begun_ns_),
                                       .stats = [&loader] { return loader.Stats(); }});
   return !report_.interrupted;

@@ -39,6 +39,7 @@ struct BenchProgress {
   uint64_t batches = 0;
   uint64_t batches_total = 0;
   uint64_t images = 0;
+  uint64_t epochs = 0;  // completed
   double seconds = 0;
   std::function<LoaderStats()> stats;  // of the loader; valid during the call
 };

@@ -27,7 +27,7 @@ Exit codes: 0 done, with a GPU or without; 2 a bad option; 3 the system: no load
 Result<int> RunDoctorCommand(bool json) {
   const Result<DoctorReport> report = Examine();
   if (!report.ok()) return report.error();
-  TRY(Print(json ? DoctorJson(*report) + "\n" : DoctorText(*report, WantsColour())));
+  TRY(Print(json ? DoctorJson(*report) + "\n" : DoctorText(*report, WantsColour(), WidthOfPage())));
   return kExitOk;
 }
 

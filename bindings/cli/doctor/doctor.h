@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/cli/text_layout.h"
 #include "core/result.h"
 #include "gpu/device.h"
 
@@ -48,7 +49,8 @@ Result<DoctorReport> Examine();
 // DoctorText returns text for people, which ends with a line feed, on a terminal with colour: green
 // for what is good, yellow for what is missing. DoctorJson returns one JSON object on one line,
 // whose members docs/cli.md lists.
-std::string DoctorText(const DoctorReport& report, bool colour = false);
+std::string DoctorText(const DoctorReport& report, bool colour = false,
+                       const cli::PageWidth& width = {});
 std::string DoctorJson(const DoctorReport& report);
 
 }  // namespace stoker

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bindings/cli/doctor/doctor.h"
+#include "bindings/cli/report_text.h"
 
 namespace stoker {
 
@@ -23,10 +24,6 @@ struct Fact {
   Look look = Look::kPlain;
 };
 using Facts = std::vector<Fact>;
-
-std::string Gibibytes(uint64_t bytes) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (uint64_t{1} << 30));
-}
 
 // Returns "12.4" for 12040.
 std::string Version(int version) {
@@ -56,7 +53,7 @@ Facts MachineFacts(const DoctorReport& report) {
       {"cores", fmt::format("{} allotted", report.cores), {{"cores", report.cores}}},
       {"memory",
        fmt::format("{} available, {} of them the default budget",
-                   Gibibytes(report.available_memory), Gibibytes(report.memory_budget)),
+                   MemoryText(report.available_memory), MemoryText(report.memory_budget)),
        {{"available_memory_bytes", report.available_memory},
         {"memory_budget_bytes", report.memory_budget}}},
       {"reader",
@@ -64,7 +61,7 @@ Facts MachineFacts(const DoctorReport& report) {
        {{"reader", report.reader}, {"reader_reason", report.reader_reason}},
        report.reader == "uring" ? Fact::Look::kGood : Fact::Look::kPlain},
       {"memlock",
-       memlock ? fmt::format("{} KiB", *memlock / 1024) : "no limit",
+       memlock ? MemoryText(*memlock) : "no limit",
        {{"memlock_bytes", Known(memlock.has_value(), memlock.value_or(0))}}},
       {"simd",
        report.simd.starts_with("AVX3") ? "AVX-512 (Highway's " + report.simd + ")" : report.simd,
@@ -101,9 +98,10 @@ Facts CudaFacts(const DoctorReport& report) {
 
 std::string LinkText(const CudaReport::Found& device) {
   if (device.link_gb_s == 0) return "unknown";
-  std::string text = fmt::format("{:.1f} GB/s each way", device.link_gb_s);
+  std::string text = SpeedText(device.link_gb_s * 1e9) + " each way";
   if (device.best_link_gb_s > device.link_gb_s) {
-    text += fmt::format(" at present; {:.1f} when it is not idle", device.best_link_gb_s);
+    text +=
+        fmt::format(" at present; {} when it is not idle", SpeedText(device.best_link_gb_s * 1e9));
   }
   return text;
 }
@@ -114,7 +112,7 @@ Facts DeviceFacts(const CudaReport::Found& device) {
   const bool node_known = device.numa_node >= 0;
   return {
       {fmt::format("cuda:{}", device.ordinal),
-       fmt::format("{}, {}, capability {}", device.name, Gibibytes(device.memory_bytes),
+       fmt::format("{}, {}, capability {}", device.name, MemoryText(device.memory_bytes),
                    capability),
        {{"ordinal", device.ordinal},
         {"name", device.name},
@@ -135,13 +133,14 @@ Facts DeviceFacts(const CudaReport::Found& device) {
 // Writes lines, with the codes of ECMA-48 for colour if it is wanted.
 class Page {
  public:
-  explicit Page(bool colour) : colour_(colour) {}
+  Page(bool colour, size_t columns) : colour_(colour), columns_(columns) {}
 
   void Head(const std::string& text) { text_ += Painted("1", text) + "\n"; }
   void Add(const Facts& facts) {
     for (const Fact& fact : facts) {
       if (fact.text.empty()) continue;
-      text_ += fmt::format("  {:<15}{}\n", fact.name, Painted(CodeOf(fact.look), fact.text));
+      const std::string text = cli::Hung(fact.text, kIndent, columns_);
+      text_ += fmt::format("  {:<15}{}\n", fact.name, Painted(CodeOf(fact.look), text));
     }
   }
   std::string Take() { return std::move(text_); }
@@ -155,7 +154,9 @@ class Page {
     return colour_ && !code.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
   }
 
+  static constexpr size_t kIndent = 17;
   const bool colour_;
+  const size_t columns_;
   std::string text_;
 };
 
@@ -167,8 +168,8 @@ Json MembersOf(const Facts& facts) {
 
 }  // namespace
 
-std::string DoctorText(const DoctorReport& report, bool colour) {
-  Page page(colour);
+std::string DoctorText(const DoctorReport& report, bool colour, const cli::PageWidth& width) {
+  Page page(colour, width.rows);
   page.Head("stoker " + report.version);
   page.Add(MachineFacts(report));
   page.Head("cuda");

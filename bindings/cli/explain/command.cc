@@ -11,8 +11,9 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/progress.h"
 #include "bindings/cli/recipe.h"
+#include "bindings/cli/terminal.h"
+#include "bindings/cli/watched_work.h"
 #include "core/try.h"
 
 namespace stoker::cli {
@@ -34,9 +35,9 @@ constexpr const char* kExplainFooter =
 its own. Tile: on the resized image, while it is in the worker's cache. Row: on the finished row of
 the batch.
 
-With DIR it also measures: some of its images are read into memory, and one thread applies the
+With DIR it also measures: some of its samples are read into memory, and one thread applies the
 transforms to them as a worker does. Fused transforms count as decode and resize; for each other one
-its own time is shown, the mean over all images, including those that it leaves unchanged.
+its own time is shown, the mean over all samples, including those that it leaves unchanged.
 
 Examples:
   stoker explain --transform eval
@@ -48,20 +49,14 @@ I/O); 130 interrupted.)";
 Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    OpenSamples(given.directory, "auto", given.source_options));
-  ProgressBar bar;
-  const InterruptGuard interrupt;
-  Result<PlanCost> cost =
-      MeasurePlan(*source, plan,
-                  {.images = static_cast<uint64_t>(given.images),
-                   .rounds = static_cast<int>(given.rounds),
-                   .seed = given.seed},
-                  [&](uint64_t done, uint64_t total) {
-                    if (bar.Due())
-                      bar.Show(done, total, fmt::format("{} of {} images", done, total));
-                    return !interrupt.interrupted();
-                  });
+  WatchedWork work;
+  Result<PlanCost> cost = MeasurePlan(*source, plan,
+                                      {.images = static_cast<uint64_t>(given.images),
+                                       .rounds = static_cast<int>(given.rounds),
+                                       .seed = given.seed},
+                                      work.progress());
   if (cost.ok() && cost->images == 0) {
-    return Error{Code::kDataLoss, "no image could be read; the first: " + cost->first_refusal};
+    return Error{Code::kDataLoss, "no sample could be read; the first: " + cost->first_refusal};
   }
   return cost;
 }
@@ -81,7 +76,8 @@ Result<int> RunExplainCommand(const ExplainArguments& given) {
   }
   const PlanCost* const known = measured ? &cost : nullptr;
   const BatchMix* const mix = recipe.mix ? &*recipe.mix : nullptr;
-  TRY(Print(given.json ? PlanJson(plan, mix, known) + "\n" : PlanText(plan, mix, known)));
+  TRY(Print(given.json ? PlanJson(plan, mix, known) + "\n"
+                       : PlanText(plan, mix, known, WidthOfPage())));
   return kExitOk;
 }
 
@@ -92,18 +88,18 @@ void AddExplain(CLI::App& app, Command& chosen) {
   CLI::App* command =
       app.add_subcommand("explain", "Show where each transform runs and what it costs");
   command
-      ->add_option("DIR", given->directory,
-                   "folder of photographs, tar archives, TFRecord or Arrow\nfiles, to measure "
-                   "with; without it "
-                   "nothing is measured")
+      ->add_option(
+          "DIR", given->directory,
+          "folder of images, tar archives, TFRecord or Arrow files, to measure with; without it "
+          "nothing is measured")
       ->check([](const std::string& folder) { return folder.empty() ? "DIR is empty" : ""; })
       ->type_name("");
   AddSourceOptions(*command, given->source_options);
   AddRecipeOptions(*command, given->recipe);
   AddNumber(*command, "--images", given->images, {1, 1'000'000},
-            "largest number of images to measure with");
+            "largest number of samples to measure with");
   AddNumber(*command, "--rounds", given->rounds, {1, 1'000'000},
-            "how often each image is transformed, after one\nround that is not measured");
+            "how often each sample is transformed, after one round that is not measured");
   AddSeed(*command, "--seed", given->seed, "seed of every random transform");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kExplainFooter);

@@ -8,9 +8,9 @@
 #include <span>
 #include <utility>
 
+#include "bindings/cli/report_text.h"
 #include "bindings/cli/working_memory.h"
 #include "core/buffer.h"
-#include "core/plural.h"
 #include "core/try.h"
 #include "io/objects/sample_reads.h"
 
@@ -121,17 +121,33 @@ void ApplyOnce(const Plan& plan, Workspace& workspace, Group& group, PlanCost* c
   cost->images += group.size() - group.refused();
 }
 
-std::string Lines(const Plan& plan, const PlanCost* cost) {
-  std::string text;
+void AddTransforms(const Plan& plan, const PlanCost* cost, ReportText& text) {
   size_t index = 0;
   for (const ExplainedTransform& one : Explain(plan)) {
     const uint64_t spent = cost == nullptr ? 0 : cost->transform_ns[index];
     const bool fused = plan.sites()[index++] == ExecutionSite::kFused;
     const std::string micros =
         cost == nullptr || fused ? "" : fmt::format("{:.1f} µs", Microseconds(spent, *cost));
-    text += fmt::format("  {}\n      {:<5}{:>10}  {}\n", one.transform, one.where, micros, one.how);
+    text.Add("  ", one.transform);
+    text.Add(fmt::format("      {:<5}{:>10}  ", one.where, micros), one.how);
   }
-  return text;
+}
+
+void AddCost(const PlanCost& cost, ReportText& text) {
+  text.Add("");
+  text.Add(fmt::format("  CPU time of one worker per sample (mean of {}):", cost.images));
+  const std::pair<const char*, uint64_t> stages[] = {{"decode", cost.stages.decode_ns},
+                                                     {"resize", cost.stages.resize_ns},
+                                                     {"tile and row", cost.stages.augment_ns}};
+  for (const auto& [name, spent] : stages) {
+    text.Add(fmt::format("    {:<14}{:>10.1f} µs", name, Microseconds(spent, cost)));
+  }
+  if (!cost.warning.empty()) text.Add("  ", cost.warning);
+  if (!cost.skipped.empty()) text.Add("  ", cost.skipped.Summary());
+  if (cost.refused > 0) {
+    text.Add("  ", fmt::format("{} could not be read; the first: {}", SamplesText(cost.refused),
+                               cost.first_refusal));
+  }
 }
 
 }  // namespace
@@ -167,28 +183,19 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const
   return cost;
 }
 
-std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost) {
-  std::string text = Lines(plan, cost);
-  if (mix != nullptr)
-    text += "  " + TextOf(*mix) + fmt::format("\n      batch{:>10}  {}\n", "", kMixed);
+std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost,
+                     const cli::PageWidth& width) {
+  ReportText text(width);
+  AddTransforms(plan, cost, text);
+  if (mix != nullptr) {
+    text.Add("  ", TextOf(*mix));
+    text.Add(fmt::format("      batch{:>10}  ", ""), kMixed);
+  }
   const ImageSize size = plan.output_size();
-  text += fmt::format("  → {} {} × {}, {}{}\n", NameOf(plan.dtype()), size.height, size.width,
-                      NameOf(plan.options().layout), plan.pads() ? ", padded" : "");
-  if (cost == nullptr) return text;
-  text += fmt::format("\n  CPU time of one worker per image (mean of {}):\n", cost->images);
-  const std::pair<const char*, uint64_t> stages[] = {{"decode", cost->stages.decode_ns},
-                                                     {"resize", cost->stages.resize_ns},
-                                                     {"tile and row", cost->stages.augment_ns}};
-  for (const auto& [name, spent] : stages) {
-    text += fmt::format("    {:<14}{:>10.1f} µs\n", name, Microseconds(spent, *cost));
-  }
-  if (!cost->warning.empty()) text += "  " + cost->warning + "\n";
-  if (!cost->skipped.empty()) text += "  " + cost->skipped.Summary() + "\n";
-  if (cost->refused > 0) {
-    text += fmt::format("  {} {} could not be read; the first: {}\n", cost->refused,
-                        Plural(cost->refused, "image", "images"), cost->first_refusal);
-  }
-  return text;
+  text.Add("  → ", fmt::format("{} {} × {}, {}{}", NameOf(plan.dtype()), size.height, size.width,
+                               NameOf(plan.options().layout), plan.pads() ? ", padded" : ""));
+  if (cost != nullptr) AddCost(*cost, text);
+  return text.Take();
 }
 
 std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost) {

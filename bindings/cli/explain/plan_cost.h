@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/cli/text_layout.h"
 #include "core/core_time.h"
 #include "core/result.h"
 #include "core/stage_times.h"
@@ -42,7 +43,8 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const
                              const std::function<bool(uint64_t done, uint64_t total)>& keep_going);
 
 // `mix`: null if batches are not mixed. `cost`: null if nothing was measured.
-std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost);
+std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost,
+                     const cli::PageWidth& width = {});
 std::string PlanJson(const Plan& plan, const BatchMix* mix, const PlanCost* cost);
 
 }  // namespace stoker

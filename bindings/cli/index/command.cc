@@ -12,8 +12,9 @@
 #include "bindings/cli/index/index_dataset.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
+#include "bindings/cli/report_text.h"
+#include "bindings/cli/terminal.h"
 #include "bindings/cli/watched_work.h"
-#include "core/plural.h"
 #include "core/try.h"
 
 namespace stoker::cli {
@@ -34,8 +35,8 @@ minutes for millions of files on a network disk; each image's size in bytes, wid
 orientation and format; entry points, positions in a JPEG where decoding can start: before every
 fourth MCU (8 or 16 pixels wide, and 8 or 16 high) of each row of MCUs; and checksums of the JPEGs, for
 devices that decode them. With entry points a random crop is decoded without most of what lies above
-and beside it, for about a quarter less CPU. The index takes some 4 % of the photographs' size.
-Photographs are not changed; list and pixels are the same with and without it.
+it and to its left, for about a quarter less CPU. The index takes some 4 % of the files' size.
+The files are not changed; list and pixels are the same with and without it.
 
 Without --out the index is written to DIR, and loaders of DIR use it automatically. With --out, give
 its path when reading: --crop-index FILE, in Python crop_index=.
@@ -59,7 +60,7 @@ Result<IndexReport> Make(const IndexArguments& given) {
                              .threads = static_cast<int>(given.threads),
                              .list_skipped = static_cast<size_t>(given.list_skipped)};
   TRY(CheckIsFolder("index", given.directory));
-  WatchedWork work("files");
+  WatchedWork work;
   return IndexDataset(given.directory, options, work.progress());
 }
 
@@ -69,28 +70,22 @@ double Share(const IndexReport& report) {
                                             static_cast<double>(report.photograph_bytes);
 }
 
-std::string Size(uint64_t bytes) {
-  const auto size = static_cast<double>(bytes);
-  return bytes < 1'000'000 ? fmt::format("{:.1f} KB", size / 1e3)
-                           : fmt::format("{:.1f} MB", size / 1e6);
-}
-
 std::string Text(const IndexReport& report) {
-  std::string text = fmt::format(
-      "{}: {} of {} {} indexed in {:.1f} s ({:.0f} s for a million)\n"
-      "  {}: {}, {:.2f} % of the photographs; width and height of {} {}\n",
-      report.source, report.indexed, report.samples,
-      Plural(report.samples, "photograph", "photographs"), report.seconds,
-      report.seconds * 1e6 / static_cast<double>(report.samples), report.out,
-      Size(report.index_bytes), 100 * Share(report), report.sized,
-      Plural(report.sized, "file", "files"));
+  ReportText text(WidthOfPage());
+  text.Add("",
+           fmt::format("{}: {} of {} indexed in {:.1f} s ({:.0f} s for a million)", report.source,
+                       report.indexed, SamplesText(report.samples), report.seconds,
+                       report.seconds * 1e6 / static_cast<double>(report.samples)));
+  text.Add("  ", fmt::format("{}: {}, {:.2f} % of the samples' size; width and height of {}",
+                             report.out, SizeText(report.index_bytes), 100 * Share(report),
+                             SamplesText(report.sized)));
   for (const auto& [reason, count] : report.skipped) {
-    text += fmt::format("  not indexed: {} ({})\n", count, reason);
+    text.Add("  ", fmt::format("not indexed: {} ({})", count, reason));
   }
   for (const IndexReport::Skipped& skipped : report.skipped_files) {
-    text += fmt::format("    {}: {}\n", skipped.file, skipped.reason);
+    text.Add("    ", fmt::format("{}: {}", skipped.file, skipped.reason));
   }
-  return text;
+  return text.Take();
 }
 
 std::string Json(const IndexReport& report) {
@@ -133,9 +128,7 @@ void AddIndex(CLI::App& app, Command& chosen) {
   auto given = std::make_shared<IndexArguments>();
   CLI::App* command = app.add_subcommand(
       "index", "Record a folder's list and entry points, to open and crop it faster");
-  command
-      ->add_option("DIR", given->directory,
-                   "folder of photographs, with a subfolder for each class")
+  command->add_option("DIR", given->directory, "folder of images, with a subfolder for each class")
       ->type_name("")
       ->required();
   command->add_option("--out", given->out, "file to write; without it DIR/.stoker-index")

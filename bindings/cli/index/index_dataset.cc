@@ -153,7 +153,7 @@ class Indexing {
     for (size_t i = 0; i < chunk.size() && status_.ok(); ++i) Take(first + i, chunk[i]);
     written_ += chunk.size();
     if (status_.ok() && progress_ && !progress_(written_, list_.files.size())) {
-      status_ = Error{Code::kCancelled, "stopped before all files were indexed", root_};
+      status_ = Error{Code::kCancelled, "stopped before all samples were indexed", root_};
     }
     turn_.notify_all();
     return status_.ok();

@@ -12,6 +12,7 @@
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/pack/restore_file.h"
+#include "bindings/cli/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/try.h"
 #include "io/sources/image_folder.h"
@@ -68,7 +69,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
   const int threads = static_cast<int>(given.threads);
   const InspectOptions options{.threads = threads,
                                .list_broken = static_cast<size_t>(given.list_broken)};
-  WatchedWork work("files");
+  WatchedWork work;
   if (IsPackedSet(given.directory)) return LookAtSet(given.directory, options, work.progress());
   TRY(CheckIsFolder("inspect", given.directory));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
@@ -80,7 +81,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
 Result<int> RunInspectCommand(const InspectArguments& given) {
   ASSIGN_OR_RETURN(DatasetReport report, Look(given));
   for (Error& error : report.broken_files) error.advice = AsOptions(std::move(error.advice));
-  std::string text = given.json ? InspectJson(report) : InspectText(report);
+  std::string text = given.json ? InspectJson(report) : InspectText(report, WidthOfPage());
   if (!text.ends_with('\n')) text += '\n';
   TRY(Print(text));
   return report.broken == 0 ? kExitOk : kExitData;
@@ -91,10 +92,10 @@ Result<int> RunInspectCommand(const InspectArguments& given) {
 void AddInspect(CLI::App& app, Command& chosen) {
   auto given = std::make_shared<InspectArguments>();
   CLI::App* command = app.add_subcommand(
-      "inspect", "Describe a folder of photographs: counts, sizes, formats, broken files");
+      "inspect", "Describe a folder of images: counts, sizes, formats, broken files");
   command
       ->add_option("DIR", given->directory,
-                   "folder of photographs, with a subfolder for each class,\nor what `stoker pack` "
+                   "folder of images, with a subfolder for each class, or what `stoker pack` "
                    "made of it")
       ->type_name("")
       ->required();

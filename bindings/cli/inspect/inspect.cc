@@ -229,7 +229,7 @@ Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& 
   Inspection inspection(source, options, progress);
   InParallel(options.threads, [&] { inspection.Run(make_look()); });
   if (inspection.cancelled()) {
-    return Error{Code::kCancelled, "stopped before all files were inspected", source.Describe()};
+    return Error{Code::kCancelled, "stopped before all samples were inspected", source.Describe()};
   }
   DatasetReport report;
   report.source = source.Describe();

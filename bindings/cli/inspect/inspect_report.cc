@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "bindings/cli/report_text.h"
 #include "core/plural.h"
 #include "core/utf8.h"
 
@@ -15,16 +14,6 @@ namespace stoker {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Bytes(double bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
-  size_t unit = 0;
-  while (bytes >= 1000 && unit + 1 < kUnits.size()) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
-}
 
 // Returns "4:4:4 309 (77.2%), gray 8 (2.0%)", the most frequent first.
 template <typename K>
@@ -54,40 +43,39 @@ std::string ClassLine(const DatasetReport& report) {
                      Printable(least->name), most->samples, Printable(most->name));
 }
 
-void AppendRow(std::string& text, const char* name, const Distribution& d, int decimals) {
+void AddRow(ReportText& text, const char* name, const Distribution& d, int decimals) {
   if (d.count == 0) return;
-  fmt::format_to(std::back_inserter(text), "  {:<14}", name);
+  std::string row = fmt::format("  {:<14}", name);
   for (double value : {d.min, d.p5, d.p25, d.median, d.p75, d.p95, d.max, d.mean}) {
-    fmt::format_to(std::back_inserter(text), " {:>9.{}f}", value, decimals);
+    row += fmt::format(" {:>7.{}f}", value, decimals);
   }
-  text += '\n';
+  text.Add(row);
 }
 
-void AppendTable(std::string& text, const DatasetReport& report) {
-  fmt::format_to(std::back_inserter(text),
-                 "\n  {:<14} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "", "min", "5%",
-                 "25%", "median", "75%", "95%", "max", "mean");
+void AddTable(ReportText& text, const DatasetReport& report) {
+  text.Add("");
+  text.Add(fmt::format("  {:<14} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}", "", "min", "5%",
+                       "25%", "median", "75%", "95%", "max", "mean"));
   Distribution kilobytes = report.bytes;
   for (double* value : {&kilobytes.min, &kilobytes.p5, &kilobytes.p25, &kilobytes.median,
                         &kilobytes.p75, &kilobytes.p95, &kilobytes.max, &kilobytes.mean}) {
     *value /= 1000;
   }
-  AppendRow(text, "file (KB)", kilobytes, 1);
-  AppendRow(text, "width", report.width, 0);
-  AppendRow(text, "height", report.height, 0);
-  AppendRow(text, "megapixels", report.megapixels, 3);
-  AppendRow(text, "bits per pixel", report.bits_per_pixel, 2);
+  AddRow(text, "file (kB)", kilobytes, 1);
+  AddRow(text, "width", report.width, 0);
+  AddRow(text, "height", report.height, 0);
+  AddRow(text, "megapixels", report.megapixels, 3);
+  AddRow(text, "bits per pixel", report.bits_per_pixel, 2);
 }
 
-void AppendBroken(std::string& text, const DatasetReport& report) {
-  fmt::format_to(std::back_inserter(text),
-                 "\nbroken: {} of {} (only headers were read; `stoker verify` finds damage after "
-                 "them)\n",
-                 report.broken, report.samples);
-  for (const Error& error : report.broken_files) text += "  " + Printable(error.Message()) + "\n";
+void AddBroken(ReportText& text, const DatasetReport& report) {
+  text.Add("");
+  text.Add("", fmt::format("broken: {} of {} (only headers were read; `stoker verify` finds damage "
+                           "after them)",
+                           report.broken, report.samples));
+  for (const Error& error : report.broken_files) text.Add("  ", Printable(error.Message()));
   if (report.broken > report.broken_files.size()) {
-    fmt::format_to(std::back_inserter(text), "  and {} more\n",
-                   report.broken - report.broken_files.size());
+    text.Add(fmt::format("  and {} more", report.broken - report.broken_files.size()));
   }
 }
 
@@ -113,13 +101,11 @@ Json JsonOf(const Error& error) {
 
 }  // namespace
 
-std::string InspectText(const DatasetReport& report) {
-  std::string text = fmt::format("{}\n", Printable(report.source));
-  const auto line = [&text](const char* name, const std::string& value) {
-    fmt::format_to(std::back_inserter(text), "  {:<14} {}\n", name, value);
-  };
-  line("samples",
-       fmt::format("{} in {}", report.samples, Bytes(static_cast<double>(report.total_bytes))));
+std::string InspectText(const DatasetReport& report, const cli::PageWidth& width) {
+  ReportText text(width);
+  const auto line = [&text](const char* name, const std::string& value) { text.Line(name, value); };
+  text.Add("", Printable(report.source));
+  line("samples", fmt::format("{} in {}", report.samples, SizeText(report.total_bytes)));
   line("classes", ClassLine(report));
   if (!report.skipped.empty()) line("skipped", Printable(report.skipped.Warning()));
   line("extensions", Shares(report.extensions));
@@ -136,12 +122,12 @@ std::string InspectText(const DatasetReport& report) {
     const bool upright = report.orientations.size() == 1 && report.orientations.contains(1);
     line("EXIF turn", upright ? "none" : Shares(report.orientations));
   }
-  AppendTable(text, report);
-  AppendBroken(text, report);
-  fmt::format_to(std::back_inserter(text), "\n{} {} in {:.2f} s; the list takes {}\n",
-                 report.samples, Plural(report.samples, "file", "files"), report.seconds,
-                 Bytes(static_cast<double>(report.list_bytes)));
-  return text;
+  AddTable(text, report);
+  AddBroken(text, report);
+  text.Add("");
+  text.Add("", fmt::format("{} in {:.2f} s; the list takes {}", SamplesText(report.samples),
+                           report.seconds, MemoryText(report.list_bytes)));
+  return text.Take();
 }
 
 std::string InspectJson(const DatasetReport& report) {

@@ -47,7 +47,7 @@ class ShardCheck {
         damaged.push_back(shard.error());
       } else if (!Has(*shard, by_shard_[number])) {
         damaged.push_back({.code = Code::kDataLoss,
-                           .cause = "what it says of its photographs is not what the index says",
+                           .cause = "what it says of its samples is not what the index says",
                            .file = path,
                            .advice = packed_set::kIndexFile.remake});
       }

@@ -13,6 +13,8 @@
 #include "bindings/cli/pack/check_set.h"
 #include "bindings/cli/pack/list_set.h"
 #include "bindings/cli/pack/pack_folder.h"
+#include "bindings/cli/report_text.h"
+#include "bindings/cli/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/plural.h"
 #include "core/try.h"
@@ -34,7 +36,7 @@ struct PackArguments {
 };
 
 constexpr const char* kPackFooter =
-    R"(Packs the photographs of DIR into a few large files, which random crops read faster and decode for
+    R"(Packs the images of DIR into a few large files, which random crops read faster and decode for
 less CPU; and nothing is lost: `stoker unpack` gives back every file, to the byte. Each JPEG is packed,
 restored and compared. One that does not come back equal, and every other format, is stored as it is.
 
@@ -42,7 +44,7 @@ OUT takes the place of DIR: order, labels, classes and pixels are the same, and 
 and the states of loaders. DIR is not changed, and not needed any more.
 
 A run that was interrupted, or failed, is continued by the same command: shards that are complete stay.
-So does every later run: shards are never changed. New photographs of DIR, or those of another folder,
+So does every later run: shards are never changed. New samples of DIR, or those of another folder,
 are added with --append: then OUT is as if all had been in one folder, in its order. Numbers of samples
 and of classes may change by that, as in the folder.
 
@@ -53,16 +55,9 @@ Examples:
   stoker pack --list packed/train
   stoker bench packed/train
 
-Exit codes: 0 done; 1 the folder is missing or has no image, a photograph cannot be read, --verify found
+Exit codes: 0 done; 1 the folder is missing or has no image, a sample cannot be read, --verify found
 damage; 2 a bad option; 3 the system (disk full, permission, memory, I/O, OUT has something else in it);
 130 interrupted.)";
-
-std::string SizeText(uint64_t bytes) {
-  constexpr uint64_t kGiga = 1'000'000'000;
-  const auto size = static_cast<double>(bytes);
-  return bytes < kGiga ? fmt::format("{:.1f} MB", size / 1e6)
-                       : fmt::format("{:.1f} GB", size / 1e9);
-}
 
 double ShareOf(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -73,20 +68,20 @@ std::string PackText(const PackReport& report) {
       report.added == 0
           ? ""
           : fmt::format(" ({:.0f} a second)", static_cast<double>(report.added) / report.seconds);
-  std::string text = fmt::format(
-      "{}: {} {} added in {:.1f} s{}\n"
-      "  {}: {} {} in {} {}, {}: {:.1f} % of the photographs' {}\n"
-      "  packed {}, stored as they are {}\n",
-      Printable(report.source), report.added, Plural(report.added, "photograph", "photographs"),
-      report.seconds, speed, Printable(report.out), report.samples,
-      Plural(report.samples, "photograph", "photographs"), report.shards,
-      Plural(report.shards, "shard", "shards"), SizeText(report.set_bytes),
-      100 * ShareOf(report.set_bytes, report.file_bytes), SizeText(report.file_bytes),
-      report.packed, report.samples - report.packed);
+  ReportText text(WidthOfPage());
+  text.Add("", fmt::format("{}: {} added in {:.1f} s{}", Printable(report.source),
+                           SamplesText(report.added), report.seconds, speed));
+  text.Add("  ", fmt::format("{}: {} in {} {}, {}: {:.1f} % of the files' {}",
+                             Printable(report.out), SamplesText(report.samples), report.shards,
+                             Plural(report.shards, "shard", "shards"), SizeText(report.set_bytes),
+                             100 * ShareOf(report.set_bytes, report.file_bytes),
+                             SizeText(report.file_bytes)));
+  text.Add(fmt::format("  packed {}, stored as they are {}", report.packed,
+                       report.samples - report.packed));
   for (const auto& [reason, count] : report.as_they_are) {
-    text += fmt::format("    as they are: {} ({})\n", count, Printable(reason));
+    text.Add("    ", fmt::format("as they are: {} ({})", count, Printable(reason)));
   }
-  return text;
+  return text.Take();
 }
 
 std::string PackJson(const PackReport& report) {
@@ -109,12 +104,14 @@ std::string PackJson(const PackReport& report) {
 }
 
 std::string CheckText(const SetCheck& check) {
-  std::string text = fmt::format(
-      "{}: {} {} of {} restored and compared in {:.1f} s\n  damaged: {}\n", Printable(check.source),
-      check.samples, Plural(check.samples, "photograph", "photographs"), SizeText(check.bytes),
-      check.seconds, check.damaged == 0 ? "none" : std::to_string(check.damaged));
-  for (const Error& error : check.first) text += "  " + Printable(error.Message()) + "\n";
-  return text;
+  ReportText text(WidthOfPage());
+  text.Add("",
+           fmt::format("{}: {} of {} restored and compared in {:.1f} s", Printable(check.source),
+                       SamplesText(check.samples), SizeText(check.bytes), check.seconds));
+  text.Add(
+      fmt::format("  damaged: {}", check.damaged == 0 ? "none" : std::to_string(check.damaged)));
+  for (const Error& error : check.first) text.Add("  ", Printable(error.Message()));
+  return text.Take();
 }
 
 std::string CheckJson(const SetCheck& check) {
@@ -133,7 +130,7 @@ std::string CheckJson(const SetCheck& check) {
 }
 
 Result<int> Verify(const PackArguments& given) {
-  WatchedWork work("photographs");
+  WatchedWork work;
   ASSIGN_OR_RETURN(const SetCheck check,
                    CheckSet(given.directory,
                             {.threads = static_cast<int>(given.threads),
@@ -158,7 +155,7 @@ Result<int> Pack(const PackArguments& given) {
   TRY(CheckIsFolder("pack", given.directory));
   PackOptions options = given.options;
   options.threads = static_cast<int>(given.threads);
-  WatchedWork work("photographs");
+  WatchedWork work;
   ASSIGN_OR_RETURN(const PackReport report,
                    PackFolder(given.directory, given.out, options, work.progress()));
   WarnOfSplits(given.directory, report.classes);
@@ -198,21 +195,21 @@ void AddPack(CLI::App& app, Command& chosen) {
       app.add_subcommand("pack", "Pack a folder without loss, to be read and cropped faster");
   command
       ->add_option("DIR", given->directory,
-                   "folder of photographs, with a subfolder for each\nclass; with --verify and "
+                   "folder of images, with a subfolder for each class; with --verify and "
                    "--list the packed set")
       ->type_name("")
       ->required();
   command->add_option("OUT", given->out, "folder for the packed set: new, or one to continue")
       ->type_name("");
   command->add_flag("--append", given->options.append,
-                    "add the photographs of DIR to those that OUT has");
+                    "add the samples of DIR to those that OUT has");
   AddBytes(*command, "--shard-size", given->options.shard_bytes,
-           "size of a shard, behind which the next one begins");
+           "size of a shard, after which the next one begins");
   command->add_flag("--verify", given->verify,
-                    "check every byte of a packed set, and restore every\nphotograph");
-  command->add_flag("--list", given->list, "list the photographs of a packed set");
+                    "check every byte of a packed set, and restore every sample");
+  command->add_flag("--list", given->list, "list the samples of a packed set");
   AddNumber(*command, "--list-damaged", given->list_damaged, {0, 1'000'000'000},
-            "number of damaged photographs to name, with --verify");
+            "number of damaged samples to name, with --verify");
   AddNumber(*command, "--threads", given->threads, {0, 256},
             "packing threads; 0: the cores allotted");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");

@@ -32,8 +32,7 @@ constexpr uint64_t kLargestFile = packed_set::kMaxImageBytes + kCommonFile;
 
 Error CannotStat(int error_number, const std::string& path) {
   Error error = SystemError(error_number, "cannot open", path);
-  error.advice =
-      "Restore it, or move it out of the folder: a packed set must contain every photograph";
+  error.advice = "Restore it, or move it out of the folder: a packed set must contain every sample";
   return error;
 }
 
@@ -157,7 +156,7 @@ Result<PackedFile> FilePacker::Compare(const std::string& path, const Entry& kno
     if (crc == known.sample.file_crc) return same;
   }
   return Error{.code = Code::kInvalidArgument,
-               .cause = "the packed set has another photograph under this path",
+               .cause = "the packed set has another sample under this path",
                .file = path,
                .advice =
                    "Shards are never changed: give the file another name, or pack into a new "

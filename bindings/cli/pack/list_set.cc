@@ -38,9 +38,9 @@ std::string PathOf(const PackedIndex& index, uint64_t id) {
 
 std::string LineOf(const PackedIndex& index, uint64_t id) {
   const Sample& sample = index.samples()[id];
-  return fmt::format("{:>8}  {:>10}  {:>10}  {:<8}  {:>5} x {:<5}  {} at {:<10}  {}\n", id,
-                     sample.file_bytes, sample.bytes, FormName(sample.form), sample.width,
-                     sample.height, packed_set::ShardName(sample.shard()), sample.offset(),
+  return fmt::format("{:>7} {:>9} {:>9} {:<7} {:>5}x{:<5} {} at {:<10} {}\n", id, sample.file_bytes,
+                     sample.bytes, FormName(sample.form), sample.width, sample.height,
+                     packed_set::ShardName(sample.shard()), sample.offset(),
                      Printable(PathOf(index, id)));
 }
 
@@ -79,8 +79,8 @@ Result<std::string> WriteAll(const PackedIndex& index, std::string piece, const 
 }  // namespace
 
 Status WriteSetText(const PackedIndex& index, const TextWriter& write) {
-  std::string heading = fmt::format("{:>8}  {:>10}  {:>10}  {:<8}  {:^13}  {:<26}  {}\n", "id",
-                                    "bytes", "stored", "form", "width x height", "where", "path");
+  std::string heading = fmt::format("{:>7} {:>9} {:>9} {:<7} {:^11} {:<26} {}\n", "id", "bytes",
+                                    "stored", "form", "size", "where", "path");
   ASSIGN_OR_RETURN(
       const std::string rest,
       WriteAll(index, std::move(heading), write, [&](uint64_t id) { return LineOf(index, id); }));

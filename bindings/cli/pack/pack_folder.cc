@@ -86,7 +86,7 @@ class Packing {
     written_ += chunk.size();
     if (status_.ok() && progress_ && !progress_(written_, list_.files.size())) {
       status_ = Error{.code = Code::kCancelled,
-                      .cause = "stopped before all photographs were packed",
+                      .cause = "stopped before all samples were packed",
                       .file = set_.path(),
                       .advice = "Run it again to continue with the shards that are complete"};
     }
@@ -167,7 +167,7 @@ Status CheckSame(const ImageList& list, const SetFolder& set, const std::string&
   if (set.samples() > both) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = "the packed set has " + std::to_string(set.samples() - both) +
-                          Plural(set.samples() - both, " photograph", " photographs") +
+                          Plural(set.samples() - both, " sample", " samples") +
                           " that are not in " + directory,
                  .file = set.path(),
                  .advice = "Use --append to have those of both, or name a new folder"};
@@ -175,7 +175,7 @@ Status CheckSame(const ImageList& list, const SetFolder& set, const std::string&
   if (!set.has_index() || added == 0) return {};
   return Error{.code = Code::kInvalidArgument,
                .cause = "the packed set is complete, and " + directory + " has " +
-                        std::to_string(added) + Plural(added, " photograph", " photographs") +
+                        std::to_string(added) + Plural(added, " sample", " samples") +
                         " that it has not",
                .file = set.path(),
                .advice = "Use --append to add them, or name a new folder"};

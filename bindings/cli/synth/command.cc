@@ -11,7 +11,9 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/progress.h"
+#include "bindings/cli/report_text.h"
+#include "bindings/cli/terminal.h"
+#include "bindings/cli/watched_work.h"
 #include "core/plural.h"
 #include "core/try.h"
 
@@ -30,9 +32,9 @@ struct SynthArguments {
 };
 
 constexpr const char* kSynthFooter =
-    R"(Writes DIR/class07/photo_000027.jpg and so on: synthetic photographs whose sizes, chroma formats and
+    R"(Writes DIR/class07/photo_000027.jpg and so on: photograph-like JPEGs whose sizes, chroma formats and
 bits per pixel are distributed like ImageNet's, so that decoding them costs about the same. The same
-options write the same bytes. A second run with another --count adds or removes photographs; a folder
+options write the same bytes. A second run with another --count adds or removes samples; a folder
 that stoker did not make is left alone.
 
 Examples:
@@ -40,7 +42,7 @@ Examples:
   stoker synth photos --count 50000 --classes 100 --seed 7
 
 Exit codes: 0 done; 2 a bad option, or a folder that stoker did not make; 3 the system (disk full,
-permission, I/O); 130 interrupted. Complete photographs stay; a second run continues from there.)";
+permission, I/O); 130 interrupted. Complete samples stay; a second run continues from there.)";
 
 // This command reads no data: an error about a file is the system's, unless the file is DIR, an
 // option.
@@ -56,20 +58,17 @@ Result<SynthSummary> Write(const SynthArguments& given) {
                              .seed = given.seed,
                              .threads = static_cast<int>(given.threads),
                              .overwrite = given.overwrite};
-  ProgressBar bar;
-  const InterruptGuard interrupt;
-  return WritePhotographs(given.directory, options, [&](uint64_t done, uint64_t total) {
-    if (bar.Due()) bar.Show(done, total, fmt::format("{} of {} photographs", done, total));
-    return !interrupt.interrupted();
-  });
+  WatchedWork work;
+  return WritePhotographs(given.directory, options, work.progress());
 }
 
 std::string Text(const std::string& directory, const SynthSummary& summary) {
-  return fmt::format("{}: {} {} in {} {}, {:.1f} MB ({} new, {} kept)\n", directory,
-                     summary.written + summary.kept,
-                     Plural(summary.written + summary.kept, "photograph", "photographs"),
-                     summary.classes, Plural(summary.classes, "class", "classes"),
-                     static_cast<double>(summary.bytes) / 1e6, summary.written, summary.kept);
+  ReportText text(WidthOfPage());
+  text.Add("", fmt::format("{}: {} in {} {}, {} ({} new, {} kept)", directory,
+                           SamplesText(summary.written + summary.kept), summary.classes,
+                           Plural(summary.classes, "class", "classes"), SizeText(summary.bytes),
+                           summary.written, summary.kept));
+  return text.Take();
 }
 
 std::string Json(const std::string& directory, const SynthSummary& summary) {
@@ -98,16 +97,15 @@ void AddSynth(CLI::App& app, Command& chosen) {
   command->add_option("DIR", given->directory, "folder to make, or one that `stoker synth` made")
       ->type_name("")
       ->required();
-  AddNumber(*command, "--count", given->count, {1, 1'000'000'000}, "number of photographs")
-      ->required();
+  AddNumber(*command, "--count", given->count, {1, 1'000'000'000}, "number of samples")->required();
   AddNumber(*command, "--classes", given->classes, {0, 100'000},
-            "number of class folders; 0: 20, or --count where\nthat is smaller");
+            "number of class folders; 0: 20, or --count where that is smaller");
   AddSeed(*command, "--seed", given->seed, "seed of everything drawn");
   AddNumber(*command, "--threads", given->threads, {0, 256},
             "drawing threads; 0: the cores allotted");
   command->add_flag("--overwrite", given->overwrite,
-                    "replace what another seed or number of classes\n"
-                    "made; write beside files that are not stoker's");
+                    "replace what another seed or number of classes "
+                    "made; write next to files that are not stoker's");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kSynthFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunSynthCommand(*given); }; });

@@ -107,7 +107,7 @@ Status RemoveFrom(const fs::path& directory, uint64_t count) {
       const bool surplus = number && *number >= count;
       if (!surplus && !OutputFile::IsTemporaryName(name)) continue;
       if (unlink(file.c_str()) != 0 && errno != ENOENT) {
-        return SystemError(errno, "cannot remove this earlier photograph", file);
+        return SystemError(errno, "cannot remove this earlier sample", file);
       }
     }
     rmdir(folder.c_str());  // fails if it is not empty
@@ -155,9 +155,9 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
                    directory);
   }
   if (before && *before != made && !options.overwrite) {
-    return Invalid("this folder holds synthetic photographs of seed " +
-                       std::to_string(before->seed) + " in " + std::to_string(before->classes) +
-                       " classes (version " + std::to_string(before->version) + "), but seed " +
+    return Invalid("this folder holds synthetic samples of seed " + std::to_string(before->seed) +
+                       " in " + std::to_string(before->classes) + " classes (version " +
+                       std::to_string(before->version) + "), but seed " +
                        std::to_string(made.seed) + " in " + std::to_string(made.classes) +
                        " classes (version " + std::to_string(made.version) + ") was requested",
                    "Name another folder, or pass overwrite to replace them", directory);
@@ -223,7 +223,7 @@ class Writer {
     ++files;
     summary_.bytes += bytes;
     if (progress_ && !progress_(summary_.written + summary_.kept, options_.count)) {
-      return Error{Code::kCancelled, "stopped before all photographs were written", directory_};
+      return Error{Code::kCancelled, "stopped before all samples were written", directory_};
     }
     return {};
   }
@@ -248,7 +248,7 @@ class Writer {
 };
 
 Status Check(const SynthOptions& options) {
-  if (options.count == 0) return Invalid("count is 0", "Give the number of photographs to make");
+  if (options.count == 0) return Invalid("count is 0", "Give the number of samples to make");
   if (options.classes < 0 || options.classes > kMaxClasses) {
     return Invalid("classes is " + std::to_string(options.classes),
                    "Give 1 to " + std::to_string(kMaxClasses) + ", or 0 for 20");
@@ -256,7 +256,7 @@ Status Check(const SynthOptions& options) {
   if (static_cast<uint64_t>(options.classes) > options.count) {
     return Invalid("classes is " + std::to_string(options.classes) + ", but count is only " +
                        std::to_string(options.count),
-                   "Each class needs a photograph: lower classes, or raise count");
+                   "Each class needs a sample: lower classes, or raise count");
   }
   return CheckThreads(options.threads);
 }

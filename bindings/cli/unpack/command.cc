@@ -9,9 +9,10 @@
 #include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/outcome.h"
+#include "bindings/cli/report_text.h"
+#include "bindings/cli/terminal.h"
 #include "bindings/cli/unpack/unpack_set.h"
 #include "bindings/cli/watched_work.h"
-#include "core/plural.h"
 #include "core/try.h"
 #include "core/utf8.h"
 
@@ -26,8 +27,8 @@ struct UnpackArguments {
 };
 
 constexpr const char* kUnpackFooter =
-    R"(Writes every photograph of a packed set under the path that it had, with the bytes that it had; a
-photograph whose checksum is not that of the file that was packed ends it. DIR must be new or empty, and
+    R"(Writes every sample of a packed set to a file, under the path and with the bytes that it had; a
+sample whose checksum is not that of the file that was packed ends it. DIR must be new or empty, and
 nothing is written outside of it.
 
 Example:
@@ -37,10 +38,11 @@ Exit codes: 0 done; 1 the set is missing or damaged; 2 a bad option; 3 the syste
 permission, memory, I/O, DIR is not empty); 130 interrupted.)";
 
 std::string UnpackText(const UnpackReport& report) {
-  return fmt::format("{}: {} {} of {:.1f} MB written to {} in {:.1f} s\n", Printable(report.source),
-                     report.files, Plural(report.files, "photograph", "photographs"),
-                     static_cast<double>(report.bytes) / 1e6, Printable(report.out),
-                     report.seconds);
+  ReportText text(WidthOfPage());
+  text.Add("", fmt::format("{}: {} of {} written to {} in {:.1f} s", Printable(report.source),
+                           SamplesText(report.files), SizeText(report.bytes), Printable(report.out),
+                           report.seconds));
+  return text.Take();
 }
 
 std::string UnpackJson(const UnpackReport& report) {
@@ -53,7 +55,7 @@ std::string UnpackJson(const UnpackReport& report) {
 }
 
 Result<int> Unpack(const UnpackArguments& given) {
-  WatchedWork work("photographs");
+  WatchedWork work;
   ASSIGN_OR_RETURN(
       const UnpackReport report,
       UnpackSet(given.set, given.out, static_cast<int>(given.threads), work.progress()));

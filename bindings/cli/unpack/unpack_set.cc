@@ -66,7 +66,7 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
   });
   if (!written.ok() && written.error().code == Code::kCancelled) {
     return Error{.code = Code::kCancelled,
-                 .cause = "stopped before all photographs were written",
+                 .cause = "stopped before all samples were written",
                  .file = out,
                  .advice = "Remove this folder before you unpack again"};
   }

@@ -15,6 +15,7 @@
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
+#include "bindings/cli/terminal.h"
 #include "bindings/cli/verify/good_samples.h"
 #include "bindings/cli/verify/verify.h"
 #include "bindings/cli/watched_work.h"
@@ -41,15 +42,17 @@ some crops would meet is found. Names the samples that are bad, and why:
   unreadable   the system refuses to read it
   truncated    bytes are missing at its end
   undecodable  its bytes are damaged, or no image
-  over limits  it has more pixels or scans than allowed, or takes too much memory
+  over limits  it has more pixels or scans than allowed, or needs too much
+               memory
   unsupported  a format, or a kind of one, that stoker does not decode
-  forbidden    a server answers 403: it may not be read, or does not exist and may not be listed
+  forbidden    a server answers 403: it may not be read, or does not exist and
+               may not be listed
 
 With --good the others are listed in a manifest, which stoker reads in place of the folder. Ctrl-C,
 or a lack of memory or open files, prints what was found until then, and writes no list.
 
 Examples:
-  stoker verify photos && echo every photograph is sound
+  stoker verify photos && echo every sample is sound
   stoker verify photos --good good.jsonl; stoker bench good.jsonl
   stoker verify 'shards/{000..127}.tar' --json | jq -r '.bad[] | .path, .cause'
 
@@ -71,7 +74,7 @@ Status CheckGood(const VerifyArguments& given, const SampleSource& source) {
 Result<VerifyReport> CheckAll(const SampleSource& source, const VerifyArguments& given) {
   VerifyOptions options{.threads = static_cast<int>(given.threads)};
   SetLimits(given.limits, options.limits);
-  WatchedWork work("samples");
+  WatchedWork work;
   return Verify(source, options, work.progress());
 }
 
@@ -94,7 +97,7 @@ Status WriteGood(const SampleSource& source, const VerifyReport& report, const s
 Status PrintReport(const SampleSource& source, const VerifyReport& report,
                    const VerifyArguments& given) {
   if (given.json) return WriteVerifyJson(source, report, &Print);
-  return Print(VerifyText(source, report, static_cast<size_t>(given.list_bad)));
+  return Print(VerifyText(source, report, static_cast<size_t>(given.list_bad), WidthOfPage()));
 }
 
 // With --json, the report on standard output has the error, too.
@@ -132,7 +135,7 @@ void AddVerify(CLI::App& app, Command& chosen) {
   command->add_option("DIR", given->samples, kDirHelp)->type_name("")->required();
   command
       ->add_option("--good", given->good,
-                   "list the good samples in this manifest, a .jsonl or\n.ndjson file")
+                   "list the good samples in this manifest, a .jsonl or .ndjson file")
       ->type_name("FILE");
   AddSourceOptions(*command, given->source_options);
   AddLimits(*command, given->limits);

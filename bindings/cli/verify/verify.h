@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "bindings/cli/text_layout.h"
 #include "bindings/cli/verify/bad_samples.h"
 #include "core/result.h"
 #include "io/sources/source.h"
@@ -45,7 +46,8 @@ Result<VerifyReport> Verify(const SampleSource& source, const VerifyOptions& opt
                             const VerifyProgress& progress = {});
 
 // Returns text for people; names at most `most_listed` bad samples.
-std::string VerifyText(const SampleSource& source, const VerifyReport& report, size_t most_listed);
+std::string VerifyText(const SampleSource& source, const VerifyReport& report, size_t most_listed,
+                       const cli::PageWidth& width = {});
 
 // Writes one JSON object (docs/cli.md) piece by piece, because it has a line for each bad sample.
 // The first error of `write` ends it.

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "bindings/cli/outcome.h"
+#include "bindings/cli/report_text.h"
 #include "bindings/cli/verify/verify.h"
 #include "core/plural.h"
 #include "core/secrets.h"
@@ -84,32 +84,36 @@ VerifyJsonObject SummaryJson(const SampleSource& source, const VerifyReport& rep
 
 }  // namespace
 
-std::string VerifyText(const SampleSource& source, const VerifyReport& report, size_t most_listed) {
+std::string VerifyText(const SampleSource& source, const VerifyReport& report, size_t most_listed,
+                       const cli::PageWidth& width) {
   const std::string all = report.interrupted ? fmt::format(" of {}", source.size()) : "";
-  std::string text =
-      fmt::format("{}: {}{} {} checked in {:.2f} s{}\n", Printable(source.Describe()),
-                  report.checked, all, Plural(source.size(), "sample", "samples"), report.seconds,
-                  report.interrupted ? ", then interrupted" : "");
+  ReportText text(width);
+  text.Add("", fmt::format("{}: {}{} {} checked in {:.2f} s{}", Printable(source.Describe()),
+                           report.checked, all, Plural(source.size(), "sample", "samples"),
+                           report.seconds, report.interrupted ? ", then interrupted" : ""));
   const SkippedFiles skipped = source.Skipped();
-  if (!skipped.empty()) text += "  skipped: " + Printable(skipped.Warning()) + "\n";
+  if (!skipped.empty()) text.Add("  skipped: ", Printable(skipped.Warning()));
   if (report.no_end_marker > 0) {
-    fmt::format_to(std::back_inserter(text), "  without an end marker, but complete: {} {}\n",
-                   report.no_end_marker, Plural(report.no_end_marker, "JPEG", "JPEGs"));
+    text.Add(
+        "  without an end marker, but complete: ",
+        fmt::format("{} {}", report.no_end_marker, Plural(report.no_end_marker, "JPEG", "JPEGs")));
   }
   if (report.accepted_truncated > 0) {
-    fmt::format_to(std::back_inserter(text), "  truncated, and accepted: {} {}\n",
-                   report.accepted_truncated, Plural(report.accepted_truncated, "JPEG", "JPEGs"));
+    text.Add("  truncated, and accepted: ",
+             fmt::format("{} {}", report.accepted_truncated,
+                         Plural(report.accepted_truncated, "JPEG", "JPEGs")));
   }
-  if (report.bad.empty()) return text + "  bad: none\n";
-  fmt::format_to(std::back_inserter(text), "  bad: {} ({})\n", report.bad.size(),
-                 TextOf(report.bad.counts()));
+  if (report.bad.empty()) {
+    text.Add("  bad: none");
+    return text.Take();
+  }
+  text.Add("  bad: ", fmt::format("{} ({})", report.bad.size(), TextOf(report.bad.counts())));
   const size_t listed = std::min(most_listed, report.bad.size());
-  for (size_t i = 0; i < listed; ++i) text += "  " + BadLine(source, report.bad[i]) + "\n";
+  for (size_t i = 0; i < listed; ++i) text.Add("  ", BadLine(source, report.bad[i]));
   if (report.bad.size() > listed) {
-    fmt::format_to(std::back_inserter(text), "  and {} more (--json has all)\n",
-                   report.bad.size() - listed);
+    text.Add(fmt::format("  and {} more (--json has all)", report.bad.size() - listed));
   }
-  return text;
+  return text.Take();
 }
 
 Status WriteVerifyJson(const SampleSource& source, const VerifyReport& report,

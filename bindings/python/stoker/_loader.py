@@ -499,7 +499,7 @@ class Loader:
         return self._native.prometheus(_checks.text("name", name))
 
     def monitor(self, interval: float = 0.5) -> Monitor:
-        """Shows what the loader is doing, every `interval` seconds, until it is stopped: images/s, causes of
+        """Shows what the loader is doing, every `interval` seconds, until it is stopped: samples/s, causes of
         waits, the settings, how busy the workers are, memory.
 
             with loader.monitor():

@@ -70,8 +70,8 @@ TEST(Advice, SaysWhenTheConsumerIsTheLimit) {
 TEST(Advice, SuggestsMoreCoresForDecoding) {
   EXPECT_EQ(Advice(Decoding(41)),
             "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Add cores, "
-            "pack the photographs (`stoker pack` for folders, or the option `cache`), build a crop "
-            "index (`stoker index`), or decode smaller photographs.");
+            "pack the images (`stoker pack` for folders, or the option `cache`), build a crop "
+            "index (`stoker index`), or decode smaller images.");
 }
 
 TEST(Advice, KnowsWhatADeviceDecodes) {
@@ -107,11 +107,11 @@ TEST(Advice, SaysWhyWorkersDecodeWhatADeviceWasToDecode) {
   EXPECT_EQ(Advice(stats),
             "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Workers "
             "decode 78% of what the device was to decode, most often because an image is "
-            "neither packed nor a JPEG with a usable crop index. Add cores, pack the photographs "
+            "neither packed nor a JPEG with a usable crop index. Add cores, pack the images "
             "(`stoker pack` for folders, or the option "
-            "`cache`), build a crop index (`stoker index`), or decode smaller photographs.");
+            "`cache`), build a crop index (`stoker index`), or decode smaller images.");
   EXPECT_EQ(FirstChange(stats),
-            "Pack the photographs (`stoker pack` for folders, or the option `cache`).");
+            "Pack the images (`stoker pack` for folders, or the option `cache`).");
   stats.cache.place = "ram:8GiB";  // which has packed none of them yet
   EXPECT_THAT(Advice(stats), AllOf(HasSubstr("neither packed"), Not(HasSubstr("pack the"))));
 
@@ -121,16 +121,15 @@ TEST(Advice, SaysWhyWorkersDecodeWhatADeviceWasToDecode) {
   EXPECT_THAT(Advice(stats),
               HasSubstr("most often because the crops of a batch have no room. Add cores, give "
                         "crops more room (`to_device(…, crop_bytes=…)`), store smaller "
-                        "photographs, let the workers decode (`to_device(…, "
+                        "images, let the workers decode (`to_device(…, "
                         "decode=\"workers\")`), or decode"));
   EXPECT_EQ(FirstChange(stats), "Give crops more room (`to_device(…, crop_bytes=…)`).");
   for (const OnWorker why : {OnWorker::kUnsupported, OnWorker::kDamaged}) {
     stats.decoded.on_worker = {};
     stats.decoded.on_worker[static_cast<size_t>(why)] = 200'000;
-    const char* cause =
-        why == OnWorker::kDamaged
-            ? "because a photograph is damaged, or has changed since it was indexed. "
-            : "because it cannot make such a crop. ";
+    const char* cause = why == OnWorker::kDamaged
+                            ? "because an image is damaged, or has changed since it was indexed. "
+                            : "because it cannot make such a crop. ";
     EXPECT_THAT(Advice(stats), AllOf(HasSubstr(cause), Not(HasSubstr("pack ")),
                                      HasSubstr("let the workers decode (`to_device(…, decode="),
                                      Not(HasSubstr("index (`stoker index`)"))));
@@ -150,8 +149,8 @@ TEST(Advice, SaysWhenWorkersWaitForACore) {
       Advice(stats),
       "The consumer waited 41% of the time: decoding needs 1.4 cores and has 4 workers, each "
       "of which had a core 21% of the time. Keep other programs off the loader's cores, raise the "
-      "process's CPU limit, pack the photographs (`stoker pack` for folders, or the option "
-      "`cache`), build a crop index (`stoker index`), or decode smaller photographs.");
+      "process's CPU limit, pack the images (`stoker pack` for folders, or the option "
+      "`cache`), build a crop index (`stoker index`), or decode smaller images.");
   stats.workers = stats.threads = 1;
   EXPECT_THAT(Advice(stats), HasSubstr("has 1 worker, which had a core 21% of the time. Keep other "
                                        "programs off the loader's cores, raise the process's CPU "
@@ -180,7 +179,7 @@ TEST(Advice, DoesNotSuggestToPackWhatIsPacked) {
   stats.decoded = {.packed = stats.decoded.fast};
   EXPECT_EQ(Advice(stats),
             "The consumer waited 41% of the time: decoding needs 6.7 cores and has 4. Add cores or "
-            "decode smaller photographs.");
+            "decode smaller images.");
 }
 
 TEST(Advice, SuggestsALargerCacheIfItIsFull) {
@@ -197,7 +196,7 @@ TEST(Advice, SuggestsToDecodeLargePhotographsScaled) {
   stats.decoded.scalable = stats.samples / 5;
   EXPECT_THAT(Advice(stats), Not(HasSubstr("scaled")));
   stats.decoded.scalable = stats.samples / 3;
-  EXPECT_THAT(Advice(stats), HasSubstr("decode large photographs scaled (`decode=\"scaled\"`)"));
+  EXPECT_THAT(Advice(stats), HasSubstr("decode large images scaled (`decode=\"scaled\"`)"));
 }
 
 TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
@@ -230,13 +229,13 @@ TEST(Advice, SuggestsConvertingProgressivePhotographs) {
   LoaderStats stats = Decoding(41);
   stats.decoded.fast = 100'000;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 156'000;
-  EXPECT_THAT(Advice(stats), HasSubstr("make progressive photographs baseline (`jpegtran`)"));
+  EXPECT_THAT(Advice(stats), HasSubstr("make progressive JPEGs baseline (`jpegtran`)"));
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
 }
 
 TEST(FirstChange, IsOneThatCostsNothing) {
   EXPECT_EQ(FirstChange(Decoding(41)),
-            "Pack the photographs (`stoker pack` for folders, or the option `cache`).");
+            "Pack the images (`stoker pack` for folders, or the option `cache`).");
   EXPECT_EQ(FirstChange(Storage(41)), "Keep the files in the page cache.");
   LoaderStats copies = Decoding(41);
   copies.waited = {.copy_ns = 41 * kS};
@@ -325,12 +324,12 @@ TEST(Advice, SuggestsDepthWhenCoresSufficeOnAverage) {
   EXPECT_THAT(Advice(stats), Not(HasSubstr("add cores")));
   stats = Decoding(99);
   stats.work_ns = 150 * kS;
-  EXPECT_THAT(Advice(stats), HasSubstr("busy 38% of the time. Pack the photographs"));
+  EXPECT_THAT(Advice(stats), HasSubstr("busy 38% of the time. Pack the images"));
   stats.clocked = {.wall_ns = 1000, .cpu_ns = 210};
   EXPECT_THAT(
       Advice(stats),
       HasSubstr("busy 38% of the time, and with a core 21% of that. Keep other programs off "
-                "the loader's cores, raise the process's CPU limit, pack the photographs"));
+                "the loader's cores, raise the process's CPU limit, pack the images"));
   EXPECT_EQ(FirstChange(stats), "Keep other programs off the loader's cores.");
 }
 

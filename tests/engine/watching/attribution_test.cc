@@ -201,7 +201,7 @@ TEST_F(Attribution, BlamesDecodingForTooFewWorkers) {
   const LoaderStats stats = Run({.samples = [](uint64_t) { return 20ms; }});
   ExpectCause(stats, kDecode, ": decoding needs ");
   EXPECT_EQ(stats.clocked.wall_ns, 0u) << "each stretch has a sleep";
-  EXPECT_THAT(Advice(stats), HasSubstr(" and has 2. Add cores, pack the photographs"));
+  EXPECT_THAT(Advice(stats), HasSubstr(" and has 2. Add cores, pack the images"));
 }
 
 // Each takes 60 ms, most of which passes while other samples are decoded.

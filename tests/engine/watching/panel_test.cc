@@ -47,11 +47,11 @@ std::vector<long> PercentsIn(const std::string& text) {
 
 TEST(Panel, ShowsRatesBetweenTwoSnapshots) {
   EXPECT_THAT(Panel({}, Later(), 2),
-              StartsWith("3412 images/s   waited 41%: decode 38%, storage 3%\n"
+              StartsWith("3412 samples/s   waited 41%: decode 38%, storage 3%\n"
                          "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
                          "busy 50% █▄·\n"));
   EXPECT_EQ(PanelLine({}, Later(), 2),
-            "3412 images/s, waited 41%: decode 38%, storage 3%, depth 4, workers 3, reads 32, "
+            "3412 samples/s, waited 41%: decode 38%, storage 3%, depth 4, workers 3, reads 32, "
             "memory 112 of 964 MiB, busy 50%");
 }
 
@@ -71,13 +71,13 @@ TEST(Panel, ShowsDifferencesOnly) {
   now.batches += 1;
   now.waited.copy_ns += 1'000'000'000;
   EXPECT_THAT(Panel(Later(), now, 2),
-              StartsWith("1.5 images/s   waited 50%: copy 50%\n"
+              StartsWith("1.5 samples/s   waited 50%: copy 50%\n"
                          "depth 4   workers 3   reads 32   memory 112 of 964 MiB\n"
                          "busy 0% ···\n"));
 }
 
 TEST(Panel, SaysWhenNothingHappened) {
-  EXPECT_THAT(Panel(Later(), Later(), 2), HasSubstr("0 images/s   no batch was taken\n"));
+  EXPECT_THAT(Panel(Later(), Later(), 2), HasSubstr("0 samples/s   no batch was taken\n"));
   LoaderStats now = Later();
   ++now.batches;
   EXPECT_THAT(Panel(Later(), now, 2), HasSubstr("waited 0%\n"));
@@ -98,7 +98,7 @@ TEST(Panel, NeverExceeds100Percent) {
   now.worker_busy_ns = {9'000'000'000, 0, 0, 5};  // fewer, and one more
   EXPECT_THAT(Panel(before, now, 2), HasSubstr("waited 100%: decode 100%"));
   EXPECT_THAT(Panel(before, now, 2), HasSubstr("busy 25% █···\n"));
-  EXPECT_THAT(Panel(before, now, 0), HasSubstr("images/s"));
+  EXPECT_THAT(Panel(before, now, 0), HasSubstr("samples/s"));
 }
 
 TEST(Panel, CausesAddUpToTheWhole) {
@@ -144,14 +144,14 @@ TEST(RecentStats, AveragesOverSeconds) {
   look(10, 0);
   EXPECT_EQ(recent.line(), "");
   look(10.5, 100);
-  EXPECT_THAT(recent.line(), HasSubstr("200 images/s"));
+  EXPECT_THAT(recent.line(), HasSubstr("200 samples/s"));
   look(11, 100);
   look(12, 600);
-  EXPECT_THAT(recent.panel(), HasSubstr("300 images/s"));
+  EXPECT_THAT(recent.panel(), HasSubstr("300 samples/s"));
   look(12.5, 600);  // that of 10 has gone
-  EXPECT_THAT(recent.panel(), HasSubstr("250 images/s"));
+  EXPECT_THAT(recent.panel(), HasSubstr("250 samples/s"));
   look(100, 600 + 8750);  // after a pause: since the last look before it
-  EXPECT_THAT(recent.panel(), HasSubstr("100 images/s"));
+  EXPECT_THAT(recent.panel(), HasSubstr("100 samples/s"));
 }
 
 }  // namespace

@@ -250,7 +250,7 @@ def test_the_command_reads_them(shards, tmp_path):
         [sys.executable, "-m", "stoker", "bench", "train-*.tfrecord", "--epochs", "1", "--digest"],
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "48 images" in done.stdout
+    assert "48 samples" in done.stdout
     explained = [sys.executable, "-m", "stoker", "explain", "train-*.tfrecord"]
     done = subprocess.run(explained, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "(mean of 144)" in done.stdout, "three rounds of 48"

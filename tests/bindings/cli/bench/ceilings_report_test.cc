@@ -30,14 +30,14 @@ Ceilings MadeUp() {
       std::vector<testing::ListedFiles::Sample>{{"a.jpg", 7}});
   run.options.loader.batch_size = 64;
   run.images = 1200;
-  run.seconds = 3;
+  run.seconds = 3.5;
   run.batches = run.loader.batches = 100;
   run.batches_after_first = 99;
   run.images_after_first = 1188;
   run.seconds_after_first = 2.97;
   run.loader.depth = 8;
   run.loader.samples = run.loader.decoded.fast = 1200;
-  run.loader.wait_ns = run.loader.waited.decode_ns = 3'000'000'000;
+  run.loader.wait_ns = run.loader.waited.decode_ns = 3'500'000'000;
   run.loader.work_ns = run.loader.stages.decode_ns = 5'900'000'000;
   run.loader.workers = run.loader.threads = 2;
   run.loader.clocked = {.wall_ns = 1000, .cpu_ns = 960};
@@ -48,12 +48,14 @@ TEST(CeilingsReport, TextComparesTheRunWithEachPart) {
   const std::string text = CeilingsText(MadeUp());
   EXPECT_THAT(text, HasSubstr("\n  storage          4,000      10 %   4.2 GB/s, "));
   EXPECT_THAT(text, HasSubstr("\n  decode             500      80 %   2 workers on bytes in "
-                              "memory, 4.0 ms of CPU an image\n"));
+                              "memory, 4.0 ms of CPU a sample\n"));
   EXPECT_THAT(text, HasSubstr("\n  memory         100,000     0.4 %   15.0 GB/s, 2 workers "));
   EXPECT_THAT(text, HasSubstr("\n  copy                 -         -   no device: there is no "));
-  EXPECT_THAT(text, HasSubstr("\n  the run            400             1,200 images in 3.00 s; "
-                              "workers had a core 96 % of their time\n"));
-  EXPECT_THAT(text, HasSubstr("\n  To change first: Pack the photographs ("));
+  // 1,188 / 2.97 s: the rate is that of its own line, and of the advice.
+  EXPECT_THAT(text, HasSubstr("\n  the run            400             1,188 samples in 2.97 s "
+                              "after the first batch; workers had a core 96 % of their time\n"));
+  EXPECT_THAT(text, HasSubstr("Decoding is the limit, at 400 samples/s with 2 workers"));
+  EXPECT_THAT(text, HasSubstr("\n  To change first: Pack the images ("));
 }
 
 TEST(CeilingsReport, TextSaysWhatWasCached) {
@@ -75,7 +77,7 @@ TEST(CeilingsReport, TellsNoRateOfFewBatches) {
               HasSubstr("\n  decode             500         -   2 workers"));
   EXPECT_THAT(
       CeilingsText(ceilings),
-      HasSubstr("\n  the run              -             1,200 images in 3.00 s, 100 batches: "
+      HasSubstr("\n  the run              -             1,200 samples in 3.50 s, 100 batches: "
                 "too few to tell a rate\n"));
   const json report = json::parse(CeilingsJson(ceilings));
   EXPECT_EQ(report["images_per_second"], nullptr);
@@ -115,7 +117,7 @@ TEST(CeilingsReport, JsonHasTheSame) {
   EXPECT_EQ(alone["copy"]["device"], "cuda:0");
   EXPECT_DOUBLE_EQ(alone["copy"]["reached"], 0.002);
   EXPECT_EQ(report["batch_bytes"], 64 * 150'528);
-  EXPECT_THAT(report["first_change"], HasSubstr("Pack the photographs"));
+  EXPECT_THAT(report["first_change"], HasSubstr("Pack the images"));
   EXPECT_EQ(report["run"]["images"], 1200);
 }
 

@@ -5,19 +5,6 @@
 namespace stoker::cli {
 namespace {
 
-TEST(Broken, KeepsLinesThatFit) {
-  EXPECT_EQ(Broken("", 5), "");
-  EXPECT_EQ(Broken("abcde\n\nfg", 5), "abcde\n\nfg\n");
-  EXPECT_EQ(Broken("█████\n", 5), "█████\n");  // characters, not bytes
-}
-
-TEST(Broken, BreaksLongLinesAtSpaces) {
-  EXPECT_EQ(Broken("ab cd ef", 5), "ab cd\nef\n");
-  EXPECT_EQ(Broken("ab cde ef", 5), "ab\ncde\nef\n");
-  EXPECT_EQ(Broken("abcdefg h", 5), "abcde\nfg h\n");
-  EXPECT_EQ(Broken("████████ █", 5), "█████\n███ █\n");
-}
-
 TEST(FirstLines, DropsLinesBeyondTheLimit) {
   EXPECT_EQ(FirstLines("a\n\nc\n", 3), "a\n\nc\n");
   EXPECT_EQ(FirstLines("a\n\nc\n", 2), "a\n\n");

@@ -60,11 +60,12 @@ TEST(DoctorTest, TextDescribesDriverAndDevices) {
   EXPECT_THAT(text, HasSubstr("driver         CUDA 13.2; CUDA 13.0 is the least that is needed\n"));
   EXPECT_THAT(text, HasSubstr("cuda:0         Some GPU, 80.0 GiB, capability 9.0\n"));
   EXPECT_THAT(text, HasSubstr("bus 0000:3B:00.0, NUMA node 1\n"));
-  EXPECT_THAT(text, HasSubstr("link 4.0 GB/s each way at present; 31.5 when it is not idle\n"));
+  EXPECT_THAT(text,
+              HasSubstr("link 4.0 GB/s each way at present; 31.5 GB/s when it is not idle\n"));
   EXPECT_THAT(text, HasSubstr("bus 0000:5E:00.0, NUMA node unknown\n"));
   EXPECT_THAT(text, HasSubstr("link unknown\n"));
   EXPECT_THAT(text, HasSubstr("CUDA_VISIBLE_DEVICES=\"1,0\"\n"));
-  EXPECT_THAT(text, HasSubstr("memlock        8192 KiB\n"));
+  EXPECT_THAT(text, HasSubstr("memlock        8.0 MiB\n"));
   EXPECT_THAT(text, Not(HasSubstr("no device")));
 }
 
@@ -92,7 +93,7 @@ TEST(DoctorTest, ColoursWhatIsGoodAndWhatIsMissing) {
   EXPECT_THAT(text, HasSubstr("\x1b[1mstoker 1.2.3\x1b[0m\n"));
   EXPECT_THAT(text, HasSubstr("reader         \x1b[32muring: as fast as pread\x1b[0m\n"));
   EXPECT_THAT(text, HasSubstr("libraries      \x1b[33mlibspng 0.7.3, libcurl not found: "));
-  EXPECT_THAT(text, HasSubstr("memlock        8192 KiB\n"));
+  EXPECT_THAT(text, HasSubstr("memlock        8.0 MiB\n"));
   EXPECT_THAT(DoctorText(report), Not(HasSubstr("\x1b")));
   const std::regex codes("\x1b\\[[0-9]+m");
   EXPECT_EQ(std::regex_replace(text, codes, ""), DoctorText(report));

@@ -191,7 +191,7 @@ TEST_F(PackTest, PacksNothingTwice) {
   const Error error = PackError();
   EXPECT_EQ(error.code, Code::kInvalidArgument);
   EXPECT_EQ(error.file, Photos() + "/cat/0.jpg");
-  EXPECT_THAT(error.cause, HasSubstr("has another photograph under this path"));
+  EXPECT_THAT(error.cause, HasSubstr("has another sample under this path"));
   EXPECT_EQ(ContentsOf(Set()), before);
 }
 
@@ -208,7 +208,7 @@ TEST_F(PackTest, NoticesAReplacedPhotographWithATimeInTheFuture) {
   other.back() ^= 1;
   Photo("cat/0.jpg", other);
   fs::last_write_time(path, future);
-  EXPECT_THAT(PackError().cause, HasSubstr("has another photograph under this path"));
+  EXPECT_THAT(PackError().cause, HasSubstr("has another sample under this path"));
 }
 
 TEST_F(PackTest, ContinuesWhereItWasInterrupted) {
@@ -306,7 +306,7 @@ TEST_F(PackTest, AppendsNewPhotographsOfTheFolder) {
   const Error error = PackError();
   EXPECT_EQ(error.code, Code::kInvalidArgument);
   EXPECT_EQ(error.file, Set());
-  EXPECT_THAT(error.cause, HasSubstr("has 2 photographs that it has not"));
+  EXPECT_THAT(error.cause, HasSubstr("has 2 samples that it has not"));
   EXPECT_EQ(ContentsOf(Set()), before);
   const Result<PackReport> report = Pack({.append = true});
   ASSERT_TRUE(report.ok()) << report.error().ToString();
@@ -326,7 +326,7 @@ TEST_F(PackTest, AppendsAnotherFolder) {
   folder_.Write("more/cow/1.jpg", "c");
   const Result<PackReport> refused = PackFolder(folder_.Path("more"), Set());
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().cause, HasSubstr("has 16 photographs that are not in"));
+  EXPECT_THAT(refused.error().cause, HasSubstr("has 16 samples that are not in"));
   ASSERT_TRUE(PackFolder(folder_.Path("more"), Set(), {.append = true}).ok());
   EXPECT_EQ(open->size(), 16u) << "a set that is open stays as it is";
   Photo("cat/zebra.jpg", "z");

@@ -1,10 +1,11 @@
-#include "bindings/cli/bench/report_words.h"
+#include "bindings/cli/report_text.h"
 
 #include <fmt/format.h>
 
 #include <array>
-#include <sstream>
 #include <utility>
+
+#include "core/plural.h"
 
 namespace stoker {
 
@@ -24,13 +25,17 @@ std::string InUnits(double bytes, double step, const std::array<const char*, 5>&
 
 }  // namespace
 
-std::string Bytes(double bytes) { return InUnits(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"}); }
+std::string MemoryText(double bytes) {
+  return InUnits(bytes, 1024, {"B", "KiB", "MiB", "GiB", "TiB"});
+}
 
-std::string Bytes(uint64_t bytes) { return Bytes(static_cast<double>(bytes)); }
+std::string MemoryText(uint64_t bytes) { return MemoryText(static_cast<double>(bytes)); }
 
-std::string FileBytes(double bytes) { return InUnits(bytes, 1000, {"B", "kB", "MB", "GB", "TB"}); }
+std::string SizeText(double bytes) { return InUnits(bytes, 1000, {"B", "kB", "MB", "GB", "TB"}); }
 
-std::string FileBytes(uint64_t bytes) { return FileBytes(static_cast<double>(bytes)); }
+std::string SizeText(uint64_t bytes) { return SizeText(static_cast<double>(bytes)); }
+
+std::string SpeedText(double bytes_per_second) { return SizeText(bytes_per_second) + "/s"; }
 
 std::string Count(uint64_t number) {
   std::string text = std::to_string(number);
@@ -38,32 +43,27 @@ std::string Count(uint64_t number) {
   return text;
 }
 
+std::string SamplesText(uint64_t number) {
+  return Count(number) + Plural(number, " sample", " samples");
+}
+
 void ReportText::Line(const char* name, const std::string& value) {
-  Add(fmt::format("  {:<15}{}", name, value));
+  Add(fmt::format("  {:<15}", name), value);
 }
 
 // fmt counts columns, so "µ" is one of them.
 void ReportText::Figure(const char* name, const std::string& value, const std::string& meaning) {
-  Add(fmt::format("  {:<15}{:>24}   {}", name, value, meaning));
+  Add(fmt::format("  {:<15}{:>24}   ", name, value), meaning);
 }
 
-void ReportText::Add(const std::string& line) {
+void ReportText::Add(const std::string& head, std::string_view text) {
+  const std::string line = head + cli::Hung(text, cli::ColumnsOf(head), width_.rows);
   text_.append(line, 0, line.find_last_not_of(' ') + 1);
   text_ += '\n';
 }
 
 void ReportText::Paragraph(const std::string& text) {
-  constexpr size_t kColumns = 98;
-  std::istringstream words(text);
-  std::string line;
-  for (std::string word; words >> word;) {
-    if (!line.empty() && line.size() + 1 + word.size() > kColumns) {
-      Add("  " + line);
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-  }
-  if (!line.empty()) Add("  " + line);
+  text_ += "  " + cli::Hung(text, 2, width_.prose) + '\n';
 }
 
 }  // namespace stoker
