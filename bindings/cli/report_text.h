@@ -13,7 +13,7 @@ namespace stoker {
 std::string Duration(double seconds);  // "12.3 ms"
 std::string MemoryText(double bytes);  // of memory, by powers of 1024: "1.5 MiB"
 std::string MemoryText(uint64_t bytes);
-// Of files, and of what is read or copied, by powers of 1000: "1.5 MB".
+// The sizes of files, and of data that is read or copied, are by powers of 1000: "1.5 MB".
 std::string SizeText(double bytes);
 std::string SizeText(uint64_t bytes);
 std::string SpeedText(double bytes_per_second);  // "1.5 MB/s"

@@ -12,7 +12,7 @@
 
 namespace stoker {
 
-// An array, 64-byte aligned. The memory belongs to whoever holds it, and is freed on any thread.
+// An array, 64-byte aligned. Its last owner frees the memory, on any thread.
 struct DecodedArray {
   ArrayShape shape;
   std::shared_ptr<void> memory;

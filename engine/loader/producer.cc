@@ -29,7 +29,7 @@ RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work
   return cost;
 }
 
-// Refuses strings beside the images that a batch on a device would have: the host's batch, which
+// Refuses strings next to the images that a batch on a device would have: the host's batch, which
 // owns them, is gone when the device's batch is taken.
 Status CheckStrings(const SampleSource& source, std::span<const ColumnSpec> columns) {
   for (const ColumnSpec& column : columns.first(source.fields().size())) {

@@ -12,7 +12,7 @@
 
 namespace stoker {
 
-// What the header of an .npy file says.
+// The header of an .npy file: the type and shape of its array, and where its values begin.
 struct NpyHeader {
   static constexpr size_t kMostDimensions = 7;
 

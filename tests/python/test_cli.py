@@ -601,7 +601,7 @@ def test_every_type_and_layout(made):
 
 
 def test_dtype_and_layout_override_a_recipe(made, tmp_path):
-    """As options of Loader do, whatever its transforms."""
+    """As options of Loader do, with any transforms."""
     recipe = tmp_path / "recipe.json"
     crop = {"name": "RandomResizedCrop", "height": 64, "width": 64}
     recipe.write_text(json.dumps({"transforms": [crop], "dtype": "float16", "layout": "NCHW"}))
