@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -179,6 +180,7 @@ def test_a_folder_that_is_neither_packed_nor_indexed(made):
 
 def test_a_cache_packs_for_the_device(made):
     source = stoker.image_folder(made)
+    time.sleep(0.03)  # a file that has just been written is not kept
     workers, device = pair(source, cache="ram:64MiB")
     for _ in range(2):
         same(arrays(device), arrays(workers))

@@ -54,7 +54,8 @@ class TempFolder {
     return n;
   }
 
-  // Waits until a further change to a file of the folder gets another time (IsAtRest).
+  // Waits until a further change to a file that has been written gets another time (IsAtRest).
+  // Until then caches and indexes keep nothing of the file.
   void Rest() const { std::this_thread::sleep_for(std::chrono::milliseconds(25)); }
 
   // Writes a file, creating its folders, and returns its path.

@@ -457,6 +457,7 @@ TEST_P(DeviceDecodeTest, CropsLieInPageableMemoryToo) {
 TEST_P(DeviceDecodeTest, PhotographsThatAreDamagedInTheCacheAreReadFromTheirFiles) {
   for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, Text(RandomJpeg(random_)));
   const testing::TempFolder folder;
+  folder.Rest();
   LoaderOptions options = Options();
   options.epochs = 3;
   const auto plain = Loader::Open(options).value();
