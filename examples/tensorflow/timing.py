@@ -1,14 +1,19 @@
 """Times two ways of doing the same thing in turns, and says which is faster, if the rounds can tell.
 
 A way must end in its turn all that it has started: what a loader produces ahead would slow down the next way.
+
+Environment: ROUNDS  the number of rounds (default: 9; 3 at least, and then one way always seems faster)
 """
 
+import os
 import statistics
 import time
 from collections.abc import Callable
 
+ROUNDS = int(os.environ.get("ROUNDS", "9"))
 
-def in_turns(ways: dict[str, Callable[[], object]], rounds: int = 9) -> dict[str, list[float]]:
+
+def in_turns(ways: dict[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, list[float]]:
     """The seconds that each way takes in each round, after a round that warms up.
 
     Every other round goes through the ways from the last to the first.

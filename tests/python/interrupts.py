@@ -68,7 +68,7 @@ class Alarms:
                     raise
 
 
-def interrupted(iterate, of, wanted, state=None, remade=None, most=0.004):
+def interrupted(iterate, of, wanted, state=None, remade=None, most=0.004, times=200):
     """Interrupts epochs at random, and checks that each batch is delivered once, in order.
 
     Args:
@@ -77,6 +77,7 @@ def interrupted(iterate, of, wanted, state=None, remade=None, most=0.004):
         wanted: returns what an epoch has, by its number.
         state: returns the epoch and batch of a saved state, as the handler would save it; None: not checked.
         remade: see Alarms.drained.
+        times: how often it interrupts, at full effort.
     """
     epoch, got, batches = 0, [], len(wanted(0))
 
@@ -85,7 +86,7 @@ def interrupted(iterate, of, wanted, state=None, remade=None, most=0.004):
             assert state() == (epoch + len(got) // batches, len(got) % batches)
 
     with Alarms(most, 1, check) as alarms:
-        while alarms.raised < effort(200):
+        while alarms.raised < effort(times):
             got = []
             assert alarms.drained(iterate(), got, of, remade) == wanted(epoch)
             epoch += 1

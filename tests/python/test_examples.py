@@ -52,7 +52,7 @@ def run(request, op):
         request.getfixturevalue("native")
 
     def run_example(script, *arguments):
-        environment = {**os.environ, "STOKER_TF_OP": op, "TF_CPP_MIN_LOG_LEVEL": "3"}
+        environment = {**os.environ, "STOKER_TF_OP": op, "TF_CPP_MIN_LOG_LEVEL": "3", "ROUNDS": "3"}
         command = [sys.executable, EXAMPLES / script, *arguments]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
@@ -76,7 +76,6 @@ def number(pattern, text):
 
 
 @pytest.mark.long
-@OPS
 def test_keras_fit(run, folder):
     out = run("keras_fit.py", folder)
     cached = ("stoker, cached", "stoker.arrays", "usual input, cached")

@@ -8,14 +8,17 @@ import stoker
 import tensorflow as tf
 from conftest import SIZE, arrays, same
 
-KINDS = [
-    "prefetch",
-    *(pytest.param(kind, marks=pytest.mark.long) for kind in ("plain", "symbolic", "symbolic prefetch")),
-]
-
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("op", "kind"),
+    [
+        ("native", "plain"),
+        ("native", "symbolic prefetch"),
+        ("fallback", "prefetch"),
+        ("fallback", "symbolic"),
+    ],
+)
 def test_the_rest_is_identical_in_a_new_process(op, kind, made, python, tmp_path):
     rest = python("checkpoint.py", op, kind, "save", made, tmp_path).splitlines()
     assert len(rest) == 3 * 6 - 8

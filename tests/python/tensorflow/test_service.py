@@ -185,13 +185,17 @@ def photos(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module", params=["native", "fallback"])
+@pytest.fixture(scope="module")
 def place(request):
     with kills.running(request.param) as place:
         yield request.param, place
 
 
-@pytest.mark.parametrize("how", ["repeat", "loops", "pinned repeat", "pinned loops"])
+@pytest.mark.parametrize(
+    ("place", "how"),
+    [("native", "repeat"), ("native", "pinned loops"), ("fallback", "loops"), ("fallback", "pinned repeat")],
+    indirect=["place"],
+)
 def test_a_killed_dispatcher_goes_on_where_it_was(place, photos, how):
     """In epochs 0, 1 and 2, one job after another through the same service.
 
