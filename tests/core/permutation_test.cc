@@ -80,7 +80,7 @@ TEST(Permutation, IsInRangeAndInjectiveForHugeLengths) {
     const Permutation permutation(n, 11, 2);
     RandomStream random({1, 2, 3}, 0);
     std::unordered_set<uint64_t> positions, values;
-    for (int i = 0; i < 200000; ++i) {
+    for (int i = 0; i < testing::Effort(200'000); ++i) {
       // Neighbours, both ends and places from all over.
       uint64_t position = random.Below(n);
       if (i % 3 == 0) position = static_cast<uint64_t>(i);

@@ -10,7 +10,7 @@ namespace {
 
 int Percent() {
   const char* const given = std::getenv("STOKER_EFFORT");  // NOLINT: no thread changes it
-  return given == nullptr ? 20 : std::stoi(given);
+  return given == nullptr ? 20 : std::clamp(std::stoi(given), 1, 100);
 }
 
 }  // namespace

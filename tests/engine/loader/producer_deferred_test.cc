@@ -189,12 +189,14 @@ TEST(ProducerDeferredOps, MatchesTheHostOnSyntheticPhotographs) {
   const PhotoFolder photos(23, 3);
   Random random(3);
   Seen seen;
-  for (int n = 0; n < testing::Effort(200); ++n) {
+  const int most = std::max(40, testing::Effort(200));  // fewer would not be of all kinds
+  for (int n = 0; n < most; ++n) {
     SCOPED_TRACE(n);
     ExpectSameBatches(RandomOptions(random, photos.Source()), seen);
     if (HasFatalFailure()) return;
   }
-  for (const int rows : {seen.mirrored, seen.erased, seen.blended, seen.cut}) EXPECT_GT(rows, 100);
+  for (const int rows : {seen.mirrored, seen.erased, seen.blended, seen.cut})
+    EXPECT_GT(rows, most / 2);
 }
 
 // The rotation of the EXIF tag comes first, then the mirror.

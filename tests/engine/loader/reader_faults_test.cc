@@ -50,15 +50,16 @@ using ::testing::HasSubstr;
 constexpr size_t kFaultPhotos = 61;
 constexpr uint32_t kFaultBatch = 8;
 
-// Copies real photographs, or generated ones, into the folder.
+// Copies photographs into the folder: those of the tests, or generated ones if they are too few.
 std::shared_ptr<const SampleSource> CopyPhotos(const TempFolder& folder) {
   std::vector<std::filesystem::path> photos = testing::Photos();
+  if (photos.size() < kFaultPhotos) photos.clear();
   const PhotoFolder made(photos.empty() ? static_cast<int>(kFaultPhotos) : 0, 1);
   if (photos.empty()) {
     for (uint64_t id = 0; id < kFaultPhotos; ++id) photos.emplace_back(made.FileOf(id));
   }
   PathTable paths;
-  for (size_t i = 0; i < std::min(kFaultPhotos, photos.size()); ++i) {
+  for (size_t i = 0; i < kFaultPhotos; ++i) {
     const std::string copy = folder.Path(std::to_string(i) + ".jpg");
     std::filesystem::copy_file(photos[i], copy);
     paths.Add(copy);

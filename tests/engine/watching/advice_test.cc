@@ -9,6 +9,8 @@
 #include <random>
 #include <string>
 
+#include "tests/testing/effort.h"
+
 namespace stoker {
 namespace {
 
@@ -467,7 +469,7 @@ TEST(Advice, IsWellFormedForAnyCounters) {
     }
   };
   const auto few = [&] { return static_cast<int>(random() % 4) - 1; };
-  for (int round = 0; round < 50'000; ++round) {
+  for (int round = 0; round < testing::Effort(50'000); ++round) {
     LoaderStats stats;
     stats.batches = 2 + some() / 2;
     stats.samples = some();

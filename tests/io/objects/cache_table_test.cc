@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "tests/testing/effort.h"
 #include "tests/testing/random.h"
 
 namespace stoker {
@@ -16,7 +17,7 @@ TEST(CacheTable, DoesWhatAMapDoes) {
   testing::Random random(1);
   CacheTable table;
   std::map<uint64_t, CachePlace> twin;
-  for (int i = 0; i < 200'000; ++i) {
+  for (int i = 0; i < testing::Effort(200'000); ++i) {
     // Keys in few parts and at few homes, so that searches are long and wrap around.
     const uint64_t key = static_cast<uint64_t>(random.Between(0, 2)) << 58 |
                          static_cast<uint64_t>(random.Between(0, 300)) << 20 |

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tests/testing/effort.h"
 #include "tests/testing/on_target.h"
 #include "transforms/jpeg/fast/entropy.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
@@ -58,7 +59,7 @@ packed::Quantiser RandomQuantiser(RandomStream& random) {
 }
 
 TEST_P(Runs, UnpackAnyBytesAsTheReferenceDoes) {
-  for (uint64_t n = 0; n < 5000; ++n) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(5000)); ++n) {
     RandomStream random({1, 0, n}, 0);
     const std::vector<uint8_t> run = HostileRun(random);
     const auto from = static_cast<int>(random.Below(kRunGroups));
@@ -114,7 +115,7 @@ Coefficients MakeCoefficients(RandomStream& random) {
 
 TEST(Pack, MatchesTheReference) {
   int packed = 0, refused = 0;
-  for (uint64_t n = 0; n < 5000; ++n) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(5000)); ++n) {
     RandomStream random({2, 0, n}, 0);
     const Coefficients c = MakeCoefficients(random);
     std::vector<uint8_t> want(packed::kRunBytes + packed::kPackSlack), got(want.size());
@@ -127,8 +128,8 @@ TEST(Pack, MatchesTheReference) {
     ASSERT_EQ(got_end - got.data(), size) << n;
     ASSERT_TRUE(std::equal(got.begin(), got.begin() + size, want.begin())) << n;
   }
-  EXPECT_GT(packed, 2000);
-  EXPECT_GT(refused, 100);
+  EXPECT_GT(packed, testing::Effort(4000));
+  EXPECT_GT(refused, testing::Effort(200));
 }
 
 TEST_P(Runs, UnpackWhatWasPacked) {
@@ -155,7 +156,7 @@ TEST_P(Runs, UnpackWhatWasPacked) {
 // The samples are those of the other inverse DCT, for coefficients in its range.
 TEST_P(Runs, TransformAsTheJpegDecoderDoes) {
   int compared = 0;
-  for (uint64_t n = 0; n < 5000; ++n) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(5000)); ++n) {
     RandomStream random({3, 0, n}, 0);
     Coefficients c = MakeCoefficients(random);
     std::vector<uint8_t> run(kRunReach);
@@ -177,7 +178,7 @@ TEST_P(Runs, TransformAsTheJpegDecoderDoes) {
     }
     ++compared;
   }
-  EXPECT_GT(compared, 1000);
+  EXPECT_GT(compared, testing::Effort(2000));
 }
 
 }  // namespace

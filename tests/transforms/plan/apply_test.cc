@@ -95,7 +95,8 @@ TEST_P(OnTarget, ApplyMatchesTheReference) {
   MemoryBudget budget(256 << 20);
   auto workspace =
       Plan::Compile({CenterCrop{1, 1}}).value().MakeWorkspace(budget);  // any plan's will do
-  for (int n = 0; n < testing::Effort(300); ++n) {
+  const int most = std::max(60, testing::Effort(300));  // fewer have none that is reduced
+  for (int n = 0; n < most; ++n) {
     PlanOptions options;
     options.dtype = RandomDType(random);
     options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
@@ -119,8 +120,9 @@ TEST_P(OnTarget, ApplyMatchesTheReference) {
     ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a && row[row.size() - 2] == 0x5a);
     ASSERT_GT(times.decode_ns, 0u);
   }
-  EXPECT_GT(PathsOf(*workspace).scaled, 0u);
-  EXPECT_GT(PathsOf(*workspace).scalable, 0u);
+  const auto some = static_cast<uint64_t>(most / 60);
+  EXPECT_GE(PathsOf(*workspace).scaled, some);
+  EXPECT_GE(PathsOf(*workspace).scalable, some);
 }
 
 ImageView ViewOf(const WholeImage& image) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/testing/effort.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/plan/plan.h"
 
@@ -123,7 +124,8 @@ double TwoSampleChi2(std::vector<double> a, std::vector<double> b, int bins) {
 }
 
 TEST(DrawResizedBox, HasTorchvisionsDistribution) {
-  constexpr int kSamples = 40000, kBins = 20;
+  constexpr int kBins = 20;
+  const auto samples = static_cast<uint64_t>(std::max(10'000, testing::Effort(40'000)));
   constexpr double kLimit = 50.8;  // 19 degrees of freedom, p = 0.0001
   const std::function<double(const Rect&, ImageSize)> measures[] = {
       [](const Rect& b, ImageSize s) {
@@ -142,7 +144,7 @@ TEST(DrawResizedBox, HasTorchvisionsDistribution) {
       crop.scale[0] = lowest;
       std::vector<Rect> ours, theirs;
       std::mt19937_64 engine(5);
-      for (uint64_t n = 0; n < kSamples; ++n) {
+      for (uint64_t n = 0; n < samples; ++n) {
         RandomStream random({11, 3, n}, 0);
         ours.push_back(DrawResizedBox(crop, image, random));
         theirs.push_back(Independent(crop, image, engine));

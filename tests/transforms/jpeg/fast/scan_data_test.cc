@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/random.h"
+#include "tests/testing/effort.h"
 
 namespace stoker::testing {
 namespace {
@@ -58,7 +59,7 @@ void ReadSegment(const std::vector<uint8_t>& bytes, RandomStream& random, jpeg::
 
 TEST(ScanData, GivesTheScanInPieces) {
   const auto data = std::make_unique<jpeg::ScanData>();
-  for (uint64_t n = 0; n < 300; ++n) {
+  for (uint64_t n = 0; n < static_cast<uint64_t>(Effort(300)); ++n) {
     RandomStream random({9, 0, n}, 0);
     constexpr uint64_t kRare[] = {1, 2, 3, 50, 256, 1'000'000};
     const Scan scan = MakeScan(random, kRare[n % 6]);
