@@ -23,7 +23,6 @@ std::vector<std::filesystem::path> Photos() {
   const char* directory = std::getenv("STOKER_PHOTOS");  // NOLINT: no thread changes it
   if (directory == nullptr) return {};
   const std::vector<std::filesystem::path> paths = PhotosIn(directory);
-  if (paths.empty()) return {};
   const size_t step = paths.size() / static_cast<size_t>(Effort(static_cast<int>(paths.size())));
   std::vector<std::filesystem::path> taken;
   for (size_t i = 0; i < paths.size(); i += step) taken.push_back(paths[i]);

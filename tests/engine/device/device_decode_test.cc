@@ -329,10 +329,10 @@ TEST_P(DeviceDecodeTest, ManyBitsAreCopiedInPieces) {
     large[seed] =
         Text(Packed(MakeJpeg({.width = 1200, .height = 900, .quality = 98, .seed = seed})));
   }
-  std::vector<uint64_t> ids(14);  // of two batches
+  LoaderOptions options = Options();
+  std::vector<uint64_t> ids(size_t{2} * options.batch_size);
   std::iota(ids.begin(), ids.end(), 0);
   for (const uint64_t id : ids) photos_.Overwrite(id, large[id % 2]);
-  LoaderOptions options = Options();
   options.source = Subset(options.source, ids).value();
   options.epochs = 1;
   options.transforms = {Resize{.height = 400, .width = 500}};

@@ -11,7 +11,8 @@
 
 #include "bench/tuner_sim/controllers.h"
 #include "bench/tuner_sim/draws.h"
-#include "bench/tuner_sim/evaluate.h"
+#include "bench/tuner_sim/simulation.h"
+#include "bench/tuner_sim/workload.h"
 #include "engine/tuning/tuner_decision.h"
 #include "engine/tuning/tuner_model.h"
 #include "tests/testing/effort.h"

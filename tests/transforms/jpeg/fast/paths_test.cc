@@ -2,6 +2,7 @@
 // test knows which of them decoded.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -115,7 +116,8 @@ TEST_P(FastKind, EqualsTheFullDecode) {
 TEST_P(FastKind, BackendsAgreeOnDamage) {
   BothBackends both;
   uint64_t accepted = 0, refused = 0;
-  for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(1500)); ++n) {
+  const auto cases = static_cast<uint64_t>(std::max(300, testing::Effort(1500)));
+  for (uint64_t n = 0; n < cases; ++n) {
     RandomStream random({9, 0, n}, 0);
     const auto below = [&](size_t limit) { return static_cast<size_t>(random.Below(limit)); };
     JpegOptions options = Options(70 + static_cast<int>(n % 7), 75 + static_cast<int>(n % 11));
@@ -165,8 +167,8 @@ TEST_P(FastKind, BackendsAgreeOnDamage) {
       ++(info.ok() ? accepted : refused);
     }
   }
-  EXPECT_GT(both.paths().fast, static_cast<uint64_t>(testing::Effort(2000)));
-  EXPECT_GT(accepted, static_cast<uint64_t>(testing::Effort(2500)));
+  EXPECT_GT(both.paths().fast, 500u);
+  EXPECT_GT(accepted, 500u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FastKind, ::testing::ValuesIn(FastJpegs()),
