@@ -39,9 +39,9 @@ Result<int64_t> ClassesOf(const LoaderOptions& options) {
   if (!label) {
     return InvalidMix(name + " mixes labels, and " + source.Describe() + " has none");
   }
-  if (const Field& labels = source.fields()[*label]; !labels.is_integer()) {
-    return InvalidMix(name + " needs one integer per sample as label; the rows of '" + labels.name +
-                          "' are " + DescribeRow(labels),
+  if (const Field& labels = source.fields()[*label]; !labels.is_class_number()) {
+    return InvalidMix(name + " needs one integer or bool per sample as label; the rows of '" +
+                          labels.name + "' are " + DescribeRow(labels),
                       "Give class numbers");
   }
   if (mix.num_classes == 0 && known == 0) {
@@ -144,7 +144,7 @@ Status Mixer::WriteLabels(const SampleSource& source, std::span<const uint64_t> 
 }
 
 Status Mixer::WriteLabel(const uint8_t* row_of_label, uint64_t id, Slot& slot, uint32_t row) const {
-  const int64_t label = label_field_.IntegerIn(row_of_label);
+  const int64_t label = label_field_.ClassNumberIn(row_of_label);
   auto* const one_hot = static_cast<float*>(slot.Row(label_column_, row));
   std::fill_n(one_hot, label_.values, 0.0F);
   if (label >= 0 && static_cast<uint64_t>(label) < label_.values) {

@@ -52,12 +52,10 @@ class BatchReader {
     if (IsString(column.dtype)) return Values(column, labels);
     ArrowValues given;
     TRY(Values(column, given));
-    // The values of a bool are bytes here: 0 and 1, as an integer's.
-    const bool is_bool = column.dtype == DType::kBool;
-    const Field field{.name = {}, .dtype = is_bool ? DType::kU8 : column.dtype};
+    const Field field{.name = {}, .dtype = column.dtype};
     for (uint64_t row = 0; row < batch_.rows; ++row) {
       const uint8_t* number = given.numbers.data() + row * SizeOf(column.dtype);
-      const int64_t label = field.IntegerIn(number);  // the largest integer for larger numbers
+      const int64_t label = field.ClassNumberIn(number);  // the largest integer for larger numbers
       if (column.dtype == DType::kU64 && std::memcmp(&label, number, sizeof(label)) != 0) {
         return Refuse(Code::kInvalidArgument, InRow(column, row) + " is a label above 2^63 - 1");
       }

@@ -17,8 +17,10 @@ int64_t As(const void* from) {
 
 }  // namespace
 
-int64_t Field::IntegerIn(const void* row) const {
+int64_t Field::ClassNumberIn(const void* row) const {
   switch (dtype) {
+    case DType::kBool:
+      return As<uint8_t>(row) != 0 ? 1 : 0;  // a byte that a program made may be another number
     case DType::kU8:
       return As<uint8_t>(row);
     case DType::kI8:

@@ -27,11 +27,12 @@ struct Field {
 
   // Precondition of all functions below: not kImage.
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
-  bool is_integer() const {  // whether a row is a single integer
-    return dtype >= DType::kU8 && dtype <= DType::kI64 && row_bytes() == SizeOf(dtype);
+  // Whether a row is the number of a class: a single integer, or a bool, which is 0 or 1.
+  bool is_class_number() const {
+    return dtype >= DType::kBool && dtype <= DType::kI64 && row_bytes() == SizeOf(dtype);
   }
-  // The integer in a row; INT64_MAX if it is larger. Precondition: is_integer().
-  int64_t IntegerIn(const void* row) const;
+  // The number in a row; INT64_MAX if it is larger. Precondition: is_class_number().
+  int64_t ClassNumberIn(const void* row) const;
 };
 
 // Returns the bytes of the field's row that comes with the image; 0 for other kinds.

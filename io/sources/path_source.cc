@@ -71,15 +71,16 @@ Status CheckClassNames(const std::vector<std::string>& names, const MemoryColumn
   if (!HasLabels(columns.columns())) return Invalid("class names were given, and no labels");
   const ArrayColumn& labels = columns.columns()[kLabel];
   const Field field = FieldOf(labels);
-  if (!field.is_integer()) {
+  if (!field.is_class_number()) {
     return RefuseColumn(labels, "has class names, but its rows are " + DescribeRow(field),
-                        "Give one integer per path, or no class names");
+                        "Give one integer or bool per path, or no class names");
   }
   for (uint64_t id = 0; id < labels.samples; ++id) {
-    const int64_t label = field.IntegerIn(labels.Row(id));
+    const int64_t label = field.ClassNumberIn(labels.Row(id));
     if (label < 0 || static_cast<uint64_t>(label) >= names.size()) {
       return RefuseColumn(labels, "has " + std::to_string(label) + " at " + std::to_string(id) +
-                                      ", and there are " + std::to_string(names.size()) +
+                                      ", and there" + Plural(names.size(), " is ", " are ") +
+                                      std::to_string(names.size()) +
                                       Plural(names.size(), " class name", " class names"));
     }
   }

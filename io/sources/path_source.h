@@ -37,7 +37,7 @@ struct FilesOptions {
 // InvalidArgument names what is wrong: no path, or more than 2^32 - 2; an empty path or one with a
 // NUL, with its index; a root that is an HTTP URL with a query or a fragment; the columns' errors
 // of Arrays(), a number of rows that is not that of the paths, a column "image", a "label" that is
-// not the first one; class names without a label of integers, or fewer than the largest label
+// not the first one; class names without class numbers as labels, or fewer than the largest label
 // needs. Also errors of finding the working folder, if it is needed.
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});
 

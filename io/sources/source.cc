@@ -20,12 +20,13 @@ std::optional<size_t> SampleSource::label() const {
 
 int64_t SampleSource::LabelOf(uint64_t id) const {
   const std::optional<size_t> field = label();
-  if (!field || fields()[*field].kind != Field::Kind::kFixed || !fields()[*field].is_integer()) {
+  if (!field || fields()[*field].kind != Field::Kind::kFixed ||
+      !fields()[*field].is_class_number()) {
     return kNoLabel;
   }
   uint64_t row = 0;  // as large as any integer type
   FixedRows(*field, {&id, 1}, &row);
-  return fields()[*field].IntegerIn(&row);
+  return fields()[*field].ClassNumberIn(&row);
 }
 
 Error NamedError(const SampleSource& source, uint64_t id, Error error) {

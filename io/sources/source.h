@@ -192,8 +192,8 @@ class SampleSource {
 
   // The index of the field that is the label; none if samples have no labels.
   std::optional<size_t> label() const;
-  // The label of one sample; kNoLabel if there is none, if it is kLoaded, or if it is not a single
-  // integer.
+  // The label of one sample; kNoLabel if there is none, if it is kLoaded, or if it is not the
+  // number of a class.
   int64_t LabelOf(uint64_t id) const;
 
   // Class names by label; empty if labels have no names, or if there are no labels.

@@ -145,7 +145,7 @@ class TfRecordSource final : public SampleSource {
     ASSIGN_OR_RETURN(const auto data, DataOfTfRecord(record));
     ASSIGN_OR_RETURN(const auto image, UnpackExample(data, features_, rows));
     if (classes_.empty()) return image;
-    const int64_t label = features_.fields[1].IntegerIn(rows.data());  // the label comes first
+    const int64_t label = features_.fields[1].ClassNumberIn(rows.data());  // the label comes first
     if (label >= 0 && static_cast<uint64_t>(label) < classes_.size()) return image;
     return Error{.code = Code::kDataLoss,
                  .cause = "label " + std::to_string(label) + " has no class name: there are " +

@@ -76,13 +76,14 @@ Status CheckForTable(const char* what, const SampleSource& source) {
 Status CheckLabels(const SampleSource& source) {
   const std::optional<size_t> label = source.label();
   const bool known = label && source.fields()[*label].kind == Field::Kind::kFixed;
-  if (known && source.fields()[*label].is_integer()) return {};
-  return Error{.code = Code::kInvalidArgument,
-               .cause = "balanced: " + source.Describe() + " has " +
-                        (known   ? "labels of " + DescribeRow(source.fields()[*label])
-                         : label ? "labels that are not known before samples are loaded"
-                                 : std::string("no labels")),
-               .advice = "Classes are labels that are single integers; weighted takes any weights"};
+  if (known && source.fields()[*label].is_class_number()) return {};
+  return Error{
+      .code = Code::kInvalidArgument,
+      .cause = "balanced: " + source.Describe() + " has " +
+               (known   ? "labels of " + DescribeRow(source.fields()[*label])
+                : label ? "labels that are not known before samples are loaded"
+                        : std::string("no labels")),
+      .advice = "Classes are labels that are single integers or bool; weighted takes any weights"};
 }
 
 // Returns the number of samples by label.

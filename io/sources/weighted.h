@@ -43,7 +43,7 @@ struct BalancedOptions {
 // sample has. Takes 8 bytes for each sample with replacement; without, 16 for each class, and 4 for
 // each sample if the samples are not in the order of their labels, as those of a folder are.
 //
-// InvalidArgument: labels that are not integers, or none.
+// InvalidArgument: labels that are not class numbers (Field::is_class_number), or none.
 Result<std::shared_ptr<const SampleSource>> Balanced(std::shared_ptr<const SampleSource> source,
                                                      const BalancedOptions& options = {});
 

@@ -210,7 +210,7 @@ def test_wrong_arguments(arguments, kind, words):
         ({"class_names": "xy"}, TypeError, "class_names must be a list of names"),
         ({"class_names": ["x", 1]}, TypeError, r"class_names\[1\] must be a name, not 1"),
         ({"class_names": []}, ValueError, "class_names is empty"),
-        ({"labels": [0, 1], "class_names": ["x"]}, ValueError, "has 1 at 1, and there are 1 class name"),
+        ({"labels": [0, 1], "class_names": ["x"]}, ValueError, "has 1 at 1, and there is 1 class name"),
         ({"labels": [0.0, 1.0], "class_names": ["x"]}, ValueError, "its rows are float64"),
         ({"root": 5}, TypeError, "root must be a path"),
     ],

@@ -197,7 +197,8 @@ def filtered(source: Source, mask: Any, labels: Any) -> Source:
     if (mask is None) == (labels is None):
         raise TypeError("filter takes a mask or labels=, one of them")
     if mask is None:
-        keep = np.isin(_class_numbers(source), sorted(_label_numbers(source, labels)))
+        rows = _class_numbers(source)
+        keep = np.isin(rows, sorted(_label_numbers(source, labels, rows.dtype == bool)))
     else:
         keep = np.asarray(mask)
         if keep.dtype != bool:
@@ -217,13 +218,13 @@ def _class_numbers(source: Source) -> npt.NDArray[Any]:
     if not source.has_labels:
         raise InvalidArgumentError(f"filter: {source!r} has no labels")
     rows = source._native.labels
-    if rows.dtype.kind not in "iu" or rows.ndim != 1:
+    if rows.dtype.kind not in "biu" or rows.ndim != 1:
         raise InvalidArgumentError(f"filter: labels of {source!r} are not class numbers; give a mask")
     return rows
 
 
-def _label_numbers(source: Source, labels: Any) -> set[int]:
-    """Returns the numbers of labels, which may be given as class names."""
+def _label_numbers(source: Source, labels: Any, are_bool: bool) -> set[int]:
+    """Returns the numbers of labels, which may be given as class names, and as bool if they `are_bool`."""
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Iterable):
         raise TypeError(f"labels must be several, as [3] or ['cat'] are, not {labels!r:.80}")
     numbers = {name: i for i, name in enumerate(source.classes)}
@@ -231,6 +232,8 @@ def _label_numbers(source: Source, labels: Any) -> set[int]:
     for label in labels:
         if isinstance(label, str) and label not in numbers:
             raise InvalidArgumentError(f"filter: {source!r} has no class {label!r}")
+        if are_bool and isinstance(label, (bool, np.bool_)):
+            label = int(label)
         chosen.add(
             numbers[label] if isinstance(label, str) else _checks.integer("label", label, -(2**63), 2**63 - 1)
         )

@@ -124,7 +124,7 @@ class Source:
 
         Args:
             mask: an array of booleans, one for each sample.
-            labels: class numbers, or names of `classes`.
+            labels: class numbers, or names of `classes`; where labels are bool, also True and False.
 
         Raises:
             ValueError: no sample is left; a mask of another length; no such class.
@@ -167,7 +167,7 @@ class Source:
             samples: of an epoch, over all ranks; None: as many as there are.
 
         Raises:
-            ValueError: labels that are not single integers; a source that has an order already.
+            ValueError: labels that are not class numbers; a source that has an order already.
         """
         from stoker import _derived
 
@@ -716,7 +716,8 @@ def arrays(images: Any, labels: Any = None) -> Source:
     Args:
         images: (samples, ...): bool, an integer of 8 to 64 bits, float16, bfloat16, float32 or float64; or
             the path of an .npy file of them.
-        labels: (samples, ...), of any of these types, or a path; None: batches are images alone.
+        labels: (samples, ...), of any of these types, or a path; None: batches are images alone. Single
+            integers are class numbers, and so are bool (0 and 1), which stay bool in batches.
 
     Raises:
         ValueError: no samples, or different numbers of them; more than seven dimensions in a row; a file that
@@ -777,8 +778,8 @@ def files(
     Args:
         paths: of str, bytes or os.PathLike: a list, an array, a pandas Series. Names may be any bytes; those
             that begin with https://, http://, s3:// or gs:// are URLs of objects.
-        labels: a row for each path: class numbers, or an array of any shape and number type; None: batches
-            have none.
+        labels: a row for each path: class numbers (integers or bool), or an array of any shape and number
+            type; None: batches have none.
         columns: further values by name, a row for each path: an array of numbers, or a list of str or of
             bytes. Each is a column of the batch, behind the labels: `batch["age"]`. One of strings is a list.
             Strings are copied by this call.
