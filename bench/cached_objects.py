@@ -49,7 +49,7 @@ def arguments():
 
 def write_archives(photos, folder, shards):
     source = stoker.image_folder(photos)
-    samples = [(os.fsdecode(source.path(i)), label) for i, label in enumerate(source._labels())]
+    samples = [(os.fsdecode(source.path(i)), label) for i, label in enumerate(source.labels.tolist())]
     for shard in range(shards):
         with tarfile.open(folder / f"{shard}.tar", "w") as archive:
             for i in range(shard, len(samples), shards):

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "io/sources/combine.h"
+#include "io/sources/sample_order.h"
 #include "io/sources/source.h"
 #include "io/sources/subset.h"
 #include "io/sources/weighted.h"
@@ -52,12 +54,20 @@ Numbers<uint64_t> SubsetIdsOf(const SourceHandle& source) {
 }
 
 std::pair<SourceHandle, SourceHandle> MakeSplit(const SourceHandle& source, double fraction,
-                                                uint64_t seed) {
+                                                uint64_t seed, const Numbers<int64_t>& classes) {
   SourceSplit split = Value([&] {
     const WithoutGil released;
-    return Split(source.source, fraction, seed);
+    return Split(source.source, fraction, seed, SpanOf(classes));
   }());
   return {{.source = std::move(split.training)}, {.source = std::move(split.validation)}};
+}
+
+void CheckSplitOf(const SourceHandle& source, double fraction) {
+  Check(CheckSplit(source.source.get(), fraction));
+}
+
+void CheckNoOrderOf(const std::string& what, const SourceHandle& source) {
+  Check(CheckNoOrder(what, source.source.get()));
 }
 
 // `weights`: none if each sample comes once.
@@ -77,9 +87,13 @@ SourceHandle MakeWeighted(const SourceHandle& source, const Numbers<double>& wei
   return Made([&] { return Weighted(source.source, SpanOf(weights), samples); });
 }
 
-SourceHandle MakeBalanced(const SourceHandle& source, bool replacement, uint64_t samples) {
-  return Made(
-      [&] { return Balanced(source.source, {.replacement = replacement, .samples = samples}); });
+// `classes`: empty if labels are in memory.
+SourceHandle MakeBalanced(const SourceHandle& source, bool replacement, uint64_t samples,
+                          const Numbers<int64_t>& classes) {
+  return Made([&] {
+    return Balanced(source.source, {.replacement = replacement, .samples = samples},
+                    SpanOf(classes));
+  });
 }
 
 SourceHandle MakeRepeated(const SourceHandle& source, uint32_t times, uint64_t samples) {
@@ -94,9 +108,12 @@ void AddDerivedSources(py::module_& module) {
   module.def("combine", &MakeCombined, py::arg("sources"), py::arg("weights"), py::arg("samples"));
   module.def("weighted", &MakeWeighted, py::arg("source"), py::arg("weights"), py::arg("samples"));
   module.def("balanced", &MakeBalanced, py::arg("source"), py::arg("replacement"),
-             py::arg("samples"));
+             py::arg("samples"), py::arg("classes"));
   module.def("repeated", &MakeRepeated, py::arg("source"), py::arg("times"), py::arg("samples"));
-  module.def("split", &MakeSplit, py::arg("source"), py::arg("fraction"), py::arg("seed"));
+  module.def("check_no_order", &CheckNoOrderOf, py::arg("what"), py::arg("source"));
+  module.def("check_split", &CheckSplitOf, py::arg("source"), py::arg("fraction"));
+  module.def("split", &MakeSplit, py::arg("source"), py::arg("fraction"), py::arg("seed"),
+             py::arg("classes"));
 }
 
 }  // namespace stoker::python

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +23,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "core/try.h"
+#include "io/objects/read_labels.h"
 #include "io/sources/arrays.h"
 #include "io/sources/input_file.h"
 #include "io/sources/manifest_roles.h"
@@ -234,20 +234,18 @@ py::bytes ReadSample(const SourceHandle& self, uint64_t id) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Returns an array of the rows that these samples have in a field.
-py::array RowsOf(const SampleSource& source, size_t field, std::span<const uint64_t> ids) {
-  const Field& of = source.fields()[field];
-  std::vector<int64_t> shape{static_cast<int64_t>(ids.size())};
-  shape.insert(shape.end(), of.row_shape.begin(), of.row_shape.end());
-  py::array rows(NumPyType(of.dtype), shape);
-  source.FixedRows(field, ids, rows.mutable_data());
-  return rows;
+// Returns an array for the rows of some samples.
+py::array EmptyRows(const Field& field, size_t samples) {
+  std::vector<int64_t> shape{static_cast<int64_t>(samples)};
+  shape.insert(shape.end(), field.row_shape.begin(), field.row_shape.end());
+  return {NumPyType(field.dtype), shape};
 }
 
 // Returns the value that a sample has in a field in memory: a number, an array or a string.
 py::object FixedValueOf(const SampleSource& source, size_t field, uint64_t id) {
   if (IsString(source.fields()[field].dtype)) return StringsOf(source, field, {&id, 1})[0];
-  const py::array row = RowsOf(source, field, {&id, 1});
+  py::array row = EmptyRows(source.fields()[field], 1);
+  source.FixedRows(field, {&id, 1}, row.mutable_data());
   return row.ndim() == 1 ? row.attr("item")() : row.attr("squeeze")(0);
 }
 
@@ -300,17 +298,28 @@ py::list RowOf(const SourceHandle& self, uint64_t id) {
   return values;
 }
 
-// Returns the labels of all samples. Precondition: there are labels. TypeError if they come only
-// with the images.
-py::array LabelsOf(const SourceHandle& self) {
+bool HasLabelsInMemory(const SourceHandle& self) {
+  const std::optional<size_t> label = self.source->label();
+  return label && self.source->fields()[*label].kind == Field::Kind::kFixed;
+}
+
+// Returns the labels of these samples; of none, an empty array of the labels' type. Precondition:
+// there are labels, and no calls give them.
+py::array LabelsOf(const SourceHandle& self, const py::array_t<uint64_t>& ids) {
   const SampleSource& source = *self.source;
-  if (source.fields()[*source.label()].kind != Field::Kind::kFixed) {
-    throw py::type_error("the labels of " + source.Describe() +
-                         " are not known before its samples are loaded");
+  const std::span<const uint64_t> all(ids.data(), static_cast<size_t>(ids.size()));
+  if (!std::ranges::all_of(all, [&](uint64_t id) { return id < source.size(); })) {
+    throw py::index_error("no such sample");
   }
-  std::vector<uint64_t> ids(source.size());
-  std::iota(ids.begin(), ids.end(), 0);
-  return RowsOf(source, *source.label(), ids);
+  py::array rows = EmptyRows(source.fields()[*source.label()], all.size());
+  auto* const data = static_cast<uint8_t*>(rows.mutable_data());
+  const Status status = [&] {
+    const WithoutGil released;
+    return ReadLabels(source, all, data, OnSignals());
+  }();
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal handler's
+  Check(status);
+  return rows;
 }
 
 // Returns the rows of a field in memory, of all samples, as a read-only array of bytes (samples,
@@ -387,7 +396,8 @@ void AddSources(py::module_& module) {
       .def_property_readonly("has_records",
                              [](const SourceHandle& self) { return self.source->has_records(); })
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))
-      .def_property_readonly("labels", &LabelsOf)
+      .def("labels", &LabelsOf, py::arg("samples"))
+      .def_property_readonly("labels_in_memory", &HasLabelsInMemory)
       .def("row", &RowOf, py::arg("sample"))
       .def_property_readonly("given_paths", &GivenPathsTo)
       .def("image_size", &ImageSizeOf, py::arg("sample"));

@@ -77,50 +77,77 @@ Status CheckLabels(const SampleSource& source) {
   const std::optional<size_t> label = source.label();
   const bool known = label && source.fields()[*label].kind == Field::Kind::kFixed;
   if (known && source.fields()[*label].is_class_number()) return {};
-  return Error{
-      .code = Code::kInvalidArgument,
-      .cause = "balanced: " + source.Describe() + " has " +
-               (known   ? "labels of " + DescribeRow(source.fields()[*label])
-                : label ? "labels that are not known before samples are loaded"
-                        : std::string("no labels")),
-      .advice = "Classes are labels that are single integers or bool; weighted takes any weights"};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "balanced: " + source.Describe() + " has " +
+                        (known   ? "labels of " + DescribeRow(source.fields()[*label])
+                         : label ? "labels that are not known before samples are loaded"
+                                 : std::string("no labels")),
+               .advice = label && !known ? "Read them first, and give them as classes"
+                                         : "Classes are labels that are single integers or bool; "
+                                           "weighted takes any weights"};
 }
 
-// Returns the number of samples by label.
-std::map<int64_t, uint64_t> CountLabels(const SampleSource& source) {
+Status CheckClasses(const SampleSource& source, std::span<const int64_t> classes) {
+  if (classes.empty()) return CheckLabels(source);
+  if (classes.size() == source.size()) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "balanced: " + std::to_string(classes.size()) +
+                        " classes were given, and " + source.Describe() + " has " +
+                        std::to_string(source.size()) +
+                        Plural(source.size(), " sample", " samples")};
+}
+
+// The class of each sample: its label, unless classes were given.
+class ClassOf {
+ public:
+  ClassOf(const SampleSource& source, std::span<const int64_t> classes)
+      : source_(source), classes_(classes) {}
+
+  uint64_t samples() const { return source_.size(); }
+  int64_t operator()(uint64_t id) const {
+    return classes_.empty() ? source_.LabelOf(id) : classes_[id];
+  }
+
+ private:
+  const SampleSource& source_;
+  const std::span<const int64_t> classes_;
+};
+
+// Returns the number of samples by class.
+std::map<int64_t, uint64_t> CountClasses(const ClassOf& of) {
   std::map<int64_t, uint64_t> counts;
-  for (uint64_t id = 0; id < source.size(); ++id) ++counts[source.LabelOf(id)];
+  for (uint64_t id = 0; id < of.samples(); ++id) ++counts[of(id)];
   return counts;
 }
 
-// Groups the samples by label.
-SampleGroups GroupByLabel(const SampleSource& source) {
+// Groups the samples by class.
+SampleGroups GroupByClass(const ClassOf& of) {
   SampleGroups groups{.begins = {0}};
-  std::map<int64_t, uint64_t> next;  // the next place in `ids`, by label
-  for (const auto& [label, count] : CountLabels(source)) {
-    next[label] = groups.begins.back();
+  std::map<int64_t, uint64_t> next;  // the next place in `ids`, by class
+  for (const auto& [number, count] : CountClasses(of)) {
+    next[number] = groups.begins.back();
     groups.begins.push_back(groups.begins.back() + count);
   }
   bool in_order = true;
-  std::vector<uint64_t> ids(source.size());
-  for (uint64_t id = 0; id < source.size(); ++id) {
-    const uint64_t place = next[source.LabelOf(id)]++;
+  std::vector<uint64_t> ids(of.samples());
+  for (uint64_t id = 0; id < ids.size(); ++id) {
+    const uint64_t place = next[of(id)]++;
     ids[place] = id;
     in_order = in_order && place == id;
   }
   if (in_order) return groups;
-  groups.ids = IdList(source.size());
+  groups.ids = IdList(of.samples());
   groups.ids.Reserve(ids.size());
   for (const uint64_t id : ids) groups.ids.Add(id);
   return groups;
 }
 
 // Returns weights that make all classes equally heavy.
-std::vector<double> WeightsByLabel(const SampleSource& source) {
-  const std::map<int64_t, uint64_t> counts = CountLabels(source);
-  std::vector<double> weights(source.size());
-  for (uint64_t id = 0; id < source.size(); ++id) {
-    weights[id] = 1 / static_cast<double>(counts.at(source.LabelOf(id)));
+std::vector<double> WeightsByClass(const ClassOf& of) {
+  const std::map<int64_t, uint64_t> counts = CountClasses(of);
+  std::vector<double> weights(of.samples());
+  for (uint64_t id = 0; id < weights.size(); ++id) {
+    weights[id] = 1 / static_cast<double>(counts.at(of(id)));
   }
   return weights;
 }
@@ -136,17 +163,19 @@ Result<Made> Weighted(Made source, std::span<const double> weights, uint64_t sam
                    std::make_shared<WeightedOrder>(weights, positions));
 }
 
-Result<Made> Balanced(Made source, const BalancedOptions& options) {
+Result<Made> Balanced(Made source, const BalancedOptions& options,
+                      std::span<const int64_t> classes) {
   TRY(CheckNoOrder("balanced", source.get()));
-  TRY(CheckLabels(*source));
+  TRY(CheckClasses(*source, classes));
   ASSIGN_OR_RETURN(const uint64_t positions,
                    PositionsOfEpoch("balanced", options.samples, source->size()));
+  const ClassOf of(*source, classes);
   std::shared_ptr<const SampleOrder> order;
   if (options.replacement) {
     TRY(CheckForTable("balanced", *source));
-    order = std::make_shared<WeightedOrder>(WeightsByLabel(*source), positions);
+    order = std::make_shared<WeightedOrder>(WeightsByClass(of), positions);
   } else {
-    SampleGroups groups = GroupByLabel(*source);
+    SampleGroups groups = GroupByClass(of);
     const std::vector<double> same(groups.size(), 1.0);
     order = std::make_shared<ShareOrder>(std::move(groups), same, positions);
   }

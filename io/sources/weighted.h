@@ -39,13 +39,16 @@ struct BalancedOptions {
   uint64_t samples = 0;
 };
 
-// Makes all classes equally likely, however many samples they have. A class is a label that some
-// sample has. Takes 8 bytes for each sample with replacement; without, 16 for each class, and 4 for
-// each sample if the samples are not in the order of their labels, as those of a folder are.
+// Makes all classes equally likely, however many samples they have. `classes`: the class of each
+// sample; none: its label, which must be in memory (Field::Kind::kFixed). Takes 8 bytes for each
+// sample with replacement; without, 16 for each class, and 4 for each sample if the samples are not
+// in the order of their labels, as those of a folder are.
 //
-// InvalidArgument: labels that are not class numbers (Field::is_class_number), or none.
+// InvalidArgument: labels that are not class numbers (Field::is_class_number), or none; another
+// number of classes than samples.
 Result<std::shared_ptr<const SampleSource>> Balanced(std::shared_ptr<const SampleSource> source,
-                                                     const BalancedOptions& options = {});
+                                                     const BalancedOptions& options = {},
+                                                     std::span<const int64_t> classes = {});
 
 // Each sample comes `times` times in a row, each time with other draws: "repeated augmentation"
 // (Hoffer et al.: "Augment your batch", CVPR 2020). Because a rank's rows are every world-th

@@ -35,7 +35,7 @@ def table_of(folder, **columns):
     """Returns a folder's samples: the images, the labels and further columns."""
     source = stoker.image_folder(folder)
     images = [pathlib.Path(source.path(i)).read_bytes() for i in range(len(source))]
-    return pa.table({"image": images, "label": source._labels(), **columns})
+    return pa.table({"image": images, "label": source.labels.tolist(), **columns})
 
 
 @pytest.fixture(scope="module")
@@ -133,11 +133,11 @@ def test_other_forms_of_labels(table, tmp_path):
     for kind in ("int8", "uint32", "uint64"):
         path = write(tmp_path / "a.arrow", table.set_column(1, "label", table["label"].cast(kind)))
         source = stoker.arrow(path)
-        assert source._labels() == table["label"].to_pylist() and source._native.labels.dtype == np.int64
+        assert source.labels.tolist() == table["label"].to_pylist() and source.labels.dtype == np.int64
     named = pa.table({"img": table["image"], "kind": words})
     source = stoker.arrow(write(tmp_path / "b.arrow", named), image="img", label="kind")
     assert source.classes == ["class 0", "class 1", "class 2"]
-    assert source._labels() == table["label"].to_pylist()
+    assert source.labels.tolist() == table["label"].to_pylist()
     assert not stoker.arrow(tmp_path / "b.arrow", image="img").has_labels
     assert not stoker.arrow(path, label=None).has_labels
 
@@ -263,7 +263,7 @@ def saved(made, tmp_path_factory):
     features = datasets.Features(
         {"image": datasets.Image(), "label": datasets.ClassLabel(names=source.classes)}
     )
-    columns = {"image": [source.path(i) for i in range(len(source))], "label": source._labels()}
+    columns = {"image": [source.path(i) for i in range(len(source))], "label": source.labels.tolist()}
     dataset = datasets.Dataset.from_dict(columns, features=features)
     folder = tmp_path_factory.mktemp("saved")
     dataset.save_to_disk(folder / "one", num_shards=3)

@@ -58,7 +58,7 @@ def test_substitutes_have_the_draws_of_their_position(folder):
             encoded = pathlib.Path(source.path(int(sample))).read_bytes()
             wanted = compose(encoded, seed=3, epoch=1, position=position)
             np.testing.assert_array_equal(image, wanted)
-            assert label == source._labels()[int(sample)]
+            assert label == source.labels[int(sample)]
             position += 1
     assert position == 60
     assert loader.stats()["substituted"] == 4 and loader.stats()["dropped"] == 0

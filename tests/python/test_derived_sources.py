@@ -47,7 +47,7 @@ def test_a_subset_is_a_list_of_the_same_files(made, world):
     """The same bytes as from `files` with these paths, for every rank."""
     folder = stoker.image_folder(made)
     ids = np.random.default_rng(0).permutation(60)[:50]
-    listed = stoker.files([folder.path(i) for i in ids], np.array(folder._labels())[ids])
+    listed = stoker.files([folder.path(i) for i in ids], folder.labels[ids])
     for rank in range(world):
         options = {"rank": rank, "world": world, "batch_size": 3}
         same(taken(make(folder.subset(ids), **options)), taken(make(listed, **options)))
@@ -56,17 +56,17 @@ def test_a_subset_is_a_list_of_the_same_files(made, world):
 def test_everything_of_a_subset_of_files_and_arrays(made):
     folder = stoker.image_folder(made)
     places = np.random.default_rng(0).random((60, 2))
-    listed = stoker.files(paths_of(folder), folder._labels(), columns={"place": places})
+    listed = stoker.files(paths_of(folder), folder.labels.tolist(), columns={"place": places})
     chosen = listed.subset([8, 1])
     batch = next(iter(stoker.Loader(chosen, WHOLE, batch_size=2)))
     np.testing.assert_array_equal(batch["place"], places[[8, 1]])
-    assert chosen._beside(0)[0] == folder._labels()[8]
+    assert chosen._beside(0)[0] == folder.labels[8]
     np.testing.assert_array_equal(chosen._beside(0)[1], places[8])
     assert chosen._image(1) == listed._image(1)
 
     held = numbers(10).subset([7, 2])
     assert rows_of(held) == [7, 2] and held._image(0) == 7 and held._beside(0) == [1]
-    assert held._labels().tolist() == [1, 2]
+    assert held.labels.tolist() == [1, 2]
     with pytest.raises(ValueError, match="has no files"):
         held.path(0)
 
@@ -149,7 +149,7 @@ def test_filter_by_labels(made):
     folder = stoker.image_folder(made)
     name = folder.classes[1]
     chosen = folder.filter(labels={name})
-    assert len(chosen) == 20 and set(chosen._labels()) == {1} and chosen.classes == folder.classes
+    assert len(chosen) == 20 and set(chosen.labels.tolist()) == {1} and chosen.classes == folder.classes
     assert paths_of(folder.filter(labels=[name, 2])) == paths_of(folder)[20:]
 
 
@@ -180,7 +180,7 @@ def test_filter_needs_labels_that_are_class_numbers():
         with pytest.raises(ValueError, match="not class numbers"):
             stoker.arrays(np.arange(3), labels).filter(labels=[1])
     rows = np.random.default_rng(0).random((3, 2))
-    np.testing.assert_array_equal(stoker.arrays(np.arange(3), rows).subset([2, 0])._labels(), rows[[2, 0]])
+    np.testing.assert_array_equal(stoker.arrays(np.arange(3), rows).subset([2, 0]).labels, rows[[2, 0]])
 
 
 # --- combine ----------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_combined_samples_follow_each_other(made):
     both = stoker.combine([first, second, folder])
     assert len(both) == 120 and both.classes == folder.classes
     assert paths_of(both) == paths_of(first) + paths_of(second) + paths_of(folder)
-    assert list(both._labels()) == [*first._labels(), *second._labels(), *folder._labels()]
+    assert both.labels.tolist() == [*first.labels, *second.labels, *folder.labels]
     images, labels = next(iter(stoker.Loader(both, WHOLE, batch_size=120)))
     order = np.argsort(paths_of(both)[:60])  # the folder's, which is sorted
     np.testing.assert_array_equal(images[:60][order], images[60:])

@@ -17,7 +17,7 @@ TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 def listed(folder):
     """Returns a folder's paths and labels, in its order."""
     source = stoker.image_folder(folder)
-    return [source.path(i) for i in range(len(source))], source._labels()
+    return [source.path(i) for i in range(len(source))], source.labels.tolist()
 
 
 def make(source, **options):

@@ -23,7 +23,7 @@ class Photos:
     def __init__(self, folder, sample=lambda path, label: (path.read_bytes(), label)):
         source = stoker.image_folder(folder)
         self.paths = [pathlib.Path(source.path(i)) for i in range(len(source))]
-        self.labels = source._labels()
+        self.labels = source.labels.tolist()
         self.sample = sample
         self.called = []
 

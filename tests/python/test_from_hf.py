@@ -30,7 +30,7 @@ def of_paths(made):
     count = len(source)
     columns = {
         "image": [source.path(i) for i in range(count)],
-        "label": source._labels(),
+        "label": source.labels.tolist(),
         "age": [float(i) for i in range(count)],
         "name": [f"ä{i}" for i in range(count)],
         "box": [[i, i + 1] for i in range(count)],
@@ -120,7 +120,7 @@ def test_rows_that_datasets_has_chosen(of_files):
 def test_labels_that_are_bool_are_integers(of_files):
     even = [age % 2 == 0 for age in of_files["age"]]
     source = stoker.from_hf(of_files.add_column("even", even), label="even")
-    assert source._labels() == [int(is_even) for is_even in even]
+    assert source.labels.tolist() == [int(is_even) for is_even in even]
 
 
 def test_a_shuffled_dataset_is_a_subset(of_files):
@@ -214,7 +214,7 @@ def test_rows_that_were_not_chosen_may_be_anything(of_files, tmp_path, on_disk):
         dataset.filter(lambda label: (label or -1) >= 0, input_columns="label").select(range(2, 20)), columns
     )
     of_names = stoker.from_hf(dataset.select([9, 4, 6, 4]), label="name")
-    assert of_names.classes == ["ä4", "ä6", "ä9"] and list(of_names._labels()) == [2, 0, 1, 0]
+    assert of_names.classes == ["ä4", "ä6", "ä9"] and of_names.labels.tolist() == [2, 0, 1, 0]
 
     def wrong(words, chosen, **options):
         with pytest.raises(stoker.InvalidArgumentError, match=words):

@@ -19,7 +19,7 @@ TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 def listed(folder):
     """Returns a folder's paths below it, and labels, in its order."""
     source = stoker.image_folder(folder)
-    return [os.path.relpath(source.path(i), folder) for i in range(len(source))], source._labels()
+    return [os.path.relpath(source.path(i), folder) for i in range(len(source))], source.labels.tolist()
 
 
 def make(source, **options):
@@ -307,7 +307,7 @@ def test_a_source_tells_of_itself(tmp_path):
     assert repr(source) == f"stoker.manifest({str(file)!r})"
     assert repr(stoker.manifest(file, columns=[])) == f"stoker.manifest({str(file)!r}, columns=[])"
     assert len(source) == 2 and source.classes == ["cat", "dog"]
-    assert source._labels() == [1, 0]
+    assert source.labels.tolist() == [1, 0]
 
 
 def test_a_source_can_be_pickled(made, tmp_path):
@@ -358,15 +358,15 @@ def run_bench(where):
 def test_lines_of_blanks_are_skipped_as_by_pandas(tmp_path):
     content = "\n  \npath,label\na,1\n \t \r\nb,2\n\t\nc,3\n  "
     source = stoker.manifest(text(tmp_path / "a.csv", content))
-    assert source._labels() == [1, 2, 3] and source.path(2) == f"{tmp_path}/c"
+    assert source.labels.tolist() == [1, 2, 3] and source.path(2) == f"{tmp_path}/c"
     source = stoker.manifest(text(tmp_path / "a.tsv", "path\tlabel\na\t1\n  \nb\t2\n"))
-    assert source._labels() == [1, 2]
+    assert source.labels.tolist() == [1, 2]
 
 
 def test_labels_that_are_true_or_false_are_integers(tmp_path):
     lines = '{"path": "a", "label": true}\n{"path": "b", "label": 3}\n{"path": "c", "label": false}\n'
     source = stoker.manifest(text(tmp_path / "a.jsonl", lines))
-    assert source._labels() == [1, 3, 0] and len(source.filter(labels=[1])) == 1
+    assert source.labels.tolist() == [1, 3, 0] and len(source.filter(labels=[1])) == 1
 
 
 # --- faults -----------------------------------------------------------------------------------------

@@ -339,7 +339,7 @@ def test_what_a_function_of_rows_raises_names_the_sample(made):
 
     loader = make(made, stoker.Map(fragile, rows=True), shuffle=False)
     errors, rows = errors_of(loader)
-    first = loader.source._labels().index(2)
+    first = loader.source.labels.tolist().index(2)
     assert (
         rows < 60 and f"batch {first // 8} of epoch 0: sample {first}: ValueError: two (" in errors[0].cause
     )

@@ -38,7 +38,7 @@ def folder(made, tmp_path_factory):
     """60 photographs in five archives, in TFRecord files, and one by one, with a manifest."""
     folder = tmp_path_factory.mktemp("objects")
     source = stoker.image_folder(made)
-    samples = [(pathlib.Path(source.path(i)), source._labels()[i]) for i in range(len(source))]
+    samples = [(pathlib.Path(source.path(i)), source.labels[i]) for i in range(len(source))]
     for shard in range(5):
         part = samples[shard * 12 : (shard + 1) * 12]
         with tarfile.open(folder / f"{shard}.tar", "w") as tar:

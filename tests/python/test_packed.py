@@ -78,7 +78,7 @@ def test_a_state_goes_on_with_the_other(made, packed, begins_packed):
 def test_a_source_tells_of_itself(made, packed, monkeypatch):
     source, folder = stoker.packed(packed), stoker.image_folder(made)
     assert len(source) == 60 and source.has_labels and source.classes == folder.classes
-    assert source._labels() == folder._labels()
+    assert source.labels.tolist() == folder.labels.tolist()
     assert source._native.fingerprint == folder._native.fingerprint
     for i in (0, 17, 59):
         assert os.path.join(made, source.name(i)) == folder.path(i)

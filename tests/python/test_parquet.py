@@ -31,7 +31,7 @@ def table(made):
     images = [pathlib.Path(source.path(i)).read_bytes() for i in range(len(source))]
     rows = [{"bytes": image, "path": f"{i}.jpg"} for i, image in enumerate(images)]
     box = [[i, i + 1] for i in range(len(source))]
-    made = pa.table({"image": rows, "label": source._labels(), "plain": images, "box": box})
+    made = pa.table({"image": rows, "label": source.labels.tolist(), "plain": images, "box": box})
     label = {"_type": "ClassLabel", "names": source.classes}
     return made.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": {"label": label}}})})
 
@@ -55,7 +55,7 @@ def test_the_same_bytes_as_the_folder(made, files, image, world):
 
 def test_pyarrow_reads_the_same(table, files):
     source = stoker.parquet([files / f"{i}.parquet" for i in range(3)], columns=["box"])
-    assert len(source) == 60 and source._labels() == table["label"].to_pylist()
+    assert len(source) == 60 and source.labels.tolist() == table["label"].to_pylist()
     assert repr(source) == f"stoker.parquet('{files}/0.parquet' and 2 more)"
     again = pickle.loads(pickle.dumps(source))
     assert repr(again) == repr(source) and again._native.fingerprint == source._native.fingerprint
@@ -72,7 +72,7 @@ def test_labels_that_are_text(table, tmp_path):
     pq.write_table(pa.table({"image": table["plain"], "kind": words}), tmp_path / "a.parquet")
     source = stoker.parquet(tmp_path / "a.parquet", label="kind")
     assert source.classes == ["class 0", "class 1", "class 2"]
-    assert source._labels() == table["label"].to_pylist()
+    assert source.labels.tolist() == table["label"].to_pylist()
     assert not stoker.parquet(tmp_path / "a.parquet").has_labels
 
 
@@ -181,7 +181,7 @@ def test_labels_are_integers_or_text(table, tmp_path):
     for kind in (pa.int8(), pa.uint16(), pa.int32(), pa.uint64()):
         (batch,) = stoker.Loader(with_labels(pa.array([3, 1, 2, 0], kind)), TRAIN, batch_size=4)
         assert batch["label"].dtype == np.int64 and batch["label"].tolist() == [3, 1, 2, 0]
-    assert with_labels([True, False, False, True])._labels() == [1, 0, 0, 1]
+    assert with_labels([True, False, False, True]).labels.tolist() == [1, 0, 0, 1]
     for labels, words in (
         ([0.5] * 4, "has float64 in it"),
         ([[1, 2]] * 4, "has vectors in it"),
@@ -209,10 +209,10 @@ def test_files_of_several_writers(table, tmp_path):
     pq.write_table(pq.read_table(tmp_path / "0.pq").slice(0, 0), tmp_path / "empty.pq")
     files = [tmp_path / name for name in ("empty.pq", "0.pq", "empty.pq", "1.pq")]
     source = stoker.parquet(files, columns=["box"])
-    assert source._labels() == [0, 1, 2, 3, 1, 2, 3, 4]
+    assert source.labels.tolist() == [0, 1, 2, 3, 1, 2, 3, 4]
     assert [row[1].tolist() for row in map(source._beside, range(8))] == [[0, 1]] * 4 + [[1, 1]] * 4
     for pattern in (f"{tmp_path}/{{0,1}}.pq", f"{tmp_path}/0.pq::{tmp_path}/1.pq", f"{tmp_path}/?.pq"):
-        assert stoker.parquet(pattern)._labels() == source._labels()
+        assert stoker.parquet(pattern).labels.tolist() == source.labels.tolist()
     pq.write_table(pa.table({"image": images, "label": [1] * 4, "box": [[1, 2, 3]] * 4}), tmp_path / "1.pq")
     with pytest.raises(stoker.InvalidArgumentError, match=r"'box' is int64\[3\], and before it int64\[2\]"):
         stoker.parquet(files, columns=["box"])
@@ -242,7 +242,7 @@ def test_what_others_write(table, tmp_path, of):
     frame = module.DataFrame({"image": images, "label": list("abca"), "vector": [[0.5, 1.0]] * 4})
     (frame.to_parquet if of == "pandas" else frame.write_parquet)(path)
     source = stoker.parquet(path, columns=["vector"])
-    assert source.classes == ["a", "b", "c"] and source._labels() == [0, 1, 2, 0]
+    assert source.classes == ["a", "b", "c"] and source.labels.tolist() == [0, 1, 2, 0]
     assert [source._image(i) for i in range(4)] == images and source._beside(3)[1].tolist() == [0.5, 1.0]
 
 

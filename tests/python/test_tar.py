@@ -35,7 +35,7 @@ def members_of(folder):
         name = f"train/{i:05d}"
         image = pathlib.Path(source.path(i)).read_bytes()
         yield [
-            (f"{name}.cls", str(source._labels()[i]).encode()),
+            (f"{name}.cls", str(source.labels[i]).encode()),
             (f"{name}.jpg", image),
             (f"{name}.json", b"{}"),
         ]

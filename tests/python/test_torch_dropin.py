@@ -193,6 +193,23 @@ def test_the_dataset_is_torchvisions(made):
         assert getattr(dataset, name) == getattr(wanted, name), name
 
 
+def test_targets_are_a_list_or_the_array_that_was_given(made):
+    source, labels = stoker.image_folder(made), np.arange(60) % 4
+    paths = [source.path(i) for i in range(60)]
+    for of, wanted in (
+        (stoker.arrays(np.zeros((60, 4), np.uint8), labels), labels),
+        (stoker.files(paths, labels), labels.tolist()),
+        (stoker.from_dataset(list(zip(paths, labels))), labels.tolist()),
+        (source, source.labels.tolist()),
+    ):
+        transforms = [] if wanted is labels else EVAL
+        targets = stoker.torch.DataLoader(of, transforms, batch_size=8).dataset.targets
+        if wanted is labels:
+            assert np.shares_memory(targets, labels) and targets.flags.writeable
+        else:
+            assert targets == wanted and type(targets[0]) is int
+
+
 def test_a_dataset_of_arrays_or_without_labels(made):
     images, labels = np.arange(24, dtype="uint8").reshape(6, 4), np.arange(6)
     arrays = stoker.torch.DataLoader(stoker.arrays(images, labels)).dataset

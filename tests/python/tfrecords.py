@@ -23,6 +23,7 @@ def masked_crc(data):
 
 
 def varint(value):
+    value = int(value) & (2**64 - 1)  # two's complement, as of int64
     data = bytearray()
     while value >= 128:
         data.append(value & 127 | 128)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Iterable
 from typing import Any
@@ -18,29 +19,63 @@ class Derived(Source):
     """Samples of other sources; the library asks these sources for them."""
 
     def __init__(
-        self, native: _stoker.Source, text: str, made_by: tuple[Any, tuple[Any, ...]] | None = None
+        self,
+        native: _stoker.Source,
+        text: str,
+        parts: list[Source],
+        made_by: tuple[Any, tuple[Any, ...]] | None = None,
     ) -> None:
+        """`parts`: the sources whose samples follow each other in this one."""
         super().__init__(native, {"kind": "derived", "key": uuid.uuid4().hex}, text)
+        self._parts = parts
         self._made_by = made_by
 
-    def _labels(self) -> Any:
-        return self._native.labels
+    def _labels_of(self, samples: npt.NDArray[np.uint64] | None = None) -> npt.NDArray[Any]:
+        if self._kept_labels is not None:
+            return super()._labels_of(samples)
+        if len(self._parts) == 1:
+            (part,) = self._parts
+            return part.labels if samples is None else part._labels_of(samples)
+        if samples is None:
+            return np.concatenate([part._labels_of() for part in self._parts])
+        ends = np.cumsum([len(part) for part in self._parts], dtype=np.uint64)
+        part_of = np.searchsorted(ends, samples, side="right")
+        by_part = [
+            part._labels_of(samples[part_of == i] - (end - np.uint64(len(part))))
+            for i, (part, end) in enumerate(zip(self._parts, ends))
+        ]
+        labels = np.concatenate(by_part)
+        labels[np.argsort(part_of, kind="stable")] = labels.copy()
+        return labels
+
+    def _label_rows(self) -> npt.NDArray[Any]:
+        return self._parts[0]._label_rows()
 
 
 class _Subset(Derived):
     """Some of the samples of a source, which is not a subset itself."""
 
     def __init__(self, source: Source, native: _stoker.Source, text: str) -> None:
-        super().__init__(native, text)
         self._of: Source = source._of if isinstance(source, _Subset) else source
+        super().__init__(native, text, [self._of])
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def _labels_of(self, samples: npt.NDArray[np.uint64] | None = None) -> npt.NDArray[Any]:
+        if self._kept_labels is not None:
+            return super()._labels_of(samples)
+        ids = self._ids()
+        return self._of._labels_of(ids if samples is None else ids[samples])
+
+    def _ids(self) -> npt.NDArray[Any]:
+        """The ids that the samples have in the source that they are some of."""
         ids: npt.NDArray[Any] = _stoker.subset_ids(self._native)
         of = _stoker.subset_ids(self._of._native)
         if len(of):  # of `from_hf`, whose samples are some of those in the files: where in these they are
             order = np.argsort(of)
-            ids = order[np.searchsorted(of, ids, sorter=order)]
-        ids = ids.astype(np.min_scalar_type(len(self._of)))
+            ids = order[np.searchsorted(of, ids, sorter=order)].astype(np.uint64)
+        return ids
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        ids = self._ids().astype(np.min_scalar_type(len(self._of)))
         return _chosen_of_same, (self._of, self._of._native.fingerprint, ids, self._text)
 
 
@@ -48,7 +83,7 @@ class _Weighted(Derived):
     """A source's samples in the order that weights choose."""
 
     def __init__(self, source: Source, native: _stoker.Source, weights: Any, samples: int | None) -> None:
-        super().__init__(native, f"{source!r}.weighted(…)")
+        super().__init__(native, f"{source!r}.weighted(…)", [source])
         self._of = source
         self._choice = weights, samples
 
@@ -112,7 +147,7 @@ def combine(sources: Iterable[Source], weights: Any = None, *, samples: int | No
     native = _stoker.combine([source._native for source in listed], weights, _samples(samples))
     text = f"[{listed[0]!r}" + (f" and {len(listed) - 1} more]" if len(listed) > 1 else "]")
     text = f"stoker.combine({text}{'' if weights is None else ', weights'})"
-    return Derived(native, text, (_combined, (listed, weights, samples)))
+    return Derived(native, text, listed, (_combined, (listed, weights, samples)))
 
 
 def _combined(sources: list[Source], weights: Any, samples: int | None) -> Source:
@@ -145,16 +180,23 @@ def weighted(source: Source, weights: Any, samples: int | None) -> Source:
 def balanced(source: Source, replacement: bool, samples: int | None) -> Source:
     """`Source.balanced`."""
     replacement = _checks.boolean("replacement", replacement)
-    native = _stoker.balanced(source._native, replacement, _samples(samples))
+    positions = _samples(samples)
+    _stoker.check_no_order("balanced", source._native)
+    classes = np.empty(0, np.int64)
+    if source.has_labels and not source._native.labels_in_memory:
+        classes = _class_numbers(source, "balanced", "weighted takes any weights")
+        classes = classes.astype(np.int64, copy=False)
+    native = _stoker.balanced(source._native, replacement, positions, classes)
     text = f"{source!r}.balanced({'replacement=True' if replacement else ''})"
-    return Derived(native, text, (balanced, (source, replacement, samples)))
+    return Derived(native, text, [source], (balanced, (source, replacement, samples)))
 
 
 def repeated(source: Source, times: int, samples: int | None) -> Source:
     """`Source.repeated`."""
     times = _checks.integer("times", times, 1, 2**32 - 1)
     native = _stoker.repeated(source._native, times, _samples(samples))
-    return Derived(native, f"{source!r}.repeated({times})", (repeated, (source, times, samples)))
+    text = f"{source!r}.repeated({times})"
+    return Derived(native, text, [source], (repeated, (source, times, samples)))
 
 
 def subset(source: Source, indices: Any) -> Source:
@@ -179,10 +221,16 @@ def _chosen(source: Source, ids: npt.NDArray[Any], text: str | None = None) -> S
     return _Subset(source, native, text)
 
 
-def split(source: Source, fraction: float, seed: int) -> tuple[Source, Source]:
+def split(source: Source, fraction: float, seed: int, stratify: bool) -> tuple[Source, Source]:
     """`Source.split`."""
     fraction = _checks.real("fraction", fraction)
-    parts = _stoker.split(source._native, fraction, _checks.integer("seed", seed, 0, 2**64 - 1))
+    seed = _checks.integer("seed", seed, 0, 2**64 - 1)
+    classes = np.empty(0, np.int64)
+    if _checks.boolean("stratify", stratify):
+        _stoker.check_split(source._native, fraction)
+        classes = _class_numbers(source, "split", "divide the samples yourself, with source.subset")
+        classes = classes.astype(np.int64, copy=False)
+    parts = _stoker.split(source._native, fraction, seed, classes)
     training, validation = (
         _Subset(
             source, part, f"<{name} {len(part)} of {counted(len(source), 'sample', 'samples')} of {source!r}>"
@@ -197,8 +245,10 @@ def filtered(source: Source, mask: Any, labels: Any) -> Source:
     if (mask is None) == (labels is None):
         raise TypeError("filter takes a mask or labels=, one of them")
     if mask is None:
-        rows = _class_numbers(source)
-        keep = np.isin(rows, sorted(_label_numbers(source, labels, rows.dtype == bool)))
+        _stoker.check_no_order("subset", source._native)
+        dtype = _check_class_numbers(source, "filter", "give a mask")
+        chosen = sorted(_label_numbers(source, labels, dtype.kind == "b"))
+        keep = np.isin(_class_numbers(source, "filter", "give a mask"), chosen)
     else:
         keep = np.asarray(mask)
         if keep.dtype != bool:
@@ -213,14 +263,20 @@ def filtered(source: Source, mask: Any, labels: Any) -> Source:
     return _chosen(source, ids)
 
 
-def _class_numbers(source: Source) -> npt.NDArray[Any]:
-    """Returns the label of each sample."""
+def _check_class_numbers(source: Source, what: str, otherwise: str) -> np.dtype[Any]:
+    """Returns the type of the labels, which the function `what` needs to be class numbers."""
     if not source.has_labels:
-        raise InvalidArgumentError(f"filter: {source!r} has no labels")
-    rows = source._native.labels
-    if rows.dtype.kind not in "biu" or rows.ndim != 1:
-        raise InvalidArgumentError(f"filter: labels of {source!r} are not class numbers; give a mask")
-    return rows
+        raise InvalidArgumentError(f"{what}: {source!r} has no labels")
+    none = source._label_rows()
+    if none.dtype.kind not in "biu" or math.prod(none.shape[1:]) != 1:
+        raise InvalidArgumentError(f"{what}: labels of {source!r} are not class numbers; {otherwise}")
+    return none.dtype
+
+
+def _class_numbers(source: Source, what: str, otherwise: str) -> npt.NDArray[Any]:
+    """Returns the label of each sample, for the function `what`."""
+    _check_class_numbers(source, what, otherwise)
+    return source._labels_of().reshape(len(source))
 
 
 def _label_numbers(source: Source, labels: Any, are_bool: bool) -> set[int]:

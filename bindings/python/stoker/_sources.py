@@ -59,6 +59,9 @@ class Source:
         self._spec = {**spec, "samples": len(native)}
         self._text = text
         self._columns: dict[str, Any] = {}  # arrays and lists in memory, in the order of a batch
+        self._kept_labels: npt.NDArray[Any] | None = None
+        # Labels that come with the images, by sample, and which of them were read.
+        self._read: tuple[npt.NDArray[Any], npt.NDArray[np.bool_]] | None = None
         # The function and the arguments that make the source again, for pickle.
         self._made_by: tuple[Any, tuple[Any, ...]] | None = None
 
@@ -75,6 +78,72 @@ class Source:
     def has_labels(self) -> bool:
         """Whether batches have labels."""
         return self._native.has_labels
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """The label of each sample, in the source's order: a read-only array, of the type that batches have.
+
+            counts = np.bincount(source.labels, minlength=len(source.classes))
+            weights = len(source) / (len(counts) * np.maximum(counts, 1))  # of each class
+
+        Labels that were text are the numbers of their classes, as in batches. The source keeps the array: in
+        its own size, but `arrays` have it already, and `weighted`, `balanced` and `repeated` share that of
+        their source.
+
+        Where labels come with the images, the first use asks for all of them: each record of `tfrecord` is
+        read, without decoding, and the object of `from_dataset` is asked for each sample, one after another,
+        by this thread, and does what it does for a sample (decoding, where it decodes). Each label is read
+        once: what is made of the source, subsets of subsets too, shares what was read, and one byte for each
+        sample is kept next to the labels.
+
+        A record that cannot be read is an error. `stoker verify` lists the ids of bad samples: choose the
+        others first, `source.subset(good).labels`.
+
+        Raises:
+            InvalidArgumentError: there are no labels (a ValueError).
+            DataLossError, NotFoundError, …: a record cannot be read. An object's own exceptions are raised as
+                they are.
+        """
+        if self._kept_labels is None:
+            if not self.has_labels:
+                raise InvalidArgumentError(f"{self!r} has no labels")
+            labels = self._labels_of().view()
+            labels.setflags(write=False)
+            self._kept_labels = labels
+        return self._kept_labels
+
+    def _labels_of(self, samples: npt.NDArray[np.uint64] | None = None) -> npt.NDArray[Any]:
+        """The labels of some samples, or of all. There must be labels. Those that it must read are kept."""
+        if self._kept_labels is not None:
+            return self._kept_labels if samples is None else self._kept_labels[samples]
+        if "label" in self._columns:
+            labels = np.asarray(self._columns["label"])
+            return labels if samples is None else labels[samples]
+        ids = np.arange(len(self), dtype=np.uint64) if samples is None else samples
+        if self._native.labels_in_memory:
+            return self._native.labels(ids)
+        labels = self._once_read(ids)
+        return labels if samples is None else labels[ids]
+
+    def _once_read(self, samples: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        """Returns labels by sample, after those of `samples` were read that were not read before."""
+        if self._read is None:
+            none = self._label_rows()
+            self._read = np.empty((len(self), *none.shape[1:]), none.dtype), np.zeros(len(self), bool)
+        labels, known = self._read
+        missing = np.unique(samples[~known[samples]])
+        if len(missing):
+            labels[missing] = self._read_labels(missing)
+            known[missing] = True
+        return labels
+
+    def _label_rows(self) -> npt.NDArray[Any]:
+        """An empty array of the labels' type and shape. There must be labels."""
+        return self._native.labels(np.empty(0, np.uint64))
+
+    def _read_labels(self, samples: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        """Reads labels that come with the images."""
+        return self._native.labels(samples)
 
     def subset(self, indices: Any) -> Source:
         """Some of the samples, in the order of `indices`; one that is there twice is two samples.
@@ -94,8 +163,8 @@ class Source:
 
         return _derived.subset(self, indices)
 
-    def split(self, fraction: float, *, seed: int = 0) -> tuple[Source, Source]:
-        """Two subsets without a common sample, divided by chance: for training, and for validation.
+    def split(self, fraction: float, *, seed: int = 0, stratify: bool = False) -> tuple[Source, Source]:
+        """Two subsets without a common sample, divided at random: for training, and for validation.
 
             train, validation = source.split(0.2, seed=1)
 
@@ -103,16 +172,25 @@ class Source:
         the source's order. The same number of samples, fraction and seed give the same division anywhere,
         and a larger fraction adds samples to the validation.
 
+        With `stratify` each class is split separately: the validation has as many samples as without
+        `stratify`, and of each class its share of them, rounded up or down: up where the remainders are
+        largest; ties are broken at random. A small class may fall entirely into one part; one of a single
+        sample always does. This division depends on all labels, and a larger fraction may also take samples
+        away.
+
         Args:
             fraction: of the samples, between 0 and 1.
             seed: 0 to 2**64 - 1.
+            stratify: split each class separately, by its `labels`, which are read first where they come with
+                the images.
 
         Raises:
-            ValueError: the fraction leaves one of them without a sample.
+            ValueError: the fraction leaves one of them without a sample; `stratify`, and labels that are not
+                class numbers, or none.
         """
         from stoker import _derived  # which derives from this class
 
-        return _derived.split(self, fraction, seed)
+        return _derived.split(self, fraction, seed, stratify)
 
     def filter(self, mask: Any = None, *, labels: Iterable[Any] | None = None) -> Source:
         """The samples where `mask` is true, or those with one of these labels, in the source's order.
@@ -160,7 +238,8 @@ class Source:
         Without replacement, classes differ by at most one sample in an epoch, and so do the samples of a
         class: each comes again once all others of its class have come, and a large class goes on with other
         samples in the next epoch. With replacement, each position draws a class and one of its samples.
-        `shuffle` changes nothing, `seed` does.
+        `shuffle` changes nothing, `seed` does. Where labels come with the images, they are read first, as by
+        `labels`, and again where the source is unpickled.
 
         Args:
             replacement: as above.
@@ -174,7 +253,7 @@ class Source:
         return _derived.balanced(self, replacement, samples)
 
     def repeated(self, times: int, *, samples: int | None = None) -> Source:
-        """Each sample `times` times in a row, transformed anew each time: repeated augmentation.
+        """Each sample `times` times in a row, transformed again each time: repeated augmentation.
 
         As torchvision's and timm's RASampler: the repetitions are spread over the ranks, and an epoch has as
         many samples as without, so that it has 1 / `times` of the different ones. They are shuffled, or in
@@ -242,13 +321,6 @@ class Source:
             return self._native.unpack(sample, self._bytes(sample))[1]
         rows = self._native.row(sample)
         return rows if self._has_files else rows[1:]
-
-    def _labels(self) -> Any:
-        """All labels: a list, or the array of them. There must be labels."""
-        if self._columns:
-            return self._columns["label"]
-        labels: list[Any] = self._native.labels.tolist()
-        return labels
 
     def __repr__(self) -> str:
         return _QUERY.sub(r"\1?…", self._text)
@@ -537,10 +609,6 @@ class TFRecord(Source):
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._made_by = _tfrecord, arguments
 
-    def _labels(self) -> list[int]:
-        """All labels; every record is read."""
-        return [int(self._beside(i)[0]) for i in range(len(self))]
-
 
 def tfrecord(
     shards: str | os.PathLike[Any] | Iterable[Any],
@@ -781,7 +849,7 @@ def files(
         labels: a row for each path: class numbers (integers or bool), or an array of any shape and number
             type; None: batches have none.
         columns: further values by name, a row for each path: an array of numbers, or a list of str or of
-            bytes. Each is a column of the batch, behind the labels: `batch["age"]`. One of strings is a list.
+            bytes. Each is a column of the batch, after the labels: `batch["age"]`. One of strings is a list.
             Strings are copied by this call.
         root: the folder of relative paths, or a URL without a query; None: the working folder. It is made
             absolute here: a later os.chdir changes nothing. A state compares paths as they are given, so that
@@ -823,10 +891,12 @@ class DatasetSource(Source):
     def _beside(self, sample: int) -> list[Any]:
         return self._calls.rows(sample) if self._calls.first_rows else self._native.row(sample)
 
-    def _labels(self) -> Any:
-        if not self._calls.has_labels:
-            return super()._labels()
-        return [self._calls.rows(i)[0] for i in range(len(self))]
+    def _read_labels(self, samples: npt.NDArray[np.uint64]) -> npt.NDArray[Any]:
+        first = self._calls.first_rows[0][1]
+        labels = np.empty((len(samples), *first.shape), first.dtype)
+        for i, sample in enumerate(samples):
+            labels[i] = self._calls.rows(int(sample))[0]
+        return labels
 
 
 def from_dataset(
@@ -974,7 +1044,7 @@ def manifest(
             "filepath" that there is.
         label_column: the column of labels; "auto": "label", if there is one; None: batches have none.
         columns: further columns, in this order; None: all that there are. Each is a column of the batch,
-            behind the labels; `batch["age"]` is one.
+            after the labels; `batch["age"]` is one.
 
     Raises:
         NotFoundError: no such file (a FileNotFoundError).

@@ -166,6 +166,21 @@ TEST(Balanced, SamplesInTheOrderOfTheirLabelsNeedNoList) {
   EXPECT_EQ(bytes(mixed) - bytes(sorted), 4 * mixed.size());
 }
 
+// As for sources whose labels are not in memory.
+TEST(Balanced, ClassesAreAsGoodAsLabels) {
+  const std::vector<int32_t> labels = LongTail();
+  const std::vector<int64_t> classes(labels.begin(), labels.end());
+  for (const bool replacement : {false, true}) {
+    const BalancedOptions options{.replacement = replacement, .samples = 100};
+    const Source by_label = Balanced(Labelled(labels), options).value();
+    const Source by_class = Balanced(Samples(labels.size()), options, classes).value();
+    EXPECT_EQ(CountsOf(*by_class, 0, 3), CountsOf(*by_label, 0, 3));
+    EXPECT_EQ(by_class->order()->Hash(), by_label->order()->Hash());
+  }
+  EXPECT_THAT(Balanced(Samples(3), {}, classes).error().Message(),
+              HasSubstr("111 classes were given"));
+}
+
 TEST(Balanced, NeedsClassNumbers) {
   const std::vector<float> numbers(4);
   const auto with = [&](const char* second) {

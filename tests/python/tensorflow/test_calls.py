@@ -8,7 +8,7 @@ from conftest import SIZE, arrays, same
 
 def test_the_same_batches_as_the_folder(made, make, op):
     folder = stoker.image_folder(made)
-    labels = folder._labels()
+    labels = folder.labels.tolist()
 
     class Rows:
         def __len__(self):

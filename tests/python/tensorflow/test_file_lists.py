@@ -17,7 +17,7 @@ def listed(made):
     places = np.arange(2 * len(folder), dtype=np.float32).reshape(-1, 2)
 
     def loader(**options):
-        source = stoker.files(paths, folder._labels(), columns={"place": places})
+        source = stoker.files(paths, folder.labels.tolist(), columns={"place": places})
         options = {"batch_size": 8, "shuffle": True, "seed": 5, **options}
         return stoker.Loader(source, [stoker.RandomResizedCrop(SIZE)], **options)
 

@@ -53,7 +53,7 @@ def samples(made):
     return [
         {
             "image/encoded": pathlib.Path(source.path(i)).read_bytes(),
-            "image/class/label": source._labels()[i],
+            "image/class/label": int(source.labels[i]),
             "image/height": 100 + i,
             "image/object/bbox": [i / 64, -1.5, float(2**i), 0.25],
             "image/filename": os.fsencode(os.path.basename(source.path(i))),

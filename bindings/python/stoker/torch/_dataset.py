@@ -75,7 +75,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def targets(self) -> Any:
         """The labels: a list, or for arrays the array."""
         self._need(self._source.has_labels, "targets")
-        return self._source._labels()
+        columns = self._source._columns
+        return columns["label"] if "image" in columns else self._source.labels.tolist()
 
     @cached_property
     def samples(self) -> list[tuple[str, int]]:
