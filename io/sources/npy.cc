@@ -238,7 +238,7 @@ Result<NpyHeader> ParseNpyHeader(std::span<const uint8_t> file) {
 Status CopyNpy(std::span<const uint8_t> file, const Field& field, std::span<uint8_t> row) {
   ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader(file));
   if (header.dtype != field.dtype || !std::ranges::equal(header.shape(), field.row_shape)) {
-    return Error{.code = Code::kDataLoss,
+    return Error{.code = Code::kUnimplemented,
                  .cause = "the array is " + DescribeRow(header.dtype, header.shape()) +
                           ", and that of the first sample " + DescribeRow(field),
                  .offset = 0,

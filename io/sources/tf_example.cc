@@ -3,6 +3,7 @@
 #include <cstring>
 #include <protozero/pbf_reader.hpp>
 
+#include "core/plural.h"
 #include "core/try.h"
 
 namespace stoker {
@@ -146,12 +147,9 @@ class RowFiller {
   size_t bytes_ = 0;
 };
 
-Error WrongCount(const TfFeature& feature, uint64_t values, uint64_t wanted) {
-  return {
-      .code = Code::kDataLoss,
-      .cause = "feature '" + std::string(feature.name) + "' has " + std::to_string(values) +
-               (values == 1 ? " value" : " values") + " in place of " + std::to_string(wanted),
-      .advice = "Each record needs as many as the first one: pad them, or leave the column out"};
+Error WrongCount(const TfFeature& feature, const std::string& cause) {
+  return {.code = Code::kUnimplemented,
+          .cause = "feature '" + std::string(feature.name) + "' has " + cause};
 }
 
 }  // namespace
@@ -196,8 +194,8 @@ Result<std::span<const uint8_t>> OnlyBytes(const TfFeature& feature) {
     });
     return {};
   }));
-  if (count != 1) return WrongCount(feature, count, 1);
-  return only;
+  if (count == 1) return only;
+  return WrongCount(feature, std::to_string(count) + " byte strings; it must have one");
 }
 
 Status CopyValues(const TfFeature& feature, std::span<uint8_t> rows) {
@@ -210,7 +208,9 @@ Status CopyValues(const TfFeature& feature, std::span<uint8_t> rows) {
   }));
   if (fill.bytes() == rows.size()) return {};
   const size_t size = are_floats ? sizeof(float) : sizeof(int64_t);
-  return WrongCount(feature, fill.bytes() / size, rows.size() / size);
+  const size_t count = fill.bytes() / size;
+  return WrongCount(feature, std::to_string(count) + Plural(count, " value", " values") + ", and " +
+                                 std::to_string(rows.size() / size) + " in the first record");
 }
 
 const char* NameOf(TfFeature::Kind kind) {

@@ -1,8 +1,8 @@
 // Reads tf.train.Example, the message that TFRecord files usually hold: features by name, each a
 // list of byte strings, of floats or of 64-bit integers.
 //
-// The bytes are untrusted: errors are DataLoss, without file and offset. Memory is allocated only
-// for errors and by FirstFeatures.
+// The bytes are untrusted: those that are not an Example are DataLoss, without file and offset, as
+// are all errors. Memory is allocated only for errors and by FirstFeatures.
 #pragma once
 
 #include <cstddef>
@@ -37,11 +37,13 @@ Result<std::vector<TfFeature>> FirstFeatures(std::span<const uint8_t> example, s
 // Returns the number of values in a feature's list.
 Result<uint64_t> CountValues(const TfFeature& feature);
 
-// Returns the only value of a feature of bytes. An error if there are several, or none.
+// Returns the only value of a feature of bytes. Unimplemented, without advice, if there are
+// several, or none.
 Result<std::span<const uint8_t>> OnlyBytes(const TfFeature& feature);
 
-// Copies the values of a feature of floats (float) or integers (int64_t). An error if their size is
-// not that of `rows`.
+// Copies the values of a feature of floats (float) or integers (int64_t). Unimplemented, without
+// advice, if their size is not that of `rows`: features may have another number of values in each
+// record.
 Status CopyValues(const TfFeature& feature, std::span<uint8_t> rows);
 
 // Returns "bytes", "float", "int64" or "no values".

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "core/try.h"
 #include "io/sources/tf_example.h"
@@ -35,6 +36,23 @@ std::string ListFeatures(std::span<const uint8_t> example) {
   return first->size() > kMost ? text + ", …" : text;
 }
 
+// Says how all records can have as many values as the first one.
+std::string AdviceFor(const Field& field) {
+  if (field.kind == Field::Kind::kImage) return "Write one encoded image in each record";
+  if (field.is_label) return "Write one integer in each record, or give label=None";
+  if (IsString(field.dtype)) {
+    return "Write one in each record (tf.io.serialize_tensor makes one of several), or leave the "
+           "column out";
+  }
+  return "Pad the values to one length, write them as one byte string (tf.io.serialize_tensor), or "
+         "leave the column out";
+}
+
+Error Advised(Error error, const Field& field) {
+  if (error.code == Code::kUnimplemented) error.advice = AdviceFor(field);
+  return error;
+}
+
 // Sets a label's or a column's type and shape.
 Status SetType(const TfFeature& feature, const std::string& name, Field& field) {
   constexpr uint64_t kMostValues = 1 << 16;
@@ -45,18 +63,21 @@ Status SetType(const TfFeature& feature, const std::string& name, Field& field) 
     if (values == 1) return {};
     return Error{.code = Code::kUnimplemented,
                  .cause = named + " holds " + std::to_string(values) +
-                          " byte strings in the first record; a column has one"};
+                          " byte strings in the first record; a column has one",
+                 .advice = AdviceFor(field)};
   }
   if (field.is_label && (feature.kind != Kind::kIntegers || values != 1)) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = named + " is not a label, which is one int64: the first record has " +
-                          std::to_string(values) + " (" + NameOf(feature.kind) + ")"};
+                          std::to_string(values) + " (" + NameOf(feature.kind) + ")",
+                 .advice = AdviceFor(field)};
   }
   if (values == 0 || values > kMostValues) {
-    return Error{.code = Code::kInvalidArgument,
+    return Error{.code = Code::kUnimplemented,
                  .cause = named + " has " + std::to_string(values) +
                           " values in the first record; a column has 1 to " +
-                          std::to_string(kMostValues)};
+                          std::to_string(kMostValues),
+                 .advice = AdviceFor(field)};
   }
   field.dtype = feature.kind == Kind::kFloats ? DType::kF32 : DType::kI64;
   if (values != 1) field.row_shape = {static_cast<int64_t>(values)};
@@ -69,11 +90,18 @@ Kind KindOf(const Field& field) {
 }
 
 Error WrongKind(const TfFeature& feature, const std::string& name, const Field& field) {
-  return {.code = Code::kDataLoss,
-          .cause = feature.kind == Kind::kNone
-                       ? "the record has no feature '" + name + "', or no values in it"
-                       : "feature '" + name + "' is " + NameOf(feature.kind) + " in place of " +
-                             NameOf(KindOf(field))};
+  const std::string or_not = field.kind == Field::Kind::kImage ? ""
+                             : field.is_label                  ? ", or give label=None"
+                                                               : ", or leave the column out";
+  if (feature.kind == Kind::kNone) {
+    return {.code = Code::kUnimplemented,
+            .cause = "the record has no feature '" + name + "', or no values in it",
+            .advice = "Give files in which each record has it" + or_not};
+  }
+  return {.code = Code::kUnimplemented,
+          .cause = "feature '" + name + "' is " + NameOf(feature.kind) + ", and " +
+                   NameOf(KindOf(field)) + " in the first record",
+          .advice = "Give files in which all records have one type" + or_not};
 }
 
 // Returns a column's string, as a view of the record.
@@ -88,6 +116,13 @@ Result<std::string_view> StringOf(const TfFeature& feature) {
                         std::to_string(bytes.size()) + " bytes; a column's have at most " +
                         std::to_string(kLongest),
                .detail = Error::Detail::kOverLimits};
+}
+
+Status CopyRow(const TfFeature& feature, const Field& field, std::span<uint8_t> row) {
+  if (!IsString(field.dtype)) return CopyValues(feature, row);
+  ASSIGN_OR_RETURN(const std::string_view string, StringOf(feature));
+  std::memcpy(row.data(), &string, row.size());
+  return {};
 }
 
 }  // namespace
@@ -153,15 +188,13 @@ Result<std::span<const uint8_t>> UnpackExample(std::span<const uint8_t> example,
     if (found[i].kind != KindOf(field)) return WrongKind(found[i], features.names[i], field);
     if (i == 0) continue;
     const size_t bytes = field.row_bytes();
-    if (IsString(field.dtype)) {
-      ASSIGN_OR_RETURN(const std::string_view string, StringOf(found[i]));
-      std::memcpy(rows.data(), &string, bytes);
-    } else {
-      TRY(CopyValues(found[i], rows.first(bytes)));
-    }
+    Status status = CopyRow(found[i], field, rows.first(bytes));
+    if (!status.ok()) return Advised(std::move(status).error(), field);
     rows = rows.subspan(bytes);
   }
-  return OnlyBytes(found[0]);
+  Result<std::span<const uint8_t>> image = OnlyBytes(found[0]);
+  if (!image.ok()) return Advised(std::move(image).error(), features.fields[0]);
+  return image;
 }
 
 }  // namespace stoker

@@ -80,8 +80,8 @@ def spoiled(made, path, number, data):
 
 BAD = {
     "truncated": (npy(embedding(0))[:-3], "truncated"),
-    "another shape": (npy(embedding(0).T.copy()), "undecodable"),
-    "another type": (npy(embedding(0).astype("float64")), "undecodable"),
+    "another shape": (npy(embedding(0).T.copy()), "unsupported"),
+    "another type": (npy(embedding(0).astype("float64")), "unsupported"),
     "no npy": (b"emb", "undecodable"),
     "bytes after it": (npy(embedding(0)) + b"x", "undecodable"),
     "Fortran order": (npy(np.asfortranarray(embedding(0))), "unsupported"),

@@ -631,8 +631,8 @@ def tfrecord(
     file changes. Where that folder cannot be written to, files are indexed each time.
 
     Checksums are always checked: those of lengths when a file is indexed, those of data when a record's turn
-    comes. A record that is damaged, or does not have the features of the first one, is a DataLossError of its
-    batch, with the file and the record's offset.
+    comes. A damaged record is a DataLossError of its batch, and one that does not have the features of the
+    first record, with as many values, is an UnimplementedError, with the file and the record's offset.
 
     Args:
         shards: a pattern, or a list of paths, as of `tar`: "train-*.tfrecord", "{00000..01023}-of-01024".
@@ -641,8 +641,9 @@ def tfrecord(
             no labels.
         columns: further features, of integers (int64) or floats (float32), with as many values in every
             record as in the first, or of one byte string of at most 1 MiB. Each is a column of the batch,
-            behind the labels, under its name: `batch["image/height"]`; byte strings are a list of bytes, and
-            not for batches on a device, unless a `Map` replaces them.
+            after the labels, under its name: `batch["image/height"]`; byte strings are a list of bytes, and
+            not for batches on a device, unless a `Map` replaces them. Lists of several lengths must be
+            padded, or written as one byte string (`tf.io.serialize_tensor`).
         class_names: `source.classes`, by label; a label without a name is then an error of its batch. None:
             labels have no names.
         threads: for indexing files, 0 to 256; 0: the cores allotted.
@@ -654,7 +655,7 @@ def tfrecord(
             has, or of a wrong type; a wrong pattern (a ValueError).
         DataLossError: a file is cut off, damaged or not a TFRecord file; `file` and `offset` say where.
         UnimplementedError: a file is compressed, with the command that decompresses it; a column of several
-            byte strings.
+            byte strings, or without values, in the first record.
     """
     given = {**_shards(shards), **_cache(cache, cache_bytes)}
     if not isinstance(image, str):

@@ -119,6 +119,7 @@ TEST(Npy, ArraysAreTheFieldsOrErrors) {
   EXPECT_THAT(error(Npy(Header("<f4", "(4,)"))).cause,
               HasSubstr("is float32 (4), and that of the first sample float32 (2, 2)"));
   EXPECT_THAT(error(Npy(Header("<f4", "(4,)"))).advice, HasSubstr("one type and shape"));
+  EXPECT_EQ(error(Npy(Header("<f4", "(4,)"))).code, Code::kUnimplemented);
   EXPECT_THAT(error(Npy(Header("<i4", "(2, 2)"))).cause, HasSubstr("is int32 (2, 2)"));
   EXPECT_THAT(error(Npy(Header("<f4", "(2, 2)"), data + "q")).cause, HasSubstr("1 byte follows"));
   const Error cut = error(Npy(Header("<f4", "(2, 2)"), data.substr(1)));

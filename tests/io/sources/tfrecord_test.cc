@@ -134,8 +134,9 @@ TEST_F(TfRecordTest, ColumnsHaveTheShapesOfTheFirstRecord) {
   EXPECT_THAT(box, ElementsAre(3, 4));
   EXPECT_EQ(rows[8], 6);
   const Error error = Take(*source, 2).error();
-  EXPECT_EQ(error.code, Code::kDataLoss);
-  EXPECT_THAT(error.cause, HasSubstr("'box' has 1 value in place of 2"));
+  EXPECT_EQ(error.code, Code::kUnimplemented);
+  EXPECT_THAT(error.cause, HasSubstr("'box' has 1 value, and 2 in the first record"));
+  EXPECT_THAT(error.advice, HasSubstr("Pad the values to one length"));
   EXPECT_EQ(error.file, path);
   EXPECT_EQ(error.offset, source->RangeOf(2).offset);
 }
@@ -159,10 +160,10 @@ TEST_F(TfRecordTest, ByteStringsAreColumns) {
   EXPECT_TRUE(Take(*source, 0).ok());
   EXPECT_TRUE(Take(*source, 1).ok());
   EXPECT_THAT(Take(*source, 2).error().cause, HasSubstr("has 1048577 bytes"));
-  EXPECT_THAT(Take(*source, 3).error().cause, HasSubstr("2 values in place of 1"));
-  EXPECT_THAT(Take(*source, 4).error().cause, HasSubstr("is int64 in place of bytes"));
+  EXPECT_THAT(Take(*source, 3).error().cause, HasSubstr("has 2 byte strings"));
+  EXPECT_THAT(Take(*source, 4).error().cause, HasSubstr("is int64, and bytes in the first record"));
   EXPECT_THAT(Take(*source, 5).error().cause, HasSubstr("no feature 'text'"));
-  EXPECT_EQ(Take(*source, 5).error().code, Code::kDataLoss);
+  EXPECT_EQ(Take(*source, 5).error().code, Code::kUnimplemented);
 }
 
 TEST_F(TfRecordTest, SaysWhatTheFirstRecordHas) {
@@ -191,6 +192,41 @@ TEST_F(TfRecordTest, SaysWhatTheFirstRecordHas) {
   EXPECT_THAT(cause({.image = ""}), HasSubstr("image is empty"));
   EXPECT_THAT(cause({.label = "", .class_names = {"a"}}), HasSubstr("no label"));
   EXPECT_THAT(cause({.columns = std::vector<std::string>(63, "x")}), HasSubstr("twice"));
+}
+
+// Advice that suits what has another number of values, in the first record and in others.
+TEST_F(TfRecordTest, SaysHowRecordsHaveAsManyValues) {
+  const auto record = [](std::vector<std::string> images, std::vector<int64_t> labels,
+                         std::vector<float> box, std::vector<std::string> text) {
+    return TfRecordOf(ExampleOf(BytesFeature("image", images) + IntegerFeature("label", labels) +
+                                FloatFeature("box", box) + BytesFeature("text", text)));
+  };
+  const std::string sound = record({"i"}, {1}, {1, 2}, {"t"});
+  const struct {
+    const char* what;
+    std::string other;
+    const char* advice;
+    std::optional<Code> in_first;  // none: found when it is read
+  } cases[] = {
+      {"images", record({"i", "j"}, {1}, {1, 2}, {"t"}), "Write one encoded image in each record",
+       std::nullopt},
+      {"labels", record({"i"}, {1, 2}, {1, 2}, {"t"}),
+       "Write one integer in each record, or give label=None", Code::kInvalidArgument},
+      {"box", record({"i"}, {1}, {}, {"t"}), "Pad the values to one length", Code::kUnimplemented},
+      {"text", record({"i"}, {1}, {1, 2}, {"t", "u"}), "Write one in each record (tf.io",
+       Code::kUnimplemented},
+  };
+  const TfRecordOptions options{.image = "image", .label = "label", .columns = {"box", "text"}};
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.what);
+    const Error later = Take(*Opened(Shard(sound + one.other), options), 1).error();
+    EXPECT_EQ(later.code, Code::kUnimplemented);
+    EXPECT_THAT(later.advice, HasSubstr(one.advice));
+    if (!one.in_first) continue;
+    const Error first = Refused(one.other + sound, options);
+    EXPECT_EQ(first.code, *one.in_first);
+    EXPECT_THAT(first.advice, HasSubstr(one.advice));
+  }
 }
 
 TEST_F(TfRecordTest, LabelsHaveClassNames) {
@@ -250,21 +286,21 @@ TEST_F(TfRecordTest, ChecksTheDataWhenItIsRead) {
 
 TEST_F(TfRecordTest, RefusesRecordsOfAnotherKindWhenTheyAreRead) {
   const std::string one = ImageRecord("one", 1);
-  const auto second = [&](const std::string& data) {
+  const auto second = [&](const std::string& data, Code code = Code::kUnimplemented) {
     const Source source = Opened(Shard(one + TfRecordOf(data)));
     const Error error = Take(*source, 1).error();
-    EXPECT_EQ(error.code, Code::kDataLoss);
+    EXPECT_EQ(error.code, code);
     EXPECT_EQ(error.offset, one.size());
     return error.cause;
   };
   const std::string image = BytesFeature("image/encoded", {"i"});
-  EXPECT_THAT(second("\xff\xd8\xff"), HasSubstr("not a tf.train.Example"));
+  EXPECT_THAT(second("\xff\xd8\xff", Code::kDataLoss), HasSubstr("not a tf.train.Example"));
   EXPECT_THAT(second(""), HasSubstr("no feature 'image/encoded'"));
   EXPECT_THAT(second(ExampleOf(image)), HasSubstr("no feature 'image/class/label'"));
   EXPECT_THAT(second(ExampleOf(image + FloatFeature("image/class/label", {1}))),
-              HasSubstr("'image/class/label' is float in place of int64"));
+              HasSubstr("'image/class/label' is float, and int64 in the first record"));
   EXPECT_THAT(second(ExampleOf(image + IntegerFeature("image/class/label", {1, 2}))),
-              HasSubstr("has 2 values in place of 1"));
+              HasSubstr("has 2 values, and 1 in the first record"));
 }
 
 TEST_F(TfRecordTest, SaysHowToDecompress) {
