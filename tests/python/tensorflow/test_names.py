@@ -2,7 +2,10 @@
 says is true: what is called the same runs on a loader's dataset, and what draws once for a batch does.
 """
 
+import os
 import pathlib
+import subprocess
+import sys
 
 import keras
 import names
@@ -431,7 +434,7 @@ def source_of(folder):
     return folder(stoker.Resize((8, 8))).source
 
 
-# --- records, columns ----------------------------------------------------------------------------------
+# --- records, columns, other backends -------------------------------------------------------------------
 
 
 def test_records_and_data_sources_of_the_form_of_tensorflow_datasets(made, tmp_path):
@@ -519,3 +522,60 @@ def test_columns_that_functions_and_layers_take(made):
     }
     said = {name for row in ROWS if row.by() == "the same" and row.names & set(batch) for name in row.names}
     assert said == set(batch)
+
+
+ON_JAX = """
+import sys
+import jax
+import keras
+import stoker
+
+assert keras.backend.backend() == "jax"
+page = sys.stdin.read()
+names = {"stoker": stoker, "keras": keras}
+exec(page, names)
+model, loader, batches = names["small"], names["loader"], names["batches"]
+pinned = loader.epoch(0)
+by_dataset = model.evaluate(loader.as_tf_dataset(epoch=0), verbose=0)
+assert by_dataset == model.evaluate((batch for batch in pinned), verbose=0)
+assert model.predict(loader.as_tf_dataset(epoch=0), verbose=0).shape == (len(loader.source), 3)
+model.fit(loader.as_tf_dataset(), verbose=0)
+for refused in (loader, loader.to_jax()):
+    try:
+        model.fit(refused, verbose=0)
+    except (AttributeError, TypeError) as error:
+        assert "as_tf_dataset()" in str(error)
+    else:
+        raise AssertionError(refused)
+model.fit((batch for batch in loader.to_jax()), verbose=0)
+
+# As validation data a generator is not what it seems.
+numbers = []
+def counted():
+    for number, batch in enumerate(batches(pinned)):
+        numbers.append(number)
+        yield batch
+
+model.fit(loader.as_tf_dataset(epoch=0), epochs=3, verbose=0,
+          validation_data=counted(), validation_steps=len(loader))
+assert len(numbers) == 3 * len(loader) - 2 * 2, numbers
+print("done")
+"""
+
+
+@pytest.mark.long
+def test_keras_on_jax(made):
+    """Runs what the page prints."""
+    pytest.importorskip("jax", reason="JAX is not installed here")
+    (block,) = [b for b in BLOCKS["docs/from-tf-data.md"] if "def batches(" in b.text]
+    done = subprocess.run(
+        [sys.executable, "-c", ON_JAX],
+        input=block.text.replace("photos/train", "."),
+        cwd=made,
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stderr[-3000:]
