@@ -16,6 +16,7 @@ import tensorflow as tf
 import tfrecords
 from conftest import SAMPLES
 from pages import BLOCKS
+from PIL import Image
 
 ROWS = names.rows_of(names.PAGE.read_text())
 
@@ -579,3 +580,20 @@ def test_keras_on_jax(made):
         check=False,
     )
     assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("turned", [True, False])
+def test_exif_turns_a_photograph_and_not_its_mask(tmp_path, turned):
+    drawn = np.zeros((60, 100, 3), np.uint8)
+    drawn[:30, :50] = 255
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(drawn).save(tmp_path / "photograph.jpg", exif=exif, quality=95)
+    Image.fromarray(drawn[..., 0]).save(tmp_path / "mask.png")
+    crop = stoker.RandomResizedCrop(40, interpolation="nearest")
+    photograph, mask = (
+        next(iter(stoker.Loader(stoker.files([tmp_path / name] * 4), [crop], batch_size=4, **options)))
+        for options in [{} if turned else {"exif_orientation": False}]
+        for name in ("photograph.jpg", "mask.png")
+    )
+    assert (np.mean((photograph > 127) != (mask > 127)) > 0.1) == turned
