@@ -35,9 +35,10 @@ using Pixels = hn::Vec<Ints>;
 constexpr size_t kLanes = hn::MaxLanes(Floats());
 static_assert(hn::MaxLanes(Interleaved()) <= kTileOverread);
 
-// ---- A copy of the image with four bytes per pixel, surrounded by the fill: a column on the left
-// and a row above, and two of each on the other sides. All channels of a pixel are read at once,
-// outside as well as inside. The fourth byte is 1 inside.
+// ---- A copy of the image with four bytes per pixel, surrounded by a column on the left and a row
+// above, and two of each on the other sides. All channels of a pixel are read at once, outside as
+// well as inside. For kConstant the surroundings are the fill, and the fourth byte is 1 inside;
+// otherwise they are the opposite sides, and only kWrap gives them weight.
 
 uint32_t PixelOf(const Fill& fill) {
   return fill[0] | static_cast<uint32_t>(fill[1]) << 8 | static_cast<uint32_t>(fill[2]) << 16;
@@ -68,6 +69,24 @@ const int32_t* CopyWith(uint32_t outside, const Tile& from, uint32_t* copy) {
   return reinterpret_cast<const int32_t*>(copy + stride + 1);
 }
 
+// As CopyWith, but with the opposite sides around the image. kWrap blends with them; the other
+// modes give them weight 0, so one copy serves all of these.
+const int32_t* CopyWrapped(const Tile& from, uint32_t* copy) {
+  const auto [width, height] = from.size;
+  const ptrdiff_t stride = width + 3;
+  uint32_t* row = copy + stride;
+  for (int y = 0; y < height; ++y, row += stride) {
+    CopyRow(from, y, row + 1);
+    row[0] = row[width];
+    row[width + 1] = row[1];
+    row[width + 2] = row[1 + 1 % width];
+  }
+  std::copy_n(row - stride, stride, copy);
+  std::copy_n(copy + stride, stride, row);
+  std::copy_n(copy + stride + stride * (1 % height), stride, row + stride);
+  return reinterpret_cast<const int32_t*>(copy + stride + 1);
+}
+
 // ---- Positions.
 
 // Rounds values in [−1, 2^22] to the nearest integer, ties to even.
@@ -76,10 +95,22 @@ HWY_INLINE Pixels Nearest(Values values) {
   return hn::Sub(hn::BitCast(Ints(), hn::Add(values, magic)), hn::BitCast(Ints(), magic));
 }
 
-HWY_INLINE Values Position(Values column, float step, float start, int size) {
+// `folds`: whether the axis may have a period.
+template <bool folds>
+HWY_INLINE Values Position(Values column, float step, float start, const AffineAxis& axis) {
   const Floats d;
-  const auto at = hn::Add(hn::Mul(hn::Set(d, step), column), hn::Set(d, start));
-  return hn::Min(hn::Max(at, hn::Set(d, -1)), hn::Set(d, static_cast<float>(size)));
+  auto at = hn::Add(hn::Mul(hn::Set(d, step), column), hn::Set(d, start));
+  if (folds && axis.period > 0) {
+    const auto period = hn::Set(d, axis.period), first = hn::Set(d, axis.start);
+    at = hn::Sub(at, first);
+    at = hn::Sub(at, hn::Mul(period, hn::Floor(hn::Div(at, period))));
+    if (axis.is_mirrored) {
+      const auto middle = hn::Set(d, axis.period / 2);
+      at = hn::Sub(middle, hn::Abs(hn::Sub(at, middle)));
+    }
+    at = hn::Add(at, first);
+  }
+  return hn::Min(hn::Max(at, hn::Set(d, axis.low)), hn::Set(d, axis.high));
 }
 
 // ---- Pixels.
@@ -163,8 +194,9 @@ HWY_INLINE void Store(const Pixels& pixels, uint8_t* red, uint8_t* green, uint8_
   hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<2>()), Bytes(), blue);
 }
 
-template <class PixelsAt>
-void MapRows(const Source& source, const AffineSource& map, const Tile& to) {
+template <class PixelsAt, bool folds>
+void MapRows(const Source& source, const AffineSource& map, AffineAxis across, AffineAxis down,
+             const Tile& to) {
   const Floats d;
   const auto [width, height] = to.size;
   for (int y = 0; y < height; ++y) {
@@ -172,8 +204,8 @@ void MapRows(const Source& source, const AffineSource& map, const Tile& to) {
     uint8_t* const row[3] = {to.row(0, y), to.row(1, y), to.row(2, y)};
     for (int x = 0; x < width; x += static_cast<int>(kLanes)) {
       const auto column = hn::Add(hn::Iota(d, static_cast<float>(x)), hn::Set(d, map.first_column));
-      const PixelsAt pixels(source, Position(column, map.step_x, start_x, to.size.width),
-                            Position(column, map.step_y, start_y, to.size.height));
+      const PixelsAt pixels(source, Position<folds>(column, map.step_x, start_x, across),
+                            Position<folds>(column, map.step_y, start_y, down));
       if (const auto left = static_cast<size_t>(width - x); left >= kLanes) {
         Store(pixels, row[0] + x, row[1] + x, row[2] + x);
       } else {
@@ -185,18 +217,28 @@ void MapRows(const Source& source, const AffineSource& map, const Tile& to) {
   }
 }
 
+template <class PixelsAt>
+void MapPadded(const Source& source, const AffineSource& map, const AffineAxis& across,
+               const AffineAxis& down, const Tile& to) {
+  const bool folds = across.period > 0 || down.period > 0;
+  (folds ? MapRows<PixelsAt, true> : MapRows<PixelsAt, false>)(source, map, across, down, to);
+}
+
 void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
   const AffineSource map(affine.matrix, from.size);
-  const bool fade = affine.fade && affine.interpolation == Interpolation::kBilinear;
+  const AffineAxis across(affine.padding, to.size.width), down(affine.padding, to.size.height);
+  const bool constant = affine.padding == Padding::kConstant;
+  const bool fade = affine.fade && constant && affine.interpolation == Interpolation::kBilinear;
   const uint32_t outside = fade ? 0 : PixelOf(affine.fill);
-  const Source source{CopyWith(outside, from, reinterpret_cast<uint32_t*>(scratch)),
+  auto* copy = reinterpret_cast<uint32_t*>(scratch);
+  const Source source{constant ? CopyWith(outside, from, copy) : CopyWrapped(from, copy),
                       from.size.width + 3, affine.fill};
   if (affine.interpolation == Interpolation::kNearest) {
-    MapRows<NearestPixels>(source, map, to);
+    MapPadded<NearestPixels>(source, map, across, down, to);
   } else if (fade) {
-    MapRows<FadedPixels>(source, map, to);
+    MapRows<FadedPixels, false>(source, map, across, down, to);
   } else {
-    MapRows<BilinearPixels>(source, map, to);
+    MapPadded<BilinearPixels>(source, map, across, down, to);
   }
 }
 
@@ -216,7 +258,7 @@ Result<size_t> AffineScratchBytes(ImageSize size) {
   if (pixels > INT_MAX) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "an image of " + std::to_string(size.width) + " x " +
-                          std::to_string(size.height) + " is too large to be rotated or sheared"};
+                          std::to_string(size.height) + " is too large for an affine transform"};
   }
   return static_cast<size_t>(pixels) * sizeof(uint32_t) + 4 * kTileOverread;
 }

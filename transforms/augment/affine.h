@@ -26,6 +26,17 @@ struct AffineSource {
   double first_row_;
 };
 
+// Where an axis is sampled for a position outside the image: what Padding does with indices, done
+// with positions, so that four reads suffice for each.
+struct AffineAxis {
+  AffineAxis(Padding padding, int size);
+
+  float low, high;   // the sampled positions; kConstant samples the fill at −1 and at `size`
+  float period = 0;  // after which the pixels repeat; 0 if they do not
+  float start = 0;   // of a period
+  bool is_mirrored = false;  // the second half of a period is the first one, mirrored
+};
+
 // Returns the bytes of scratch memory that Mapped needs. ResourceExhausted if indices would
 // overflow.
 Result<size_t> AffineScratchBytes(ImageSize size);

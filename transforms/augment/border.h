@@ -37,6 +37,8 @@ inline int64_t Padded(int64_t at, int64_t size, Padding padding) {
       return Reflected(at, size);
     case Padding::kSymmetric:
       return ReflectedWithEdge(at, size);
+    case Padding::kWrap:
+      return (at % size + size) % size;
   }
   return -1;
 }

@@ -67,16 +67,17 @@ struct Blur {
 };
 
 // Output pixel (x, y), in pixels from the image's center, comes from source position (m[0] x + m[1]
-// y + m[2], m[3] x + m[4] y + m[5]), also relative to the center. Positions outside the image give
-// `fill`.
+// y + m[2], m[3] x + m[4] y + m[5]), also relative to the center. Positions outside the image have
+// pixels as `padding` says.
 struct Affine {
   static constexpr const char* kName = "Affine";
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
   Interpolation interpolation = Interpolation::kNearest;
   Fill fill{};
-  // For kBilinear and a pixel that is partly inside: its value is weighted again, inside × pixel +
-  // (1 − inside) × fill, as torchvision does when it is given a fill.
+  // For kBilinear, kConstant and a pixel that is partly inside: its value is weighted again, inside
+  // × pixel + (1 − inside) × fill, as torchvision does when it is given a fill.
   bool fade = false;
+  Padding padding = Padding::kConstant;
 };
 
 // Crops to `window`, which may extend outside the image; pixels there are as `padding` says.

@@ -17,12 +17,13 @@ struct Margins {
 
 using Fill = std::array<uint8_t, 3>;  // red, green, blue
 
-// The modes of torchvision's padding_mode.
+// The modes of torchvision's padding_mode, and kWrap, which only affine transforms have.
 enum class Padding : uint8_t {
   kConstant,   // the fill
   kEdge,       // the last pixel, again and again
   kReflect,    // mirrored, the last pixel once: dcb|abcd|cba
   kSymmetric,  // mirrored, the last pixel twice: cba|abcd|dcb
+  kWrap,       // from the opposite side: bcd|abcd|abc
 };
 
 }  // namespace stoker

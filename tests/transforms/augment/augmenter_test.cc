@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <random>
 #include <span>
 #include <string>
@@ -12,6 +14,7 @@
 #include "tests/testing/effort.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/augment/affine.h"
+#include "transforms/augment/border.h"
 
 namespace stoker {
 namespace {
@@ -20,6 +23,9 @@ using testing::Effort;
 using testing::ForEachTarget;
 
 constexpr uint64_t kBudget = uint64_t{1} << 30;
+
+constexpr Padding kPaddings[] = {Padding::kConstant, Padding::kEdge, Padding::kReflect,
+                                 Padding::kSymmetric, Padding::kWrap};
 
 enum class Content { kRandom, kZero, kFull, kOneValueEach, kSmooth };
 
@@ -97,6 +103,15 @@ std::vector<Step> Geometry() {
   steps.push_back(
       Affine{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5}, Interpolation::kBilinear, {7, 130, 255}, true});
   steps.push_back(Affine{{1, 0, 0.5, 0, 1, -0.5}, Interpolation::kBilinear, {7, 130, 255}, true});
+  for (const Padding padding : kPaddings) {
+    for (const auto& matrix :
+         std::initializer_list<std::array<double, 6>>{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5},
+                                                      {2, 0, 500.25, 0, -3, 1000},
+                                                      {1e300, -1e300, 0, 1e9, 1e9, -1e300}}) {
+      steps.push_back(Affine{matrix, Interpolation::kBilinear, {1, 2, 3}, true, padding});
+      steps.push_back(Affine{matrix, Interpolation::kNearest, {1, 2, 3}, true, padding});
+    }
+  }
   for (const Padding padding :
        {Padding::kConstant, Padding::kEdge, Padding::kReflect, Padding::kSymmetric}) {
     const Fill fill{1, 2, 3};
@@ -174,6 +189,115 @@ TEST(Augmenter, AffineBlendsEdgesWithTheFill) {
   half.fade = true;
   EXPECT_EQ(Applied(augmenter, half, {1, 2}, pixels),
             (std::vector<uint8_t>{25, 25, 100, 100, 100, 100}));
+}
+
+// A move by whole pixels is a crop of the padded image; one by a quarter more is three parts of
+// that and one of the next.
+TEST(Augmenter, AffineSamplesThePaddedImage) {
+  MemoryBudget budget(kBudget);
+  Augmenter augmenter(budget);
+  for (const ImageSize size : {ImageSize{1, 1}, {2, 3}, {7, 5}, {31, 20}}) {
+    const std::vector<uint8_t> pixels = MakePixels(size, Content::kRandom, 5);
+    const auto crop = [&](int x, int y, Padding padding) {
+      return Applied(augmenter, Reframe{{x, y, size.width, size.height}, padding, {1, 2, 3}}, size,
+                     pixels);
+    };
+    for (int at = -100; at <= 100; ++at) {
+      for (const Padding padding : kPaddings) {
+        SCOPED_TRACE(std::to_string(at) + " of " + std::to_string(size.width) + " x " +
+                     std::to_string(size.height) + ", " +
+                     std::to_string(static_cast<int>(padding)));
+        const auto moved = [&](double x, double y, Interpolation how) {
+          return Applied(augmenter, Affine{{1, 0, x, 0, 1, y}, how, {1, 2, 3}, false, padding},
+                         size, pixels);
+        };
+        const int y = at / 3;
+        const std::vector<uint8_t> wanted = crop(at, y, padding);
+        ASSERT_EQ(moved(at, y, Interpolation::kNearest), wanted);
+        ASSERT_EQ(moved(at, y, Interpolation::kBilinear), wanted);
+        const auto with_a_quarter_of = [&](std::vector<uint8_t> next) {
+          for (size_t i = 0; i < wanted.size(); ++i) {
+            next[i] = static_cast<uint8_t>(std::lrint(0.75 * wanted[i] + 0.25 * next[i]));
+          }
+          return next;
+        };
+        ASSERT_EQ(moved(at, y + 0.25, Interpolation::kBilinear),
+                  with_a_quarter_of(crop(at, y + 1, padding)));
+        ASSERT_EQ(moved(at + 0.25, y, Interpolation::kBilinear),
+                  with_a_quarter_of(crop(at + 1, y, padding)));
+      }
+    }
+  }
+}
+
+// Samples one channel at a position that is not mapped into the image: indices are, by Padded.
+struct PaddedImage {
+  const Tile& tile;
+  size_t channel;
+  const Affine& affine;
+
+  double At(double x, double y) const {
+    const int64_t column = Padded(static_cast<int64_t>(x), tile.size.width, affine.padding);
+    const int64_t row = Padded(static_cast<int64_t>(y), tile.size.height, affine.padding);
+    if (column < 0 || row < 0) return affine.fill[channel];
+    return tile.row(channel, static_cast<int>(row))[column];
+  }
+  double Sampled(double x, double y) const {
+    if (affine.interpolation == Interpolation::kNearest) return At(std::rint(x), std::rint(y));
+    const double left = std::floor(x), top = std::floor(y);
+    return std::lerp(std::lerp(At(left, top), At(left + 1, top), x - left),
+                     std::lerp(At(left, top + 1), At(left + 1, top + 1), x - left), y - top);
+  }
+};
+
+// Rounding decides which of two pixels is nearest.
+bool IsBetweenPixels(double at) { return std::abs(at - std::floor(at) - 0.5) < 1e-3; }
+
+void ExpectSampled(Augmenter& augmenter, const Affine& affine, ImageSize size) {
+  std::vector<uint8_t> pixels = MakePixels(size, Content::kRandom, 11);
+  std::vector<uint8_t> got = Applied(augmenter, affine, size, pixels);
+  const Tile from{pixels.data(), size}, to{got.data(), size};
+  const auto& m = affine.matrix;
+  const double middle_x = (size.width - 1) / 2.0, middle_y = (size.height - 1) / 2.0;
+  const bool nearest = affine.interpolation == Interpolation::kNearest;
+  for (int y = 0; y < size.height; ++y) {
+    for (int x = 0; x < size.width; ++x) {
+      const double dx = x - middle_x, dy = y - middle_y;
+      const double at_x = m[0] * dx + m[1] * dy + m[2] + middle_x;
+      const double at_y = m[3] * dx + m[4] * dy + m[5] + middle_y;
+      if (nearest && (IsBetweenPixels(at_x) || IsBetweenPixels(at_y))) continue;
+      for (size_t c = 0; c < 3; ++c) {
+        const double wanted = PaddedImage{from, c, affine}.Sampled(at_x, at_y);
+        ASSERT_NEAR(to.row(c, y)[x], wanted, nearest ? 0 : 0.55)
+            << c << ": " << x << ", " << y << " from " << at_x << ", " << at_y;
+      }
+    }
+  }
+}
+
+TEST(Augmenter, AffineSamplesWherePositionsAreInBinary64) {
+  MemoryBudget budget(kBudget);
+  Augmenter augmenter(budget);
+  std::mt19937 random(17);
+  const auto between = [&](double low, double high) {
+    return std::uniform_real_distribution<>(low, high)(random);
+  };
+  for (int n = Effort(200); n > 0; --n) {
+    const ImageSize size{1 + static_cast<int>(random() % 40), 1 + static_cast<int>(random() % 40)};
+    const double angle = between(-7, 7), across = between(0.1, 4), down = between(0.1, 4);
+    const double sine = std::sin(angle), cosine = std::cos(angle);
+    const std::array<double, 6> matrix{across * cosine, -across * sine, between(-90, 90),
+                                       down * sine,     down * cosine,  between(-90, 90)};
+    for (const Padding padding : kPaddings) {
+      for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
+        SCOPED_TRACE(std::to_string(n) + ": " + std::to_string(size.width) + " x " +
+                     std::to_string(size.height) + ", " +
+                     std::to_string(static_cast<int>(padding)));
+        ExpectSampled(augmenter, Affine{matrix, how, {1, 130, 255}, false, padding}, size);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
 }
 
 TEST(Augmenter, StepsCompose) {

@@ -24,6 +24,15 @@ TEST(Border, MirrorsAsOftenAsNeeded) {
   }
 }
 
+TEST(Border, WrapsAround) {
+  for (const int64_t size : {1, 2, 3, 7, 224}) {
+    for (int64_t at = -1000; at <= 1000; ++at) {
+      ASSERT_EQ(Padded(at, size, Padding::kWrap), (at + 1000 * size) % size)
+          << at << " of " << size;
+    }
+  }
+}
+
 TEST(Border, ClampsToEdgesOrFills) {
   for (const int64_t at : {-1000000000000, -1L, 5L, 1000000000000}) {
     EXPECT_EQ(Padded(at, 5, Padding::kConstant), -1);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "tests/transforms/jpeg/fast/each_target.h"
@@ -64,8 +65,11 @@ void ExpectAllSame(ImageSize size) {
         [&](const Tile& from, const Tile& to) { Blurred(from, blur, scratch.data(), to); },
         [&](const Tile& from, const Tile& to) { BlurredPlain(from, blur, to); });
   }
-  for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
-    const Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, how, {1, 2, 3}};
+  for (const auto& [how, padding] : {std::pair(Interpolation::kNearest, Padding::kConstant),
+                                     std::pair(Interpolation::kBilinear, Padding::kConstant),
+                                     std::pair(Interpolation::kBilinear, Padding::kSymmetric),
+                                     std::pair(Interpolation::kBilinear, Padding::kWrap)}) {
+    const Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, how, {1, 2, 3}, false, padding};
     const Memory scratch(AffineScratchBytes(size).value());
     ExpectSame(
         size, size,
