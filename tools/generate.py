@@ -56,9 +56,16 @@ ANNOTATIONS = {
     "integer": "int",
     "boolean": "bool",
     "choice": "str",
+    "affine padding": "str",
     "interpolation": "Any",
     "range": "Sequence[float]",
+    "optional range": "Sequence[float] | None",
     "range or number": "Range",
+    "spread": "Range",
+    "optional spread": "Range | None",
+    "shares": "Sequence[float] | None",
+    "shear": "Range | None",
+    "center": "Sequence[float] | None",
     "factor": "Range | None",
     "shift": "Range | None",
     "channels": "Sequence[float]",
@@ -70,6 +77,7 @@ ANNOTATIONS = {
     "margins": "Margins | None",
     "fill": "Fill | None",
     "optional fill": "Fill | None",
+    "blended fill": "Fill | None",
     "value or noise": "float | Sequence[float] | str",
     "transforms": "Sequence[Transform]",
 }
@@ -78,7 +86,12 @@ DEFAULTS = {
     "shift": None,
     "margins": None,
     "optional side": None,
+    "optional range": None,
+    "shares": None,
+    "shear": None,
+    "center": None,
     "fill": 0,
+    "blended fill": 0,
     "value or noise": 0,
 }
 REQUIRED = ("sides", "size", "taps", "channels", "positive channels", "transforms")
@@ -230,7 +243,9 @@ def torch_module(text, rows):
 
 
 def number_text(value):
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
+    return (
+        f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    )
 
 
 def json_text(value):

@@ -30,8 +30,9 @@ struct ValueJson {
     return list;
   }
   Json operator()(const Margins* m) const { return {m->left, m->top, m->right, m->bottom}; }
-  Json operator()(const std::optional<Fill>* fill) const {
-    return *fill ? Json(**fill) : Json(nullptr);
+  template <typename Value>
+  Json operator()(const std::optional<Value>* value) const {
+    return *value ? (*this)(&**value) : Json(nullptr);
   }
   Json operator()(const EnumValue& value) const { return TextOf(option, OptionValue(value)); }
   Json operator()(const TextValue& value) const { return TextOf(option, OptionValue(value)); }
@@ -44,7 +45,9 @@ void AddBounds(Json& json, const OptionInfo& option, const OptionValue& value) {
     json["high"] = std::numeric_limits<uint64_t>::max();
   } else if (option.low < option.high) {
     const bool is_real = std::holds_alternative<double*>(value) ||
-                         std::holds_alternative<std::array<double, 2>*>(value);
+                         std::holds_alternative<std::array<double, 2>*>(value) ||
+                         std::holds_alternative<std::optional<double>*>(value) ||
+                         std::holds_alternative<std::optional<std::array<double, 2>>*>(value);
     json["low"] = is_real ? Json(option.low) : Json(static_cast<int64_t>(option.low));
     json["high"] = is_real ? Json(option.high) : Json(static_cast<int64_t>(option.high));
   }

@@ -23,6 +23,19 @@ std::string Shown(const Json& value) {
   return text;
 }
 
+// Returns what a value must be. A message stays short enough to read.
+std::string Listed(std::span<const char* const> names) {
+  constexpr size_t kMost = 16;
+  if (names.size() > kMost) {
+    return "one of the " + std::to_string(names.size()) + " names in docs/loader-spec.md";
+  }
+  std::string all;
+  for (size_t i = 0; i < names.size(); ++i) {
+    all += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
+  }
+  return all;
+}
+
 }  // namespace
 
 struct JsonObject::State {
@@ -84,6 +97,11 @@ Result<JsonObject> JsonObject::Parse(std::string_view text, const std::string& w
 
 bool JsonObject::Has(const char* key) const { return state_->value.contains(key); }
 
+bool JsonObject::IsNull(const char* key) {
+  const Json* read = state_->Find(key);
+  return read != nullptr && read->is_null();
+}
+
 void JsonObject::Required(const char* key) {
   if (!Has(key)) state_->Fail(key, "is missing");
 }
@@ -122,12 +140,10 @@ void JsonObject::Text(const char* key, std::string& value) {
 std::optional<size_t> JsonObject::Choice(const char* key, std::span<const char* const> names) {
   const Json* read = state_->Find(key);
   if (read == nullptr) return {};
-  std::string all;
   for (size_t i = 0; i < names.size(); ++i) {
     if (read->is_string() && read->get_ref<const std::string&>() == names[i]) return i;
-    all += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
   }
-  state_->Fail(key, "is " + Shown(*read) + "; it must be " + all);
+  state_->Fail(key, "is " + Shown(*read) + "; it must be " + Listed(names));
   return {};
 }
 

@@ -27,6 +27,7 @@ class JsonObject {
 
   void Required(const char* key);
   bool Has(const char* key) const;
+  bool IsNull(const char* key);  // reads null; returns false if the key is missing, or has a value
 
   // Integers in [low, high].
   template <typename T>

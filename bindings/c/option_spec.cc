@@ -57,10 +57,12 @@ struct OptionReader {
     for (size_t c = 0; c < fill->size(); ++c) (*fill)[c] = static_cast<uint8_t>(read[c]);
   }
 
-  void operator()(std::optional<Fill>* fill) const {
+  template <typename Value>
+  void operator()(std::optional<Value>* value) const {
+    if (object.IsNull(option.name)) return value->reset();
     if (!object.Has(option.name)) return;
-    *fill = Fill{};
-    (*this)(&**fill);
+    *value = Value{};
+    (*this)(&**value);
   }
 
   void operator()(const TextValue& value) const {

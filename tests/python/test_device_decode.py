@@ -332,6 +332,8 @@ def test_refusals(packed, made):
         r"transforms\[1\], ColorJitter: workers change the pixels.*to_device\(…, decode=\"workers\"\)",
         make(source, jitter),
     )
+    rotation = [stoker.RandomResizedCrop(32), stoker.RandomRotation(9)]
+    refused(r"transforms\[1\], RandomRotation: workers change the pixels", make(source, rotation))
     bicubic = [stoker.RandomResizedCrop(32, interpolation="bicubic")]
     refused("does not resample them by bicubic", make(source, bicubic))
     refused("PadTo", make(source, [stoker.Resize(size=20, max_size=40), stoker.PadTo(40)]))

@@ -179,6 +179,71 @@ def test_bilinear_with_a_fill(files):
     assert differences.largest <= 1
 
 
+# ---- Affine transforms, of ranges of one value, which draw it. Only the distance of a move is random.
+
+
+def turned(angle):
+    return (
+        named("RandomRotation", degrees=[angle, angle]),
+        lambda image, moved, **options: F.rotate(image, angle, **options),
+    )
+
+
+def mapped(angle, scale, shear):
+    of_shear = {"shear_x": [shear[0]] * 2, "shear_y": [shear[1]] * 2}
+    return (
+        named("RandomAffine", degrees=[angle, angle], scale=[scale, scale], **of_shear),
+        lambda image, moved, **options: F.affine(image, angle, moved, scale, shear, **options),
+    )
+
+
+AFFINE = {
+    "RandomRotation 20.5": turned(20.5),
+    "RandomRotation -90": turned(-90),
+    "RandomRotation 500.25": turned(500.25),
+    "RandomAffine scale 0.713": mapped(0, 0.713, [0, 0]),
+    "RandomAffine shear 31, -12.5": mapped(0, 1, [31, -12.5]),
+    "RandomAffine of all": mapped(-797.3, 1.4, [-20, 8]),
+}
+
+
+def compare_affine(spec, transform, before, files, mode, fill, center):
+    """Returns the differences. Those of nearest are pixels whose place rounding decides."""
+    rows, _ = applied(before, files, (SIZE, SIZE))
+    ours, samples = applied([*before, {**spec, "interpolation": mode}], files, (SIZE, SIZE))
+    options = {"interpolation": F.InterpolationMode(mode), "fill": fill, "center": center}
+    differences = Differences()
+    for row, our, sample in zip(rows, ours, samples):
+        matrix = sample["steps"][0]["matrix"]
+        a, b, c, d, e, f = matrix
+        pivot = np.zeros(2) if center is None else np.array(center) - SIZE / 2
+        moved = np.linalg.solve([[a, b], [d, e]], pivot - [c, f]) - pivot
+        assert np.abs(moved - moved.round()).max() < 1e-9
+        wanted = transform(torch.from_numpy(row.copy()), [int(v) for v in moved.round()], **options).numpy()
+        if mode == "nearest":
+            assert not ((our != wanted).any(0) & ~between_pixels(matrix, SIZE, SIZE)).any()
+        differences.add(our, wanted)
+    return differences
+
+
+@pytest.mark.parametrize("what", AFFINE)
+def test_affine_transforms_equal_torchvisions(what, files):
+    before = BEFORE["evaluation"]
+    for mode in ("nearest", "bilinear"):
+        for fill in (0, None, [124, 116, 104]):
+            for center in (None, [30, 200]):
+                spec, transform = AFFINE[what]
+                spec = {**spec, "fill": [0] * 3 if fill == 0 else fill}
+                if center is not None:
+                    spec.update(center_x=center[0], center_y=center[1])
+                if spec["name"] == "RandomAffine":
+                    spec.update(translate_x=0.2, translate_y=0.1)
+                differences = compare_affine(spec, transform, before, files[::80], mode, fill, center)
+                differences.report(f"{what}, {mode}, fill {fill}, center {center}")
+                assert mode == "nearest" or differences.largest <= 1
+                assert differences.share <= 1e-3
+
+
 # ---- Erasing.
 
 

@@ -265,6 +265,39 @@ def test_noise_has_its_own_key_for_each_sample():
     assert len(keys) == 1000
 
 
+def test_rotation():
+    ours = [s["steps"][0]["matrix"] for s in draws({"name": "RandomRotation", "degrees": [-20, 130]})]
+    angles = np.degrees([math.atan2(m[3], m[0]) for m in ours])
+    make_params = v2.RandomRotation((-20, 130)).make_params
+    check(angle=kolmogorov_smirnov(angles, np.array([make_params([])["angle"] for _ in range(DRAWS)])))
+
+
+def test_affine():
+    options = {"degrees": [0, 0], "scale": [0.5, 2], "translate_x": 0.1, "translate_y": 0.02}
+    shears = {"degrees": [0, 0], "shear_x": [-10, 40], "shear_y": [0, 5]}
+    moved, sheared = (
+        np.array([s["steps"][0]["matrix"] for s in draws({"name": "RandomAffine", **o})]).T
+        for o in (options, shears)
+    )
+    image = torch.zeros(3, 1, 1).expand(3, 224, 224)
+    transform = v2.RandomAffine(0, translate=(0.1, 0.02), scale=(0.5, 2), shear=(-10, 40, 0, 5))
+    theirs = [transform.make_params([image]) for _ in range(DRAWS)]
+    translations = [p["translate"] for p in theirs]
+    ours = [(round(-m[2] / m[0]), round(-m[5] / m[0])) for m in moved.T]
+    assert {abs(x) for x, _ in ours} == set(range(23))
+    check(
+        scale=kolmogorov_smirnov(1 / moved[0], np.array([p["scale"] for p in theirs])),
+        across=chi_square([x for x, _ in ours], [x for x, _ in translations]),
+        down=chi_square([y for _, y in ours], [y for _, y in translations]),
+        shear_x=kolmogorov_smirnov(
+            np.degrees(np.arctan(sheared[1])), np.array([p["shear"][0] for p in theirs])
+        ),
+        shear_y=kolmogorov_smirnov(
+            np.degrees(np.arctan(sheared[3])), np.array([p["shear"][1] for p in theirs])
+        ),
+    )
+
+
 # ---- Policies: every operation with every strength, and how often.
 
 LINSPACE = """

@@ -1,5 +1,6 @@
 """Bad options of transforms are refused where they are given, with the names of transform and option."""
 
+import collections
 import enum
 import inspect
 import pickle
@@ -46,6 +47,33 @@ BAD = [
         "RandomApply.transforms[0] is RandomHorizontalFlip",
     ),
     (stoker.RandomApply, {"transforms": [], "p": 1.5}, "RandomApply.p"),
+    (stoker.RandomAffine, {"degrees": -1}, "RandomAffine.degrees"),
+    (stoker.RandomAffine, {"degrees": None}, "RandomAffine.degrees"),
+    (stoker.RandomAffine, {"degrees": 0, "translate": 0.1}, "RandomAffine.translate"),
+    (stoker.RandomAffine, {"degrees": 0, "translate": (0.1, 1.1)}, "RandomAffine.translate[1]"),
+    (stoker.RandomAffine, {"degrees": 0, "scale": (0, 1)}, "RandomAffine.scale"),
+    (
+        stoker.RandomAffine,
+        {"degrees": 0, "shear": (1, 2, 3)},
+        "RandomAffine.shear has 3 elements; it must have 2",
+    ),
+    (stoker.RandomAffine, {"degrees": 0, "shear": (1, 2, 4, 3)}, "RandomAffine.shear[2:] is (4, 3)"),
+    (stoker.RandomAffine, {"degrees": 0, "shear": dict.fromkeys("abcd")}, "RandomAffine.shear"),
+    (stoker.RandomAffine, {"degrees": 0, "shear": 90}, "RandomAffine.shear"),
+    (stoker.RandomAffine, {"degrees": 0, "interpolation": "bicubic"}, "RandomAffine.interpolation"),
+    (stoker.RandomRotation, {"degrees": 9, "center": 112}, "RandomRotation.center"),
+    (stoker.RandomRotation, {"degrees": 9, "fill": 256}, "RandomRotation.fill"),
+    (stoker.RandomRotation, {"degrees": 9, "padding_mode": "clamp"}, "RandomRotation.padding_mode"),
+    (stoker.RandomZoom, {"height_factor": 0, "padding_mode": "nearest"}, "RandomZoom.padding_mode"),
+    (
+        stoker.RandomShear,
+        {"padding_mode": "nearest"},
+        'Keras\' nearest is "edge", its reflect is "symmetric"',
+    ),
+    (stoker.RandomZoom, {"height_factor": (-1, 0)}, "RandomZoom.height_factor"),
+    (stoker.RandomZoom, {"height_factor": 0, "width_factor": (-1, 0)}, "RandomZoom.width_factor"),
+    (stoker.RandomZoom, {"height_factor": (0.2, 1.2)}, "RandomZoom.height_factor"),
+    (stoker.RandomTranslation, {"height_factor": 0.1, "width_factor": None}, "RandomTranslation.width"),
     (stoker.RandomErasing, {"p": 2}, "RandomErasing.p"),
     (stoker.RandomErasing, {"scale": 0.3}, "RandomErasing.scale"),
     (stoker.RandomErasing, {"scale": (0.5, 0.1)}, "RandomErasing.scale"),
@@ -208,6 +236,8 @@ BAD_LISTS = [
     ([CROP, stoker.Pad(65_535)], "uint8", ["transforms[1], Pad", "131102"]),
     ([stoker.Pad(4, fill=9), CROP], "uint8", ["transforms[0], Pad", "RandomResizedCrop"]),
     ([stoker.RandomVerticalFlip()], "uint8", ["same size"]),
+    ([stoker.RandomRotation(9), CROP], "uint8", ["transforms[0], RandomRotation", "differ in size"]),
+    ([CROP, stoker.RandomRotation(9, expand=True)], "uint8", ["transforms[1], RandomRotation", "expand"]),
 ]
 
 
@@ -259,6 +289,25 @@ def test_random_apply_is_its_list_or_nothing():
     assert "RandomApply(ColorJitter(brightness 0.6 to 1.4)" in str(half.explain())
 
 
+def test_affine_transforms_in_a_spec_and_in_an_explanation():
+    affine = stoker.RandomAffine(10, (0.1, 0), None, (1, 2, 3, 4), "bilinear", None, (3, 4.5), "wrap")
+    assert affine._spec() == {
+        **{"name": "RandomAffine", "degrees": (-10, 10), "translate_x": 0.1, "translate_y": 0},
+        **{"scale": (1, 1), "shear_x": (1, 2), "shear_y": (3, 4), "interpolation": "bilinear", "fill": None},
+        **{"center_x": 3, "center_y": 4.5, "padding_mode": "wrap"},
+    }
+    shear = stoker.RandomAffine(0, shear=9)
+    assert shear == stoker.RandomAffine((0, 0), shear=(-9, 9), fill=(0, 0, 0))
+    assert stoker.RandomAffine(0) == stoker.RandomAffine(0, translate=(0, 0), scale=(1, 1), shear=0)
+    assert stoker.RandomAffine(0, shear=collections.deque([1, 2, 3, 4])).shear == (1, 2, 3, 4)
+    text = str(stoker.Compose([CROP, affine, stoker.RandomZoom(0.1)]).explain())
+    assert (
+        "degrees -10 to 10, translate_x 0.1, shear_x 1 to 2, shear_y 3 to 4, interpolation bilinear" in text
+    )
+    assert "fill none, center_x 3, center_y 4.5, padding_mode wrap" in text
+    assert "RandomZoom(height_factor -0.1 to 0.1)" in text
+
+
 def test_an_image_that_is_too_small_is_an_error_of_its_sample():
     compose = stoker.Compose([stoker.RandomCrop(40, padding=2)])
     assert compose(np.zeros((36, 50, 3), np.uint8)).shape == (40, 40, 3)
@@ -283,19 +332,23 @@ def test_an_image_that_is_too_small_is_an_error_of_its_sample():
         "TrivialAugmentWide",
         "RandomApply",
         "RandomSolarize",
+        "RandomAffine",
+        "RandomRotation",
     ],
 )
 def test_parameters_are_torchvisions(name):
-    """Names, order and defaults. Two have a `p` after them, for which torchvision needs RandomApply."""
+    """Names, order and defaults. Some have one more after them."""
     v2 = pytest.importorskip("torchvision.transforms.v2")
     theirs = inspect.signature(getattr(v2, name)).parameters
     ours = inspect.signature(getattr(stoker, name)).parameters
     left_out = ["inplace"] if name == "RandomErasing" else []
-    added = ["p"] if name in ("ColorJitter", "GaussianBlur") else []
+    added = {"ColorJitter": ["p"], "GaussianBlur": ["p"]}.get(name, [])
+    if name in ("RandomAffine", "RandomRotation"):
+        added = ["padding_mode"]
     assert [p for p in theirs if p not in left_out] + added == list(ours)
     for option, parameter in ours.items():
         if option in added:
-            assert parameter.default == 1
+            assert parameter.default == {"p": 1, "padding_mode": "constant"}[option]
             continue
         default = theirs[option].default
         assert getattr(default, "value", default) == parameter.default, option

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "transforms/augment/draw_affine.h"
 #include "transforms/plan/draw.h"
 
 namespace stoker {
@@ -128,13 +129,10 @@ class Steps {
   }
 
   // Rotates counterclockwise about the center.
-  void Rotate(double degrees, const Strength& strength) {
-    const double sine = Sin(degrees * (kPi / 180)), cosine = Sin((90 - degrees) * (kPi / 180));
-    Move({cosine, -sine, 0, sine, cosine, 0}, strength);
-  }
+  void Rotate(double degrees, const Strength& strength) { Move(Rotation(degrees), strength); }
 
   void Move(const std::array<double, 6>& matrix, const Strength& strength) {
-    if (matrix == std::array<double, 6>{1, 0, 0, 0, 1, 0}) return;
+    if (matrix == kNoMotion) return;
     Push(Affine{matrix, strength.interpolation, strength.fill.value_or(Fill{}),
                 strength.fill.has_value()});
   }

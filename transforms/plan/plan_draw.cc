@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "transforms/augment/draw_affine.h"
 #include "transforms/augment/policy.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/plan.h"
@@ -136,6 +137,11 @@ class Plan::Drawing {
     }
     return Push(Blur{{t.kernel_width, t.kernel_height}, sigma, sigma});
   }
+  void Apply(const RandomAffine& t, RandomStream& random) { Move(t, random); }
+  void Apply(const RandomRotation& t, RandomStream& random) { Move(t, random); }
+  void Apply(const RandomZoom& t, RandomStream& random) { Move(t, random); }
+  void Apply(const RandomTranslation& t, RandomStream& random) { Move(t, random); }
+  void Apply(const RandomShear& t, RandomStream& random) { Move(t, random); }
   void Apply(const AutoAugment& t, RandomStream& random) { Policy(t, random); }
   void Apply(const RandAugment& t, RandomStream& random) { Policy(t, random); }
   void Apply(const TrivialAugmentWide& t, RandomStream& random) { Policy(t, random); }
@@ -236,6 +242,12 @@ class Plan::Drawing {
   void Push(const Step& step) {
     CompleteGeometry();
     drawn_.steps.push_back({step, transform_});
+  }
+
+  template <typename T>
+  void Move(const T& transform, RandomStream& random) {
+    const Affine step = DrawAffine(transform, size(), random);
+    if (step.matrix != kNoMotion) Push(step);
   }
 
   template <typename T>

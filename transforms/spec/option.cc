@@ -68,7 +68,10 @@ struct Checks {
   }
   Check operator()(const std::array<float, 3>*) const { return {}; }
   Check operator()(const Fill*) const { return {}; }
-  Check operator()(const std::optional<Fill>*) const { return {}; }
+  template <typename Value>
+  Check operator()(const std::optional<Value>* value) const {
+    return *value ? (*this)(&**value) : Check();
+  }
   Check operator()(const TextValue&) const { return {}; }  // checked when it was set
   Check operator()(const EnumValue& value) const {
     const int number = value.get(value.at);
@@ -103,8 +106,9 @@ struct Texts {
     return List(std::array{m->left, m->top, m->right, m->bottom});
   }
   std::string operator()(const Fill* fill) const { return List(*fill); }
-  std::string operator()(const std::optional<Fill>* fill) const {
-    return *fill ? List(**fill) : "none";
+  template <typename Value>
+  std::string operator()(const std::optional<Value>* value) const {
+    return *value ? (*this)(&**value) : "none";
   }
   std::string operator()(const TextValue& value) const { return value.get(value.at); }
   std::string operator()(const EnumValue& value) const {

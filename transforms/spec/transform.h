@@ -116,6 +116,69 @@ struct GaussianBlur {
   double p = 1;
 };
 
+// Affine transforms draw one map of positions about the center of an image, which keeps its size,
+// and sample the image once. Pixels from outside the image are as `padding_mode` says.
+
+// Rotates by an angle, clockwise, in degrees; moves by up to a share of the width and the height,
+// in whole pixels; scales; and shears by angles along x and y. `center` is in pixels from the upper
+// left corner; without one it is the middle. A fill, even a black one, is blended with the border
+// once more by kBilinear, as torchvision does; without one it is black.
+struct RandomAffine {
+  std::array<double, 2> degrees{};
+  double translate_x = 0;
+  double translate_y = 0;
+  std::array<double, 2> scale{1, 1};
+  std::array<double, 2> shear_x{};
+  std::array<double, 2> shear_y{};
+  Interpolation interpolation = Interpolation::kNearest;
+  std::optional<Fill> fill = Fill{};
+  std::optional<double> center_x{};
+  std::optional<double> center_y{};
+  Padding padding_mode = Padding::kConstant;
+};
+
+// Rotates by an angle, counterclockwise, in degrees.
+struct RandomRotation {
+  std::array<double, 2> degrees{};
+  Interpolation interpolation = Interpolation::kNearest;
+  bool expand = false;  // true is refused: images would differ in size
+  std::optional<double> center_x{};
+  std::optional<double> center_y{};
+  std::optional<Fill> fill = Fill{};
+  Padding padding_mode = Padding::kConstant;
+};
+
+// These have names and arguments of Keras' layers.
+
+// An output pixel comes from 1 + factor times its distance to the middle: a positive factor makes
+// what is seen smaller. Without a width_factor, that of the height is also the width's.
+struct RandomZoom {
+  std::array<double, 2> height_factor{};
+  std::optional<std::array<double, 2>> width_factor{};
+  Padding padding_mode = Padding::kSymmetric;
+  Interpolation interpolation = Interpolation::kBilinear;
+  Fill fill{};
+};
+
+// Moves down and to the right by shares of the height and the width, not rounded to pixels.
+struct RandomTranslation {
+  std::array<double, 2> height_factor{};
+  std::array<double, 2> width_factor{};
+  Padding padding_mode = Padding::kSymmetric;
+  Interpolation interpolation = Interpolation::kBilinear;
+  Fill fill{};
+};
+
+// An output pixel (x, y), from the first pixel, comes from (x + a y, b x + y), with a and b from
+// x_factor and y_factor; both have the opposite sign with probability ½.
+struct RandomShear {
+  std::array<double, 2> x_factor{};
+  std::array<double, 2> y_factor{};
+  Interpolation interpolation = Interpolation::kBilinear;
+  Padding padding_mode = Padding::kSymmetric;
+  Fill fill{};
+};
+
 // Policies apply random operations of random strength. Pixels from outside the image are `fill`.
 // Without a fill they are black; with one, even a black one, bilinear interpolation blends the
 // image's border with it once more, as torchvision does.
@@ -150,7 +213,8 @@ struct TrivialAugmentWide {
 
 // One of the above.
 using PixelTransform = std::variant<ColorJitter, RandomGrayscale, RandomSolarize, GaussianBlur,
-                                    AutoAugment, RandAugment, TrivialAugmentWide>;
+                                    RandomAffine, RandomRotation, RandomZoom, RandomTranslation,
+                                    RandomShear, AutoAugment, RandAugment, TrivialAugmentWide>;
 
 // Applies all of `transforms`, in their order, with probability p; otherwise none of them.
 struct RandomApply {
@@ -191,7 +255,8 @@ struct PadTo {
 
 using Transform = std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip,
                                RandomVerticalFlip, Pad, RandomCrop, ColorJitter, RandomGrayscale,
-                               RandomSolarize, GaussianBlur, AutoAugment, RandAugment,
+                               RandomSolarize, GaussianBlur, RandomAffine, RandomRotation,
+                               RandomZoom, RandomTranslation, RandomShear, AutoAugment, RandAugment,
                                TrivialAugmentWide, RandomApply, Normalize, RandomErasing, PadTo>;
 
 const char* NameOf(const Transform& transform);  // "Resize", …

@@ -71,14 +71,17 @@ Parameter FillOf(const char* doc) {
   return Single<member>("fill", {.name = "fill", .note = "each 0 to 255"}, doc);
 }
 
+const Choices& Paddings() {
+  static const Choices choices{{"constant", Padding::kConstant},
+                               {"edge", Padding::kEdge},
+                               {"reflect", Padding::kReflect},
+                               {"symmetric", Padding::kSymmetric}};
+  return choices;
+}
+
 template <auto member>
 Parameter PaddingMode(const char* doc) {
-  return ChoiceOf<member>("padding_mode",
-                          {{"constant", Padding::kConstant},
-                           {"edge", Padding::kEdge},
-                           {"reflect", Padding::kReflect},
-                           {"symmetric", Padding::kSymmetric}},
-                          doc);
+  return ChoiceOf<member>("padding_mode", Paddings(), doc);
 }
 
 std::string SizeText(int height, int width) {
@@ -129,7 +132,7 @@ constexpr const char* kAntialias =
     "width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. \"nearest\" takes "
     "one pixel either way.";
 
-// ---- Parameters that the three policies share.
+// ---- Parameters that policies and affine transforms share.
 
 template <auto member>
 Parameter HowPixelsMove() {
@@ -151,6 +154,73 @@ Parameter FillOfPolicy() {
            "once more"},
       "of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is "
       "black; given, even as 0, bilinear blends the border with it, as torchvision does.");
+}
+
+// ---- Parameters that affine transforms share.
+
+constexpr double kMostDegrees = 3600;  // ten turns
+constexpr double kMostShear = 89;
+constexpr double kLeastZoom = -0.999;  // at -1 all of the output would be one pixel
+
+template <auto member>
+Parameter Angles(const char* doc) {
+  return Single<member>(
+      "spread", {.name = "degrees", .required = true, .low = -kMostDegrees, .high = kMostDegrees},
+      doc);
+}
+
+template <auto member>
+Parameter Factor(const char* name, bool required, const char* doc, double low = -1) {
+  return Single<member>("spread", {.name = name, .required = required, .low = low, .high = 1}, doc);
+}
+
+// Two options that Python has as one parameter.
+template <auto first, auto second>
+Parameter Both(const char* name, const char* kind, const OptionInfo& x, const OptionInfo& y,
+               const char* doc) {
+  return {
+      .name = name, .kind = kind, .doc = doc, .options = {OptionOf<first>(x), OptionOf<second>(y)}};
+}
+
+template <auto x, auto y>
+Parameter Center() {
+  const auto side = [](const char* name) {
+    return OptionInfo{.name = name,
+                      .low = -kMaxSidePixels,
+                      .high = kMaxSidePixels,
+                      .unit = kPixels,
+                      .note = "without it the middle"};
+  };
+  return Both<x, y>("center", "center", side("center_x"), side("center_y"),
+                    "(x, y) in pixels from the upper left corner. None: the middle.");
+}
+
+template <auto member>
+Parameter BlendedFill() {
+  return Single<member>(
+      "blended fill",
+      {.name = "fill", .note = "`null` is black, with which the border is blended once"},
+      "of pixels that come from outside the image: an int 0 to 255, or (red, green, blue), with "
+      "which bilinear blends the border twice, as torchvision does. None: black, once.");
+}
+
+template <auto member>
+Parameter AffinePadding() {
+  Choices choices = Paddings();
+  choices.push_back({"wrap", Padding::kWrap});
+  Parameter parameter = ChoiceOf<member>(
+      "padding_mode", choices,
+      "of pixels that come from outside the image: as for `Pad`, or \"wrap\": from the opposite "
+      "side. Keras' fill_mode \"reflect\" is \"symmetric\" here, its \"nearest\" is \"edge\", and "
+      "its "
+      "\"constant\" and \"wrap\" have the same names.");
+  parameter.kind = "affine padding";
+  return parameter;
+}
+
+template <auto member>
+Parameter FillOfAffine() {
+  return FillOf<member>("for \"constant\": an int 0 to 255, or (red, green, blue).");
 }
 
 // ---- One entry for each transform.
@@ -410,6 +480,128 @@ TransformRow Row(const GaussianBlur&) {
       }};
 }
 
+TransformRow Row(const RandomAffine&) {
+  using T = RandomAffine;
+  const auto share = [](const char* name) { return OptionInfo{.name = name, .low = 0, .high = 1}; };
+  const auto shear = [](const char* name) {
+    return OptionInfo{.name = name, .low = -kMostShear, .high = kMostShear};
+  };
+  return {
+      .name = "RandomAffine",
+      .doc =
+          "The image is rotated, moved, scaled and sheared about its center by random amounts, and "
+          "sampled once. It keeps its size.",
+      .acts_on = ActsOn::kPixels,
+      .draws = 9,
+      .parameters = {
+          Angles<&T::degrees>("clockwise; a number x: uniform in [-x, x]; or (least, most)."),
+          Both<&T::translate_x, &T::translate_y>(
+              "translate", "shares", share("translate_x"), share("translate_y"),
+              "(x, y): by up to these shares of the width and the height, in whole pixels. None: "
+              "not at all."),
+          Single<&T::scale>("optional range",
+                            {.name = "scale", .low = kMinRatio, .high = kMaxSidePixels},
+                            "(least, most): above 1 the image becomes larger. None: not at all."),
+          Both<&T::shear_x, &T::shear_y>(
+              "shear", "shear", shear("shear_x"), shear("shear_y"),
+              "degrees. A number x: along x, uniform in [-x, x]; (least, most): along x; four "
+              "numbers: (least, most) along x and then along y. None: not at all."),
+          HowPixelsMove<&T::interpolation>(), BlendedFill<&T::fill>(),
+          Center<&T::center_x, &T::center_y>(), AffinePadding<&T::padding_mode>()}};
+}
+
+Check CheckRotation(const Transform& transform, DType /*dtype*/) {
+  if (!std::get<RandomRotation>(transform).expand) return {};
+  return Refusal{"expand = true: the images of a batch would differ in size",
+                 "Leave expand out, and images keep their size; or Pad them before it"};
+}
+
+TransformRow Row(const RandomRotation&) {
+  using T = RandomRotation;
+  return {
+      .name = "RandomRotation",
+      .doc =
+          "The image is rotated by a random angle. It keeps its size.\n\n"
+          "Angles are in degrees. Keras' layer has shares of a turn: its RandomRotation(factor) is "
+          "`RandomRotation(360 * factor, \"bilinear\", fill=None, padding_mode=\"symmetric\")`.",
+      .acts_on = ActsOn::kPixels,
+      .draws = 10,
+      .parameters = {Angles<&T::degrees>(
+                         "counterclockwise; a number x: uniform in [-x, x]; or (least, most)."),
+                     HowPixelsMove<&T::interpolation>(),
+                     Boolean<&T::expand>("expand",
+                                         "False; True is refused, since the images "
+                                         "of a batch would differ in size."),
+                     Center<&T::center_x, &T::center_y>(), BlendedFill<&T::fill>(),
+                     AffinePadding<&T::padding_mode>()},
+      .check = &CheckRotation};
+}
+
+TransformRow Row(const RandomZoom&) {
+  using T = RandomZoom;
+  return {.name = "RandomZoom",
+          .doc =
+              "Height and width are scaled about the center by random factors, as Keras' layer "
+              "does. The image keeps its size.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 11,
+          .parameters = {
+              Factor<&T::height_factor>(
+                  "height_factor", true,
+                  "a share, -0.999 to 1. A positive one zooms out: pixels come from 1 + "
+                  "height_factor times their distance to the center. A number x: "
+                  "uniform in [-x, x]; or (least, most).",
+                  kLeastZoom),
+              Single<&T::width_factor>("optional spread",
+                                       {.name = "width_factor",
+                                        .low = kLeastZoom,
+                                        .high = 1,
+                                        .note = "without it the same factor as for the height"},
+                                       "likewise. None: the factor that is drawn for the height."),
+              AffinePadding<&T::padding_mode>(), HowPixelsMove<&T::interpolation>(),
+              FillOfAffine<&T::fill>()}};
+}
+
+TransformRow Row(const RandomTranslation&) {
+  using T = RandomTranslation;
+  return {
+      .name = "RandomTranslation",
+      .doc =
+          "The image is moved by random shares of its height and width, as Keras' layer does.\n\n"
+          "The distance is not rounded to whole pixels, as that of `RandomAffine` is.",
+      .acts_on = ActsOn::kPixels,
+      .draws = 12,
+      .parameters = {
+          Factor<&T::height_factor>(
+              "height_factor", true,
+              "a share of the height, -1 to 1, positive downwards. A number x: uniform "
+              "in [-x, x]; or (least, most)."),
+          Factor<&T::width_factor>("width_factor", true,
+                                   "likewise a share of the width, positive to the right."),
+          AffinePadding<&T::padding_mode>(), HowPixelsMove<&T::interpolation>(),
+          FillOfAffine<&T::fill>()}};
+}
+
+TransformRow Row(const RandomShear&) {
+  using T = RandomShear;
+  return {.name = "RandomShear",
+          .doc =
+              "The image is sheared by random factors, as Keras' layer does.\n\n"
+              "Pixel (x, y), counted from the upper left pixel, comes from (x + x_factor * y, y + "
+              "y_factor "
+              "* x).",
+          .acts_on = ActsOn::kPixels,
+          .draws = 13,
+          .parameters = {Factor<&T::x_factor>(
+                             "x_factor", false,
+                             "columns for each row, -1 to 1. A number x: uniform in [-x, x]; or "
+                             "(least, most). Half of the images are sheared by the opposite of "
+                             "both factors."),
+                         Factor<&T::y_factor>("y_factor", false, "rows for each column, likewise."),
+                         HowPixelsMove<&T::interpolation>(), AffinePadding<&T::padding_mode>(),
+                         FillOfAffine<&T::fill>()}};
+}
+
 TransformRow Row(const AutoAugment&) {
   using T = AutoAugment;
   return {
@@ -483,8 +675,8 @@ TransformRow Row(const RandomApply&) {
           .draws = 8,
           .parameters = {{.name = "transforms",
                           .kind = "transforms",
-                          .doc = "a list of transforms that change pixels: colour, blur and "
-                                 "policies.",
+                          .doc = "a list of transforms that change pixels: colour, blur, affine "
+                                 "transforms and policies.",
                           .options = {{{.name = "transforms",
                                         .required = true,
                                         .note = "a list of the transforms above that change "
@@ -583,10 +775,14 @@ void ForEachOption(const TransformRow& row, const Visit& visit) {
 // Returns an empty text for a parameter that has its default.
 std::string TextOf(const Parameter& parameter, const Transform& transform) {
   if (parameter.text != nullptr) return parameter.text(transform);
-  const Option<Transform>& option = parameter.options[0];
   Transform given = transform, standard = RowOf(transform).standard;
-  const std::string text = TextOf(option, option.in(given));
-  return text == TextOf(option, option.in(standard)) ? "" : parameter.name + (" " + text);
+  std::string texts;
+  for (const Option<Transform>& option : parameter.options) {
+    const std::string text = TextOf(option, option.in(given));
+    if (text == TextOf(option, option.in(standard))) continue;
+    texts += (texts.empty() ? "" : ", ") + (option.name + (" " + text));
+  }
+  return texts;
 }
 
 // The place of a type in the variant.

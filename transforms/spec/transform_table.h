@@ -22,7 +22,7 @@ struct Parameter {
   // The options that it sets. One without a place (`in` is null) is a list of transforms.
   std::vector<Option<Transform>> options{};
 
-  // The text in `explain`, for a parameter that sets several options; empty: the defaults.
+  // The text in `explain`, if it is not that of each option; empty: the defaults.
   std::string (*text)(const Transform& transform) = nullptr;
 };
 

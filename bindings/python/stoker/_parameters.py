@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Callable, Union
 
 from stoker import _checks, _options
-from stoker._errors import InvalidArgumentError
+from stoker._errors import InvalidArgumentError, counted
 
 Size = Union[int, Sequence[int]]
 Margins = Union[int, Sequence[int]]
@@ -130,6 +130,42 @@ def _around(middle: float) -> Callable[[str, Any, dict[str, Any]], tuple[float, 
     return read
 
 
+def _spread(name: str, value: Any, option: dict[str, Any]) -> tuple[float, float]:
+    if not _checks.several(value):
+        distance = _checks.real(name, value, 0, option["high"])
+        value = (-distance, distance)
+    return _range(name, value, option)
+
+
+def _pair(name: str, value: Any, option: dict[str, Any]) -> tuple[float, ...] | None:
+    if value is None:
+        return None if option["default"] is None else (option["default"],) * 2
+    pair = _checks.reals(name, value, 2)
+    return tuple(_checks.real(f"{name}[{n}]", v, option["low"], option["high"]) for n, v in enumerate(pair))
+
+
+def _shear(name: str, value: Any, option: dict[str, Any]) -> tuple[float, ...]:
+    if value is None:
+        value = 0
+    if not _checks.several(value):
+        return (*_spread(name, value, option), 0.0, 0.0)
+    ends = _checks.sequence(name, value)
+    if len(ends) not in (2, 4):
+        raise InvalidArgumentError(
+            f"{name} has {counted(len(ends), 'element', 'elements')}; it must have 2 or 4"
+        )
+    along_y = _range(f"{name}[2:]", ends[2:], option) if len(ends) == 4 else (0.0, 0.0)
+    return (*_range(name, ends[:2], option), *along_y)
+
+
+def _affine_padding(name: str, value: Any, option: dict[str, Any]) -> str:
+    if isinstance(value, str) and value == "nearest":
+        raise InvalidArgumentError(
+            f'{name} is "nearest"; Keras\' nearest is "edge", its reflect is "symmetric"'
+        )
+    return _checks.choice(name, value, option["choices"])
+
+
 def _margins(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int, int, int]:
     return _checks.margins(name, 0 if value is None else value, option["high"])
 
@@ -174,9 +210,18 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "choice": lambda name, value, option: _checks.choice(
         name, getattr(value, "value", value), option["choices"]
     ),
+    "affine padding": _affine_padding,
     "interpolation": lambda name, value, option: _checks.interpolation(name, value, option["choices"]),
     "range": _range,
+    "optional range": lambda name, value, option: _range(
+        name, option["default"] if value is None else value, option
+    ),
     "range or number": _range_or_number,
+    "spread": _spread,
+    "optional spread": lambda name, value, option: None if value is None else _spread(name, value, option),
+    "shares": _pair,
+    "shear": _shear,
+    "center": _pair,
     "factor": _around(1),
     "shift": _around(0),
     "channels": _channels,
@@ -190,6 +235,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "margins": _margins,
     "fill": lambda name, value, option: _checks.fill(name, 0 if value is None else value),
     "optional fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
+    "blended fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
     "value or noise": _value_or_noise,
     "transforms": _transforms,
 }
@@ -201,6 +247,10 @@ _WRITE: dict[str, Callable[[Any], dict[str, Any]]] = {
         {"height": size[0], "width": size[1]} if isinstance(size, tuple) else {"size": size or 0}
     ),
     "taps": lambda taps: {"kernel_height": taps[1], "kernel_width": taps[0]},
+    "shares": lambda shares: {"translate_x": shares[0], "translate_y": shares[1]},
+    "shear": lambda shear: {"shear_x": shear[:2], "shear_y": shear[2:]},
+    "center": lambda center: {"center_x": center[0], "center_y": center[1]} if center else {},
+    "blended fill": lambda fill: {"fill": fill},
     "value or noise": lambda value: {"noise": True} if value == "random" else {"value": value},
     "transforms": lambda transforms: {"transforms": [transform._spec() for transform in transforms]},
 }

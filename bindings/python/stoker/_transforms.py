@@ -28,14 +28,19 @@ __all__ = [
     "Pad",
     "PadTo",
     "RandAugment",
+    "RandomAffine",
     "RandomApply",
     "RandomCrop",
     "RandomErasing",
     "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomResizedCrop",
+    "RandomRotation",
+    "RandomShear",
     "RandomSolarize",
+    "RandomTranslation",
     "RandomVerticalFlip",
+    "RandomZoom",
     "Resize",
     "Transform",
     "TrivialAugmentWide",
@@ -253,6 +258,155 @@ class GaussianBlur(Transform):
 
 
 @dataclass(frozen=True)
+class RandomAffine(Transform):
+    """The image is rotated, moved, scaled and sheared about its center by random amounts, and sampled once.
+    It keeps its size.
+
+    Args:
+        degrees: clockwise; a number x: uniform in [-x, x]; or (least, most).
+        translate: (x, y): by up to these shares of the width and the height, in whole pixels. None: not at
+            all.
+        scale: (least, most): above 1 the image becomes larger. None: not at all.
+        shear: degrees. A number x: along x, uniform in [-x, x]; (least, most): along x; four numbers:
+            (least, most) along x and then along y. None: not at all.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue), with which
+            bilinear blends the border twice, as torchvision does. None: black, once.
+        center: (x, y) in pixels from the upper left corner. None: the middle.
+        padding_mode: of pixels that come from outside the image: as for `Pad`, or "wrap": from the opposite
+            side. Keras' fill_mode "reflect" is "symmetric" here, its "nearest" is "edge", and its
+            "constant" and "wrap" have the same names.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    degrees: Range
+    translate: Sequence[float] | None = None
+    scale: Sequence[float] | None = None
+    shear: Range | None = None
+    interpolation: Any = "nearest"
+    fill: Fill | None = 0
+    center: Sequence[float] | None = None
+    padding_mode: str = "constant"
+
+
+@dataclass(frozen=True)
+class RandomRotation(Transform):
+    """The image is rotated by a random angle. It keeps its size.
+
+    Angles are in degrees. Keras' layer has shares of a turn: its RandomRotation(factor) is
+    `RandomRotation(360 * factor, "bilinear", fill=None, padding_mode="symmetric")`.
+
+    Args:
+        degrees: counterclockwise; a number x: uniform in [-x, x]; or (least, most).
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        expand: False; True is refused, since the images of a batch would differ in size.
+        center: (x, y) in pixels from the upper left corner. None: the middle.
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue), with which
+            bilinear blends the border twice, as torchvision does. None: black, once.
+        padding_mode: of pixels that come from outside the image: as for `Pad`, or "wrap": from the opposite
+            side. Keras' fill_mode "reflect" is "symmetric" here, its "nearest" is "edge", and its
+            "constant" and "wrap" have the same names.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    degrees: Range
+    interpolation: Any = "nearest"
+    expand: bool = False
+    center: Sequence[float] | None = None
+    fill: Fill | None = 0
+    padding_mode: str = "constant"
+
+
+@dataclass(frozen=True)
+class RandomZoom(Transform):
+    """Height and width are scaled about the center by random factors, as Keras' layer does. The image keeps
+    its size.
+
+    Args:
+        height_factor: a share, -0.999 to 1. A positive one zooms out: pixels come from 1 + height_factor
+            times their distance to the center. A number x: uniform in [-x, x]; or (least, most).
+        width_factor: likewise. None: the factor that is drawn for the height.
+        padding_mode: of pixels that come from outside the image: as for `Pad`, or "wrap": from the opposite
+            side. Keras' fill_mode "reflect" is "symmetric" here, its "nearest" is "edge", and its
+            "constant" and "wrap" have the same names.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: for "constant": an int 0 to 255, or (red, green, blue).
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    height_factor: Range
+    width_factor: Range | None = None
+    padding_mode: str = "symmetric"
+    interpolation: Any = "bilinear"
+    fill: Fill | None = 0
+
+
+@dataclass(frozen=True)
+class RandomTranslation(Transform):
+    """The image is moved by random shares of its height and width, as Keras' layer does.
+
+    The distance is not rounded to whole pixels, as that of `RandomAffine` is.
+
+    Args:
+        height_factor: a share of the height, -1 to 1, positive downwards. A number x: uniform in [-x, x];
+            or (least, most).
+        width_factor: likewise a share of the width, positive to the right.
+        padding_mode: of pixels that come from outside the image: as for `Pad`, or "wrap": from the opposite
+            side. Keras' fill_mode "reflect" is "symmetric" here, its "nearest" is "edge", and its
+            "constant" and "wrap" have the same names.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: for "constant": an int 0 to 255, or (red, green, blue).
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    height_factor: Range
+    width_factor: Range
+    padding_mode: str = "symmetric"
+    interpolation: Any = "bilinear"
+    fill: Fill | None = 0
+
+
+@dataclass(frozen=True)
+class RandomShear(Transform):
+    """The image is sheared by random factors, as Keras' layer does.
+
+    Pixel (x, y), counted from the upper left pixel, comes from (x + x_factor * y, y + y_factor * x).
+
+    Args:
+        x_factor: columns for each row, -1 to 1. A number x: uniform in [-x, x]; or (least, most). Half of
+            the images are sheared by the opposite of both factors.
+        y_factor: rows for each column, likewise.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        padding_mode: of pixels that come from outside the image: as for `Pad`, or "wrap": from the opposite
+            side. Keras' fill_mode "reflect" is "symmetric" here, its "nearest" is "edge", and its
+            "constant" and "wrap" have the same names.
+        fill: for "constant": an int 0 to 255, or (red, green, blue).
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    x_factor: Range = (0.0, 0.0)
+    y_factor: Range = (0.0, 0.0)
+    interpolation: Any = "bilinear"
+    padding_mode: str = "symmetric"
+    fill: Fill | None = 0
+
+
+@dataclass(frozen=True)
 class AutoAugment(Transform):
     """One of 25 pairs of operations that were found by search. (Cubuk et al., CVPR 2019)
 
@@ -321,7 +475,7 @@ class RandomApply(Transform):
     """All of `transforms` with probability `p`, otherwise none of them.
 
     Args:
-        transforms: a list of transforms that change pixels: colour, blur and policies.
+        transforms: a list of transforms that change pixels: colour, blur, affine transforms and policies.
         p: 0 to 1.
 
     Raises:

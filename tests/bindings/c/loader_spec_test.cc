@@ -366,6 +366,25 @@ TEST(TransformSpec, ParsesTheTransformsOfRandomApply) {
   }
 }
 
+TEST(TransformSpec, ParsesOptionsThatMayBeNull) {
+  const auto parse = [](const std::string& options) {
+    return ParseTransformSpec(R"({"transforms": [{"name": "RandomAffine", "degrees": [0, 9])" +
+                              options + R"(}, {"name": "RandomZoom", "height_factor": [0, 0]}]})");
+  };
+  const auto affine = [&](const std::string& options) {
+    return std::get<RandomAffine>(parse(options).value().transforms.at(0));
+  };
+  EXPECT_EQ(affine("").fill, Fill{});
+  EXPECT_EQ(affine(R"(, "fill": null)").fill, std::nullopt);
+  EXPECT_EQ(affine(R"(, "fill": [1, 2, 3])").fill, (Fill{1, 2, 3}));
+  EXPECT_EQ(affine(R"(, "center_x": 1.5)").center_x, 1.5);
+  EXPECT_EQ(affine(R"(, "center_x": 1.5, "center_y": null)").center_y, std::nullopt);
+  for (const char* bad : {R"(, "fill": 7)", R"(, "center_x": "1")", R"(, "center_x": 1e6)",
+                          R"(, "degrees": null)", R"(, "scale": null)"}) {
+    EXPECT_FALSE(parse(bad).ok()) << bad;
+  }
+}
+
 TEST(TransformSpec, ParsesTransformsAndOptions) {
   const Result<TransformSpec> parsed = ParseTransformSpec(
       R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",

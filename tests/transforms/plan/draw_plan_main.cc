@@ -38,6 +38,8 @@ using Json = nlohmann::ordered_json;
 Json Box(const Rect& box) { return {box.x, box.y, box.width, box.height}; }
 Json Size(ImageSize size) { return {size.width, size.height}; }
 
+constexpr const char* kModes[] = {"constant", "edge", "reflect", "symmetric", "wrap"};
+
 // The parameters of each step.
 struct Parameters {
   Json operator()(const AdjustBrightness& s) const { return {{"factor", s.factor}}; }
@@ -55,10 +57,12 @@ struct Parameters {
     return {{"taps", Size(s.taps)}, {"sigma_x", s.sigma_x}, {"sigma_y", s.sigma_y}};
   }
   Json operator()(const Affine& s) const {
-    return {{"matrix", s.matrix}, {"interpolation", NameOf(s.interpolation)}, {"fill", s.fill}};
+    return {{"matrix", s.matrix},
+            {"interpolation", NameOf(s.interpolation)},
+            {"fill", s.fill},
+            {"padding_mode", kModes[static_cast<int>(s.padding)]}};
   }
   Json operator()(const Reframe& s) const {
-    static constexpr const char* kModes[] = {"constant", "edge", "reflect", "symmetric"};
     return {{"window", Box(s.window)},
             {"padding_mode", kModes[static_cast<int>(s.padding)]},
             {"fill", s.fill}};

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <random>
 #include <utility>
@@ -11,6 +13,7 @@
 
 #include "tests/testing/effort.h"
 #include "tests/transforms/plan/geometry_of.h"
+#include "transforms/augment/draw_affine.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -184,6 +187,54 @@ TEST(DrawResizedBox, LiesInsideImagesOfAnySize) {
 
 Plan TrainPlan() {
   return Plan::Compile({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}}).value();
+}
+
+// Each entry, or function of entries, of what is drawn for an image of 200 × 100.
+TEST(DrawAffine, IsUniformInItsRanges) {
+  using Matrix = std::array<double, 6>;
+  const auto expect = [](const char* what, const auto& transform, double low, double high,
+                         double (*of)(const Matrix&)) {
+    double least = 1e9, most = -1e9, sum = 0;
+    constexpr int kDraws = 4000;
+    for (uint64_t n = 0; n < kDraws; ++n) {
+      RandomStream random(DrawKey{.seed = 7, .position = n}, 0, 9);
+      const double value = of(DrawAffine(transform, {200, 100}, random).matrix);
+      least = std::min(least, value);
+      most = std::max(most, value);
+      sum += value;
+    }
+    const double range = high - low, tolerance = 1e-9;
+    EXPECT_GE(least, low - tolerance) << what;
+    EXPECT_LE(most, high + tolerance) << what;
+    EXPECT_LE(least, low + range / 100 + tolerance) << what;
+    EXPECT_GE(most, high - range / 100 - tolerance) << what;
+    EXPECT_NEAR(sum / kDraws, (low + high) / 2, range / 50 + tolerance) << what;
+  };
+  expect("rotation", RandomRotation{.degrees = {-20, 30}}, -20, 30,
+         [](const Matrix& m) { return std::atan2(m[3], m[0]) * 180 / kPi; });
+  expect("rotation about a corner", RandomRotation{{-90, -90}, {}, {}, 0.0, 0.0}, -50, -50,
+         [](const Matrix& m) { return m[2]; });
+  expect("affine", RandomAffine{.degrees = {-20, 30}}, -30, 20,
+         [](const Matrix& m) { return std::atan2(m[3], m[0]) * 180 / kPi; });
+  expect("scale", RandomAffine{.scale = {0.5, 2}}, 0.5, 2,
+         [](const Matrix& m) { return 1 / m[0]; });
+  expect("whole pixels", RandomAffine{.translate_x = 0.2, .translate_y = 0.3}, 0, 0,
+         [](const Matrix& m) { return m[2] - std::round(m[2]) + m[5] - std::round(m[5]); });
+  expect("pixels across", RandomAffine{.translate_x = 0.2}, -40, 40,
+         [](const Matrix& m) { return m[2]; });
+  expect("zoom of the height", RandomZoom{{-0.3, 0.2}, {{0, 0.5}}}, 0.7, 1.2,
+         [](const Matrix& m) { return m[4]; });
+  expect("zoom of the width", RandomZoom{{-0.3, 0.2}, {{0, 0.5}}}, 1, 1.5,
+         [](const Matrix& m) { return m[0]; });
+  expect("one zoom", RandomZoom{{-0.3, 0.2}}, 0, 0, [](const Matrix& m) { return m[0] - m[4]; });
+  expect("down", RandomTranslation{{-0.1, 0.2}, {0, 0.3}}, -20, 10,
+         [](const Matrix& m) { return m[5]; });
+  expect("right", RandomTranslation{{-0.1, 0.2}, {0, 0.3}}, -60, 0,
+         [](const Matrix& m) { return m[2]; });
+  expect("shear", RandomShear{{0, 0.5}, {0.1, 0.1}}, -0.5, 0.5,
+         [](const Matrix& m) { return m[1]; });
+  expect("one sign of both", RandomShear{{0, 0.5}, {0.1, 0.1}}, 0, 0.5,
+         [](const Matrix& m) { return m[1] * m[3] * 10; });
 }
 
 TEST(Draw, DependsOnTheKeyAlone) {

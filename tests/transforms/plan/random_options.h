@@ -20,6 +20,9 @@ inline std::optional<Fill> MaybeFill(Random& random) {
 inline Padding NextPadding(Random& random) {
   return random.OneIn(2) ? Padding::kConstant : static_cast<Padding>(random.Between(0, 3));
 }
+inline Padding NextPaddingOfAffine(Random& random) {
+  return static_cast<Padding>(random.Between(0, 4));
+}
 inline Margins NextMargins(Random& random, int most) {
   return {random.Between(0, most), random.Between(0, most), random.Between(0, most),
           random.Between(0, most)};

@@ -22,6 +22,7 @@ using testing::MaybeFill;
 using testing::NextFill;
 using testing::NextMargins;
 using testing::NextPadding;
+using testing::NextPaddingOfAffine;
 using testing::Random;
 
 std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
@@ -41,7 +42,7 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
-    switch (random.Between(0, 10)) {
+    switch (random.Between(0, 13)) {
       case 0:
         list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}, 0.8});
         break;
@@ -53,6 +54,34 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         if (!pads) apply.transforms.emplace_back(GaussianBlur{5, 3, {0.1, 2}, 0.5});
         apply.transforms.emplace_back(TrivialAugmentWide{31, interpolation, MaybeFill(random)});
         list.emplace_back(std::move(apply));
+        break;
+      }
+      case 10:
+        list.emplace_back(RandomAffine{{-180, 180},
+                                       0.3,
+                                       0.2,
+                                       {0.5, 2},
+                                       {-30, 30},
+                                       {-20, 0},
+                                       interpolation,
+                                       MaybeFill(random),
+                                       random.OneIn(2) ? std::optional<double>(7.5) : std::nullopt,
+                                       {},
+                                       NextPaddingOfAffine(random)});
+        break;
+      case 11: {
+        const RandomRotation rotation{.degrees = {-30, 30}, .interpolation = interpolation};
+        list.emplace_back(RandomApply{{rotation}, 0.7});
+        break;
+      }
+      case 12: {
+        RandomZoom zoom{{-0.9, 1}, {}, NextPaddingOfAffine(random), interpolation};
+        if (random.OneIn(2)) zoom.width_factor = {-0.2, 0.2};
+        list.emplace_back(zoom);
+        list.emplace_back(RandomTranslation{
+            {-1, 1}, {-0.2, 0.3}, NextPaddingOfAffine(random), interpolation, NextFill(random)});
+        list.emplace_back(
+            RandomShear{{0, 0.5}, {-0.2, 0}, interpolation, NextPaddingOfAffine(random)});
         break;
       }
       case 1:

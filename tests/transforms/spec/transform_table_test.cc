@@ -62,7 +62,12 @@ TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
                                                           {"RandAugment", 5},
                                                           {"TrivialAugmentWide", 6},
                                                           {"RandomSolarize", 7},
-                                                          {"RandomApply", 8}}));
+                                                          {"RandomApply", 8},
+                                                          {"RandomAffine", 9},
+                                                          {"RandomRotation", 10},
+                                                          {"RandomZoom", 11},
+                                                          {"RandomTranslation", 12},
+                                                          {"RandomShear", 13}}));
 }
 
 TEST(TransformTable, DefaultsAreInRange) {
@@ -85,6 +90,11 @@ struct PutOut {
   }
   bool operator()(std::array<double, 2>* range) const {
     return below ? (*this)(&(*range)[0]) : (*this)(&(*range)[1]);
+  }
+  template <typename Value>
+  bool operator()(std::optional<Value>* value) const {
+    *value = Value{};
+    return (*this)(&**value);
   }
   bool operator()(Margins* margins) const {
     return (*this)(below ? &margins->left : &margins->bottom);
@@ -136,6 +146,8 @@ TEST(TransformTable, ChecksOptionsThatDependOnEachOther) {
   EXPECT_EQ(cause(RandAugment{2, 4, 5}), "");
   EXPECT_EQ(cause(RandAugment{2, 5, 5}), "magnitude = 5");
   EXPECT_EQ(cause(RandAugment{2, 0, 1}), "num_magnitude_bins = 1");
+  EXPECT_EQ(cause(RandomRotation{.degrees = {-9, 9}, .expand = true}),
+            "expand = true: the images of a batch would differ in size");
 }
 
 }  // namespace
