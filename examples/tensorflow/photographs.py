@@ -13,6 +13,7 @@ def folder(about: str, count: int = 120, classes: int = 4) -> str:
     """The folder to use. Synthetic photographs are deleted when the program ends."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", nargs="?", help="photographs in class folders; made when left out")
+    parser.add_argument("--quick", action="store_true", help="3 rounds, for tests: verdicts mean nothing")
     given = parser.parse_args().folder
     return given if given is not None else _made(count, classes)
 
