@@ -1,6 +1,7 @@
 """The Python package refuses all wrong arguments, early and by name."""
 
 import copy
+import json
 import os
 import pickle
 import subprocess
@@ -298,6 +299,15 @@ def test_help_of_a_command():
     assert stoker_command("help").stdout == stoker_command("--help").stdout
     assert "--epochs" in stoker_command("help", "bench").stdout
     assert stoker_command("help", "bnech").returncode == 2
+
+
+def test_doctor_without_tensorflow():
+    done = stoker_command("doctor", "--json", before="import sys; sys.modules['tensorflow'] = None")
+    assert done.returncode == 0 and done.stderr == "" and json.loads(done.stdout)["tensorflow"] is None
+    text = stoker_command("doctor", before="import sys; sys.modules['tensorflow'] = None").stdout
+    assert text.endswith("tensorflow       not installed for this Python\n")
+    assert stoker_command("doctor", "--jsn").returncode == 2
+    assert "tensorflow  " not in stoker_command("doctor", "--help").stdout
 
 
 def test_a_plugin_without_tensorflow():

@@ -16,6 +16,7 @@ _IN_PYTHON = {
         "Build stoker's dataset op for the TensorFlow that is installed",
     ),
 }
+_EXTENDED = {"doctor": "stoker._doctor:main"}  # native commands that Python adds to
 
 
 def main() -> int:
@@ -25,6 +26,8 @@ def main() -> int:
         arguments = [*arguments[1:], "--help"]
     if arguments and arguments[0] in _IN_PYTHON:
         return _call(_IN_PYTHON[arguments[0]][0], arguments[1:])
+    if arguments and arguments[0] in _EXTENDED:
+        return _call(_EXTENDED[arguments[0]], arguments[1:])
     command = pathlib.Path(__file__).with_name("stoker")
     try:
         if arguments in (["--help"], ["-h"]):

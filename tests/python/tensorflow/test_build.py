@@ -1,5 +1,6 @@
 """The plugin's cache: built once, accepted when proven, refused with a message, never trusted blindly."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import pytest
 import stoker
 import tensorflow as tf
+from stoker import _doctor as doctor
 from stoker.tensorflow import FallbackWarning, PluginError, _ops, build
 
 pytestmark = pytest.mark.long  # most tests start processes that import TensorFlow
@@ -291,6 +293,24 @@ def test_the_command_says_what_is_wrong(cache):
     )
     assert process.returncode == 1
     assert "CXX=/nowhere/g++ does not run" in process.stderr
+
+
+def test_doctor_names_tensorflow_and_the_op(filled, cache, tmp_path, monkeypatch, capfd):
+    def told():
+        assert doctor.main(["--json"]) == 0
+        return json.loads(capfd.readouterr().out)["tensorflow"]
+
+    cuda = tf.sysconfig.get_build_info().get("cuda_version") if tf.test.is_built_with_cuda() else None
+    known = {"version": tf.__version__, "cuda": cuda}
+    assert told() == {**known, "op": "built", "op_reason": str(filled)}
+    assert doctor.main([]) == 0
+    assert capfd.readouterr().out.endswith(f"\n  stoker's op    built: {filled}\n")
+    shutil.rmtree(cache)
+    assert told()["op"] == "missing" and not cache.exists()  # nothing is built
+    compiler(tmp_path, monkeypatch, "#error no\n")
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert told() == {**known, "op": "prebuilt", "op_reason": told()["op_reason"]}
+    assert "CXX=no-such-compiler does not run" in told()["op_reason"]
 
 
 def test_importing_touches_no_device():

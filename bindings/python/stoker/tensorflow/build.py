@@ -73,13 +73,9 @@ def plugin(force: bool = False) -> pathlib.Path:
         PluginError: there is no compiler, or no source, the build or the proof failed, or the cache
             cannot be written.
     """
-    compiler = _find_compiler()
-    place = _place()
-    _check_owner(place)
-    if compiler is None:
-        return _any_cached(place)
-    path = place / f"{compiler.digest}.so"
-    if not force and _is_good(path):
+    compiler, path = _find()
+    place = path.parent
+    if compiler is None or (not force and _is_good(path)):
         return path
     try:
         place.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -94,6 +90,31 @@ def plugin(force: bool = False) -> pathlib.Path:
     except OSError as error:
         raise PluginError(f"the plugin cannot be kept: {error}; set XDG_CACHE_HOME") from error
     return path
+
+
+def state() -> tuple[str, str]:
+    """Returns what `as_tf_dataset` would use, and where it is or why, without building anything.
+
+    "built": the dataset op. "missing": it is built at first use. "prebuilt": it cannot be built, and the
+    ops in TensorFlow's C API take its place.
+    """
+    try:
+        _, path = _find()
+        if _is_good(path):
+            return "built", str(path)
+        _raise_if_refused(path)
+    except PluginError as error:
+        return "prebuilt", str(error)
+    return "missing", "the first as_tf_dataset() builds it, or `stoker build-tf-plugin`"
+
+
+def _find() -> tuple[Optional[_Compiler], pathlib.Path]:
+    """Returns the compiler, and where its plugin is or will be; without a compiler, a plugin that exists."""
+    compiler, place = _find_compiler(), _place()
+    _check_owner(place)
+    if compiler is None:
+        return None, _any_cached(place)
+    return compiler, place / f"{compiler.digest}.so"
 
 
 # --- the cache ---------------------------------------------------------------------------------------
