@@ -146,6 +146,26 @@ def test_casts(run):
 
 
 @pytest.mark.long
+def test_graphs(run, folder):
+    out = run("graphs.py", folder)
+    found = dict(re.findall(r"^(.+?)  +(\d traces? of [0-9 and]+) nodes$", out, re.M))
+    traces = {name: int(told[0]) for name, told in found.items()}
+    assert traces == {
+        "tf.range": 1,  # for vectors of three lengths
+        "range": 3,
+        "reduce_sum": 1,
+        "if on a tensor": 1,
+        "if on a Python value": 2,
+        "a loop over the batch's images": 1,
+        "the whole batch": 1,
+    }
+    nodes = {name: int(re.findall(r"\d+", told)[-1]) for name, told in found.items()}
+    assert nodes["reduce_sum"] < nodes["tf.range"] < 200 < nodes["range"]  # the longest vector has 200 values
+    assert nodes["the whole batch"] < nodes["a loop over the batch's images"]
+    assert re.search(r"^verdict: .*; .*; .*; .*; .*; .*; .*; .*; .*$", out, re.M), out
+
+
+@pytest.mark.long
 def test_graph_v1(run, folder):
     out = run("graph_v1.py", folder)
     for epoch in (0, 1):
