@@ -166,6 +166,17 @@ def test_graphs(run, folder):
 
 
 @pytest.mark.long
+def test_sessions(run):
+    out = run("sessions.py")
+    growth = {name: (int(first), int(last)) for name, first, last in re.findall(NODES, out, re.M)}
+    assert len(growth) == 6
+    grown = growth.pop("constants in the loop")
+    assert grown[1] == grown[0] + 3 * 40  # two constants and a product in each step
+    assert all(first == last for first, last in growth.values())
+    assert re.search(r"^verdict: constants in the loop: .*; .*; .*; .*$", out, re.M), out
+
+
+@pytest.mark.long
 def test_graph_v1(run, folder):
     out = run("graph_v1.py", folder)
     for epoch in (0, 1):
