@@ -7,24 +7,24 @@ or as here. (The prebuilt fallback op has rows for itself only.)
 Not named profile.py: in the folder of a running script that would hide the standard library's module.
 """
 
-import collections
 import json
 import pathlib
 import tempfile
 
 import keras
 import photographs
+import profiles
 import stoker
 import tensorflow as tf
-from tensorflow.tsl.profiler.protobuf import xplane_pb2
+import timing
 
 try:
     from xprof.convert import raw_to_tool_data
 except ImportError as missing:
     raw_to_tool_data = None
-    print(f"skipped: the overview page and the memory profile, which pip install xprof brings ({missing})")
+    print(f"skipped: the overview page, which pip install xprof brings ({missing})")
 
-SIZE, BATCH, EPOCHS, ROUNDS = 64, 16, 4, 3
+SIZE, BATCH, EPOCHS = 64, 16, 2
 
 folder = photographs.folder(__doc__)
 source = stoker.image_folder(folder)
@@ -47,83 +47,50 @@ model = keras.Sequential(
 model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 
 
-def rows(directory: pathlib.Path) -> dict[str, tuple[int, float]]:
-    """Count and total milliseconds over all threads for each kind of event."""
-    found = collections.defaultdict(lambda: (0, 0.0))
-    for file in directory.rglob("*.xplane.pb"):
-        for plane in xplane_pb2.XSpace.FromString(file.read_bytes()).planes:
-            for line in plane.lines:
-                for event in line.events:
-                    name = plane.event_metadata[event.metadata_id].name
-                    times, spent = found[name]
-                    found[name] = times + 1, spent + event.duration_ps / 1e9
-    return dict(found)
-
-
-def report(title: str, directory: pathlib.Path) -> None:
+def report(title: str, events: list[profiles.Event]) -> None:
     print(title)
-    for name, (times, spent) in sorted(rows(directory).items()):
+    for name, (times, spent) in sorted(profiles.totals(events).items()):
         if "stoker" in name.lower():
             print(f"  {name:40}{times:6} times{spent:10.1f} ms")
 
 
-def profile_loop(dataset: tf.data.Dataset, directory: pathlib.Path) -> float:
-    """Profiles a training loop. Returns the part of the steps that it waited for input."""
-    batches = iter(dataset.repeat(1 + EPOCHS))
-    for _ in range(len(dataset)):  # an epoch that traces and starts what is not to be measured
-        model.train_on_batch(*next(batches))
-    steps = EPOCHS * len(dataset)
-    tf.profiler.experimental.start(str(directory))
-    for step in range(steps):
-        with tf.profiler.experimental.Trace("train", step_num=step, _r=1):
-            with tf.profiler.experimental.Trace("input"):
-                images, labels = next(batches)
-            model.train_on_batch(images, labels)
-    tf.profiler.experimental.stop()
-    found = rows(directory)
-    return found["input"][1] / found["train"][1]
+def conclusion(directory: str) -> str:
+    """What TensorBoard's overview page says."""
+    files = [str(file) for file in pathlib.Path(directory).rglob("*.xplane.pb")]
+    page = json.loads(raw_to_tool_data.xspace_to_tool_data(files, "overview_page", {})[0])
+    return next(part["p"]["input_conclusion"] for part in page if "input_conclusion" in part["p"])
 
 
-def overview(directory: pathlib.Path) -> None:
-    """Prints what TensorBoard's overview page says, and the most memory that TensorFlow's allocators had."""
-    files = [str(file) for file in directory.rglob("*.xplane.pb")]
-    tools = ("overview_page", "memory_profile")
-    page, memory = (json.loads(raw_to_tool_data.xspace_to_tool_data(files, tool, {})[0]) for tool in tools)
-    print("  " + next(part["p"]["input_conclusion"] for part in page if "input_conclusion" in part["p"]))
-    peaks = [each["profileSummary"]["peakStats"] for each in memory["memoryProfilePerAllocator"].values()]
-    print(
-        f"  TensorFlow's allocators had up to {sum(int(p['heapAllocatedBytes']) for p in peaks) / 1e6:.1f} MB"
-    )
+def profile(name: str, directory: str) -> list[profiles.Event]:
+    if name == "usual":
+        return profiles.training(model, usual.repeat(EPOCHS), directory)
+    with stokers() as loader:  # closed in its turn: it produces nothing while the other is profiled
+        return profiles.training(model, loader.as_tf_dataset().repeat(EPOCHS), directory)
 
 
-with tempfile.TemporaryDirectory() as scratch:
-    directory = pathlib.Path(scratch)  # one to keep, where TensorBoard shall show it
-    tensorboard = keras.callbacks.TensorBoard(directory / "fit", profile_batch=(2, 5))
+with tempfile.TemporaryDirectory() as scratch:  # a folder to keep, where TensorBoard shall show it
+    tensorboard = keras.callbacks.TensorBoard(f"{scratch}/fit", profile_batch=(2, 5))
     with stokers() as loader:
         model.fit(loader.as_tf_dataset(), epochs=1, callbacks=[tensorboard], verbose=0)
-    report("TensorBoard(profile_batch=(2, 5)):", directory / "fit")
+        stats = loader.stats()
+    report("TensorBoard(profile_batch=(2, 5)):", profiles.read(pathlib.Path(scratch, "fit")))
 
     waited = {"usual": [], "stoker": []}
-    for number in range(ROUNDS):
-        waited["usual"].append(profile_loop(usual, directory / "usual" / str(number)))
-        with stokers() as loader:  # closed in its turn: it produces nothing while the other is profiled
-            waited["stoker"].append(profile_loop(loader.as_tf_dataset(), directory / "stoker" / str(number)))
-    for name in waited:
-        last = directory / name / str(ROUNDS - 1)
-        report(f"tf.profiler.experimental, {name} pipeline:", last)
+    for number in range(timing.ROUNDS):
+        found = {name: profile(name, f"{scratch}/{name}/{number}") for name in waited}
+        for name, events in found.items():
+            waited[name].append(profiles.waited(events))
+    for name, events in found.items():
+        report(f"tf.profiler.experimental, {name} pipeline, the last profile:", events)
         print(f"  the steps waited for input for {waited[name][-1]:.1%} of their time")
+        print(f"  TensorFlow's allocators gave out {profiles.peak(events) / 1e6:.1f} MB at the peak")
         if raw_to_tool_data is not None:
-            overview(last)
+            print(f"  {conclusion(f'{scratch}/{name}/{number}')}")
 
-stats = loader.stats()
-print(f"stoker's memory is not in TensorFlow's profile: up to {stats['memory_peak'] / 1e6:.1f} MB")
+print(f"stoker's memory is not in TensorFlow's profile: {stats['memory_peak'] / 1e6:.1f} MB at the peak")
 print(f"stoker's advice: {stats['advice']}")
-shares = {name: f"{min(each):.0%} to {max(each):.0%}" for name, each in waited.items()}
-less, more = sorted(waited, key=lambda name: max(waited[name]))
-if max(waited[less]) < min(waited[more]):
-    comparison = f"less of their time with {less} ({shares[less]}) than with {more} ({shares[more]})"
-else:
-    comparison = f"{shares[less]} of their time with {less}, {shares[more]} with {more}: the ranges overlap"
+shares = ", ".join(f"{min(each):.0%} to {max(each):.0%} with {name}" for name, each in waited.items())
 print(
-    f"verdict: decoding in every epoch, steps wait for input for {comparison}, in {ROUNDS} profiles of each"
+    f"verdict: decoding in every epoch, steps wait for input for {shares}; "
+    f"{timing.verdict(waited, 'stoker', 'usual', 'share of waiting in the steps')}"
 )
