@@ -174,6 +174,23 @@ def test_graphs(run, folder):
 
 
 @pytest.mark.long
+def test_graph_structure(run):
+    out = run("graph_structure.py")
+    line = r"^(.+): (\d) matrix products? in the graph, (\d) in the profile; ([0-9,]+) weights$"
+    found = {name: tuple(counts) for name, *counts in re.findall(line, out, re.M)}
+    assert found == {
+        "plain": ("1", "1", "65,536"),
+        "unused layer": ("2", "1", "131,072"),
+        "layer called twice": ("2", "2", "65,536"),
+        "product written twice": ("2", "1", "65,536"),
+    }
+    made = r"{}: ([0-9.]+) allocations of the tensor's size in a step, "
+    assert number("^" + made.format("in place"), out) == 0
+    assert number("^" + made.format("new tensors"), out) == 1
+    assert re.search(r"^verdict: plain: .*; .*; .*; .*; .*; .*; .*; .*; .*; .*$", out, re.M), out
+
+
+@pytest.mark.long
 def test_sessions(run):
     out = run("sessions.py")
     growth = {name: (int(first), int(last)) for name, first, last in re.findall(NODES, out, re.M)}
