@@ -191,6 +191,16 @@ def test_graph_structure(run):
 
 
 @pytest.mark.long
+def test_batch_sizes(run, folder):
+    out = run("batch_sizes.py", folder)
+    line = r"^batches of (\d+): .* images/s, \d+ ms and (.+) MB for a step; stoker's memory: (.+) MB$"
+    (small, *of_small), (large, *of_large) = re.findall(line, out, re.M)
+    assert (small, large) == ("8", "32")  # 96 photographs have no larger ones
+    assert all(0 < float(less) < float(more) for less, more in zip(of_small, of_large))
+    assert re.search(r"^verdict: of CPU time, batches of 8: .*; batches of 32: .*; .*$", out, re.M), out
+
+
+@pytest.mark.long
 def test_sessions(run):
     out = run("sessions.py")
     growth = {name: (int(first), int(last)) for name, first, last in re.findall(NODES, out, re.M)}
