@@ -133,8 +133,10 @@ def test_accumulate(run, folder):
     for pipeline in ("usual", "stoker"):
         differ = number(rf"{pipeline} +4 steps of 48 and of 4 × 12: the weights differ by (\S+)", out)
         assert 0 < differ < 1e-3
-    verdict = r"^verdict: accumulating trains the large batch's weights with: usual, stoker; .+"
+    verdict = r"^verdict: accumulating trains the large batch's weights with: usual, stoker; .+; .+"
     assert re.search(verdict, out, re.M), out
+    large, small = (number(rf"([0-9.]+) MB {way}", out) for way in ("with one large batch", "accumulating"))
+    assert 0 < 2 * small < large  # a batch is a quarter
 
 
 @pytest.mark.long
