@@ -206,6 +206,15 @@ def test_batch_sizes(run, folder):
 
 
 @pytest.mark.long
+def test_segmentation(run, folder):
+    out = run("segmentation.py", folder)
+    for way in ("stoker", "usual"):  # resizing mixes colours and not classes
+        assert number(rf"^{way}: ([0-9.]+)% of a mask's pixels are those of its photograph$", out) > 85
+    verdict = r"^verdict: reading pairs: .*; the U-Net's steps wait for input for .*; .*$"
+    assert re.search(verdict, out, re.M), out
+
+
+@pytest.mark.long
 def test_sessions(run):
     out = run("sessions.py")
     growth = {name: (int(first), int(last)) for name, first, last in re.findall(NODES, out, re.M)}
