@@ -215,6 +215,15 @@ def test_segmentation(run, folder):
 
 
 @pytest.mark.long
+def test_prefetch(run, folder):
+    out = run("prefetch.py", folder)
+    steps = re.findall(r"^(.+?) +[0-9.]+ ms of CPU time outside a step$", out, re.M)
+    usual = ["no prefetch", "TensorFlow's own", "prefetch(AUTOTUNE)"]
+    assert steps == [*usual, "stoker", "stoker with prefetch(AUTOTUNE)"]
+    assert re.search(r"^verdict: .* CPU time outside steps .*; .*; .*; .*$", out, re.M), out
+
+
+@pytest.mark.long
 def test_sessions(run):
     out = run("sessions.py")
     growth = {name: (int(first), int(last)) for name, first, last in re.findall(NODES, out, re.M)}
