@@ -361,11 +361,14 @@ def test_distill(run, folder):
 @pytest.mark.long
 def test_serve(run, folder):
     out = run("serve.py", folder)
-    for way in ("stoker.Compose", "matched ops", "default ops"):
-        assert number(rf"{way} +one request: p50 ([0-9.]+) ms, p90 [0-9.]+ ms, p99 [0-9.]+ ms", out) > 0
-    assert number(r"stoker.Compose .* by up to (\S+)", out) < 1e-5  # the loader's pixels, in a batch of one
-    assert number(r"matched ops .* by up to (\S+)", out) < 0.01  # pixels that are not rounded to integers
-    verdict = r"^verdict: after training with stoker, stoker\.Compose gives training's scores, .*; .*; .*$"
+    for size in ("64 × 64", "224 × 224"):
+        for way in ("stoker.Compose", "matched ops", "default ops"):
+            assert number(rf"^{size}, {way} +one request: p50 ([0-9.]+) ms, p90 \S+ ms, p99 \S+ ms", out) > 0
+        differs = {way: rf"^{size}, {way} .* by up to (\S+)" for way in ("stoker.Compose", "matched ops")}
+        assert number(differs["stoker.Compose"], out) < 1e-5  # the loader's pixels, in a batch of one
+        assert number(differs["matched ops"], out) < 0.01  # pixels that are not rounded to integers
+        assert f"at {size}, stoker.Compose gives training's scores" in out
+    verdict = r"^verdict: after training with stoker, .*; .*; at 224 × 224, .*; .*; .*$"
     assert re.search(verdict, out, re.M), out
 
 
