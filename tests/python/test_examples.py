@@ -418,5 +418,11 @@ def test_every_other_round_goes_backwards(monkeypatch):
     assert seconds == {"a": [2.0, 2.0], "b": [2.0, 2.0]}
 
 
+@pytest.mark.long
+def test_verdicts(run, folder):
+    out = run("verdicts.py", "memory_growth", "--", folder)
+    assert re.search(r"^memory_growth \| \d+ s \| verdict: .*", out, re.M), out
+
+
 def test_every_example_has_a_test():
     assert [script for script in EVERY if f"test_{script}" not in globals()] == []
