@@ -1,4 +1,4 @@
-// Pixels inside a worker, and the rectangles that cut them. Nothing here owns memory.
+// Pixels in memory, and the rectangles that cut them. Nothing here owns memory.
 #pragma once
 
 #include <array>
@@ -39,14 +39,14 @@ constexpr int BytesPerPixel(PixelLayout layout) {
   return layout == PixelLayout::kInterleaved ? 3 : 1;
 }
 
-// A view of 8-bit pixels: for each plane a pointer to its first row and the distance in bytes from
-// a row to the next.
+// A view of 8-bit pixels, which must be readable until the call that it is given to returns. Only
+// the first PlanesOf(layout) planes are used, and no byte between rows is read.
 template <typename Byte>
 struct BasicImageView {
   PixelLayout layout = PixelLayout::kInterleaved;
   ImageSize size;
-  std::array<Byte*, 3> plane{};
-  std::array<ptrdiff_t, 3> stride{};
+  std::array<Byte*, 3> plane{};       // the first row of each plane
+  std::array<ptrdiff_t, 3> stride{};  // bytes from a row to the next; negative: bottom up
 };
 using ImageView = BasicImageView<const uint8_t>;
 using MutableImageView = BasicImageView<uint8_t>;

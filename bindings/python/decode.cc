@@ -63,7 +63,10 @@ class HeldInput {
 // `mode`: an index into the modes of stoker/_decode.py.
 ArrayRequest ParseRequest(const std::string& spec, int mode) {
   const TransformSpec parsed = Value(ParseTransformSpec(spec));
-  ArrayRequest request = RequestOf(parsed.options);
+  ArrayRequest request;
+  request.exif_orientation = parsed.options.exif_orientation;
+  request.dtype = parsed.options.dtype;
+  request.layout = parsed.options.layout;
   request.mode = std::array{ArrayMode::kRgb, ArrayMode::kGray, ArrayMode::kUnchanged}.at(
       static_cast<size_t>(mode));
   if (!parsed.transforms.empty()) request.resize = std::get<Resize>(parsed.transforms.front());
@@ -133,14 +136,6 @@ class DecodersHandle {
 };
 
 }  // namespace
-
-ArrayRequest RequestOf(const PlanOptions& options) {
-  ArrayRequest request;
-  request.exif_orientation = options.exif_orientation;
-  request.dtype = options.dtype;
-  request.layout = options.layout;
-  return request;
-}
 
 void AddDecode(py::module_& module) {
   py::class_<ArrayRequest>(module, "ArrayRequest")

@@ -88,7 +88,10 @@ Result<std::shared_ptr<void>> ArrayMemory::Allocate(size_t bytes) {
   if (memory != nullptr) return memory;
   return Error{
       .code = Code::kResourceExhausted,
-      .cause = "the system has no memory for an array of " + std::to_string(bytes) + " bytes"};
+      .cause = "the system has no memory for an array of " + std::to_string(bytes) + " bytes",
+      .advice = "Free memory of this machine, or raise the limits of this process",
+      .wanted_bytes = bytes,
+      .detail = Error::Detail::kNoMemory};
 }
 
 }  // namespace stoker

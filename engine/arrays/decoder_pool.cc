@@ -3,29 +3,16 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "core/buffer.h"
 #include "core/try.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/runtime.h"
-#include "io/readers/plain_read.h"
 
 namespace stoker {
-
-namespace {
-
-// A worker that holds more memory is not kept.
-constexpr uint64_t kKeptBytes = uint64_t{32} << 20;
-
-Error InFile(Error error, const EncodedInput& input) {
-  if (input.path.empty() || !error.file.empty()) return error;
-  return std::move(error).WithFile(input.path);
-}
-
-}  // namespace
 
 // The decoders of one thread: two, which may be interleaved, with memory for their bytes.
 class DecoderPool::Worker {
@@ -69,23 +56,8 @@ class DecoderPool::Worker {
       return {};
     }
 
-    // Copies or reads the bytes, because decoders read a little past them.
-    Result<std::span<const uint8_t>> Load(const EncodedInput& input) {
-      if (!input.path.empty()) {
-        file.path = input.path;
-        ReadPlainly(file);
-        TRY(std::move(file.status));
-        return std::span<const uint8_t>(file.buffer.data(), file.size);
-      }
-      TRY(MakeRoom(file.buffer, input.bytes.size()));
-      if (!input.bytes.empty()) {
-        std::memcpy(file.buffer.data(), input.bytes.data(), input.bytes.size());
-      }
-      return std::span<const uint8_t>(file.buffer.data(), input.bytes.size());
-    }
-
     Status Start(const EncodedInput& input, const ArrayRequest& request, DecodedArray& array) {
-      ASSIGN_OR_RETURN(std::span<const uint8_t> bytes, Load(input));
+      ASSIGN_OR_RETURN(std::span<const uint8_t> bytes, LoadInto(file, input));
       Status ready = Allocate(decoder.Open(bytes, request), array);
       if (!ready.ok()) return InFile(std::move(ready).error(), input);
       decoder.Start(array.memory.get());
@@ -109,34 +81,6 @@ class DecoderPool::Worker {
 
   MemoryBudget memory_;
   std::array<Lane, 2> lane_;
-};
-
-// Lends a worker to one thread, for its own lifetime.
-class DecoderPool::Lent {
- public:
-  explicit Lent(DecoderPool& pool) : pool_(pool) {
-    {
-      const std::lock_guard lock(pool.mutex_);
-      if (!pool.idle_.empty()) {
-        worker_ = std::move(pool.idle_.back());
-        pool.idle_.pop_back();
-      }
-    }
-    if (worker_ == nullptr) worker_ = std::make_unique<Worker>(pool);
-  }
-  ~Lent() {
-    if (worker_->memory() > kKeptBytes) return;
-    const std::lock_guard lock(pool_.mutex_);
-    pool_.idle_.push_back(std::move(worker_));
-  }
-  Lent(const Lent&) = delete;
-  Lent& operator=(const Lent&) = delete;
-
-  Worker& worker() { return *worker_; }
-
- private:
-  DecoderPool& pool_;
-  std::unique_ptr<Worker> worker_;
 };
 
 // The images of one DecodeAll. It lives until all its tasks have ended.
@@ -178,7 +122,7 @@ class DecoderPool::Work {
  private:
   static void RunTask(void* context, uint32_t /*argument*/, int /*worker*/) {
     auto& work = *static_cast<Work*>(context);
-    Lent(work.pool_).worker().Run(work);
+    work.pool_.Lend()->Run(work);
     const std::lock_guard lock(work.mutex_);  // until after the notification: `work` dies then
     --work.tasks_;
     work.ended_.notify_one();
@@ -258,12 +202,16 @@ DecoderPool::DecoderPool(const DecodeLimits& limits, std::shared_ptr<MemoryBudge
     : limits_(limits), budget_(std::move(budget)) {}
 DecoderPool::~DecoderPool() = default;
 
+DecoderPool::Lent DecoderPool::Lend() {
+  return Lent(idle_, [this] { return std::make_unique<Worker>(*this); });
+}
+
 Result<DecodedArray> DecoderPool::Decode(const EncodedInput& input, const ArrayRequest& request) {
-  return Lent(*this).worker().Decode(input, request);
+  return Lend()->Decode(input, request);
 }
 
 Result<DecodedArray> DecoderPool::Decode(const ImageView& image, const ArrayRequest& request) {
-  return Lent(*this).worker().Decode(image, request);
+  return Lend()->Decode(image, request);
 }
 
 Result<std::vector<DecodedArray>> DecoderPool::DecodeAll(std::span<const EncodedInput> inputs,

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/batch.h"
@@ -15,21 +13,15 @@
 #include "core/result.h"
 #include "engine/arrays/array_memory.h"
 #include "engine/arrays/decode_image.h"
+#include "engine/arrays/encoded_input.h"
+#include "engine/arrays/idle_workers.h"
 #include "transforms/array/array_decoder.h"
 
 namespace stoker {
 
 class Runtime;
 
-// An image in memory or in a file.
-struct EncodedInput {
-  std::span<const uint8_t> bytes;
-  std::string path{};  // not empty: the file that has the bytes
-};
-
-// Keeps one decoder for each call that runs at the same time, except decoders whose memory has
-// grown large. Thread-safe. Works in a forked child, unless another thread of the parent was in a
-// call.
+// Thread-safe. Works in a forked child, unless another thread of the parent was in a call.
 class DecoderPool {
  public:
   // `budget`: the memory budget of all calls together, without the arrays; other pools may share
@@ -57,13 +49,13 @@ class DecoderPool {
  private:
   class Worker;
   class Work;
-  class Lent;
+  using Lent = IdleWorkers<Worker>::Lent;
+  Lent Lend();
 
   const DecodeLimits limits_;
   const std::shared_ptr<MemoryBudget> budget_;
   ArrayMemory arrays_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Worker>> idle_;
+  IdleWorkers<Worker> idle_;
 };
 
 }  // namespace stoker

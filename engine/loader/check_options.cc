@@ -48,9 +48,7 @@ Status CheckOutput(const LoaderOptions& options) {
                           ", are copied as they are if there are no transforms",
                  .advice = "Leave dtype out, or convert the array"};
   }
-  if (IsPixelType(options.dtype)) return {};
-  return Error{Code::kInvalidArgument, std::string("dtype is ") + NameOf(options.dtype) +
-                                           "; images are uint8, float16, bfloat16 or float32"};
+  return CheckPixelType(options.dtype);
 }
 
 // Transforms need RGB with 8 bits per channel.

@@ -37,6 +37,14 @@ Error InFile(Error error, const SampleInFlight& sample) {
   return error;
 }
 
+// Completes an error in reading a sample.
+Error Unread(Error error) {
+  if (error.code != Code::kNotFound) return error;
+  error.advice += error.advice.empty() ? "Restore" : ". Otherwise restore";
+  error.advice += " the file, or open the dataset again without it";
+  return error;
+}
+
 std::vector<size_t> ColumnsOfFields(const SampleSource& source,
                                     std::span<const ColumnSpec> columns) {
   std::vector<size_t> of(source.fields().size());
@@ -106,7 +114,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
       ++taken_;
       SampleInFlight& sample = writer_.samples_[*index];
       if (!sample.read.status.ok()) {
-        End(*index, std::move(sample.read.status));
+        End(*index, Unread(std::move(sample.read.status).error()));
         continue;
       }
       if (sample.cached.state == CachedSample::State::kKept) {

@@ -20,9 +20,7 @@ int OrErrno(int returned) { return returned < 0 ? -errno : returned; }
 Error CannotOpen(const ReadRequest& request, int error_number) {
   Error error = SystemError(error_number, "cannot open", request.path);
   if (error_number == ENOENT && error.advice.empty()) {
-    error.advice =
-        "Restore it, or open the dataset again without it; the target of a symbolic link may be "
-        "missing";
+    error.advice = "The target of a symbolic link may be missing";
   }
   if (error_number == EACCES) error.advice = "Make the file and the folders above it readable";
   if (error_number == EMFILE) error.advice = "Raise the limit of open files (ulimit -n)";

@@ -46,6 +46,13 @@ def ids_of(loader):
     return ids
 
 
+def test_the_advice_on_a_missing_file_is_that_of_a_dataset(folder):
+    source = stoker.image_folder(folder)
+    pathlib.Path(source.path(0)).unlink()
+    with pytest.raises(FileNotFoundError, match="restore the file, or open the dataset again without it"):
+        list(make(source))
+
+
 def test_substitutes_have_the_draws_of_their_position(folder):
     source = listed_and_damaged(folder)
     compose = stoker.Compose(TRAIN)

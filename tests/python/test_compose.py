@@ -31,6 +31,7 @@ def test_an_evaluation_row(made, normalize):
             with open(source.path(sample), "rb") as file:
                 image = compose(file.read())
             assert image.dtype == row.dtype and image.flags.c_contiguous and image.flags.writeable
+            assert image.flags.owndata
             np.testing.assert_array_equal(image, row)
 
 

@@ -9,6 +9,7 @@
 #include "transforms/decode/push_region.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/resampling.h"
+#include "transforms/spec/transform_table.h"
 
 namespace stoker {
 
@@ -65,6 +66,24 @@ void TurnPixels(const uint8_t* from, ImageSize stored, const Turn& turn, size_t 
 
 }  // namespace
 
+Status CheckRequest(const ArrayRequest& request, const DecodeLimits& limits) {
+  TRY(CheckPixelType(request.dtype));
+  if (request.mode != ArrayMode::kRgb &&
+      (request.dtype != DType::kU8 || request.layout != Layout::kNhwc)) {
+    return Error{Code::kInvalidArgument,
+                 "only arrays of RGB have another type than uint8, or another layout than NHWC"};
+  }
+  if (limits.max_pixels < 1 || limits.max_scans < 1) {
+    return Error{Code::kInvalidArgument, "max_pixels and max_scans must be at least 1"};
+  }
+  if (!request.resize) return {};
+  std::optional<Refusal> refusal = CheckTransform(*request.resize, request.dtype);
+  if (!refusal) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "resize: " + refusal->cause,
+               .advice = std::move(refusal->advice)};
+}
+
 ArrayDecoder::ArrayDecoder(const DecodeLimits& limits, MemoryBudget& budget)
     : limits_(limits),
       decoder_(limits, &budget),
@@ -82,8 +101,12 @@ Result<ArrayShape> ArrayDecoder::Open(std::span<const uint8_t> bytes, const Arra
 Result<ArrayShape> ArrayDecoder::Open(const ImageView& image, const ArrayRequest& request) {
   TRY(CheckSides(image.size));
   pixels_ = image;
-  return Prepare({.size = image.size, .components = image.layout == PixelLayout::kGray ? 1 : 3},
-                 request);
+  ASSIGN_OR_RETURN(
+      ArrayShape shape,
+      Prepare({.size = image.size, .components = image.layout == PixelLayout::kGray ? 1 : 3},
+              request));
+  if (image.layout == PixelLayout::kPlanar) resampled_ = true;  // the sink takes no planes
+  return shape;
 }
 
 Result<ArrayShape> ArrayDecoder::Prepare(const ImageInfo& info, const ArrayRequest& request) {

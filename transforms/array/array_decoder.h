@@ -18,6 +18,10 @@
 
 namespace stoker {
 
+// InvalidArgument for a type, a layout or a resize that is not possible, and for limits below 1.
+// (Limits that are larger than any image have no effect.)
+Status CheckRequest(const ArrayRequest& request, const DecodeLimits& limits);
+
 // Decodes whole images and regions into the array without a copy in between, if their orientation
 // is normal; otherwise it keeps a window of rows, or all rows to transpose them. Reused from image
 // to image. Not thread-safe.

@@ -389,11 +389,7 @@ class Compiler {
 }  // namespace
 
 Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions& options) {
-  if (!IsPixelType(options.dtype)) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = std::string("images cannot be ") + NameOf(options.dtype),
-                 .advice = "Use dtype uint8, float16, bfloat16 or float32"};
-  }
+  TRY(CheckPixelType(options.dtype));
   Compiler compiler(transforms, options);
   ASSIGN_OR_RETURN(ImageSize size, compiler.Run());
   Plan plan;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/image.h"
+#include "transforms/resize/row_format.h"
 
 namespace stoker {
 
@@ -859,6 +860,13 @@ std::string TextOf(const Transform& transform) {
     if (!text.empty()) parameters += (parameters.empty() ? "" : ", ") + text;
   }
   return std::string(NameOf(transform)) + (parameters.empty() ? "" : "(" + parameters + ")");
+}
+
+Status CheckPixelType(DType dtype) {
+  if (IsPixelType(dtype)) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = std::string("dtype is ") + NameOf(dtype) + ", which images cannot be",
+               .advice = "Use uint8, float16, bfloat16 or float32"};
 }
 
 std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/result.h"
 #include "transforms/spec/option.h"
 #include "transforms/spec/transform.h"
 
@@ -65,6 +66,9 @@ size_t CountOf(std::span<const Transform> transforms);
 // Returns the transform as `explain` writes it: "RandomResizedCrop(224 × 224)". Parameters that
 // have their default are left out.
 std::string TextOf(const Transform& transform);
+
+// InvalidArgument unless images can be made of that type.
+Status CheckPixelType(DType dtype);
 
 // Returns none if the transform is valid by itself, in a plan for values of `dtype`.
 std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype);

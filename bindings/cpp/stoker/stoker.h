@@ -11,6 +11,7 @@ static_assert(__cplusplus >= 202002L, "stoker needs C++20: compile with -std=c++
 
 #include "core/batch.h"
 #include "core/result.h"
+#include "engine/arrays/compose.h"
 #include "engine/arrays/decode_image.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/map_function.h"

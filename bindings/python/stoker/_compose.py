@@ -23,9 +23,9 @@ from stoker._parameters import Transform, checked
 class Compose:
     """Applies transforms to one image at a time: for serving, and to try transforms out.
 
-    The result has the same bytes as the row that a `Loader` with the same transforms, dtype,
-    layout and exif_orientation makes from the image. Thread-safe; threads do not wait for each other,
-    and the GIL is released during calls. Starts no thread; usable after a fork.
+    The result has the same bytes as the row that a `Loader` with the same options makes from the image.
+    Thread-safe; threads do not wait for each other, and the GIL is released during calls. Starts no thread;
+    usable after a fork.
 
         preprocess = stoker.Compose([stoker.Resize(256), stoker.CenterCrop(224)])
         image = preprocess(request.body)  # (224, 224, 3) uint8
@@ -51,7 +51,10 @@ class Compose:
         max_pixels, max_scans: as for `Loader`: limits on images.
         accept_truncated: decode truncated JPEGs as far as they go, as for `Loader`.
         accept_16_bits: take the upper 8 bits of PNGs of 16 bits, as for `Loader`.
-        memory_budget: bytes of working memory for decoding, for all threads together. 0: as for `Runtime`.
+        memory_budget: bytes of working memory for all threads together, without the results. 0: as for
+            `Runtime`. Between calls at most 32 MiB are kept for each thread that was in a call at the same
+            time. `Compose([])` also keeps up to 64 MiB of results that
+            were freed, for the next ones, outside of the budget.
 
     Raises:
         ValueError, TypeError: naming the option or the transform.
@@ -115,9 +118,13 @@ class Compose:
 
         Raises:
             DataLossError: bytes that are not an image, or a damaged one; has the `offset`.
-            UnimplementedError: an image of a format other than JPEG, PNG and WebP, or a PNG of 16 bits.
+            UnimplementedError: an image of a format other than JPEG, PNG and WebP, or a PNG of 16 bits
+                without `accept_16_bits`.
             ResourceExhaustedError: an image beyond max_pixels or max_scans, or too large for memory_budget.
-            ValueError, TypeError: another kind of array or object.
+            MemoryError: the system has no memory for the result.
+            ValueError: an image too small for a `RandomCrop`, or too large for a `PadTo`; or sides, channels
+                or a mode that are refused.
+            TypeError: another kind of array or object.
         """
         return self._made(image, seed, epoch, position)[0]
 

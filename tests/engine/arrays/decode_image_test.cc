@@ -72,7 +72,9 @@ TEST(DecodeImage, RefusesWhatIsNotPossible) {
   EXPECT_EQ(DecodeImage({}).error().code, Code::kDataLoss);
   EXPECT_EQ(DecodeImage(image, {}, {.max_pixels = 1199}).error().code, Code::kResourceExhausted);
   EXPECT_EQ(DecodeImage(image, {}, {.max_pixels = 0}).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(DecodeImageFile("/no/such/file").error().code, Code::kNotFound);
+  const Error missing = DecodeImageFile("/no/such/file").error();
+  EXPECT_EQ(missing.code, Code::kNotFound);
+  EXPECT_EQ(missing.advice, "The target of a symbolic link may be missing");
   EXPECT_EQ(DecodeImageFile("").error().code, Code::kInvalidArgument);
 }
 

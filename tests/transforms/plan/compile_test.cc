@@ -252,7 +252,7 @@ TEST(Compile, RefusesMisplacedNormalize) {
 }
 
 TEST(Compile, RefusesUnsupportedTypes) {
-  EXPECT_THAT(Refusal({CenterCrop{5, 5}}, DType::kI64), HasSubstr("images cannot be int64"));
+  EXPECT_THAT(Refusal({CenterCrop{5, 5}}, DType::kI64), HasSubstr("dtype is int64"));
 }
 
 TEST(Compile, ComputesTheSizeAfterPaddingAndRandomCrops) {
