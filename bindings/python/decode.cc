@@ -6,7 +6,6 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -101,17 +100,17 @@ class DecodersHandle {
       held.push_back(std::make_unique<HeldInput>(image, is_path));
       inputs.push_back(held.back()->input());
     }
+    std::shared_ptr<Runtime> used = runtime.runtime;
     Result<std::vector<DecodedArray>> arrays = [&]() -> Result<std::vector<DecodedArray>> {
       const WithoutGil released;
-      std::shared_ptr<Runtime> used = runtime.runtime;
       if (used == nullptr) {
         Result<std::shared_ptr<Runtime>> usual = Runtime::Default();
         if (!usual.ok()) return std::move(usual).error();
         used = *std::move(usual);
-        KeepRuntime(used);
       }
       return pool_.DecodeAll(inputs, region ? In(request, *region) : request, *used, OnSignals());
     }();
+    if (runtime.runtime == nullptr && used != nullptr) KeepRuntime(std::move(used));
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a signal's handler raised
     py::list all;
     for (DecodedArray& array : Value(std::move(arrays))) all.append(ToArray(std::move(array)));
@@ -124,14 +123,14 @@ class DecodersHandle {
     return request;
   }
 
-  // Keeps the Runtime, so that its threads need not start again for the next call.
-  void KeepRuntime(const std::shared_ptr<Runtime>& runtime) {
-    const std::lock_guard lock(mutex_);
-    runtime_ = runtime;
+  // Keeps the Runtime, so that its threads need not start again for the next call. With the GIL
+  // held, which no other thread has at a fork: a lock could stay taken in the child.
+  void KeepRuntime(std::shared_ptr<Runtime> runtime) {
+    std::swap(runtime_, runtime);
+    Release({}, runtime);
   }
 
   DecoderPool pool_;
-  std::mutex mutex_;
   std::shared_ptr<Runtime> runtime_;
 };
 

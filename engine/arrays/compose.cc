@@ -49,7 +49,8 @@ class Compose::State {
         pool_(options.limits, budget_),
         plan_(std::move(plan)),
         shape_(plan_ ? std::optional(ArrayShape{plan_->dtype(), plan_->row_shape()})
-                     : std::nullopt) {}
+                     : std::nullopt),
+        idle_([this] { return std::make_unique<Worker>(*plan_, *budget_); }) {}
 
   uint64_t memory_budget() const { return budget_->limit(); }
 
@@ -109,10 +110,11 @@ class Compose::State {
     if (into == nullptr) {
       ASSIGN_OR_RETURN(made.array.memory, arrays_.Allocate(plan_->row_bytes()));
     }
+    void* const row = made.array.memory.get();
     std::array<int32_t, 2> size{};
-    IdleWorkers<Worker>::Lent worker(idle_,
-                                     [this] { return std::make_unique<Worker>(*plan_, *budget_); });
-    TRY(write(*worker, made.array.memory.get(), plan_->pads() ? size.data() : nullptr));
+    TRY(idle_.Run([&](Worker& worker) -> Status {
+      return write(worker, row, plan_->pads() ? size.data() : nullptr);
+    }));
     if (plan_->pads()) made.size = ImageSize{.width = size[1], .height = size[0]};
     return made;
   }

@@ -49,8 +49,8 @@ struct ComposedImage {
 //
 // Thread-safe: calls do not wait for each other. Must outlive its calls; arrays may outlive it.
 // Starts no thread. Keeps for later calls at most 32 MiB of working memory for each call that ran
-// at the same time and, outside the budget, 64 MiB of arrays that were freed. Works in a forked
-// child, unless another thread of the parent was in a call.
+// at the same time and, outside the budget, 64 MiB of arrays that were freed. A call that finds no
+// room in memory_budget frees what is kept of it. Works in a forked child.
 class Compose {
  public:
   // InvalidArgument names the transform, as for Loader::Open, or the option: limits are at least 1.

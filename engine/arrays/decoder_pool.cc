@@ -97,19 +97,27 @@ class DecoderPool::Work {
     return image;
   }
 
-  // Images are begun in order: all before a failed one are finished, too.
+  // Images are begun in order: all before a failed one are finished, too. One that found no room
+  // next to the others is decoded again after them.
   void Fail(size_t image, Error error) {
     stop_ = true;
     const std::lock_guard lock(mutex_);
-    if (failed_ && *failed_ < image) return;
-    failed_ = image;
-    error_ = std::move(error);
+    if (error.wanted_bytes != 0) {
+      postponed_.push_back(image);
+    } else {
+      FailFor(image, std::move(error));
+    }
   }
 
   Result<std::vector<DecodedArray>> Run(Executor& executor, const Interrupt& interrupt) {
-    tasks_ = std::min(inputs.size(), static_cast<size_t>(executor.concurrency()));
-    for (size_t task = tasks_; task > 0; --task) executor.Submit({&RunTask, this, 0});
-    const bool interrupted = Wait(interrupt);
+    bool interrupted = false;
+    do {
+      stop_ = false;
+      tasks_ = std::min(inputs.size(), static_cast<size_t>(executor.concurrency()));
+      for (size_t task = tasks_; task > 0; --task) executor.Submit({&RunTask, this, 0});
+      interrupted = Wait(interrupt);
+      if (!interrupted) DecodePostponed();
+    } while (!interrupted && !failed_ && next_ < inputs.size());
     if (failed_) return Described();
     if (interrupted) return Error{Code::kCancelled, "decoding was interrupted"};
     return std::move(arrays);
@@ -120,9 +128,29 @@ class DecoderPool::Work {
   std::vector<DecodedArray> arrays;
 
  private:
+  void FailFor(size_t image, Error error) {
+    if (failed_ && *failed_ < image) return;
+    failed_ = image;
+    error_ = std::move(error);
+  }
+
+  // Decodes images without the others, once no task is left.
+  void DecodePostponed() {
+    for (const size_t image : postponed_) {
+      if (failed_ && *failed_ < image) continue;
+      Result<DecodedArray> array = pool_.Decode(inputs[image], request);
+      if (array.ok()) {
+        arrays[image] = *std::move(array);
+      } else {
+        FailFor(image, std::move(array).error());
+      }
+    }
+    postponed_.clear();
+  }
+
   static void RunTask(void* context, uint32_t /*argument*/, int /*worker*/) {
     auto& work = *static_cast<Work*>(context);
-    work.pool_.Lend()->Run(work);
+    work.pool_.idle_.Lend()->Run(work);
     const std::lock_guard lock(work.mutex_);  // until after the notification: `work` dies then
     --work.tasks_;
     work.ended_.notify_one();
@@ -156,6 +184,7 @@ class DecoderPool::Work {
   std::mutex mutex_;  // guards the members below
   std::condition_variable ended_;
   size_t tasks_ = 0;
+  std::vector<size_t> postponed_;
   std::optional<size_t> failed_;
   Error error_;
 };
@@ -199,19 +228,17 @@ void DecoderPool::Worker::End(Work& work, Lane& lane, Status status) {
 }
 
 DecoderPool::DecoderPool(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> budget)
-    : limits_(limits), budget_(std::move(budget)) {}
+    : limits_(limits),
+      budget_(std::move(budget)),
+      idle_([this] { return std::make_unique<Worker>(*this); }) {}
 DecoderPool::~DecoderPool() = default;
 
-DecoderPool::Lent DecoderPool::Lend() {
-  return Lent(idle_, [this] { return std::make_unique<Worker>(*this); });
-}
-
 Result<DecodedArray> DecoderPool::Decode(const EncodedInput& input, const ArrayRequest& request) {
-  return Lend()->Decode(input, request);
+  return idle_.Run([&](Worker& worker) { return worker.Decode(input, request); });
 }
 
 Result<DecodedArray> DecoderPool::Decode(const ImageView& image, const ArrayRequest& request) {
-  return Lend()->Decode(image, request);
+  return idle_.Run([&](Worker& worker) { return worker.Decode(image, request); });
 }
 
 Result<std::vector<DecodedArray>> DecoderPool::DecodeAll(std::span<const EncodedInput> inputs,

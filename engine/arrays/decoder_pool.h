@@ -21,11 +21,11 @@ namespace stoker {
 
 class Runtime;
 
-// Thread-safe. Works in a forked child, unless another thread of the parent was in a call.
+// Thread-safe. Works in a forked child.
 class DecoderPool {
  public:
   // `budget`: the memory budget of all calls together, without the arrays; other pools may share
-  // it.
+  // it. A call that finds no room frees what this pool keeps for later ones, not what others keep.
   DecoderPool(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> budget);
   DecoderPool(const DecodeLimits& limits, uint64_t memory_budget)  // bytes
       : DecoderPool(limits, std::make_shared<MemoryBudget>(memory_budget)) {}
@@ -39,7 +39,8 @@ class DecoderPool {
   Result<DecodedArray> Decode(const ImageView& image, const ArrayRequest& request);
 
   // Decodes all inputs, two at a time on each worker, which is faster than one after the other, and
-  // waits for them. If images fail, returns the error of the first one, as "images[3]: …"; images
+  // waits for them. Images that find no room next to others are decoded alone, on the calling
+  // thread. If images fail, returns the error of the first one, as "images[3]: …"; images
   // behind it may not have been decoded. Cancelled by `interrupt`, once the images in progress are
   // done. Passes errors of the Runtime on.
   Result<std::vector<DecodedArray>> DecodeAll(std::span<const EncodedInput> inputs,
@@ -49,8 +50,6 @@ class DecoderPool {
  private:
   class Worker;
   class Work;
-  using Lent = IdleWorkers<Worker>::Lent;
-  Lent Lend();
 
   const DecodeLimits limits_;
   const std::shared_ptr<MemoryBudget> budget_;

@@ -1,29 +1,31 @@
 // IdleWorkers: keeps what one call works with for the next calls.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 namespace stoker {
 
-// Has one worker for each call that runs at the same time, except workers whose memory has grown
-// large. Worker::memory() is the bytes of the budget that it holds. Thread-safe. Works in a forked
-// child, unless another thread of the parent was in a call.
+// Has one worker for each call that runs at the same time, up to kMostKept, except workers whose
+// memory has grown large. Worker::memory() is the bytes of the budget that it holds. Thread-safe
+// and lock-free, so it works in a forked child; a worker that another thread of the parent was
+// using at the fork is lost there, and its bytes stay reserved.
 template <typename Worker>
 class IdleWorkers {
  public:
   static constexpr uint64_t kKeptBytes = uint64_t{32} << 20;  // a worker that holds more is freed
+  static constexpr size_t kMostKept = 64;
 
   // Lends a worker to one thread, for its own lifetime.
   class Lent {
    public:
-    // `make`: returns a new worker, for when none is idle.
-    template <typename Make>
-    Lent(IdleWorkers& from, const Make& make) : from_(from), worker_(from.Take()) {
-      if (worker_ == nullptr) worker_ = make();
+    explicit Lent(IdleWorkers& from) : from_(from), worker_(from.Take()) {
+      if (worker_ == nullptr) worker_ = from.make_();
     }
     ~Lent() { from_.Return(std::move(worker_)); }
     Lent(const Lent&) = delete;
@@ -32,28 +34,65 @@ class IdleWorkers {
     Worker& operator*() const { return *worker_; }
     Worker* operator->() const { return worker_.get(); }
 
+    void Free() { worker_.reset(); }
+
    private:
     IdleWorkers& from_;
     std::unique_ptr<Worker> worker_;
   };
 
+  explicit IdleWorkers(std::function<std::unique_ptr<Worker>()> make) : make_(std::move(make)) {}
+  ~IdleWorkers() { FreeAll(); }
+  IdleWorkers(const IdleWorkers&) = delete;
+  IdleWorkers& operator=(const IdleWorkers&) = delete;
+
+  Lent Lend() { return Lent(*this); }
+
+  // Returns what `call` returns, a Result, for a worker. If the call found no room for memory, it
+  // is repeated once with a new worker, after all idle ones were freed: what earlier calls needed
+  // does not decide what this one may use.
+  template <typename Call>
+  auto Run(const Call& call) {
+    {
+      Lent worker = Lend();
+      auto result = call(*worker);
+      if (result.ok() || result.error().wanted_bytes == 0) return result;
+      worker.Free();
+    }
+    FreeAll();
+    return call(*Lend());
+  }
+
  private:
   std::unique_ptr<Worker> Take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return nullptr;
-    std::unique_ptr<Worker> worker = std::move(idle_.back());
-    idle_.pop_back();
-    return worker;
+    for (std::atomic<Worker*>& slot : idle_) {
+      if (slot.load(std::memory_order_relaxed) == nullptr) continue;
+      if (Worker* const taken = slot.exchange(nullptr, std::memory_order_acquire)) {
+        return std::unique_ptr<Worker>(taken);
+      }
+    }
+    return nullptr;
   }
 
   void Return(std::unique_ptr<Worker> worker) {
-    if (worker->memory() > kKeptBytes) return;
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(worker));
+    if (worker == nullptr || worker->memory() > kKeptBytes) return;
+    for (std::atomic<Worker*>& slot : idle_) {
+      Worker* none = nullptr;
+      if (slot.compare_exchange_strong(none, worker.get(), std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+        (void)worker.release();
+        return;
+      }
+    }
   }
 
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Worker>> idle_;
+  void FreeAll() {
+    while (Take() != nullptr) {
+    }
+  }
+
+  const std::function<std::unique_ptr<Worker>()> make_;
+  std::array<std::atomic<Worker*>, kMostKept> idle_{};
 };
 
 }  // namespace stoker

@@ -53,7 +53,7 @@ class Compose:
         accept_16_bits: take the upper 8 bits of PNGs of 16 bits, as for `Loader`.
         memory_budget: bytes of working memory for all threads together, without the results. 0: as for
             `Runtime`. Between calls at most 32 MiB are kept for each thread that was in a call at the same
-            time. `Compose([])` also keeps up to 64 MiB of results that
+            time; a call that finds no room frees them. `Compose([])` also keeps up to 64 MiB of results that
             were freed, for the next ones, outside of the budget.
 
     Raises:

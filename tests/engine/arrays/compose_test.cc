@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -247,6 +248,37 @@ TEST(Compose, DoesNotKeepMuchMemory) {
     const auto compose = Made({.transforms = transforms, .memory_budget = 38 << 20});
     EXPECT_TRUE(compose->Apply(long_file).ok());
     EXPECT_TRUE(compose->Apply(NeedsSevenMebibytes()).ok());
+  }
+}
+
+// What earlier calls have needed is not missing for the next one.
+TEST(Compose, AcceptsAnImageWhateverCameBefore) {
+  const auto file_of = [](int mebibytes) {
+    std::vector<uint8_t> file = testing::MakeJpeg({.width = 64, .height = 64});
+    file.resize(static_cast<size_t>(mebibytes) << 20);
+    return file;
+  };
+  struct Case {
+    int threads, mebibytes, budget;
+  };
+  for (const auto& [threads, mebibytes, budget] : {Case{1, 28, 34}, {4, 14, 64}}) {
+    const std::vector<uint8_t> before = file_of(mebibytes);
+    for (const std::vector<Transform>& transforms : {kTraining, std::vector<Transform>()}) {
+      const auto compose =
+          Made({.transforms = transforms, .memory_budget = static_cast<uint64_t>(budget) << 20});
+      std::barrier together(threads);
+      std::vector<std::thread> calls;
+      for (int t = 0; t < threads; ++t) {
+        calls.emplace_back([&] {
+          together.arrive_and_wait();
+          EXPECT_TRUE(compose->Apply(before).ok());
+        });
+      }
+      for (std::thread& call : calls) call.join();
+      EXPECT_TRUE(compose->Apply(NeedsSevenMebibytes()).ok());
+      EXPECT_TRUE(compose->Apply(before).ok());
+      EXPECT_EQ(ErrorOf(compose->Apply(file_of(budget))).code, Code::kResourceExhausted);
+    }
   }
 }
 

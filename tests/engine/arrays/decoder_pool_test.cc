@@ -104,6 +104,31 @@ TEST_P(DecoderPoolTest, NoneAreNone) {
   EXPECT_TRUE(pool_.DecodeAll({}, {}, *runtime, nullptr).value().empty());
 }
 
+// In each order, in one call and in several.
+TEST(DecoderPool, AcceptsAnImageWhateverCameBefore) {
+  std::vector<uint8_t> long_file = PoolFile(1);
+  long_file.resize(28 << 20);
+  const std::vector<uint8_t> progressive =
+      MakeJpeg({.width = 1200, .height = 1024, .scans = testing::JpegScans::kProgressive});
+  const std::vector<uint8_t> usual = PoolFile(2);
+  const auto runtime = Runtime::Create(testing::RuntimeUnderTest(2)).value();
+  const EncodedInput a{long_file, {}}, b{progressive, {}}, c{usual, {}};
+  for (std::vector<EncodedInput> inputs : {std::vector{a, b, c, a}, std::vector{b, b, a, c}}) {
+    DecoderPool pool({}, 34 << 20);
+    for (int time = 0; time < 2; ++time) {
+      const std::vector<DecodedArray> all = pool.DecodeAll(inputs, {}, *runtime, nullptr).value();
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        EXPECT_EQ(BytesOf(all[i]), BytesOf(pool.Decode(inputs[i], {}).value())) << i;
+      }
+    }
+    const std::vector<uint8_t> too_long(35 << 20);
+    inputs[1] = {too_long, {}};
+    const Error error = pool.DecodeAll(inputs, {}, *runtime, nullptr).error();
+    EXPECT_EQ(error.code, Code::kResourceExhausted);
+    EXPECT_EQ(error.cause.find("images[1]: "), 0U) << error.cause;
+  }
+}
+
 TEST(DecoderPool, ReadsFilesAndNamesThem) {
   const std::filesystem::path folder = ::testing::TempDir() + "decoder_pool_test";
   std::filesystem::create_directories(folder);
