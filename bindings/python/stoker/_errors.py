@@ -124,8 +124,12 @@ class CropIndexWarning(UserWarning):
 
 
 class EpochWarning(UserWarning):
-    """A third loader of the same options begins with epoch 0, after two that are gone: each epoch of the
-    program may be the same one. Keep one loader, or give `start_epoch`.
+    """The program may train on the same epoch again:
+
+    - A third loader of the same options begins with epoch 0, after two that are gone. Keep one loader, or
+      give `start_epoch`.
+    - Keras' `fit` begins with a later epoch than the loader of its dataset. Use
+      `stoker.tensorflow.follow_epochs`; with `repeat()` or `steps_per_epoch`, give `start_epoch`.
     """
 
 

@@ -244,6 +244,13 @@ class Loader:
         self._batches = self._native.batches_per_epoch
         self._native.next_epoch = _checks.epoch(start_epoch, "start_epoch")
         self._closed = self._begun = False
+        # Whether the program, or a fit, has decided with which epoch the loader begins.
+        self._placed = self._native.next_epoch != 0
+
+    @property
+    def _has_an_order_for_each_epoch(self) -> bool:
+        """Returns whether a repeated epoch is worth a warning: without shuffling at most its crops differ."""
+        return bool(self._options["shuffle"])
 
     @property
     def _drops_rows(self) -> bool:
@@ -279,7 +286,7 @@ class Loader:
         if self._begun:
             return
         self._begun = True
-        if not self._options["shuffle"] or self._native.next_place != (0, 0, 0):
+        if not self._has_an_order_for_each_epoch or self._native.next_place != (0, 0, 0):
             return
         spec = hash(self._spec)
         if _gone.get(spec) == 2:
@@ -590,6 +597,7 @@ class Loader:
             ValueError, TypeError: not a loader's state.
         """
         self._native.restore(*self._native.place_of(_state_text(state)))
+        self._placed = True
 
     def _refuse_resume(self) -> None:
         """Raises FailedPreconditionError if a restored state waits for `__iter__`."""

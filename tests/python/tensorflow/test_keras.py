@@ -1,10 +1,15 @@
 """fit() that is ended and started again."""
 
+import sys
+import weakref
+
 import numpy as np
 import pytest
 import stoker.tensorflow
 import tensorflow as tf
 from conftest import SIZE, arrays, same
+from resumed_fits import WAYS, given, numbers, said
+from stoker.tensorflow import _resumed
 
 
 @pytest.mark.parametrize("of", ["loader", "epoch", "device loader"])
@@ -128,3 +133,69 @@ def test_steps_per_epoch_over_an_endless_dataset(make, op):
         dataset.repeat(), steps_per_epoch=2, epochs=2, validation_data=dataset.take(1), verbose=0
     )
     assert len(history.history["val_loss"]) == 2
+
+
+OPTIONS = tf.data.Options()
+OPTIONS.experimental_optimization.inject_prefetch = False
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_resumed_fit_whose_loader_begins_again_is_warned_of(tmp_path, way):
+    assert said(way, tmp_path) == [text for text in [WAYS[way][1]] if text]
+
+
+@pytest.mark.long
+def test_a_resumed_fit_with_jax(tmp_path, python):
+    ways = ("at epoch 1", "steps after the loader", "follow_epochs", "validation", "after a fit of arrays")
+    out = python("resumed_fits.py", tmp_path, *ways, KERAS_BACKEND="jax")
+    assert out == "jax 2\n"  # fit takes an epoch to see shapes
+
+
+def test_looking_at_the_frame_of_fit_keeps_none_of_its_variables():
+    def fit():
+        weights = np.zeros(3)
+        gone = weakref.ref(weights)
+        found = _resumed._variables(sys._getframe(), "epoch")
+        del weights
+        return found, gone()
+
+    assert fit() == ([None], None)
+
+
+@pytest.mark.parametrize("when", ["call", "line"])
+def test_looking_at_the_frame_of_a_traced_fit_leaves_its_variables(when):
+    def fit(x):
+        epoch = 2
+        return x, epoch
+
+    def trace(frame, event, argument):
+        if frame.f_code is fit.__code__ and event == when:
+            assert _resumed._variables(frame, "epoch") == [None]
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        assert fit(1) == (1, 2)
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize(
+    ("step", "batches"),
+    [
+        pytest.param(lambda data: data.repeat(2).take(9), 9, id="repeat and take"),
+        pytest.param(lambda data: data.with_options(OPTIONS).prefetch(1), 6, id="options"),
+        pytest.param(lambda data: data.unbatch().batch(200, drop_remainder=True), 3, id="batch"),
+        pytest.param(lambda data: data.apply(tf.data.experimental.assert_cardinality(6)), 6, id="apply"),
+    ],
+)
+def test_a_watched_dataset_is_as_tensorflow_makes_it(step, batches):
+    """Compares what TensorFlow makes of the dataset with what it makes of the one that is not watched."""
+    watched, plain = step(given(numbers())), step(given(numbers())._made)
+    assert isinstance(plain, tf.data.Dataset) and not isinstance(plain, _resumed.Watched)
+    assert len(watched) == len(plain) == batches
+    assert watched.element_spec == plain.element_spec
+    assert repr(watched) == repr(plain)
+    assert watched.options() == plain.options()
+    same(arrays(watched), arrays(plain))

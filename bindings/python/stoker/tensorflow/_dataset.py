@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from stoker import _checks
 from stoker._errors import InvalidArgumentError
-from stoker.tensorflow import _elements, _fallback, _iterator, _ops
+from stoker.tensorflow import _elements, _fallback, _iterator, _ops, _resumed
 
 if TYPE_CHECKING:
     from stoker import Loader
@@ -45,7 +45,8 @@ def as_tf_dataset(
         model.fit(loader.as_tf_dataset(names=True).map(divided))
 
     Each new iterator takes the loader's next epoch at its first batch (`fit(epochs=3)`, `repeat(3)` and
-    three `for` loops see epochs 0, 1 and 2) and checkpoints hold it.
+    three `for` loops see epochs 0, 1 and 2) and checkpoints hold it. `fit` does not say with which epoch it
+    begins: where it is resumed, `follow_epochs` does, and without it there is an `EpochWarning`.
 
     Args:
         loader: kept alive by the dataset, or by the function in which the dataset is made (a
@@ -100,7 +101,8 @@ def as_tf_dataset(
             output_types=[spec.dtype for spec in elements.specs],
             output_shapes=[spec.shape for spec in elements.specs],
         )
-    return Dataset(variant, elements.spec, loader, loader, epoch)
+    made = Dataset(variant, elements.spec, loader, loader, epoch)
+    return _resumed.Watched(made, loader) if epoch is None else made
 
 
 def _refuse_extras(**extras: Optional[bool]) -> None:

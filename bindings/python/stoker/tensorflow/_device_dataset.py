@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import tensorflow as tf
 
 from stoker import _checks
-from stoker.tensorflow import _dataset, _elements, _ops
+from stoker.tensorflow import _dataset, _elements, _ops, _resumed
 
 if TYPE_CHECKING:
     from stoker._device_loader import DeviceLoader
@@ -44,7 +44,8 @@ def as_tf_dataset(
         )
         made = _dataset.Dataset(variant, elements.spec, loader, loader.loader, epoch)
         kept = made.with_options(_options())
-    return _dataset.Dataset(kept._variant_tensor, elements.spec, loader, loader.loader, epoch, made_of=kept)
+    made = _dataset.Dataset(kept._variant_tensor, elements.spec, loader, loader.loader, epoch, made_of=kept)
+    return _resumed.Watched(made, loader.loader) if epoch is None else made
 
 
 def _options() -> tf.data.Options:

@@ -39,6 +39,7 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             loader._native.next_epoch = self.epoch = epoch
+            loader._placed = True
             self.checked = False
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
