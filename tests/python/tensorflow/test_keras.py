@@ -8,7 +8,7 @@ import pytest
 import stoker.tensorflow
 import tensorflow as tf
 from conftest import SIZE, arrays, same
-from resumed_fits import WAYS, given, numbers, said
+from resumed_fits import WAYS, dense, given, numbers, said
 from stoker.tensorflow import _resumed
 
 
@@ -83,6 +83,39 @@ def test_backup_and_restore_goes_on_with_the_right_epoch(make, op, tmp_path):
 def test_initial_epoch_without_a_checkpoint(make, op):
     seen = fit(make(), op, 5, initial_epoch=3)
     same(seen, [batch for epoch in (3, 4) for batch in arrays(make().epoch(epoch))])
+
+
+def test_an_integer_save_freq_trains_batches_twice_and_then_goes_back_to_epoch_0(tmp_path):
+    """As docs/tensorflow.md says of Keras: an epoch has 6 batches, and a state is saved after 4, 8, …"""
+    files = tmp_path / "{epoch}.weights.h5"
+
+    def begun(end_at):
+        """Returns (epoch, steps that the weights have had) at the beginning of each epoch of fit."""
+        loader, epochs, model = numbers(), [], dense()
+
+        class Look(tf.keras.callbacks.Callback):
+            def on_epoch_begin(self, epoch, logs=None):
+                epochs.append((epoch, int(self.model.optimizer.iterations.numpy())))
+
+            def on_train_batch_end(self, batch, logs=None):
+                if (epochs[-1][0], batch) == end_at:
+                    raise Ended
+
+        callbacks = [
+            tf.keras.callbacks.BackupAndRestore(str(tmp_path / "backup"), save_freq=4),
+            tf.keras.callbacks.ModelCheckpoint(str(files), save_freq=4, save_weights_only=True),
+            stoker.tensorflow.follow_epochs(loader),
+            Look(),
+        ]
+        with pytest.raises(Ended):
+            model.fit(given(loader), epochs=2, verbose=0, callbacks=callbacks)
+        return epochs
+
+    assert begun(end_at=(0, 4)) == [(0, 0)]
+    assert sorted(path.name for path in tmp_path.glob("*.h5")) == ["1.weights.h5"]  # of 4 batches of epoch 0
+    assert begun(end_at=(1, 2)) == [(0, 4), (1, 10)]  # epoch 0 has been trained with 10 batches, not 6
+    assert begun(end_at=(1, 4)) == [(1, 12)]  # again from batch 0, with the weights after batch 1
+    assert begun(end_at=(0, 0)) == [(0, 16)]  # the second state of epoch 1 was saved as one of epoch 0
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
         model.fit(dataset, epochs=90, callbacks=[tf.keras.callbacks.BackupAndRestore(folder),
                                                  stoker.tensorflow.follow_epochs(loader)])
 
+    Keras saves the epoch right with `save_freq="epoch"` only (docs/tensorflow.md#resuming-fit).
+
     Each epoch of `fit` must take one epoch of the loader, whole or not, so `fit` makes an iterator for each.
 
     Args:
