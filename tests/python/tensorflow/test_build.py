@@ -1,10 +1,13 @@
 """The plugin's cache: built once, accepted when proven, refused with a message, never trusted blindly."""
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import stoker
@@ -173,9 +176,32 @@ def test_processes_that_start_together_build_once(good, cache, tmp_path, monkeyp
     assert (tmp_path / "tries").read_text() == "\n"
 
 
-def test_the_cache_is_the_users_alone(good, cache, tmp_path, monkeypatch):
+def test_a_process_that_waits_for_another_one_to_build_says_so(filled, capsys):
+    away = filled.rename(filled.with_suffix(".away"))
+    with ThreadPoolExecutor(1) as threads, (filled.parent / "lock").open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        waiting, said, end = threads.submit(build.plugin), "", time.monotonic() + 60
+        try:
+            while not said and time.monotonic() < end:
+                time.sleep(0.01)
+                said = capsys.readouterr().err
+        finally:
+            away.rename(filled)
+            fcntl.flock(other, fcntl.LOCK_UN)
+        assert said == f"stoker: waiting for another process that builds the dataset op in {filled.parent}\n"
+        assert waiting.result(60) == filled
+    assert capsys.readouterr().err == ""
+
+
+def test_the_cache_is_the_users_alone_and_a_build_says_where_it_is(
+    good, cache, tmp_path, monkeypatch, capsys
+):
     compiler(tmp_path, monkeypatch, COPYING.format(tries=tmp_path / "tries", seconds=0, good=good))
     made = build.plugin()
+    begun, done = capsys.readouterr().err.splitlines()
+    assert begun.startswith(f"stoker: building the dataset op for TensorFlow {tf.__version__} with copying")
+    assert done.startswith(f"stoker: the dataset op is in {made}: compiled in ")
+    assert build.plugin() == made and capsys.readouterr().err == ""
     assert [made.parents[i].stat().st_mode & 0o777 for i in range(2)] == [0o700, 0o700]
     assert made.stat().st_mode & 0o022 == 0
 

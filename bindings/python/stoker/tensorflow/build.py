@@ -64,7 +64,7 @@ class _RefusedError(PluginError):
 
 
 def plugin(force: bool = False) -> pathlib.Path:
-    """Returns the plugin for this TensorFlow: from the cache, otherwise built now, with a line on stderr.
+    """Returns the plugin for this TensorFlow: from the cache; otherwise built now, and stderr says so.
 
     Args:
         force: build it even if the cache has one.
@@ -230,8 +230,16 @@ def _lock(path: pathlib.Path) -> Iterator[None]:
     """Makes one process build while the others wait; if files cannot be locked, each builds its own."""
     with open(path, "a", encoding="utf-8") as file:
         with contextlib.suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                _say(f"waiting for another process that builds the dataset op in {path.parent}")
+                fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _say(line: str) -> None:
+    print(f"stoker: {line}", file=sys.stderr, flush=True)
 
 
 # --- building ----------------------------------------------------------------------------------------
@@ -275,11 +283,9 @@ def _build_or_note(compiler: _Compiler, path: pathlib.Path) -> None:
 
 
 def _build(compiler: _Compiler, path: pathlib.Path) -> None:
-    print(
-        f"stoker: building the dataset op for TensorFlow {tf.__version__} with {compiler.version} "
-        "(once; about half a minute)",
-        file=sys.stderr,
-        flush=True,
+    _say(
+        f"building the dataset op for TensorFlow {tf.__version__} with {compiler.version} "
+        "(once; about half a minute)"
     )
     start = time.monotonic()
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -303,6 +309,7 @@ def _build(compiler: _Compiler, path: pathlib.Path) -> None:
         # Each file appears as a whole; a pair that does not match is ignored and built again.
         os.replace(made, path)
         os.replace(note, path.with_suffix(".json"))
+    _say(f"the dataset op is in {path}: compiled in {built - start:.0f} s, tried in {proven - built:.0f} s")
 
 
 def _compile(compiler: _Compiler, out: pathlib.Path) -> None:
