@@ -130,6 +130,8 @@ class EpochWarning(UserWarning):
       give `start_epoch`.
     - Keras' `fit` begins with a later epoch than the loader of its dataset. Use
       `stoker.tensorflow.follow_epochs`; with `repeat()` or `steps_per_epoch`, give `start_epoch`.
+    - A second `fit` with `follow_epochs` begins with epoch 0 again. Give `initial_epoch`, or leave out the
+      callback.
     """
 
 

@@ -246,6 +246,9 @@ class Loader:
         self._closed = self._begun = False
         # Whether the program, or a fit, has decided with which epoch the loader begins.
         self._placed = self._native.next_epoch != 0
+        # Models that were trained with follow_epochs, and the last epoch of each. Not a dictionary: a model
+        # may have __eq__ without __hash__.
+        self._followed: list[tuple[weakref.ref[Any], int]] = []
 
     @property
     def _has_an_order_for_each_epoch(self) -> bool:

@@ -8,7 +8,7 @@ import pytest
 import stoker.tensorflow
 import tensorflow as tf
 from conftest import SIZE, arrays, same
-from resumed_fits import WAYS, dense, given, numbers, said
+from resumed_fits import WAYS, dense, given, numbers, said, without_hash
 from stoker.tensorflow import _resumed
 
 
@@ -169,7 +169,131 @@ def test_steps_per_epoch_over_an_endless_dataset(make, op):
 
 
 OPTIONS = tf.data.Options()
-OPTIONS.experimental_optimization.inject_prefetch = False
+OPTIONS.experimental_optimization.inject_prefetch = False  # it would take later batches
+
+
+@pytest.fixture(scope="module")
+def model():
+    return dense()
+
+
+def under_a_strategy(dataset, fits=1, **options):
+    with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
+        model = dense()
+        for _ in range(fits):
+            model.fit(dataset, verbose=0, **options)
+
+
+@pytest.mark.parametrize(
+    ("use", "epochs"),
+    [
+        pytest.param(lambda of, data: fit_of(of, data, epochs=2), [0, 1], id="epochs"),
+        pytest.param(lambda of, data: [fit_of(of, data) for _ in range(2)], [0, 1], id="two fits"),
+        pytest.param(
+            lambda of, data: (fit_of(of, data), of.evaluate(data, verbose=0), fit_of(of, data)),
+            [0, 1, 2],
+            id="evaluate",
+        ),
+        pytest.param(
+            lambda of, data: (of.predict(data.map(inputs), verbose=0), fit_of(of, data)), [0, 1], id="predict"
+        ),
+        pytest.param(
+            lambda of, data: (tf.keras.layers.Normalization().adapt(data.map(inputs)), fit_of(of, data)),
+            [0, 1],
+            id="adapt",
+        ),
+        pytest.param(
+            lambda of, data: fit_of(of, data, validation_data=data, epochs=2), [0, 1, 2, 3], id="validation"
+        ),
+        pytest.param(lambda of, data: under_a_strategy(data, epochs=2), [0, 1, 2], id="strategy"),
+        pytest.param(
+            lambda of, data: under_a_strategy(data, fits=2), [0, 1, 2, 3], id="two under a strategy"
+        ),
+        pytest.param(lambda of, data: fit_of(of, data, steps_per_epoch=3, epochs=2), [0], id="steps"),
+        pytest.param(
+            lambda of, data: [
+                fit_of(of, data.repeat().with_options(OPTIONS), steps_per_epoch=3) for _ in range(2)
+            ],
+            [0, 1],
+            id="two fits by steps",
+        ),
+        pytest.param(lambda of, data: fit_of(of, data.take(2), epochs=2), [0, 1], id="take"),
+        pytest.param(lambda of, data: fit_of(of, data.cache(), epochs=2), [0], id="cache"),
+    ],
+)
+def test_the_epochs_that_keras_takes(model, use, epochs):
+    """As docs/tensorflow.md lists them."""
+    loader, seen = numbers(), []
+    use(model, given(loader).map(noted(loader, seen)))
+    assert sorted(set(seen)) == epochs
+    assert seen == sorted(seen)
+
+
+def fit_of(model, dataset, **options):
+    model.fit(dataset, verbose=0, **options)
+
+
+def inputs(values, labels):
+    return values
+
+
+def noted(loader, seen):
+    """A step for map() that adds the epoch of what passes through to `seen`."""
+    epoch_of = {batch[0].tobytes(): epoch for epoch in range(5) for batch in loader.epoch(epoch)}
+
+    def note(values):
+        seen.append(epoch_of[values.tobytes()])
+        return values
+
+    def step(values, labels):
+        return tf.ensure_shape(tf.numpy_function(note, [values], tf.float32), values.shape), labels
+
+    return step
+
+
+def test_follow_epochs_corrects_the_epochs_under_a_strategy():
+    loader, seen = numbers(), []
+    dataset = given(loader).map(noted(loader, seen))
+    under_a_strategy(dataset, epochs=2, callbacks=[stoker.tensorflow.follow_epochs(loader)])
+    assert seen[-12:] == [0] * 6 + [1] * 6
+
+
+def test_parts_of_a_shuffled_dataset_overlap_and_keras_refuses_a_validation_split(model):
+    dataset = given(numbers())
+    parts = [
+        {float(x) for batch, _ in part for x in batch[:, 0]} for part in (dataset.take(3), dataset.skip(3))
+    ]
+    assert [len(part) for part in parts] == [300, 300] and parts[0] & parts[1]
+    with pytest.raises(ValueError, match="validation_split"):
+        model.fit(dataset, validation_split=0.5, verbose=0)
+
+
+def test_a_fit_that_follows_epochs_which_the_model_has_had_is_warned_of(recwarn):
+    def fit(loader, model, **options):
+        callbacks = [stoker.tensorflow.follow_epochs(loader)]
+        model.fit(given(loader), verbose=0, callbacks=callbacks, **options)
+        return [str(each.message) for each in recwarn if each.category is stoker.EpochWarning]
+
+    loader, model, ordered = numbers(), dense(), numbers(shuffle=False)
+    assert fit(loader, model, epochs=2) == fit(loader, model, initial_epoch=2, epochs=3) == []
+    assert fit(loader, without_hash()) == fit(ordered, model) == fit(ordered, model) == []
+    assert fit(loader, model, initial_epoch=1, epochs=3) == []  # a rollback
+    assert fit(loader, model) == [
+        "fit begins with epoch 0, and an earlier fit has trained this model to epoch 2: if its weights were "
+        "not reset, follow_epochs repeats the loader's order and crops. Call fit with `initial_epoch=3` and "
+        "`epochs=` above it, or leave out follow_epochs"
+    ]
+    assert recwarn.pop(stoker.EpochWarning).filename == __file__
+
+
+def test_follow_epochs_in_a_loop_without_a_model():
+    loader = numbers(start_epoch=5)
+    callbacks = tf.keras.callbacks.CallbackList([stoker.tensorflow.follow_epochs(loader)])
+    callbacks.on_train_begin()
+    for epoch in range(2):
+        callbacks.on_epoch_begin(epoch)
+        same(list(given(loader)), arrays(loader.epoch(epoch)))
+        callbacks.on_epoch_end(epoch)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
 from stoker._errors import FailedPreconditionError
+from stoker.tensorflow import _resumed
 
 if TYPE_CHECKING:
     from stoker import Loader
 
 
 def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
-    """Returns a callback that makes epoch k of `fit` epoch k of the loader, whatever was iterated before.
+    """Returns a callback that makes epoch k of `fit` epoch k of the loader, after any other iterations.
 
     For `BackupAndRestore`, which resumes at an epoch without telling the dataset, and for `initial_epoch`:
 
@@ -23,6 +25,9 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
     Keras saves the epoch right with `save_freq="epoch"` only (docs/tensorflow.md#resuming-fit).
 
     Each epoch of `fit` must take one epoch of the loader, whole or not, so `fit` makes an iterator for each.
+
+    A second `fit` of a model needs `initial_epoch`, too: without it epoch 0 comes again, and there is an
+    `EpochWarning`.
 
     Args:
         loader: the loader whose dataset (without a pinned epoch and `repeat`) is given to `fit`.
@@ -36,10 +41,19 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
     """
 
     class FollowEpochs(tf.keras.callbacks.Callback):  # type: ignore[misc]
+        first = False  # whether no epoch of this fit has begun
         epoch = 0  # that fit's batches must have taken
         checked = False  # at a batch; at the end of an epoch validation may have taken other epochs
 
+        def on_train_begin(self, logs: Any = None) -> None:
+            self.first = True
+
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            if self.first and epoch == 0 and loader._has_an_order_for_each_epoch:
+                for model, last in loader._followed:
+                    if self.model is not None and model() is self.model:
+                        _resumed.warn_of_repetition(last)
+            self.first = False
             loader._native.next_epoch = self.epoch = epoch
             loader._placed = True
             self.checked = False
@@ -50,6 +64,12 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             if not self.checked:
                 self.check()
+            if self.model is not None:  # it is None in a CallbackList without a model
+                others = [each for each in loader._followed if self.is_another(each[0]())]
+                loader._followed = [*others, (weakref.ref(self.model), epoch)]
+
+        def is_another(self, model: Any) -> bool:
+            return model is not None and model is not self.model
 
         def check(self) -> None:
             self.checked = True

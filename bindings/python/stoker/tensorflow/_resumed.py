@@ -108,6 +108,15 @@ def _is_of(dataset: Any, loader: Loader) -> bool:
     return isinstance(dataset, Watched) and dataset._loader is loader
 
 
+def warn_of_repetition(last: int) -> None:
+    """Warns, in a callback, that fit begins with epoch 0, and has trained the model to epoch `last`."""
+    _warn(
+        f"fit begins with epoch 0, and an earlier fit has trained this model to epoch {last}: if its weights "
+        f"were not reset, follow_epochs repeats the loader's order and crops. Call "
+        f"fit with `initial_epoch={last + 1}` and `epochs=` above it, or leave out follow_epochs"
+    )
+
+
 def _variables_of_fit(*names: str) -> list[Any]:
     """Returns these variables of the Keras fit that is preparing or training, or None for those that it does
     not have; in evaluate, predict and callbacks, and outside of Keras, it has none.
