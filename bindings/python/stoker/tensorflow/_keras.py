@@ -87,8 +87,9 @@ def follow_epochs(loader: Loader) -> tf.keras.callbacks.Callback:
             if following > epoch + 1:
                 raise FailedPreconditionError(
                     f"epoch {epoch} of fit took epoch {following - 1} of the loader, too, which "
-                    "follow_epochs would give to fit again: the dataset repeats and steps_per_epoch is "
-                    f"larger than {len(loader)}, or the program iterates over the loader during fit",
+                    "follow_epochs would give to fit again: the dataset repeats, and fit or tf.data's "
+                    f"prefetch passed the end of an epoch ({len(loader)} batches), or the program iterates "
+                    "over the loader during fit",
                     advice="Leave out repeat() and steps_per_epoch, or follow_epochs. To look at batches "
                     "during fit, iterate over loader.epoch(k)",
                 )
