@@ -1081,7 +1081,7 @@ def interrupted(*arguments, at):
 
 def test_interrupt_prints_what_was_measured(made):
     stdout, shown = interrupted(
-        "bench", made, *map(str, SMALL), "--epochs", "1000000", "--json", at=rb"[1-9]\d* samples\b"
+        "bench", made, *map(str, SMALL), "--epochs", "1000000", "--json", at=rb", [1-9]\d* samples\b"
     )
     assert shown.endswith(b"\r\x1b[K")  # and no message
     report = json.loads(stdout)
