@@ -77,7 +77,7 @@ class Compose::State {
   }
 
  private:
-  // What one call with a plan uses.
+  // The working memory of one call with a plan.
   struct Worker {
     Worker(const Plan& plan, MemoryBudget& budget)
         : held(MemoryBudget::kNoLimit, budget), workspace(plan.MakeWorkspace(held)) {

@@ -51,7 +51,7 @@ ways = {
 
 
 class Mean(keras.Layer):
-    """Stands for a model that takes NCHW: it reads each value once."""
+    """Imitates a model that takes NCHW: it reads each value once."""
 
     def call(self, images):
         """Returns a mean for each image and colour."""

@@ -84,7 +84,7 @@ def ops(events: list[Event]) -> collections.Counter[str]:
 
 
 def allocations(events: list[Event], least: int) -> int:
-    """How many tensors and buffers of at least so many bytes TensorFlow's allocators gave out."""
+    """How many tensors and buffers of at least this many bytes TensorFlow's allocators gave out."""
     given = (event.stats for event in events if event.name == "MemoryAllocation")
     return sum(int(each["requested_bytes"]) >= least for each in given)
 

@@ -47,9 +47,11 @@ def arrays_of(paths, labels):
     return stoker.arrays(np.zeros((len(paths), 8, 8, 3), np.uint8), labels)
 
 
-def manifest_of(folder):
+def jsonl_of(folder, kind):
+    """Labels are written as this type, int or bool."""
+
     def made(paths, labels):
-        lines = [{"path": path, "label": bool(label)} for path, label in zip(paths, labels)]
+        lines = [{"path": path, "label": kind(label)} for path, label in zip(paths, labels)]
         (folder / "listed.jsonl").write_text("\n".join(map(json.dumps, lines)))
         return stoker.manifest(folder / "listed.jsonl")
 
@@ -64,7 +66,7 @@ def test_labels_that_are_bool_are_classes_0_and_1(made, tmp_path):
     for name, make, dtype in (
         ("arrays", arrays_of, bool),
         ("files", stoker.files, bool),
-        ("manifest", manifest_of(tmp_path), np.int64),
+        ("manifest", jsonl_of(tmp_path, bool), np.int64),
         ("from_dataset", lambda paths, labels: stoker.from_dataset(Pairs(paths, labels)), bool),
     ):
         for labels in (
@@ -145,15 +147,6 @@ def records_of(folder):
     return made
 
 
-def jsonl_of(folder):
-    def made(paths, labels):
-        lines = [{"path": path, "label": int(label)} for path, label in zip(paths, labels)]
-        (folder / "numbers.jsonl").write_text("\n".join(map(json.dumps, lines)))
-        return stoker.manifest(folder / "numbers.jsonl")
-
-    return made
-
-
 def packed_of(made, folder):
     """It has the labels of the folder."""
     subprocess.run(
@@ -191,7 +184,7 @@ def test_labels_are_those_of_batches(made, tmp_path):
         ("vectors", lambda paths, labels: stoker.files(paths, np.stack([labels] * 3, 1)), numbers, np.int16),
         ("folder", lambda paths, labels: stoker.image_folder(made), folders, np.int64),
         ("packed", lambda paths, labels: packed_of(made, tmp_path / "packed"), folders, np.int64),
-        ("manifest", jsonl_of(tmp_path), numbers, np.int64),
+        ("manifest", jsonl_of(tmp_path, int), numbers, np.int64),
         ("tar", tar_of(tmp_path), numbers, np.int64),
         ("records", records_of(tmp_path), numbers, np.int16),
         ("tfrecord", tfrecord_of(tmp_path), numbers, np.int64),
@@ -333,7 +326,7 @@ def test_what_is_wrong_with_labels_is_said(made, tmp_path):
 
 
 def test_stratified_parts_have_all_classes_in_proportion():
-    """Of random sizes, in each of which no class is off by a sample."""
+    """Divisions of random sizes: no class is off by a whole sample in any."""
     random = np.random.default_rng(1)
     for seed in range(50):
         labels = random.choice(random.integers(-5, 300, 12), random.integers(2, 200))

@@ -26,8 +26,8 @@ struct AffineSource {
   double first_row_;
 };
 
-// Where an axis is sampled for a position outside the image: what Padding does with indices, done
-// with positions, so that four reads suffice for each.
+// Folds positions outside the image back into it along one axis. It does with positions what
+// Padding does with indices, so that four reads suffice for each.
 struct AffineAxis {
   AffineAxis(Padding padding, int size);
 

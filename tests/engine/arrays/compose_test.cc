@@ -251,7 +251,7 @@ TEST(Compose, DoesNotKeepMuchMemory) {
   }
 }
 
-// What earlier calls have needed is not missing for the next one.
+// Memory that is kept after earlier calls does not make the next call fail.
 TEST(Compose, AcceptsAnImageWhateverCameBefore) {
   const auto file_of = [](int mebibytes) {
     std::vector<uint8_t> file = testing::MakeJpeg({.width = 64, .height = 64});
@@ -282,7 +282,7 @@ TEST(Compose, AcceptsAnImageWhateverCameBefore) {
   }
 }
 
-// Decoded images give what their lossless files give, whatever their rows and planes are apart.
+// Decoded images give what their lossless files give, with any strides of rows and planes.
 TEST(Compose, TakesPixels) {
   constexpr int kWidth = 41, kHeight = 30;
   const std::vector<uint8_t> png =

@@ -225,7 +225,7 @@ TEST(Split, OfClassesIsTheSameOnEveryMachine) {
             NumbersOf(*Split(Numbers(20), 0.25, 1).value().validation));
 }
 
-// Of 50 classes of one sample each, as of 50 samples: see EverySampleIsEquallyLikely.
+// 50 classes of one sample each are chosen as 50 samples are in EverySampleIsEquallyLikely.
 TEST(Split, EveryClassOfOneSampleIsEquallyLikely) {
   std::vector<int64_t> classes(50);
   std::iota(classes.begin(), classes.end(), 0);

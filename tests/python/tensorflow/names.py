@@ -19,7 +19,7 @@ from keras.src.layers.preprocessing.image_preprocessing import base_image_prepro
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "from-tf-data.md"
 
-# What may be passed to image_dataset_from_directory, and is a question of its own.
+# Arguments of image_dataset_from_directory whose values need an answer each.
 VALUES = [
     'labels="inferred"',
     "labels=[…]",
