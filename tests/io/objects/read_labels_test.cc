@@ -12,9 +12,9 @@
 
 #include "core/memory_budget.h"
 #include "core/random.h"
-#include "io/readers/plain_read.h"
 #include "io/sources/tfrecord.h"
 #include "tests/testing/make_tfrecord.h"
+#include "tests/testing/read_sample.h"
 #include "tests/testing/temp_folder.h"
 
 namespace stoker {
@@ -63,13 +63,7 @@ std::vector<int64_t> LabelsOneByOne(const SampleSource& source, const std::vecto
   MemoryBudget budget(1 << 20);
   std::vector<uint8_t> rows(LoadedBytes(source.fields()));
   for (const uint64_t id : ids) {
-    ReadRequest read;
-    read.buffer = GrowingBuffer(budget);
-    const ByteRange range = source.RangeOf(id);
-    source.PathOf(range.file, read.path);
-    read.offset = range.offset;
-    read.length = range.length;
-    ReadPlainly(read);
+    const ReadRequest read = testing::ReadSample(source, id, budget);
     source.Unpack(id, {read.buffer.data(), read.size}, rows).value();
     std::memcpy(&labels.emplace_back(), rows.data(), sizeof(int64_t));
   }

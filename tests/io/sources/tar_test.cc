@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "core/memory_budget.h"
-#include "io/readers/plain_read.h"
 #include "io/sources/input_file.h"
 #include "io/sources/shard_index_file.h"
 #include "io/sources/shard_pattern.h"
 #include "io/sources/tar_index_file.h"
 #include "io/sources/tar_members.h"
 #include "tests/testing/make_tar.h"
+#include "tests/testing/read_sample.h"
 #include "tests/testing/shard_index_of.h"
 #include "tests/testing/temp_folder.h"
 
@@ -34,6 +34,7 @@ namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
+using stoker::testing::ReadSample;
 using stoker::testing::TarEnd;
 using stoker::testing::TarFile;
 using stoker::testing::TarHeader;
@@ -50,13 +51,7 @@ std::vector<std::string> ImagesOf(const SampleSource& source) {
   std::vector<std::string> images;
   MemoryBudget budget(64 << 20);
   for (uint64_t id = 0; id < source.size(); ++id) {
-    const ByteRange range = source.RangeOf(id);
-    ReadRequest read;
-    read.buffer = GrowingBuffer(budget);
-    source.PathOf(range.file, read.path);
-    read.offset = range.offset;
-    read.length = range.length;
-    ReadPlainly(read);
+    const ReadRequest read = ReadSample(source, id, budget);
     EXPECT_TRUE(read.status.ok());
     images.emplace_back(reinterpret_cast<const char*>(read.buffer.data()), read.size);
   }

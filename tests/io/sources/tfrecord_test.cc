@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "core/memory_budget.h"
-#include "io/readers/plain_read.h"
 #include "io/sources/input_file.h"
 #include "io/sources/shard_index_file.h"
 #include "io/sources/tfrecord_index_file.h"
 #include "io/sources/tfrecord_records.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"
+#include "tests/testing/read_sample.h"
 #include "tests/testing/shard_index_of.h"
 #include "tests/testing/temp_folder.h"
 
@@ -35,6 +35,7 @@ using stoker::testing::ExampleOf;
 using stoker::testing::FloatFeature;
 using stoker::testing::ImageRecord;
 using stoker::testing::IntegerFeature;
+using stoker::testing::ReadSample;
 using stoker::testing::TempFolder;
 using stoker::testing::TfRecordOf;
 using ::testing::ElementsAre;
@@ -50,13 +51,7 @@ struct Unpacked {
 // Returns a sample as a reader reads it and a worker unpacks it.
 Result<Unpacked> Take(const SampleSource& source, uint64_t id) {
   MemoryBudget budget(64 << 20);
-  ReadRequest read;
-  read.buffer = GrowingBuffer(budget);
-  const ByteRange range = source.RangeOf(id);
-  source.PathOf(range.file, read.path);
-  read.offset = range.offset;
-  read.length = range.length;
-  ReadPlainly(read);
+  const ReadRequest read = ReadSample(source, id, budget);
   if (!read.status.ok()) return read.status.error();
   Unpacked sample;
   sample.rows.resize(LoadedBytes(source.fields()));
