@@ -1,4 +1,4 @@
-// Measures reads from a cache of remote objects (io/objects/disk_cache.h) against the same bytes
+// Measures reads from a cache of remote objects (io/cache/disk_cache.h) against the same bytes
 // from local files, all in the page cache: one file for each sample, which is opened, or one for
 // all, which stays open. Also measures the cost of adding ranges, and of loading the list of a
 // large cache.
@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "core/descriptor.h"
-#include "io/objects/disk_cache.h"
+#include "io/cache/disk_cache.h"
 
 namespace stoker {
 namespace {

@@ -18,7 +18,7 @@
 #include "bindings/cli/synth/photograph.h"
 #include "engine/loader/loader.h"
 #include "engine/runtime/runtime_with_readers.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

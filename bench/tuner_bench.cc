@@ -23,7 +23,7 @@
 #include "core/stage_times.h"
 #include "engine/loader/loader.h"
 #include "engine/runtime/runtime_with_readers.h"
-#include "io/sources/image_folder.h"
+#include "io/folder/image_folder.h"
 
 namespace stoker {
 namespace {

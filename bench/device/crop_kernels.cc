@@ -15,7 +15,7 @@
 #include "gpu/device_ring.h"
 #include "gpu/issue_batch.h"
 #include "gpu/issue_crops.h"
-#include "io/sources/combine.h"
+#include "io/select/combine.h"
 
 namespace stoker {
 

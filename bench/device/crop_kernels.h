@@ -9,7 +9,7 @@
 #include "bindings/cli/bench/device_scratch.h"
 #include "core/result.h"
 #include "gpu/device.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker {
 

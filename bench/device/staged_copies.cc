@@ -12,7 +12,7 @@
 #include "core/try.h"
 #include "engine/loader/loader.h"
 #include "gpu/piece_copier.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 
 namespace stoker {
 

@@ -14,8 +14,8 @@
 #include "core/try.h"
 #include "engine/loader/option_table.h"
 #include "gpu/device.h"
-#include "io/objects/object_url.h"
-#include "io/sources/open_source.h"
+#include "io/open_source.h"
+#include "io/remote/object_url.h"
 
 namespace stoker {
 

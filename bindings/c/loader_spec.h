@@ -10,7 +10,7 @@
 
 #include "core/result.h"
 #include "engine/loader/options.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/plan/plan.h"
 #include "transforms/spec/transform.h"

@@ -16,7 +16,7 @@
 #include "core/trace.h"
 #include "core/try.h"
 #include "engine/loader/loader.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 using stoker::Batch;
 using stoker::BatchName;

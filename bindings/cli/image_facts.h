@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/decode/image_decoder.h"
 
 namespace stoker {

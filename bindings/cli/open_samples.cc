@@ -11,11 +11,11 @@
 #include "core/plural.h"
 #include "core/try.h"
 #include "core/utf8.h"
-#include "io/sources/huggingface.h"
-#include "io/sources/manifest.h"
-#include "io/sources/open_packed.h"
-#include "io/sources/open_source.h"
-#include "io/sources/split_folders.h"
+#include "io/arrow/huggingface.h"
+#include "io/index/split_folders.h"
+#include "io/manifest/manifest.h"
+#include "io/open_source.h"
+#include "io/packed/open_packed.h"
 
 namespace stoker::cli {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker::cli {
 
@@ -18,13 +18,13 @@ inline constexpr char kDirHelp[] =
     "'train-*.tfrecord'; Arrow files: 'data-*.arrow', or a folder of save_to_disk; or a manifest "
     "that lists images: train.csv, .tsv or .jsonl";
 
-// A folder of photographs; a packed set (io/sources/packed.h); the tar archives of a pattern
-// (io/sources/tar.h), which ends in ".tar"; the TFRecord files of a pattern with ".tfrecord" in it
-// (io/sources/tfrecord.h); Arrow files, by a pattern that ends in ".arrow" or ".feather", or a
-// folder of Hugging Face's save_to_disk (io/sources/arrow.h); or a manifest
-// (io/sources/manifest.h). `crop_index` is for folders: "auto", "off" or a file. `options`: further
-// arguments of the source as in a loader spec, "NAME=VALUE"; several values of a name are its
-// lines. Classes may be empty: no command uses labels. Prints the warnings of WarnOfFolder or
+// A folder of photographs; a packed set (io/packed/packed.h); the tar archives of a pattern
+// (io/tar/tar.h), which ends in ".tar"; the TFRecord files of a pattern with ".tfrecord" in it
+// (io/tfrecord/tfrecord.h); Arrow files, by a pattern that ends in ".arrow" or ".feather", or a
+// folder of Hugging Face's save_to_disk (io/arrow/arrow.h); or a manifest
+// (io/manifest/manifest.h). `crop_index` is for folders: "auto", "off" or a file. `options`:
+// further arguments of the source as in a loader spec, "NAME=VALUE"; several values of a name are
+// its lines. Classes may be empty: no command uses labels. Prints the warnings of WarnOfFolder or
 // WarnOfPackedSplits.
 Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",

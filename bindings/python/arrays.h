@@ -10,7 +10,7 @@
 
 #include "core/batch.h"
 #include "core/dtype.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace pybind11 {
 class array;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "io/sources/arrays.h"
-#include "io/sources/string_rows.h"
+#include "io/memory/arrays.h"
+#include "io/memory/string_rows.h"
 
 namespace pybind11 {
 class array;

@@ -20,9 +20,9 @@
 #include "bindings/python/waiting.h"
 #include "core/hash.h"
 #include "core/try.h"
-#include "io/sources/loaded_sample.h"
-#include "io/sources/memory_columns.h"
-#include "io/sources/source.h"
+#include "io/memory/memory_columns.h"
+#include "io/source/loaded_sample.h"
+#include "io/source/source.h"
 
 namespace stoker::python {
 

@@ -14,11 +14,11 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
-#include "io/sources/combine.h"
-#include "io/sources/sample_order.h"
-#include "io/sources/source.h"
-#include "io/sources/subset.h"
-#include "io/sources/weighted.h"
+#include "io/select/combine.h"
+#include "io/select/sample_order.h"
+#include "io/select/subset.h"
+#include "io/select/weighted.h"
+#include "io/source/source.h"
 
 namespace stoker::python {
 

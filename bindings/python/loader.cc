@@ -23,7 +23,7 @@
 #include "engine/loader/producer_parts.h"
 #include "engine/loader/sampler.h"
 #include "engine/watching/stats.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker::python {

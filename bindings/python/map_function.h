@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "engine/loader/map_function.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace pybind11 {
 class object;

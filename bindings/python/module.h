@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/runtime/runtime.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace pybind11 {
 class module_;

@@ -13,7 +13,7 @@
 #include "engine/loader/loader_state.h"
 #include "engine/loader/producer_options.h"
 #include "engine/loader/sampler.h"
-#include "io/objects/object_version.h"
+#include "io/remote/object_version.h"
 
 namespace stoker {
 

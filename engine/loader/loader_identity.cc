@@ -4,7 +4,7 @@
 
 #include "core/utf8.h"
 #include "engine/loader/option_table.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/plan/explain.h"
 #include "transforms/spec/transform_table.h"
 

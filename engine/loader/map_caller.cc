@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/try.h"
-#include "io/sources/memory_columns.h"
+#include "io/memory/memory_columns.h"
 
 namespace stoker {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/slot_pool.h"
-#include "io/sources/field.h"
+#include "io/source/field.h"
 
 namespace stoker {
 

@@ -12,7 +12,7 @@
 #include "core/result.h"
 #include "core/slot_pool.h"
 #include "engine/loader/options.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/mix/mix_rows.h"
 

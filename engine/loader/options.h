@@ -16,7 +16,7 @@
 #include "engine/loader/map_function.h"
 #include "engine/runtime/runtime.h"
 #include "gpu/device.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/mix/batch_mix.h"

@@ -12,7 +12,7 @@
 #include "engine/loader/sampler.h"
 #include "engine/loader/samples_in_flight.h"
 #include "io/readers/reader.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

@@ -11,7 +11,7 @@
 #include "core/stage_times.h"
 #include "core/try.h"
 #include "engine/loader/producer_parts.h"
-#include "io/sources/field.h"
+#include "io/source/field.h"
 
 namespace stoker {
 

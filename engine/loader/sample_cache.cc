@@ -13,10 +13,10 @@
 #include "core/machine.h"
 #include "core/sha256.h"
 #include "core/try.h"
-#include "io/objects/object_url.h"
-#include "io/objects/object_version.h"
+#include "io/files/input_file.h"
 #include "io/readers/plain_read.h"
-#include "io/sources/input_file.h"
+#include "io/remote/object_url.h"
+#include "io/remote/object_version.h"
 
 namespace stoker {
 

@@ -27,10 +27,10 @@
 #include "core/result.h"
 #include "engine/loader/cache_choice.h"
 #include "engine/watching/stats.h"
-#include "io/objects/disk_cache.h"
-#include "io/objects/ram_folder.h"
+#include "io/cache/disk_cache.h"
+#include "io/cache/ram_folder.h"
 #include "io/readers/reader.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker {

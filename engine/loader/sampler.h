@@ -15,7 +15,7 @@
 #include "core/batch.h"
 #include "core/result.h"
 #include "engine/loader/options.h"
-#include "io/sources/sample_order.h"
+#include "io/select/sample_order.h"
 
 namespace stoker {
 

@@ -21,9 +21,9 @@
 #include "engine/runtime/read_service.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "engine/tuning/tuner.h"
-#include "io/objects/object_reader.h"
 #include "io/readers/reader.h"
-#include "io/sources/source.h"
+#include "io/remote/object_reader.h"
+#include "io/source/source.h"
 
 namespace stoker {
 

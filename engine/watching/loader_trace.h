@@ -10,7 +10,7 @@
 #include "engine/loader/batch_record.h"
 #include "engine/tuning/tuner.h"
 #include "engine/tuning/tuner_decision.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker {
 

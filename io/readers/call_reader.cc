@@ -9,7 +9,7 @@
 #include "core/try.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"
-#include "io/sources/loaded_sample.h"
+#include "io/source/loaded_sample.h"
 
 namespace stoker {
 

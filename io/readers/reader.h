@@ -15,7 +15,7 @@
 #include "core/buffer.h"
 #include "core/result.h"
 #include "io/readers/reader_kind.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker {
 

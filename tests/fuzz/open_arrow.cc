@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "io/sources/arrow.h"
-#include "io/sources/arrow_batches.h"
-#include "io/sources/input_file.h"
+#include "io/arrow/arrow.h"
+#include "io/arrow/arrow_batches.h"
+#include "io/files/input_file.h"
 #include "tests/fuzz/fuzzed_rows.h"
 
 namespace stoker::testing {

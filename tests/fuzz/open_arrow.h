@@ -6,7 +6,7 @@
 
 namespace stoker::testing {
 
-// Aborts if a promise of io/sources/arrow.h is broken: images lie in the file, each has a row of
+// Aborts if a promise of io/arrow/arrow.h is broken: images lie in the file, each has a row of
 // each column, and errors name the file.
 void OpenFuzzedArrow(std::span<const uint8_t> bytes);
 

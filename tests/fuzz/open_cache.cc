@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "io/objects/disk_cache.h"
+#include "io/cache/disk_cache.h"
 #include "tests/fuzz/fuzzed_rows.h"
 
 namespace stoker::testing {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/buffer.h"
-#include "io/sources/dataset_index.h"
-#include "io/sources/source.h"
+#include "io/index/dataset_index.h"
+#include "io/source/source.h"
 #include "tests/fuzz/fuzzed_rows.h"
 #include "tests/fuzz/sign_sections.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "io/sources/packed_index.h"
-#include "io/sources/packed_merge.h"
-#include "io/sources/packed_shard.h"
+#include "io/packed/packed_index.h"
+#include "io/packed/packed_merge.h"
+#include "io/packed/packed_shard.h"
 #include "tests/fuzz/promise.h"
 #include "tests/fuzz/sign_sections.h"
 

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "core/utf8.h"
-#include "io/sources/input_file.h"
-#include "io/sources/shard_pattern.h"
-#include "io/sources/tar.h"
-#include "io/sources/tar_index_file.h"
-#include "io/sources/tar_members.h"
-#include "io/sources/tar_samples.h"
-#include "io/sources/tar_text_file.h"
+#include "io/files/input_file.h"
+#include "io/shards/shard_pattern.h"
+#include "io/tar/tar.h"
+#include "io/tar/tar_index_file.h"
+#include "io/tar/tar_members.h"
+#include "io/tar/tar_samples.h"
+#include "io/tar/tar_text_file.h"
 #include "tests/fuzz/fuzzed_rows.h"
 
 namespace stoker::testing {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "io/sources/input_file.h"
-#include "io/sources/tf_example.h"
-#include "io/sources/tfrecord_features.h"
-#include "io/sources/tfrecord_index_file.h"
-#include "io/sources/tfrecord_records.h"
+#include "io/files/input_file.h"
+#include "io/tfrecord/tf_example.h"
+#include "io/tfrecord/tfrecord_features.h"
+#include "io/tfrecord/tfrecord_index_file.h"
+#include "io/tfrecord/tfrecord_records.h"
 #include "tests/fuzz/fuzzed_rows.h"
 
 namespace stoker::testing {

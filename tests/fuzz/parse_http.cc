@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-#include "io/objects/http_response.h"
-#include "io/objects/ini_file.h"
-#include "io/objects/object_request.h"
-#include "io/objects/object_url.h"
+#include "io/remote/http_response.h"
+#include "io/remote/ini_file.h"
+#include "io/remote/object_request.h"
+#include "io/remote/object_url.h"
 #include "tests/fuzz/promise.h"
 
 namespace stoker::testing {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/utf8.h"
-#include "io/sources/npy.h"
+#include "io/memory/npy.h"
 #include "tests/fuzz/promise.h"
 
 namespace stoker::testing {

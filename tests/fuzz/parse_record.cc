@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/sources/record_text.h"
+#include "io/memory/record_text.h"
 #include "tests/fuzz/promise.h"
 
 namespace stoker::testing {

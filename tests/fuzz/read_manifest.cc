@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "io/sources/manifest_table.h"
+#include "io/manifest/manifest_table.h"
 #include "tests/fuzz/fuzzed_rows.h"
 
 namespace stoker::testing {

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "io/sources/section_format.h"
+#include "io/files/section_format.h"
 
 namespace stoker::testing {
 

@@ -1,7 +1,7 @@
 """image_folder lists what torchvision's ImageFolder lists, in its order, with its labels.
 
 Compared with torchvision where it can be imported, and always with the same rules written out in a
-few lines over os.walk. The program under test is tests/io/sources/list_folder.cc.
+few lines over os.walk. The program under test is tests/io/folder/list_folder.cc.
 """
 
 import os
@@ -17,7 +17,7 @@ EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", 
 @pytest.fixture(name="list_folder")
 def fixture_list_folder(build):
     """Runs the program: returns (exit code, samples or None, standard error)."""
-    program = build / "tests/io/sources/list_folder"
+    program = build / "tests/io/list_folder"
     if not program.is_file():
         pytest.skip(f"{program} is not built")
 

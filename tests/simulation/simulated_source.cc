@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "io/sources/loaded_sample.h"
+#include "io/source/loaded_sample.h"
 #include "tests/simulation/scheduler.h"
 
 namespace stoker::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "tests/testing/fake_reader.h"
 
 namespace stoker::testing {

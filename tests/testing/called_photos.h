@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "io/sources/loaded_sample.h"
-#include "io/sources/source.h"
+#include "io/source/loaded_sample.h"
+#include "io/source/source.h"
 
 namespace stoker::testing {
 

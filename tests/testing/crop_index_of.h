@@ -7,7 +7,7 @@
 
 #include "core/buffer.h"
 #include "core/memory_budget.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker::testing {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/buffer.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker::testing {
 

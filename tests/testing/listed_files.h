@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker::testing {
 

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "core/crc32c.h"
-#include "io/sources/packed_index.h"
-#include "io/sources/packed_merge.h"
-#include "io/sources/packed_shard.h"
+#include "io/packed/packed_index.h"
+#include "io/packed/packed_merge.h"
+#include "io/packed/packed_shard.h"
 
 namespace stoker::testing {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "io/sources/tfrecord_records.h"
+#include "io/tfrecord/tfrecord_records.h"
 
 namespace stoker::testing {
 

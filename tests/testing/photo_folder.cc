@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "io/sources/image_folder.h"
+#include "io/folder/image_folder.h"
 #include "tests/testing/make_jpeg.h"
 
 namespace stoker::testing {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker::testing {
 

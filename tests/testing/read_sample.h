@@ -5,7 +5,7 @@
 
 #include "core/memory_budget.h"
 #include "io/readers/plain_read.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker::testing {
 

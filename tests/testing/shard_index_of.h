@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "io/sources/input_file.h"
-#include "io/sources/shard_index_file.h"
+#include "io/files/input_file.h"
+#include "io/shards/shard_index_file.h"
 
 namespace stoker::testing {
 

@@ -23,8 +23,8 @@
 
 #include "engine/loader/loader.h"
 #include "engine/runtime/runtime_with_readers.h"
-#include "io/objects/object_version.h"
 #include "io/readers/reader.h"
+#include "io/remote/object_version.h"
 #include "tests/testing/fake_ring.h"
 #include "tests/testing/faulty_disk.h"
 #include "tests/testing/make_jpeg.h"

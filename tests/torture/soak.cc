@@ -23,7 +23,7 @@
 
 #include "engine/loader/options.h"
 #include "engine/runtime/runtime_with_readers.h"
-#include "io/sources/image_folder.h"
+#include "io/folder/image_folder.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/fake_reader.h"
 #include "tests/testing/photo_folder.h"

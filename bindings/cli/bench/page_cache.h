@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/result.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker {
 

@@ -17,8 +17,8 @@
 #include "core/machine.h"
 #include "core/memory_budget.h"
 #include "engine/runtime/runtime.h"
-#include "io/objects/libcurl.h"
-#include "io/sources/libarchive.h"
+#include "io/remote/libcurl.h"
+#include "io/tar/libarchive.h"
 
 namespace stoker {
 

@@ -12,7 +12,7 @@
 #include "bindings/cli/working_memory.h"
 #include "core/buffer.h"
 #include "core/try.h"
-#include "io/objects/sample_reads.h"
+#include "io/samples/sample_reads.h"
 
 namespace stoker {
 

@@ -10,7 +10,7 @@
 #include "core/core_time.h"
 #include "core/result.h"
 #include "core/stage_times.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/plan/explain.h"
 #include "transforms/plan/plan.h"
 

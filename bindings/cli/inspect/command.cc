@@ -15,8 +15,8 @@
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/try.h"
-#include "io/sources/image_folder.h"
-#include "io/sources/open_packed.h"
+#include "io/folder/image_folder.h"
+#include "io/packed/open_packed.h"
 
 namespace stoker::cli {
 

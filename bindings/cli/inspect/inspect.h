@@ -10,7 +10,7 @@
 
 #include "bindings/cli/inspect/inspect_file.h"
 #include "core/result.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker {
 

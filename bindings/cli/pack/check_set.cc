@@ -16,8 +16,8 @@
 #include "core/machine.h"
 #include "core/sample_fault.h"
 #include "core/try.h"
-#include "io/sources/open_packed.h"
-#include "io/sources/packed_shard.h"
+#include "io/packed/open_packed.h"
+#include "io/packed/packed_shard.h"
 
 namespace stoker {
 namespace {

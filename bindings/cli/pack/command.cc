@@ -19,7 +19,7 @@
 #include "core/plural.h"
 #include "core/try.h"
 #include "core/utf8.h"
-#include "io/sources/open_packed.h"
+#include "io/packed/open_packed.h"
 
 namespace stoker::cli {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "io/sources/packed_format.h"
+#include "io/packed/packed_format.h"
 
 namespace stoker {
 

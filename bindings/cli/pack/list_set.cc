@@ -8,7 +8,7 @@
 
 #include "core/try.h"
 #include "core/utf8.h"
-#include "io/sources/packed_format.h"
+#include "io/packed/packed_format.h"
 #include "transforms/decode/format.h"
 
 namespace stoker {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/result.h"
-#include "io/sources/packed_index.h"
+#include "io/packed/packed_index.h"
 
 namespace stoker {
 

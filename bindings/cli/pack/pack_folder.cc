@@ -17,9 +17,9 @@
 #include "core/plural.h"
 #include "core/start_thread.h"
 #include "core/try.h"
-#include "io/sources/folder_listing.h"
-#include "io/sources/image_list.h"
-#include "io/sources/list_images.h"
+#include "io/folder/list_images.h"
+#include "io/index/folder_listing.h"
+#include "io/index/image_list.h"
 
 namespace stoker {
 namespace {

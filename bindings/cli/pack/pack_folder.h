@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker {
 

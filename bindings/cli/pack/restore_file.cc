@@ -4,7 +4,7 @@
 
 #include "core/crc32c.h"
 #include "core/try.h"
-#include "io/sources/packed_shard.h"
+#include "io/packed/packed_shard.h"
 #include "transforms/packed/restore.h"
 
 namespace stoker {

@@ -8,10 +8,10 @@
 
 #include "core/memory_budget.h"
 #include "core/result.h"
-#include "io/objects/sample_reads.h"
+#include "io/packed/packed_index.h"
 #include "io/readers/reader.h"
-#include "io/sources/packed_index.h"
-#include "io/sources/source.h"
+#include "io/samples/sample_reads.h"
+#include "io/source/source.h"
 
 namespace stoker {
 

@@ -12,9 +12,9 @@
 
 #include "core/output_file.h"
 #include "core/try.h"
-#include "io/sources/folder_listing.h"
-#include "io/sources/packed_index.h"
-#include "io/sources/packed_merge.h"
+#include "io/index/folder_listing.h"
+#include "io/packed/packed_index.h"
+#include "io/packed/packed_merge.h"
 
 namespace stoker {
 

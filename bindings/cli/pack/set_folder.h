@@ -11,7 +11,7 @@
 
 #include "core/descriptor.h"
 #include "core/result.h"
-#include "io/sources/packed_shard.h"
+#include "io/packed/packed_shard.h"
 
 namespace stoker {
 

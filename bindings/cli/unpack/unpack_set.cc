@@ -10,7 +10,7 @@
 #include "core/machine.h"
 #include "core/output_file.h"
 #include "core/try.h"
-#include "io/sources/open_packed.h"
+#include "io/packed/open_packed.h"
 
 namespace stoker {
 namespace {

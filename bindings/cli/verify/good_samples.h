@@ -8,7 +8,7 @@
 
 #include "bindings/cli/verify/bad_samples.h"
 #include "core/result.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 
 namespace stoker {
 
@@ -25,7 +25,7 @@ struct GoodSamples {
   std::vector<std::string> lost_classes{};  // classes that have samples, but no good one
 };
 
-// Writes the samples that are not in `bad`, which is sorted, as a manifest (io/sources/manifest.h)
+// Writes the samples that are not in `bad`, which is sorted, as a manifest (io/manifest/manifest.h)
 // of JSON lines: "path", which is absolute, and "label", if there are labels: the name of the
 // class, or the value. Replaces the file as a whole. If no sample is good, nothing is written,
 // because an empty manifest cannot be read. Precondition: CheckGoodSamples returned success.

@@ -15,8 +15,8 @@
 #include "core/memory_budget.h"
 #include "core/start_thread.h"
 #include "core/try.h"
-#include "io/objects/sample_reads.h"
 #include "io/readers/reader.h"
+#include "io/samples/sample_reads.h"
 #include "transforms/decode/image_decoder.h"
 
 namespace stoker {

@@ -12,7 +12,7 @@
 #include "bindings/cli/text_layout.h"
 #include "bindings/cli/verify/bad_samples.h"
 #include "core/result.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/decode/image_info.h"
 
 namespace stoker {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bindings/c/loader_spec.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 
 namespace stoker {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/loader/loader.h"
-#include "io/sources/image_folder.h"
+#include "io/folder/image_folder.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/make_jpeg.h"

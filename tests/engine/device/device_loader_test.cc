@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "engine/loader/loader.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/batch_bytes.h"
 #include "tests/testing/devices.h"
 #include "tests/testing/executors.h"

@@ -14,7 +14,7 @@
 #include <set>
 
 #include "engine/loader/loader.h"
-#include "io/sources/weighted.h"
+#include "io/select/weighted.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/child_process.h"
 #include "tests/testing/executors.h"

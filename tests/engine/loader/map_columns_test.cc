@@ -12,7 +12,7 @@
 
 #include "engine/loader/loader.h"
 #include "engine/loader/producer.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/executors.h"
 
 namespace stoker {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/loader/check_options.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 
 namespace stoker {
 namespace {

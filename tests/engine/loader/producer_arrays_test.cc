@@ -13,7 +13,7 @@
 #include "engine/loader/producer_parts.h"
 #include "engine/loader/sampler.h"
 #include "engine/memory/memory_plan.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "transforms/plan/plan.h"

@@ -22,7 +22,7 @@
 #include "core/hash.h"
 #include "engine/loader/loader.h"
 #include "engine/loader/producer.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"

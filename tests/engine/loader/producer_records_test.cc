@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/loader/producer.h"
-#include "io/sources/tfrecord.h"
+#include "io/tfrecord/tfrecord.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/make_tar.h"

@@ -9,7 +9,7 @@
 
 #include "engine/loader/producer.h"
 #include "engine/loader/producer_parts.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"

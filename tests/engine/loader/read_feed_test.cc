@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker {

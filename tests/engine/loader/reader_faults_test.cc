@@ -23,7 +23,7 @@
 #include "core/sample_fault.h"
 #include "engine/loader/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
-#include "io/sources/path_source.h"
+#include "io/ranges/path_source.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/fake_ring.h"

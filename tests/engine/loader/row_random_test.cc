@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "engine/loader/loader.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/executors.h"
 
 namespace stoker {

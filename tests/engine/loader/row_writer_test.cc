@@ -17,7 +17,7 @@
 
 #include "core/stage_times.h"
 #include "engine/loader/producer_parts.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/indexed_photos.h"
 #include "tests/testing/photo_folder.h"
 

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "engine/loader/loader.h"
-#include "io/sources/arrays.h"
-#include "io/sources/image_folder.h"
-#include "io/sources/tar.h"
-#include "io/sources/tfrecord.h"
+#include "io/folder/image_folder.h"
+#include "io/memory/arrays.h"
+#include "io/tar/tar.h"
+#include "io/tfrecord/tfrecord.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/make_jpeg.h"

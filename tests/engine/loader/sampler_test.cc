@@ -1,7 +1,7 @@
 #include "engine/loader/sampler.h"
 #include "core/permutation.h"
-#include "io/sources/combine.h"
-#include "io/sources/weighted.h"
+#include "io/select/combine.h"
+#include "io/select/weighted.h"
 #include "tests/testing/numbered_source.h"
 
 #include <gmock/gmock.h>

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 
 namespace stoker {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "core/buffer.h"
 #include "engine/loader/producer.h"
-#include "io/sources/combine.h"
-#include "io/sources/subset.h"
-#include "io/sources/weighted.h"
+#include "io/select/combine.h"
+#include "io/select/subset.h"
+#include "io/select/weighted.h"
 #include "tests/engine/loader/call_counts.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/indexed_photos.h"

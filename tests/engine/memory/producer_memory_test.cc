@@ -16,7 +16,7 @@
 #include "engine/loader/producer.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/runtime/runtime_with_readers.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"

@@ -20,7 +20,7 @@
 #include "engine/loader/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "engine/watching/stats.h"
-#include "io/sources/arrays.h"
+#include "io/memory/arrays.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/hooked_device.h"

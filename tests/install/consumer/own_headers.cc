@@ -5,7 +5,7 @@
 
 #include "core/result.h"
 #include "gpu/device.h"
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "transforms/spec/transform.h"
 
 int main(int argc, char** argv) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "io/sources/source.h"
+#include "io/source/source.h"
 #include "tests/testing/listed_files.h"
 
 namespace stoker {

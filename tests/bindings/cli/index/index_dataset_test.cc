@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/buffer.h"
-#include "io/sources/image_folder.h"
+#include "io/folder/image_folder.h"
 #include "tests/bindings/cli/index/indexed_folder.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/crop_index_of.h"

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "bindings/cli/index/index_dataset.h"
-#include "io/sources/dataset_index.h"
-#include "io/sources/image_folder.h"
-#include "io/sources/list_images.h"
+#include "io/folder/image_folder.h"
+#include "io/folder/list_images.h"
+#include "io/index/dataset_index.h"
 #include "tests/bindings/cli/index/indexed_folder.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"

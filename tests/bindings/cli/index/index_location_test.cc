@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bindings/cli/index/index_dataset.h"
-#include "io/sources/image_folder.h"
+#include "io/folder/image_folder.h"
 #include "tests/bindings/cli/index/indexed_folder.h"
 #include "tests/testing/photo_folder.h"
 

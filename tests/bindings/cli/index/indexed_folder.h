@@ -17,9 +17,9 @@
 #include <tuple>
 
 #include "bindings/cli/index/index_dataset.h"
-#include "io/sources/dataset_index.h"
-#include "io/sources/image_folder.h"
-#include "io/sources/list_images.h"
+#include "io/folder/image_folder.h"
+#include "io/folder/list_images.h"
+#include "io/index/dataset_index.h"
 #include "tests/testing/photo_folder.h"
 
 namespace stoker::testing {

@@ -14,7 +14,7 @@
 
 #include "bindings/cli/inspect/inspect_report.h"
 #include "bindings/cli/synth/photograph.h"
-#include "io/sources/image_folder.h"
+#include "io/folder/image_folder.h"
 #include "tests/testing/listed_files.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_webp.h"

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "bindings/cli/synth/photograph.h"
-#include "io/sources/image_folder.h"
+#include "io/folder/image_folder.h"
 
 namespace stoker {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "bindings/cli/verify/verify.h"
-#include "io/sources/image_folder.h"
-#include "io/sources/manifest.h"
-#include "io/sources/tar.h"
+#include "io/folder/image_folder.h"
+#include "io/manifest/manifest.h"
+#include "io/tar/tar.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/temp_folder.h"

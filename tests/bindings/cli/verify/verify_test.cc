@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "bindings/cli/synth/photograph.h"
-#include "io/sources/image_folder.h"
-#include "io/sources/manifest.h"
-#include "io/sources/tar.h"
-#include "io/sources/tfrecord.h"
+#include "io/folder/image_folder.h"
+#include "io/manifest/manifest.h"
+#include "io/tar/tar.h"
+#include "io/tfrecord/tfrecord.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_tar.h"
 #include "tests/testing/make_tfrecord.h"

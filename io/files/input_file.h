@@ -1,0 +1,66 @@
+// InputFile: reads a regular file, or an object behind a URL, at offsets, and tells whether it has
+// changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/file_stamp.h"
+#include "core/result.h"
+
+namespace stoker {
+
+class ObjectFile;
+struct ObjectVersion;
+
+// A file's owner and permissions, which say who may write to it.
+struct FileRights {
+  uint32_t user = 0, group = 0;
+  uint32_t mode = 0;  // the permissions alone: 0644
+};
+
+// Thread-safe. Move-only. Errors name the file.
+class InputFile {
+ public:
+  enum class Links { kFollowed, kRefused };  // for a symbolic link at the path's end
+
+  // InvalidArgument if it is not a regular file, NotFound, PermissionDenied, …. If
+  // IsObjectUrl(path), the object is read from its server, with read-ahead
+  // (io/remote/object_file.h).
+  static Result<InputFile> Open(const std::string& path, Links links = Links::kFollowed);
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile();
+
+  const std::string& path() const { return path_; }
+  Result<FileStamp> Stamp() const;  // as the file is now
+  // Makes the version and stamp of an object different for any other content that a server is
+  // likely to have under the URL: reads parts of it if its ETag does not name the content. For
+  // those who store what they find in it.
+  Status Identify();
+  // Returns what else must be equal, in addition to `stamp`, for the content to be the same:
+  // HashOfParts, or 0 if the stamp is proof.
+  Result<uint64_t> ContentHash(const FileStamp& stamp) const;
+  Result<FileRights> Rights() const;     // for an object: this process' own
+  const ObjectVersion* version() const;  // null: not an object
+
+  // Fills `to` from the file, and returns the number of bytes, which is smaller if the file ends
+  // before.
+  Result<size_t> ReadAt(uint64_t offset, std::span<uint8_t> to) const;
+
+  // Returns the error of a file of an unknown kind: `error`, or what LfsPointer says.
+  Error OfUnknownKind(Error error) const;
+
+ private:
+  InputFile(std::string path, int descriptor, std::unique_ptr<ObjectFile> object);
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::unique_ptr<ObjectFile> object_;  // null: it is a file
+};
+
+}  // namespace stoker

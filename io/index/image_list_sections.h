@@ -1,0 +1,22 @@
+// Reads and writes an ImageList as sections of a file: a folder's index, or a packed set's.
+#pragma once
+
+#include "core/result.h"
+#include "io/files/section_file.h"
+#include "io/index/image_list.h"
+
+namespace stoker {
+
+inline constexpr size_t kImageListSections = 4;
+
+// Replaces all of `list` but `skipped` by what the file has. Whatever the bytes are, even with
+// correct checksums: the list satisfies ImageList's invariants, there is at least one file, and no
+// path leads out of the folder except through links. Memory: at most five times what has been read
+// of the file so far, because columns grow while they are checked, and 256 MiB of addresses per
+// column.
+Status ReadImageList(const SectionFile& file, ImageList& list);
+
+// Adds the sections that ReadImageList reads.
+Status AddImageList(const ImageList& list, SectionFileWriter& writer);
+
+}  // namespace stoker

@@ -1,0 +1,125 @@
+#include "io/manifest/manifest_roles.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/try.h"
+#include "core/utf8.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr size_t kMostListed = 300;  // bytes of names in a message
+
+Error WrongColumn(std::string cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
+}
+
+Status CheckNames(const std::vector<std::string>& names) {
+  std::vector<std::string_view> sorted;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    if (!IsColumnName(name)) {
+      return WrongColumn("the name of column " + std::to_string(i + 1) +
+                         " is too long, not UTF-8, or has control characters");
+    }
+    if (name.starts_with(' ') || name.ends_with(' ')) {
+      return WrongColumn("column '" + name + "' has a blank around its name", "Remove it");
+    }
+    if (!name.empty()) sorted.push_back(name);
+  }
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end())
+    return WrongColumn("column '" + std::string(*twice) + "' is there twice");
+  return {};
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (text.size() > kMostListed) return text + ", …";
+    text += (text.empty() ? "'" : ", '") + name + "'";
+  }
+  return text;
+}
+
+std::optional<size_t> PlaceOf(const std::vector<std::string>& names, std::string_view name) {
+  const auto found = std::ranges::find(names, name);
+  if (name.empty() || found == names.end()) return std::nullopt;
+  return static_cast<size_t>(found - names.begin());
+}
+
+Result<size_t> Need(const std::vector<std::string>& names, const std::string& name) {
+  if (const std::optional<size_t> place = PlaceOf(names, name)) return *place;
+  return WrongColumn("there is no column '" + name + "'; the columns are " + Listed(names));
+}
+
+Result<size_t> FindPath(const std::vector<std::string>& names, const std::string& wanted) {
+  if (!wanted.empty()) return Need(names, wanted);
+  for (const char* usual : {"path", "file_name", "filename", "image", "filepath"}) {
+    if (const std::optional<size_t> place = PlaceOf(names, usual)) return *place;
+  }
+  return WrongColumn(
+      "no column has a usual name of paths, such as 'path' or 'file_name'; the columns are " +
+          Listed(names),
+      "Name it with path_column");
+}
+
+// Returns the columns that `columns` names, or all that are neither the path nor the label.
+Result<std::vector<size_t>> FindFurther(const std::vector<std::string>& names,
+                                        const ManifestOptions& options, size_t path,
+                                        std::optional<size_t> label) {
+  std::vector<size_t> further;
+  if (options.columns) {
+    for (const std::string& name : *options.columns) {
+      ASSIGN_OR_RETURN(const size_t place, Need(names, name));
+      if (std::ranges::find(further, place) != further.end()) {
+        return WrongColumn("columns names '" + name + "' twice");
+      }
+      further.push_back(place);
+    }
+    return further;
+  }
+  const bool no_labels = options.label_column && options.label_column->empty();
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool left_out = names[i].empty() || (no_labels && names[i] == "label");
+    if (i != path && i != label && !left_out) further.push_back(i);
+  }
+  return further;
+}
+
+}  // namespace
+
+bool IsColumnName(std::string_view name) {
+  const auto is_control = [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; };
+  return name.size() <= 256 && IsUtf8(name) && std::ranges::none_of(name, is_control);
+}
+
+Result<ManifestRoles> FindRoles(const std::vector<std::string>& names,
+                                const ManifestOptions& options) {
+  TRY(CheckNames(names));
+  ManifestRoles roles;
+  ASSIGN_OR_RETURN(roles.path, FindPath(names, options.path_column));
+  std::optional<size_t> label = PlaceOf(names, options.label_column.value_or("label"));
+  if (options.label_column && !options.label_column->empty()) {
+    ASSIGN_OR_RETURN(label, Need(names, *options.label_column));
+  }
+  ASSIGN_OR_RETURN(const std::vector<size_t> further,
+                   FindFurther(names, options, roles.path, label));
+  for (const size_t place : further) {
+    if (place == label || names[place] == "label" || names[place] == "image") {
+      return WrongColumn("column '" + names[place] + "' cannot be a further column: batches have " +
+                             (place == label ? "it as their label" : "another one of this name"),
+                         "Name the wanted ones with columns");
+    }
+  }
+  roles.has_label = label.has_value();
+  if (label) roles.values.push_back(*label);
+  roles.values.insert(roles.values.end(), further.begin(), further.end());
+  return roles;
+}
+
+}  // namespace stoker

@@ -1,0 +1,30 @@
+// Finds the roles of a manifest's columns: paths, label, further columns.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "io/manifest/manifest.h"
+
+namespace stoker {
+
+// Indices into the names that the file has.
+struct ManifestRoles {
+  size_t path = 0;
+  bool has_label = false;
+  std::vector<size_t> values;  // the label first, if there is one
+};
+
+// Returns whether a name may be used in messages and fields: UTF-8 without control characters, and
+// short.
+bool IsColumnName(std::string_view name);
+
+// InvalidArgument, without a file: a column does not exist, is ambiguous, or has a name that no
+// field may have.
+Result<ManifestRoles> FindRoles(const std::vector<std::string>& names,
+                                const ManifestOptions& options);
+
+}  // namespace stoker

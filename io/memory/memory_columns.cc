@@ -1,0 +1,175 @@
+#include "io/memory/memory_columns.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "core/hash.h"
+#include "core/plural.h"
+#include "core/try.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr size_t kMaxDimensions = 7;  // of a row; a batch has one more
+constexpr int64_t kMaxRowBytes =
+    int64_t{1} << 42;  // of a row, so that the product with the number of rows cannot overflow
+
+Status CheckColumn(const ArrayColumn& column) {
+  TRY(CheckRow(column));
+  if (column.samples == 0) return RefuseColumn(column, "has no samples");
+  if (column.data == nullptr) return RefuseColumn(column, "has no data");
+  return {};
+}
+
+// Checks that the column fits those before it.
+Status CheckBeside(std::span<const ArrayColumn> others, const ArrayColumn& column) {
+  for (const ArrayColumn& other : others) {
+    if (other.samples != column.samples) {
+      return RefuseColumn(column,
+                          "has " + std::to_string(column.samples) +
+                              Plural(column.samples, " sample", " samples") + ", but '" +
+                              other.name + "' has " + std::to_string(other.samples),
+                          "The first dimension counts the samples: make them equal");
+    }
+    if (other.name == column.name) return RefuseColumn(column, "was given twice");
+  }
+  return {};
+}
+
+// Limits of a hash of parts: runs of neighbouring rows, and in each run rows and bytes. The rows
+// may be far apart in a mapped file, where each can cost a read.
+constexpr uint64_t kRuns = 16;
+constexpr uint64_t kRunRows = 64;
+constexpr uint64_t kRunBytes = 4096;
+
+// Returns the `run`-th of kRuns evenly spread offsets from 0 to `last`.
+uint64_t EvenlySpread(uint64_t run, uint64_t last) {
+  return last / (kRuns - 1) * run + last % (kRuns - 1) * run / (kRuns - 1);
+}
+
+// Hashes everything if there are few rows of few bytes; otherwise runs of rows from the first to
+// the last and, of long rows, parts from the first bytes of the first row to the last bytes of the
+// last one.
+uint64_t HashParts(const ArrayColumn& column, uint64_t hash) {
+  const uint64_t row_bytes = column.row_bytes();
+  const uint64_t bytes = std::min(row_bytes, kRunBytes);
+  const uint64_t rows = std::min({kRunBytes / bytes, kRunRows, column.samples});
+  for (uint64_t run = 0; run < kRuns; ++run) {
+    const uint64_t first = EvenlySpread(run, column.samples - rows);
+    const uint64_t offset = EvenlySpread(run, row_bytes - bytes);
+    for (uint64_t row = first; row < first + rows; ++row) {
+      hash = Hash64(std::span(column.Row(row) + offset, bytes), hash);
+    }
+  }
+  return hash;
+}
+
+// Precondition: a row is one number.
+uint64_t HashAll(const ArrayColumn& column, uint64_t hash) {
+  std::array<uint8_t, 4096> together{};
+  const uint64_t bytes = column.row_bytes();
+  size_t filled = 0;
+  for (uint64_t row = 0; row < column.samples; ++row) {
+    std::memcpy(together.data() + filled, column.Row(row), bytes);
+    filled += bytes;
+    if (filled == together.size() || row + 1 == column.samples) {
+      hash = Hash64(std::span(together).first(std::exchange(filled, 0)), hash);
+    }
+  }
+  return hash;
+}
+
+// Hashes the text of each string, and its length.
+uint64_t HashStrings(const ArrayColumn& column, uint64_t hash) {
+  for (uint64_t row = 0; row < column.samples; ++row) {
+    std::string_view text;
+    std::memcpy(&text, column.Row(row), column.row_bytes());
+    hash = Hash64(text, hash + text.size());
+  }
+  return hash;
+}
+
+}  // namespace
+
+Status CheckRow(const ArrayColumn& column) {
+  if (column.name.empty()) return RefuseColumn(column, "has no name");
+  if (SizeOf(column.dtype) == 0) return RefuseColumn(column, "has an invalid element type");
+  if (column.row_shape.size() > kMaxDimensions) {
+    return RefuseColumn(column, "has rows of " + std::to_string(column.row_shape.size()) +
+                                    " dimensions; at most " + std::to_string(kMaxDimensions) +
+                                    " are possible");
+  }
+  if (IsString(column.dtype) && !column.row_shape.empty()) {
+    return RefuseColumn(column, "has rows of several strings; one for each sample is possible");
+  }
+  auto bytes = static_cast<int64_t>(SizeOf(column.dtype));
+  for (int64_t d : column.row_shape) {
+    if (d < 1) return RefuseColumn(column, "has rows with a dimension of " + std::to_string(d));
+    if (d >= kMaxRowBytes / bytes) return RefuseColumn(column, "has rows too large for any memory");
+    bytes *= d;
+  }
+  return {};
+}
+
+Error RefuseColumn(const ArrayColumn& column, const std::string& cause, std::string advice) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "array '" + column.name + "' " + cause,
+          .advice = std::move(advice)};
+}
+
+Field FieldOf(const ArrayColumn& column) {
+  return {.name = column.name, .dtype = column.dtype, .row_shape = column.row_shape};
+}
+
+std::string DescribeColumn(const ArrayColumn& column) {
+  return column.name + ": " + std::to_string(column.samples) + " × " + DescribeRow(FieldOf(column));
+}
+
+Result<MemoryColumns> MemoryColumns::Make(std::vector<ArrayColumn> columns,
+                                          std::shared_ptr<void> owner) {
+  for (const ArrayColumn& column : columns) TRY(CheckColumn(column));
+  for (size_t i = 0; i < columns.size(); ++i) {
+    TRY(CheckBeside(std::span(columns).first(i), columns[i]));
+    if (!columns[i].row_stride) {
+      columns[i].row_stride = static_cast<int64_t>(columns[i].row_bytes());
+    }
+  }
+  MemoryColumns made;
+  made.columns_ = std::move(columns);
+  made.owner_ = std::move(owner);
+  return made;
+}
+
+void MemoryColumns::CopyRows(size_t column, std::span<const uint64_t> ids, void* rows) const {
+  const ArrayColumn& from = columns_[column];
+  const size_t bytes = from.row_bytes();
+  auto* to = static_cast<uint8_t*>(rows);
+  for (const uint64_t id : ids) {
+    std::memcpy(to, from.Row(id), bytes);
+    to += bytes;
+  }
+}
+
+std::span<const uint8_t> MemoryColumns::View(size_t column, uint64_t id) const {
+  return {columns_[column].Row(id), columns_[column].row_bytes()};
+}
+
+uint64_t MemoryColumns::Hash(bool all_numbers, uint64_t seed) const {
+  uint64_t hash = seed + columns_.size();
+  for (const ArrayColumn& column : columns_) {
+    hash = Hash64(DescribeColumn(column), hash);
+    if (IsString(column.dtype)) {
+      hash = HashStrings(column, hash);
+    } else {
+      const bool all = all_numbers && column.row_shape.empty();
+      hash = all ? HashAll(column, hash) : HashParts(column, hash);
+    }
+  }
+  return hash;
+}
+
+}  // namespace stoker

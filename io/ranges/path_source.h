@@ -1,0 +1,53 @@
+// Makes a source of a list of image files, with labels and other values in memory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/memory/arrays.h"
+#include "io/source/path_table.h"
+#include "io/source/source.h"
+
+namespace stoker {
+
+struct FilesOptions {
+  // The folder of relative paths, or a URL; empty: the working folder. A relative folder is made
+  // absolute when Files is called, so a later change of the working folder has no effect. Relative
+  // paths are names, also in a URL: "a%20b#1.png" is the object of this name.
+  std::string root{};
+  // Fields beside the image, with a row for each path; each becomes a column of the batch, in this
+  // order. If the first one is named "label", it is the label. (Batch::labels() is the second
+  // column of any batch.)
+  std::vector<ArrayColumn> columns{};
+  std::shared_ptr<void> owner{};           // of the columns' memory, as for Arrays()
+  std::vector<std::string> class_names{};  // by label
+  std::string description{};               // for messages; empty: "files(a.jpg and 99 more)"
+};
+
+// Each path is a sample, in this order; a path that occurs twice is two samples. The field "image"
+// comes first. No file is opened or looked for: a file that is missing, or is not an image, is an
+// error of its sample when it is read.
+//
+// Paths are any bytes; paths that begin with http://, https://, s3:// or gs:// are URLs of objects
+// (io/remote/object_url.h). The list takes their bytes and 8 more for each.
+//
+// InvalidArgument names what is wrong: no path, or more than 2^32 - 2; an empty path or one with a
+// NUL, with its index; a root that is an HTTP URL with a query or a fragment; the columns' errors
+// of Arrays(), a number of rows that is not that of the paths, a column "image", a "label" that is
+// not the first one; class names without class numbers as labels, or fewer than the largest label
+// needs. Also errors of finding the working folder, if it is needed.
+Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});
+
+// The arguments of Files(), which make an equal source again.
+struct GivenPaths {
+  const PathTable& paths;  // valid as long as the source
+  std::string root;        // absolute; empty if all paths are
+};
+
+// Returns the paths of a source that Files() made; nullopt if another function made it.
+std::optional<GivenPaths> GivenPathsOf(const SampleSource& source);
+
+}  // namespace stoker

@@ -1,0 +1,40 @@
+// Describes why a transfer failed, and whether another try may succeed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "io/remote/http_response.h"
+#include "io/remote/object_fetch.h"
+
+namespace stoker {
+
+struct FetchFailure {
+  enum class Cure { kNone, kRetry, kCredentials };
+
+  Error error;  // names the URL and the offset
+  Cure cure = Cure::kNone;
+};
+
+// The failure of a response whose status is not a success; `body` is the beginning of the server's
+// text. `has_credentials`: whether the request had any.
+FetchFailure FailureOfStatus(const ObjectFetch& fetch, const HttpResponse& response,
+                             std::string_view body, bool has_credentials);
+
+// The failure that libcurl reports with `code`; `what` is libcurl's text for it.
+FetchFailure FailureOfTransfer(const ObjectFetch& fetch, int code, const std::string& what,
+                               int stall_timeout_s);
+
+// The object is no longer the one that the source was opened with.
+FetchFailure ObjectChanged(const ObjectFetch& fetch);
+
+// Failures of a response that is a success, but not what the request asked for.
+FetchFailure WrongResponse(const ObjectFetch& fetch, std::string cause);
+FetchFailure RangeIgnored(const ObjectFetch& fetch);
+FetchFailure IsEncoded(const ObjectFetch& fetch, const std::string& encoding);
+
+// Returns the error of the last of several tries.
+Error AfterTries(Error error, int tries);
+
+}  // namespace stoker

@@ -1,0 +1,108 @@
+#include "io/select/combine.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/try.h"
+#include "io/select/check_weights.h"
+#include "io/select/combined_source.h"
+#include "io/select/share_order.h"
+
+namespace stoker {
+
+namespace {
+
+using SourceList = std::vector<std::shared_ptr<const SampleSource>>;
+
+constexpr uint64_t kMostFiles = uint64_t{1} << 32;  // the most that a ByteRange can distinguish
+
+Error CannotCombine(std::string cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument,
+          .cause = "combine: " + std::move(cause),
+          .advice = std::move(advice)};
+}
+
+std::string DescribeField(const Field& field) {
+  return "'" + field.name + "' (" +
+         (field.kind == Field::Kind::kImage ? "encoded images" : DescribeRow(field)) +
+         (field.is_label ? ", the label)" : ")");
+}
+
+bool AreAlike(const Field& one, const Field& other) {
+  return one.name == other.name && one.kind == other.kind && one.dtype == other.dtype &&
+         one.row_shape == other.row_shape && one.is_label == other.is_label;
+}
+
+Status CheckFields(const SampleSource& first, const SampleSource& other) {
+  const std::span<const Field> ours = first.fields(), theirs = other.fields();
+  for (size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
+    if (i < ours.size() && i < theirs.size() && AreAlike(ours[i], theirs[i])) continue;
+    const auto of = [i](std::span<const Field> fields) {
+      return i < fields.size() ? DescribeField(fields[i]) : "nothing";
+    };
+    return CannotCombine("field " + std::to_string(i) + " is " + of(ours) + " in " +
+                             first.Describe() + ", and " + of(theirs) + " in " + other.Describe(),
+                         "All sources need the same columns, in the same order");
+  }
+  return {};
+}
+
+Status CheckClasses(const SampleSource& first, const SampleSource& other) {
+  const std::vector<std::string>&ours = first.classes(), &theirs = other.classes();
+  if (ours.empty() || theirs.empty() || ours == theirs) return {};
+  size_t i = 0;
+  while (i < ours.size() && i < theirs.size() && ours[i] == theirs[i]) ++i;
+  const auto of = [i](const std::vector<std::string>& classes) {
+    return i < classes.size() ? "'" + classes[i] + "'" : "none";
+  };
+  return CannotCombine("class " + std::to_string(i) + " is " + of(ours) + " in " +
+                           first.Describe() + ", and " + of(theirs) + " in " + other.Describe(),
+                       "Give all of them the same class folders, or list their files with labels "
+                       "of your own");
+}
+
+Status CheckTogether(const SourceList& sources) {
+  if (sources.empty()) return CannotCombine("no source was given");
+  const SampleSource* named = nullptr;  // the first one that has class names
+  uint64_t files = 0;
+  for (const auto& source : sources) {
+    TRY(CheckNoOrder("combine", source.get()));
+    if (source->size() == 0) return CannotCombine(source->Describe() + " has no samples");
+    TRY(CheckFields(*sources.front(), *source));
+    if ((source->calls() == 0) != (sources.front()->calls() == 0)) {
+      return CannotCombine("of " + sources.front()->Describe() + " and " + source->Describe() +
+                           " one reads files, and the other one calls the program for its samples");
+    }
+    if (named == nullptr && !source->classes().empty()) named = source.get();
+    if (named != nullptr) TRY(CheckClasses(*named, *source));
+    files += source->files();
+    if (files > kMostFiles) return CannotCombine("the sources have more than 2^32 files");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SampleSource>> Combine(SourceList sources) {
+  TRY(CheckTogether(sources));
+  if (sources.size() == 1) return std::move(sources.front());
+  return std::shared_ptr<const SampleSource>(
+      std::make_shared<CombinedSource>("combine", std::move(sources), nullptr));
+}
+
+Result<std::shared_ptr<const SampleSource>> Combine(SourceList sources,
+                                                    std::span<const double> weights,
+                                                    uint64_t samples) {
+  TRY(CheckTogether(sources));
+  TRY(CheckWeights("combine", weights, sources.size(), "sources"));
+  SampleGroups groups{.begins = {0}};
+  for (const auto& source : sources) groups.begins.push_back(groups.begins.back() + source->size());
+  ASSIGN_OR_RETURN(const uint64_t positions,
+                   PositionsOfEpoch("combine", samples, groups.begins.back()));
+  auto order = std::make_shared<ShareOrder>(std::move(groups), weights, positions);
+  return std::shared_ptr<const SampleSource>(
+      std::make_shared<CombinedSource>("combine", std::move(sources), std::move(order)));
+}
+
+}  // namespace stoker

@@ -1,0 +1,220 @@
+// SampleSource: a numbered, immutable list of the samples that exist, with their fields and the
+// byte ranges where they lie.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "io/source/field.h"
+
+namespace stoker {
+
+class GrowingBuffer;
+class LoadedSample;
+class ObjectVersions;
+class SampleOrder;
+
+inline constexpr uint64_t kUnknownLength = ~uint64_t{0};
+inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples have no labels
+
+// The part of a file that holds one sample. If the length is known, the file may hold other
+// samples.
+struct ByteRange {
+  uint32_t file = 0;                 // the source turns it into a path
+  uint64_t offset = 0;               // of the first byte
+  uint64_t length = kUnknownLength;  // bytes; unknown: to the end of the file
+};
+
+// An index's description of an image, before the image is opened. The file may have changed since
+// the index was made.
+struct ImageFacts {
+  uint64_t file_bytes = 0;  // 0: unknown
+  uint32_t width = 0;       // as stored; 0: unknown
+  uint32_t height = 0;
+  uint8_t orientation = 1;  // the EXIF tag: 1 to 8
+  uint8_t format = 0;       // ImageFormat of transforms/decode/format.h; 0: unknown
+
+  friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
+};
+
+// Files with an image extension that the source does not list; for archives, samples without an
+// image.
+struct SkippedFiles {
+  std::map<std::string, uint64_t> by_extension;  // counts, by ".gif" in lower case
+  std::string example;                           // the first path below the root; empty: none
+  bool are_samples = false;                      // of an archive, by their first extension
+
+  bool empty() const { return by_extension.empty(); }
+  uint64_t files() const;
+
+  // Adds one file, or the files of another part of the folder. The example does not depend on the
+  // order of the calls.
+  void Add(std::string_view extension, const std::string& path);
+  void Add(const SkippedFiles& others);
+  // Adds a sample of an archive, which may have any bytes as its extension.
+  void AddSample(std::string_view extension, const std::string& name);
+
+  // ".gif 10, .heic 2"
+  std::string Counts() const;
+  // "12 image files are skipped, because … (.gif 10, .heic 2)". Safe to print.
+  std::string Summary() const;
+  // The summary with the example and advice; empty if nothing was skipped.
+  std::string Warning() const;
+
+  // The form in an index file. Unpack returns nullopt for bytes that Pack cannot have written.
+  std::string Pack() const;
+  static std::optional<SkippedFiles> Unpack(std::string_view packed);
+
+  uint64_t memory_bytes() const;  // on the heap, approximately
+
+  friend bool operator==(const SkippedFiles&, const SkippedFiles&) = default;
+};
+
+// The advice about skipped files.
+inline constexpr char kConvertSkipped[] =
+    "Convert them to JPEG or PNG (ImageMagick: `mogrify -format png '*.gif[0]'`); rename JPEGs "
+    "(.jfif, .jpe) to .jpg";
+
+// Immutable after construction, so every function is thread-safe. Samples are named by their ids,
+// from 0, which are stable for an unchanged dataset. Precondition of all functions: id < size().
+class SampleSource {
+ public:
+  virtual ~SampleSource() = default;
+
+  virtual uint64_t size() const = 0;  // samples
+
+  // The fields of each sample, in the order of a batch's columns: at least one, and all names
+  // differ. Transforms apply to the first one, the image. No other field is a kImage.
+  virtual std::span<const Field> fields() const = 0;
+
+  // Whether no sample has to be read or called: no field is a kImage.
+  bool in_memory() const;
+
+  // The order of an epoch, unless an epoch has each sample once; it lives as long as the source.
+  // Null: each sample once, and the loader's `shuffle` says in which order.
+  virtual const SampleOrder* order() const { return nullptr; }
+
+  // All file numbers of RangeOf are below this number.
+  virtual uint64_t files() const { return size(); }
+
+  // How many threads call Load at a time; 0: images are read from the files that RangeOf says.
+  virtual int calls() const { return 0; }
+
+  // Sets the sample's image, and the rows of all kLoaded fields, in `loaded`
+  // (io/source/loaded_sample.h). It may take its time: it is called on dedicated threads, not on
+  // those that decode. An error becomes the error of the sample's batch, with the file that it
+  // names, otherwise that of RangeOf.
+  virtual Status Load(uint64_t /*id*/, LoadedSample& /*loaded*/) const { return {}; }
+
+  // Appends the sources whose own Load is called for this one's samples: this one if it has calls,
+  // or those that it is made of.
+  virtual void AddCalled(std::vector<const SampleSource*>& called) const {
+    if (calls() != 0) called.push_back(this);
+  }
+
+  // Whether a sample's ByteRange is a record, which holds the encoded image and a checksum or other
+  // values. A source with calls has none.
+  virtual bool has_records() const { return false; }
+
+  // Returns the part of `record`, the bytes of RangeOf or RangeOfRows, that is the encoded image,
+  // and writes the rows of all kLoaded fields, one behind the other, to `rows`, which has their
+  // size; strings are views of `record`. It is called on threads that decode: no I/O, no lock, and
+  // no allocation but for an error, which names file and offset and becomes the error of the
+  // sample's batch. Precondition: has_records().
+  virtual Result<std::span<const uint8_t>> Unpack(uint64_t /*id*/, std::span<const uint8_t> record,
+                                                  std::span<uint8_t> /*rows*/) const {
+    return record;
+  }
+
+  // Returns the byte range of the sample's encoded image, or of its record; without meaning for
+  // samples in memory. For a source with calls, a file that represents the sample in messages. No
+  // I/O, no allocation.
+  virtual ByteRange RangeOf(uint64_t id) const = 0;
+
+  // Whether RangeOfRows may return less than RangeOf. No I/O, no allocation.
+  virtual bool has_row_ranges(uint64_t /*id*/) const { return false; }
+
+  // Returns a byte range that is enough to decode the pixel rows [top, bottom) of the image as it
+  // is stored: RangeOf, or a part of it, which Unpack takes, too. Preconditions: FactsOf(id) says
+  // the height, and 0 <= top < bottom <= height. No I/O, no allocation.
+  virtual ByteRange RangeOfRows(uint64_t id, int /*top*/, int /*bottom*/) const {
+    return RangeOf(id);
+  }
+
+  // Replaces `path` by the file's path, reusing its capacity. Precondition: `file` came from
+  // RangeOf.
+  virtual void PathOf(uint32_t file, std::string& path) const = 0;
+
+  // Replaces `name` by what the sample was called before it was put into a file with others: the
+  // path of a photograph below its folder. Empty: it has no other name than its file.
+  virtual void NameOf(uint64_t /*id*/, std::string& name) const { name.clear(); }
+
+  // The versions, when the source was opened, of the objects whose URLs PathOf may return
+  // (io/remote/object_url.h). They live as long as the source. Null: there are no objects.
+  virtual const ObjectVersions* objects() const { return nullptr; }
+
+  // Copies the rows that these samples have in a kFixed field to `rows`, dense and in this order;
+  // `rows` is aligned for the field's type. No I/O, no allocation, no lock.
+  virtual void FixedRows(size_t /*field*/, std::span<const uint64_t> /*ids*/,
+                         void* /*rows*/) const {}
+
+  // Returns a sample's row of a kFixed field where it is in memory, dense but of any alignment; it
+  // stays valid as long as the source. Empty if rows are stored in another form, which the first
+  // field's never are. No I/O, no allocation, no lock.
+  virtual std::span<const uint8_t> View(size_t /*field*/, uint64_t /*id*/) const { return {}; }
+
+  // Whether `stoker index` can make entry points for this source's samples.
+  virtual bool may_have_crop_index() const { return false; }
+
+  // Reads the entry points of sample `id` (transforms/jpeg/fast/crop_index.h) into `memory` and
+  // returns them: they may be wrong or out of date. Empty if there are none, more than `most`
+  // bytes, or more than the budget of `memory` has room for. One short read of a file.
+  virtual std::span<const uint8_t> ReadCropIndex(uint64_t /*id*/, uint64_t /*most*/,
+                                                 GrowingBuffer& /*memory*/) const {
+    return {};
+  }
+
+  // Returns what is known about sample `id` without opening its file, from the time when an index
+  // was made. No I/O, no allocation.
+  virtual ImageFacts FactsOf(uint64_t /*id*/) const { return {}; }
+
+  // A warning for the users of this source, to be shown once; empty if there is none.
+  virtual std::string Warning() const { return {}; }
+
+  // Image files that are not samples because of their extensions; Warning() mentions them.
+  virtual SkippedFiles Skipped() const { return {}; }
+
+  // The index of the field that is the label; none if samples have no labels.
+  std::optional<size_t> label() const;
+  // The label of one sample; kNoLabel if there is none, if it is kLoaded, or if it is not the
+  // number of a class.
+  int64_t LabelOf(uint64_t id) const;
+
+  // Class names by label; empty if labels have no names, or if there are no labels.
+  virtual const std::vector<std::string>& classes() const = 0;
+
+  // The memory of this list, in bytes.
+  virtual uint64_t memory_bytes() const = 0;
+
+  // A hash that is equal for the same samples, so that another process can check that it has them:
+  // for files a hash of names and labels in order, O(n); for values in memory a hash of types,
+  // shapes and parts of the content. 0: unknown.
+  virtual uint64_t Fingerprint() const { return 0; }
+
+  // For messages and reports: "image_folder(photos/train)".
+  virtual std::string Describe() const = 0;
+};
+
+// Returns `error` with the name that the sample has beside its file's, if it has one.
+Error NamedError(const SampleSource& source, uint64_t id, Error error);
+
+// Returns Fingerprint() in the form that specs and states have: 16 hexadecimal digits.
+std::string FingerprintText(const SampleSource& source);
+
+}  // namespace stoker

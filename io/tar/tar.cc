@@ -1,0 +1,354 @@
+#include "io/tar/tar.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "core/hash.h"
+#include "core/machine.h"
+#include "core/plural.h"
+#include "core/try.h"
+#include "core/utf8.h"
+#include "io/files/input_file.h"
+#include "io/memory/npy.h"
+#include "io/remote/object_version.h"
+#include "io/shards/for_each_shard.h"
+#include "io/shards/shard_index_file.h"
+#include "io/shards/shard_pattern.h"
+#include "io/tar/tar_index_file.h"
+#include "io/tar/tar_members.h"
+#include "io/tar/tar_samples.h"
+#include "io/tar/tar_text_file.h"
+
+namespace stoker {
+
+namespace {
+
+// Returns an archive's members by its index files.
+std::optional<TarMembers> IndexedMembers(const InputFile& archive, const FileStamp& stamp,
+                                         const std::vector<std::string>& texts) {
+  std::optional<TarMembers> members = ReadTarIndex(archive, stamp);
+  for (const std::string& extension : texts) {
+    if (!members) break;
+    std::optional<TarMembers::Texts> known = ReadTarTexts(archive, stamp, *members, extension);
+    if (!known) return std::nullopt;
+    members->texts.push_back(*std::move(known));
+  }
+  return members;
+}
+
+// Returns an archive's members, with the texts of these extensions: from its index files or, if
+// these are not valid, from its headers. For an object, `version` is set.
+Result<TarMembers> MembersOf(const std::string& path, const std::vector<std::string>& texts,
+                             ObjectVersion& version) {
+  return ContentOfShard(
+      path, version,
+      [&](const InputFile& archive, const FileStamp& stamp) {
+        return IndexedMembers(archive, stamp, texts);
+      },
+      [&](InputFile archive, FileStamp& stamp) {
+        return ReadTarMembers(std::move(archive), stamp, texts);
+      },
+      [&](const TarMembers& members, const FileStamp& stamp) {
+        (void)WriteTarIndex(path, members, stamp);
+        for (size_t i = 0; i < texts.size(); ++i) {
+          (void)WriteTarTexts(path, members.texts[i], stamp, texts[i]);
+        }
+      });
+}
+
+// The memory of columns, which several threads add up.
+class ColumnMemory {
+ public:
+  explicit ColumnMemory(uint64_t most) : most_(most == 0 ? AvailableMemory() / 2 : most) {}
+
+  // Adds the columns of an archive.
+  Status Add(const TarMembers& members, const std::string& path) {
+    uint64_t bytes = 0;
+    for (const TarMembers::Texts& texts : members.texts) {
+      bytes += texts.bytes.size() + texts.ends.size() * sizeof(std::string_view);
+    }
+    if (used_.fetch_add(bytes) + bytes <= most_) return {};
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "tar: the columns take more than " + std::to_string(most_) +
+                          " bytes of memory, with those of this archive",
+                 .file = path,
+                 .advice = "Take fewer columns, or fewer archives; their texts are kept in memory"};
+  }
+
+ private:
+  const uint64_t most_;
+  std::atomic<uint64_t> used_{0};
+};
+
+struct IndexedArchives {
+  TarSamples samples;
+  std::optional<ObjectVersions> objects;
+};
+
+// The samples of all archives.
+Result<IndexedArchives> IndexArchives(const std::vector<std::string>& paths,
+                                      const TarGrouping& grouping, const TarOptions& options) {
+  std::vector<TarSamples> shards(paths.size());
+  std::vector<ObjectVersion> versions(paths.size());
+  ASSIGN_OR_RETURN(const std::shared_ptr<DiskCache> cache, OpenObjectCache(options.cache));
+  ColumnMemory memory(options.column_bytes);
+  TRY(ForEachShard(paths, options.threads, [&](size_t shard) -> Status {
+    const std::string& path = paths[shard];
+    ASSIGN_OR_RETURN(TarMembers members, MembersOf(path, grouping.texts, versions[shard]));
+    TRY(memory.Add(members, path));
+    ASSIGN_OR_RETURN(shards[shard], GroupMembers(std::move(members), grouping, path,
+                                                 static_cast<uint32_t>(shard)));
+    return {};
+  }));
+  TarSamples all;
+  for (TarSamples& shard : shards) TRY(AppendSamples(all, std::exchange(shard, {}), paths));
+  all.images.shrink_to_fit();
+  all.keys.ShrinkToFit();
+  all.labels.shrink_to_fit();
+  for (auto& rows : all.columns) rows.shrink_to_fit();
+  for (auto& rows : all.arrays) rows.shrink_to_fit();
+  return IndexedArchives{std::move(all), ObjectVersions::Of(paths, versions, cache)};
+}
+
+// Adds the offset of a member to that of an error in it, and names the archive and the member's
+// column.
+Error InMember(Error error, const TarSamples::Member& member, const std::string& path,
+               const std::string& column) {
+  error.cause = "column '" + column + "': " + error.cause;
+  error.offset = member.offset + error.offset.value_or(0);
+  return std::move(error).WithFile(path);
+}
+
+// Returns the field that arrays like this one, the first sample's, make.
+Result<Field> FieldOfArray(const TarSamples::Member& array, const std::string& path,
+                           const std::string& name) {
+  ASSIGN_OR_RETURN(const InputFile file, InputFile::Open(path));
+  std::vector<uint8_t> begin(std::min<size_t>(array.length, kMostNpyHeaderBytes));
+  ASSIGN_OR_RETURN(const size_t got, file.ReadAt(array.offset, begin));
+  const Result<NpyHeader> header = ParseNpyHeader(std::span(begin).first(got));
+  if (!header.ok()) return InMember(header.error(), array, path, name);
+  const std::span<const int64_t> shape = header->shape();
+  Field field{.name = name,
+              .kind = Field::Kind::kLoaded,
+              .dtype = header->dtype,
+              .row_shape = {shape.begin(), shape.end()}};
+  if (header->data_begin + field.row_bytes() == array.length) return field;
+  const bool is_cut = header->data_begin + field.row_bytes() > array.length;
+  Error error{.code = Code::kDataLoss,
+              .cause = "the array is " + DescribeRow(field) + ", and its member of " +
+                       std::to_string(array.length) + " bytes has " + (is_cut ? "fewer" : "more"),
+              .advice = "Write the array again, by numpy.save"};
+  return InMember(std::move(error), array, path, name);
+}
+
+// Names the sample of an error that leaves a column without a type and shape.
+Error OfFirstSample(Error error, const TarSamples& samples) {
+  error.cause += "; the first sample, '" + Printable(samples.keys[0]) +
+                 "', determines the column's type and shape";
+  return error;
+}
+
+// Precondition: there is a sample.
+Result<std::vector<Field>> FieldsOf(const TarSamples& samples,
+                                    const std::vector<std::string>& paths,
+                                    const std::vector<TarColumn>& columns) {
+  const std::span<const Field> standard = ImageFields(/*labels=*/!samples.labels.empty());
+  std::vector<Field> fields(standard.begin(), standard.end());
+  size_t next_array = 0;
+  for (const auto& [name, extension] : columns) {
+    if (!IsArrayExtension(extension)) {
+      const bool is_text = IsTextExtension(LowerCase(extension));
+      fields.push_back({.name = name, .dtype = is_text ? DType::kString : DType::kBytes});
+      continue;
+    }
+    const TarSamples::Member& first = samples.arrays[next_array++][0];
+    Result<Field> field = FieldOfArray(first, paths[first.shard], name);
+    if (!field.ok()) return OfFirstSample(field.error(), samples);
+    fields.push_back(*std::move(field));
+  }
+  return fields;
+}
+
+class TarSource final : public SampleSource {
+ public:
+  TarSource(std::vector<std::string> paths, IndexedArchives indexed, std::vector<Field> fields,
+            std::string described)
+      : paths_(PathTable(paths)),
+        samples_(std::move(indexed.samples)),
+        objects_(std::move(indexed.objects)),
+        fields_(std::move(fields)),
+        columns_(ColumnsOf(fields_)),
+        described_(std::move(described)),
+        fingerprint_(Hash()) {}
+
+  uint64_t size() const override { return samples_.images.size(); }
+
+  std::span<const Field> fields() const override { return fields_; }
+
+  uint64_t files() const override { return paths_.size(); }
+
+  bool has_records() const override { return !samples_.arrays.empty(); }
+
+  ByteRange RangeOf(uint64_t id) const override {
+    const TarSamples::Member& image = samples_.images[id];
+    uint64_t begin = image.offset, end = image.offset + image.length;
+    for (const auto& arrays : samples_.arrays) {
+      begin = std::min(begin, arrays[id].offset);
+      end = std::max(end, arrays[id].offset + arrays[id].length);
+    }
+    return {.file = image.shard, .offset = begin, .length = end - begin};
+  }
+
+  Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
+                                          std::span<uint8_t> rows) const override {
+    const ByteRange range = RangeOf(id);
+    for (size_t field = 0, next = 0; field < fields_.size(); ++field) {
+      if (fields_[field].kind != Field::Kind::kLoaded) continue;
+      const TarSamples::Member& array = samples_.arrays[next++][id];
+      const std::span<uint8_t> row = rows.first(fields_[field].row_bytes());
+      rows = rows.subspan(row.size());
+      const Status copied = CopyNpy(PartOf(record, array, range), fields_[field], row);
+      if (copied.ok()) continue;
+      return InMember(copied.error(), array, std::string(paths_[range.file]), fields_[field].name);
+    }
+    return PartOf(record, samples_.images[id], range);
+  }
+
+  void PathOf(uint32_t file, std::string& path) const override { path.assign(paths_[file]); }
+
+  const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
+
+  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
+    if (fields_[field].is_label) {
+      auto* label = static_cast<int64_t*>(rows);
+      for (const uint64_t id : ids) *label++ = samples_.labels[id];
+      return;
+    }
+    auto* text = static_cast<std::string_view*>(rows);
+    const auto& column = samples_.columns[columns_[field]];
+    for (const uint64_t id : ids) *text++ = column[id];
+  }
+
+  SkippedFiles Skipped() const override { return samples_.skipped; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  uint64_t Fingerprint() const override { return fingerprint_; }
+  std::string Describe() const override { return described_; }
+
+  uint64_t memory_bytes() const override {
+    return sizeof(*this) + paths_.memory_bytes() + samples_.memory_bytes() +
+           fields_.capacity() * sizeof(Field) + columns_.capacity() * sizeof(size_t) +
+           described_.capacity() + (objects_ ? objects_->memory_bytes() : 0);
+  }
+
+ private:
+  // Returns the index of each field of texts in TarSamples::columns; without meaning for others.
+  static std::vector<size_t> ColumnsOf(std::span<const Field> fields) {
+    std::vector<size_t> columns;
+    size_t next = 0;
+    for (const Field& field : fields) columns.push_back(IsString(field.dtype) ? next++ : 0);
+    return columns;
+  }
+
+  // Returns the bytes of a member in the bytes of its sample's range; fewer if those are cut off.
+  static std::span<const uint8_t> PartOf(std::span<const uint8_t> record,
+                                         const TarSamples::Member& member, const ByteRange& range) {
+    const size_t begin = std::min<size_t>(member.offset - range.offset, record.size());
+    return record.subspan(begin, std::min<size_t>(member.length, record.size() - begin));
+  }
+
+  static uint64_t HashOfLengths(std::span<const TarSamples::Member> members, uint64_t hash) {
+    for (const TarSamples::Member& member : members) {
+      const uint32_t length = member.length;
+      hash = Hash64({reinterpret_cast<const uint8_t*>(&length), sizeof(length)}, hash);
+    }
+    return hash;
+  }
+
+  // Hashes keys, images' lengths, labels, texts, and the arrays' types, shapes and lengths, but
+  // neither the names of archives nor where samples lie in them, which may change.
+  uint64_t Hash() const {
+    uint64_t hash = HashOfLengths(samples_.images, samples_.keys.Hash());
+    const std::span<const int64_t> labels = samples_.labels;
+    hash = Hash64({reinterpret_cast<const uint8_t*>(labels.data()), labels.size_bytes()}, hash);
+    size_t next_array = 0;
+    for (size_t field = 1; field < fields_.size(); ++field) {
+      if (fields_[field].is_label) continue;
+      hash = Hash64(fields_[field].name, Hash64(DescribeRow(fields_[field]), hash));
+      if (fields_[field].kind == Field::Kind::kLoaded) {
+        hash = HashOfLengths(samples_.arrays[next_array++], hash);
+        continue;
+      }
+      for (const std::string_view text : samples_.columns[columns_[field]]) {
+        hash = Hash64(text, hash);
+      }
+    }
+    return hash;
+  }
+
+  const PathTable paths_;
+  const TarSamples samples_;
+  const std::optional<ObjectVersions> objects_;  // none: the archives are files
+  const std::vector<Field> fields_;
+  const std::vector<size_t> columns_;  // ColumnsOf
+  const std::string described_;
+  const uint64_t fingerprint_;
+  const std::vector<std::string> classes_;  // labels have no names
+};
+
+Error NoImageInArchives(const std::vector<std::string>& paths, const TarSamples& samples,
+                        const std::string& image) {
+  const uint64_t skipped = samples.skipped.files();
+  std::string cause = "no sample in " + std::to_string(paths.size()) +
+                      Plural(paths.size(), " archive", " archives") + " has an image (" + image +
+                      ")";
+  if (skipped > 0) {
+    cause += "; they begin with " + samples.skipped.Counts() + ", for example in " +
+             samples.skipped.example;
+  }
+  return {.code = Code::kInvalidArgument,
+          .cause = std::move(cause),
+          .file = paths[0],
+          .advice = "Name the extensions of the images: image=\"jpg;ppm\""};
+}
+
+Result<std::shared_ptr<const SampleSource>> OpenArchives(std::vector<std::string> paths,
+                                                         const TarOptions& options,
+                                                         std::string described) {
+  TRY(CheckThreads(options.threads));
+  ASSIGN_OR_RETURN(const TarGrouping grouping, ParseGrouping(options));
+  ASSIGN_OR_RETURN(IndexedArchives indexed, IndexArchives(paths, grouping, options));
+  if (indexed.samples.images.empty()) {
+    return NoImageInArchives(paths, indexed.samples, options.image);
+  }
+  ASSIGN_OR_RETURN(std::vector<Field> fields, FieldsOf(indexed.samples, paths, options.columns));
+  return std::shared_ptr<const SampleSource>(std::make_shared<TarSource>(
+      std::move(paths), std::move(indexed), std::move(fields), std::move(described)));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
+                                                const TarOptions& options) {
+  ASSIGN_OR_RETURN(std::vector<std::string> paths, ExpandShards(pattern, options.root));
+  return OpenArchives(std::move(paths), options, "tar(" + pattern + ")");
+}
+
+Result<std::shared_ptr<const SampleSource>> TarArchives(std::vector<std::string> archives,
+                                                        const TarOptions& options) {
+  if (archives.empty() || archives.size() > kMaxShards) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "tar: " + std::to_string(archives.size()) +
+                          " archives were given; 1 to " + std::to_string(kMaxShards) +
+                          " are possible"};
+  }
+  const std::string others =
+      archives.size() == 1 ? "" : " and " + std::to_string(archives.size() - 1) + " more";
+  std::string described = "tar(" + archives[0] + others + ")";
+  return OpenArchives(std::move(archives), options, std::move(described));
+}
+
+}  // namespace stoker

@@ -1,0 +1,85 @@
+// Makes a source of samples in tar archives, as WebDataset writes them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "io/cache/cache_options.h"
+#include "io/source/source.h"
+
+namespace stoker {
+
+inline constexpr char kTarImages[] = "jpg;jpeg;png;webp";
+inline constexpr char kTarLabel[] = "cls";
+
+// A column of a batch: the contents of the members with this extension, one of each sample. The
+// extension has the form of those in `TarOptions::image`.
+struct TarColumn {
+  std::string name;
+  std::string extension;
+};
+
+struct TarOptions {
+  // Extensions of images, the preferred one first. An extension is everything behind the first dot:
+  // the images of "7.left.png" and "7.right.png" are chosen by "left.png".
+  std::string image = kTarImages;
+  // "cls": class numbers are in .cls members; empty: samples have no labels, even if there are such
+  // members.
+  std::string label = kTarLabel;
+  std::vector<TarColumn> columns{};
+  uint64_t column_bytes = 0;  // limit on the columns' memory; 0: half of what is available
+  int threads = 0;            // for indexing archives; 0: the cores allotted
+  std::string root = ".";     // the folder of a pattern's relative paths; empty: they are refused
+  CacheOptions cache{};       // of objects
+};
+
+// Opens the samples in all archives that `pattern` stands for (shard_pattern.h):
+// "shards/{000..127}.tar", "shards/*.tar", "one.tar::other.tar".
+//
+// Members that are neighbours in an archive and have the same name to its first dot are a sample:
+// "7.jpg" is its image, and "7.cls" its label, a class number in ASCII digits (int64). Samples are
+// in the order of the pattern and, in an archive, of its members. Any sample of any archive may be
+// the next one of a shuffled epoch: nothing is read from front to back. Samples without an image
+// are skipped and counted (Skipped). Other members are ignored, as are names without an extension,
+// with a leading dot, or of the form "__name__".
+//
+// Members with the extension of a column are read when the archive is indexed. Extensions that
+// WebDataset decodes as text or number (.txt, .text, .transcript, .json, .cls, .cls2, .class,
+// .count, .index, .inx, .id) are text in UTF-8 (DType::kString), all others but .npy bytes
+// (kBytes). Each sample has one such member, of at most 1 MiB.
+//
+// Members with the extension .npy, or one that ends with it ("features.npy"), are arrays (npy.h).
+// They are read with the image, in one request from the sample's first member to its last one of
+// these, with all that lies between them; they take 16 bytes of memory each. The first sample's
+// array determines the type and shape of the column; another array that has others, or is damaged,
+// is an error of its sample, as an image that cannot be decoded.
+//
+// Archives are ustar, GNU or PAX, uncompressed. Each is indexed by libarchive once, by `threads` in
+// parallel: only headers, labels, and columns of text and bytes are read. The index is kept in the
+// user's cache folder until the archive changes (shard_index_file.h); where it cannot be written,
+// the archive is indexed again each time.
+//
+// An archive that changes afterwards is not indexed again. Its samples are then other bytes:
+// DataLoss if the archive ends before them or if they cannot be decoded, with the archive and the
+// offset, but other images of the same size in the same place are taken for the samples'.
+//
+// Memory: 24 bytes a sample, those of its key, 8 for a label, and for each column 16 and its text:
+// captions of 100 bytes take 1.2 GB for ten million samples.
+//
+// Errors, with the archive and the offset: InvalidArgument (samples with labels, or with a column's
+// member, beside others without one, two members with the same name, a label that is no integer, a
+// text that is not UTF-8, a link or a sparse file, no image at all; the pattern's errors), those of
+// the first sample's arrays,
+// ResourceExhausted (columns larger than `column_bytes`), NotFound, PermissionDenied, DataLoss (cut
+// off, damaged, archives that were joined), Unimplemented (compressed), Unavailable (libarchive is
+// not installed).
+Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
+                                                const TarOptions& options = {});
+
+// Does the same for archives with these paths.
+Result<std::shared_ptr<const SampleSource>> TarArchives(std::vector<std::string> archives,
+                                                        const TarOptions& options = {});
+
+}  // namespace stoker

@@ -1,0 +1,86 @@
+// TarSamples: the samples that the members of tar archives form, compact enough for tens of
+// millions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "io/source/path_table.h"
+#include "io/source/source.h"
+#include "io/tar/tar.h"
+#include "io/tar/tar_members.h"
+
+namespace stoker {
+
+// The rules by which members form samples. Extensions are in lower case.
+struct TarGrouping {
+  std::vector<std::string> images;    // extensions of images, the preferred one first
+  bool labels = true;                 // whether .cls members are labels
+  std::vector<std::string> texts{};   // extensions of columns, as in TarMembers::texts
+  std::vector<std::string> arrays{};  // extensions of columns whose members are .npy files
+};
+
+// The samples of one shard, or of several in their order. Each takes 24 bytes and those of its key,
+// 8 for a label, 16 and the text's own for a column of texts, and 16 for one of arrays.
+struct TarSamples {
+  struct Member {         // an image, or an array
+    uint64_t offset = 0;  // in its shard
+    uint32_t length = 0;  // bytes
+    uint32_t shard = 0;
+  };
+
+  std::vector<Member> images;
+  PathTable keys;
+  std::vector<int64_t> labels;                         // empty: samples have none
+  std::vector<std::vector<std::string_view>> columns;  // rows, by column; views of `texts`
+  std::vector<std::vector<char>> texts;                // of the shards
+  std::vector<std::vector<Member>> arrays;             // by column; each in its image's shard
+  SkippedFiles skipped;                                // samples without an image
+
+  // Whether samples have labels, and one sample that shows it; nullopt: there is no sample yet.
+  std::optional<bool> labelled;
+  std::string example;          // its key
+  uint64_t example_offset = 0;  // of its first member
+  uint32_t example_shard = 0;
+
+  uint64_t memory_bytes() const;  // on the heap
+};
+
+static_assert(sizeof(TarSamples::Member) == 16);
+
+// Parses the extensions of images, in lower case, the preferred one first, from a text like
+// "jpg;jpeg;png;webp". InvalidArgument for an empty extension, or one with a slash, a NUL or a
+// space.
+Result<std::vector<std::string>> ParseImageExtensions(std::string_view list);
+
+// Checks all options but the number of threads. The grouping's texts and arrays are the options'
+// columns, each in their order. InvalidArgument for invalid extensions and names.
+Result<TarGrouping> ParseGrouping(const TarOptions& options);
+
+// Returns whether members with this extension are arrays: it ends with "npy", in any case.
+bool IsArrayExtension(std::string_view extension);
+
+// Returns whether members with this extension, in lower case, are text in UTF-8: WebDataset decodes
+// such extensions as text or as numbers.
+bool IsTextExtension(std::string_view extension);
+
+// Groups a shard's members as WebDataset does: neighbours with the same key are one sample, and
+// extensions count in lower case. The image is the member with the first of the images' extensions
+// that the sample has; a sample with none of them is skipped and counted. Precondition: `all` has
+// the texts of the grouping.
+//
+// InvalidArgument names the shard, the offset and the key or member: an extension that a sample has
+// twice, a label that is no integer, a sample with a label (.cls) beside one without, a sample
+// without a column's member, a text that is not UTF-8, an image or array of 4 GiB or more.
+Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
+                                const std::string& path, uint32_t shard);
+
+// Appends a later shard's samples. InvalidArgument, with the shard and the key, if only some of the
+// samples would have labels. `paths`: the paths of the shards, by number.
+Status AppendSamples(TarSamples& all, TarSamples&& more, const std::vector<std::string>& paths);
+
+}  // namespace stoker

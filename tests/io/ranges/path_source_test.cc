@@ -1,0 +1,258 @@
+#include "io/ranges/path_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "io/memory/string_rows.h"
+
+namespace stoker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Source = std::shared_ptr<const SampleSource>;
+
+PathTable Paths(std::vector<std::string> paths) { return PathTable(paths); }
+
+std::string PathAt(const SampleSource& source, uint64_t id) {
+  std::string path = "old";
+  source.PathOf(source.RangeOf(id).file, path);
+  return path;
+}
+
+constexpr std::array<int64_t, 3> kLabels = {2, 0, 2};
+constexpr std::array<float, 6> kPlaces = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
+
+ArrayColumn ClassNumbers() { return {"label", DType::kI64, {}, kLabels.data(), kLabels.size()}; }
+ArrayColumn Places() { return {"place", DType::kF32, {2}, kPlaces.data(), 3}; }
+
+Error ErrorOf(PathTable paths, FilesOptions options = {}) {
+  const Result<Source> made = Files(std::move(paths), std::move(options));
+  EXPECT_FALSE(made.ok());
+  return made.ok() ? Error{} : made.error();
+}
+
+TEST(Files, KeepOrderAndDuplicates) {
+  const Source source = Files(Paths({"/b.jpg", "/a.jpg", "/b.jpg"})).value();
+  ASSERT_EQ(source->size(), 3u);
+  EXPECT_EQ(PathAt(*source, 0), "/b.jpg");
+  EXPECT_EQ(PathAt(*source, 1), "/a.jpg");
+  EXPECT_EQ(PathAt(*source, 2), "/b.jpg");
+  EXPECT_FALSE(source->in_memory());
+  EXPECT_FALSE(source->label());
+  EXPECT_EQ(source->fields().size(), 1u);
+  EXPECT_EQ(source->Describe(), "files(/b.jpg and 2 more)");
+  EXPECT_EQ(Files(Paths({"/b.jpg"})).value()->Describe(), "files(/b.jpg)");
+}
+
+TEST(Files, KeepTheBytesOfNames) {
+  std::string every = "/";
+  for (int byte = 1; byte < 256; ++byte) {
+    if (byte != '/') every += static_cast<char>(byte);
+  }
+  const Source source = Files(Paths({every, "//a/../b ", "/\xff\xfe"})).value();
+  EXPECT_EQ(PathAt(*source, 0), every);
+  EXPECT_EQ(PathAt(*source, 1), "//a/../b ");
+  EXPECT_EQ(PathAt(*source, 2), "/\xff\xfe");
+}
+
+TEST(Files, RelativePathsAreInTheRoot) {
+  const Source source = Files(Paths({"a/b.jpg", "/c.jpg"}), {.root = "/photos//"}).value();
+  EXPECT_EQ(PathAt(*source, 0), "/photos/a/b.jpg");
+  EXPECT_EQ(PathAt(*source, 1), "/c.jpg");
+  EXPECT_EQ(PathAt(*Files(Paths({"a.jpg"}), {.root = "/"}).value(), 0), "/a.jpg");
+}
+
+TEST(Files, RelativePathsAreInTheRootOfAStore) {
+  EXPECT_EQ(PathAt(*Files(Paths({"a#b"}), {.root = "https://h/d"}).value(), 0),
+            "https://h/d/a%23b");
+  EXPECT_EQ(PathAt(*Files(Paths({"a#b"}), {.root = "s3://b/d?#"}).value(), 0), "s3://b/d?#/a#b");
+  for (const char* const root : {"https://h/d?sig=x", "http://h/d#x", "https://h?x/"}) {
+    const Error error = ErrorOf(Paths({"a.jpg", "b.jpg"}), {.root = root});
+    EXPECT_EQ(error.code, Code::kInvalidArgument) << root;
+    EXPECT_THAT(error.cause, HasSubstr("query or a fragment")) << root;
+    EXPECT_THAT(error.file, ::testing::Not(HasSubstr("sig=x"))) << "it may be a secret";
+  }
+}
+
+TEST(Files, RelativePathsAreInTheWorkingFolderOfTheCall) {
+  const std::string before = std::filesystem::current_path().string();
+  const Source here = Files(Paths({"a.jpg"})).value();
+  const Source below = Files(Paths({"a.jpg"}), {.root = "b/"}).value();
+  std::filesystem::current_path("/");
+  EXPECT_EQ(PathAt(*here, 0), before + "/a.jpg");
+  EXPECT_EQ(PathAt(*below, 0), before + "/b/a.jpg");
+  EXPECT_EQ(PathAt(*Files(Paths({"a.jpg"})).value(), 0), "/a.jpg");
+  std::filesystem::current_path(before);
+}
+
+TEST(Files, FieldsAreTheImageAndTheColumns) {
+  const Source source = Files(Paths({"/a", "/b", "/c"}), {.columns = {ClassNumbers(), Places()},
+                                                          .class_names = {"ant", "bee", "cat"}})
+                            .value();
+  ASSERT_EQ(source->fields().size(), 3u);
+  EXPECT_EQ(source->fields()[0].name, "image");
+  EXPECT_EQ(source->fields()[1].name, "label");
+  EXPECT_EQ(source->fields()[2].name, "place");
+  EXPECT_EQ(source->label(), 1u);
+  EXPECT_EQ(source->LabelOf(0), 2);
+  EXPECT_EQ(source->LabelOf(1), 0);
+  EXPECT_THAT(source->classes(), ElementsAre("ant", "bee", "cat"));
+  std::array<float, 4> rows{};
+  source->FixedRows(2, std::array<uint64_t, 2>{2, 0}, rows.data());
+  EXPECT_THAT(rows, ElementsAre(4.5, 5.5, 0.5, 1.5));
+
+  const Source alone = Files(Paths({"/a", "/b", "/c"}), {.columns = {Places()}}).value();
+  EXPECT_FALSE(alone->label());
+  EXPECT_EQ(alone->LabelOf(0), kNoLabel);
+  EXPECT_TRUE(alone->classes().empty());
+}
+
+TEST(Files, StringsAreViews) {
+  const auto captions = std::make_shared<StringRows>();
+  const std::string longest(3 << 20, 'x');
+  for (const std::string_view text : {"", "ä", longest.c_str()}) captions->Add(text);
+  const Source source =
+      Files(Paths({"/a", "/b", "/c"}),
+            {.columns = {captions->Column("caption", DType::kString)}, .owner = captions})
+          .value();
+  std::array<std::string_view, 4> rows;
+  source->FixedRows(1, std::array<uint64_t, 4>{2, 0, 1, 2}, rows.data());
+  EXPECT_THAT(rows, ElementsAre(longest, "", "ä", longest));
+  EXPECT_EQ(rows[0].data(), rows[3].data());
+}
+
+TEST(Files, StringsAreInTheFingerprint) {
+  const auto print = [](std::string_view first, std::string_view second) {
+    const std::array<std::string_view, 2> texts{first, second};
+    return Files(Paths({"/a", "/b"}), {.columns = {{"x", DType::kBytes, {}, texts.data(), 2}}})
+        .value()
+        ->Fingerprint();
+  };
+  EXPECT_EQ(print("ab", "c"), print("ab", "c"));
+  EXPECT_NE(print("ab", "c"), print("a", "bc"));
+  EXPECT_NE(print("ab", "c"), print("ab", ""));
+  EXPECT_NE(print("", "ab"), print("ab", ""));
+}
+
+TEST(StringRows, MemoryIsTheTextAndSixteenBytesEach) {
+  StringRows rows;
+  for (int i = 0; i < 100'000; ++i) rows.Add("0123456789012345");
+  EXPECT_GE(rows.memory_bytes(), 100'000 * (16u + 16));
+  EXPECT_LT(rows.memory_bytes(), 100'000 * (16u + 16) * 3 / 2);
+}
+
+TEST(Files, TheOwnerOfColumnsIsKept) {
+  const auto labels = std::make_shared<std::vector<int64_t>>(3, 7);
+  const ArrayColumn column{"label", DType::kI64, {}, labels->data(), 3};
+  Source source = Files(Paths({"/a", "/b", "/c"}), {.columns = {column}, .owner = labels}).value();
+  EXPECT_EQ(labels.use_count(), 2);
+  EXPECT_EQ(source->LabelOf(2), 7);
+  source.reset();
+  EXPECT_EQ(labels.use_count(), 1);
+}
+
+TEST(Files, MemoryIsTheNamesAndEightBytesEach) {
+  PathTable paths;
+  for (int i = 0; i < 10'000; ++i) paths.Add("/photos/0123456789.jpg");
+  const Source source = Files(std::move(paths)).value();
+  EXPECT_GE(source->memory_bytes(), 10'000 * (22u + 8));
+  EXPECT_LT(source->memory_bytes(), 10'000 * (22u + 8) + 1000);
+}
+
+uint64_t PrintOfFiles(std::vector<std::string> paths, FilesOptions options = {}) {
+  return Files(Paths(std::move(paths)), std::move(options)).value()->Fingerprint();
+}
+
+TEST(Files, FingerprintCoversNamesAndColumns) {
+  const uint64_t print = PrintOfFiles({"/a", "/b", "/c"}, {.columns = {ClassNumbers(), Places()}});
+  EXPECT_NE(PrintOfFiles({"/b", "/a", "/c"}, {.columns = {ClassNumbers(), Places()}}), print);
+  EXPECT_NE(PrintOfFiles({"/a/", "b", "/c"}, {.columns = {ClassNumbers(), Places()}}), print);
+  EXPECT_NE(PrintOfFiles({"/a", "/b", "/c"}, {.columns = {ClassNumbers()}}), print);
+  EXPECT_NE(PrintOfFiles({"/a", "/b", "/c"}, {.columns = {Places(),
+                                                          [] {
+                                                            ArrayColumn other = ClassNumbers();
+                                                            other.name = "number";
+                                                            return other;
+                                                          }()}}),
+            print);
+  auto labels = kLabels;
+  ArrayColumn same = ClassNumbers();
+  same.data = labels.data();
+  EXPECT_EQ(PrintOfFiles({"/a", "/b", "/c"}, {.columns = {same, Places()}}), print);
+  labels[1] = 1;
+  EXPECT_NE(PrintOfFiles({"/a", "/b", "/c"}, {.columns = {same, Places()}}), print);
+  EXPECT_NE(PrintOfFiles({"/a", "/b", "/c"},
+                         {.columns = {ClassNumbers(), Places()}, .class_names = {"x", "y", "z"}}),
+            print);
+}
+
+TEST(Files, FingerprintIgnoresTheRoot) {
+  EXPECT_EQ(PrintOfFiles({"a", "b"}, {.root = "/x"}), PrintOfFiles({"a", "b"}, {.root = "/y"}));
+  EXPECT_NE(PrintOfFiles({"a", "b"}, {.root = "/x"}), PrintOfFiles({"/x/a", "/x/b"}));
+}
+
+// A change of any label of many is noticed.
+TEST(Files, FingerprintCoversAllNumbers) {
+  constexpr size_t kMany = 100'000;
+  PathTable paths;
+  for (size_t i = 0; i < kMany; ++i) paths.Add("/a");
+  std::vector<uint16_t> labels(2 * kMany);
+  ArrayColumn column{"label", DType::kU16, {}, labels.data(), kMany};
+  const auto print = [&] { return Files(paths, {.columns = {column}}).value()->Fingerprint(); };
+  const uint64_t before = print();
+  for (const size_t at : {size_t{0}, size_t{4095}, size_t{54'321}, kMany - 1}) {
+    labels[at] = 1;
+    EXPECT_NE(print(), before) << "label " << at;
+    labels[at] = 0;
+  }
+  column.row_stride = 4;
+  EXPECT_EQ(print(), before) << "how far apart labels lie does not matter";
+}
+
+TEST(Files, WrongPathsAreNamed) {
+  EXPECT_THAT(ErrorOf({}).cause, HasSubstr("no path"));
+  EXPECT_EQ(ErrorOf({}).code, Code::kInvalidArgument);
+  EXPECT_EQ(ErrorOf(Paths({"/a", ""})).cause, "paths[1] is empty");
+  const Error nul = ErrorOf(Paths({"/a", "/b", std::string("/c\0d", 4)}));
+  EXPECT_EQ(nul.cause, "paths[2] contains a NUL");
+  EXPECT_EQ(nul.code, Code::kInvalidArgument);
+  EXPECT_THAT(ErrorOf(Paths({"a"}), {.root = std::string("/a\0b", 4)}).cause, HasSubstr("NUL"));
+}
+
+TEST(Files, WrongColumnsAreNamed) {
+  const auto cause = [](std::vector<ArrayColumn> columns, std::vector<std::string> names = {}) {
+    const Error error = ErrorOf(Paths({"/a", "/b", "/c"}),
+                                {.columns = std::move(columns), .class_names = std::move(names)});
+    EXPECT_EQ(error.code, Code::kInvalidArgument);
+    return error.cause;
+  };
+  ArrayColumn column = ClassNumbers();
+  column.samples = 2;
+  EXPECT_EQ(cause({column}), "array 'label' has 2 rows for 3 paths");
+  EXPECT_EQ(cause({Places(), Places()}), "array 'place' was given twice");
+  EXPECT_EQ(cause({Places(), ClassNumbers()}),
+            "array 'label' is the label, which is the first column");
+  column = Places();
+  column.name = "image";
+  EXPECT_EQ(cause({column}), "array 'image' has the name of the images");
+  column.name = "";
+  EXPECT_EQ(cause({column}), "array '' has no name");
+  EXPECT_EQ(cause({Places()}, {"x"}), "class names were given, and no labels");
+  EXPECT_EQ(cause({ClassNumbers()}, {"x", "y"}),
+            "array 'label' has 2 at 0, and there are 2 class names");
+  column = Places();
+  column.name = "label";
+  EXPECT_EQ(cause({column}, {"x"}), "array 'label' has class names, but its rows are float32 (2)");
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,117 @@
+#include "io/open_source.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "io/folder/image_folder.h"
+#include "io/manifest/manifest.h"
+#include "io/tar/tar.h"
+#include "tests/testing/make_tar.h"
+#include "tests/testing/photo_folder.h"
+#include "tests/testing/temp_folder.h"
+
+namespace stoker {
+namespace {
+
+TEST(OpenSource, MatchesImageFolder) {
+  const testing::PhotoFolder photos(6, 2);
+  const auto opened = OpenSource("image_folder", {{"directory", photos.path()}});
+  ASSERT_TRUE(opened.ok()) << opened.error().ToString();
+  EXPECT_EQ((*opened)->size(), 6U);
+  EXPECT_EQ((*opened)->Fingerprint(), ImageFolder(photos.path()).value()->Fingerprint());
+  const auto without =
+      OpenSource("image_folder", {{"directory", photos.path()}, {"crop_index", "/no/such/index"}});
+  ASSERT_FALSE(without.ok());
+  EXPECT_EQ(without.error().code, Code::kNotFound);
+}
+
+TEST(OpenSource, MatchesRecords) {
+  const testing::PhotoFolder folder(1, 1);
+  const std::string one = folder.path() + "/one", two = folder.path() + "/two";
+  std::ofstream(one) << "-12";
+  std::ofstream(two) << "-3456";
+  SourceArguments given{{"paths", one + "\n" + two}, {"record", "label uint8, image uint8 1"}};
+  given["offset"] = "1";
+  const auto opened = OpenSource("records", given);
+  ASSERT_TRUE(opened.ok()) << opened.error().ToString();
+  EXPECT_EQ((*opened)->size(), 3U);
+  EXPECT_EQ((*opened)->LabelOf(2), '5');
+  for (const char* offset : {"", "x", "-1", "1 ", "99999999999999999999"}) {
+    given["offset"] = offset;
+    EXPECT_EQ(OpenSource("records", given).error().code, Code::kInvalidArgument) << offset;
+  }
+  given["offset"] = "1";
+  given["paths"] = one + "\n" + "two";
+  EXPECT_EQ(OpenSource("records", given).error().code, Code::kInvalidArgument) << "not absolute";
+  given["paths"] = one;
+  given["record"] = "label";
+  EXPECT_EQ(OpenSource("records", given).error().code, Code::kInvalidArgument);
+}
+
+TEST(OpenSource, MatchesTar) {
+  const testing::TempFolder folder;
+  const std::string archive =
+      folder.Write("a.tar", testing::TarFile("1.jpg", "x") + testing::TarFile("1.png", "yz") +
+                                testing::TarEnd());
+  const auto opened = OpenSource("tar", {{"shards", archive}});
+  EXPECT_EQ(opened.value()->Fingerprint(), Tar(archive).value()->Fingerprint());
+  EXPECT_EQ(OpenSource("tar", {{"shards", archive}, {"image", "png"}}).value()->RangeOf(0).length,
+            2u);
+  const Error error = OpenSource("tar", {{"shards", archive + "::b.tar"}}).error();
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_EQ(error.file, "b.tar");
+  const SourceArguments in_root = {{"shards", "{a.tar," + archive + "}"}, {"root", folder.path()}};
+  EXPECT_EQ(OpenSource("tar", in_root).value()->size(), 2u);
+}
+
+TEST(OpenSource, MatchesManifest) {
+  const testing::TempFolder folder;
+  const std::string text = "a,\"b,\"\"c\",label,path\n1,2,3,x\n4,5,6,y\n";
+  const std::string path = folder.Write("a.csv", text);
+  const auto print = [&](SourceArguments arguments) {
+    arguments.emplace("path", path);
+    return OpenSource("manifest", arguments).value()->Fingerprint();
+  };
+  const auto expected = [&](const ManifestOptions& options) {
+    return Manifest(path, options).value()->Fingerprint();
+  };
+  EXPECT_EQ(print({}), expected({}));
+  EXPECT_EQ(print({{"path_column", "a"}}), expected({.path_column = "a"}));
+  EXPECT_EQ(print({{"label_column", ""}}), expected({.label_column = ""}));
+  EXPECT_EQ(print({{"label_column", "a"}, {"columns", ""}}),
+            expected({.label_column = "a", .columns = {{}}}));
+  EXPECT_EQ(print({{"columns", "a"}}), expected({.columns = {{"a"}}}));
+  EXPECT_EQ(print({{"columns", "\"b,\"\"c\",a"}}), expected({.columns = {{"b,\"c", "a"}}}));
+  EXPECT_NE(print({{"columns", "\"b,\"\"c\",a"}}), expected({.columns = {{"a", "b,\"c"}}}));
+  const auto rooted = OpenSource("manifest", {{"path", path}, {"root", "/photos"}}).value();
+  std::string image;
+  rooted->PathOf(rooted->RangeOf(1).file, image);
+  EXPECT_EQ(image, "/photos/y");
+  EXPECT_EQ(rooted->Describe(), "manifest(" + path + ")");
+  EXPECT_EQ(OpenSource("manifest", {{"path", path}, {"columns", "\"a"}}).error().code,
+            Code::kInvalidArgument);
+}
+
+TEST(OpenSource, RefusesWhatIsInMemory) {
+  EXPECT_EQ(OpenSource("arrays", {}).error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(OpenSource("files", {}).error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(OpenSource("dataset", {}).error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(OpenSource("derived", {}).error().code, Code::kFailedPrecondition);
+}
+
+TEST(OpenSource, KindsAndArgumentsHaveUniqueNames) {
+  std::set<std::string> kinds;
+  for (const SourceRow& row : AllSources()) {
+    EXPECT_TRUE(kinds.insert(row.kind).second) << row.kind << " is there twice";
+    std::set<std::string> names{"kind", "samples", "fingerprint"};  // the loader spec's own
+    for (const SourceArgument& argument : row.arguments) {
+      EXPECT_TRUE(names.insert(argument.name).second) << row.kind << "." << argument.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,537 @@
+// Every source keeps the promises of io/source/source.h. A new source adds its cases at the end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "io/arrow/arrow.h"
+#include "io/folder/image_folder.h"
+#include "io/manifest/manifest.h"
+#include "io/memory/arrays.h"
+#include "io/memory/records.h"
+#include "io/memory/string_rows.h"
+#include "io/packed/packed.h"
+#include "io/ranges/path_source.h"
+#include "io/select/combine.h"
+#include "io/select/subset.h"
+#include "io/select/weighted.h"
+#include "io/source/source.h"
+#include "io/tar/tar.h"
+#include "io/tfrecord/tfrecord.h"
+#include "tests/testing/crop_index_of.h"
+#include "tests/testing/make_packed.h"
+#include "tests/testing/make_tar.h"
+#include "tests/testing/make_tfrecord.h"
+#include "tests/testing/photo_folder.h"
+#include "tests/testing/temp_folder.h"
+
+namespace stoker {
+namespace {
+
+using testing::PhotoFolder;
+using Source = std::shared_ptr<const SampleSource>;
+
+// googletest makes all cases several times in each process, so files are written by `open`.
+struct Case {
+  const char* name;
+  std::function<Source()> open;   // the same samples each time
+  std::function<Source()> other;  // samples that differ from them
+};
+void PrintTo(const Case& shown, std::ostream* out) { *out << shown.name; }
+
+// Everything that a source returns for a sample.
+struct Said {
+  std::string path;
+  uint64_t offset = 0, length = 0;
+  std::vector<std::vector<uint8_t>> rows;  // by field; empty for images
+  int64_t label = 0;
+  ImageFacts facts;
+  std::vector<uint8_t> crop_index;
+  friend bool operator==(const Said&, const Said&) = default;
+};
+
+std::vector<uint8_t> RowsOf(const SampleSource& source, size_t field,
+                            const std::vector<uint64_t>& ids) {
+  std::vector<uint8_t> rows(ids.size() * source.fields()[field].row_bytes());
+  source.FixedRows(field, ids, rows.data());
+  return rows;
+}
+
+// The part that equal samples have in common: for a string its bytes, wherever they are.
+std::vector<uint8_t> ContentOf(const SampleSource& source, size_t field, uint64_t id) {
+  if (!IsString(source.fields()[field].dtype)) return RowsOf(source, field, {id});
+  std::string_view text;
+  source.FixedRows(field, {&id, 1}, &text);
+  return {text.begin(), text.end()};
+}
+
+Said AskAbout(const SampleSource& source, uint64_t id) {
+  Said said;
+  const ByteRange range = source.RangeOf(id);
+  source.PathOf(range.file, said.path);
+  said.offset = range.offset;
+  said.length = range.length;
+  said.rows.resize(source.fields().size());
+  for (size_t field = 0; field < source.fields().size(); ++field) {
+    if (source.fields()[field].kind == Field::Kind::kFixed) {
+      said.rows[field] = ContentOf(source, field, id);
+    }
+  }
+  said.label = source.LabelOf(id);
+  said.facts = source.FactsOf(id);
+  said.crop_index = testing::CropIndexOf(source, id, 1 << 20);
+  return said;
+}
+
+std::vector<Said> AskAboutAll(const SampleSource& source) {
+  std::vector<Said> all;
+  for (uint64_t id = 0; id < source.size(); ++id) all.push_back(AskAbout(source, id));
+  return all;
+}
+
+class SourceContract : public ::testing::TestWithParam<Case> {
+ protected:
+  const Source source_ = GetParam().open();
+};
+
+TEST_P(SourceContract, FieldsAreConsistent) {
+  ASSERT_GT(source_->size(), 2u) << "the cases must have samples to compare";
+  const std::span<const Field> fields = source_->fields();
+  ASSERT_FALSE(fields.empty());
+  std::set<std::string> names;
+  size_t labels = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    EXPECT_FALSE(fields[i].name.empty());
+    EXPECT_TRUE(names.insert(fields[i].name).second) << fields[i].name << " is there twice";
+    if (fields[i].is_label) {
+      ++labels;
+      EXPECT_EQ(source_->label(), i);
+    }
+    if (fields[i].kind == Field::Kind::kImage) {
+      EXPECT_EQ(i, 0u) << "the image comes first";
+      EXPECT_FALSE(fields[i].is_label);
+    } else {
+      EXPECT_NE(fields[i].row_bytes(), 0u);
+    }
+  }
+  EXPECT_EQ(source_->label() ? 1u : 0u, labels);
+  EXPECT_EQ(fields[0].kind == Field::Kind::kImage, !source_->in_memory());
+  EXPECT_EQ(source_->fields().data(), fields.data()) << "fields do not change";
+}
+
+TEST_P(SourceContract, LabelsOfClassesAreTheirNumbers) {
+  const std::vector<std::string>& classes = source_->classes();
+  EXPECT_TRUE(source_->label() || classes.empty());
+  for (uint64_t id = 0; id < source_->size(); ++id) {
+    const int64_t label = source_->LabelOf(id);
+    EXPECT_TRUE(source_->label() || label == kNoLabel);
+    if (classes.empty()) continue;
+    EXPECT_GE(label, 0);
+    EXPECT_LT(label, static_cast<int64_t>(classes.size()));
+  }
+}
+
+TEST_P(SourceContract, FixedRowsAreTheSameOneByOneAndTogether) {
+  std::vector<uint64_t> ids;  // backwards, and some twice
+  for (uint64_t id = source_->size(); id > 0; --id) ids.push_back(id - 1);
+  ids.push_back(0);
+  ids.push_back(source_->size() - 1);
+  for (size_t field = 0; field < source_->fields().size(); ++field) {
+    if (source_->fields()[field].kind != Field::Kind::kFixed) continue;
+    const size_t bytes = source_->fields()[field].row_bytes();
+    for (const uint8_t before : {0x00, 0xa5}) {
+      std::vector<uint8_t> rows((ids.size() + 1) * bytes, before);
+      source_->FixedRows(field, ids, rows.data());
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const auto row = std::span(rows).subspan(i * bytes, bytes);
+        EXPECT_THAT(RowsOf(*source_, field, {ids[i]}), ::testing::ElementsAreArray(row))
+            << "sample " << ids[i];
+      }
+      EXPECT_THAT(std::span(rows).last(bytes), ::testing::Each(before)) << "nothing behind them";
+      source_->FixedRows(field, {}, rows.data());
+    }
+  }
+}
+
+TEST_P(SourceContract, ViewsShowTheFixedRows) {
+  for (size_t field = 0; field < source_->fields().size(); ++field) {
+    if (source_->fields()[field].kind != Field::Kind::kFixed) continue;
+    for (uint64_t id = 0; id < source_->size(); ++id) {
+      const std::span<const uint8_t> view = source_->View(field, id);
+      if (view.empty()) {
+        EXPECT_NE(field, 0u) << "transforms read images where they are";
+      } else {
+        EXPECT_THAT(view, ::testing::ElementsAreArray(RowsOf(*source_, field, {id})));
+      }
+    }
+  }
+}
+
+TEST_P(SourceContract, ImagesAreInFiles) {
+  std::string path(1000, 'x');
+  for (uint64_t id = 0; id < source_->size(); ++id) {
+    const ByteRange range = source_->RangeOf(id);
+    EXPECT_LT(range.file, source_->files());
+    source_->PathOf(range.file, path);
+    if (source_->in_memory()) {
+      EXPECT_EQ(path, "");
+      continue;
+    }
+    ASSERT_TRUE(std::filesystem::is_regular_file(path)) << path;
+    const uint64_t bytes = std::filesystem::file_size(path);
+    EXPECT_LE(range.offset, bytes);
+    if (range.length == kUnknownLength) {
+      EXPECT_EQ(range.offset, 0u);
+    } else {
+      EXPECT_LE(range.length, bytes - range.offset);
+    }
+  }
+}
+
+TEST_P(SourceContract, ThreadsAreToldTheSame) {
+  const std::vector<Said> expected = AskAboutAll(*source_);
+  std::array<std::vector<Said>, 4> told;
+  {
+    std::vector<std::jthread> threads;
+    for (std::vector<Said>& mine : told) {
+      threads.emplace_back([this, &mine] { mine = AskAboutAll(*source_); });
+    }
+  }
+  for (const std::vector<Said>& theirs : told) EXPECT_TRUE(theirs == expected);
+}
+
+TEST_P(SourceContract, AnotherOpeningIsTheSame) {
+  const Source again = GetParam().open();
+  EXPECT_EQ(again->size(), source_->size());
+  EXPECT_EQ(again->classes(), source_->classes());
+  EXPECT_EQ(again->Describe(), source_->Describe());
+  EXPECT_TRUE(AskAboutAll(*again) == AskAboutAll(*source_));
+  EXPECT_NE(source_->Fingerprint(), 0u);
+  EXPECT_EQ(again->Fingerprint(), source_->Fingerprint());
+  EXPECT_EQ(source_->Fingerprint(), source_->Fingerprint());
+  EXPECT_NE(GetParam().other()->Fingerprint(), source_->Fingerprint());
+}
+
+TEST_P(SourceContract, MemoryDoesNotGrowWithUse) {
+  const uint64_t before = source_->memory_bytes();
+  EXPECT_GT(before, 0u);
+  EXPECT_LT(before, 4096 + 200 * source_->size());
+  (void)AskAboutAll(*source_);
+  (void)source_->Fingerprint();
+  EXPECT_EQ(source_->memory_bytes(), before);
+}
+
+// ---- The cases
+
+const PhotoFolder& Photos() {
+  static const PhotoFolder photos(12, 3);
+  return photos;
+}
+
+Case NestedFolder() {
+  return {"image_folder", [] { return ImageFolder(Photos().path()).value(); },
+          [] {
+            const PhotoFolder fewer(11, 3);
+            return ImageFolder(fewer.path()).value();
+          }};
+}
+
+Case FlatFolder() {
+  const auto open = [](const char* folder) {
+    return ImageFolder(Photos().path() + "/" + folder).value();
+  };
+  return {"flat_image_folder", [open] { return open("class0"); },
+          [open] { return open("class1"); }};
+}
+
+// Arrays that own their elements.
+Source ArraysOf(DType dtype, int64_t stride, bool with_labels, uint8_t first) {
+  constexpr uint64_t kSamples = 9;
+  constexpr int64_t kImageBytes = 12;
+  struct Elements {
+    std::vector<uint8_t> images, labels;
+  };
+  const auto elements = std::make_shared<Elements>();
+  elements->images.resize(2 * kSamples * kImageBytes);
+  elements->labels.resize(kSamples * SizeOf(dtype));
+  for (uint8_t& value : elements->images) value = first++;
+  for (size_t i = 0; i < elements->labels.size(); i += SizeOf(dtype)) {
+    elements->labels[i] = static_cast<uint8_t>(i * 5 % 7);
+  }
+  const uint8_t* const row0 =
+      elements->images.data() + (stride < 0 ? (kSamples - 1) * kImageBytes : 0);
+  std::vector<ArrayColumn> columns{{"image", DType::kU8, {2, 2, 3}, row0, kSamples, stride}};
+  if (with_labels) columns.push_back({"label", dtype, {}, elements->labels.data(), kSamples});
+  return Arrays(std::move(columns), elements).value();
+}
+
+Case ArraysCase(const char* name, DType dtype, int64_t stride, bool with_labels = true) {
+  return {name, [=] { return ArraysOf(dtype, stride, with_labels, 0); },
+          [=] { return ArraysOf(dtype, stride, with_labels, 1); }};
+}
+
+// A folder's files, listed backwards, with labels and another column.
+Source FilesOf(uint64_t paths, bool with_columns, uint8_t first) {
+  static const Source folder = ImageFolder(Photos().path()).value();
+  struct Elements {
+    std::vector<uint8_t> labels;
+    std::vector<double> places;
+    StringRows captions;
+  };
+  const auto elements = std::make_shared<Elements>();
+  PathTable listed;
+  std::string path;
+  for (uint64_t id = paths; id > 0; --id) {
+    folder->PathOf(folder->RangeOf(id - 1).file, path);
+    listed.Add(path);
+    elements->labels.push_back(static_cast<uint8_t>((id + first) % 5));
+    elements->captions.Add("photo " + std::to_string(id + first));
+    elements->places.insert(elements->places.end(), {static_cast<double>(id), 0.5});
+  }
+  FilesOptions options;
+  if (with_columns) {
+    options.columns = {{"label", DType::kU8, {}, elements->labels.data(), paths},
+                       {"place", DType::kF64, {2}, elements->places.data(), paths},
+                       elements->captions.Column("caption", DType::kString)};
+    options.class_names = {"a", "b", "c", "d", "e"};
+    options.owner = elements;
+  }
+  return Files(std::move(listed), std::move(options)).value();
+}
+
+Case FilesWithColumns() {
+  return {"files_with_columns", [] { return FilesOf(12, true, 0); },
+          [] { return FilesOf(12, true, 1); }};
+}
+
+Case FilesAlone() {
+  return {"files_alone", [] { return FilesOf(12, false, 0); },
+          [] { return FilesOf(11, false, 0); }};
+}
+
+// Two files of records, with a header.
+Source RecordsFrom(char first) {
+  std::vector<std::string> paths;
+  for (const char* name : {"a", "b"}) {
+    paths.push_back(Photos().path() + "/" + name + first);
+    std::ofstream(paths.back(), std::ios::binary) << "header" << first << "1234"
+                                                  << "b5678";
+  }
+  return Records(paths,
+                 {{.name = "label", .dtype = DType::kU8},
+                  {.name = "image", .dtype = DType::kI16, .row_shape = {2}}},
+                 6)
+      .value();
+}
+
+Case RecordFiles() {
+  return {"records", [] { return RecordsFrom('a'); }, [] { return RecordsFrom('c'); }};
+}
+
+// Three archives of four samples each.
+Source TarsOf(const char* name, bool with_labels, int first) {
+  static const testing::TempFolder folder;
+  for (int shard = 0; shard < 3; ++shard) {
+    std::string archive;
+    for (int i = 0; i < 4; ++i) {
+      const std::string key = "train/" + std::to_string(4 * shard + i);
+      archive += testing::TarFile(key + ".jpg", std::string(static_cast<size_t>(100 * i), 'x'));
+      if (with_labels) archive += testing::TarFile(key + ".cls", std::to_string(first + i));
+    }
+    folder.Write(name + std::to_string(shard) + ".tar", archive + testing::TarEnd());
+  }
+  return Tar(folder.path() + "/" + name + "{0..2}.tar").value();
+}
+
+Case TarsWithLabels() {
+  return {"tars_with_labels", [] { return TarsOf("labelled", true, -1); },
+          [] { return TarsOf("others", true, 0); }};
+}
+
+Case TarsAlone() {
+  return {"tars_alone", [] { return TarsOf("alone", false, 0); },
+          [] { return TarsOf("other", true, 0); }};
+}
+
+// A manifest in a folder, which has classes, numbers and text, and differs in its last value.
+Case ManifestCase() {
+  const auto open = [](const char* name, const char* last) {
+    const std::string path = Photos().path() + "/" + name;
+    std::ofstream file(path);
+    file << "path,label,age,words\n";
+    const Source folder = ImageFolder(Photos().path()).value();
+    std::string image;
+    for (uint64_t id = 0; id < folder->size(); ++id) {
+      folder->PathOf(folder->RangeOf(id).file, image);
+      const std::string below = image.substr(Photos().path().size() + 1);
+      file << below << "," << below.substr(0, below.find('/')) << "," << 2 * id << ",\"" << id
+           << ", " << (id + 1 == folder->size() ? last : "other") << "\"\n";
+    }
+    file.close();
+    return Manifest(path).value();
+  };
+  return {"manifest", [open] { return open("a.csv", "last"); },
+          [open] { return open("b.csv", "very last"); }};
+}
+
+// JSON lines with vectors.
+Case JsonManifestCase() {
+  const auto open = [](const char* name, const char* last) {
+    const std::string path = Photos().path() + "/" + name;
+    std::ofstream file(path);
+    const Source folder = ImageFolder(Photos().path()).value();
+    std::string image;
+    for (uint64_t id = 0; id < folder->size(); ++id) {
+      folder->PathOf(folder->RangeOf(id).file, image);
+      file << R"({"path": ")" << image << R"(", "place": [)" << id << ", "
+           << (id + 1 == folder->size() ? last : "0.25") << "]}\n";
+    }
+    file.close();
+    return Manifest(path).value();
+  };
+  return {"json_manifest", [open] { return open("a.jsonl", "0.5"); },
+          [open] { return open("b.jsonl", "0.75"); }};
+}
+
+// Files of four, no and one record.
+Source RecordsOf(const char* name, const std::string& label, int first) {
+  static const testing::TempFolder folder;
+  for (const int count : {4, 0, 1}) {
+    std::string records;
+    for (int i = 0; i < count; ++i) {
+      records += testing::ImageRecord(std::string(static_cast<size_t>(100 * i), 'x'), first + i);
+    }
+    folder.Write(name + std::to_string(count), records);
+  }
+  return TfRecord(folder.path() + "/" + name + "?", {.label = label}).value();
+}
+
+Case RecordsWithLabels() {
+  return {"tfrecords", [] { return RecordsOf("labelled", kTfRecordLabel, -1); },
+          [] { return RecordsOf("others", kTfRecordLabel, 0); }};
+}
+
+Case RecordsAlone() {
+  return {"tfrecords_alone", [] { return RecordsOf("alone", "", 0); },
+          [] { return RecordsOf("labelled", kTfRecordLabel, 0); }};
+}
+
+Source ArrowFile(const char* name, const ArrowOptions& options = {}) {
+  return Arrow(std::string(STOKER_ARROW_FILES) + "/" + name, options).value();
+}
+
+Source PackedSetOf(const char* name, const testing::NamedFiles& files) {
+  static const testing::TempFolder folder;
+  if (std::filesystem::create_directory(folder.Path(name))) {
+    testing::MakePackedSet(folder.Path(name), files, 2);
+  }
+  return Packed(folder.Path(name)).value();
+}
+
+Case PackedSets() {
+  const testing::NamedFiles one = {
+      {"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/1.jpg", "333"}, {"c/d/1.jpg", ""}};
+  const testing::NamedFiles other = {{"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/2.jpg", "333"}};
+  return {"packed", [one] { return PackedSetOf("one", one); },
+          [other] { return PackedSetOf("other", other); }};
+}
+
+Case ArrowWithLabels() {
+  return {"arrow", [] { return ArrowFile("labelled"); }, [] { return ArrowFile("others"); }};
+}
+
+Case ArrowWithColumns() {
+  const auto open = [](const char* last) {
+    return ArrowFile("columns", {.columns = {"flags", "matrix", last}});
+  };
+  return {"arrow_columns", [open] { return open("flag"); }, [open] { return open("half"); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
+                         ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
+                                           FilesAlone(), RecordFiles(), ManifestCase(),
+                                           JsonManifestCase(), TarsWithLabels(), TarsAlone(),
+                                           RecordsWithLabels(), RecordsAlone(), PackedSets(),
+                                           ArrowWithLabels(), ArrowWithColumns(),
+                                           ArraysCase("arrays_i64", DType::kI64, 12),
+                                           ArraysCase("arrays_u8_apart", DType::kU8, 24),
+                                           ArraysCase("arrays_i16_backwards", DType::kI16, -12),
+                                           ArraysCase("arrays_f32_labels", DType::kF32, 12),
+                                           ArraysCase("arrays_repeated", DType::kI64, 0),
+                                           ArraysCase("arrays_alone", DType::kI64, 12, false)),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// ---- Sources made from others
+
+// Samples of another case, some of them twice.
+Case SubsetOf(const char* name, const Case& of) {
+  const auto choose = [](const Source& source) {
+    const uint64_t last = source->size() - 1;
+    return Subset(source, std::vector<uint64_t>{last, 0, 1, last}).value();
+  };
+  return {name, [=] { return choose(of.open()); }, [=] { return choose(of.other()); }};
+}
+
+// Samples of several cases.
+Case CombinationOf(const char* name, const std::vector<Case>& of) {
+  const auto combine = [of](bool other) {
+    std::vector<Source> sources;
+    for (const Case& one : of) sources.push_back(other ? one.other() : one.open());
+    return Combine(std::move(sources)).value();
+  };
+  return {name, [=] { return combine(false); }, [=] { return combine(true); }};
+}
+
+// Returns `of` in an order of its own; the others are in another order.
+Case BalancedCase(const char* name, const Case& of) {
+  return {name, [=] { return Balanced(of.open()).value(); },
+          [=] { return Balanced(of.open(), {.samples = 5}).value(); }};
+}
+
+Case WeightedCase(const char* name, const Case& of) {
+  const auto weigh = [of](double first) {
+    const Source source = of.open();
+    std::vector<double> weights(source->size(), 1.0);
+    weights[0] = first;
+    return Weighted(source, weights).value();
+  };
+  return {name, [=] { return weigh(2); }, [=] { return weigh(3); }};
+}
+
+Case RepeatedCase(const char* name, const Case& of) {
+  return {name, [=] { return Repeated(of.open(), 3).value(); },
+          [=] { return Repeated(of.open(), 2).value(); }};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Derived, SourceContract,
+    ::testing::Values(SubsetOf("subset_of_folder", NestedFolder()),
+                      SubsetOf("subset_of_files", FilesWithColumns()),
+                      SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),
+                      CombinationOf("combined_folders", {NestedFolder(), NestedFolder()}),
+                      CombinationOf("combined_files", {FilesWithColumns(), FilesWithColumns()}),
+                      CombinationOf("combined_arrays", {ArraysCase("", DType::kU8, 24),
+                                                        ArraysCase("", DType::kU8, -12)}),
+                      SubsetOf("subset_of_packed", PackedSets()),
+                      CombinationOf("combined_packed", {PackedSets(), PackedSets()}),
+                      WeightedCase("weighted_folder", NestedFolder()),
+                      BalancedCase("balanced_files", FilesWithColumns()),
+                      RepeatedCase("repeated_arrays", ArraysCase("", DType::kI64, 12))),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace stoker
