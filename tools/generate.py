@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what follows from the library's tables: Python's classes for transforms
 (transforms/spec/transform_table.cc), the options in the signatures and docstrings of Python's Loader and
-stoker.torch.DataLoader (engine/loader/option_table.cc), and the tables of both in docs/loader-spec.md.
+stoker.torch.DataLoader (engine/options/option_table.cc), and the tables of both in docs/loader-spec.md.
 
   tools/generate.py [--check]
 

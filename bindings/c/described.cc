@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/loader/option_table.h"
+#include "engine/options/option_table.h"
 #include "transforms/spec/transform_table.h"
 
 namespace stoker {

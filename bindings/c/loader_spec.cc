@@ -12,7 +12,7 @@
 #include "bindings/c/transform_spec.h"
 #include "core/plural.h"
 #include "core/try.h"
-#include "engine/loader/option_table.h"
+#include "engine/options/option_table.h"
 #include "gpu/device.h"
 #include "io/open_source.h"
 #include "io/remote/object_url.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "engine/loader/options.h"
+#include "engine/options/options.h"
 #include "io/source/source.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/plan/plan.h"

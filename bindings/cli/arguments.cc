@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/loader/option_table.h"
+#include "engine/options/option_table.h"
 
 namespace stoker::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/loader/options.h"
+#include "engine/options/options.h"
 #include "transforms/decode/image_info.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's

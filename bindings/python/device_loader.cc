@@ -17,7 +17,7 @@
 #include "bindings/python/watching.h"
 #include "core/device_crop.h"
 #include "core/try.h"
-#include "engine/watching/stats.h"
+#include "engine/metrics/stats.h"
 #include "gpu/device.h"
 
 namespace stoker::python {

@@ -15,7 +15,7 @@
 
 #include "bindings/python/arrays.h"
 #include "bindings/python/waiting.h"
-#include "engine/loader/producer_parts.h"
+#include "engine/production/producer_parts.h"
 
 namespace stoker::python {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "engine/loader/map_function.h"
+#include "engine/map/map_function.h"
 #include "io/source/source.h"
 
 namespace pybind11 {

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "engine/loader/loader.h"
-#include "engine/watching/panel.h"
-#include "engine/watching/stats.h"
-#include "engine/watching/trace_file.h"
+#include "engine/metrics/panel.h"
+#include "engine/metrics/stats.h"
+#include "engine/metrics/trace_file.h"
 
 namespace stoker::python {
 

@@ -6,8 +6,8 @@
 
 #include "core/batch.h"
 #include "core/result.h"
-#include "engine/loader/options.h"
-#include "engine/loader/producer_options.h"
+#include "engine/options/options.h"
+#include "engine/production/producer_options.h"
 #include "gpu/stager.h"
 
 namespace stoker {

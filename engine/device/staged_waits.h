@@ -11,8 +11,8 @@
 #include "core/batch.h"
 #include "core/result.h"
 #include "core/stage_times.h"
-#include "engine/loader/batch_sequence.h"
-#include "engine/watching/stats.h"
+#include "engine/metrics/stats.h"
+#include "engine/order/batch_sequence.h"
 #include "gpu/split_batch.h"
 #include "gpu/stager.h"
 

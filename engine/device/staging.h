@@ -12,8 +12,8 @@
 #include "core/batch.h"
 #include "core/result.h"
 #include "engine/device/staged_waits.h"
-#include "engine/loader/batch_sequence.h"
-#include "engine/loader/producer.h"
+#include "engine/order/batch_sequence.h"
+#include "engine/production/producer.h"
 #include "gpu/split_batch.h"
 #include "gpu/stager.h"
 

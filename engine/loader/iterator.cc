@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/try.h"
-#include "engine/loader/batch_sequence.h"
 #include "engine/loader/engine.h"
+#include "engine/order/batch_sequence.h"
 
 namespace stoker {
 

@@ -7,12 +7,12 @@
 
 #include "core/memory_budget.h"
 #include "core/try.h"
-#include "engine/loader/batch_sequence.h"
-#include "engine/loader/check_options.h"
 #include "engine/loader/engine.h"
 #include "engine/loader/loader_state.h"
-#include "engine/loader/producer_options.h"
-#include "engine/loader/sampler.h"
+#include "engine/options/check_options.h"
+#include "engine/order/batch_sequence.h"
+#include "engine/order/sampler.h"
+#include "engine/production/producer_options.h"
 #include "io/remote/object_version.h"
 
 namespace stoker {

@@ -17,9 +17,9 @@
 
 #include "core/batch.h"
 #include "core/result.h"
-#include "engine/loader/epoch_counter.h"
-#include "engine/loader/options.h"
-#include "engine/watching/stats.h"
+#include "engine/metrics/stats.h"
+#include "engine/options/options.h"
+#include "engine/order/epoch_counter.h"
 #include "gpu/device_batch.h"
 #include "gpu/split_batch.h"
 

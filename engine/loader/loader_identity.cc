@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/utf8.h"
-#include "engine/loader/option_table.h"
+#include "engine/options/option_table.h"
 #include "io/source/source.h"
 #include "transforms/plan/explain.h"
 #include "transforms/spec/transform_table.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/options.h"
+#include "engine/options/options.h"
 
 namespace stoker {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/try.h"
-#include "engine/loader/check_options.h"
 #include "engine/loader/loader_identity.h"
-#include "engine/loader/sampler.h"
+#include "engine/options/check_options.h"
+#include "engine/order/sampler.h"
 
 namespace stoker {
 

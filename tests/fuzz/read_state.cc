@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "core/utf8.h"
-#include "engine/loader/check_options.h"
 #include "engine/loader/loader_state.h"
-#include "engine/loader/sampler.h"
+#include "engine/options/check_options.h"
+#include "engine/order/sampler.h"
 #include "tests/fuzz/promise.h"
 #include "tests/testing/numbered_source.h"
 

@@ -106,7 +106,7 @@ def test_a_batch_that_was_kept_is_dropped_with_its_iterator(made):
 
 
 class Model:
-    """The rule of engine/loader/epoch_counter.h, without threads: places are (epoch, batch)."""
+    """The rule of engine/order/epoch_counter.h, without threads: places are (epoch, batch)."""
 
     def __init__(self, batches):
         self.batches = batches

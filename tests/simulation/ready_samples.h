@@ -1,4 +1,4 @@
-// The hand-over of samples from reader threads to workers (engine/loader/samples_in_flight.h,
+// The hand-over of samples from reader threads to workers (engine/production/samples_in_flight.h,
 // engine/runtime/concurrency_limit.h) without a loader around it: schedules that hardly occur in a
 // loader occur often here.
 #pragma once

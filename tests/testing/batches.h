@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/loader/loader.h"
-#include "engine/loader/producer.h"
+#include "engine/production/producer.h"
 
 namespace stoker::testing {
 

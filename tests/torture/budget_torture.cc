@@ -27,9 +27,9 @@
 
 #include "core/device_crop.h"
 #include "core/slot_pool.h"
-#include "engine/loader/producer.h"
-#include "engine/loader/producer_options.h"
 #include "engine/memory/memory_manager.h"
+#include "engine/production/producer.h"
+#include "engine/production/producer_options.h"
 #include "tests/testing/batches.h"
 #include "tests/torture/counted_memory.h"
 #include "tests/torture/option_sets.h"

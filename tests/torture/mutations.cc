@@ -32,7 +32,7 @@
 #include <vector>
 
 #include "engine/loader/loader.h"
-#include "engine/loader/producer_parts.h"
+#include "engine/production/producer_parts.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "tests/fuzz/decode_formats.h"
 #include "tests/fuzz/decode_jpeg.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/loader/producer.h"
+#include "engine/production/producer.h"
 #include "tests/torture/photographs.h"
 
 namespace stoker::testing {

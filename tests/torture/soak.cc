@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loader/options.h"
+#include "engine/options/options.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/folder/image_folder.h"
 #include "tests/testing/executors.h"

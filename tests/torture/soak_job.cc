@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/loader/bad_policy.h"
+#include "engine/options/bad_policy.h"
 
 namespace stoker::testing {
 

@@ -6,8 +6,8 @@
 
 #include "core/buffer.h"
 #include "core/stage_times.h"
-#include "engine/loader/check_options.h"
-#include "engine/loader/producer_parts.h"
+#include "engine/options/check_options.h"
+#include "engine/production/producer_parts.h"
 
 namespace stoker::testing {
 

@@ -12,8 +12,8 @@
 #include "core/batch.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
-#include "engine/loader/options.h"
-#include "engine/loader/sampler.h"
+#include "engine/options/options.h"
+#include "engine/order/sampler.h"
 #include "tests/testing/fake_reader.h"
 #include "transforms/plan/plan.h"
 

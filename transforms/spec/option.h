@@ -1,5 +1,5 @@
 // An option of a transform or of a loader: its name, the values it accepts, and where its value is
-// stored. The tables of both (transform_table.h, engine/loader/option_table.h) consist of these;
+// stored. The tables of both (transform_table.h, engine/options/option_table.h) consist of these;
 // checks, messages, the JSON spec, `stoker explain`, flags and Python's signatures read the tables.
 #pragma once
 

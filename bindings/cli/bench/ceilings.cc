@@ -17,7 +17,7 @@
 #include "core/mapping.h"
 #include "core/start_thread.h"
 #include "core/try.h"
-#include "engine/loader/producer_parts.h"
+#include "engine/production/producer_parts.h"
 
 namespace stoker {
 

@@ -9,8 +9,8 @@
 #include "bindings/cli/bench/report.h"
 #include "bindings/cli/report_text.h"
 #include "core/plural.h"
-#include "engine/watching/advice.h"
-#include "engine/watching/stats.h"
+#include "engine/metrics/advice.h"
+#include "engine/metrics/stats.h"
 
 namespace stoker {
 

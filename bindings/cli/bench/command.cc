@@ -24,7 +24,7 @@
 #include "core/output_file.h"
 #include "core/plural.h"
 #include "core/try.h"
-#include "engine/watching/stats.h"
+#include "engine/metrics/stats.h"
 
 namespace stoker::cli {
 

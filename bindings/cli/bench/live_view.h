@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "engine/watching/panel.h"
-#include "engine/watching/stats.h"
+#include "engine/metrics/panel.h"
+#include "engine/metrics/stats.h"
 
 namespace stoker::cli {
 

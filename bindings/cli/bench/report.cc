@@ -13,7 +13,7 @@
 #include "bindings/cli/bench/report_figures.h"
 #include "bindings/cli/report_text.h"
 #include "core/plural.h"
-#include "engine/watching/stats.h"
+#include "engine/metrics/stats.h"
 
 namespace stoker {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "engine/watching/advice.h"
+#include "engine/metrics/advice.h"
 
 namespace stoker {
 

@@ -6,7 +6,7 @@
 
 #include "bindings/cli/bench/report.h"
 #include "bindings/cli/bench/report_figures.h"
-#include "engine/watching/stats.h"
+#include "engine/metrics/stats.h"
 #include "transforms/plan/explain.h"
 
 namespace stoker {

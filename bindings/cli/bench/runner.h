@@ -9,10 +9,10 @@
 
 #include "bindings/cli/bench/device_consumer.h"
 #include "core/result.h"
-#include "engine/loader/options.h"
+#include "engine/metrics/stats.h"
+#include "engine/metrics/trace_file.h"
+#include "engine/options/options.h"
 #include "engine/runtime/runtime.h"
-#include "engine/watching/stats.h"
-#include "engine/watching/trace_file.h"
 #include "gpu/stager.h"
 
 namespace stoker {

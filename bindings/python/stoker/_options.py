@@ -1,4 +1,4 @@
-"""Checks the options of a loader against the library's table (engine/loader/option_table.cc)."""
+"""Checks the options of a loader against the library's table (engine/options/option_table.cc)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@
 
 #include "core/hash.h"
 #include "engine/loader/loader.h"
-#include "engine/loader/map_function.h"
+#include "engine/map/map_function.h"
 #include "gpu/piece_copier.h"
 #include "io/memory/arrays.h"
 #include "io/select/subset.h"

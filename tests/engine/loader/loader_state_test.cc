@@ -1,6 +1,6 @@
 #include "engine/loader/loader_state.h"
-#include "engine/loader/check_options.h"
-#include "engine/loader/sampler.h"
+#include "engine/options/check_options.h"
+#include "engine/order/sampler.h"
 #include "io/select/combine.h"
 #include "io/select/weighted.h"
 #include "tests/testing/effort.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/buffer.h"
-#include "engine/loader/producer.h"
+#include "engine/production/producer.h"
 #include "io/select/combine.h"
 #include "io/select/subset.h"
 #include "io/select/weighted.h"

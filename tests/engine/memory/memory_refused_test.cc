@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/sample_fault.h"
-#include "engine/loader/producer.h"
+#include "engine/production/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/photo_folder.h"

@@ -1,0 +1,101 @@
+// MapFunction: a program's own function of rows or batches, which runs after the transforms.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/batch.h"
+#include "core/result.h"
+#include "engine/map/row_random.h"
+
+namespace stoker {
+
+// One row of a batch that is being made. Its memory is the batch's own, and may be changed during
+// the call of MapRow; it must not be used afterwards.
+class MappedRow {
+ public:
+  // `columns`: the columns of `slot`. `position`, `seed`: of random().
+  MappedRow(std::span<const ColumnSpec> columns, const Slot& slot, uint32_t row, uint64_t position,
+            uint64_t seed)
+      : columns_(columns), slot_(slot), row_(row), position_(position), seed_(seed) {}
+
+  // Names, types and shapes, in the order of a batch's columns. The first one is the image, in the
+  // type and layout of the loader. Rows of strings (IsString) are string_views, which must not be
+  // changed.
+  std::span<const ColumnSpec> columns() const { return columns_; }
+  // The index of the first column with this name; none if there is none.
+  std::optional<size_t> column(std::string_view name) const;
+
+  // The row of a column, dense and in C order, aligned for its type.
+  void* data(size_t column) const;
+  template <typename T>
+  std::span<T> as(size_t column) const {
+    return {static_cast<T*>(data(column)), columns_[column].row_bytes() / sizeof(T)};
+  }
+
+  uint64_t sample() const;  // its id in the source
+  BatchName batch() const;
+  uint32_t row() const { return row_; }  // in the batch
+  // The position in the epoch's order, over all ranks.
+  uint64_t position() const { return position_; }
+  // A generator that begins with the same numbers in each call. They depend on the loader's seed,
+  // the epoch and the position: not on threads, ranks or the batch size.
+  RowRandom random() const { return {seed_, batch().epoch, position_}; }
+
+ private:
+  const std::span<const ColumnSpec> columns_;
+  const Slot& slot_;
+  const uint32_t row_;
+  const uint64_t position_;
+  const uint64_t seed_;
+};
+
+// A loader calls either MapRow or MapBatch, as calls() says, after the transforms and before a
+// batch is delivered or copied to a device, ahead of the consumer. The function may change values
+// in place, and fills the columns() that it adds; types and shapes are fixed. Each row and batch is
+// mapped once, unless its samples failed. Batches that were made ahead are mapped even if no
+// consumer takes them. All member functions may be called on several threads at a time, and must
+// not wait for their own loader.
+//
+// An error fails the batch; the name of the function and the sample or batch are added to its
+// cause. An exception becomes an UNAVAILABLE error. Describe, InState, calls and columns are called
+// when a loader is opened, and all but InState again for each further iteration that runs at the
+// same time as others.
+class MapFunction {
+ public:
+  virtual ~MapFunction() = default;
+
+  // The function's name, for messages and reports: "to_gray".
+  virtual std::string Describe() const = 0;
+
+  // Identifies the function in a loader's state, by its name, how it is called and what it adds, so
+  // that a loader with another function refuses the state. Its code is not compared.
+  virtual std::string InState() const;
+
+  // The columns of numbers that the function adds to a batch, after all others. Their rows are
+  // zeros when it is called. A column with the name of one of strings takes its place: tokens that
+  // of a caption. The strings then are in a column of the same name after all others. Batches of
+  // images alone have no column of kNoLabel if the function adds one.
+  virtual std::vector<ColumnSpec> columns() const { return {}; }
+
+  // How many threads call MapBatch, 1 to 256. 0: MapRow is called.
+  virtual int calls() const { return 0; }
+
+  // Called on the threads that decode, when the row is complete and still in their caches; before
+  // MixUp and CutMix. It should not block or allocate.
+  virtual Status MapRow(const MappedRow& /*row*/) const { return {}; }
+
+  // Called on threads that do nothing else, with a complete batch, after MixUp and CutMix: it may
+  // take its time. Calls begin in the order of the batches, so that with one thread each ends
+  // before the next one begins. (Iterations that run side by side have threads of their own.) The
+  // batch is lent for the call; Batch::Owner keeps its memory longer, which the consumer then has,
+  // too.
+  virtual Status MapBatch(const Batch& /*batch*/) const { return {}; }
+};
+
+}  // namespace stoker

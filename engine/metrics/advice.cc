@@ -1,0 +1,472 @@
+#include "engine/metrics/advice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/plural.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr double kNoWait = 0.03;        // waits below this need no advice; the tuner accepts 0.85%
+constexpr double kOccasionally = 0.15;  // below this, throughput suffices on average
+constexpr double kAlways = 0.9;         // above this, the consumer only takes batches
+// Workers wait for a core if they have one for less than this share of their time.
+constexpr double kEnoughCore = 0.9;
+
+enum class Cause : uint8_t { kStorage, kDecode, kMap, kCopy, kOther };
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+std::string Fixed(double value, int digits) {
+  std::array<char, 400> text{};  // at most 309 digits
+  (void)std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+// "0.3%", "41%".
+std::string Percent(double share) {
+  const double percent = 100 * std::clamp(share, 0.0, 1.0);
+  return Fixed(percent, percent < 9.95 ? 1 : 0) + "%";
+}
+
+// "6.2", "17", "3,420".
+std::string Number(double value) {
+  std::string text = Fixed(value, value < 9.95 ? 1 : 0);
+  const size_t point = std::min(text.find('.'), text.size());
+  for (size_t at = point; at > 3; at -= 3) text.insert(at - 3, 1, ',');
+  return text;
+}
+
+// "35 MB/s".
+std::string Rate(double bytes_per_second) {
+  constexpr std::array<const char*, 4> kUnits{" B/s", " kB/s", " MB/s", " GB/s"};
+  size_t unit = 0;
+  for (; bytes_per_second >= 999.5 && unit + 1 < kUnits.size(); ++unit) bytes_per_second /= 1000;
+  return Number(bytes_per_second) + kUnits[unit];
+}
+
+std::string Upper(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+struct Remedy {
+  std::string text;
+  bool costs = false;  // another machine, or other pixels
+};
+using Remedies = std::vector<Remedy>;
+
+constexpr const char* kPageCache = "keep the files in the page cache";
+constexpr const char* kPack = "pack the images (`stoker pack` for folders, or the option `cache`)";
+constexpr const char* kByWorkers = "let the workers decode (`to_device(…, decode=\"workers\")`)";
+
+// {"a", "b", "c"} → " A, b, or c."; an empty list gives an empty text.
+std::string Sentence(const Remedies& parts) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 < parts.size() ? ", " : parts.size() > 2 ? ", or " : " or ";
+    text += parts[i].text;
+  }
+  return text.empty() ? text : " " + Upper(std::move(text)) + ".";
+}
+
+class Adviser {
+ public:
+  explicit Adviser(const LoaderStats& stats, std::optional<double> rate = std::nullopt)
+      : stats_(stats),
+        rate_(rate),
+        wait_(Seconds(stats.wait_ns)),
+        consumer_(Seconds(stats.consumer_ns)),
+        share_(Ratio(wait_, wait_ + consumer_)),
+        workers_(std::max(stats.workers > 0 ? stats.workers : stats.threads, 0)) {
+    causes_ = {{{stats.waited.storage_ns, Cause::kStorage},
+                {stats.waited.decode_ns, Cause::kDecode},
+                {stats.waited.map_ns, Cause::kMap},
+                {stats.waited.copy_ns, Cause::kCopy},
+                {stats.waited.other_ns, Cause::kOther}}};
+    std::ranges::stable_sort(causes_, [](auto& a, auto& b) { return a.first > b.first; });
+  }
+
+  std::string Text() const {
+    if (TooEarly()) return "";
+    if (share_ < kNoWait) {
+      return "The consumer is the limit: it waited " + Percent(share_) +
+             " of the time. There is nothing to do here.";
+    }
+    if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
+    const Cause cause = causes_[0].second;
+    return (OnlyTakesBatches() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
+           (cause == Cause::kDecode ? Left() + Others() : "") + Next() +
+           Sentence(RemediesOf(cause));
+  }
+
+  // `cold`: see FirstChange.
+  std::string First(bool cold) const {
+    if (TooEarly() || share_ < kNoWait || causes_[0].first == 0) return "";
+    Remedies remedies = RemediesOf(causes_[0].second);
+    if (cold) std::erase_if(remedies, [](const Remedy& one) { return one.text == kPageCache; });
+    auto first = std::ranges::find(remedies, false, &Remedy::costs);
+    if (first == remedies.end()) first = remedies.begin();
+    return first == remedies.end() ? "" : Upper(first->text) + ".";
+  }
+
+ private:
+  using What = TunerDecision::What;
+  using Because = TunerDecision::Because;
+
+  bool TooEarly() const { return stats_.batches < 2 || !(wait_ + consumer_ > 0); }
+  bool OnlyTakesBatches() const { return share_ > kAlways; }
+  bool in_memory() const { return stats_.reader == "none"; }
+  bool is_called() const { return stats_.reader == "calls"; }
+  bool is_remote() const { return stats_.reader == "objects"; }
+
+  bool CropsAtRandom() const {
+    const auto has = [&](const char* name) { return stats_.plan.find(name) != std::string::npos; };
+    return has("RandomResizedCrop") || has("RandomCrop");
+  }
+
+  // The share of the images that a device decodes. Preparing one takes a seventh of the time that
+  // decoding it takes.
+  double ForDevice() const {
+    return Ratio(static_cast<double>(stats_.decoded.on_device),
+                 static_cast<double>(stats_.samples));
+  }
+
+  bool DecodesThere() const { return ForDevice() > 0.5; }
+
+  uint64_t LeftToWorkers() const {
+    const auto& left = stats_.decoded.on_worker;
+    return std::accumulate(left.begin(), left.end(), uint64_t{0});
+  }
+
+  // Why workers decode most of what a device was to decode; none: they do not.
+  std::optional<OnWorker> WhyLeft() const {
+    if (LeftToWorkers() <= stats_.decoded.on_device) return std::nullopt;
+    const auto& left = stats_.decoded.on_worker;
+    return static_cast<OnWorker>(std::ranges::max_element(left) - left.begin());
+  }
+
+  std::string Left() const {
+    const std::optional<OnWorker> why = WhyLeft();
+    if (!why) return "";
+    const auto left = static_cast<double>(LeftToWorkers());
+    return " Workers decode " +
+           Percent(left / (left + static_cast<double>(stats_.decoded.on_device))) +
+           " of what the device was to decode, most often because " + Reason(*why) + ".";
+  }
+
+  static std::string Reason(OnWorker why) {
+    switch (why) {
+      case OnWorker::kNotPrepared:
+        return "an image is neither packed nor a JPEG with a usable crop index";
+      case OnWorker::kUnsupported:
+        return "it cannot make such a crop";
+      case OnWorker::kDamaged:
+        return "an image is damaged, or has changed since it was indexed";
+      case OnWorker::kNoRoom:
+        break;
+    }
+    return "the crops of a batch have no room";
+  }
+
+  // Names the work that takes most of the workers' time.
+  std::string Work() const {
+    const StageTimes& stages = stats_.stages;
+    const uint64_t mapped = stats_.map_threads == 0 ? stages.map_ns : 0;  // by workers
+    const uint64_t all =
+        stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns + mapped;
+    if (mapped > all / 2) return Function();
+    if (stages.mix_ns > all / 2) return "mixing";
+    if (stages.augment_ns > all / 2) return "augmenting";
+    if (ForDevice() > 0.9) return "preparing crops for the device";
+    return in_memory() ? "making batches" : "decoding";
+  }
+
+  std::string NameOf(Cause cause) const {
+    switch (cause) {
+      case Cause::kStorage:
+        return is_called() ? "calling the source" : "storage";
+      case Cause::kDecode:
+        return Work();
+      case Cause::kMap:
+        return Function();
+      case Cause::kCopy:
+        // A copy waits until the device has decoded what it overwrites.
+        return DecodesThere() ? "copying to the device and decoding there"
+                              : "copying to the device";
+      case Cause::kOther:
+        break;
+    }
+    return "waking up";
+  }
+
+  std::string Function() const { return "your function " + stats_.map; }
+
+  std::string Origin() const { return is_called() ? "the source" : "storage"; }
+
+  // For a consumer that takes batches as fast as they come.
+  std::string Limit(Cause cause) const {
+    const double seconds = wait_ + consumer_;
+    std::string text = Upper(NameOf(cause)) + " is the limit, at " +
+                       Number(rate_.value_or(static_cast<double>(stats_.samples) / seconds)) +
+                       " samples/s";
+    if (cause == Cause::kDecode && workers_ > 0) {
+      text += " with " + std::to_string(workers_) + Plural(workers_, " worker", " workers") +
+              ", busy " + Percent(busy()) + " of the time";
+      if (ShortOfCores())
+        text += ", and with a core " + Percent(stats_.clocked.share()) + " of that";
+    } else if (cause == Cause::kMap) {
+      text += ": a batch takes it " + CallTime() + ", and it has " + MapThreads();
+    } else if (cause == Cause::kStorage) {
+      text += ", " + Rate(static_cast<double>(stats_.bytes_read) / seconds);
+      if (stats_.reads > 0 && !is_called())
+        text += " with " + std::to_string(stats_.reads) +
+                Plural(stats_.reads, " read at a time", " reads at a time");
+    }
+    return text + ".";
+  }
+
+  // For a consumer that works on its batches.
+  std::string Waited(Cause cause) const {
+    const std::string waited = "The consumer waited " + Percent(share_) + " of the time";
+    switch (cause) {
+      case Cause::kDecode:
+        return waited + ": " + Cores();
+      case Cause::kStorage:
+        if (share_ < kOccasionally) return waited + ": " + Origin() + " is late occasionally.";
+        return waited + ": " + Origin() + " brings " +
+               Rate(Ratio(static_cast<double>(stats_.bytes_read), wait_ + consumer_)) +
+               " and should bring " +
+               Rate(Ratio(static_cast<double>(stats_.bytes_read), consumer_)) + ".";
+      case Cause::kMap:
+        return waited + ": " + Function() + " takes " + CallTime() + " for a batch, on " +
+               MapThreads() + ", and a step takes " + Milliseconds(StepSeconds()) + ".";
+      case Cause::kCopy:
+        return waited + ": batches were on their way to the device" +
+               (DecodesThere() ? ", or decoded there." : ".");
+      case Cause::kOther:
+        break;
+    }
+    return waited + ", most of it for threads to wake up, or for memory that it held itself.";
+  }
+
+  std::string MapThreads() const {
+    return std::to_string(stats_.map_threads) + Plural(stats_.map_threads, " thread", " threads");
+  }
+  double StepSeconds() const { return Ratio(consumer_, static_cast<double>(stats_.batches)); }
+  std::string CallTime() const {
+    return Milliseconds(
+        Ratio(Seconds(stats_.stages.map_ns), static_cast<double>(stats_.map_calls)));
+  }
+  static std::string Milliseconds(double seconds) { return Number(1000 * seconds) + " ms"; }
+
+  // The number of workers, as busy as they are now, that would keep up with the consumer. It is
+  // also the number of cores, if workers never waited for one.
+  double needed() const { return Ratio(Seconds(stats_.work_ns), consumer_); }
+  double cores() const { return needed() * stats_.clocked.share(); }
+  bool ShortOfCores() const { return stats_.clocked.share() < kEnoughCore; }
+  bool EnoughOnAverage() const { return needed() < workers_; }
+  double busy() const { return Ratio(Seconds(stats_.work_ns), (wait_ + consumer_) * workers_); }
+  bool HalfIsEnough() const {
+    return workers_ > 0 && (OnlyTakesBatches() ? busy() : needed() / workers_) <= 0.5;
+  }
+
+  // Whether other loaders have the workers: the tuner would give more to a loader that needs all of
+  // its own, if it could.
+  bool OthersHaveWorkers() const {
+    return workers_ > 0 && stats_.threads > workers_ && !stats_.workers_given &&
+           (OnlyTakesBatches() ? busy() > kAlways : !EnoughOnAverage());
+  }
+
+  std::string Others() const {
+    if (!OthersHaveWorkers()) return "";
+    return " Other loaders have the rest of the " + std::to_string(stats_.threads) + " workers.";
+  }
+
+  // Whether the last change of this setting had this reason.
+  bool Last(What what, Because because) const {
+    const auto last = std::ranges::find(stats_.decisions.rbegin(), stats_.decisions.rend(), what,
+                                        &TunerDecision::what);
+    return last != stats_.decisions.rend() && last->because == because;
+  }
+
+  // Whether one more batch would not fit into the half of the budget that is for batches.
+  bool MemoryIsShort() const {
+    return Last(What::kDepth, Because::kLimit) ||
+           (stats_.slot_bytes > 0 && stats_.depth > 0 &&
+            static_cast<double>(stats_.slot_bytes) * (stats_.depth + 1.0) >
+                static_cast<double>(stats_.memory_budget) / 2);
+  }
+
+  std::string Cores() const {
+    const std::string had = Percent(stats_.clocked.share()) + " of the time";
+    std::string text = Work() + " needs " + Number(std::max(cores(), 0.1)) + " cores";
+    if (EnoughOnAverage()) text += " on average";
+    if (workers_ > 0) text += " and has " + std::to_string(workers_);
+    if (EnoughOnAverage()) {
+      text += ", but needs more at times";
+    } else if (workers_ > 0 && ShortOfCores()) {
+      text += workers_ == 1 ? " worker, which had a core " + had
+                            : " workers, each of which had a core " + had;
+    }
+    return text + ".";
+  }
+
+  // Returns the second cause, if it matters.
+  std::string Next() const {
+    const auto [ns, cause] = causes_[1];
+    const double share = Ratio(Seconds(ns), Seconds(stats_.waited.sum()));
+    if (share < 0.25 || cause == Cause::kOther) return "";
+    return " " + Upper(NameOf(cause)) + " is next, with " + Percent(share) + " of the wait.";
+  }
+
+  Remedies RemediesOf(Cause cause) const {
+    switch (cause) {
+      case Cause::kDecode:
+        return WorkRemedies();
+      case Cause::kStorage:
+        return StorageRemedies();
+      case Cause::kMap:
+        return {{"make " + Function() + " faster"}, {"call it on more threads"}};
+      case Cause::kCopy:
+        return CopyRemedies();
+      case Cause::kOther:
+        break;
+    }
+    return {{"take larger batches"}, {"release them sooner"}};
+  }
+
+  Remedies CopyRemedies() const {
+    Remedies remedies;
+    if (DecodesThere()) remedies.push_back({kByWorkers});
+    remedies.push_back({"make batches smaller in bytes", /*costs=*/true});
+    remedies.push_back({"see `stoker doctor` about the device's link"});
+    return remedies;
+  }
+
+  // A cache is no remedy that is there already: it packs photographs in the first epoch.
+  void AddPackRemedies(Remedies& remedies) const {
+    const CacheCounts& cache = stats_.cache;
+    if (cache.refused > 0) {
+      remedies.push_back({"give the cache more bytes (it is full, and had " +
+                          Percent(Ratio(static_cast<double>(cache.hits),
+                                        static_cast<double>(cache.hits + cache.misses))) +
+                          " of the samples)"});
+    } else if (cache.place.empty() && stats_.decoded.fast > stats_.samples / 2 && !is_called() &&
+               !is_remote()) {
+      remedies.push_back({kPack});
+    }
+    const std::optional<OnWorker> why = WhyLeft();
+    if (!why || *why == OnWorker::kNotPrepared) return;
+    if (*why == OnWorker::kNoRoom) {
+      remedies.push_back({"give crops more room (`to_device(…, crop_bytes=…)`)"});
+      remedies.push_back({"store smaller images", /*costs=*/true});
+    }
+    remedies.push_back({kByWorkers});
+  }
+
+  void AddCoreRemedies(Remedies& remedies) const {
+    if (ShortOfCores()) {
+      remedies.push_back({"keep other programs off the loader's cores"});
+      remedies.push_back({"raise the process's CPU limit", /*costs=*/true});
+      if (cores() < workers_) return;  // there are enough cores
+    }
+    if (HalfIsEnough()) return;
+    const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
+    if (!idle) {
+      remedies.push_back({"add cores", /*costs=*/true});
+    } else if (stats_.workers_given && workers_ > 0) {
+      remedies.push_back({"let the loader have more than " + std::to_string(workers_) + " of the " +
+                          std::to_string(stats_.threads) + " workers"});
+    }
+  }
+
+  Remedies WorkRemedies() const {
+    Remedies remedies;
+    if (!OnlyTakesBatches() && EnoughOnAverage()) {
+      if (stats_.depth_given && stats_.depth > 0) {
+        remedies.push_back({"allow more batches in production (depth, now " +
+                            std::to_string(stats_.depth) + ", or memory_budget)"});
+      } else if (MemoryIsShort()) {
+        remedies.push_back({"allow more batches in production (memory_budget)"});
+      }
+    }
+    AddCoreRemedies(remedies);
+    const std::string work = Work();
+    if (work == Function()) remedies.push_back({"make " + work + " faster"});
+    if (work != "decoding") {
+      if (work == "mixing" || work == "augmenting")
+        remedies.push_back({"leave out transforms", /*costs=*/true});
+      return remedies;
+    }
+    const DecodePaths& paths = stats_.decoded;
+    uint64_t decoded = paths.fast;
+    for (const uint64_t count : paths.fallback) decoded += count;
+    const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
+    AddPackRemedies(remedies);
+    const bool changed = WhyLeft() == OnWorker::kDamaged && paths.fast > paths.packed;
+    if (changed || paths.stale + paths.contradicted > decoded / 20) {
+      remedies.push_back({"rebuild the crop index (`stoker index`)"});
+    } else if (stats_.may_have_crop_index && paths.indexed == 0 && paths.fast > decoded / 2 &&
+               (CropsAtRandom() || WhyLeft() == OnWorker::kNotPrepared)) {
+      remedies.push_back({"build a crop index (`stoker index`)"});
+    }
+    if (progressive > decoded / 4) {
+      remedies.push_back({"make progressive JPEGs baseline (`jpegtran`)"});
+    }
+    if (paths.scalable > stats_.samples / 4) {
+      remedies.push_back({"decode large images scaled (`decode=\"scaled\"`)", /*costs=*/true});
+    }
+    remedies.push_back({"decode smaller images", /*costs=*/true});
+    return remedies;
+  }
+
+  Remedies StorageRemedies() const {
+    if (is_called()) return {{"call the source on more threads"}, {"make its calls faster"}};
+    if (is_remote()) {
+      return {{"keep what was read on a local disk (the source's `cache`)"},
+              {"allow more reads at a time (`reads_in_flight`, now " +
+               std::to_string(stats_.reads) + ")"}};
+    }
+    Remedies remedies{{"use a faster disk", /*costs=*/true}, {kPageCache}};
+    if (stats_.reader == "pread") {
+      remedies.push_back({"read with io_uring (`stoker doctor` says whether it can)"});
+    }
+    if (stats_.reads > 0 && stats_.reads_given) {
+      remedies.push_back({"allow more reads at a time (now " + std::to_string(stats_.reads) + ")"});
+    }
+    return remedies;
+  }
+
+  const LoaderStats& stats_;
+  const std::optional<double> rate_;  // measured by the caller
+  const double wait_;
+  const double consumer_;
+  const double share_;
+  const int workers_;
+  std::array<std::pair<uint64_t, Cause>, 5> causes_;  // largest first
+};
+
+}  // namespace
+
+std::string Advice(const LoaderStats& stats) { return Adviser(stats).Text(); }
+
+std::string Advice(const LoaderStats& stats, double samples_per_second) {
+  return Adviser(stats, samples_per_second).Text();
+}
+
+std::string FirstChange(const LoaderStats& stats, bool cold) { return Adviser(stats).First(cold); }
+
+}  // namespace stoker

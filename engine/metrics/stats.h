@@ -1,0 +1,105 @@
+// LoaderStats: the statistics of a loader, advice from them, and their text for Prometheus.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/sample_fault.h"
+#include "core/stage_times.h"
+#include "engine/tuning/tuner_decision.h"
+#include "transforms/decode/decoding.h"
+
+namespace stoker {
+
+// Counts the work of the loader's cache (engine/production/sample_cache.h) since the loader was
+// opened.
+struct CacheCounts {
+  std::string place;                  // "ram:8GiB"; empty: there is none
+  uint64_t hits = 0, hit_bytes = 0;   // samples that came from the cache
+  uint64_t misses = 0;                // samples that it did not have, or damaged
+  uint64_t kept = 0, kept_bytes = 0;  // samples that this loader has added
+  uint64_t packed = 0;                // those of these that it has packed
+  uint64_t refused = 0;               // samples that were not added, because it is full
+  uint64_t damaged = 0;               // samples whose checksum was wrong
+  uint64_t samples = 0, bytes = 0;    // in it now, as far as this process knows
+  uint64_t most_bytes = 0;            // that it may take
+};
+
+// A snapshot; counters start when the loader is opened.
+struct LoaderStats {
+  uint64_t samples = 0;  // processed, including failed ones
+  uint64_t bytes_read = 0;
+  uint64_t batches = 0;      // delivered
+  BadCounts bad;             // in these batches, and in those that an error replaced
+  StageTimes stages;         // summed over workers
+  uint64_t work_ns = 0;      // workers' time on samples, including decode and resize
+  CoreTime clocked;          // a sample of that time: how much of it workers had a core
+  uint64_t read_cpu_ns = 0;  // CPU time of the Runtime's reader threads, for all loaders together
+  uint64_t wait_ns = 0;      // time that Next() waited
+  WaitCauses waited;         // the same by cause, without a wait that has not ended
+  uint64_t consumer_ns = 0;  // time between receiving a batch and asking for the next one
+  std::vector<uint64_t> worker_busy_ns;  // work_ns by worker
+  DecodePaths decoded;                   // which decoders decoded JPEGs, and why
+  bool may_have_crop_index = false;      // `stoker index` takes the samples' folder
+  CacheCounts cache;                     // of all iterations together
+
+  uint64_t stalls = 0;  // how often Next() has waited long while nothing moved (see RuntimeOptions)
+  std::string stall;    // the last one: what had not ended, and files; empty: none
+
+  // The current settings, and the last decisions, newest last.
+  int depth = 0;    // how many batches may be in production (opened, not delivered)
+  int workers = 0;  // limit of workers that decode at a time
+  int reads = 0;    // limit of reads in flight; 0: nothing is read
+  bool depth_given = false, workers_given = false,
+       reads_given = false;  // given by the user, not tuned
+  std::vector<TunerDecision> decisions;
+  uint64_t decisions_made = 0;
+
+  int lent_batches = 0;       // slots that the caller holds now, through a batch or an owner
+  uint64_t lent_bytes = 0;    // their memory (without small columns kept separately)
+  uint64_t slot_bytes = 0;    // one batch's memory
+  uint64_t pinned_bytes = 0;  // of slots pinned for a device
+  uint64_t pinning_ns = 0;    // time that pinning took
+  uint64_t memory_used = 0;   // of the Runtime's budget, now
+  uint64_t memory_peak = 0;   // highest memory_used so far
+  uint64_t memory_budget = 0;
+
+  int threads = 0;              // number of workers
+  int threads_seen = 0;         // distinct threads that have run tasks
+  std::string executor;         // "tbb", "threads", "shuffled"
+  std::string executor_reason;  // why it differs from what was asked for (few threads, a fork);
+                                // empty: it does not
+  std::string reader;           // "uring", "pread"; "none" for samples in memory
+  std::string reader_reason;
+  std::string plan;        // the compiled transforms
+  std::string map;         // the program's function; empty: none
+  int map_threads = 0;     // that call it with whole batches; 0: workers call it with rows
+  uint64_t map_calls = 0;  // calls with whole batches, which took stages.map_ns
+};
+
+// Adds the statistics of another loader of the same Runtime. Values of the Runtime and the current
+// settings are taken from `one`. As many decisions are kept as the longer of the two lists has.
+void AddStats(LoaderStats& all, const LoaderStats& one);
+
+// A few sentences with advice, from the counters since the loader was opened. The first one starts
+// with "The consumer is the limit", "The consumer waited 41% of the time: " and the reason, or, if
+// the consumer only takes batches, "Decoding is the limit" (or "Storage", …). For example: "The
+// consumer waited 41% of the time: decoding needs 6.2 cores and has 4. Add cores, build a crop
+// index (`stoker index`), or decode smaller images." Never advises to set a tuned option,
+// because that would end its tuning. Empty before the second batch.
+std::string Advice(const LoaderStats& stats);
+
+// The remedy to try first, of those that Advice names: "Build a crop index (`stoker index`)." It is
+// one that needs no other machine and changes no pixel, if there is one. `cold`: the page cache is
+// emptied on purpose, so to keep files in it is no remedy. Empty if Advice names none.
+std::string FirstChange(const LoaderStats& stats, bool cold = false);
+
+// Text exposition format 0.0.4: the HELP, TYPE and samples of each metric, one line each. All
+// metrics begin with "stoker_" and have the label `loader`, which may be any UTF-8 text; counters
+// end in "_total"; units are seconds and bytes. Covers one loader: a page of several must contain
+// HELP and TYPE once.
+std::string PrometheusText(const LoaderStats& stats, std::string_view loader_name);
+
+}  // namespace stoker

@@ -1,0 +1,207 @@
+#include "engine/options/check_options.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/image.h"
+#include "core/try.h"
+#include "engine/options/option_table.h"
+#include "transforms/resize/row_format.h"
+#include "transforms/spec/transform_table.h"
+
+namespace stoker {
+
+namespace {
+
+// The choices of an option are checked elsewhere, with the images or arrays that they apply to.
+Status CheckNumbers(const LoaderOptions& given) {
+  LoaderOptions options = given;  // the table gives access to what may be changed
+  for (const LoaderOptionRow& row : AllLoaderOptions()) {
+    if (row.option.in == nullptr || !row.option.choices.empty()) continue;
+    if (auto refusal = CheckOption(row.option, row.option.in(options))) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = std::move(refusal->cause),
+                   .advice = std::move(refusal->advice)};
+    }
+  }
+  return {};
+}
+
+// Checks the layout and dtype of the output. Plan::Compile checks everything else.
+Status CheckOutput(const LoaderOptions& options) {
+  if (CopiesRows(options)) {
+    const Field& array = options.source->fields()[0];
+    if (options.layout != Layout::kNhwc) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = std::string("layout is ") + NameOf(options.layout) + ", but rows of '" +
+                            array.name + "', which are " + DescribeRow(array) +
+                            ", are copied as they are if there are no transforms",
+                   .advice = "Leave layout out, or transpose the array"};
+    }
+    if (options.dtype == DType::kU8 || options.dtype == array.dtype) return {};
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string("dtype is ") + NameOf(options.dtype) + ", but rows of '" +
+                          array.name + "', which are " + DescribeRow(array) +
+                          ", are copied as they are if there are no transforms",
+                 .advice = "Leave dtype out, or convert the array"};
+  }
+  return CheckPixelType(options.dtype);
+}
+
+// Transforms need RGB with 8 bits per channel.
+Status CheckImages(const LoaderOptions& options) {
+  if (!options.source->in_memory() || CopiesRows(options)) return {};
+  const Field& array = options.source->fields()[0];
+  const std::vector<int64_t>& shape = array.row_shape;
+  if (array.dtype == DType::kU8 && shape.size() == 3 && shape[2] == 3 &&
+      std::max(shape[0], shape[1]) <= kMaxSidePixels) {
+    return {};
+  }
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "transforms need images of uint8 (height, width, 3), at most " +
+                        std::to_string(kMaxSidePixels) + " on a side; the rows of '" + array.name +
+                        "' are " + DescribeRow(array),
+               .advice =
+                   "Convert the array, or leave the transforms out: then rows of any type "
+                   "and shape are copied as they are"};
+}
+
+// The largest number of threads that call a source, and that call a function of whole batches.
+constexpr int kMostCalls = 1024;
+
+// Checks what a program's source says about its calls.
+Status CheckCalls(const SampleSource& source) {
+  if (source.calls() < 0 || source.calls() > kMostCalls) {
+    return Error{Code::kInvalidArgument,
+                 "calls() of " + source.Describe() + " is " + std::to_string(source.calls()) +
+                     "; it must be between 0 and " + std::to_string(kMostCalls)};
+  }
+  const std::span<const Field> fields = source.fields();
+  if (source.calls() != 0 && (fields.empty() || fields[0].kind != Field::Kind::kImage)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "the first field of " + source.Describe() +
+                          " is not a kImage, but the source has calls",
+                 .advice = "Load gives images; let calls() be 0 if the samples have none"};
+  }
+  for (const Field& field : fields) {
+    if (field.kind != Field::Kind::kLoaded) continue;
+    if (std::ranges::any_of(field.row_shape, [](int64_t side) { return side < 1; })) {
+      return Error{Code::kInvalidArgument, "rows of field '" + field.name + "' of " +
+                                               source.Describe() + " have a side below 1"};
+    }
+    const bool is_given = source.calls() != 0 || source.has_records();
+    if (!is_given || (IsString(field.dtype) && !source.has_records())) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = "field '" + field.name + "' of " + source.Describe() + " is kLoaded" +
+                            (!is_given ? ", but the source has no calls"
+                                       : " and a string, whose memory nobody keeps"),
+                   .advice = "Make it kFixed, in the memory of the source"};
+    }
+  }
+  return {};
+}
+
+// Refuses to mix images that differ in size, and refuses a field named like the column of sizes.
+Status CheckPadding(const LoaderOptions& options) {
+  const auto found = std::ranges::find_if(options.transforms, [](const Transform& transform) {
+    return std::holds_alternative<PadTo>(transform);
+  });
+  if (found == options.transforms.end()) return {};
+  const std::string pad_to =
+      "transforms[" + std::to_string(found - options.transforms.begin()) + "], PadTo";
+  if (options.mix) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string(NameOf(*options.mix)) +
+                          " mixes images of one size, and with " + pad_to + ", they may differ",
+                 .advice = "Leave one of them out, or crop images to one size in place of PadTo"};
+  }
+  for (const Field& field : options.source->fields()) {
+    if (field.name != kSizeColumn) continue;
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = options.source->Describe() + " has a field '" + field.name + "', and " +
+                          pad_to + " adds a column of this name",
+                 .advice = "Rename the field, or leave it out"};
+  }
+  return {};
+}
+
+// Refuses what views cannot have: transforms beside them, a mix of rows, and a field named like one
+// of their columns. Plan::CompileViews checks the lists.
+Status CheckViews(const LoaderOptions& options) {
+  const size_t views = options.views.size();
+  if (views == 0) return {};
+  const auto refuse = [](std::string cause, std::string advice) {
+    return Error{
+        .code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
+  };
+  if (!options.transforms.empty()) {
+    return refuse("there are both transforms and views",
+                  "Put the transforms into each view that needs them");
+  }
+  if (views == 1) return refuse("there is one view", "Give its list as transforms");
+  size_t transforms = 0;
+  for (const std::vector<Transform>& view : options.views) transforms += CountOf(view);
+  if (views > kMaxViews || transforms > kMaxTransforms) {
+    return refuse("there are " + std::to_string(views) + " views with " +
+                      std::to_string(transforms) + " transforms; the most are " +
+                      std::to_string(kMaxViews) + " views with " + std::to_string(kMaxTransforms),
+                  "Leave some of them out");
+  }
+  if (options.mix) {
+    return refuse(std::string(NameOf(*options.mix)) + " cannot be used with several views",
+                  "Leave it out, and mix the views in the program");
+  }
+  for (const Field& field : options.source->fields()) {
+    for (size_t view = 1; view < views; ++view) {
+      if (field.name != ViewColumn(*options.source, view)) continue;
+      return refuse(options.source->Describe() + " has a field '" + field.name +
+                        "', and the views add a column of this name",
+                    "Rename the field, or leave it out");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string ViewColumn(const SampleSource& source, size_t view) {
+  return source.fields()[0].name + "_" + std::to_string(view);
+}
+
+Status CheckOptions(const LoaderOptions& options) {
+  if (options.source == nullptr) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "no source was given",
+                 .advice = "Set options.source, for example to ImageFolder(directory)"};
+  }
+  TRY(CheckCalls(*options.source));
+  TRY(CheckNumbers(options));
+  TRY(CheckOutput(options));
+  TRY(CheckImages(options));
+  TRY(CheckPadding(options));
+  TRY(CheckViews(options));
+  if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {
+    return Error{Code::kInvalidArgument,
+                 "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +
+                     std::to_string(kMaxEpochs) + ", or left out for no limit"};
+  }
+  return {};
+}
+
+SamplerOptions SamplerOptionsOf(const LoaderOptions& options) {
+  const SampleOrder* order = options.source->order();
+  return {.samples = order == nullptr ? options.source->size() : order->positions(),
+          .shuffle = options.shuffle && order == nullptr,
+          .order = order,
+          .seed = options.seed,
+          .batch_size = options.batch_size,
+          .rank = options.rank,
+          .world = options.world,
+          .remainder = options.remainder,
+          .drop_remainder = options.drop_remainder};
+}
+
+}  // namespace stoker

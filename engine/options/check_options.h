@@ -1,0 +1,37 @@
+// Checks of loader options that need nothing but the options.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/result.h"
+#include "engine/options/options.h"
+#include "engine/order/sampler.h"
+
+namespace stoker {
+
+// The number of epochs that random draws can tell apart (RandomStream); with this limit no count of
+// batches overflows.
+inline constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
+
+// The column of the images' sizes, (height, width). It follows the columns of the source's fields.
+// Batches have it if there is a PadTo.
+inline constexpr const char* kSizeColumn = "image_size";
+
+// The column of a further view of the images, from 1 on. These follow the columns of the source's
+// fields.
+std::string ViewColumn(const SampleSource& source, size_t view);
+
+// InvalidArgument names the option, its value and the allowed range.
+Status CheckOptions(const LoaderOptions& options);
+
+// Whether batches are copies of the source's rows, of any type: samples in memory without
+// transforms.
+inline bool CopiesRows(const LoaderOptions& options) {
+  return options.transforms.empty() && options.views.empty() && options.source->in_memory();
+}
+
+SamplerOptions SamplerOptionsOf(const LoaderOptions& options);
+
+}  // namespace stoker

@@ -1,0 +1,37 @@
+// Every option of a loader: its name, accepted values and documentation. Checks, messages, JSON,
+// flags and Python's signature read this table. Defaults are those of LoaderOptions.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/sample_fault.h"
+#include "engine/options/options.h"
+#include "transforms/spec/option.h"
+
+namespace stoker {
+
+struct LoaderOptionRow {
+  Option<LoaderOptions> option;
+  const char* doc = "";   // one line, without a full stop
+  const char* more = "";  // sentences that only Python's docstring has
+  // The meaning of 0 where it is a default and not a number; Python writes it None.
+  const char* zero = nullptr;
+  bool of_images = false;       // an option of Compose and of recipes, too
+  bool changes_batches = true;  // the batches of all ranks together depend on it
+  // It decides which samples have this fault. Where on_bad forgives that, batches depend on it,
+  // too; otherwise only errors do.
+  std::optional<SampleFault> decides{};
+  // The group in `stoker bench --help` that has a flag for it, "" the main one; null: no flag.
+  const char* flag_group = nullptr;
+  const char* flag_value = "TEXT";  // what --help calls the value, if it is a text
+};
+
+// In the order of Python's signature.
+std::span<const LoaderOptionRow> AllLoaderOptions();
+
+// Precondition: an option has this name.
+const LoaderOptionRow& LoaderOptionNamed(std::string_view name);
+
+}  // namespace stoker

@@ -1,0 +1,43 @@
+// Options that a Loader chooses for its producers, in addition to the user's options.
+#pragma once
+
+#include <memory>
+
+#include "core/crop_region.h"
+#include "core/lent_account.h"
+#include "core/result.h"
+#include "engine/options/options.h"
+#include "engine/production/bad_sample_log.h"
+#include "engine/production/sample_cache.h"
+#include "gpu/device.h"
+
+namespace stoker {
+
+struct ProducerOptions {
+  // The device that slots are pinned for, those in production and `lent_batches` more. Null:
+  // ordinary memory.
+  std::shared_ptr<Device> pinned_for{};
+  // Batches that the caller, or a stager, may hold at once; 0: no limit.
+  int lent_batches = 0;
+  // Counts lent batches of all producers of a loader; null: the producer has its own.
+  std::shared_ptr<LentAccount> lent{};
+  // Counts the bad samples of all producers of a loader; null: none are expected.
+  std::shared_ptr<BadSampleLog> bad{};
+  // Keeps photographs of all producers of a loader; null: there is no cache.
+  std::shared_ptr<SampleCache> cache{};
+  bool one_slab = false;  // all columns of a batch lie in one block of memory
+  // The plan has PlanOptions::defer_to_device, and a last column, "work", holds the deferred
+  // operations.
+  bool defer_to_device = false;
+  // With room for crops the plan also has PlanOptions::decode_on_device, and a column "crop" before
+  // the last one has the place of each row's crop, or decode::kNoCrop.
+  CropRoom crops{};
+};
+
+// Returns the producer options for `options`. With to_device, slots are pinned, as many as a stager
+// holds at once; each batch lies in one block; and the operations that save bytes on the bus, or
+// work on the host, are left to the device. InvalidArgument: LoaderOptions::to_device. Errors
+// of BadSampleLog::Open and of SampleCache::Open.
+Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options);
+
+}  // namespace stoker

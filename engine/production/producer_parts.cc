@@ -1,0 +1,141 @@
+#include "engine/production/producer_parts.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/try.h"
+#include "gpu/device_pinning.h"
+
+namespace stoker {
+
+Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own) {
+  if (CopiesRows(options)) return std::optional<Plan>();
+  const PlanOptions planned{.dtype = options.dtype,
+                            .layout = options.layout,
+                            .exif_orientation = options.exif_orientation,
+                            .decode = options.decode,
+                            .read_later = true,
+                            .defer_to_device = own.defer_to_device,
+                            .decode_on_device = own.crops.bytes != 0,
+                            .limits = options.limits};
+  ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
+                                                 ? Plan::Compile(options.transforms, planned)
+                                                 : Plan::CompileViews(options.views, planned));
+  return plan;
+}
+
+namespace {
+
+// Returns whether a column that a function adds replaces this one.
+bool Replaces(const ColumnSpec& added, const Field& field) {
+  return field.kind != Field::Kind::kImage && IsString(field.dtype) && field.name == added.name;
+}
+
+// Adds the columns of a function, and puts the strings that it replaces after them.
+Status AddMapped(const SampleSource& source, const MapCaller& map,
+                 std::vector<ColumnSpec>& columns) {
+  std::vector<ColumnSpec> replaced;
+  const size_t others = columns.size();
+  for (size_t i = 0; i < map.columns().size(); ++i) {
+    const ColumnSpec& added = map.columns()[i];
+    const auto earlier = map.columns().first(i);
+    const bool twice = std::ranges::find(earlier, added.name, &ColumnSpec::name) != earlier.end();
+    const auto end = columns.begin() + static_cast<ptrdiff_t>(others);
+    const auto found = std::find_if(
+        columns.begin(), end, [&](const ColumnSpec& column) { return column.name == added.name; });
+    if (found == end && !twice) {
+      columns.push_back(added);
+      continue;
+    }
+    const auto place = static_cast<size_t>(found - columns.begin());
+    const auto fields = source.fields();
+    if (twice || place == 0 || place >= fields.size() || !Replaces(added, fields[place])) {
+      return Error{
+          .code = Code::kInvalidArgument,
+          .cause = map.name() + " adds a column '" + added.name +
+                   "', and batches have one with this name already",
+          .advice = "Rename it: a column of numbers takes the place of one of strings only"};
+    }
+    replaced.push_back(std::exchange(*found, added));
+  }
+  columns.insert(columns.end(), replaced.begin(), replaced.end());
+  return {};
+}
+
+}  // namespace
+
+size_t ReplacedStrings(const SampleSource& source, std::span<const ColumnSpec> added) {
+  size_t count = 0;
+  for (const ColumnSpec& column : added) {
+    count += static_cast<size_t>(std::ranges::count_if(
+        source.fields(), [&](const Field& field) { return Replaces(column, field); }));
+  }
+  return count;
+}
+
+size_t ColumnOfField(const SampleSource& source, size_t field,
+                     std::span<const ColumnSpec> columns) {
+  const Field& of = source.fields()[field];
+  const bool is_replaced = IsString(of.dtype) && !IsString(columns[field].dtype);
+  if (!is_replaced) return field;
+  size_t last = columns.size() - 1;
+  while (columns[last].name != of.name) --last;
+  return last;
+}
+
+Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
+                                          const std::optional<Plan>& plan, const MapCaller* map) {
+  std::vector<ColumnSpec> columns;
+  for (const Field& field : source.fields()) {
+    const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
+    columns.push_back({field.name, field.dtype, field.row_shape, owns_strings});
+  }
+  if (AddsLabels(source, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
+  if (plan) {
+    columns[0].dtype = plan->dtype();
+    columns[0].row_shape = plan->row_shape();
+  }
+  if (SizeColumn(source, plan)) columns.push_back({kSizeColumn, DType::kI32, {2}});
+  for (size_t i = 1; plan && i < plan->views(); ++i) {
+    const Plan& view = plan->view(i);
+    columns.push_back({ViewColumn(source, i), view.dtype(), view.row_shape()});
+  }
+  if (plan && plan->options().decode_on_device) columns.push_back({kCropColumn, DType::kU64, {}});
+  if (plan && plan->work_bytes() != 0) {
+    columns.push_back({kWorkColumn, DType::kU8, {static_cast<int64_t>(plan->work_bytes())}});
+  }
+  if (map != nullptr) TRY(AddMapped(source, *map, columns));
+  return columns;
+}
+
+SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,
+                                std::vector<ColumnSpec> columns, const MemoryPlan& memory) {
+  SlotPool::Options slots;
+  slots.columns = std::move(columns);
+  slots.batch_size = options.batch_size;
+  slots.working_slots = memory.depth;
+  slots.lent_slots = own.lent_batches;
+  slots.lent = own.lent;
+  slots.one_slab = own.one_slab;
+  slots.crops = own.crops;
+  if (own.pinned_for == nullptr) return slots;
+  slots.pinning = std::make_shared<DevicePinning>(own.pinned_for);
+  slots.working_slots = memory.max_depth;  // pinned at the start, never during production
+  slots.pinned_lent_slots =
+      own.lent_batches != 0 ? std::min(own.lent_batches, 64) : SlotPool::kSpareSlots;
+  return slots;
+}
+
+uint32_t RunOf(const LoaderOptions& options, bool maps_rows, int workers) {
+  constexpr size_t kLeastBytes = 64 << 10, kMostBytes = 2 << 20;
+  if (!CopiesRows(options)) return 1;
+  size_t bytes = 0;
+  for (const Field& field : options.source->fields()) bytes += field.row_bytes();
+  const auto batch = static_cast<size_t>(options.batch_size);
+  const size_t least = std::clamp<size_t>(kLeastBytes / bytes, 1, batch);
+  const size_t most = maps_rows ? least : std::clamp(kMostBytes / bytes, least, batch);
+  return static_cast<uint32_t>(std::clamp(batch / static_cast<size_t>(workers), least, most));
+}
+
+}  // namespace stoker

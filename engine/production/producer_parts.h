@@ -1,0 +1,89 @@
+// Makes the parts of a producer from its loader's options: the plan, the columns and the slots.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/batch.h"
+#include "core/result.h"
+#include "core/slot_pool.h"
+#include "engine/map/map_caller.h"
+#include "engine/memory/memory_plan.h"
+#include "engine/options/check_options.h"
+#include "engine/options/options.h"
+#include "engine/production/producer_options.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker {
+
+// Columns that Python does not see: the labels of AddsLabels, and the places of crops and the
+// operations that a plan leaves to a device. There are none of them with a function that adds
+// columns, which needs images on the host.
+inline constexpr const char* kAddedLabelColumn = "label";
+inline constexpr const char* kCropColumn = "crop";
+inline constexpr const char* kWorkColumn = "work";
+
+// The compiled transforms, or views; none if rows are copied as they are. Errors: those of
+// Plan::Compile.
+Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own);
+
+// Whether batches get labels, all kNoLabel: they do if samples are images alone and batches have no
+// other column. `map`: null: none.
+inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan,
+                       const MapCaller* map) {
+  const bool has_more =
+      (plan && (plan->pads() || plan->views() > 1)) || (map != nullptr && !map->columns().empty());
+  return !has_more && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
+}
+
+// The index of the column of the images' sizes, (height, width); none if the plan does not pad,
+// because batches do not have the column then.
+inline std::optional<size_t> SizeColumn(const SampleSource& source,
+                                        const std::optional<Plan>& plan) {
+  if (!plan || !plan->pads()) return std::nullopt;
+  return source.fields().size();
+}
+
+// The columns of a batch: those of the source's fields, with their numbers, stoker's own, those
+// that `map` adds, and the strings that it replaces. `plan`: none if rows are copied as they are.
+// `map`: null: none. InvalidArgument: it adds a column with the name of another one.
+Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
+                                          const std::optional<Plan>& plan, const MapCaller* map);
+
+// The index of the column of a source's field. It is the field's own, unless a function replaces
+// its strings.
+size_t ColumnOfField(const SampleSource& source, size_t field, std::span<const ColumnSpec> columns);
+
+// How many columns of strings a function replaces that adds these columns.
+size_t ReplacedStrings(const SampleSource& source, std::span<const ColumnSpec> added);
+
+// How many of a batch's columns (Column or ColumnSpec) Python sees. They are the first ones: the
+// columns of the source's fields, then that of the images' sizes or those of further views, and
+// those that the program's function adds (`added`).
+template <typename Columns>
+size_t PythonColumns(const SampleSource& source, std::span<const ColumnSpec> added,
+                     const Columns& columns) {
+  if (!added.empty()) return columns.size() - ReplacedStrings(source, added);
+  size_t count = source.fields().size();
+  const auto is_python = [](const std::string& name) {
+    return name != kAddedLabelColumn && name != kCropColumn && name != kWorkColumn;
+  };
+  while (count < columns.size() && is_python(columns[count].name)) ++count;
+  return count;
+}
+
+SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,
+                                std::vector<ColumnSpec> columns, const MemoryPlan& memory);
+
+// How many rows a worker copies per task: its share of a batch, but at least 64 KiB, because a task
+// costs as much as copying tens of kilobytes (on one core the system switches to the worker's
+// thread and back), and at most 2 MiB. `maps_rows`: 64 KiB, because a function is called with the
+// rows, which must still be in a cache.
+uint32_t RunOf(const LoaderOptions& options, bool maps_rows, int workers);
+
+}  // namespace stoker

@@ -1,0 +1,107 @@
+// Producer, continued: notices that the consumer waits while nothing moves, and says which work has
+// not ended. Runs on the consumer's thread whenever its wait wakes up to ask for interrupts.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/plural.h"
+#include "core/secrets.h"
+#include "core/stage_times.h"
+#include "engine/production/producer.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr size_t kFilesNamed = 3;
+
+// Appends a count like "2 reads have not ended" to the text. Returns whether the count is above 0.
+bool AddCount(std::string& text, uint64_t count, const std::string& one,
+              const std::string& several) {
+  if (count == 0) return false;
+  if (!text.empty()) text += "; ";
+  text += std::to_string(count) + " " + Plural(count, one.c_str(), several.c_str());
+  return true;
+}
+
+std::string Seconds(uint64_t ns) {
+  std::array<char, 32> text{};
+  (void)std::snprintf(text.data(), text.size(), "%g s", static_cast<double>(ns) / 1e9);
+  return text.data();
+}
+
+}  // namespace
+
+void Producer::LookForStall() {
+  if (stalls_.patience_ns() == 0 || !stalls_.Look(NowNanoseconds(), StateOfWork())) return;
+  const BatchName batch = position();
+  std::string what = WorkNotEnded();
+  runtime_.Log("batch " + std::to_string(batch.index) + " of epoch " + std::to_string(batch.epoch) +
+               " is awaited, and nothing has moved for " + Seconds(stalls_.patience_ns()) + ": " +
+               what);
+  stalls_.Tell(std::move(what));
+}
+
+// Returns a hash of everything that moves. Allocates nothing: a wait is part of the steady state.
+uint64_t Producer::StateOfWork() const {
+  uint64_t state = maps_ != nullptr ? maps_->calls() : 0;
+  for (uint32_t i = 0; i < samples_.count(); ++i) {
+    const SamplesInFlight::Placed placed = samples_.PlaceOf(i);
+    const std::array<uint64_t, 3> words{placed.sample, placed.row,
+                                        static_cast<uint64_t>(placed.place)};
+    state = Hash64({reinterpret_cast<const uint8_t*>(words.data()), sizeof(words)}, state);
+  }
+  return state;
+}
+
+// Names the files of the samples that are needed first: the others may only wait for their turn
+// behind them.
+std::string Producer::FilesOf(std::vector<SamplesInFlight::Placed> samples) const {
+  if (in_memory_) return "";
+  std::ranges::sort(samples, {}, &SamplesInFlight::Placed::row);
+  std::string names;
+  for (size_t i = 0; i < std::min(samples.size(), kFilesNamed); ++i) {
+    std::string file;
+    options_.source->PathOf(options_.source->RangeOf(samples[i].sample).file, file);
+    names += (i == 0 ? " (" : ", ") + WithoutSecrets(file);
+  }
+  return names + (samples.size() > kFilesNamed ? ", ...)" : ")");
+}
+
+std::string Producer::WorkNotEnded() const {
+  using Place = SamplesInFlight::Place;
+  std::array<std::vector<SamplesInFlight::Placed>, 5> placed;
+  for (uint32_t i = 0; i < samples_.count(); ++i) {
+    const SamplesInFlight::Placed sample = samples_.PlaceOf(i);
+    placed[static_cast<size_t>(sample.place)].push_back(sample);
+  }
+  std::string text;
+  const auto add = [&](Place place, const std::string& one, const std::string& several) {
+    const auto& those = placed[static_cast<size_t>(place)];
+    if (AddCount(text, those.size(), one, several)) text += FilesOf(those);
+  };
+  if (has_calls_) {
+    add(Place::kReading, "call of the source has not ended", "calls of the source have not ended");
+  } else {
+    add(Place::kReading, "read has not ended", "reads have not ended");
+  }
+  const std::string function = map_ && maps_ == nullptr ? ", or in " + map_->name() : "";
+  add(Place::kWorking, "sample is being decoded" + function,
+      "samples are being decoded" + function);
+  add(Place::kReady, "sample waits for a worker", "samples wait for a worker");
+  add(Place::kPostponed, "sample waits for memory", "samples wait for memory");
+  if (maps_ != nullptr) {
+    AddCount(text, static_cast<uint64_t>(maps_->calling()),
+             "call of " + map_->name() + " has not ended",
+             "calls of " + map_->name() + " have not ended");
+  }
+  if (!text.empty()) return text;
+  return "none of its samples has begun; other loaders of the Runtime may keep the reader threads, "
+         "or the memory";
+}
+
+}  // namespace stoker

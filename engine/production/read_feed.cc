@@ -1,0 +1,78 @@
+#include "engine/production/read_feed.h"
+
+#include "core/stage_times.h"
+
+namespace stoker {
+
+ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
+                      const DrawKey& draw) {
+  if (plan == nullptr || !source.has_row_ranges(sample)) return source.RangeOf(sample);
+  const ImageFacts facts = source.FactsOf(sample);
+  const ImageSize size{static_cast<int>(facts.width), static_cast<int>(facts.height)};
+  if (size.width <= 0 || size.height <= 0) return source.RangeOf(sample);
+  const std::optional<AxisSpan> rows =
+      plan->RowsOf(draw, size, static_cast<Orientation>(facts.orientation));
+  return rows ? source.RangeOfRows(sample, rows->begin, rows->end) : source.RangeOf(sample);
+}
+
+ReadFeed::ReadFeed(const LoaderOptions& options, const Sampler& sampler,
+                   const std::optional<Plan>& plan, SamplesInFlight& samples, uint32_t run)
+    : options_(options),
+      sampler_(sampler),
+      plan_(plan ? &*plan : nullptr),
+      samples_(samples),
+      run_(run) {}
+
+size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
+  const bool behind_workers = samples_.BehindWorkers();
+  // Requests of calls, which take a thread each, need not be collected.
+  if (samples_.TooFewFree() && options_.source->calls() == 0) return 0;
+  const uint64_t now = NowNanoseconds();
+  size_t filled = 0;
+  while (filled < requests.size() && samples_.MayRead()) {
+    const std::optional<uint32_t> index = samples_.Take();
+    if (!index) break;
+    const std::optional<RowTicket> ticket = assembler.Claim();
+    if (!ticket) {
+      samples_.Give(*index);
+      break;
+    }
+    SampleInFlight& next = samples_[*index];
+    samples_.BeginRead(*index);
+    const SamplerEntry entry = sampler_.At(ticket->slot->name(), ticket->row);
+    next.ticket = *ticket;
+    next.draw = {options_.seed, ticket->slot->epoch, entry.position};
+    next.substitutes = 0;
+    next.path.Claim(now, behind_workers);
+    SetSample(next, entry.sample);
+    requests[filled++] = &next.read;
+  }
+  return filled;
+}
+
+void ReadFeed::SetSample(SampleInFlight& to, uint64_t sample) const {
+  ReadRequest& read = to.read;
+  read.sample = sample;
+  const ByteRange range = RangeToRead(*options_.source, plan_, sample, to.draw);
+  read.offset = range.offset;
+  read.length = range.length;
+  options_.source->PathOf(range.file, read.path);
+}
+
+std::optional<uint32_t> ReadFeed::NextRun(Assembler& assembler) {
+  while (!samples_.TooFewFree()) {
+    const std::optional<uint32_t> index = samples_.Take();
+    if (!index) continue;
+    const std::optional<RowTicket> ticket = assembler.Claim(run_);
+    if (!ticket) {
+      samples_.Give(*index);
+      return std::nullopt;
+    }
+    samples_[*index].ticket = *ticket;
+    samples_[*index].path.Claim(NowNanoseconds(), /*behind_workers=*/true);
+    return index;
+  }
+  return std::nullopt;
+}
+
+}  // namespace stoker

@@ -1,0 +1,54 @@
+// ReadFeed: order → reader. Makes read requests for the next rows of the batches in production, in
+// order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "engine/options/options.h"
+#include "engine/order/sampler.h"
+#include "engine/production/assembler.h"
+#include "engine/production/samples_in_flight.h"
+#include "io/readers/reader.h"
+#include "io/source/source.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker {
+
+// The bytes that a loader reads of a sample of the source: those that the crop needs which this
+// draw gives. `plan`: the loader's transforms; null: all of the sample's bytes.
+ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
+                      const DrawKey& draw);
+
+// Thread-safe and lock-free. Each row is claimed by one sample; a sample that finds no row to claim
+// is returned.
+class ReadFeed {
+ public:
+  // The references must outlive it. `plan`: which rows of an image a sample needs; none: all.
+  // `run`: the maximum number of rows in memory that a worker fills per task.
+  ReadFeed(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
+           SamplesInFlight& samples, uint32_t run);
+
+  // Fills as many requests as rows, free samples and the limit on reads allow; they count as reads
+  // in flight from then on.
+  size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
+
+  // Makes the request that of this sample of the source. Precondition: `to.draw` is set; a
+  // substitute keeps the draws of its position.
+  void SetSample(SampleInFlight& to, uint64_t sample) const;
+
+  // For samples in memory, which need no reader: claims the next rows and returns the sample that
+  // has claimed them, or none.
+  std::optional<uint32_t> NextRun(Assembler& assembler);
+
+ private:
+  const LoaderOptions& options_;
+  const Sampler& sampler_;
+  const Plan* const plan_;
+  SamplesInFlight& samples_;
+  const uint32_t run_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,117 @@
+// RowWriter: the worker's part. It turns the bytes of a photograph, or rows of arrays in memory,
+// into rows of a batch, and mixes the rows of complete batches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "core/slot_pool.h"
+#include "engine/map/map_caller.h"
+#include "engine/metrics/sample_times.h"
+#include "engine/metrics/stats.h"
+#include "engine/metrics/worker_counters.h"
+#include "engine/options/options.h"
+#include "engine/order/sampler.h"
+#include "engine/production/mixer.h"
+#include "engine/production/sample_cache.h"
+#include "engine/production/samples_in_flight.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker {
+
+// Thread-safe as long as each of `workers` is used by one thread at a time; each has its own
+// workspace. Every sample is counted once, before it ends.
+class RowWriter {
+ public:
+  // Supplies a worker with samples and takes them back. Indices refer to `samples` of the
+  // constructor.
+  class Samples {
+   public:
+    // Returns another ready sample, to be decoded interleaved with the current ones; none: no more.
+    virtual std::optional<uint32_t> TakeReady() = 0;
+    // The sample's row was written, or failed. The caller gives up the sample.
+    virtual void End(uint32_t sample, uint64_t work_ns, Status status, int worker) = 0;
+    // Called instead of End for a sample that found no memory. MustWait returns whether the sample
+    // must wait; Postpone is then called, and takes it.
+    virtual bool MustWait(uint32_t sample, Status& status) = 0;
+    virtual void Postpone(uint32_t sample) = 0;
+    // Called instead of End for a sample that could not be read from the cache: it takes the
+    // sample.
+    virtual void ReadFromFile(uint32_t sample) = 0;
+    // Called before End for a sample that could not be read or decoded. True: the sample's row is
+    // dropped or gets another sample, and the caller has given this one up. False: End follows,
+    // with the error, which may have changed.
+    virtual bool Forgive(uint32_t sample, uint64_t work_ns, Error& error, int worker) = 0;
+
+   protected:
+    ~Samples() = default;
+  };
+
+  // `plan`: none if rows are copied as they are. `map`: the program's function, or null.
+  // `columns`: the columns of a batch. `cache`: reads and keeps samples; null: there is none. All
+  // references must outlive the RowWriter.
+  RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
+            std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
+            SampleCache* cache, SamplesInFlight& samples, MemoryBudget& memory, int workers);
+
+  // Decodes this photograph and a few others that are ready, two of them interleaved.
+  void Decode(uint32_t first, int worker, Samples& samples);
+
+  // Fills the rows of this sample, which is in memory.
+  void Copy(uint32_t run, int worker, Samples& samples);
+
+  // Mixes all rows of the slot with each other, if a mixer was given. Returns the nanoseconds it
+  // took.
+  uint64_t Mix(Slot& slot, int worker);
+
+  const std::optional<Plan>& plan() const { return plan_; }
+  bool mixes() const { return mixer_.has_value(); }
+  WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
+  // The workspace of a worker; precondition: there is a plan.
+  Workspace& workspace(int worker) { return *workspaces_[static_cast<size_t>(worker)]; }
+  // The packer of a worker; precondition: there is a cache.
+  JpegPacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }
+  void FreeWorkspaces();  // and packers; precondition: no worker is busy
+  void AddTo(LoaderStats& stats) const;
+
+ private:
+  class SampleFeed;
+
+  Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
+  Status WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const;
+  Status MapRows(const RowTicket& ticket, StageTimes& times) const;
+  std::span<void* const> OtherRows(const Slot& slot, uint32_t row, std::vector<void*>& rows) const;
+  void* WorkOf(const Slot& slot, uint32_t row) const;
+  int32_t* SizeAt(const Slot& slot, uint32_t row) const;
+  bool MixesAcrossParts(const Slot& slot, int64_t row) const;
+  CropRegion* CropsOf(Slot& slot, uint32_t row) const;
+  uint64_t* CropAt(const Slot& slot, uint32_t row) const;
+
+  const LoaderOptions& options_;
+  const SampleSource& source_;
+  const Sampler& sampler_;
+  const std::optional<Plan> plan_;
+  const std::optional<Mixer> mixer_;
+  const MapCaller* const map_;               // of rows; null: none
+  const std::vector<ColumnSpec> columns_;    // of a batch
+  const size_t fields_;                      // of the source
+  const std::vector<size_t> field_columns_;  // by field: ColumnOfField
+  const std::vector<size_t> added_;          // the columns of the program's function
+  const bool adds_labels_;                   // AddsLabels
+  const std::optional<size_t> size_column_;  // SizeColumn
+  const bool has_records_;                   // SampleSource::has_records
+  SampleCache* const cache_;                 // null: none
+  SamplesInFlight& samples_;
+  std::vector<JpegPacker> packers_;  // by worker; none without a cache
+  std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
+  std::vector<WorkerCounters> counters_;                                      // by worker
+  std::vector<WorkerPace> paces_;                                             // by worker
+};
+
+}  // namespace stoker

@@ -1,0 +1,127 @@
+// SampleCache: keeps the photographs that a loader has decoded, for its next epochs and for other
+// processes.
+//
+// Baseline JPEGs are kept packed (transforms/packed/pack.h): they have the same pixels and take
+// less than half of the time to decode. Everything else is kept as it is in its file. With either,
+// batches and errors are those that the files give.
+//
+// Kept are photographs that are files of their own, and those of objects of known versions. The key
+// is the file's path and stamp (core/file_stamp.h), or the object's version, so that a photograph
+// of a file that has changed is not found. Every use looks at the file's times (one stat). Where
+// these are not proof, the first use also reads parts of the file; their hash stays in memory, some
+// 50 bytes for each photograph, since file systems in user space are those where a cache saves
+// most. Until the loaders' end, such a photograph is known by its stamp alone. A file that has only
+// just changed is not kept, because a further change may get the same stamp.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "core/file_stamp.h"
+#include "core/result.h"
+#include "engine/metrics/stats.h"
+#include "engine/options/cache_choice.h"
+#include "io/cache/disk_cache.h"
+#include "io/cache/ram_folder.h"
+#include "io/readers/reader.h"
+#include "io/source/source.h"
+#include "transforms/packed/pack.h"
+
+namespace stoker {
+
+// Says whether the cache has a sample in flight, or is to get it.
+struct CachedSample {
+  enum class State : uint8_t {
+    kNone,     // it is read from its file, and not kept
+    kMissing,  // it is read from its file, and to be kept
+    kPacked,   // the same, and it has been packed: its bytes are no longer the file's
+    kKept,     // it is read from the cache
+  };
+
+  State state = State::kNone;
+  RangeKey key;
+  uint64_t length = 0;  // of what is kept
+
+  bool has_bytes_of_file() const { return state == State::kNone || state == State::kMissing; }
+};
+
+// Thread-safe. The source must outlive it.
+class SampleCache {
+ public:
+  // Opens the cache; null if the choice is none. `working_memory`: how many bytes the loaders may
+  // take beside a cache in memory.
+  //
+  // InvalidArgument: the samples are in memory, or the source is called; Unimplemented: they are in
+  // records. ResourceExhausted: the machine has not so much memory. Errors of
+  // DiskCache::Open and RamFolder::Open.
+  static Result<std::shared_ptr<SampleCache>> Open(const CacheChoice& choice,
+                                                   const SampleSource& source,
+                                                   uint64_t working_memory);
+
+  // Before a sample is read: says what the cache has of it. `read` names the file and the range. A
+  // kept sample begins to be brought into memory.
+  void Find(const ReadRequest& read, CachedSample& cached);
+
+  // Reads a kept sample, which is then as if it had been read from its file, but for its bytes:
+  // `image` lies in the buffer of `read`, and has kBufferPadding readable bytes behind it. False:
+  // the sample must be read from its file, and be kept again.
+  bool Read(ReadRequest& read, CachedSample& cached, std::span<const uint8_t>& image);
+
+  // Packs a missing sample, if there is room to keep it: `image`, which has kBufferPadding readable
+  // bytes behind it, is then the packed image in the buffer of `read`. It is faster to decode,
+  // which makes up for a part of the time for packing.
+  void Pack(ReadRequest& read, CachedSample& cached, std::span<const uint8_t>& image,
+            JpegPacker& packer);
+
+  // Keeps a missing sample, packed or not, that was decoded without an error.
+  void Keep(const CachedSample& cached, std::span<const uint8_t> image);
+
+  CacheCounts counts() const;
+  // A warning for the users of the cache, to be shown once; empty if there is none.
+  std::string Warning() const;
+
+  SampleCache(std::unique_ptr<RamFolder> ram, std::shared_ptr<DiskCache> store,
+              const SampleSource& source, std::string place);
+
+ private:
+  struct FileKey {
+    RangeKey key;
+    bool at_rest = true;  // whether it may be kept under this key
+  };
+
+  // The hashes of parts of files whose stamps are not proof, by hashes of path and stamp.
+  class Contents {
+   public:
+    std::optional<uint64_t> Find(uint64_t key) const;
+    void Set(uint64_t key, uint64_t hash);
+
+   private:
+    mutable std::mutex mutex_;
+    std::unordered_map<uint64_t, uint64_t> hashes_;
+  };
+
+  // kAgain: after the file was read, so that parts of its content are compared again.
+  enum class Look { kFirst, kAgain };
+  std::optional<FileKey> KeyOf(const ReadRequest& read, Look look);
+  std::optional<FileStamp> StampAt(const std::string& path);
+
+  const std::unique_ptr<RamFolder> ram_;  // null: the store is on disk. Declared before the store
+  const std::shared_ptr<DiskCache> store_;
+  const SampleSource& source_;
+  const std::string place_;        // CacheChoice::ToString
+  const RangeKey working_folder_;  // of relative paths
+  // The device, plus one, of the file system that was looked at last, and whether it keeps times of
+  // changes, so that statfs need not be called for each photograph; or 0 if none is known yet.
+  std::atomic<uint64_t> known_device_{0};
+  Contents contents_;
+  std::atomic<uint64_t> hits_{0}, hit_bytes_{0}, misses_{0}, kept_{0}, kept_bytes_{0}, packed_{0},
+      refused_{0}, unused_{0};
+};
+
+}  // namespace stoker

@@ -1,0 +1,173 @@
+#include "engine/production/samples_in_flight.h"
+
+#include <limits.h>
+
+#include <algorithm>
+
+#include "engine/memory/memory_plan.h"
+
+namespace stoker {
+
+namespace {
+
+uint64_t OrderOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
+
+// The two counts in SamplesInFlight::tasks_.
+constexpr uint64_t kOneReady = 1;
+constexpr uint64_t kOneSpare = uint64_t{1} << 32;
+uint32_t ReadyIn(uint64_t tasks) { return static_cast<uint32_t>(tasks); }
+uint32_t SpareIn(uint64_t tasks) { return static_cast<uint32_t>(tasks >> 32); }
+
+}  // namespace
+
+SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_memory)
+    : in_memory_(in_memory),
+      samples_(count),
+      free_(count, IndexSet::Begin::kFull),
+      ready_(count, IndexSet::Begin::kEmpty),
+      rows_(count),
+      places_(count),
+      max_reading_(count),
+      max_in_use_(count) {
+  for (SampleInFlight& sample : samples_) {
+    sample.read.buffer = GrowingBuffer(memory);
+    if (!in_memory) sample.read.path.reserve(PATH_MAX);
+  }
+}
+
+uint32_t SamplesInFlight::IndexOf(const ReadRequest& read) const {
+  return static_cast<uint32_t>(reinterpret_cast<const SampleInFlight*>(&read) - samples_.data());
+}
+
+void SamplesInFlight::SetLimits(uint32_t reads, uint32_t in_use) {
+  in_use = std::clamp(in_use, std::min(kSureReads, free_.count()), free_.count());
+  max_reading_.store(reads, std::memory_order_relaxed);
+  max_in_use_.store(in_use, std::memory_order_relaxed);
+  for (uint32_t i = in_use; i < free_.count(); ++i) {
+    if (free_.TakeThis(i)) Give(i);
+  }
+}
+
+// A caller that finds nothing sets the flag and then looks again, because a thread that returned a
+// sample before the flag was set has not woken it.
+std::optional<uint32_t> SamplesInFlight::Take() {
+  while (true) {
+    if (Free() == 0) {
+      waiting_.store(true, std::memory_order_seq_cst);
+      if (Free() == 0) return std::nullopt;
+    }
+    const std::optional<uint32_t> index = free_.Take();
+    if (!index || in_memory_ || HasBuffer(samples_[*index].read.buffer)) return index;
+    if (free_.available() + 1 == free_.count()) return index;
+    free_.Give(*index);
+    waiting_.store(true, std::memory_order_seq_cst);
+    if (free_.available() != free_.count()) return std::nullopt;
+  }
+}
+
+// If the budget has no room, frees idle buffers and tries again.
+bool SamplesInFlight::HasBuffer(GrowingBuffer& buffer) {
+  if (buffer.capacity() != 0 || buffer.Grow(kReadBufferBytes).ok()) return true;
+  FreeBuffers();
+  return buffer.Grow(kReadBufferBytes).ok();
+}
+
+void SamplesInFlight::Give(uint32_t index) {
+  if (index >= max_in_use_.load(std::memory_order_relaxed)) samples_[index].read.buffer.Free();
+  free_.Give(index);
+}
+
+uint32_t SamplesInFlight::Free() const {
+  const uint32_t most = max_in_use_.load(std::memory_order_relaxed);
+  return most - std::min(most, free_.count() - free_.available());
+}
+
+bool SamplesInFlight::TooFewFree() {
+  const uint32_t enough = (max_in_use_.load(std::memory_order_relaxed) + 1) / 2;
+  if (Free() >= enough) {
+    waiting_.store(false, std::memory_order_seq_cst);
+    return false;
+  }
+  waiting_.store(true, std::memory_order_seq_cst);
+  return Free() < enough;  // checked again: a worker may have missed the flag
+}
+
+bool SamplesInFlight::BehindWorkers() const {
+  const uint32_t in_use = free_.count() - free_.available();
+  return waiting_.load(std::memory_order_relaxed) && in_use > 2 * reading();
+}
+
+void SamplesInFlight::BeginRead(uint32_t index) {
+  samples_[index].reads_in_flight = reading_.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void SamplesInFlight::SetPlace(uint32_t index, Place place) {
+  const SampleInFlight& sample = samples_[index];
+  rows_[index].store(OrderOf(sample.ticket), std::memory_order_relaxed);
+  places_[index].store(sample.read.sample << 3 | static_cast<uint64_t>(place),
+                       std::memory_order_relaxed);
+}
+
+void SamplesInFlight::SetReady(uint32_t index) {
+  SetPlace(index, Place::kReady);
+  ready_.Give(index);
+  tasks_.fetch_add(kOneReady, std::memory_order_release);
+}
+
+uint32_t SamplesInFlight::ready() const { return ReadyIn(tasks_.load(std::memory_order_relaxed)); }
+
+SamplesInFlight::Placed SamplesInFlight::PlaceOf(uint32_t index) const {
+  const uint64_t placed = places_[index].load(std::memory_order_relaxed);
+  return {.sample = placed >> 3,
+          .row = rows_[index].load(std::memory_order_relaxed),
+          .place = static_cast<Place>(placed & 7)};
+}
+
+std::optional<uint32_t> SamplesInFlight::TakeReady() {
+  uint64_t tasks = tasks_.load(std::memory_order_relaxed);
+  uint64_t left = 0;
+  do {
+    if (tasks == 0) return std::nullopt;
+    left = tasks - (SpareIn(tasks) != 0 ? kOneSpare : kOneReady);
+  } while (!tasks_.compare_exchange_weak(tasks, left, std::memory_order_acquire,
+                                         std::memory_order_relaxed));
+  if (SpareIn(tasks) != 0) return std::nullopt;
+  return TakeOldest();
+}
+
+std::optional<uint32_t> SamplesInFlight::TakeFurther(uint32_t least) {
+  uint64_t tasks = tasks_.load(std::memory_order_relaxed);
+  do {
+    if (ReadyIn(tasks) < std::max(least, 1U)) return std::nullopt;
+  } while (!tasks_.compare_exchange_weak(tasks, tasks - kOneReady + kOneSpare,
+                                         std::memory_order_acquire, std::memory_order_relaxed));
+  return TakeOldest();
+}
+
+// Called by a thread that has counted one of the ready samples as its own, whichever it will be. To
+// look for one is not enough: the set has several words, so a thread may miss a sample that becomes
+// ready where it has looked already, while another thread takes one where it has not. It would find
+// none, and the one that it missed would have no task.
+uint32_t SamplesInFlight::TakeOldest() {
+  while (true) {
+    std::optional<uint32_t> oldest;
+    uint64_t first = ~uint64_t{0};
+    ready_.ForEach([&](uint32_t index) {
+      const uint64_t key = rows_[index].load(std::memory_order_relaxed);
+      if (key >= first) return;
+      first = key;
+      oldest = index;
+    });
+    if (oldest && ready_.TakeThis(*oldest)) return *oldest;
+  }
+}
+
+void SamplesInFlight::FreeBuffers() {
+  for (uint32_t i = 0; i < free_.count(); ++i) {
+    if (!free_.TakeThis(i)) continue;
+    samples_[i].read.buffer.Free();
+    free_.Give(i);
+  }
+}
+
+}  // namespace stoker

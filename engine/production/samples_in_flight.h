@@ -1,0 +1,121 @@
+// SamplesInFlight: a fixed pool of the samples that a loader reads and decodes. The settings limit
+// how many are in use.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/index_set.h"
+#include "core/memory_budget.h"
+#include "engine/memory/memory_manager.h"
+#include "engine/metrics/sample_times.h"
+#include "engine/production/assembler.h"
+#include "engine/production/sample_cache.h"
+#include "io/readers/reader.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker {
+
+// A sample from its claim until it is a row of its batch.
+struct SampleInFlight {
+  ReadRequest read;  // its id in the source, the file's bytes, and their buffer
+  DrawKey draw;      // the key of its random transforms
+  RowTicket ticket;  // the row that it becomes
+  WorkToken work;    // while it is in progress
+  SamplePath path;
+  uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0: in memory
+  uint32_t substitutes = 0;        // samples that could not be used and had this row before
+  size_t image_at = 0;             // offset of the encoded image in its record, if it is in one
+  std::span<const uint8_t> image;  // the encoded image, in read.buffer
+  CachedSample cached;
+};
+
+// Thread-safe. Each sample is free or belongs to the thread that took it: a reader thread first
+// and, once it is ready, a worker.
+class SamplesInFlight {
+ public:
+  // Buffers are reserved from `memory` when they are first used. `in_memory`: samples need no
+  // buffers.
+  SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_memory);
+
+  SampleInFlight& operator[](uint32_t index) { return samples_[index]; }
+  uint32_t IndexOf(const ReadRequest& read) const;
+
+  // Sets the limits on reads in flight and on samples in use. Buffers of samples beyond the limit
+  // return to the budget; those in use do so when their sample is returned.
+  void SetLimits(uint32_t reads, uint32_t in_use);
+
+  // Takes a free sample with a buffer; none if as many are in use as allowed, or if the budget has
+  // no room for its buffer (there will be one when a worker is done with another sample). If it is
+  // the only sample in use it is returned without a buffer.
+  std::optional<uint32_t> Take();
+  void Give(uint32_t index);
+
+  // Returns whether fewer than half of the samples are free. Reads are submitted many at a time, so
+  // that a reader thread wakes, and enters the kernel, once for many samples. A true result also
+  // sets waiting(), until a later call returns false.
+  bool TooFewFree();
+  bool waiting() const { return waiting_.load(std::memory_order_seq_cst); }
+  // Whether samples are short because the workers hold most of them.
+  bool BehindWorkers() const;
+
+  bool MayRead() const { return reading() < max_reading_.load(std::memory_order_relaxed); }
+  void BeginRead(uint32_t index);
+  void EndRead() { reading_.fetch_sub(1, std::memory_order_relaxed); }
+  uint32_t reading() const { return reading_.load(std::memory_order_relaxed); }
+
+  // Marks a sample whose bytes have arrived: it waits for a worker. The caller sends a task after
+  // each call.
+  void SetReady(uint32_t index);
+  uint32_t ready() const;
+  // For a task: takes the ready sample whose row is needed first, because completing later rows
+  // first finishes no batch. None if the task is spare.
+  std::optional<uint32_t> TakeReady();
+  // For a worker that has a sample: takes a further one, if at least `least` are ready, and makes
+  // one task spare, whichever begins next. Otherwise tasks whose samples are taken would take those
+  // that become ready later, more and more tasks would wait, and the tasks of other loaders behind
+  // them.
+  std::optional<uint32_t> TakeFurther(uint32_t least);
+
+  // The stage that a sample is in, for reports of stalls: set by the thread that owns the sample,
+  // read by any.
+  enum class Place : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
+  void SetPlace(uint32_t index, Place place);
+  struct Placed {
+    uint64_t sample = 0;  // its id; unknown for samples in memory
+    uint64_t row = 0;     // which row it becomes: lower for those that are needed earlier
+    Place place = Place::kNone;
+  };
+  Placed PlaceOf(uint32_t index) const;
+  uint32_t count() const { return free_.count(); }
+
+  // Frees the buffers of the free samples.
+  void FreeBuffers();
+
+ private:
+  uint32_t Free() const;  // how many may be taken
+  bool HasBuffer(GrowingBuffer& buffer);
+  uint32_t TakeOldest();
+
+  const bool in_memory_;
+  std::vector<SampleInFlight> samples_;
+  IndexSet free_;
+  IndexSet ready_;
+  // Counts the samples in ready_ that no thread is about to take, and the spare tasks (times 2^32).
+  // Their sum is the number of tasks that have not taken a sample or found that they are spare.
+  // Both counts are in one word, because a task that saw only one of them change could leave a
+  // sample without a task.
+  std::atomic<uint64_t> tasks_{0};
+  std::vector<std::atomic<uint64_t>> rows_;    // Placed::row
+  std::vector<std::atomic<uint64_t>> places_;  // the rest of Placed
+  std::atomic<bool> waiting_{false};
+  std::atomic<uint32_t> reading_{0};
+  std::atomic<uint32_t> max_reading_;
+  std::atomic<uint32_t> max_in_use_;
+};
+
+}  // namespace stoker

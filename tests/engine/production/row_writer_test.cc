@@ -1,0 +1,340 @@
+// RowWriter turns photographs and rows in memory into rows of their batch.
+#include "engine/production/row_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/stage_times.h"
+#include "engine/production/producer_parts.h"
+#include "io/memory/arrays.h"
+#include "tests/testing/indexed_photos.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+// A turn has kLeast samples at least, and ends after kTurnNs, or kMost samples at the latest.
+constexpr uint32_t kLeast = 8, kMost = 32;
+constexpr uint64_t kTurnNs = 8'000'000;
+
+struct Ended {
+  uint32_t sample;
+  Status status;
+};
+
+// Hands out the samples that the test has prepared, and records their results.
+class FakeSamples final : public RowWriter::Samples {
+ public:
+  std::optional<uint32_t> TakeReady() override {
+    if (take) return take();
+    if (ready.empty()) return std::nullopt;
+    return std::exchange(ready, {ready.begin() + 1, ready.end()}).front();
+  }
+  void End(uint32_t sample, uint64_t, Status status, int) override {
+    ended.push_back({sample, std::move(status)});
+  }
+  bool MustWait(uint32_t, Status& status) override {
+    return !status.ok() && status.error().wanted_bytes != 0;
+  }
+  void Postpone(uint32_t sample) override { postponed.push_back(sample); }
+  void ReadFromFile(uint32_t sample) override { lost.push_back(sample); }
+  bool Forgive(uint32_t sample, uint64_t, Error&, int) override {
+    if (!forgiving) return false;
+    forgiven.push_back(sample);
+    return true;
+  }
+
+  std::deque<uint32_t> ready;
+  std::function<std::optional<uint32_t>()> take;  // in place of the ready ones
+  std::vector<Ended> ended;
+  std::vector<uint32_t> postponed;
+  std::vector<uint32_t> lost;
+  std::vector<uint32_t> forgiven;
+  bool forgiving = false;
+};
+
+class RowWriterTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kRows = 4;
+
+  // A slot for the columns that these options make, and as many samples as it has rows.
+  void Open(LoaderOptions options) {
+    options_ = std::move(options);
+    options_.batch_size = kRows;
+    options_.seed = 5;
+    order_.emplace(
+        Sampler::Make({.samples = options_.source->size(), .seed = 5, .batch_size = kRows})
+            .value());
+    std::optional<Plan> plan = PlanOf(options_, {}).value();
+    std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan, nullptr).value();
+    std::optional<Mixer> mixer;
+    if (options_.mix) mixer.emplace(Mixer::Make(options_, false, columns).value());
+    pool_ = SlotPool::Make({.columns = columns, .batch_size = kRows, .working_slots = 1},
+                           Reservation(budget_))
+                .value();
+    slot_ = pool_->Acquire();
+    slot_->rows = kRows;
+    writer_.emplace(options_, *order_, std::move(plan), std::move(mixer), nullptr, columns, nullptr,
+                    samples_, budget_, 1);
+  }
+  ~RowWriterTest() override {
+    if (slot_ != nullptr) pool_->Abandon(slot_);
+  }
+
+  // Prepares the sample of this row with the bytes of its file, as a reader leaves it.
+  uint32_t Read(uint32_t row) {
+    const uint32_t index = samples_.Take().value();
+    SampleInFlight& sample = samples_[index];
+    const SamplerEntry entry = order_->At({}, row);
+    sample.ticket = {.row = row, .slot = slot_};
+    sample.read.sample = entry.sample;
+    sample.draw = {options_.seed, 0, entry.position};
+    sample.read.path = photos_.FileOf(entry.sample);
+    sample.read.status = {};
+    const std::string bytes = BytesOf(sample.read.path);
+    EXPECT_TRUE(sample.read.buffer.Grow(bytes.size() + kBufferPadding).ok());
+    std::copy(bytes.begin(), bytes.end(), sample.read.buffer.data());
+    sample.read.size = bytes.size();
+    return index;
+  }
+
+  static std::string BytesOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  LoaderOptions Photos() {
+    LoaderOptions options;
+    options.source = photos_.Source();
+    options.transforms = {RandomResizedCrop{.height = 16, .width = 16}, RandomHorizontalFlip{}};
+    return options;
+  }
+
+  // Returns what the plan alone makes of the sample of a row.
+  std::vector<uint8_t> Expected(uint32_t row) {
+    const Plan plan = *PlanOf(options_, {}).value();
+    const auto workspace = plan.MakeWorkspace(budget_);
+    const SamplerEntry entry = order_->At({}, row);
+    std::string bytes = BytesOf(photos_.FileOf(entry.sample));
+    const size_t size = bytes.size();
+    bytes.resize(size + kBufferPadding);
+    std::vector<uint8_t> pixels(plan.row_bytes());
+    StageTimes times;
+    plan.Apply({reinterpret_cast<const uint8_t*>(bytes.data()), size},
+               {options_.seed, 0, entry.position}, *workspace, pixels.data(), times)
+        .value();
+    return pixels;
+  }
+
+  // Returns how many samples a turn takes if `next` always has another one.
+  uint32_t SamplesOfTurn(const std::function<uint32_t()>& next) {
+    constexpr uint32_t kEndless = 4 * kMost;
+    uint32_t taken = 0;
+    flow_.take = [&]() -> std::optional<uint32_t> {
+      if (taken == kEndless) return std::nullopt;
+      ++taken;
+      return next();
+    };
+    const uint32_t first = flow_.TakeReady().value();
+    writer_->Decode(first, /*worker=*/0, flow_);
+    return taken;
+  }
+
+  // The same for samples that are ready at once. A machine may be so slow that they take kTurnNs
+  // all the same.
+  void ExpectWholeTurn(const std::function<uint32_t()>& next) {
+    const uint64_t begun = NowNanoseconds();
+    const uint32_t taken = SamplesOfTurn(next);
+    const bool is_slow = NowNanoseconds() - begun >= kTurnNs;
+    EXPECT_LE(taken, kMost);
+    EXPECT_GE(taken, is_slow ? kLeast : kMost);
+  }
+
+  std::vector<uint8_t> Row(uint32_t row) const {
+    const auto* data = static_cast<const uint8_t*>(slot_->Row(0, row));
+    return {data, data + slot_->columns[0].bytes() / kRows};
+  }
+
+  static constexpr uint64_t kFiles = 8;
+  const testing::PhotoFolder photos_{kFiles, 2};
+  LoaderOptions options_;
+  std::optional<Sampler> order_;
+  MemoryBudget budget_{256 << 20};
+  SamplesInFlight samples_{16, budget_, /*in_memory=*/false};
+  std::shared_ptr<SlotPool> pool_;
+  Slot* slot_ = nullptr;
+  std::optional<RowWriter> writer_;
+  FakeSamples flow_;
+};
+
+TEST_F(RowWriterTest, DecodesReadyPhotographsTogetherIntoTheirRows) {
+  Open(Photos());
+  for (uint32_t row = 0; row < kRows; ++row) flow_.ready.push_back(Read(row));
+  const uint32_t first = flow_.TakeReady().value();
+  writer_->Decode(first, /*worker=*/0, flow_);
+  ASSERT_EQ(flow_.ended.size(), kRows) << "the ready ones were taken, too";
+  for (const Ended& ended : flow_.ended) EXPECT_TRUE(ended.status.ok());
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const uint64_t id = order_->At({}, row).sample;
+    EXPECT_EQ(Row(row), Expected(row)) << row;
+    EXPECT_EQ(slot_->sample_ids[row], id);
+    EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), options_.source->LabelOf(id));
+  }
+  LoaderStats stats;
+  writer_->AddTo(stats);
+  EXPECT_EQ(stats.samples, kRows);
+}
+
+// The indexes are useless, and as large as their photographs.
+TEST_F(RowWriterTest, CropIndexesAreInTheMemoryOfTheWorkspace) {
+  constexpr size_t kLarge = 1 << 20;
+  for (uint64_t id = 0; id < kFiles; ++id) {
+    photos_.Overwrite(id, BytesOf(photos_.FileOf(id)).append(kLarge, '\0'));
+  }
+  LoaderOptions options = Photos();
+  options.source = std::make_shared<testing::IndexedPhotos>(
+      options.source, std::vector(kFiles, std::vector<uint8_t>(kLarge, 1)));
+  Open(options);
+  const auto decode_all = [&](uint64_t room) {
+    for (uint32_t row = 0; row < kRows; ++row) flow_.ready.push_back(Read(row));
+    budget_.SetLimit(budget_.used() + room);
+    writer_->Decode(flow_.TakeReady().value(), 0, flow_);
+    ASSERT_EQ(flow_.ended.size(), kRows);
+    for (const Ended& ended : std::exchange(flow_.ended, {})) {
+      EXPECT_TRUE(ended.status.ok());
+      samples_.Give(ended.sample);
+    }
+    budget_.SetLimit(MemoryBudget::kNoLimit);
+    for (uint32_t row = 0; row < kRows; ++row) EXPECT_EQ(Row(row), Expected(row)) << row;
+  };
+  decode_all(8 * kLarge);
+  EXPECT_GE(MemoryOf(writer_->workspace(0)), 2 * kLarge) << "two photographs are interleaved";
+  writer_->FreeWorkspaces();
+  EXPECT_EQ(MemoryOf(writer_->workspace(0)), 0u);
+  decode_all(kLarge);
+  EXPECT_LT(MemoryOf(writer_->workspace(0)), kLarge) << "decoded without";
+}
+
+TEST_F(RowWriterTest, ADamagedPhotographIsAnErrorThatNamesItsFile) {
+  Open(Photos());
+  const uint32_t bad = Read(0), good = Read(1);
+  samples_[bad].read.buffer.data()[0] = 0;  // no format begins like that
+  flow_.ready = {good};
+  writer_->Decode(bad, 0, flow_);
+  ASSERT_EQ(flow_.ended.size(), 2u);
+  for (const Ended& ended : flow_.ended) {
+    EXPECT_EQ(ended.status.ok(), ended.sample == good);
+    if (ended.sample == bad) {
+      EXPECT_EQ(ended.status.error().file, photos_.FileOf(order_->At({}, 0).sample));
+    }
+  }
+  EXPECT_EQ(Row(1), Expected(1));
+}
+
+TEST_F(RowWriterTest, AFailedReadIsItsSamplesError) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  samples_[index].read.status = Error{Code::kNotFound, "gone"};
+  writer_->Decode(index, 0, flow_);
+  ASSERT_EQ(flow_.ended.size(), 1u);
+  EXPECT_EQ(flow_.ended[0].status.error().code, Code::kNotFound);
+}
+
+TEST_F(RowWriterTest, WhoForgivesASampleHasIt) {
+  Open(Photos());
+  const uint32_t unread = Read(0), damaged = Read(1), good = Read(2);
+  samples_[unread].read.status = Error{Code::kNotFound, "gone"};
+  samples_[damaged].read.buffer.data()[0] = 0;
+  flow_.forgiving = true;
+  flow_.ready = {damaged, good};
+  writer_->Decode(unread, 0, flow_);
+  EXPECT_EQ(flow_.forgiven, (std::vector<uint32_t>{unread, damaged}));
+  ASSERT_EQ(flow_.ended.size(), 1u);
+  EXPECT_EQ(flow_.ended[0].sample, good);
+}
+
+TEST_F(RowWriterTest, PostponesSamplesWithoutMemory) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  samples_[index].read.status =
+      Error{.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
+  writer_->Decode(index, 0, flow_);
+  EXPECT_TRUE(flow_.ended.empty());
+  EXPECT_EQ(flow_.postponed, std::vector<uint32_t>{index});
+  LoaderStats stats;
+  writer_->AddTo(stats);
+  EXPECT_EQ(stats.samples, 0u) << "it is counted when its row is written";
+}
+
+// Other loaders have tasks, too.
+TEST_F(RowWriterTest, ATurnEndsWhileSamplesAreReady) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  ExpectWholeTurn([&] { return index; });
+}
+
+TEST_F(RowWriterTest, ATurnEndsWhileSamplesArePostponed) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  ExpectWholeTurn([&] {
+    samples_[index].read.status =
+        Error{.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
+    return index;
+  });
+}
+
+TEST_F(RowWriterTest, ATurnOfSlowSamplesEndsAfterAFew) {
+  Open(Photos());
+  const uint32_t index = Read(0);
+  // The waits for the samples after the first add up to more than kTurnNs.
+  const auto slow = [&] {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kTurnNs / (kLeast - 2)));
+    return index;
+  };
+  EXPECT_EQ(SamplesOfTurn(slow), kLeast);
+}
+
+TEST_F(RowWriterTest, RowsInMemoryAreCopiedColumnByColumn) {
+  std::vector<float> values(kRows * 3);
+  std::vector<int64_t> labels(kRows);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(10 * i);
+  LoaderOptions options;
+  options.source = Arrays({{.name = "x",
+                            .dtype = DType::kF32,
+                            .row_shape = {3},
+                            .data = values.data(),
+                            .samples = kRows},
+                           {.name = "label",
+                            .dtype = DType::kI64,
+                            .row_shape = {},
+                            .data = labels.data(),
+                            .samples = kRows}},
+                          nullptr)
+                       .value();
+  Open(options);
+  const uint32_t run = samples_.Take().value();
+  samples_[run].ticket = {.row = 1, .rows = 3, .slot = slot_};
+  writer_->Copy(run, 0, flow_);
+  ASSERT_EQ(flow_.ended.size(), 1u);
+  EXPECT_TRUE(flow_.ended[0].status.ok());
+  for (uint32_t row = 1; row < kRows; ++row) {
+    EXPECT_EQ(static_cast<const float*>(slot_->Row(0, row))[2], values[3 * row + 2]);
+    EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), labels[row]);
+    EXPECT_EQ(slot_->sample_ids[row], row);
+  }
+}
+
+}  // namespace
+}  // namespace stoker
