@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "gpu/decode/crop_kernels-inl.h"
+#include "gpu/crops/crop_kernels-inl.h"
 #include "transforms/jpeg/reference_decoder.h"
 
 namespace stoker {

@@ -11,10 +11,10 @@
 #include "core/device_crop.h"
 #include "core/try.h"
 #include "engine/loader/loader.h"
-#include "gpu/deferred_ops_job.h"
-#include "gpu/device_ring.h"
-#include "gpu/issue_batch.h"
-#include "gpu/issue_crops.h"
+#include "gpu/ops/deferred_ops_job.h"
+#include "gpu/staging/device_ring.h"
+#include "gpu/staging/issue_batch.h"
+#include "gpu/staging/issue_crops.h"
 #include "io/select/combine.h"
 
 namespace stoker {

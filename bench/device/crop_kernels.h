@@ -1,4 +1,4 @@
-// Measures the kernels that decode crops (gpu/decode), and the one that finishes their batch, each
+// Measures the kernels that decode crops (gpu/crops), and the one that finishes their batch, each
 // by itself. The crops are those of a loader's batch, and are on the device already.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "bindings/cli/bench/device_scratch.h"
 #include "core/result.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 #include "io/source/source.h"
 
 namespace stoker {

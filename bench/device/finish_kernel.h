@@ -1,5 +1,5 @@
-// Measures the kernel that finishes batches (gpu/deferred_ops_job.h), and a copy on the device of
-// as many bytes.
+// Measures the kernel that finishes batches (gpu/ops/deferred_ops_job.h), and a copy on the device
+// of as many bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include "bindings/cli/bench/device_scratch.h"
 #include "core/deferred_ops.h"
 #include "core/result.h"
-#include "gpu/deferred_ops_job.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
+#include "gpu/ops/deferred_ops_job.h"
 
 namespace stoker {
 

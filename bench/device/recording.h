@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/result.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 
 namespace stoker {
 

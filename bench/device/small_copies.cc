@@ -14,7 +14,7 @@
 
 #include "core/stage_times.h"
 #include "core/try.h"
-#include "gpu/piece_copier.h"
+#include "gpu/staging/piece_copier.h"
 
 namespace stoker {
 namespace {

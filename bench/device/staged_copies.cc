@@ -11,7 +11,7 @@
 #include "bindings/cli/bench/device_scratch.h"
 #include "core/try.h"
 #include "engine/loader/loader.h"
-#include "gpu/piece_copier.h"
+#include "gpu/staging/piece_copier.h"
 #include "io/memory/arrays.h"
 
 namespace stoker {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 
 namespace stoker {
 

@@ -50,7 +50,7 @@ PROGRAMS = {
     "gpu_device_test": "tests/gpu/gpu_device_test",
     "stager_test": "tests/gpu/stager_test",
     "gpu_deferred_ops_test": "tests/gpu/gpu_deferred_ops_test",
-    "gpu_crops_test": "tests/gpu/decode/gpu_crops_test",
+    "gpu_crops_test": "tests/gpu/crops/gpu_crops_test",
     "device_loader_test": "tests/engine/device_loader_test",
     "device_decode_test": "tests/engine/device_decode_test",
 }

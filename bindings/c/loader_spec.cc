@@ -13,7 +13,7 @@
 #include "core/plural.h"
 #include "core/try.h"
 #include "engine/options/option_table.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 #include "io/open_source.h"
 #include "io/remote/object_url.h"
 

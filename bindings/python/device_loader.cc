@@ -18,7 +18,7 @@
 #include "core/device_crop.h"
 #include "core/try.h"
 #include "engine/metrics/stats.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 
 namespace stoker::python {
 

@@ -10,7 +10,7 @@
 #include "bindings/python/dlpack.h"
 #include "core/batch.h"
 #include "core/dtype.h"
-#include "gpu/device_batch.h"
+#include "gpu/staging/device_batch.h"
 
 namespace pybind11 {
 class object;

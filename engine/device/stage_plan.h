@@ -8,7 +8,7 @@
 #include "core/result.h"
 #include "engine/options/options.h"
 #include "engine/production/producer_options.h"
-#include "gpu/stager.h"
+#include "gpu/staging/stager.h"
 
 namespace stoker {
 

@@ -13,8 +13,8 @@
 #include "core/stage_times.h"
 #include "engine/metrics/stats.h"
 #include "engine/order/batch_sequence.h"
-#include "gpu/split_batch.h"
-#include "gpu/stager.h"
+#include "gpu/staging/split_batch.h"
+#include "gpu/staging/stager.h"
 
 namespace stoker {
 

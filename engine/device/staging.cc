@@ -4,7 +4,7 @@
 
 #include "core/stage_times.h"
 #include "core/try.h"
-#include "gpu/device_ring.h"
+#include "gpu/staging/device_ring.h"
 
 namespace stoker {
 

@@ -14,8 +14,8 @@
 #include "engine/device/staged_waits.h"
 #include "engine/order/batch_sequence.h"
 #include "engine/production/producer.h"
-#include "gpu/split_batch.h"
-#include "gpu/stager.h"
+#include "gpu/staging/split_batch.h"
+#include "gpu/staging/stager.h"
 
 namespace stoker {
 

@@ -5,7 +5,7 @@
 
 #include "core/try.h"
 #include "engine/device/stage_plan.h"
-#include "gpu/nvtx.h"
+#include "gpu/backend/nvtx.h"
 
 namespace stoker {
 

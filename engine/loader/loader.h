@@ -20,8 +20,8 @@
 #include "engine/metrics/stats.h"
 #include "engine/options/options.h"
 #include "engine/order/epoch_counter.h"
-#include "gpu/device_batch.h"
-#include "gpu/split_batch.h"
+#include "gpu/staging/device_batch.h"
+#include "gpu/staging/split_batch.h"
 
 namespace stoker {
 

@@ -15,7 +15,7 @@
 #include "engine/options/bad_policy.h"
 #include "engine/options/cache_choice.h"
 #include "engine/runtime/runtime.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 #include "io/source/source.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/reduction.h"

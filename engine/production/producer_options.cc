@@ -10,7 +10,7 @@
 #include "core/machine.h"
 #include "core/memory_budget.h"
 #include "core/try.h"
-#include "gpu/stager.h"
+#include "gpu/staging/stager.h"
 #include "transforms/decode/decoding.h"
 
 namespace stoker {

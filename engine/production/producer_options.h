@@ -9,7 +9,7 @@
 #include "engine/options/options.h"
 #include "engine/production/bad_sample_log.h"
 #include "engine/production/sample_cache.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 
 namespace stoker {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/try.h"
-#include "gpu/device_pinning.h"
+#include "gpu/backend/device_pinning.h"
 
 namespace stoker {
 

@@ -6,7 +6,7 @@
 
 #include "core/hash.h"
 #include "tests/fuzz/fuzzed_rows.h"
-#include "tests/gpu/decode/forged_crops.h"
+#include "tests/gpu/crops/forged_crops.h"
 #include "tests/testing/random.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"

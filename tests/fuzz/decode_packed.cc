@@ -7,7 +7,7 @@
 
 #include "core/buffer.h"
 #include "tests/fuzz/fuzzed_rows.h"
-#include "tests/gpu/decode/forged_crops.h"
+#include "tests/gpu/crops/forged_crops.h"
 #include "tests/testing/sign_packed_jpeg.h"
 #include "transforms/decode/format.h"
 #include "transforms/jpeg/decoder.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "gpu/device.h"
-#include "gpu/device_batch.h"
+#include "gpu/backend/device.h"
+#include "gpu/staging/device_batch.h"
 
 namespace stoker::testing {
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/open_device.h"
+#include "gpu/backend/open_device.h"
 #include "tests/testing/random.h"
 
 namespace stoker::testing {

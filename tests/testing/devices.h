@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/device.h"
-#include "gpu/host_streams.h"
+#include "gpu/backend/device.h"
+#include "gpu/backend/host_streams.h"
 #include "tests/testing/fake_cuda/fake_cuda.h"
 
 namespace stoker::testing {

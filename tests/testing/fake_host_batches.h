@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/batch.h"
-#include "gpu/stager.h"
+#include "gpu/staging/stager.h"
 
 namespace stoker::testing {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "gpu/deferred_ops_job.h"
+#include "gpu/ops/deferred_ops_job.h"
 
 namespace stoker::testing {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 
 namespace stoker::testing {
 

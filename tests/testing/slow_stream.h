@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 #include "tests/testing/devices.h"
 
 namespace stoker::testing {

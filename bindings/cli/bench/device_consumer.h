@@ -11,8 +11,8 @@
 #include "bindings/cli/bench/device_scratch.h"
 #include "core/batch.h"
 #include "core/result.h"
-#include "gpu/device.h"
-#include "gpu/device_batch.h"
+#include "gpu/backend/device.h"
+#include "gpu/staging/device_batch.h"
 
 namespace stoker {
 

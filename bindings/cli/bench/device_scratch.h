@@ -9,7 +9,7 @@
 
 #include "core/mapping.h"
 #include "core/result.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 
 namespace stoker {
 

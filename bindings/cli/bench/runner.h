@@ -13,7 +13,7 @@
 #include "engine/metrics/trace_file.h"
 #include "engine/options/options.h"
 #include "engine/runtime/runtime.h"
-#include "gpu/stager.h"
+#include "gpu/staging/stager.h"
 
 namespace stoker {
 

@@ -9,7 +9,7 @@
 
 #include "bindings/cli/text_layout.h"
 #include "core/result.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 
 namespace stoker {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/device_ring.h"
+#include "gpu/staging/device_ring.h"
 #include "tests/engine/device/device_decoding.h"
 #include "tests/testing/hooked_device.h"
 #include "tests/testing/slow_stream.h"

@@ -20,7 +20,7 @@
 #include "core/hash.h"
 #include "engine/loader/loader.h"
 #include "engine/map/map_function.h"
-#include "gpu/piece_copier.h"
+#include "gpu/staging/piece_copier.h"
 #include "io/memory/arrays.h"
 #include "io/select/subset.h"
 #include "tests/engine/device/device_decoding.h"

@@ -13,7 +13,7 @@
 
 #include "core/deferred_ops.h"
 #include "engine/production/producer.h"
-#include "gpu/deferred_ops_job.h"
+#include "gpu/ops/deferred_ops_job.h"
 #include "io/folder/image_folder.h"
 #include "io/memory/arrays.h"
 #include "tests/testing/effort.h"

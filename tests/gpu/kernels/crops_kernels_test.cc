@@ -1,4 +1,4 @@
-// gpu/decode/decode_crops_cuda.cu on the CPU: each row has the pixels of the CPU's decoder, and
+// gpu/crops/decode_crops_cuda.cu on the CPU: each row has the pixels of the CPU's decoder, and
 // those that the host has decoded are not written.
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/buffer.h"
-#include "gpu/decode/decode_crops_cuda.h"
-#include "gpu/decode/entropy-inl.h"
-#include "tests/gpu/decode/made_crops.h"
+#include "gpu/crops/decode_crops_cuda.h"
+#include "gpu/crops/entropy-inl.h"
+#include "tests/gpu/crops/made_crops.h"
 #include "tests/gpu/kernels/grid.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"

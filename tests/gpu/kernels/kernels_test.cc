@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "core/deferred_ops.h"
-#include "gpu/deferred_ops_cuda.h"
-#include "gpu/occupy_cuda.h"
+#include "gpu/backend/occupy_cuda.h"
+#include "gpu/ops/deferred_ops_cuda.h"
 #include "tests/gpu/kernels/grid.h"
-#include "tests/gpu/random_job.h"
+#include "tests/gpu/ops/random_job.h"
 #include "tests/testing/effort.h"
 
 // Declared in <sanitizer/asan_interface.h>, which clang does not bring. Null without the address

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/deferred_ops.h"
-#include "gpu/decode/decode_crops_cuda.h"
-#include "gpu/deferred_ops_cuda.h"
-#include "gpu/deferred_ops_job.h"
+#include "gpu/crops/decode_crops_cuda.h"
+#include "gpu/ops/deferred_ops_cuda.h"
+#include "gpu/ops/deferred_ops_job.h"
 #include "tests/gpu/ptx/crop_batch_maker.h"
 #include "tests/gpu/ptx/removed_barriers.h"
 #include "tests/gpu/ptx/translated_kernel.h"

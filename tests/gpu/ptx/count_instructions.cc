@@ -1,4 +1,4 @@
-// Counts the instructions that the kernels of gpu/decode execute for a crop.
+// Counts the instructions that the kernels of gpu/crops execute for a crop.
 //
 //   count_instructions                                  of made photographs, to 112 × 112
 //   count_instructions --compare instructions.txt       … and compares with those of the file
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/decode/decode_crops_cuda.h"
+#include "gpu/crops/decode_crops_cuda.h"
 #include "tests/gpu/ptx/crop_batch_maker.h"
 #include "tests/gpu/ptx/launches.h"
 #include "tests/testing/make_jpeg.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/image.h"
-#include "tests/gpu/decode/made_crops.h"
+#include "tests/gpu/crops/made_crops.h"
 #include "tests/testing/random.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/packed/pack.h"

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "core/result.h"
-#include "gpu/device.h"
+#include "gpu/backend/device.h"
 #include "io/source/source.h"
 #include "transforms/spec/transform.h"
 

@@ -1,6 +1,6 @@
 // A device of TensorFlow's type GPU that needs none: TensorFlow's runtime places, copies and frees
-// as on a GPU, while memory is the host's and streams are threads (gpu/host_streams.h), each of
-// which sleeps before each piece of its work. They are streams of stoker's device "host".
+// as on a GPU, while memory is the host's and streams are threads (gpu/backend/host_streams.h),
+// each of which sleeps before each piece of its work. They are streams of stoker's device "host".
 //
 // TensorFlow calls it a pluggable device. It has one kernel, Invert of uint8, which returns before
 // its work is done, as a GPU's kernels do. TensorFlow loads it with load_pluggable_device_library,
@@ -20,7 +20,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/host_streams.h"
+#include "gpu/backend/host_streams.h"
 
 struct SP_Event_st {
   stoker::HostEvent event;

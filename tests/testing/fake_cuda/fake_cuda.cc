@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gpu/open_device.h"
+#include "gpu/backend/open_device.h"
 #include "tests/testing/fake_cuda/fake_state.h"
 
 namespace stoker::testing {

@@ -1,7 +1,7 @@
-// FakeCuda: a simulated machine with CUDA. gpu/device_cuda.cc runs on it as on a real one.
+// FakeCuda: a simulated machine with CUDA. gpu/backend/device_cuda.cc runs on it as on a real one.
 //
-// Device memory is host memory, streams are threads (gpu/host_streams.h), kernels are their host
-// versions. It is stricter than CUDA: it reports what would be undefined there, even if it may
+// Device memory is host memory, streams are threads (gpu/backend/host_streams.h), kernels are their
+// host versions. It is stricter than CUDA: it reports what would be undefined there, even if it may
 // work.
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/device.h"
-#include "gpu/host_streams.h"
+#include "gpu/backend/device.h"
+#include "gpu/backend/host_streams.h"
 #include "tests/testing/fake_cuda/cuda_runtime_api.h"
 
 namespace stoker::testing {

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "core/deferred_ops.h"
-#include "gpu/decode/decode_crops.h"
-#include "gpu/decode/decode_crops_cuda.h"
-#include "gpu/deferred_ops_cuda.h"
-#include "gpu/occupy_cuda.h"
+#include "gpu/backend/occupy_cuda.h"
+#include "gpu/crops/decode_crops.h"
+#include "gpu/crops/decode_crops_cuda.h"
+#include "gpu/ops/deferred_ops_cuda.h"
 #include "tests/testing/fake_cuda/fake_call.h"
 
 namespace {

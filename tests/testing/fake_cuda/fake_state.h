@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/host_streams.h"
-#include "gpu/own_process.h"
+#include "gpu/backend/host_streams.h"
+#include "gpu/backend/own_process.h"
 #include "tests/testing/fake_cuda/fake_cuda.h"
 
 namespace stoker::testing {

@@ -1,7 +1,0 @@
-#include "gpu/nvtx.h"
-
-namespace stoker {
-
-void ListenForProfiler(Trace&) {}
-
-}  // namespace stoker
