@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "core/descriptor.h"
+#include "core/system/descriptor.h"
 #include "io/cache/disk_cache.h"
 
 namespace stoker {

@@ -29,7 +29,7 @@
 
 #include "bench/decode_methods.h"
 #include "bench/decode_phases.h"
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"

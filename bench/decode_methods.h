@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/memory_budget.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/device/crop_maker.h"
 #include "transforms/jpeg/decoder.h"

@@ -1,6 +1,6 @@
 #include "bench/decode_phases.h"
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 
 namespace stoker {
 

@@ -38,7 +38,7 @@
 #include "bench/device/small_copies.h"
 #include "bench/device/staged_copies.h"
 #include "bindings/cli/open_samples.h"
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 namespace {

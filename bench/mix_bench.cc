@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "core/mapping.h"
+#include "core/memory/mapping.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/mix/mix_rows.h"
 

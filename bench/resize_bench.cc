@@ -22,7 +22,7 @@
 #define HWY_WANT_AVX3_DL 1
 #include <hwy/targets.h>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/plan.h"
 #include "transforms/resize/resampler.h"

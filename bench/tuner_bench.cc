@@ -19,8 +19,8 @@
 
 #include "bench/slow_reader.h"
 #include "bindings/cli/synth/photograph.h"
-#include "core/machine.h"
-#include "core/stage_times.h"
+#include "core/system/machine.h"
+#include "core/time/stage_times.h"
 #include "engine/loader/loader.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/folder/image_folder.h"

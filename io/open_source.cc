@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
 #include "io/manifest/csv_reader.h"

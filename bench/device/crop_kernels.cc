@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bindings/cli/bench/device_scratch.h"
-#include "core/device_crop.h"
-#include "core/try.h"
+#include "core/batch/device_crop.h"
+#include "core/result/try.h"
 #include "engine/loader/loader.h"
 #include "gpu/ops/deferred_ops_job.h"
 #include "gpu/staging/device_ring.h"

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "bindings/cli/bench/device_scratch.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 #include "io/source/source.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

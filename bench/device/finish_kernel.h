@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bindings/cli/bench/device_scratch.h"
-#include "core/deferred_ops.h"
-#include "core/result.h"
+#include "core/batch/deferred_ops.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 #include "gpu/ops/deferred_ops_job.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bindings/cli/bench/device_scratch.h"
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
 
 namespace stoker {
 

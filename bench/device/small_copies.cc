@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
 #include "gpu/staging/piece_copier.h"
 
 namespace stoker {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 
 namespace stoker {

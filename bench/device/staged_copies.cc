@@ -9,7 +9,7 @@
 
 #include "bindings/cli/bench/device_consumer.h"
 #include "bindings/cli/bench/device_scratch.h"
-#include "core/try.h"
+#include "core/result/try.h"
 #include "engine/loader/loader.h"
 #include "gpu/staging/piece_copier.h"
 #include "io/memory/arrays.h"

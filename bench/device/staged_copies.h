@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 
 namespace stoker {

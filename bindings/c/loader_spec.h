@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "engine/options/options.h"
 #include "io/source/source.h"
 #include "transforms/mix/batch_mix.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "engine/loader/loader.h"
 
 namespace stoker {

@@ -13,8 +13,8 @@
 
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
-#include "core/trace.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/time/trace.h"
 #include "engine/loader/loader.h"
 #include "io/source/source.h"
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
 class App;

@@ -17,7 +17,7 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/usage.h"
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker::cli {
 

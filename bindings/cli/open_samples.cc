@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "bindings/cli/outcome.h"
-#include "core/plural.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/arrow/huggingface.h"
 #include "io/index/split_folders.h"
 #include "io/manifest/manifest.h"

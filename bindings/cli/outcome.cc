@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "bindings/cli/interrupt.h"
-#include "core/secrets.h"
+#include "core/result/secrets.h"
 
 namespace stoker::cli {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
-#include "core/memory_budget.h"
-#include "core/try.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/try.h"
 #include "io/readers/plain_read.h"
 
 namespace stoker::cli {

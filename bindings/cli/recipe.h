@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bindings/cli/arguments.h"
-#include "core/dtype.h"
-#include "core/result.h"
+#include "core/batch/dtype.h"
+#include "core/result/result.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/plan/plan.h"
 

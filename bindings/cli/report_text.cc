@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "core/plural.h"
+#include "core/result/plural.h"
 
 namespace stoker {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's
 class App;

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/dtype.h"
+#include "core/batch/batch.h"
+#include "core/batch/dtype.h"
 #include "io/source/source.h"
 
 namespace pybind11 {

@@ -17,7 +17,7 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
-#include "core/machine.h"
+#include "core/system/machine.h"
 #include "engine/runtime/runtime.h"
 
 namespace stoker::python {

@@ -1,7 +1,7 @@
 // Converts decoded images to NumPy arrays of their own size.
 #pragma once
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "engine/arrays/decoder_pool.h"
 
 namespace pybind11 {

@@ -15,8 +15,8 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
-#include "core/device_crop.h"
-#include "core/try.h"
+#include "core/batch/device_crop.h"
+#include "core/result/try.h"
 #include "engine/metrics/stats.h"
 #include "gpu/backend/device.h"
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/batch/dtype.h"
 
 namespace pybind11 {
 class object;

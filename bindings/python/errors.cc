@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "core/secrets.h"
+#include "core/result/secrets.h"
 
 namespace stoker::python {
 

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker::python {
 

@@ -17,7 +17,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/tensor.h"
 #include "bindings/python/waiting.h"
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker::python {
 

@@ -22,7 +22,7 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/files/input_file.h"
 #include "io/index/split_folders.h"
 #include "io/manifest/manifest_roles.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bindings/python/dlpack.h"
-#include "core/batch.h"
-#include "core/dtype.h"
+#include "core/batch/batch.h"
+#include "core/batch/dtype.h"
 #include "gpu/staging/device_batch.h"
 
 namespace pybind11 {

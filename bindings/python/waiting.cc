@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "bindings/c/registry.h"
-#include "core/start_thread.h"
+#include "core/system/start_thread.h"
 
 namespace stoker::python {
 

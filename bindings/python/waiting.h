@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 
 namespace stoker::python {
 

@@ -6,7 +6,7 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 
 namespace stoker::python {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/mapping.h"
+#include "core/memory/mapping.h"
 
 namespace stoker {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

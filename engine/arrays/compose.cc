@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "core/buffer.h"
-#include "core/machine.h"
-#include "core/memory_budget.h"
-#include "core/try.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "engine/arrays/array_memory.h"
 #include "engine/arrays/decoder_pool.h"
 #include "engine/arrays/encoded_input.h"

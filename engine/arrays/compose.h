@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/image.h"
-#include "core/random.h"
-#include "core/result.h"
+#include "core/batch/dtype.h"
+#include "core/batch/image.h"
+#include "core/numbers/random.h"
+#include "core/result/result.h"
 #include "engine/arrays/decode_image.h"
 #include "transforms/array/array_request.h"
 #include "transforms/decode/decoding.h"

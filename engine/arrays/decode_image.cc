@@ -1,7 +1,7 @@
 #include "engine/arrays/decode_image.h"
 
-#include "core/machine.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "engine/arrays/decoder_pool.h"
 #include "transforms/array/array_decoder.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "transforms/array/array_request.h"
 #include "transforms/decode/decoding.h"
 

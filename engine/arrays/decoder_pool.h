@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/image.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/batch/image.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "engine/arrays/array_memory.h"
 #include "engine/arrays/decode_image.h"
 #include "engine/arrays/encoded_input.h"

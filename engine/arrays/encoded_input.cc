@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/readers/plain_read.h"
 
 namespace stoker {

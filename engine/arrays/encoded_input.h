@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/readers/reader.h"
 
 namespace stoker {

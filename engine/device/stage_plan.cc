@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

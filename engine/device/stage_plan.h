@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/options/options.h"
 #include "engine/production/producer_options.h"
 #include "gpu/staging/stager.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 
 namespace stoker {
 

@@ -8,9 +8,9 @@
 #include <deque>
 #include <mutex>
 
-#include "core/batch.h"
-#include "core/result.h"
-#include "core/stage_times.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
+#include "core/time/stage_times.h"
 #include "engine/metrics/stats.h"
 #include "engine/order/batch_sequence.h"
 #include "gpu/staging/split_batch.h"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
 #include "gpu/staging/device_ring.h"
 
 namespace stoker {

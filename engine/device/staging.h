@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/device/staged_waits.h"
 #include "engine/order/batch_sequence.h"
 #include "engine/production/producer.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "engine/device/stage_plan.h"
 #include "gpu/backend/nvtx.h"
 

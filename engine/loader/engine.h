@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/device/staging.h"
 #include "engine/metrics/stats.h"
 #include "engine/options/options.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "engine/loader/engine.h"
 #include "engine/order/batch_sequence.h"
 

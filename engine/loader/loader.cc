@@ -5,8 +5,8 @@
 #include <mutex>
 #include <utility>
 
-#include "core/memory_budget.h"
-#include "core/try.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/try.h"
 #include "engine/loader/engine.h"
 #include "engine/loader/loader_state.h"
 #include "engine/options/check_options.h"

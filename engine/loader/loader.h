@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/metrics/stats.h"
 #include "engine/options/options.h"
 #include "engine/order/epoch_counter.h"

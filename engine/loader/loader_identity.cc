@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/utf8.h"
+#include "core/result/utf8.h"
 #include "engine/options/option_table.h"
 #include "io/source/source.h"
 #include "transforms/plan/explain.h"

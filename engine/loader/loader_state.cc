@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "engine/loader/loader_identity.h"
 #include "engine/options/check_options.h"
 #include "engine/order/sampler.h"

@@ -21,8 +21,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/loader/loader_identity.h"
 
 namespace stoker {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/memory/memory_columns.h"
 
 namespace stoker {

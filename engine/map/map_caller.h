@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/map/map_function.h"
 
 namespace stoker {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/slot_pool.h"
+#include "core/batch/slot_pool.h"
 #include "io/source/field.h"
 
 namespace stoker {

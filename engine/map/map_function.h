@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/map/row_random.h"
 
 namespace stoker {

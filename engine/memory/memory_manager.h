@@ -44,8 +44,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "engine/memory/memory_plan.h"
 
 namespace stoker {

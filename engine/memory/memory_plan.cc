@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-#include "core/plural.h"
+#include "core/result/plural.h"
 
 namespace stoker {
 

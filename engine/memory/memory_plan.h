@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/plural.h"
+#include "core/result/plural.h"
 
 namespace stoker {
 

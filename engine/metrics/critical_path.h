@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 #include "engine/metrics/sample_times.h"
 
 namespace stoker {

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "core/secrets.h"
+#include "core/result/secrets.h"
 
 namespace stoker {
 

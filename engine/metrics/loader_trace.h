@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/trace.h"
+#include "core/time/trace.h"
 #include "engine/production/assembler.h"
 #include "engine/production/batch_record.h"
 #include "engine/tuning/tuner.h"

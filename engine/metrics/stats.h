@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/sample_fault.h"
-#include "core/stage_times.h"
+#include "core/result/sample_fault.h"
+#include "core/time/stage_times.h"
 #include "engine/tuning/tuner_decision.h"
 #include "transforms/decode/decoding.h"
 

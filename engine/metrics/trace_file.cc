@@ -10,10 +10,10 @@
 #include <system_error>
 #include <utility>
 
-#include "core/output_file.h"
-#include "core/stage_times.h"
-#include "core/trace.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/output_file.h"
+#include "core/time/stage_times.h"
+#include "core/time/trace.h"
 #include "engine/metrics/trace_json.h"
 #include "engine/metrics/trace_recorder.h"
 #include "engine/runtime/runtime.h"

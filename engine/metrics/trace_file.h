@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 
@@ -33,9 +33,9 @@ struct TraceSummary {
 // Not thread-safe.
 class TraceFile {
  public:
-  // Starts recording. Stop replaces the file (core/output_file.h), even if the process has changed
-  // its current folder. Errors: the file cannot be written; ResourceExhausted if there are too many
-  // listeners; InvalidArgument for the options.
+  // Starts recording. Stop replaces the file (core/system/output_file.h), even if the process has
+  // changed its current folder. Errors: the file cannot be written; ResourceExhausted if there are
+  // too many listeners; InvalidArgument for the options.
   static Result<std::unique_ptr<TraceFile>> Start(std::shared_ptr<Runtime> runtime,
                                                   std::string path,
                                                   const TraceFileOptions& options = {});

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 
 namespace stoker {
 

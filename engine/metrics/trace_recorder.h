@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/trace_listener.h"
+#include "core/time/trace_listener.h"
 
 namespace stoker {
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/core_time.h"
-#include "core/stage_times.h"
+#include "core/time/core_time.h"
+#include "core/time/stage_times.h"
 #include "engine/metrics/stats.h"
 
 namespace stoker {

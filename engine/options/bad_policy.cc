@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/utf8.h"
+#include "core/result/utf8.h"
 
 namespace stoker {
 

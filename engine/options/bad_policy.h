@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.h"
-#include "core/sample_fault.h"
+#include "core/result/result.h"
+#include "core/result/sample_fault.h"
 
 namespace stoker {
 

@@ -2,9 +2,9 @@
 
 #include <optional>
 
-#include "core/byte_size.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/byte_size.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 
 namespace stoker {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 
@@ -15,7 +15,8 @@ struct CacheChoice {
   std::string folder{};  // empty: in memory
 
   // Parses "ram:SIZE" or "dir:FOLDER:SIZE"; an empty text is no cache. A size is a number and a
-  // unit (core/byte_size.h), at least 1 MiB. InvalidArgument says what is wrong with the text.
+  // unit (core/result/byte_size.h), at least 1 MiB. InvalidArgument says what is wrong with the
+  // text.
   static Result<CacheChoice> Parse(std::string_view text);
   std::string ToString() const;  // in the form that Parse reads
 

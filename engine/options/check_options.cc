@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/image.h"
-#include "core/try.h"
+#include "core/batch/image.h"
+#include "core/result/try.h"
 #include "engine/options/option_table.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/transform_table.h"

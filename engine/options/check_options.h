@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 
 namespace stoker {
 

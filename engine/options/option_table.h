@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/sample_fault.h"
+#include "core/result/sample_fault.h"
 #include "engine/options/options.h"
 #include "transforms/spec/option.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/batch/dtype.h"
 #include "engine/map/map_function.h"
 #include "engine/options/bad_policy.h"
 #include "engine/options/cache_choice.h"

@@ -5,7 +5,7 @@
 #include <deque>
 #include <optional>
 
-#include "core/batch.h"
+#include "core/batch/batch.h"
 
 namespace stoker {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/batch.h"
+#include "core/batch/batch.h"
 
 namespace stoker {
 

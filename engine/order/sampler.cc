@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "core/permutation.h"
-#include "core/plural.h"
-#include "core/random.h"
-#include "core/try.h"
+#include "core/numbers/permutation.h"
+#include "core/numbers/random.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 
 namespace stoker {
 namespace {

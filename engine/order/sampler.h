@@ -12,8 +12,8 @@
 
 #include <cstdint>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/options/options.h"
 #include "io/select/sample_order.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "core/plural.h"
-#include "core/stage_times.h"
+#include "core/result/plural.h"
+#include "core/time/stage_times.h"
 #include "engine/metrics/critical_path.h"
 
 namespace stoker {

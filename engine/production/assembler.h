@@ -18,9 +18,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
-#include "core/slot_pool.h"
+#include "core/batch/batch.h"
+#include "core/batch/slot_pool.h"
+#include "core/result/result.h"
 #include "engine/metrics/sample_times.h"
 #include "engine/order/batch_sequence.h"
 #include "engine/order/sampler.h"

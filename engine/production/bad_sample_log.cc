@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/plural.h"
-#include "core/secrets.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/plural.h"
+#include "core/result/secrets.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "transforms/spec/option.h"
 
 namespace stoker {

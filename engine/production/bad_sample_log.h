@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/descriptor.h"
-#include "core/result.h"
-#include "core/sample_fault.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
+#include "core/result/sample_fault.h"
+#include "core/system/descriptor.h"
 #include "engine/options/bad_policy.h"
 
 namespace stoker {

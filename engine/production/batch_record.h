@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "core/batch.h"
-#include "core/stage_times.h"
+#include "core/batch/batch.h"
+#include "core/time/stage_times.h"
 
 namespace stoker {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "core/stage_times.h"
-#include "core/start_thread.h"
+#include "core/system/start_thread.h"
+#include "core/time/stage_times.h"
 
 namespace stoker {
 

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "core/result.h"
-#include "core/slot_pool.h"
-#include "core/trace.h"
+#include "core/batch/slot_pool.h"
+#include "core/result/result.h"
+#include "core/time/trace.h"
 #include "engine/map/map_caller.h"
 #include "engine/production/assembler.h"
 

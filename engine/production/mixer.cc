@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "core/deferred_ops.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/batch/deferred_ops.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 #include "engine/options/check_options.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/resize/row_format.h"

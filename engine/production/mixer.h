@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/random.h"
-#include "core/result.h"
-#include "core/slot_pool.h"
+#include "core/batch/batch.h"
+#include "core/batch/slot_pool.h"
+#include "core/numbers/random.h"
+#include "core/result/result.h"
 #include "engine/options/options.h"
 #include "io/source/source.h"
 #include "transforms/mix/batch_mix.h"

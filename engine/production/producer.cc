@@ -3,10 +3,10 @@
 #include <string>
 #include <utility>
 
-#include "core/core_time.h"
-#include "core/stage_times.h"
-#include "core/trace.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/time/core_time.h"
+#include "core/time/stage_times.h"
+#include "core/time/trace.h"
 #include "engine/options/check_options.h"
 #include "engine/production/producer_parts.h"
 #include "engine/runtime/executor.h"

@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/index_set.h"
-#include "core/result.h"
-#include "core/slot_pool.h"
+#include "core/batch/batch.h"
+#include "core/batch/index_set.h"
+#include "core/batch/slot_pool.h"
+#include "core/result/result.h"
 #include "engine/map/map_caller.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/metrics/loader_trace.h"

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 #include "engine/production/producer.h"
 #include "engine/production/read_feed.h"
 

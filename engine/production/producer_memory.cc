@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "engine/production/producer.h"
 #include "engine/production/producer_parts.h"
 

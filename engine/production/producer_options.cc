@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/machine.h"
-#include "core/memory_budget.h"
-#include "core/try.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "gpu/staging/stager.h"
 #include "transforms/decode/decoding.h"
 

@@ -3,9 +3,9 @@
 
 #include <memory>
 
-#include "core/crop_region.h"
-#include "core/lent_account.h"
-#include "core/result.h"
+#include "core/batch/crop_region.h"
+#include "core/batch/lent_account.h"
+#include "core/result/result.h"
 #include "engine/options/options.h"
 #include "engine/production/bad_sample_log.h"
 #include "engine/production/sample_cache.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "gpu/backend/device_pinning.h"
 
 namespace stoker {

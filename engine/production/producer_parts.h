@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
-#include "core/slot_pool.h"
+#include "core/batch/batch.h"
+#include "core/batch/slot_pool.h"
+#include "core/result/result.h"
 #include "engine/map/map_caller.h"
 #include "engine/memory/memory_plan.h"
 #include "engine/options/check_options.h"

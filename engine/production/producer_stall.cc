@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.h"
-#include "core/plural.h"
-#include "core/secrets.h"
-#include "core/stage_times.h"
+#include "core/hash/hash.h"
+#include "core/result/plural.h"
+#include "core/result/secrets.h"
+#include "core/time/stage_times.h"
 #include "engine/production/producer.h"
 
 namespace stoker {

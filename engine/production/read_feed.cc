@@ -1,6 +1,6 @@
 #include "engine/production/read_feed.h"
 
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 
 namespace stoker {
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "core/batch_parts.h"
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/batch/batch_parts.h"
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
 #include "engine/production/producer_parts.h"
 #include "io/source/field.h"
 

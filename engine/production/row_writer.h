@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "core/memory_budget.h"
-#include "core/result.h"
-#include "core/slot_pool.h"
+#include "core/batch/slot_pool.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "engine/map/map_caller.h"
 #include "engine/metrics/sample_times.h"
 #include "engine/metrics/stats.h"

@@ -9,10 +9,10 @@
 #include <system_error>
 #include <utility>
 
-#include "core/byte_size.h"
-#include "core/machine.h"
-#include "core/sha256.h"
-#include "core/try.h"
+#include "core/hash/sha256.h"
+#include "core/result/byte_size.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "io/files/input_file.h"
 #include "io/readers/plain_read.h"
 #include "io/remote/object_url.h"

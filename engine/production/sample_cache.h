@@ -6,12 +6,12 @@
 // batches and errors are those that the files give.
 //
 // Kept are photographs that are files of their own, and those of objects of known versions. The key
-// is the file's path and stamp (core/file_stamp.h), or the object's version, so that a photograph
-// of a file that has changed is not found. Every use looks at the file's times (one stat). Where
-// these are not proof, the first use also reads parts of the file; their hash stays in memory, some
-// 50 bytes for each photograph, since file systems in user space are those where a cache saves
-// most. Until the loaders' end, such a photograph is known by its stamp alone. A file that has only
-// just changed is not kept, because a further change may get the same stamp.
+// is the file's path and stamp (core/system/file_stamp.h), or the object's version, so that a
+// photograph of a file that has changed is not found. Every use looks at the file's times (one
+// stat). Where these are not proof, the first use also reads parts of the file; their hash stays in
+// memory, some 50 bytes for each photograph, since file systems in user space are those where a
+// cache saves most. Until the loaders' end, such a photograph is known by its stamp alone. A file
+// that has only just changed is not kept, because a further change may get the same stamp.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/file_stamp.h"
-#include "core/result.h"
+#include "core/result/result.h"
+#include "core/system/file_stamp.h"
 #include "engine/metrics/stats.h"
 #include "engine/options/cache_choice.h"
 #include "io/cache/disk_cache.h"

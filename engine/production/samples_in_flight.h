@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "core/index_set.h"
-#include "core/memory_budget.h"
+#include "core/batch/index_set.h"
+#include "core/memory/memory_budget.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/metrics/sample_times.h"
 #include "engine/production/assembler.h"

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "core/slot_pool.h"
-#include "core/stage_times.h"
+#include "core/batch/slot_pool.h"
+#include "core/time/stage_times.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/metrics/loader_trace.h"
 #include "engine/metrics/stats.h"

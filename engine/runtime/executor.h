@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/numbers/random.h"
+#include "core/result/try.h"
+#include "core/system/start_thread.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/threads_seen.h"
 

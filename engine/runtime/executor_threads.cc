@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/start_thread.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/threads_seen.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/start_thread.h"
+#include "core/system/start_thread.h"
 
 namespace stoker {
 

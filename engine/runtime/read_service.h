@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/result.h"
-#include "core/trace.h"
+#include "core/result/result.h"
+#include "core/time/trace.h"
 #include "io/readers/reader.h"
 
 namespace stoker {

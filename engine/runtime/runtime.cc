@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/machine.h"
-#include "core/start_thread.h"
-#include "core/trace.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
+#include "core/system/start_thread.h"
+#include "core/time/trace.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/runtime/executor.h"
 #include "engine/runtime/read_service.h"

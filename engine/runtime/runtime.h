@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/readers/reader_kind.h"
 
 namespace stoker {

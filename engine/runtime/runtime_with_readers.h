@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "engine/runtime/read_service.h"
 #include "engine/runtime/runtime.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/start_thread.h"
+#include "core/system/start_thread.h"
 
 namespace stoker {
 
@@ -16,7 +16,7 @@ class ThreadsSeen {
   explicit ThreadsSeen(int workers) : last_(static_cast<size_t>(workers)) {}
 
   // Called on the running thread; no two threads use one worker number at a time. A new thread
-  // becomes a background thread (core/start_thread.h).
+  // becomes a background thread (core/system/start_thread.h).
   void Note(int worker) {
     const std::thread::id self = std::this_thread::get_id();
     std::thread::id& last = last_[static_cast<size_t>(worker)].id;

@@ -3,7 +3,7 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "gpu/backend/cuda_calls.h"
 
 namespace stoker {

@@ -13,13 +13,13 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 
 struct DeferredOpsJob;  // deferred_ops_job.h
 namespace decode {
-struct CropBatch;  // core/device_crop.h
+struct CropBatch;  // core/batch/device_crop.h
 }
 
 // Handles. A stream may be a consumer's own: a cudaStream_t, including 1 (CUDA's legacy default

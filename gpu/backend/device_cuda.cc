@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "gpu/backend/cuda_calls.h"
 #include "gpu/backend/cuda_context.h"
 #include "gpu/backend/occupy_cuda.h"

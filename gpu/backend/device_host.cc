@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/machine.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "gpu/backend/open_device.h"
 #include "gpu/backend/own_process.h"
 #include "gpu/crops/decode_crops.h"

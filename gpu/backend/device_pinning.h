@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/pinning.h"
+#include "core/memory/pinning.h"
 #include "gpu/backend/device.h"
 
 namespace stoker {

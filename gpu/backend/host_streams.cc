@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "core/stage_times.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/start_thread.h"
+#include "core/time/stage_times.h"
 
 namespace stoker {
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

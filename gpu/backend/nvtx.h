@@ -1,7 +1,7 @@
 // NVTX: shows spans as ranges in NVIDIA's profilers (Nsight).
 #pragma once
 
-#include "core/trace.h"
+#include "core/time/trace.h"
 
 namespace stoker {
 

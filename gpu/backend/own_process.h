@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

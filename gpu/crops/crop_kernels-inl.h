@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/device_crop.h"
+#include "core/batch/device_crop.h"
 #include "gpu/crops/entropy-inl.h"
 #include "gpu/crops/resample-inl.h"
 #include "gpu/crops/unpack-inl.h"

@@ -2,7 +2,7 @@
 // device "host", and for tests.
 #pragma once
 
-#include "core/device_crop.h"
+#include "core/batch/device_crop.h"
 
 namespace stoker {
 

@@ -1,7 +1,7 @@
 // The kernels in decode_crops_cuda.cu.
 #pragma once
 
-#include "core/device_crop.h"
+#include "core/batch/device_crop.h"
 
 namespace stoker {
 

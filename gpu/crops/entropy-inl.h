@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/device_crop.h"
+#include "core/batch/device_crop.h"
 #include "gpu/crops/entropy_threads.h"
 #include "gpu/crops/inverse_dct-inl.h"
 

@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/device_crop.h"
-#include "core/packed_run.h"
-#include "core/packed_widths.h"
+#include "core/batch/device_crop.h"
+#include "core/batch/packed_run.h"
+#include "core/batch/packed_widths.h"
 #include "gpu/crops/clamped.h"
 #include "gpu/crops/inverse_dct-inl.h"
 

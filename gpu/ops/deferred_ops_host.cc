@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/half.h"
+#include "core/numbers/half.h"
 #include "gpu/ops/deferred_ops-inl.h"
 
 namespace stoker {

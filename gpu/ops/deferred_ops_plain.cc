@@ -4,9 +4,9 @@
 #include <limits>
 #include <vector>
 
-#include "core/deferred_ops.h"
-#include "core/half.h"
-#include "core/normal.h"
+#include "core/batch/deferred_ops.h"
+#include "core/numbers/half.h"
+#include "core/numbers/normal.h"
 #include "gpu/ops/deferred_ops_job.h"
 
 namespace stoker {

@@ -6,7 +6,7 @@
 //   float Multiply(float, float), Add(float, float)   rounded each, never fused
 //   float Nearest(float)                              whole number, ties to even
 //   double Root(double)                               square root, correctly rounded
-//   uint32_t Float16(float), BFloat16(float)          as core/half.h, but for NaN
+//   uint32_t Float16(float), BFloat16(float)          as core/numbers/half.h, but for NaN
 //   uint32_t Float16s(float, float), BFloat16s(…)     two of them, the first one in the lower half
 //   float Float16Value(uint32_t)
 //   void Load(const uint8_t*, uint32_t (&)[N])        N words: 3, 6 or 12; aligned to a third of it
@@ -22,8 +22,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/deferred_ops.h"
-#include "core/normal.h"
+#include "core/batch/deferred_ops.h"
+#include "core/numbers/normal.h"
 #include "gpu/ops/deferred_ops_job.h"
 
 namespace stoker::deferred {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "gpu/staging/device_ring.h"
 
 namespace stoker {

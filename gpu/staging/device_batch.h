@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 
 namespace stoker {

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "core/deferred_ops.h"
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/batch/deferred_ops.h"
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
 
 namespace stoker {
 

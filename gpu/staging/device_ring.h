@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 #include "gpu/backend/own_process.h"
 #include "gpu/staging/piece_copier.h"

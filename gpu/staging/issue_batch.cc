@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "core/crop_region.h"
-#include "core/try.h"
+#include "core/batch/crop_region.h"
+#include "core/result/try.h"
 #include "gpu/staging/issue_crops.h"
 
 namespace stoker {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "gpu/ops/deferred_ops_job.h"
 #include "gpu/staging/device_ring.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "core/device_crop.h"
-#include "core/try.h"
+#include "core/batch/device_crop.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/device_crop.h"
-#include "core/result.h"
+#include "core/batch/device_crop.h"
+#include "core/result/result.h"
 #include "gpu/staging/device_ring.h"
 
 namespace stoker {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

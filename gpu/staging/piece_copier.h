@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 
 namespace stoker {

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/batch_parts.h"
-#include "core/stage_times.h"
-#include "core/start_thread.h"
-#include "core/trace.h"
-#include "core/try.h"
+#include "core/batch/batch_parts.h"
+#include "core/result/try.h"
+#include "core/system/start_thread.h"
+#include "core/time/stage_times.h"
+#include "core/time/trace.h"
 #include "gpu/staging/device_ring.h"
 #include "gpu/staging/issue_batch.h"
 

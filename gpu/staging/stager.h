@@ -21,9 +21,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/crop_region.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/batch/crop_region.h"
+#include "core/result/result.h"
 #include "gpu/ops/deferred_ops_job.h"
 #include "gpu/staging/device_batch.h"
 #include "gpu/staging/piece_copier.h"

@@ -9,10 +9,10 @@
 #include <system_error>
 #include <utility>
 
-#include "core/machine.h"
-#include "core/plural.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
+#include "core/system/machine.h"
 #include "io/arrow/arrow_batches.h"
 #include "io/arrow/arrow_columns.h"
 #include "io/arrow/arrow_rows.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/arrow/arrow_schema.h"
 #include "io/arrow/flat_buffer.h"
 #include "io/files/input_file.h"

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/plural.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/arrow/huggingface.h"
 #include "io/manifest/manifest_roles.h"
 

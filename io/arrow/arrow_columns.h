@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/result.h"
+#include "core/batch/dtype.h"
+#include "core/result/result.h"
 #include "io/arrow/arrow.h"
 #include "io/arrow/arrow_batches.h"
 #include "io/arrow/arrow_schema.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/source/field.h"
 
 namespace stoker {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/arrow/arrow_batches.h"
 #include "io/arrow/arrow_columns.h"
 #include "io/files/input_file.h"

@@ -5,8 +5,8 @@
 #include <span>
 #include <system_error>
 
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/files/input_file.h"
 #include "io/shards/shard_pattern.h"
 

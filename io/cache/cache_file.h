@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "core/descriptor.h"
+#include "core/system/descriptor.h"
 
 namespace stoker {
 

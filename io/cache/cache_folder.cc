@@ -17,7 +17,7 @@
 #include <system_error>
 #include <thread>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/descriptor.h"
-#include "core/result.h"
+#include "core/result/result.h"
+#include "core/system/descriptor.h"
 #include "io/cache/cache_file.h"
 
 namespace stoker {

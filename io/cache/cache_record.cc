@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "core/crc32c.h"
+#include "core/hash/crc32c.h"
 
 namespace stoker {
 

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/crc32c.h"
+#include "core/hash/crc32c.h"
 
 namespace stoker {
 

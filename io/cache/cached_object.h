@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/sha256.h"
+#include "core/hash/sha256.h"
 
 namespace stoker {
 

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "core/crc32c.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/hash/crc32c.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

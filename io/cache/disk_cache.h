@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/cache/cache_folder.h"
 #include "io/cache/cache_segment.h"
 #include "io/cache/cache_table.h"

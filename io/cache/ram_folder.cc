@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
-#include "core/descriptor.h"
-#include "core/result.h"
+#include "core/result/result.h"
+#include "core/system/descriptor.h"
 #include "io/cache/cache_file.h"
 
 namespace stoker {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/file_kind.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/file_kind.h"
 #include "io/remote/object_file.h"
 #include "io/remote/object_url.h"
 

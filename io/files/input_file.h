@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "core/file_stamp.h"
-#include "core/result.h"
+#include "core/result/result.h"
+#include "core/system/file_stamp.h"
 
 namespace stoker {
 

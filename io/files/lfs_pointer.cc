@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "core/file_kind.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/file_kind.h"
 
 namespace stoker {
 

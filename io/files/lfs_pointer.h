@@ -1,12 +1,12 @@
 // Refuses pointers of git-lfs where a file of any content would do.
 #pragma once
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/files/input_file.h"
 
 namespace stoker {
 
-// The error of LfsPointer (core/file_kind.h), with the file, if the file is such a pointer.
+// The error of LfsPointer (core/system/file_kind.h), with the file, if the file is such a pointer.
 Status RefuseLfsPointer(const InputFile& file);
 
 }  // namespace stoker

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/output_file.h"
-#include "core/result.h"
-#include "core/try.h"
+#include "core/result/result.h"
+#include "core/result/try.h"
+#include "core/system/output_file.h"
 #include "io/files/input_file.h"
 #include "io/files/section_format.h"
 

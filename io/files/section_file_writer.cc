@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/files/section_file.h"
 
 namespace stoker {

@@ -11,7 +11,7 @@
 #include <span>
 #include <type_traits>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker::sections {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/files/lfs_pointer.h"
 
 namespace stoker {

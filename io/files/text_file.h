@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/files/input_file.h"
 
 namespace stoker {

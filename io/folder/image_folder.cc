@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/machine.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "io/folder/list_images.h"
 #include "io/index/dataset_index.h"
 #include "io/index/image_list.h"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/machine.h"
-#include "core/plural.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
+#include "core/system/start_thread.h"
 #include "io/index/folder_listing.h"
 #include "io/packed/open_packed.h"
 

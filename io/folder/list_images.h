@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/index/image_list.h"
 
 namespace stoker {
@@ -29,7 +29,8 @@ inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();
 // - if a folder may no longer be read, but can still be traversed;
 // - if the file system's clock was set back, or lags behind that of the machine that made the
 //   index, so that two changes have the same time;
-// - if the file system keeps no times of changes (core/file_stamp.h), and a folder's time was set
+// - if the file system keeps no times of changes (core/system/file_stamp.h), and a folder's time
+// was set
 //   back.
 //
 // It is wrongly false for a copy of the folder, and if a folder's permissions have changed.

@@ -4,8 +4,8 @@
 #include <new>
 #include <optional>
 
-#include "core/buffer.h"
-#include "core/try.h"
+#include "core/memory/buffer.h"
+#include "core/result/try.h"
 #include "io/index/image_list_sections.h"
 
 namespace stoker {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/files/section_file.h"
 #include "io/index/dataset_index_format.h"
 #include "io/index/image_list.h"

@@ -16,9 +16,9 @@
 #include <tuple>
 #include <utility>
 
-#include "core/file_stamp.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/file_stamp.h"
+#include "core/system/start_thread.h"
 
 namespace stoker {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 
 namespace stoker {
@@ -30,8 +30,8 @@ struct ListedFolder {
   std::string path;  // relative to the root, without a slash at either end; "" is the root itself
   uint32_t top = 0;  // the index of the root's folder that contains this one or is it
   NameList files = {};  // may be empty
-  // LastChangeNs (core/file_stamp.h), taken before the folder was read: when an entry was last
-  // added, removed or renamed, or a later time.
+  // LastChangeNs (core/system/file_stamp.h), taken before the folder was read: when an entry was
+  // last added, removed or renamed, or a later time.
   int64_t changed_ns = 0;
 };
 

@@ -1,6 +1,6 @@
 #include "io/index/image_list_sections.h"
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/index/image_list_check.h"
 
 namespace stoker {

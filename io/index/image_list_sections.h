@@ -1,7 +1,7 @@
 // Reads and writes an ImageList as sections of a file: a folder's index, or a packed set's.
 #pragma once
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/files/section_file.h"
 #include "io/index/image_list.h"
 

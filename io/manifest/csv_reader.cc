@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

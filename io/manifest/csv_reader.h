@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/files/text_file.h"
 
 namespace stoker {

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/manifest/manifest_table.h"
 #include "io/ranges/path_source.h"
 #include "io/remote/object_url.h"

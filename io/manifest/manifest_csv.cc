@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 #include "io/manifest/csv_reader.h"
 #include "io/manifest/manifest_roles.h"
 #include "io/manifest/manifest_table.h"

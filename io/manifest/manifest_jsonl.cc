@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/files/text_file.h"
 #include "io/manifest/manifest_roles.h"
 #include "io/manifest/manifest_table.h"

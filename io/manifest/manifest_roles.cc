@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 
 namespace stoker {
 

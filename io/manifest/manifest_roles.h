@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/manifest/manifest.h"
 
 namespace stoker {

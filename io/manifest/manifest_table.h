@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/manifest/manifest.h"
 #include "io/manifest/value_column.h"
 #include "io/source/path_table.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/memory/memory_columns.h"
 #include "io/memory/memory_source.h"
 

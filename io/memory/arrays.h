@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/result.h"
+#include "core/batch/dtype.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 
 namespace stoker {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "core/hash.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/hash/hash.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

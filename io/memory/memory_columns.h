@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/memory/arrays.h"
 #include "io/source/field.h"
 

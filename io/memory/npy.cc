@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "core/plural.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 
 namespace stoker {
 

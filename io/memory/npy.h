@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/dtype.h"
-#include "core/result.h"
+#include "core/batch/dtype.h"
+#include "core/result/result.h"
 #include "io/source/field.h"
 
 namespace stoker {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 namespace {

@@ -5,10 +5,10 @@
 #include <span>
 #include <utility>
 
-#include "core/machine.h"
-#include "core/mapping.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/memory/mapping.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "io/files/input_file.h"
 #include "io/files/lfs_pointer.h"
 #include "io/memory/memory_columns.h"

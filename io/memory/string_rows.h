@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/batch/dtype.h"
 #include "io/memory/arrays.h"
 
 namespace stoker {

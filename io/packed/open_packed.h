@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/packed/packed.h"
 #include "io/packed/packed_index.h"
 #include "io/source/source.h"

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/divide_up.h"
-#include "core/machine.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/numbers/divide_up.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
+#include "core/system/machine.h"
 #include "io/files/section_file.h"
 #include "io/index/folder_listing.h"
 #include "io/index/split_folders.h"

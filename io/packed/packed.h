@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/cache/cache_options.h"
 #include "io/source/source.h"
 

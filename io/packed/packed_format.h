@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/row_parts.h"
+#include "core/batch/row_parts.h"
 #include "io/files/section_file.h"
 
 namespace stoker::packed_set {

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/index/image_list_sections.h"
 
 namespace stoker {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/index/image_list.h"
 #include "io/packed/packed_format.h"
 #include "io/remote/object_version.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/index/image_list.h"
 #include "io/packed/packed_format.h"
 

@@ -4,9 +4,9 @@
 #include <new>
 #include <utility>
 
-#include "core/crc32c.h"
-#include "core/hash.h"
-#include "core/try.h"
+#include "core/hash/crc32c.h"
+#include "core/hash/hash.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

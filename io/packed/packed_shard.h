@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/files/section_file.h"
 #include "io/packed/packed_format.h"
 #include "io/source/path_table.h"

@@ -8,9 +8,9 @@
 #include <system_error>
 #include <utility>
 
-#include "core/hash.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/hash/hash.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 #include "io/memory/memory_columns.h"
 #include "io/remote/object_url.h"
 #include "io/remote/object_version.h"

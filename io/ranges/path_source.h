@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/memory/arrays.h"
 #include "io/source/path_table.h"
 #include "io/source/source.h"

@@ -3,7 +3,7 @@
 #include <span>
 #include <utility>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"
 #include "io/source/loaded_sample.h"

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/machine.h"
-#include "core/memory_budget.h"
-#include "core/stage_times.h"
+#include "core/memory/memory_budget.h"
+#include "core/system/machine.h"
+#include "core/time/stage_times.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "core/file_kind.h"
+#include "core/system/file_kind.h"
 
 namespace stoker {
 

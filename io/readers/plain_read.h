@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string>
 
-#include "core/buffer.h"
-#include "core/result.h"
+#include "core/memory/buffer.h"
+#include "core/result/result.h"
 #include "io/readers/reader.h"
 
 namespace stoker {

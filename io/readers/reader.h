@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/result.h"
+#include "core/memory/buffer.h"
+#include "core/result/result.h"
 #include "io/readers/reader_kind.h"
 #include "io/source/source.h"
 

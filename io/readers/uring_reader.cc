@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/machine.h"
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
+#include "core/time/stage_times.h"
 #include "io/readers/kept_files.h"
 #include "io/readers/plain_read.h"
 #include "io/readers/reader.h"

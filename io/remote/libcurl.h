@@ -4,7 +4,7 @@
 // (TLS, Kerberos, LDAP, SSH), and programs that read folders should not pay for them.
 #pragma once
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 struct curl_slist;  // NOLINT(readability-identifier-naming): the library's own name
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "core/secrets.h"
-#include "core/utf8.h"
+#include "core/result/secrets.h"
+#include "core/result/utf8.h"
 
 namespace stoker {
 

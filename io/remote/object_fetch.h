@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
-#include "core/buffer.h"
-#include "core/result.h"
+#include "core/memory/buffer.h"
+#include "core/result/result.h"
 #include "io/remote/object_version.h"
 #include "io/source/source.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
 #include "io/remote/libcurl.h"
 #include "io/remote/object_request.h"
 #include "io/remote/object_url.h"

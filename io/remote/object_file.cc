@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "core/file_stamp.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/file_stamp.h"
 
 namespace stoker {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/remote/object_fetcher.h"
 #include "io/remote/object_version.h"
 

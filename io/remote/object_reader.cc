@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/cache/disk_cache.h"
 #include "io/readers/plain_read.h"
 #include "io/remote/object_fetcher.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/readers/reader.h"
 #include "io/remote/object_version.h"
 

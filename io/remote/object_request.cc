@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "core/sha256.h"
+#include "core/hash/sha256.h"
 
 namespace stoker {
 

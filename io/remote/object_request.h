@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/remote/object_settings.h"
 #include "io/remote/object_url.h"
 

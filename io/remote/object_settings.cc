@@ -8,7 +8,7 @@
 #include <map>
 #include <string_view>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/remote/ini_file.h"
 #include "io/remote/object_url.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/secrets.h"
+#include "core/result/secrets.h"
 
 namespace stoker {
 

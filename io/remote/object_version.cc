@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 #include "io/cache/disk_cache.h"
 #include "io/remote/object_settings.h"
 #include "io/remote/object_url.h"

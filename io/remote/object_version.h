@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/cache/cache_options.h"
 #include "io/cache/cached_object.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/remote/http_response.h"
 #include "io/remote/libcurl.h"
 #include "io/remote/object_error.h"

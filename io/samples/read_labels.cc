@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/machine.h"
-#include "core/memory_budget.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
+#include "core/system/start_thread.h"
 #include "io/samples/sample_reads.h"
 
 namespace stoker {

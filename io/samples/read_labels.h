@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 
 namespace stoker {

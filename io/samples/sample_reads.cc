@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/readers/plain_read.h"
 #include "io/remote/object_reader.h"
 #include "io/remote/object_url.h"

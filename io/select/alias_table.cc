@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker {
 

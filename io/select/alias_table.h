@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 
 namespace stoker {
 

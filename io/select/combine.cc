@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/select/check_weights.h"
 #include "io/select/combined_source.h"
 #include "io/select/share_order.h"

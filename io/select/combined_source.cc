@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "core/hash.h"
-#include "core/permutation.h"
-#include "core/random.h"
+#include "core/hash/hash.h"
+#include "core/numbers/permutation.h"
+#include "core/numbers/random.h"
 
 namespace stoker {
 

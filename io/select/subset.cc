@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.h"
-#include "core/permutation.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/hash/hash.h"
+#include "core/numbers/permutation.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 #include "io/select/id_list.h"
 #include "io/select/sample_order.h"
 

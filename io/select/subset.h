@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 
 namespace stoker {

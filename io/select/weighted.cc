@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.h"
-#include "core/permutation.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/hash/hash.h"
+#include "core/numbers/permutation.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 #include "io/select/alias_table.h"
 #include "io/select/check_weights.h"
 #include "io/select/combined_source.h"

@@ -13,7 +13,7 @@
 #include <memory>
 #include <span>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 
 namespace stoker {

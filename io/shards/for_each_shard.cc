@@ -6,8 +6,8 @@
 #include <new>
 #include <utility>
 
-#include "core/machine.h"
-#include "core/start_thread.h"
+#include "core/system/machine.h"
+#include "core/system/start_thread.h"
 #include "io/remote/object_url.h"
 
 namespace stoker {

@@ -12,10 +12,10 @@
 #include <system_error>
 #include <utility>
 
-#include "core/hash.h"
-#include "core/output_file.h"
-#include "core/sha256.h"
-#include "core/try.h"
+#include "core/hash/hash.h"
+#include "core/hash/sha256.h"
+#include "core/result/try.h"
+#include "core/system/output_file.h"
 #include "io/cache/cache_folder.h"
 #include "io/files/section_format.h"
 #include "io/remote/object_settings.h"

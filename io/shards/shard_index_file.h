@@ -8,7 +8,8 @@
 // that share the folder may have different files under one path. What nobody has used for 90 days
 // is removed when index files are written.
 //
-// An index file is valid for the shard's stamp (core/file_stamp.h), and for an object's version.
+// An index file is valid for the shard's stamp (core/system/file_stamp.h), and for an object's
+// version.
 //
 // It is trusted if its owner is this process' user or root, nobody else may write to it, and it is
 // not a symbolic link. Only its owner may read it, because it has the shard's labels and texts:
@@ -27,9 +28,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/file_stamp.h"
-#include "core/result.h"
-#include "core/try.h"
+#include "core/result/result.h"
+#include "core/result/try.h"
+#include "core/system/file_stamp.h"
 #include "io/files/input_file.h"
 #include "io/remote/object_version.h"
 

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/remote/object_url.h"
 #include "io/shards/shard_index_file.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/batch/dtype.h"
 
 namespace stoker {
 

@@ -1,6 +1,6 @@
 #include "io/source/path_table.h"
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <span>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker {
 

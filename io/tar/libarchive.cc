@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 struct archive;        // the library's own names
 struct archive_entry;  // NOLINT(readability-identifier-naming)

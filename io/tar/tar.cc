@@ -7,11 +7,11 @@
 #include <string_view>
 #include <utility>
 
-#include "core/hash.h"
-#include "core/machine.h"
-#include "core/plural.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/hash/hash.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
+#include "core/system/machine.h"
 #include "io/files/input_file.h"
 #include "io/memory/npy.h"
 #include "io/remote/object_version.h"

@@ -10,8 +10,8 @@
 #include <span>
 #include <utility>
 
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/tar/libarchive.h"
 
 namespace stoker {

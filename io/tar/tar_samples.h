@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/source/path_table.h"
 #include "io/source/source.h"
 #include "io/tar/tar.h"

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <protozero/pbf_reader.hpp>
 
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

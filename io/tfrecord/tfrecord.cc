@@ -6,10 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "core/hash.h"
-#include "core/machine.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/hash/hash.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "io/files/input_file.h"
 #include "io/remote/object_version.h"
 #include "io/shards/for_each_shard.h"

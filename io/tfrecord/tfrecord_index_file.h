@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/files/input_file.h"
 #include "io/remote/object_version.h"
 #include "io/tfrecord/tfrecord_records.h"

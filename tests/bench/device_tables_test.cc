@@ -14,7 +14,7 @@
 #include "bench/device/json.h"
 #include "bench/device/recording.h"
 #include "bench/device/staged_copies.h"
-#include "core/device_crop.h"
+#include "core/batch/device_crop.h"
 #include "tests/engine/device/device_decoding.h"
 #include "tests/testing/hooked_device.h"
 

@@ -1,4 +1,4 @@
-#include "core/batch_parts.h"
+#include "core/batch/batch_parts.h"
 
 #include <gtest/gtest.h>
 

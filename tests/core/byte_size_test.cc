@@ -1,4 +1,4 @@
-#include "core/byte_size.h"
+#include "core/result/byte_size.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // CRC-32C: the vectors of RFC 3720, and the CPU's instruction against the table.
-#include "core/crc32c.h"
+#include "core/hash/crc32c.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/crop_region.h"
+#include "core/batch/crop_region.h"
 
 #include <gtest/gtest.h>
 

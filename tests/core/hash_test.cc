@@ -1,4 +1,4 @@
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/index_set.h"
+#include "core/batch/index_set.h"
 
 #include <gtest/gtest.h>
 

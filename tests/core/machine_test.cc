@@ -1,4 +1,4 @@
-#include "core/machine.h"
+#include "core/system/machine.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/memory_budget.h"
-#include "core/slot_pool.h"
+#include "core/batch/slot_pool.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
 
 namespace stoker {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/normal.h"
+#include "core/numbers/normal.h"
 
 #include <gtest/gtest.h>
 

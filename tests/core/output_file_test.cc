@@ -1,4 +1,4 @@
-#include "core/output_file.h"
+#include "core/system/output_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "core/permutation.h"
+#include "core/numbers/permutation.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 
 namespace stoker {

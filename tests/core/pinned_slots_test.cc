@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/slot_pool.h"
+#include "core/batch/slot_pool.h"
 
 namespace stoker {
 namespace {

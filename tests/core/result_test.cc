@@ -1,4 +1,4 @@
-#include "core/result.h"
+#include "core/result/result.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

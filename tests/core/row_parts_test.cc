@@ -1,5 +1,5 @@
 // The bytes of rows have every part that the rows are in, and the header.
-#include "core/row_parts.h"
+#include "core/batch/row_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/sample_fault.h"
+#include "core/result/sample_fault.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/secrets.h"
+#include "core/result/secrets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/sha256.h"
+#include "core/hash/sha256.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/start_thread.h"
+#include "core/system/start_thread.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/trace.h"
+#include "core/time/trace.h"
 
 #include <gmock/gmock.h>
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "tests/fuzz/fuzzed_rows.h"
 #include "transforms/png/decoder.h"
 #include "transforms/png/reference_decoder.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 #include "tests/fuzz/fuzzed_rows.h"
 #include "tests/gpu/crops/forged_crops.h"
 #include "tests/testing/random.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "tests/fuzz/fuzzed_rows.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/reference_decoder.h"

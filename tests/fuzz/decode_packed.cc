@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "tests/fuzz/fuzzed_rows.h"
 #include "tests/gpu/crops/forged_crops.h"
 #include "tests/testing/sign_packed_jpeg.h"

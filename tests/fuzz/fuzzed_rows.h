@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/image.h"
-#include "core/random.h"
+#include "core/batch/image.h"
+#include "core/memory/buffer.h"
+#include "core/numbers/random.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/make_webp.h"

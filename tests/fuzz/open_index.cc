@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "io/index/dataset_index.h"
 #include "io/source/source.h"
 #include "tests/fuzz/fuzzed_rows.h"

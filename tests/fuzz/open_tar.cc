@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/utf8.h"
+#include "core/result/utf8.h"
 #include "io/files/input_file.h"
 #include "io/shards/shard_pattern.h"
 #include "io/tar/tar.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/utf8.h"
+#include "core/result/utf8.h"
 #include "io/memory/npy.h"
 #include "tests/fuzz/promise.h"
 

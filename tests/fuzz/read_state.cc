@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "core/utf8.h"
+#include "core/result/utf8.h"
 #include "engine/loader/loader_state.h"
 #include "engine/options/check_options.h"
 #include "engine/order/sampler.h"

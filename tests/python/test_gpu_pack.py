@@ -116,7 +116,7 @@ def test_a_new_pack_leaves_no_photographs_of_the_old_one(pack, lease, tmp_path):
 # --- which code -------------------------------------------------------------------------------------
 
 COUNTED = ("CMakeLists.txt", "gpu/staging/stager.cc", "gpu/crops/decode_crops_cuda.cu",
-           "core/device_crop.h", "bench/device_bench.cc", "bench/gpu/pack.py",
+           "core/batch/device_crop.h", "bench/device_bench.cc", "bench/gpu/pack.py",
            "bench/gpu/CMakeLists.txt", "bindings/python/stoker/_loader.py", "cmake/stoker.map.in",
            "tests/gpu/staging/staging.h")  # fmt: skip
 NOT_COUNTED = ("docs/gpu.md", "bench/gpu/measure.py", "tests/python/test_gpu.py", "tests/io/objects_test.cc")

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "engine/production/samples_in_flight.h"
 #include "engine/runtime/concurrency_limit.h"
 #include "tests/simulation/scheduler.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/memory/memory_plan.h"
 #include "engine/runtime/runtime_with_readers.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/batch.h"
+#include "core/batch/batch.h"
 #include "gpu/backend/device.h"
 #include "gpu/staging/device_batch.h"
 

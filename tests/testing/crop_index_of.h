@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/memory_budget.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
 #include "io/source/source.h"
 
 namespace stoker::testing {

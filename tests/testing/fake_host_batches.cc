@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "core/slot_pool.h"
+#include "core/batch/slot_pool.h"
 
 namespace stoker::testing {
 

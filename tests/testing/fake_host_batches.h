@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/batch.h"
+#include "core/batch/batch.h"
 #include "gpu/staging/stager.h"
 
 namespace stoker::testing {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker::testing {
 

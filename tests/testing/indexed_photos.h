@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "io/source/source.h"
 
 namespace stoker::testing {

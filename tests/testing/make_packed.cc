@@ -6,7 +6,7 @@
 #include <deque>
 #include <span>
 
-#include "core/crc32c.h"
+#include "core/hash/crc32c.h"
 #include "io/packed/packed_index.h"
 #include "io/packed/packed_merge.h"
 #include "io/packed/packed_shard.h"

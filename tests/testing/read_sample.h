@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "io/readers/plain_read.h"
 #include "io/source/source.h"
 

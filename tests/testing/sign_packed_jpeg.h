@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/crc32c.h"
+#include "core/hash/crc32c.h"
 #include "transforms/packed/format.h"
 
 namespace stoker::testing {

@@ -25,8 +25,8 @@
 #include <thread>
 #include <vector>
 
-#include "core/device_crop.h"
-#include "core/slot_pool.h"
+#include "core/batch/device_crop.h"
+#include "core/batch/slot_pool.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/production/producer.h"
 #include "engine/production/producer_options.h"

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "bench/slow_reader.h"
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "engine/loader/loader.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/readers/reader.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "tests/torture/photo_forms.h"
 
 namespace stoker::testing {

@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "core/buffer.h"
-#include "core/random.h"
+#include "core/memory/buffer.h"
+#include "core/numbers/random.h"
 #include "tests/testing/executors.h"
 #include "tests/testing/indexed_photos.h"
 #include "tests/testing/photos.h"

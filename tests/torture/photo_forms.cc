@@ -9,7 +9,7 @@
 
 #include <jpeglib.h>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "tests/testing/make_png.h"
 #include "transforms/jpeg/reference_decoder.h"
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "core/batch.h"
-#include "core/random.h"
+#include "core/batch/batch.h"
+#include "core/numbers/random.h"
 #include "engine/loader/loader.h"
 #include "tests/testing/fake_reader.h"
 #include "tests/torture/soak_model.h"

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <span>
 
-#include "core/buffer.h"
-#include "core/stage_times.h"
+#include "core/memory/buffer.h"
+#include "core/time/stage_times.h"
 #include "engine/options/check_options.h"
 #include "engine/production/producer_parts.h"
 

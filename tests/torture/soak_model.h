@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/batch.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
 #include "tests/testing/fake_reader.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/resampling.h"

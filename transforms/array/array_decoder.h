@@ -7,10 +7,10 @@
 #include <optional>
 #include <span>
 
-#include "core/buffer.h"
-#include "core/image.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "transforms/array/array_request.h"
 #include "transforms/array/array_sink.h"
 #include "transforms/decode/image_decoder.h"

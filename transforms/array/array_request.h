@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/image.h"
+#include "core/batch/dtype.h"
+#include "core/batch/image.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker {

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

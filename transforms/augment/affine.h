@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "transforms/augment/step.h"
 #include "transforms/augment/tile.h"
 

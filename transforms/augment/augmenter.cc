@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/augment/affine.h"
 #include "transforms/augment/blur.h"
 #include "transforms/augment/colour.h"

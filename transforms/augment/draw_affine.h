@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "core/image.h"
-#include "core/random.h"
+#include "core/batch/image.h"
+#include "core/numbers/random.h"
 #include "transforms/augment/step.h"
 #include "transforms/spec/transform.h"
 

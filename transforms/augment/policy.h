@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/image.h"
-#include "core/random.h"
+#include "core/batch/image.h"
+#include "core/numbers/random.h"
 #include "transforms/plan/drawn.h"
 #include "transforms/spec/transform.h"
 

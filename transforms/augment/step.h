@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/spec/fill.h"
 #include "transforms/spec/interpolation.h"
 

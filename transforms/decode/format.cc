@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/file_kind.h"
+#include "core/system/file_kind.h"
 
 namespace stoker {
 namespace {

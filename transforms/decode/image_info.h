@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "core/image.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/result/result.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/format.h"
 #include "transforms/decode/orientation.h"

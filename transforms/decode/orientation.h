@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 
 namespace stoker {
 

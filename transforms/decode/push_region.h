@@ -2,8 +2,8 @@
 // region before it can deliver its first row.
 #pragma once
 
-#include "core/image.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/result/result.h"
 #include "transforms/decode/row_sink.h"
 
 namespace stoker {

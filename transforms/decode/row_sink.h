@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "core/image.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

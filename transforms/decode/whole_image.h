@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 
 namespace stoker {
 

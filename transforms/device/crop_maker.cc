@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
-#include "core/divide_up.h"
-#include "core/packed_run.h"
-#include "core/try.h"
+#include "core/batch/packed_run.h"
+#include "core/numbers/divide_up.h"
+#include "core/result/try.h"
 #include "transforms/device/jpeg_intervals.h"
 #include "transforms/device/packed_runs.h"
 

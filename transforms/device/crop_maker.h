@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/buffer.h"
-#include "core/device_crop.h"
-#include "core/image.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/batch/device_crop.h"
+#include "core/batch/image.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "transforms/device/crop_bits.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/jpeg/indexed_jpeg.h"

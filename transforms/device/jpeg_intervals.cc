@@ -8,7 +8,7 @@
 #include <numeric>
 #include <span>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/jpeg/fast/mcu_parser.h"
 
 namespace stoker {

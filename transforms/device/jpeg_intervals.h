@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 
-#include "core/device_crop.h"
-#include "core/result.h"
+#include "core/batch/device_crop.h"
+#include "core/result/result.h"
 #include "transforms/device/crop_bits.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/jpeg/indexed_jpeg.h"

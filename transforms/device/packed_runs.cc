@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/divide_up.h"
-#include "core/try.h"
+#include "core/numbers/divide_up.h"
+#include "core/result/try.h"
 #include "transforms/packed/format.h"
 
 namespace stoker {

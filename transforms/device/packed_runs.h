@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/device_crop.h"
-#include "core/result.h"
+#include "core/batch/device_crop.h"
+#include "core/result/result.h"
 #include "transforms/device/crop_bits.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/packed/packed_file.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/decode/format.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/errors.h"

@@ -6,9 +6,9 @@
 #include <optional>
 #include <span>
 
-#include "core/image.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/reduction.h"

@@ -8,8 +8,8 @@
 #include <memory>
 #include <span>
 
-#include "core/image.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/result/result.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/decoder.h"

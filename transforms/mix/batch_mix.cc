@@ -5,8 +5,8 @@
 #include <sstream>
 #include <string>
 
-#include "core/log.h"
-#include "core/plural.h"
+#include "core/result/log.h"
+#include "core/result/plural.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/plan/draw.h"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

@@ -1,8 +1,8 @@
 // DrawnMix: the parameters drawn for one batch.
 #pragma once
 
-#include "core/image.h"
-#include "core/random.h"
+#include "core/batch/image.h"
+#include "core/numbers/random.h"
 #include "transforms/mix/batch_mix.h"
 
 namespace stoker {

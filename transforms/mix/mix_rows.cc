@@ -16,7 +16,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/resize/half-inl.h"
 

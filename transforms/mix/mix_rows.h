@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/batch/dtype.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/mix/draw_mix.h"
 

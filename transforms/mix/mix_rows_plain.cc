@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/half.h"
-#include "core/image.h"
+#include "core/batch/image.h"
+#include "core/numbers/half.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/mix/mix_rows.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "core/packed_widths.h"
+#include "core/batch/packed_widths.h"
 #include "transforms/packed/format.h"
 
 namespace stoker::packed {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/buffer.h"
-#include "core/try.h"
+#include "core/memory/buffer.h"
+#include "core/result/try.h"
 #include "transforms/jpeg/fast/crop_geometry.h"
 #include "transforms/jpeg/fast/planes.h"
 #include "transforms/packed/packed_file.h"

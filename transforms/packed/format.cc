@@ -1,6 +1,6 @@
 #include "transforms/packed/format.h"
 
-#include "core/divide_up.h"
+#include "core/numbers/divide_up.h"
 
 namespace stoker::packed {
 

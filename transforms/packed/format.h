@@ -18,9 +18,9 @@
 //   4     where the row ends; bytes of the header here do not count
 //   4     the CRC-32C of the row
 //
-// Rows form parts (core/row_parts.h). The rows of a crop and the header are one range of the file;
-// a range that begins with a part, or with the header, and has the header, is a packed JPEG by
-// itself, of which the other rows are missing:
+// Rows form parts (core/batch/row_parts.h). The rows of a crop and the header are one range of the
+// file; a range that begins with a part, or with the header, and has the header, is a packed JPEG
+// by itself, of which the other rows are missing:
 //
 //   part of the upper half: begins at a multiple of RowParts::kUnit
 //   8   F5 "stkjpg" 02
@@ -57,8 +57,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/packed_run.h"
-#include "core/row_parts.h"
+#include "core/batch/packed_run.h"
+#include "core/batch/row_parts.h"
 #include "transforms/jpeg/fast/frame_header.h"
 
 namespace stoker::packed {

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "core/buffer.h"
-#include "core/crc32c.h"
-#include "core/memory_budget.h"
-#include "core/try.h"
+#include "core/hash/crc32c.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/try.h"
 #include "transforms/jpeg/fast/coefficient_rows.h"
 #include "transforms/jpeg/fast/entropy.h"
 #include "transforms/jpeg/fast/frame_header.h"

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/packed_widths.h"
+#include "core/batch/packed_widths.h"
 #include "transforms/jpeg/fast/entropy.h"
 
 #define HWY_DISABLED_TARGETS \

@@ -2,7 +2,7 @@
 #include <array>
 #include <optional>
 
-#include "core/packed_widths.h"
+#include "core/batch/packed_widths.h"
 #include "transforms/jpeg/fast/entropy.h"
 #include "transforms/packed/pack_run.h"
 

@@ -4,9 +4,9 @@
 #include <cstring>
 #include <limits>
 
-#include "core/buffer.h"
-#include "core/crc32c.h"
-#include "core/try.h"
+#include "core/hash/crc32c.h"
+#include "core/memory/buffer.h"
+#include "core/result/try.h"
 
 namespace stoker::packed {
 namespace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/packed/format.h"
 

@@ -1,6 +1,6 @@
 #include "transforms/packed/restore.h"
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/packed/restorer.h"
 
 namespace stoker {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

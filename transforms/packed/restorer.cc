@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/packed/unpack.h"
 
 namespace stoker::packed {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "transforms/packed/packed_file.h"
 #include "transforms/packed/scan_writer.h"
 

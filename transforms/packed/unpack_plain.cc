@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/packed_widths.h"
+#include "core/batch/packed_widths.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
 #include "transforms/jpeg/fast/reduced_dct.h"
 #include "transforms/packed/unpack.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/augment/emit_tile.h"
 #include "transforms/decode/image_decoder.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/log.h"
+#include "core/result/log.h"
 
 namespace stoker {
 

@@ -4,8 +4,8 @@
 // exponential and logarithm differ in the last bit between CPUs.
 #pragma once
 
-#include "core/image.h"
-#include "core/random.h"
+#include "core/batch/image.h"
+#include "core/numbers/random.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker {

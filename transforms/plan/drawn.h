@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/augment/step.h"
 #include "transforms/spec/interpolation.h"
 

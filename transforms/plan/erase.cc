@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/half.h"
-#include "core/normal.h"
+#include "core/numbers/half.h"
+#include "core/numbers/normal.h"
 
 namespace stoker {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "core/buffer.h"
-#include "core/random.h"
-#include "core/result.h"
+#include "core/memory/buffer.h"
+#include "core/numbers/random.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/fill.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "transforms/augment/affine.h"
 #include "transforms/augment/blur.h"
 #include "transforms/decode/orientation.h"

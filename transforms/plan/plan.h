@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/image.h"
-#include "core/memory_budget.h"
-#include "core/random.h"
-#include "core/result.h"
-#include "core/stage_times.h"
+#include "core/batch/dtype.h"
+#include "core/batch/image.h"
+#include "core/memory/memory_budget.h"
+#include "core/numbers/random.h"
+#include "core/result/result.h"
+#include "core/time/stage_times.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/decode/orientation.h"
@@ -45,9 +45,9 @@ struct PlanOptions {
   DecodeSize decode = DecodeSize::kFull;
   // Batch rows are read long after they are written: large ones are written past the caches.
   bool read_later = false;
-  // A device applies the deferred operations (core/deferred_ops.h): batch rows are u8 and NHWC,
-  // neither normalized nor erased, and may still have to be mirrored; each one's operations are
-  // written beside it.
+  // A device applies the deferred operations (core/batch/deferred_ops.h): batch rows are u8 and
+  // NHWC, neither normalized nor erased, and may still have to be mirrored; each one's operations
+  // are written beside it.
   bool defer_to_device = false;
   // A device also decodes: batch rows of JPEGs that are packed, or have a crop index, are not
   // written, and their crops are made instead (transforms/device/crop_maker.h). Requires

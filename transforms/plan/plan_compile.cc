@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/plan/draw.h"

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/crop_region.h"
-#include "core/result.h"
+#include "core/batch/crop_region.h"
+#include "core/result/result.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/device/crop_maker.h"
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/try.h"
+#include "core/memory/buffer.h"
+#include "core/result/try.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/plan/erase.h"

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "core/image.h"
-#include "core/random.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/numbers/random.h"
+#include "core/result/result.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

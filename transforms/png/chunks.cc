@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/decode/exif.h"
 #include "transforms/png/errors.h"
 #include "transforms/png/text.h"

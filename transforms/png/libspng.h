@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "transforms/png/chunks.h"
 
 namespace stoker::png {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/png/chunks.h"
 
 namespace stoker::png {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/resize/kernel_axis.h"
 
 namespace stoker {

@@ -19,9 +19,9 @@
 
 #include <cstdint>
 
-#include "core/buffer.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "transforms/spec/interpolation.h"
 
 namespace stoker {

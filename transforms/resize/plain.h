@@ -1,7 +1,7 @@
 // The reference for Resampler: takes a whole decoded image and executes each step as defined.
 #pragma once
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
 #include "transforms/resize/blend_rows.h"
 
 namespace stoker {

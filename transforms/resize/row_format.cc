@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "core/half.h"
+#include "core/numbers/half.h"
 
 namespace stoker {
 

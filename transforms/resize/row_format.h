@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/dtype.h"
-#include "core/image.h"
+#include "core/batch/dtype.h"
+#include "core/batch/image.h"
 
 namespace stoker {
 

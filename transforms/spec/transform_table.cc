@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/resize/row_format.h"
 
 namespace stoker {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/dtype.h"
-#include "core/result.h"
+#include "core/batch/dtype.h"
+#include "core/result/result.h"
 #include "transforms/spec/option.h"
 #include "transforms/spec/transform.h"
 
@@ -37,7 +37,7 @@ struct TransformRow {
   const char* name = "";
   const char* doc = "";  // the docstring, without its parameters
   ActsOn acts_on = ActsOn::kGeometry;
-  // The kind of its random numbers (core/random.h), which are those of its index among the
+  // The kind of its random numbers (core/numbers/random.h), which are those of its index among the
   // transforms of this kind. Transforms that do not change pixels share kind 0, so that crops and
   // flips do not depend on those that do. Each of the others has a number of its own. Numbers never
   // change, because draws would.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/decode/exif.h"
 
 namespace stoker::webp {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "core/image.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/result/result.h"
 #include "transforms/decode/orientation.h"
 
 namespace stoker::webp {

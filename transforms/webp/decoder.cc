@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "core/buffer.h"
-#include "core/try.h"
+#include "core/memory/buffer.h"
+#include "core/result/try.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/webp/container.h"
 #include "transforms/webp/library_bytes.h"

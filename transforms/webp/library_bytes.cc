@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-#include "core/divide_up.h"
+#include "core/numbers/divide_up.h"
 
 namespace stoker::webp {
 namespace {

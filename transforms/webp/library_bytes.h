@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/webp/lossless_header.h"
 
 namespace stoker::webp {

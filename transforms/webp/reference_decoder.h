@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "transforms/decode/whole_image.h"
 
 namespace stoker {

@@ -12,11 +12,11 @@
 #include "bindings/cli/bench/page_cache.h"
 #include "bindings/cli/bench/read_runner.h"
 #include "bindings/cli/explain/plan_cost.h"
-#include "core/core_time.h"
-#include "core/machine.h"
-#include "core/mapping.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/memory/mapping.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
+#include "core/system/start_thread.h"
+#include "core/time/core_time.h"
 #include "engine/production/producer_parts.h"
 
 namespace stoker {

@@ -9,7 +9,7 @@
 
 #include "bindings/cli/bench/runner.h"
 #include "bindings/cli/text_layout.h"
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

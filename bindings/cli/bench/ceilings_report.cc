@@ -8,7 +8,7 @@
 #include "bindings/cli/bench/ceilings.h"
 #include "bindings/cli/bench/report.h"
 #include "bindings/cli/report_text.h"
-#include "core/plural.h"
+#include "core/result/plural.h"
 #include "engine/metrics/advice.h"
 #include "engine/metrics/stats.h"
 

@@ -20,10 +20,10 @@
 #include "bindings/cli/recipe.h"
 #include "bindings/cli/report_text.h"
 #include "bindings/cli/terminal.h"
-#include "core/device_crop.h"
-#include "core/output_file.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/batch/device_crop.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/system/output_file.h"
 #include "engine/metrics/stats.h"
 
 namespace stoker::cli {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bindings/cli/bench/device_scratch.h"
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bindings/cli/bench/device_scratch.h"
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 #include "gpu/staging/device_batch.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <span>
 
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker {
 

@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
-#include "core/mapping.h"
-#include "core/result.h"
+#include "core/memory/mapping.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 
 namespace stoker {

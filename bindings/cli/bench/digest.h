@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "core/batch.h"
+#include "core/batch/batch.h"
 
 namespace stoker {
 

@@ -7,7 +7,7 @@
 
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/text_layout.h"
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 
 namespace stoker::cli {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 
 namespace stoker {

@@ -6,7 +6,7 @@
 
 #include "bindings/cli/bench/read_runner.h"
 #include "bindings/cli/report_text.h"
-#include "core/plural.h"
+#include "core/result/plural.h"
 
 namespace stoker {
 

@@ -10,7 +10,7 @@
 #include "bindings/cli/bench/fio.h"
 #include "bindings/cli/bench/runner.h"
 #include "bindings/cli/text_layout.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/readers/reader.h"
 
 namespace stoker {

@@ -12,7 +12,7 @@
 
 #include "bindings/cli/bench/report_figures.h"
 #include "bindings/cli/report_text.h"
-#include "core/plural.h"
+#include "core/result/plural.h"
 #include "engine/metrics/stats.h"
 
 namespace stoker {

@@ -10,8 +10,8 @@
 
 #include "bindings/cli/bench/digest.h"
 #include "bindings/cli/bench/page_cache.h"
-#include "core/stage_times.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
 #include "engine/loader/loader.h"
 
 namespace stoker {

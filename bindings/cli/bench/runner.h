@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings/cli/bench/device_consumer.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "engine/metrics/stats.h"
 #include "engine/metrics/trace_file.h"
 #include "engine/options/options.h"

@@ -6,7 +6,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/completion/completion.h"
 #include "bindings/cli/outcome.h"
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker::cli {
 

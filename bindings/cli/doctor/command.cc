@@ -1,5 +1,5 @@
 #include "bindings/cli/doctor/doctor.h"
-#include "core/try.h"
+#include "core/result/try.h"
 
 #include <CLI/CLI.hpp>
 #include <memory>

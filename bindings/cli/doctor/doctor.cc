@@ -14,8 +14,8 @@
 
 #include <cstdlib>
 
-#include "core/machine.h"
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
+#include "core/system/machine.h"
 #include "engine/runtime/runtime.h"
 #include "io/remote/libcurl.h"
 #include "io/tar/libarchive.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings/cli/text_layout.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 
 namespace stoker {

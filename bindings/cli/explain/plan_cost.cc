@@ -10,8 +10,8 @@
 
 #include "bindings/cli/report_text.h"
 #include "bindings/cli/working_memory.h"
-#include "core/buffer.h"
-#include "core/try.h"
+#include "core/memory/buffer.h"
+#include "core/result/try.h"
 #include "io/samples/sample_reads.h"
 
 namespace stoker {

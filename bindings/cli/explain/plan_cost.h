@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "bindings/cli/text_layout.h"
-#include "core/core_time.h"
-#include "core/result.h"
-#include "core/stage_times.h"
+#include "core/result/result.h"
+#include "core/time/core_time.h"
+#include "core/time/stage_times.h"
 #include "io/source/source.h"
 #include "transforms/plan/explain.h"
 #include "transforms/plan/plan.h"

@@ -15,7 +15,7 @@
 #include "bindings/cli/report_text.h"
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/watched_work.h"
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker::cli {
 

@@ -14,7 +14,7 @@
 #include "bindings/cli/pack/restore_file.h"
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/watched_work.h"
-#include "core/try.h"
+#include "core/result/try.h"
 #include "io/folder/image_folder.h"
 #include "io/packed/open_packed.h"
 

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "bindings/cli/inspect/inspect_file.h"
-#include "core/machine.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
+#include "core/system/start_thread.h"
 
 namespace stoker {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/cli/inspect/inspect_file.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 
 namespace stoker {

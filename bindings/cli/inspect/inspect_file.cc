@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/packed/format.h"
 #include "transforms/packed/packed_file.h"
 #include "transforms/png/chunks.h"

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "bindings/cli/inspect/jpeg_header.h"
-#include "core/image.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/result/result.h"
 #include "transforms/decode/format.h"
 #include "transforms/decode/image_info.h"
 

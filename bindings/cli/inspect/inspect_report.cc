@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "bindings/cli/report_text.h"
-#include "core/plural.h"
-#include "core/utf8.h"
+#include "core/result/plural.h"
+#include "core/result/utf8.h"
 
 namespace stoker {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/decode/exif.h"
 
 namespace stoker {

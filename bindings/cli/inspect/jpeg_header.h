@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "core/image.h"
-#include "core/result.h"
+#include "core/batch/image.h"
+#include "core/result/result.h"
 #include "transforms/decode/orientation.h"
 
 namespace stoker {

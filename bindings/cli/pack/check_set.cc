@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "bindings/cli/pack/restore_file.h"
-#include "core/machine.h"
-#include "core/sample_fault.h"
-#include "core/try.h"
+#include "core/result/sample_fault.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
 #include "io/packed/open_packed.h"
 #include "io/packed/packed_shard.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bindings/cli/for_each_sample.h"
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

@@ -16,9 +16,9 @@
 #include "bindings/cli/report_text.h"
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/watched_work.h"
-#include "core/plural.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/packed/open_packed.h"
 
 namespace stoker::cli {

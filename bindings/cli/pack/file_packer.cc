@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "bindings/cli/image_facts.h"
-#include "core/buffer.h"
-#include "core/crc32c.h"
-#include "core/file_stamp.h"
-#include "core/memory_budget.h"
-#include "core/try.h"
+#include "core/hash/crc32c.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/try.h"
+#include "core/system/file_stamp.h"
 #include "io/folder/list_images.h"
 #include "io/readers/plain_read.h"
 #include "transforms/decode/format.h"

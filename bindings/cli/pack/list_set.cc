@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/packed/packed_format.h"
 #include "transforms/decode/format.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/packed/packed_index.h"
 
 namespace stoker {

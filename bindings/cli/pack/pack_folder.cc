@@ -14,9 +14,9 @@
 
 #include "bindings/cli/pack/file_packer.h"
 #include "bindings/cli/pack/set_folder.h"
-#include "core/plural.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/system/start_thread.h"
 #include "io/folder/list_images.h"
 #include "io/index/folder_listing.h"
 #include "io/index/image_list.h"

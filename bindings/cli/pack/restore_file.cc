@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/crc32c.h"
-#include "core/try.h"
+#include "core/hash/crc32c.h"
+#include "core/result/try.h"
 #include "io/packed/packed_shard.h"
 #include "transforms/packed/restore.h"
 

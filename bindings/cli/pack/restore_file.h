@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "io/packed/packed_index.h"
 #include "io/readers/reader.h"
 #include "io/samples/sample_reads.h"

@@ -10,8 +10,8 @@
 #include <system_error>
 #include <utility>
 
-#include "core/output_file.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/output_file.h"
 #include "io/index/folder_listing.h"
 #include "io/packed/packed_index.h"
 #include "io/packed/packed_merge.h"

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/descriptor.h"
-#include "core/result.h"
+#include "core/result/result.h"
+#include "core/system/descriptor.h"
 #include "io/packed/packed_shard.h"
 
 namespace stoker {

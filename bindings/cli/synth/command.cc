@@ -14,8 +14,8 @@
 #include "bindings/cli/report_text.h"
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/watched_work.h"
-#include "core/plural.h"
-#include "core/try.h"
+#include "core/result/plural.h"
+#include "core/result/try.h"
 
 namespace stoker::cli {
 

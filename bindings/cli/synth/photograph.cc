@@ -13,7 +13,7 @@
 #include <new>
 
 #include "bindings/cli/synth/scene.h"
-#include "core/random.h"
+#include "core/numbers/random.h"
 
 namespace stoker {
 namespace {

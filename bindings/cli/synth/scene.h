@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 
 namespace stoker {
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "bindings/cli/synth/photograph.h"
-#include "core/machine.h"
-#include "core/output_file.h"
-#include "core/start_thread.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
+#include "core/system/output_file.h"
+#include "core/system/start_thread.h"
 
 namespace stoker {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

@@ -13,8 +13,8 @@
 #include "bindings/cli/terminal.h"
 #include "bindings/cli/unpack/unpack_set.h"
 #include "bindings/cli/watched_work.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 
 namespace stoker::cli {
 

@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "bindings/cli/pack/restore_file.h"
-#include "core/machine.h"
-#include "core/output_file.h"
-#include "core/try.h"
+#include "core/result/try.h"
+#include "core/system/machine.h"
+#include "core/system/output_file.h"
 #include "io/packed/open_packed.h"
 
 namespace stoker {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bindings/cli/for_each_sample.h"
-#include "core/result.h"
+#include "core/result/result.h"
 
 namespace stoker {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/result.h"
-#include "core/sample_fault.h"
+#include "core/result/result.h"
+#include "core/result/sample_fault.h"
 
 namespace stoker {
 

@@ -19,7 +19,7 @@
 #include "bindings/cli/verify/good_samples.h"
 #include "bindings/cli/verify/verify.h"
 #include "bindings/cli/watched_work.h"
-#include "core/try.h"
+#include "core/result/try.h"
 
 namespace stoker::cli {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/buffer.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "transforms/decode/row_sink.h"
 
 namespace stoker {

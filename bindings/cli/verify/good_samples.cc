@@ -12,9 +12,9 @@
 #include <system_error>
 #include <utility>
 
-#include "core/output_file.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
+#include "core/system/output_file.h"
 
 namespace stoker {
 

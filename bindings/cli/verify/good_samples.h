@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bindings/cli/verify/bad_samples.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 
 namespace stoker {

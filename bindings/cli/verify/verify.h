@@ -11,7 +11,7 @@
 
 #include "bindings/cli/text_layout.h"
 #include "bindings/cli/verify/bad_samples.h"
-#include "core/result.h"
+#include "core/result/result.h"
 #include "io/source/source.h"
 #include "transforms/decode/image_info.h"
 

@@ -10,10 +10,10 @@
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/report_text.h"
 #include "bindings/cli/verify/verify.h"
-#include "core/plural.h"
-#include "core/secrets.h"
-#include "core/try.h"
-#include "core/utf8.h"
+#include "core/result/plural.h"
+#include "core/result/secrets.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
 
 namespace stoker {
 

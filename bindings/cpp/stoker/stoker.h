@@ -9,8 +9,8 @@
 
 static_assert(__cplusplus >= 202002L, "stoker needs C++20: compile with -std=c++20");
 
-#include "core/batch.h"
-#include "core/result.h"
+#include "core/batch/batch.h"
+#include "core/result/result.h"
 #include "engine/arrays/compose.h"
 #include "engine/arrays/decode_image.h"
 #include "engine/loader/loader.h"

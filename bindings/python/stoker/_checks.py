@@ -19,7 +19,7 @@ MOST_PIXELS = 65535  # of a side: no JPEG is larger
 
 
 def refuse_lfs_pointer(path: str | os.PathLike[Any]) -> None:
-    """Raises DataLossError for a pointer of git-lfs, as core/file_kind.h does."""
+    """Raises DataLossError for a pointer of git-lfs, as core/system/file_kind.h does."""
     begin = b"version https://git-lfs.github.com/spec/"
     with open(path, "rb") as file:
         is_one = file.read(len(begin)) == begin

@@ -17,8 +17,8 @@
 
 #include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
-#include "core/batch.h"
-#include "core/dtype.h"
+#include "core/batch/batch.h"
+#include "core/batch/dtype.h"
 #include "gpu/backend/device.h"
 #include "gpu/backend/open_device.h"
 #include "io/folder/image_folder.h"

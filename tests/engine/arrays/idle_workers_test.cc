@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "tests/testing/child_process.h"
 
 namespace stoker {

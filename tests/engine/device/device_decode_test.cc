@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 #include "engine/loader/loader.h"
 #include "engine/map/map_function.h"
 #include "gpu/staging/piece_copier.h"

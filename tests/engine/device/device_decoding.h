@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/batch_parts.h"
-#include "core/buffer.h"
+#include "core/batch/batch_parts.h"
+#include "core/memory/buffer.h"
 #include "engine/loader/loader.h"
 #include "tests/testing/batch_bytes.h"
 #include "tests/testing/devices.h"

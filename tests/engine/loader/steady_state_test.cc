@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "engine/production/producer.h"
 #include "io/select/combine.h"
 #include "io/select/subset.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/sample_fault.h"
+#include "core/result/sample_fault.h"
 #include "engine/production/producer.h"
 #include "tests/testing/batches.h"
 #include "tests/testing/executors.h"

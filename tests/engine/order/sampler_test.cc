@@ -1,5 +1,5 @@
 #include "engine/order/sampler.h"
-#include "core/permutation.h"
+#include "core/numbers/permutation.h"
 #include "io/select/combine.h"
 #include "io/select/weighted.h"
 #include "tests/testing/numbered_source.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "engine/production/producer.h"
 #include "gpu/ops/deferred_ops_job.h"
 #include "io/folder/image_folder.h"

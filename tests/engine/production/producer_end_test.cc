@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "engine/loader/loader.h"
 #include "engine/production/producer.h"
 #include "tests/testing/batches.h"

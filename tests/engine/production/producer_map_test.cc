@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 #include "engine/loader/loader.h"
 #include "engine/production/producer.h"
 #include "io/memory/arrays.h"

@@ -19,8 +19,8 @@
 #include <tuple>
 #include <vector>
 
-#include "core/memory_budget.h"
-#include "core/sample_fault.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/sample_fault.h"
 #include "engine/production/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/ranges/path_source.h"

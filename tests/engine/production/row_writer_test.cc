@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 #include "engine/production/producer_parts.h"
 #include "io/memory/arrays.h"
 #include "tests/testing/indexed_photos.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "engine/memory/memory_plan.h"
 
 namespace stoker {

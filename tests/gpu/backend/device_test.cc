@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/dtype.h"
+#include "core/batch/dtype.h"
 #include "gpu/backend/device.h"
 #include "gpu/ops/deferred_ops_job.h"
 #include "tests/gpu/backend/device_fixture.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/sign_packed_jpeg.h"
 #include "transforms/packed/pack.h"

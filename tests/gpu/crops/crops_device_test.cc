@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "gpu/backend/device.h"
 #include "gpu/crops/decode_crops.h"
 #include "tests/gpu/crops/made_crops.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "gpu/crops/crop_kernels-inl.h"
 #include "gpu/crops/decode_crops.h"
 #include "tests/gpu/crops/forged_crops.h"

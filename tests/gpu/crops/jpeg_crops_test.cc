@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "gpu/crops/entropy-inl.h"
 #include "tests/testing/make_jpeg.h"
 #include "transforms/device/crop_maker.h"

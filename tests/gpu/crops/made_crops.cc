@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "transforms/jpeg/indexed_jpeg.h"
 #include "transforms/packed/packed_file.h"
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "core/device_crop.h"
-#include "core/image.h"
-#include "core/memory_budget.h"
-#include "core/result.h"
+#include "core/batch/device_crop.h"
+#include "core/batch/image.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
 #include "tests/testing/random.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/device/crop_maker.h"

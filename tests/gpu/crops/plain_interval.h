@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "core/device_crop.h"
+#include "core/batch/device_crop.h"
 
 namespace stoker::testing {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "gpu/crops/decode_crops_cuda.h"
 #include "gpu/crops/entropy-inl.h"
 #include "tests/gpu/crops/made_crops.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/half.h"
+#include "core/numbers/half.h"
 #include "tests/gpu/kernels/cuda_bf16.h"
 #include "tests/gpu/kernels/cuda_fp16.h"
 

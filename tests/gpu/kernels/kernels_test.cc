@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "gpu/backend/occupy_cuda.h"
 #include "gpu/ops/deferred_ops_cuda.h"
 #include "tests/gpu/kernels/grid.h"

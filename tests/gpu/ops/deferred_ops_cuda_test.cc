@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "gpu/backend/device.h"
 #include "tests/gpu/ops/random_job.h"
 #include "tests/testing/effort.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "gpu/ops/deferred_ops-inl.h"
 #include "tests/gpu/ops/random_job.h"
 #include "tests/testing/effort.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "gpu/ops/deferred_ops_job.h"
 #include "tests/testing/random.h"
 

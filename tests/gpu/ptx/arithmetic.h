@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/half.h"
+#include "core/numbers/half.h"
 
 namespace stoker::testing::ptx {
 

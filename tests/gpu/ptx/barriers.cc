@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "gpu/crops/decode_crops_cuda.h"
 #include "gpu/ops/deferred_ops_cuda.h"
 #include "gpu/ops/deferred_ops_job.h"

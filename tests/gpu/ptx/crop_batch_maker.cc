@@ -3,7 +3,7 @@
 #include <cmath>
 #include <span>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 
 namespace stoker::testing::ptx {
 namespace {

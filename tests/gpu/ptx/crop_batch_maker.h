@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "tests/gpu/crops/made_crops.h"
 #include "tests/testing/random.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"

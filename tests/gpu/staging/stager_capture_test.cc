@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/stage_times.h"
+#include "core/time/stage_times.h"
 #include "tests/gpu/staging/staging.h"
 #include "tests/testing/effort.h"
 

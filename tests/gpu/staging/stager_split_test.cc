@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/try.h"
+#include "core/result/try.h"
 #include "gpu/staging/device_ring.h"
 #include "tests/gpu/staging/staging.h"
 #include "tests/testing/effort.h"

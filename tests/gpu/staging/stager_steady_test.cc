@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/trace.h"
+#include "core/time/trace.h"
 #include "tests/gpu/staging/staging.h"
 #include "tests/testing/effort.h"
 

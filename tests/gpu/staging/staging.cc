@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 
 namespace stoker::testing {
 

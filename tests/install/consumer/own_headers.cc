@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "core/result.h"
+#include "core/result/result.h"
 #include "gpu/backend/device.h"
 #include "io/source/source.h"
 #include "transforms/spec/transform.h"

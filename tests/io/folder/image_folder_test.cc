@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 
 namespace stoker {
 namespace {

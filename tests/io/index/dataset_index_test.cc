@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 
 namespace stoker {
 namespace {

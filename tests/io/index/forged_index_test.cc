@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "io/files/section_format.h"
 #include "io/index/dataset_index.h"
 #include "io/index/dataset_index_format.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "io/index/image_list_check.h"
 
 namespace stoker {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/sample_fault.h"
+#include "core/result/sample_fault.h"
 
 namespace stoker {
 namespace {

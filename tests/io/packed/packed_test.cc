@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/memory_budget.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
 #include "io/folder/image_folder.h"
 #include "io/packed/open_packed.h"
 #include "io/packed/packed_index.h"

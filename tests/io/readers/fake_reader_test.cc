@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 
 namespace stoker::testing {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "tests/testing/random.h"
 #include "tests/testing/temp_folder.h"
 

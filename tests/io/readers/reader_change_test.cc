@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "io/readers/reader.h"
 #include "tests/io/readers/count_allocations.h"
 #include "tests/io/readers/reader_fixture.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "io/readers/reader.h"
 #include "tests/testing/temp_folder.h"
 

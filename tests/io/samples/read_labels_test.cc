@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/memory_budget.h"
-#include "core/random.h"
+#include "core/memory/memory_budget.h"
+#include "core/numbers/random.h"
 #include "io/tfrecord/tfrecord.h"
 #include "tests/testing/make_tfrecord.h"
 #include "tests/testing/read_sample.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "io/memory/arrays.h"
 #include "io/select/sample_order.h"
 #include "io/select/subset.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "io/select/combine.h"
 #include "tests/testing/crop_index_of.h"
 #include "tests/testing/numbered_source.h"

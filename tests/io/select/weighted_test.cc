@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/permutation.h"
+#include "core/numbers/permutation.h"
 #include "io/memory/arrays.h"
 #include "io/select/sample_order.h"
 #include "tests/testing/chi_square.h"

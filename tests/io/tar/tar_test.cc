@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "io/files/input_file.h"
 #include "io/shards/shard_index_file.h"
 #include "io/shards/shard_pattern.h"

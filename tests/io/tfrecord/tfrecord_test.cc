@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "io/files/input_file.h"
 #include "io/shards/shard_index_file.h"
 #include "io/tfrecord/tfrecord_index_file.h"

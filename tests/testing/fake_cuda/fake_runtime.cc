@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "gpu/backend/occupy_cuda.h"
 #include "gpu/crops/decode_crops.h"
 #include "gpu/crops/decode_crops_cuda.h"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/make_png.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/transforms/jpeg/decode.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/random.h"
+#include "core/memory/buffer.h"
+#include "core/numbers/random.h"
 #include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/reference_decoder.h"

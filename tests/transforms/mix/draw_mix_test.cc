@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/image.h"
-#include "core/random.h"
+#include "core/batch/image.h"
+#include "core/numbers/random.h"
 #include "transforms/mix/batch_mix.h"
 #include "transforms/mix/draw_mix.h"
 

@@ -1,5 +1,5 @@
 #include "transforms/mix/mix_rows.h"
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/mix/draw_mix.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "core/half.h"
+#include "core/numbers/half.h"
 #include "tests/testing/on_target.h"
 
 namespace stoker {

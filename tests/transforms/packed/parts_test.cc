@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/divide_up.h"
+#include "core/numbers/divide_up.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/sign_packed_jpeg.h"

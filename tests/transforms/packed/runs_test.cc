@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/on_target.h"
 #include "transforms/jpeg/fast/entropy.h"

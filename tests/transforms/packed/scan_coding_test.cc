@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/memory_budget.h"
-#include "core/random.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/numbers/random.h"
 #include "tests/testing/on_target.h"
 #include "transforms/packed/scan_coding.h"
 

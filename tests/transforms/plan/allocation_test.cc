@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/crop_region.h"
+#include "core/batch/crop_region.h"
+#include "core/memory/buffer.h"
 #include "tests/testing/make_jpeg.h"
 #include "transforms/jpeg/fast/crop_index_maker.h"
 #include "transforms/packed/pack.h"

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/plan/plan.h"

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
-#include "core/crop_region.h"
-#include "core/device_crop.h"
+#include "core/batch/crop_region.h"
+#include "core/batch/device_crop.h"
+#include "core/memory/buffer.h"
 #include "tests/testing/make_jpeg.h"
 #include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/packed/pack.h"

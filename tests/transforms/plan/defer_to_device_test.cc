@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/deferred_ops.h"
+#include "core/batch/deferred_ops.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

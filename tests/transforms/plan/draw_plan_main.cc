@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/plan/plan.h"

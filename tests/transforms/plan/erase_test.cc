@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/half.h"
+#include "core/numbers/half.h"
 
 namespace stoker {
 namespace {

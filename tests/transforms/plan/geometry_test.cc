@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_png.h"
 #include "tests/testing/random.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "tests/testing/random.h"
 #include "transforms/spec/fill.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/divide_up.h"
+#include "core/numbers/divide_up.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/random.h"

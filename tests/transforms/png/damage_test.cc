@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "tests/testing/make_png.h"
 #include "tests/transforms/whole.h"
 #include "transforms/png/decoder.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_png.h"
 #include "tests/transforms/whole.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 
 namespace stoker {
 namespace {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "core/half.h"
+#include "core/numbers/half.h"
 #include "tests/testing/on_target.h"
 
 namespace stoker {

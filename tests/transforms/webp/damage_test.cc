@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/memory_budget.h"
-#include "core/random.h"
+#include "core/memory/memory_budget.h"
+#include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_webp.h"
 #include "tests/transforms/whole.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_webp.h"
 #include "tests/transforms/whole.h"

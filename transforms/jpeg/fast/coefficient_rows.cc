@@ -5,8 +5,8 @@
 #include <span>
 #include <utility>
 
-#include "core/divide_up.h"
-#include "core/try.h"
+#include "core/numbers/divide_up.h"
+#include "core/result/try.h"
 #include "transforms/jpeg/fast/entropy.h"
 
 namespace stoker::jpeg {

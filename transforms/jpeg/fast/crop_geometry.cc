@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/divide_up.h"
+#include "core/numbers/divide_up.h"
 
 namespace stoker::jpeg {
 

@@ -2,7 +2,7 @@
 // samples in the decoded planes.
 #pragma once
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/jpeg/fast/frame_header.h"
 

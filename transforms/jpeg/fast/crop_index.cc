@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 
 namespace stoker::jpeg {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "core/divide_up.h"
+#include "core/numbers/divide_up.h"
 #include "transforms/jpeg/fast/coefficient_rows.h"
 #include "transforms/jpeg/fast/mcu_parser.h"
 

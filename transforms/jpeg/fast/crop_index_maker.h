@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "core/memory_budget.h"
+#include "core/memory/memory_budget.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/jpeg/fast/crop_index.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/image.h"
+#include "core/batch/image.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/orientation.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/slot_pool.h"
+#include "core/batch/slot_pool.h"
 
 namespace stoker {
 namespace {

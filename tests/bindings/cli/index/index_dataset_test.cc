@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/buffer.h"
+#include "core/memory/buffer.h"
 #include "io/folder/image_folder.h"
 #include "tests/bindings/cli/index/indexed_folder.h"
 #include "tests/testing/batches.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bindings/cli/synth/photograph.h"
-#include "core/buffer.h"
-#include "core/random.h"
+#include "core/memory/buffer.h"
+#include "core/numbers/random.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
 #include "transforms/jpeg/decoder.h"

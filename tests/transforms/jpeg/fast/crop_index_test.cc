@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash.h"
+#include "core/hash/hash.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/jpeg/fast/inverse_dct.h"
 #include "transforms/jpeg/fast/pixels.h"

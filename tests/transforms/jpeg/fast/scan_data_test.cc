@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/random.h"
+#include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 
 namespace stoker::testing {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/device_crop.h"
+#include "core/batch/device_crop.h"
 #include "gpu/crops/clamped.h"
 
 namespace stoker::decode {

@@ -1,0 +1,114 @@
+#include "core/hash/sha256.h"
+
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+namespace stoker {
+
+namespace {
+
+constexpr size_t kBlock = 64;  // bytes
+
+// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+constexpr std::array<uint32_t, 64> kRound = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+// The first 32 bits of the fractional parts of the square roots of the first 8 primes.
+constexpr std::array<uint32_t, 8> kStart = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+uint32_t BigEndianAt(const uint8_t* at) {
+  return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | uint32_t{at[3]};
+}
+
+void AddBlock(std::array<uint32_t, 8>& state, const uint8_t* block) {
+  std::array<uint32_t, 64> words{};
+  for (size_t i = 0; i < 16; ++i) words[i] = BigEndianAt(block + 4 * i);
+  for (size_t i = 16; i < words.size(); ++i) {
+    const uint32_t before = words[i - 15], last = words[i - 2];
+    words[i] = words[i - 16] + words[i - 7] +
+               (std::rotr(before, 7) ^ std::rotr(before, 18) ^ before >> 3) +
+               (std::rotr(last, 17) ^ std::rotr(last, 19) ^ last >> 10);
+  }
+  auto [a, b, c, d, e, f, g, h] = state;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const uint32_t first = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
+                           ((e & f) ^ (~e & g)) + kRound[i] + words[i];
+    const uint32_t second =
+        (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    h = g;
+    g = f;
+    f = e;
+    e = d + first;
+    d = c;
+    c = b;
+    b = a;
+    a = first + second;
+  }
+  const std::array<uint32_t, 8> added = {a, b, c, d, e, f, g, h};
+  for (size_t i = 0; i < state.size(); ++i) state[i] += added[i];
+}
+
+}  // namespace
+
+Sha256Digest Sha256(std::string_view bytes) {
+  std::array<uint32_t, 8> state = kStart;
+  const auto* at = reinterpret_cast<const uint8_t*>(bytes.data());
+  const size_t whole = bytes.size() / kBlock * kBlock;
+  for (size_t i = 0; i < whole; i += kBlock) AddBlock(state, at + i);
+
+  // The padding: the remaining bytes, a one bit, zeros, and the number of bits.
+  std::array<uint8_t, 2 * kBlock> end{};
+  const size_t rest = bytes.size() - whole;
+  if (rest != 0) std::memcpy(end.data(), at + whole, rest);
+  end[rest] = 0x80;
+  const size_t end_bytes = rest + 9 <= kBlock ? kBlock : 2 * kBlock;
+  const uint64_t bits = uint64_t{bytes.size()} * 8;
+  for (size_t i = 0; i < 8; ++i) end[end_bytes - 1 - i] = static_cast<uint8_t>(bits >> (8 * i));
+  for (size_t i = 0; i < end_bytes; i += kBlock) AddBlock(state, end.data() + i);
+
+  Sha256Digest digest{};
+  for (size_t i = 0; i < digest.size(); ++i) {
+    digest[i] = static_cast<uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+  }
+  return digest;
+}
+
+Sha256Digest HmacSha256(std::string_view key, std::string_view bytes) {
+  Sha256Digest shortened{};
+  if (key.size() > kBlock) {
+    shortened = Sha256(key);
+    key = AsText(shortened);
+  }
+  std::string inner(kBlock, '\x36'), outer(kBlock, '\x5c');
+  for (size_t i = 0; i < key.size(); ++i) {
+    inner[i] = static_cast<char>(inner[i] ^ key[i]);
+    outer[i] = static_cast<char>(outer[i] ^ key[i]);
+  }
+  const Sha256Digest inside = Sha256(inner.append(bytes));
+  return Sha256(outer.append(AsText(inside)));
+}
+
+std::string_view AsText(const Sha256Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+std::string Hexadecimal(const Sha256Digest& digest) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace stoker

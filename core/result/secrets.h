@@ -1,0 +1,19 @@
+// WithoutSecrets: removes the secrets in URLs from texts that are shown.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result/result.h"
+
+namespace stoker {
+
+// Returns the text with "?…" in place of the query of each http:// and https:// URL in it, which
+// may be a signature, and "…" in place of a user's name and password. A URL ends before a space or
+// a quote (").
+std::string WithoutSecrets(std::string_view text);
+
+// Returns the error with such texts. ToString and Message remove the secrets anyway.
+Error WithoutSecrets(Error error);
+
+}  // namespace stoker

@@ -1,0 +1,20 @@
+// Names kinds of files in messages.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/result/result.h"
+
+namespace stoker {
+
+// Returns "a directory", "a FIFO", …, for stat's st_mode.
+const char* FileKind(mode_t mode);
+
+// The error, without a file, of one that is a pointer of git-lfs; nullopt if it is not one.
+std::optional<Error> LfsPointer(std::span<const uint8_t> first_bytes);
+
+}  // namespace stoker
