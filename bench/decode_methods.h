@@ -11,8 +11,8 @@
 #include "transforms/decode/image_decoder.h"
 #include "transforms/device/crop_maker.h"
 #include "transforms/jpeg/decoder.h"
-#include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/jpeg/fast/index/crop_index.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker {

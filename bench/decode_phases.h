@@ -9,11 +9,11 @@
 #include <span>
 #include <vector>
 
-#include "transforms/jpeg/fast/entropy.h"
+#include "transforms/jpeg/fast/entropy/entropy.h"
+#include "transforms/jpeg/fast/entropy/huffman.h"
+#include "transforms/jpeg/fast/entropy/scan_data.h"
 #include "transforms/jpeg/fast/frame_header.h"
-#include "transforms/jpeg/fast/huffman.h"
-#include "transforms/jpeg/fast/inverse_dct.h"
-#include "transforms/jpeg/fast/scan_data.h"
+#include "transforms/jpeg/fast/pixels/inverse_dct.h"
 
 namespace stoker {
 

@@ -1,7 +1,7 @@
 // DeviceCrop: all that a device needs to make one batch row of a JPEG: the bits of the crop's
 // blocks, and what is to be done with them. They come from a packed JPEG
 // (transforms/packed/format.h), whose crop has runs, or from a plain one with a crop index
-// (transforms/jpeg/fast/crop_index.h), whose crop has intervals. CropMaker
+// (transforms/jpeg/fast/index/crop_index.h), whose crop has intervals. CropMaker
 // (transforms/device/crop_maker.h) makes it on the host; the kernels of gpu/crops turn it into the
 // pixels of the CPU's decoder and resampler, to the bit. (A forged run that is longer than its
 // recorded size, and a forged index, give other ones: of this photograph, or without any meaning.)

@@ -1,4 +1,4 @@
-// The inverse DCT of transforms/jpeg/fast/inverse_dct.h, in numbers of 32 bits that wrap.
+// The inverse DCT of transforms/jpeg/fast/pixels/inverse_dct.h, in numbers of 32 bits that wrap.
 #pragma once
 
 #include <array>

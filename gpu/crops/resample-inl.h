@@ -2,8 +2,8 @@
 // the output: it converts the pixels that the tile is computed from to RGB, blends their rows, and
 // blends the columns of the result. All of it stays in the team's memory.
 //
-// Upsampling and colours are those of transforms/jpeg/fast/pixels.h, blending that of
-// transforms/resize/strip.h. Team: as in unpack-inl.h, with `size()` threads.
+// Upsampling and colours are those of transforms/jpeg/fast/pixels/pixels.h, blending that of
+// transforms/resize/strip/strip.h. Team: as in unpack-inl.h, with `size()` threads.
 #pragma once
 
 #include <array>

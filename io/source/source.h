@@ -172,8 +172,8 @@ class SampleSource {
   // Whether `stoker index` can make entry points for this source's samples.
   virtual bool may_have_crop_index() const { return false; }
 
-  // Reads the entry points of sample `id` (transforms/jpeg/fast/crop_index.h) into `memory` and
-  // returns them: they may be wrong or out of date. Empty if there are none, more than `most`
+  // Reads the entry points of sample `id` (transforms/jpeg/fast/index/crop_index.h) into `memory`
+  // and returns them: they may be wrong or out of date. Empty if there are none, more than `most`
   // bytes, or more than the budget of `memory` has room for. One short read of a file.
   virtual std::span<const uint8_t> ReadCropIndex(uint64_t /*id*/, uint64_t /*most*/,
                                                  GrowingBuffer& /*memory*/) const {

@@ -9,7 +9,7 @@
 #include "tests/gpu/crops/forged_crops.h"
 #include "tests/testing/random.h"
 #include "transforms/jpeg/decoder.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker::testing {
 namespace {

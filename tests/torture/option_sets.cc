@@ -11,7 +11,7 @@
 #include "tests/testing/executors.h"
 #include "tests/testing/indexed_photos.h"
 #include "tests/testing/photos.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker::testing {
 namespace {

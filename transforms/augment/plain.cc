@@ -1,14 +1,14 @@
 // The reference for Augmenter.
 #include <utility>
 
-#include "transforms/augment/affine.h"
 #include "transforms/augment/augmenter.h"
-#include "transforms/augment/blur.h"
-#include "transforms/augment/colour.h"
-#include "transforms/augment/lookup.h"
-#include "transforms/augment/mirror.h"
-#include "transforms/augment/reframe.h"
-#include "transforms/augment/sharpen.h"
+#include "transforms/augment/blur/blur.h"
+#include "transforms/augment/colour/colour.h"
+#include "transforms/augment/colour/lookup.h"
+#include "transforms/augment/colour/sharpen.h"
+#include "transforms/augment/geometry/affine.h"
+#include "transforms/augment/geometry/mirror.h"
+#include "transforms/augment/geometry/reframe.h"
 
 namespace stoker {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "transforms/augment/draw_affine.h"
+#include "transforms/augment/geometry/draw_affine.h"
 #include "transforms/plan/draw.h"
 
 namespace stoker {

@@ -12,7 +12,7 @@
 #include "core/memory/memory_budget.h"
 #include "core/result/result.h"
 #include "transforms/device/crop_bits.h"
-#include "transforms/jpeg/fast/crop_geometry.h"
+#include "transforms/jpeg/fast/index/crop_geometry.h"
 #include "transforms/jpeg/indexed_jpeg.h"
 #include "transforms/packed/packed_file.h"
 #include "transforms/resize/axis_filter.h"

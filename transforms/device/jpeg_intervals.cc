@@ -9,7 +9,7 @@
 #include <span>
 
 #include "core/result/try.h"
-#include "transforms/jpeg/fast/mcu_parser.h"
+#include "transforms/jpeg/fast/entropy/mcu_parser.h"
 
 namespace stoker {
 

@@ -8,7 +8,7 @@
 #include "core/batch/device_crop.h"
 #include "core/result/result.h"
 #include "transforms/device/crop_bits.h"
-#include "transforms/jpeg/fast/crop_geometry.h"
+#include "transforms/jpeg/fast/index/crop_geometry.h"
 #include "transforms/jpeg/indexed_jpeg.h"
 
 namespace stoker {

@@ -10,9 +10,9 @@
 #include "transforms/decode/format.h"
 #include "transforms/jpeg/columns.h"
 #include "transforms/jpeg/errors.h"
-#include "transforms/jpeg/fast/crop_index.h"
-#include "transforms/jpeg/fast/entropy.h"
+#include "transforms/jpeg/fast/entropy/entropy.h"
 #include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/jpeg/fast/index/crop_index.h"
 #include "transforms/jpeg/fast/region_decoder.h"
 #include "transforms/jpeg/libjpeg.h"
 

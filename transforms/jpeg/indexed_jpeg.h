@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/jpeg/fast/index/crop_index.h"
 
 namespace stoker {
 

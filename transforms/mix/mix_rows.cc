@@ -18,7 +18,7 @@
 
 #include "core/batch/image.h"
 #include "transforms/mix/draw_mix.h"
-#include "transforms/resize/half-inl.h"
+#include "transforms/resize/strip/half-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker {

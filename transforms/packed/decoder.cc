@@ -8,8 +8,8 @@
 
 #include "core/memory/buffer.h"
 #include "core/result/try.h"
-#include "transforms/jpeg/fast/crop_geometry.h"
-#include "transforms/jpeg/fast/planes.h"
+#include "transforms/jpeg/fast/index/crop_geometry.h"
+#include "transforms/jpeg/fast/pixels/planes.h"
 #include "transforms/packed/packed_file.h"
 #include "transforms/packed/unpack.h"
 

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "transforms/jpeg/fast/pair_products-inl.h"
-#include "transforms/jpeg/fast/reduced_pass-inl.h"
+#include "transforms/jpeg/fast/pixels/pair_products-inl.h"
+#include "transforms/jpeg/fast/pixels/reduced_pass-inl.h"
 #include "transforms/packed/unpack.h"
 #include "transforms/to_bytes-inl.h"
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "core/batch/packed_widths.h"
-#include "transforms/jpeg/fast/entropy.h"
+#include "transforms/jpeg/fast/entropy/entropy.h"
 #include "transforms/packed/pack_run.h"
 
 namespace stoker::packed {

@@ -9,7 +9,7 @@
 #include "core/memory/memory_budget.h"
 #include "core/result/result.h"
 #include "transforms/packed/packed_file.h"
-#include "transforms/packed/scan_writer.h"
+#include "transforms/packed/scan/scan_writer.h"
 
 namespace stoker::packed {
 

@@ -5,15 +5,15 @@
 #include <cstring>
 
 #include "transforms/instruction_sets.h"
-#include "transforms/jpeg/fast/reduced_dct.h"
-#include "transforms/packed/controls.h"
+#include "transforms/jpeg/fast/pixels/reduced_dct.h"
+#include "transforms/packed/scan/controls.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "transforms/packed/unpack.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "transforms/jpeg/fast/reduced_pass-inl.h"
+#include "transforms/jpeg/fast/pixels/reduced_pass-inl.h"
 #include "transforms/packed/group_dct-inl.h"
 
 HWY_BEFORE_NAMESPACE();

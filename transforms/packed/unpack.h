@@ -2,8 +2,8 @@
 //
 // Four blocks take the same few instructions a quad, whatever their coefficients are, and no
 // transposition: the inverse DCT multiplies and adds pairs of words that lie side by side. It is
-// the one of transforms/jpeg/fast/inverse_dct.h, to the bit, for coefficients in its range; the
-// packer has checked that. Others give unspecified samples, the same by all functions here.
+// the one of transforms/jpeg/fast/pixels/inverse_dct.h, to the bit, for coefficients in its range;
+// the packer has checked that. Others give unspecified samples, the same by all functions here.
 //
 // `run` may contain anything, and kRunReach bytes of it must be readable. Groups [from, to) of it
 // are unpacked.
@@ -34,8 +34,8 @@ void TransformRun(const uint8_t* run, int from, int to, const Quantiser& quantis
 void TransformRunPlain(const uint8_t* run, int from, int to, const Quantiser& quantiser,
                        uint8_t* out, ptrdiff_t stride);  // the reference
 
-// The same by the inverse DCT of transforms/jpeg/fast/reduced_dct.h: writes `side` (4, 2 or 1) rows
-// of 4 × side samples for each group.
+// The same by the inverse DCT of transforms/jpeg/fast/pixels/reduced_dct.h: writes `side` (4, 2 or
+// 1) rows of 4 × side samples for each group.
 void ReduceRun(const uint8_t* run, int from, int to, const Quantiser& quantiser, int side,
                uint8_t* out, ptrdiff_t stride);
 void ReduceRunPlain(const uint8_t* run, int from, int to, const Quantiser& quantiser, int side,

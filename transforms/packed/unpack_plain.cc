@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "core/batch/packed_widths.h"
-#include "transforms/jpeg/fast/inverse_dct.h"
-#include "transforms/jpeg/fast/reduced_dct.h"
+#include "transforms/jpeg/fast/pixels/inverse_dct.h"
+#include "transforms/jpeg/fast/pixels/reduced_dct.h"
 #include "transforms/packed/unpack.h"
 
 namespace stoker::packed {

@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "core/batch/deferred_ops.h"
-#include "transforms/augment/affine.h"
-#include "transforms/augment/blur.h"
+#include "transforms/augment/blur/blur.h"
+#include "transforms/augment/geometry/affine.h"
 #include "transforms/decode/orientation.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/views_sink.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "transforms/augment/draw_affine.h"
+#include "transforms/augment/geometry/draw_affine.h"
 #include "transforms/augment/policy.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/plan.h"

@@ -13,7 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "transforms/resize/half-inl.h"
+#include "transforms/resize/strip/half-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker {

@@ -6,7 +6,7 @@
 
 #include "core/result/try.h"
 #include "core/time/stage_times.h"
-#include "transforms/resize/blend_rows.h"
+#include "transforms/resize/strip/blend_rows.h"
 
 namespace stoker {
 

@@ -20,7 +20,7 @@
 #include "transforms/decode/row_sink.h"
 #include "transforms/resize/axis_filter.h"
 #include "transforms/resize/row_format.h"
-#include "transforms/resize/strip.h"
+#include "transforms/resize/strip/strip.h"
 
 namespace stoker {
 

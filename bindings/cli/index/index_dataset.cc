@@ -29,7 +29,7 @@
 #include "io/readers/plain_read.h"
 #include "transforms/decode/format.h"
 #include "transforms/decode/image_decoder.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker {
 namespace {

@@ -35,7 +35,7 @@
 #include "tests/testing/photos.h"
 #include "tests/testing/random.h"
 #include "tests/testing/temp_folder.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker {
 namespace {

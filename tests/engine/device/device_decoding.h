@@ -25,7 +25,7 @@
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photo_folder.h"
 #include "tests/testing/random.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker::testing {

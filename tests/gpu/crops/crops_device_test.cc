@@ -14,7 +14,7 @@
 #include "tests/gpu/crops/made_crops.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/make_jpeg.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker::testing {

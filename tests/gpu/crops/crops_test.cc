@@ -15,7 +15,7 @@
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
 #include "tests/testing/sign_packed_jpeg.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker::testing {

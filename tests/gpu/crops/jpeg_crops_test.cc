@@ -15,7 +15,7 @@
 #include "gpu/crops/entropy-inl.h"
 #include "tests/testing/make_jpeg.h"
 #include "transforms/device/crop_maker.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "transforms/jpeg/fast/frame_header.h"
-#include "transforms/jpeg/fast/inverse_dct.h"
+#include "transforms/jpeg/fast/pixels/inverse_dct.h"
 
 namespace stoker::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/batch/image.h"
 #include "tests/gpu/crops/made_crops.h"
 #include "tests/testing/random.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker::testing::ptx {

@@ -13,8 +13,8 @@
 
 #include "tests/testing/effort.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
-#include "transforms/augment/affine.h"
-#include "transforms/augment/border.h"
+#include "transforms/augment/geometry/affine.h"
+#include "transforms/augment/geometry/border.h"
 
 namespace stoker {
 namespace {

@@ -1,4 +1,4 @@
-#include "transforms/augment/border.h"
+#include "transforms/augment/geometry/border.h"
 
 #include <gtest/gtest.h>
 

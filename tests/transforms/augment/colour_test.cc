@@ -1,6 +1,6 @@
 // Colours and tables match their definitions, and their references where the image's size does not
 // matter.
-#include "transforms/augment/colour.h"
+#include "transforms/augment/colour/colour.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 
 #include "tests/testing/effort.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
-#include "transforms/augment/blend.h"
-#include "transforms/augment/lookup.h"
+#include "transforms/augment/colour/blend.h"
+#include "transforms/augment/colour/lookup.h"
 
 namespace stoker {
 namespace {

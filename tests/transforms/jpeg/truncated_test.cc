@@ -11,7 +11,7 @@
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
 #include "tests/transforms/jpeg/decode.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include "tests/testing/sign_packed_jpeg.h"
 #include "tests/transforms/jpeg/fast/kinds.h"
 #include "tests/transforms/whole.h"
-#include "transforms/jpeg/fast/crop_geometry.h"
+#include "transforms/jpeg/fast/index/crop_geometry.h"
 #include "transforms/packed/decoder.h"
 #include "transforms/packed/pack.h"
 #include "transforms/packed/packed_file.h"

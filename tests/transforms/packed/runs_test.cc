@@ -10,8 +10,8 @@
 #include "core/numbers/random.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/on_target.h"
-#include "transforms/jpeg/fast/entropy.h"
-#include "transforms/jpeg/fast/inverse_dct.h"
+#include "transforms/jpeg/fast/entropy/entropy.h"
+#include "transforms/jpeg/fast/pixels/inverse_dct.h"
 #include "transforms/packed/pack_run.h"
 #include "transforms/packed/unpack.h"
 

@@ -10,7 +10,7 @@
 #include "core/memory/memory_budget.h"
 #include "core/numbers/random.h"
 #include "tests/testing/on_target.h"
-#include "transforms/packed/scan_coding.h"
+#include "transforms/packed/scan/scan_coding.h"
 
 namespace stoker::testing {
 namespace {

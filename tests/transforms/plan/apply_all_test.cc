@@ -13,7 +13,7 @@
 #include "tests/testing/make_jpeg.h"
 #include "tests/testing/photos.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "transforms/augment/affine.h"
+#include "transforms/augment/geometry/affine.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

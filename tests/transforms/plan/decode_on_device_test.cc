@@ -11,7 +11,7 @@
 #include "core/batch/device_crop.h"
 #include "core/memory/buffer.h"
 #include "tests/testing/make_jpeg.h"
-#include "transforms/jpeg/fast/crop_index.h"
+#include "transforms/jpeg/fast/index/crop_index.h"
 #include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"
 

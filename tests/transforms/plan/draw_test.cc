@@ -13,7 +13,7 @@
 
 #include "tests/testing/effort.h"
 #include "tests/transforms/plan/geometry_of.h"
-#include "transforms/augment/draw_affine.h"
+#include "transforms/augment/geometry/draw_affine.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

@@ -1,4 +1,4 @@
-#include "transforms/resize/blend_rows.h"
+#include "transforms/resize/strip/blend_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -9,13 +9,13 @@
 #include "core/memory/buffer.h"
 #include "core/result/try.h"
 #include "transforms/decode/image_info.h"
-#include "transforms/jpeg/fast/crop_geometry.h"
-#include "transforms/jpeg/fast/entropy.h"
-#include "transforms/jpeg/fast/inverse_dct.h"
-#include "transforms/jpeg/fast/mcu_parser.h"
-#include "transforms/jpeg/fast/planes.h"
-#include "transforms/jpeg/fast/reduced_dct.h"
-#include "transforms/jpeg/fast/run_plan.h"
+#include "transforms/jpeg/fast/entropy/entropy.h"
+#include "transforms/jpeg/fast/entropy/mcu_parser.h"
+#include "transforms/jpeg/fast/entropy/run_plan.h"
+#include "transforms/jpeg/fast/index/crop_geometry.h"
+#include "transforms/jpeg/fast/pixels/inverse_dct.h"
+#include "transforms/jpeg/fast/pixels/planes.h"
+#include "transforms/jpeg/fast/pixels/reduced_dct.h"
 
 namespace stoker::jpeg {
 

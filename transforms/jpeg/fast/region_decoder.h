@@ -20,8 +20,8 @@
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
-#include "transforms/jpeg/fast/crop_index.h"
 #include "transforms/jpeg/fast/frame_header.h"
+#include "transforms/jpeg/fast/index/crop_index.h"
 
 namespace stoker::jpeg {
 

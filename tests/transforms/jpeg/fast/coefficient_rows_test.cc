@@ -12,7 +12,7 @@
 #include "tests/testing/random.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "transforms/jpeg/decoder.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker::testing {
 namespace {

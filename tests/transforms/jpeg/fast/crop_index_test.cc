@@ -1,5 +1,5 @@
 // Decoding with a crop index gives the pixels of decoding without one.
-#include "transforms/jpeg/fast/crop_index.h"
+#include "transforms/jpeg/fast/index/crop_index.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 #include "tests/transforms/jpeg/decode.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/jpeg/fast/kinds.h"
-#include "transforms/jpeg/fast/crop_index_maker.h"
+#include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker::testing {
 namespace {

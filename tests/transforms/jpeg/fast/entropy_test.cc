@@ -1,6 +1,6 @@
 // The entropy decoder matches its bit-by-bit reference on random bits, which include everything
 // that a hostile file can contain, and never leaves its memory.
-#include "transforms/jpeg/fast/entropy.h"
+#include "transforms/jpeg/fast/entropy/entropy.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Lookup tables match those filled by decoding each window bit by bit.
-#include "transforms/jpeg/fast/huffman.h"
+#include "transforms/jpeg/fast/entropy/huffman.h"
 
 #include <gtest/gtest.h>
 

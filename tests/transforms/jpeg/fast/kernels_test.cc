@@ -8,10 +8,10 @@
 
 #include "core/numbers/random.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
-#include "transforms/jpeg/fast/inverse_dct.h"
-#include "transforms/jpeg/fast/pixels.h"
-#include "transforms/jpeg/fast/reduced_dct.h"
-#include "transforms/jpeg/fast/scan_data.h"
+#include "transforms/jpeg/fast/entropy/scan_data.h"
+#include "transforms/jpeg/fast/pixels/inverse_dct.h"
+#include "transforms/jpeg/fast/pixels/pixels.h"
+#include "transforms/jpeg/fast/pixels/reduced_dct.h"
 
 namespace stoker::testing {
 namespace {

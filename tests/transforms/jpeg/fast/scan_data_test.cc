@@ -1,6 +1,6 @@
 // ScanData gives a parser the whole scan without its stuffed zeros, whatever the data and however
 // much each round uses.
-#include "transforms/jpeg/fast/scan_data.h"
+#include "transforms/jpeg/fast/entropy/scan_data.h"
 
 #include <gtest/gtest.h>
 

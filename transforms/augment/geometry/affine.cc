@@ -1,0 +1,271 @@
+// Compiled once for each instruction set.
+#include "transforms/augment/geometry/affine.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <string>
+
+#include "transforms/instruction_sets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "transforms/augment/geometry/affine.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace stoker {
+namespace HWY_NAMESPACE {
+namespace {
+#if HWY_TARGET == HWY_SCALAR
+
+void MapAll(const Tile& from, const Affine& affine, uint8_t*, const Tile& to) {
+  MappedPlain(from, affine, to);
+}
+
+#else
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::CappedTag<float, 16>;
+using Ints = hn::RebindToSigned<Floats>;
+using Bytes = hn::Rebind<uint8_t, Floats>;
+using Interleaved = hn::CappedTag<uint8_t, 64>;
+using Values = hn::Vec<Floats>;
+using Pixels = hn::Vec<Ints>;
+constexpr size_t kLanes = hn::MaxLanes(Floats());
+static_assert(hn::MaxLanes(Interleaved()) <= kTileOverread);
+
+// ---- A copy of the image with four bytes per pixel, surrounded by a column on the left and a row
+// above, and two of each on the other sides. All channels of a pixel are read at once, outside as
+// well as inside. For kConstant the surroundings are the fill, and the fourth byte is 1 inside;
+// otherwise they are the opposite sides, and only kWrap gives them weight.
+
+uint32_t PixelOf(const Fill& fill) {
+  return fill[0] | static_cast<uint32_t>(fill[1]) << 8 | static_cast<uint32_t>(fill[2]) << 16;
+}
+
+void CopyRow(const Tile& from, int y, uint32_t* to) {
+  const Interleaved d;
+  const auto inside = hn::Set(d, 1);
+  for (int x = 0; x < from.size.width; x += static_cast<int>(hn::MaxLanes(d))) {
+    const auto red = hn::LoadU(d, from.row(0, y) + x), green = hn::LoadU(d, from.row(1, y) + x);
+    const auto blue = hn::LoadU(d, from.row(2, y) + x);
+    hn::StoreInterleaved4(red, green, blue, inside, d, reinterpret_cast<uint8_t*>(to + x));
+  }
+}
+
+// Vectors may write beyond a row's end, where later rows are written. Returns the position of the
+// first pixel.
+const int32_t* CopyWith(uint32_t outside, const Tile& from, uint32_t* copy) {
+  const auto [width, height] = from.size;
+  const ptrdiff_t stride = width + 3;
+  uint32_t* row = std::fill_n(copy, stride, outside);
+  for (int y = 0; y < height; ++y, row += stride) {
+    row[0] = outside;
+    CopyRow(from, y, row + 1);
+    row[width + 1] = row[width + 2] = outside;
+  }
+  std::fill_n(row, 2 * stride, outside);
+  return reinterpret_cast<const int32_t*>(copy + stride + 1);
+}
+
+// As CopyWith, but with the opposite sides around the image. kWrap blends with them; the other
+// modes give them weight 0, so one copy serves all of these.
+const int32_t* CopyWrapped(const Tile& from, uint32_t* copy) {
+  const auto [width, height] = from.size;
+  const ptrdiff_t stride = width + 3;
+  uint32_t* row = copy + stride;
+  for (int y = 0; y < height; ++y, row += stride) {
+    CopyRow(from, y, row + 1);
+    row[0] = row[width];
+    row[width + 1] = row[1];
+    row[width + 2] = row[1 + 1 % width];
+  }
+  std::copy_n(row - stride, stride, copy);
+  std::copy_n(copy + stride, stride, row);
+  std::copy_n(copy + stride + stride * (1 % height), stride, row + stride);
+  return reinterpret_cast<const int32_t*>(copy + stride + 1);
+}
+
+// ---- Positions.
+
+// Rounds values in [−1, 2^22] to the nearest integer, ties to even.
+HWY_INLINE Pixels Nearest(Values values) {
+  const auto magic = hn::Set(Floats(), 0x1.8p23F);
+  return hn::Sub(hn::BitCast(Ints(), hn::Add(values, magic)), hn::BitCast(Ints(), magic));
+}
+
+// `folds`: whether the axis may have a period.
+template <bool folds>
+HWY_INLINE Values Position(Values column, float step, float start, const AffineAxis& axis) {
+  const Floats d;
+  auto at = hn::Add(hn::Mul(hn::Set(d, step), column), hn::Set(d, start));
+  if (folds && axis.period > 0) {
+    const auto period = hn::Set(d, axis.period), first = hn::Set(d, axis.start);
+    at = hn::Sub(at, first);
+    at = hn::Sub(at, hn::Mul(period, hn::Floor(hn::Div(at, period))));
+    if (axis.is_mirrored) {
+      const auto middle = hn::Set(d, axis.period / 2);
+      at = hn::Sub(middle, hn::Abs(hn::Sub(at, middle)));
+    }
+    at = hn::Add(at, first);
+  }
+  return hn::Min(hn::Max(at, hn::Set(d, axis.low)), hn::Set(d, axis.high));
+}
+
+// ---- Pixels.
+
+struct Source {
+  const int32_t* first;
+  int stride;
+  Fill fill;
+  HWY_INLINE Pixels Index(Pixels x, Pixels y) const {
+    return hn::Add(hn::Mul(y, hn::Set(Ints(), stride)), x);
+  }
+};
+
+template <int channel>
+HWY_INLINE Pixels Channel(Pixels pixels) {
+  return hn::And(hn::ShiftRight<8 * channel>(pixels), hn::Set(Ints(), 255));
+}
+
+// `pixel`: the value of a channel at kLanes positions.
+struct NearestPixels {
+  HWY_INLINE NearestPixels(const Source& source, Values x, Values y)
+      : pixels(hn::GatherIndex(Ints(), source.first, source.Index(Nearest(x), Nearest(y)))) {}
+  template <int channel>
+  HWY_INLINE Pixels Get() const {
+    return Channel<channel>(pixels);
+  }
+  Pixels pixels;
+};
+
+struct BilinearPixels {
+  HWY_INLINE BilinearPixels(const Source& source, Values x, Values y) {
+    const Ints d;
+    const auto left = hn::Floor(x), top = hn::Floor(y);
+    right_part = hn::Sub(x, left);
+    lower_part = hn::Sub(y, top);
+    const auto index = source.Index(hn::ConvertTo(d, left), hn::ConvertTo(d, top));
+    upper_left = hn::GatherIndex(d, source.first, index);
+    upper_right = hn::GatherIndex(d, source.first + 1, index);
+    lower_left = hn::GatherIndex(d, source.first + source.stride, index);
+    lower_right = hn::GatherIndex(d, source.first + source.stride + 1, index);
+  }
+  template <int channel>
+  HWY_INLINE Pixels Get() const {
+    return Nearest(Value<channel>());
+  }
+  template <int channel>
+  HWY_INLINE Values Value() const {
+    const auto above = Between<channel>(upper_left, upper_right);
+    const auto below = Between<channel>(lower_left, lower_right);
+    return hn::Add(above, hn::Mul(lower_part, hn::Sub(below, above)));
+  }
+  template <int channel>
+  HWY_INLINE Values Between(Pixels left, Pixels right) const {
+    const auto a = hn::ConvertTo(Floats(), Channel<channel>(left));
+    const auto b = hn::ConvertTo(Floats(), Channel<channel>(right));
+    return hn::Add(a, hn::Mul(right_part, hn::Sub(b, a)));
+  }
+  Values right_part, lower_part;
+  Pixels upper_left, upper_right, lower_left, lower_right;
+};
+
+// Affine::fade. Pixels outside are zero.
+struct FadedPixels {
+  HWY_INLINE FadedPixels(const Source& source, Values x, Values y)
+      : pixels(source, x, y), inside(pixels.template Value<3>()), fill(source.fill) {}
+  template <int channel>
+  HWY_INLINE Pixels Get() const {
+    const auto outside = hn::Set(Floats(), static_cast<float>(fill[channel]));
+    const auto change = hn::Sub(pixels.template Value<channel>(), outside);
+    return Nearest(hn::Add(hn::Mul(inside, change), outside));
+  }
+  BilinearPixels pixels;
+  Values inside;
+  Fill fill;
+};
+
+template <class Pixels>
+HWY_INLINE void Store(const Pixels& pixels, uint8_t* red, uint8_t* green, uint8_t* blue) {
+  hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<0>()), Bytes(), red);
+  hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<1>()), Bytes(), green);
+  hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<2>()), Bytes(), blue);
+}
+
+template <class PixelsAt, bool folds>
+void MapRows(const Source& source, const AffineSource& map, AffineAxis across, AffineAxis down,
+             const Tile& to) {
+  const Floats d;
+  const auto [width, height] = to.size;
+  for (int y = 0; y < height; ++y) {
+    const float start_x = map.StartX(y), start_y = map.StartY(y);
+    uint8_t* const row[3] = {to.row(0, y), to.row(1, y), to.row(2, y)};
+    for (int x = 0; x < width; x += static_cast<int>(kLanes)) {
+      const auto column = hn::Add(hn::Iota(d, static_cast<float>(x)), hn::Set(d, map.first_column));
+      const PixelsAt pixels(source, Position<folds>(column, map.step_x, start_x, across),
+                            Position<folds>(column, map.step_y, start_y, down));
+      if (const auto left = static_cast<size_t>(width - x); left >= kLanes) {
+        Store(pixels, row[0] + x, row[1] + x, row[2] + x);
+      } else {
+        uint8_t part[3][kLanes];
+        Store(pixels, part[0], part[1], part[2]);
+        for (size_t c = 0; c < 3; ++c) std::memcpy(row[c] + x, part[c], left);
+      }
+    }
+  }
+}
+
+template <class PixelsAt>
+void MapPadded(const Source& source, const AffineSource& map, const AffineAxis& across,
+               const AffineAxis& down, const Tile& to) {
+  const bool folds = across.period > 0 || down.period > 0;
+  (folds ? MapRows<PixelsAt, true> : MapRows<PixelsAt, false>)(source, map, across, down, to);
+}
+
+void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
+  const AffineSource map(affine.matrix, from.size);
+  const AffineAxis across(affine.padding, to.size.width), down(affine.padding, to.size.height);
+  const bool constant = affine.padding == Padding::kConstant;
+  const bool fade = affine.fade && constant && affine.interpolation == Interpolation::kBilinear;
+  const uint32_t outside = fade ? 0 : PixelOf(affine.fill);
+  auto* copy = reinterpret_cast<uint32_t*>(scratch);
+  const Source source{constant ? CopyWith(outside, from, copy) : CopyWrapped(from, copy),
+                      from.size.width + 3, affine.fill};
+  if (affine.interpolation == Interpolation::kNearest) {
+    MapPadded<NearestPixels>(source, map, across, down, to);
+  } else if (fade) {
+    MapRows<FadedPixels, false>(source, map, across, down, to);
+  } else {
+    MapPadded<BilinearPixels>(source, map, across, down, to);
+  }
+}
+
+#endif
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace stoker
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace stoker {
+
+HWY_EXPORT(MapAll);
+
+Result<size_t> AffineScratchBytes(ImageSize size) {
+  const int64_t pixels = (int64_t{size.width} + 3) * (int64_t{size.height} + 3);
+  if (pixels > INT_MAX) {
+    return Error{.code = Code::kResourceExhausted,
+                 .cause = "an image of " + std::to_string(size.width) + " x " +
+                          std::to_string(size.height) + " is too large for an affine transform"};
+  }
+  return static_cast<size_t>(pixels) * sizeof(uint32_t) + 4 * kTileOverread;
+}
+
+void Mapped(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
+  HWY_DYNAMIC_DISPATCH(MapAll)(from, affine, scratch, to);
+}
+
+}  // namespace stoker
+#endif

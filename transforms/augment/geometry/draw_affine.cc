@@ -1,0 +1,112 @@
+#include "transforms/augment/geometry/draw_affine.h"
+
+#include <optional>
+
+#include "transforms/plan/draw.h"
+
+namespace stoker {
+
+namespace {
+
+using Range = std::array<double, 2>;
+using Matrix = std::array<double, 6>;
+
+double Sine(double degrees) { return Sin(degrees * (kPi / 180)); }
+double Cosine(double degrees) { return Sine(90 - degrees); }
+double Tangent(double degrees) { return Sine(degrees) / Cosine(degrees); }
+
+double Within(const Range& range, RandomStream& random) {
+  return random.Uniform(range[0], range[1]);
+}
+
+double WholePixels(double share, int side, RandomStream& random) {
+  const double most = share * side;
+  return RoundHalfEven(random.Uniform(-most, most));
+}
+
+struct Point {
+  double x = 0;
+  double y = 0;
+};
+
+// Returns the fixed point of a map, relative to the middle of the image.
+template <typename T>
+Point CenterOf(const T& transform, ImageSize size) {
+  const auto from_middle = [](const std::optional<double>& at, int side) {
+    return at ? *at - side / 2.0 : 0.0;
+  };
+  return {from_middle(transform.center_x, size.width),
+          from_middle(transform.center_y, size.height)};
+}
+
+// Moves the fixed point of a matrix to `center`, and the result by `moved`.
+Matrix About(Point center, Point moved, Matrix matrix) {
+  const Point from{center.x + moved.x, center.y + moved.y};
+  matrix[2] += center.x - matrix[0] * from.x - matrix[1] * from.y;
+  matrix[5] += center.y - matrix[3] * from.x - matrix[4] * from.y;
+  return matrix;
+}
+
+template <typename T>
+Affine StepOf(const T& transform, const Matrix& matrix) {
+  Affine step{.matrix = matrix, .interpolation = transform.interpolation};
+  if constexpr (requires { transform.fill.has_value(); }) {
+    step.fill = transform.fill.value_or(Fill{});
+    step.fade = transform.fill.has_value();
+  } else {
+    step.fill = transform.fill;
+  }
+  step.padding = transform.padding_mode;
+  return step;
+}
+
+}  // namespace
+
+std::array<double, 6> Rotation(double degrees) {
+  const double sine = Sine(degrees), cosine = Cosine(degrees);
+  return {cosine, -sine, 0, sine, cosine, 0};
+}
+
+// The inverse of rotation × scaling × shear along y × shear along x, about the center.
+Affine DrawAffine(const RandomAffine& transform, ImageSize size, RandomStream& random) {
+  const double angle = Within(transform.degrees, random);
+  Point moved;
+  moved.x = WholePixels(transform.translate_x, size.width, random);
+  moved.y = WholePixels(transform.translate_y, size.height, random);
+  const double scale = Within(transform.scale, random);
+  const double shear_x = Within(transform.shear_x, random);
+  const double shear_y = Within(transform.shear_y, random);
+  const double a = Cosine(angle - shear_y) / Cosine(shear_y);
+  const double c = Sine(angle - shear_y) / Cosine(shear_y);
+  const double b = -a * Tangent(shear_x) - Sine(angle), d = Cosine(angle) - c * Tangent(shear_x);
+  const Matrix matrix{d / scale, -b / scale, 0, -c / scale, a / scale, 0};
+  return StepOf(transform, About(CenterOf(transform, size), moved, matrix));
+}
+
+Affine DrawAffine(const RandomRotation& transform, ImageSize size, RandomStream& random) {
+  const Matrix matrix = Rotation(Within(transform.degrees, random));
+  return StepOf(transform, About(CenterOf(transform, size), {}, matrix));
+}
+
+Affine DrawAffine(const RandomZoom& transform, ImageSize, RandomStream& random) {
+  const double height = 1 + Within(transform.height_factor, random);
+  const double width =
+      transform.width_factor ? 1 + Within(*transform.width_factor, random) : height;
+  return StepOf(transform, {width, 0, 0, 0, height, 0});
+}
+
+Affine DrawAffine(const RandomTranslation& transform, ImageSize size, RandomStream& random) {
+  const double down = size.height * Within(transform.height_factor, random);
+  const double right = size.width * Within(transform.width_factor, random);
+  return StepOf(transform, {1, 0, -right, 0, 1, -down});
+}
+
+Affine DrawAffine(const RandomShear& transform, ImageSize size, RandomStream& random) {
+  const double sign = random.Uniform() > 0.5 ? -1 : 1;
+  const double y = sign * Within(transform.y_factor, random);
+  const double x = sign * Within(transform.x_factor, random);
+  const Point first{(1 - size.width) / 2.0, (1 - size.height) / 2.0};
+  return StepOf(transform, About(first, {}, {1, x, 0, y, 1, 0}));
+}
+
+}  // namespace stoker
