@@ -48,7 +48,8 @@ endif()
 # The exported symbols: the names that the headers declare.
 set(stoker_exported_headers ${stoker_public_headers})
 if(STOKER_PYTHON)  # the extension module looks behind them, too
-  file(GLOB sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS bindings/python/*.cc)
+  file(GLOB sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+    bindings/python/*.cc bindings/python/batches/*.cc bindings/python/sources/*.cc)
   foreach(source IN LISTS sources)
     stoker_reached_headers(${source} reached)
     list(APPEND stoker_exported_headers ${reached})

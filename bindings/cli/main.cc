@@ -2,7 +2,7 @@
 #include <exception>
 #include <new>
 
-#include "bindings/cli/command_line.h"
+#include "bindings/cli/command/command_line.h"
 #include "bindings/cli/outcome.h"
 
 int main(int argc, char** argv) try {

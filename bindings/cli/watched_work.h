@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "bindings/cli/interrupt.h"
-#include "bindings/cli/progress.h"
+#include "bindings/cli/text/progress.h"
 
 namespace stoker::cli {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
-#include "bindings/python/arrays.h"
+#include "bindings/python/batches/arrays.h"
 #include "bindings/python/decode.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/python/arrays.h"
+#include "bindings/python/batches/arrays.h"
+#include "bindings/python/batches/tensor.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
-#include "bindings/python/tensor.h"
 #include "bindings/python/waiting.h"
 #include "core/result/try.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/python/arrays.h"
+#include "bindings/python/batches/arrays.h"
 #include "bindings/python/waiting.h"
 #include "engine/production/producer_parts.h"
 

@@ -958,6 +958,7 @@ def test_the_programs_take_what_the_steps_give_them(module, root, tmp_path):
             sources = [root / "bench" / "device_bench.cc"]
         elif name == "stoker":
             sources = [*(root / "bindings" / "cli").glob("*.cc"),
+                       *(root / "bindings" / "cli" / "command").glob("*.cc"),
                        *(root / "bindings" / "cli" / words[0]).glob("*.cc")]  # fmt: skip
             assert (root / "bindings" / "cli" / words[0]).is_dir(), command
         else:

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "bindings/cli/terminal.h"
-#include "bindings/cli/text_layout.h"
+#include "bindings/cli/text/terminal.h"
+#include "bindings/cli/text/text_layout.h"
 #include "core/time/stage_times.h"
 
 namespace stoker::cli {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bindings/cli/bench/report_figures.h"
-#include "bindings/cli/report_text.h"
+#include "bindings/cli/text/report_text.h"
 #include "core/result/plural.h"
 #include "engine/metrics/stats.h"
 

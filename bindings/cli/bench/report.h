@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bindings/cli/bench/runner.h"
-#include "bindings/cli/report_text.h"
+#include "bindings/cli/text/report_text.h"
 
 namespace stoker {
 

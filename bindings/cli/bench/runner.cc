@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bindings/cli/bench/digest.h"
-#include "bindings/cli/bench/page_cache.h"
+#include "bindings/cli/bench/reads/page_cache.h"
 #include "core/result/try.h"
 #include "core/time/stage_times.h"
 #include "engine/loader/loader.h"

@@ -2,8 +2,8 @@
 #include <memory>
 #include <string>
 
-#include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/command/arguments.h"
 #include "bindings/cli/completion/completion.h"
 #include "bindings/cli/outcome.h"
 #include "core/result/try.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "bindings/cli/command_tree.h"
+#include "bindings/cli/command/command_tree.h"
 
 namespace stoker::cli {
 

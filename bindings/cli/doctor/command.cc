@@ -6,7 +6,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/terminal.h"
+#include "bindings/cli/text/terminal.h"
 
 namespace stoker::cli {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/cli/text_layout.h"
+#include "bindings/cli/text/text_layout.h"
 #include "core/result/result.h"
 #include "gpu/backend/device.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bindings/cli/doctor/doctor.h"
-#include "bindings/cli/report_text.h"
+#include "bindings/cli/text/report_text.h"
 
 namespace stoker {
 

@@ -5,14 +5,14 @@
 #include <string>
 #include <utility>
 
-#include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/command/arguments.h"
+#include "bindings/cli/command/recipe.h"
 #include "bindings/cli/explain/plan_cost.h"
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/recipe.h"
-#include "bindings/cli/terminal.h"
+#include "bindings/cli/text/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/result/try.h"
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "bindings/cli/report_text.h"
+#include "bindings/cli/text/report_text.h"
 #include "bindings/cli/working_memory.h"
 #include "core/memory/buffer.h"
 #include "core/result/try.h"

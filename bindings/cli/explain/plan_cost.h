@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bindings/cli/text_layout.h"
+#include "bindings/cli/text/text_layout.h"
 #include "core/result/result.h"
 #include "core/time/core_time.h"
 #include "core/time/stage_times.h"

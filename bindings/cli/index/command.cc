@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/command/arguments.h"
 #include "bindings/cli/index/index_dataset.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/report_text.h"
-#include "bindings/cli/terminal.h"
+#include "bindings/cli/text/report_text.h"
+#include "bindings/cli/text/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/result/try.h"
 

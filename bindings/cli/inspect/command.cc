@@ -5,14 +5,14 @@
 #include <string>
 #include <utility>
 
-#include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/command/arguments.h"
 #include "bindings/cli/inspect/inspect.h"
 #include "bindings/cli/inspect/inspect_report.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/pack/restore_file.h"
-#include "bindings/cli/terminal.h"
+#include "bindings/cli/text/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/result/try.h"
 #include "io/folder/image_folder.h"

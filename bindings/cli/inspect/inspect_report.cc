@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "bindings/cli/report_text.h"
+#include "bindings/cli/text/report_text.h"
 #include "core/result/plural.h"
 #include "core/result/utf8.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bindings/cli/inspect/inspect.h"
-#include "bindings/cli/text_layout.h"
+#include "bindings/cli/text/text_layout.h"
 
 namespace stoker {
 

@@ -6,15 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/command/arguments.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/pack/check_set.h"
 #include "bindings/cli/pack/list_set.h"
 #include "bindings/cli/pack/pack_folder.h"
-#include "bindings/cli/report_text.h"
-#include "bindings/cli/terminal.h"
+#include "bindings/cli/text/report_text.h"
+#include "bindings/cli/text/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/result/plural.h"
 #include "core/result/try.h"

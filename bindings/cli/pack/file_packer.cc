@@ -26,9 +26,9 @@ using packed_set::Form;
 
 namespace {
 
-constexpr uint64_t kCommonFile = uint64_t{64} << 20;
+constexpr uint64_t kPackCommonFile = uint64_t{64} << 20;
 // The most bytes that are read of a larger file, and the room that its buffer may have beside them.
-constexpr uint64_t kLargestFile = packed_set::kMaxImageBytes + kCommonFile;
+constexpr uint64_t kPackLargestFile = packed_set::kMaxImageBytes + kPackCommonFile;
 
 Error CannotStat(int error_number, const std::string& path) {
   Error error = SystemError(error_number, "cannot open", path);
@@ -75,7 +75,7 @@ struct FilePacker::State {
     }
     static std::mutex one_at_a_time;
     const std::lock_guard lock(one_at_a_time);
-    MemoryBudget more(kLargestFile);
+    MemoryBudget more(kPackLargestFile);
     ReadRequest read;
     read.buffer = GrowingBuffer(more);
     read.path = path;
@@ -114,7 +114,7 @@ struct FilePacker::State {
     return packed;
   }
 
-  MemoryBudget budget{kCommonFile};
+  MemoryBudget budget{kPackCommonFile};
   ReadRequest common;
   ImageDecoder decoder;
   JpegPacker packer;

@@ -24,7 +24,7 @@
 namespace stoker {
 namespace {
 
-constexpr uint64_t kChunk = 8;  // files that a thread takes at a time
+constexpr uint64_t kPackChunk = 8;  // files that a thread takes at a time
 
 // Packs the files of a list into shards, in the list's order.
 class Packing {
@@ -61,9 +61,9 @@ class Packing {
     FilePacker packer;
     std::vector<Result<PackedFile>> chunk;
     while (true) {
-      const uint64_t first = next_.fetch_add(kChunk);
+      const uint64_t first = next_.fetch_add(kPackChunk);
       if (first >= list_.files.size()) return;
-      const uint64_t end = std::min<uint64_t>(first + kChunk, list_.files.size());
+      const uint64_t end = std::min<uint64_t>(first + kPackChunk, list_.files.size());
       chunk.clear();
       for (uint64_t file = first; file < end; ++file) chunk.push_back(Pack(packer, file));
       if (!Write(first, chunk)) return;

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/command/arguments.h"
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/report_text.h"
-#include "bindings/cli/terminal.h"
+#include "bindings/cli/text/report_text.h"
+#include "bindings/cli/text/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/result/plural.h"
 #include "core/result/try.h"

@@ -10,12 +10,12 @@
 #include <system_error>
 #include <vector>
 
-#include "bindings/cli/arguments.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/command/arguments.h"
 #include "bindings/cli/interrupt.h"
 #include "bindings/cli/open_samples.h"
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/terminal.h"
+#include "bindings/cli/text/terminal.h"
 #include "bindings/cli/verify/good_samples.h"
 #include "bindings/cli/verify/verify.h"
 #include "bindings/cli/watched_work.h"

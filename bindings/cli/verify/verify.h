@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "bindings/cli/text_layout.h"
+#include "bindings/cli/text/text_layout.h"
 #include "bindings/cli/verify/bad_samples.h"
 #include "core/result/result.h"
 #include "io/source/source.h"

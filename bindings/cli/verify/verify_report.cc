@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "bindings/cli/outcome.h"
-#include "bindings/cli/report_text.h"
+#include "bindings/cli/text/report_text.h"
 #include "bindings/cli/verify/verify.h"
 #include "core/result/plural.h"
 #include "core/result/secrets.h"

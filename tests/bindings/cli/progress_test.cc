@@ -1,4 +1,4 @@
-#include "bindings/cli/progress.h"
+#include "bindings/cli/text/progress.h"
 
 #include <gtest/gtest.h>
 

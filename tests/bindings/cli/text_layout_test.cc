@@ -1,4 +1,4 @@
-#include "bindings/cli/text_layout.h"
+#include "bindings/cli/text/text_layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "bindings/cli/usage.h"
+#include "bindings/cli/command/usage.h"
 
 #include <gtest/gtest.h>
 

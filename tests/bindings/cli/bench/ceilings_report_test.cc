@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "bindings/cli/bench/ceilings.h"
+#include "bindings/cli/bench/reads/ceilings.h"
 #include "tests/testing/listed_files.h"
 
 namespace stoker {

@@ -1,5 +1,5 @@
 // `stoker bench --read-only` reads what a loader reads, and counts it correctly.
-#include "bindings/cli/bench/read_runner.h"
+#include "bindings/cli/bench/reads/read_runner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "bindings/cli/bench/fio.h"
 #include "bindings/cli/bench/latencies.h"
-#include "bindings/cli/bench/page_cache.h"
+#include "bindings/cli/bench/reads/fio.h"
+#include "bindings/cli/bench/reads/page_cache.h"
 #include "bindings/cli/pack/pack_folder.h"
 #include "bindings/cli/synth/photograph.h"
 #include "engine/loader/loader.h"
