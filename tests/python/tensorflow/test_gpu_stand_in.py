@@ -14,7 +14,10 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[2]
 SOURCES = [
     HERE / "gpu_stand_in.cc",
-    *(ROOT / name for name in ("gpu/backend/host_streams.cc", "core/system/start_thread.cc", "core/system/machine.cc")),
+    *(
+        ROOT / name
+        for name in ("gpu/backend/host_streams.cc", "core/system/start_thread.cc", "core/system/machine.cc")
+    ),
 ]
 
 
