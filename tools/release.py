@@ -31,7 +31,7 @@ By hand:
      and so for each wheel, in its own image, without --tensorflow where TensorFlow has no wheel (3.14), and
      with qemu-user installed, which tries older processors
   2. tools/aarch64.sh --wheel, and tools/check_wheel.py for its wheel in a --root of arm64 (CONTRIBUTING.md)
-  3. build/lease, carried to a machine with a GPU, and measured there (docs/gpu.md)
+  3. build/lease, carried to a machine with a GPU, and measured there (bench/gpu/README.md)
   4. git tag -a v{version} -m 'stoker {version}' && git push origin v{version}
   5. create a release for the tag, with the section of CHANGELOG.md and the wheels
   6. twine upload {wheels}-*.whl
