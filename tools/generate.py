@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes what follows from the library's tables: Python's classes for transforms
 (transforms/spec/transform_table.cc), the options in the signatures and docstrings of Python's Loader and
-stoker.torch.DataLoader (engine/options/option_table.cc), and the tables of both in docs/loader-spec.md.
+stoker.torch.DataLoader (engine/options/option_table.cc), the tables of both in docs/loader-spec.md, and the
+counters (engine/metrics/counters.cc) in the docstring of Loader.stats and in docs/counters.md.
 
   tools/generate.py [--check]
 
@@ -22,7 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TRANSFORMS = "bindings/python/stoker/_transforms.py"
 LOADER = "bindings/python/stoker/_loader.py"
 TORCH = "bindings/python/stoker/torch/_dataloader.py"
-PAGE = "docs/loader-spec.md"
+SPEC_PAGE = "docs/loader-spec.md"
+COUNTERS_PAGE = "docs/counters.md"
 WIDTH = 108
 
 
@@ -206,8 +208,22 @@ def option_parameter(row):
     return f"{line} | None = None," if row["zero"] else f"{line} = {python_text(row['default'])},"
 
 
-def loader_module(text, rows):
-    """The module with all options between `transforms` and `runtime`, in docstring and signature."""
+def key_of_counter(row):
+    return f'cache["{row["name"]}"]' if row["of_cache"] else row["name"]
+
+
+def counter_doc(row):
+    """The lines of a counter in the docstring."""
+    text = f"- `{key_of_counter(row)}`: {row['doc']}. {row['more']}".rstrip()
+    return paragraph(text, " " * 8, " " * 10)
+
+
+def loader_module(text, rows, counters):
+    """The module with all options between `transforms` and `runtime`, in docstring and signature, and all
+    counters in the docstring of `stats`."""
+    lines = "\n".join(counter_doc(row) for row in counters if not row["of_device"]) + "\n"
+    first, last = r"^ {8}- `samples`: ", r'^ {8}"""\n {8}return self._native.stats\(\)'
+    text = replaced(LOADER, text, rf"{first}.*?(?={last})", lines)
     docs = "\n".join(map(option_doc, rows)) + "\n"
     parameters = "\n".join(map(option_parameter, rows)) + "\n"
     first, last = rf"^ {{8}}{rows[0]['name']}: ", r"^ {8}runtime: "
@@ -298,11 +314,21 @@ def table_of_options(rows):
     return "\n".join(lines)
 
 
-def with_tables(text, tables):
+def table_of_counters(rows):
+    lines = ["| `stats()` | unit | Prometheus | what it says |", "|---|---|---|---|"]
+    for row in rows:
+        metric = f"`{row['metric']}`" if row["metric"] else ""
+        doc = f"{row['doc']}. {row['more']}".rstrip() + (" Of device loaders." if row["of_device"] else "")
+        cells = (f"`{key_of_counter(row)}`", row["unit"] or "count", metric or "–", doc)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def with_tables(name_of_page, text, tables):
     """The page with each table between its two marks."""
     for name, table in tables.items():
         begin = re.escape(f"<!-- written by tools/generate.py: {name} -->\n\n")
-        text = replaced(PAGE, text, rf"(?<={begin}).*?(?=\n\n<!-- end -->)", table)
+        text = replaced(name_of_page, text, rf"(?<={begin}).*?(?=\n\n<!-- end -->)", table)
     return text
 
 
@@ -314,15 +340,18 @@ def main():
     arguments.add_argument("--check", action="store_true", help="write nothing")
     given = arguments.parse_args()
     tables = described()
-    written = {ROOT / TRANSFORMS: python_module(tables["transforms"])}
-    for name, module in ((LOADER, loader_module), (TORCH, torch_module)):
-        written[ROOT / name] = module((ROOT / name).read_text(), tables["loader"])
-    in_pages = {
-        "transforms": table_of_transforms(tables["transforms"]),
-        "loader": table_of_options(tables["loader"]),
+    options, counters = tables["loader"], tables["counters"]
+    texts = {name: (ROOT / name).read_text() for name in (LOADER, TORCH, SPEC_PAGE, COUNTERS_PAGE)}
+    of_spec = {"transforms": table_of_transforms(tables["transforms"]), "loader": table_of_options(options)}
+    of_counters = {"counters": table_of_counters(counters)}
+    written = {
+        TRANSFORMS: python_module(tables["transforms"]),
+        LOADER: loader_module(texts[LOADER], options, counters),
+        TORCH: torch_module(texts[TORCH], options),
+        SPEC_PAGE: with_tables(SPEC_PAGE, texts[SPEC_PAGE], of_spec),
+        COUNTERS_PAGE: with_tables(COUNTERS_PAGE, texts[COUNTERS_PAGE], of_counters),
     }
-    page = ROOT / PAGE
-    written[page] = with_tables(page.read_text(), in_pages)
+    written = {ROOT / name: text for name, text in written.items()}
     stale = [path for path, text in written.items() if not path.exists() or path.read_text() != text]
     for path in stale:
         said = "is out of date; run ./dev generate" if given.check else "written"

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/metrics/counters.h"
 #include "engine/options/option_table.h"
 #include "transforms/spec/transform_table.h"
 
@@ -92,12 +93,44 @@ Json Describe(const LoaderOptionRow& row) {
   return json;
 }
 
+const char* NameOf(CounterUnit unit) {
+  switch (unit) {
+    case CounterUnit::kCount:
+      return "";
+    case CounterUnit::kBytes:
+      return "bytes";
+    case CounterUnit::kNanoseconds:
+      return "seconds";
+    case CounterUnit::kShare:
+      return "share";
+    case CounterUnit::kText:
+      return "text";
+  }
+  return "";
+}
+
+Json Describe(const CounterRow& row) {
+  const MetricSample& sample = row.sample;
+  Json metric =
+      sample.metric == nullptr ? Json(nullptr) : Json("stoker_" + std::string(sample.metric));
+  return {{"name", row.name},
+          {"of_cache", row.part == CounterPart::kCache},
+          {"of_device", row.of_device},
+          {"unit", NameOf(row.unit)},
+          {"metric", std::move(metric)},
+          {"doc", row.doc},
+          {"more", row.more}};
+}
+
 }  // namespace
 
 std::string DescribedAsJson() {
   Json json;
   for (const TransformRow& row : AllTransforms()) json["transforms"].push_back(Describe(row));
   for (const LoaderOptionRow& row : AllLoaderOptions()) json["loader"].push_back(Describe(row));
+  for (const CounterRow& row : AllCounters()) {
+    if (*row.name != 0) json["counters"].push_back(Describe(row));
+  }
   return json.dump();
 }
 

@@ -1,4 +1,4 @@
-// Describes the tables of transforms and loader options as JSON, for Python's checks and
+// Describes the tables of transforms, loader options and counters as JSON, for Python's checks and
 // tools/generate.py. Internal to bindings.
 #pragma once
 
@@ -6,7 +6,8 @@
 
 namespace stoker {
 
-// {"transforms": [a TransformRow, …], "loader": [a LoaderOptionRow, …]}, with the members' names.
+// {"transforms": [a TransformRow, …], "loader": [a LoaderOptionRow, …], "counters": [a CounterRow,
+// …]}, with the members' names.
 std::string DescribedAsJson();
 
 }  // namespace stoker

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bindings/c/loader_spec.h"
@@ -19,6 +20,7 @@
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
 #include "engine/loader/loader.h"
+#include "engine/metrics/counters.h"
 #include "engine/metrics/stats.h"
 #include "engine/options/check_options.h"
 #include "engine/order/sampler.h"
@@ -99,52 +101,38 @@ BatchName StatePlace(const Loader& loader) {
       [&](const BatchName& next) { return next.index == loader.batches_from(next.start); });
 }
 
-double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+// A counter as Python has it.
+struct CounterReader {
+  const CounterRow& row;
 
-void AddWaits(const LoaderStats& stats, py::dict& all) {
-  py::dict waited;
-  for (const NamedCause& cause : kNamedCauses) {
-    waited[cause.name] = Seconds(stats.waited.*cause.ns);
+  py::object operator()(uint64_t* value) const { return Number(*value); }
+  py::object operator()(uint64_t value) const { return Number(value); }
+  py::object operator()(int* value) const { return py::int_(*value); }
+  py::object operator()(std::string* text) const { return py::str(*text); }
+  py::object operator()(const std::string& text) const { return py::str(text); }
+  py::object operator()(CoreTime* time) const { return py::float_(time->share()); }
+  py::object operator()(std::vector<uint64_t>* values) const {
+    py::list list;
+    for (const uint64_t value : *values) list.append(Number(value));
+    return list;
   }
-  all["wait_seconds"] = Seconds(stats.wait_ns);
-  all["waited"] = waited;
-  all["consumer_seconds"] = Seconds(stats.consumer_ns);
-  py::list busy;
-  for (const uint64_t ns : stats.worker_busy_ns) busy.append(Seconds(ns));
-  all["worker_busy_seconds"] = busy;
-  all["worker_core_share"] = stats.clocked.share();
-  all["advice"] = Advice(stats);
-}
+  py::object operator()(std::vector<TunerDecision>* decisions) const {
+    py::list list;
+    for (const TunerDecision& decision : *decisions) list.append(TextOf(decision));
+    return list;
+  }
+  py::object operator()(const NamedCounts& counts) const {
+    py::dict dictionary;
+    for (const auto& [name, count] : counts) dictionary[name] = Number(*count);
+    return dictionary;
+  }
 
-py::object CacheOf(const CacheCounts& cache) {
-  if (cache.place.empty()) return py::none();
-  py::dict all;
-  all["place"] = cache.place;
-  all["hits"] = cache.hits;
-  all["hit_bytes"] = cache.hit_bytes;
-  all["misses"] = cache.misses;
-  all["kept"] = cache.kept;
-  all["kept_bytes"] = cache.kept_bytes;
-  all["packed"] = cache.packed;
-  all["refused"] = cache.refused;
-  all["damaged"] = cache.damaged;
-  all["samples"] = cache.samples;
-  all["bytes"] = cache.bytes;
-  all["most_bytes"] = cache.most_bytes;
-  return all;
-}
-
-void AddSettings(const LoaderStats& stats, py::dict& all) {
-  all["stalls"] = stats.stalls;
-  all["stall"] = stats.stall;
-  all["depth"] = stats.depth;
-  all["workers"] = stats.workers;
-  all["reads"] = stats.reads;
-  py::list decisions;
-  for (const TunerDecision& decision : stats.decisions) decisions.append(TextOf(decision));
-  all["decisions"] = decisions;
-  all["decisions_made"] = stats.decisions_made;
-}
+ private:
+  py::object Number(uint64_t value) const {
+    if (row.unit != CounterUnit::kNanoseconds) return py::int_(value);
+    return py::float_(static_cast<double>(value) / 1e9);
+  }
+};
 
 }  // namespace
 
@@ -153,50 +141,19 @@ LoaderStats StatsNow(const Loader& loader) {
   return loader.Stats();
 }
 
-py::dict StatsOf(const LoaderStats& stats) {
+py::dict StatsOf(const LoaderStats& given, bool of_device) {
+  LoaderStats stats = given;  // the table gives access to what may be changed
   py::dict all;
-  all["samples"] = stats.samples;
-  all["batches"] = stats.batches;
-  py::dict bad;
-  for (int i = 0; i < kSampleFaults; ++i) {
-    bad[NameOf(static_cast<SampleFault>(i))] = stats.bad.faults[static_cast<size_t>(i)];
+  py::dict cache;
+  for (const CounterRow& row : AllCounters()) {
+    if (*row.name == 0 || row.of_device != of_device) continue;
+    if (row.part != CounterPart::kCache) {
+      all[row.name] = std::visit(CounterReader{row}, row.in(stats));
+      continue;
+    }
+    cache[row.name] = std::visit(CounterReader{row}, row.in(stats));
+    all["cache"] = stats.cache.place.empty() ? py::object(py::none()) : py::object(cache);
   }
-  all["bad"] = bad;
-  all["substituted"] = stats.bad.substituted;
-  all["dropped"] = stats.bad.dropped;
-  all["bytes_read"] = stats.bytes_read;
-  AddWaits(stats, all);
-  all["decode_seconds"] = Seconds(stats.stages.decode_ns);
-  all["resize_seconds"] = Seconds(stats.stages.resize_ns);
-  all["augment_seconds"] = Seconds(stats.stages.augment_ns);
-  all["mix_seconds"] = Seconds(stats.stages.mix_ns);
-  all["map_seconds"] = Seconds(stats.stages.map_ns);
-  all["map_calls"] = stats.map_calls;
-  all["read_cpu_seconds"] = Seconds(stats.read_cpu_ns);
-  all["packed"] = stats.decoded.packed;
-  all["no_end_marker"] = stats.decoded.no_end_marker;
-  all["accepted_truncated"] = stats.decoded.accepted_truncated;
-  all["scaled"] = stats.decoded.scaled;
-  all["scalable"] = stats.decoded.scalable;
-  all["indexed"] = stats.decoded.indexed;
-  all["index_stale"] = stats.decoded.stale;
-  all["index_contradicted"] = stats.decoded.contradicted;
-  all["cache"] = CacheOf(stats.cache);
-  AddSettings(stats, all);
-  all["lent_batches"] = stats.lent_batches;
-  all["lent_bytes"] = stats.lent_bytes;
-  all["batch_bytes"] = stats.slot_bytes;
-  all["pinned_bytes"] = stats.pinned_bytes;
-  all["memory_used"] = stats.memory_used;
-  all["memory_peak"] = stats.memory_peak;
-  all["memory_budget"] = stats.memory_budget;
-  all["threads"] = stats.threads;
-  all["threads_seen"] = stats.threads_seen;
-  all["executor"] = stats.executor;
-  all["executor_reason"] = stats.executor_reason;
-  all["reader"] = stats.reader;
-  all["reader_reason"] = stats.reader_reason;
-  all["plan"] = stats.plan;
   return all;
 }
 
@@ -241,7 +198,10 @@ void AddLoader(py::module_& module) {
                                    self.loader()->epochs().restored();
                                return place ? py::object(TupleOf(*place)) : py::none();
                              })
-      .def("stats", [](const LoaderHandle& self) { return StatsOf(StatsNow(*self.loader())); })
+      .def("stats",
+           [](const LoaderHandle& self) {
+             return StatsOf(StatsNow(*self.loader()), /*of_device=*/false);
+           })
       .def(
           "prometheus",
           [](const LoaderHandle& self, const std::string& name) {

@@ -51,6 +51,7 @@ class LoaderHandle {
 // Reads the stats without the GIL, because calls that other threads wait for may be waiting for the
 // GIL.
 LoaderStats StatsNow(const Loader& loader);
-pybind11::dict StatsOf(const LoaderStats& stats);
+// The counters that all loaders have, or those that only the loader of a device has.
+pybind11::dict StatsOf(const LoaderStats& stats, bool of_device);
 
 }  // namespace stoker::python

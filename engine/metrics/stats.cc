@@ -1,7 +1,12 @@
 #include "engine/metrics/stats.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <variant>
+#include <vector>
+
+#include "engine/metrics/counters.h"
 
 namespace stoker {
 
@@ -17,31 +22,49 @@ std::vector<TunerDecision> Together(const std::vector<TunerDecision>& a,
   return both;
 }
 
+// Adds a counter of `other` to that of `sum`.
+struct Adder {
+  const CounterValue& other;
+
+  void operator()(uint64_t* sum) const { *sum += *Other<uint64_t>(); }
+  void operator()(int* sum) const { *sum += *Other<int>(); }
+  void operator()(CoreTime* sum) const { *sum += *Other<CoreTime>(); }
+  void operator()(std::vector<uint64_t>* sum) const {
+    const std::vector<uint64_t>& one = *Other<std::vector<uint64_t>>();
+    sum->resize(std::max(sum->size(), one.size()));
+    for (size_t i = 0; i < one.size(); ++i) (*sum)[i] += one[i];
+  }
+  void operator()(std::vector<TunerDecision>* sum) const {
+    *sum = Together(*Other<std::vector<TunerDecision>>(), *sum);
+  }
+  void operator()(const NamedCounts& sum) const {
+    const NamedCounts& one = std::get<NamedCounts>(other);
+    for (size_t i = 0; i < sum.size(); ++i) *sum[i].second += *one[i].second;
+  }
+  void operator()(const auto&) const {}  // a text has no sum
+
+ private:
+  template <typename Value>
+  const Value* Other() const {
+    return std::get<Value*>(other);
+  }
+};
+
+void KeepStated(std::string& latest, const std::string& before) {
+  if (latest.empty()) latest = before;
+}
+
 }  // namespace
 
 void AddStats(LoaderStats& all, const LoaderStats& one) {
   LoaderStats sum = one;
-  sum.samples += all.samples;
-  sum.bytes_read += all.bytes_read;
-  sum.batches += all.batches;
-  sum.stages += all.stages;
-  sum.map_calls += all.map_calls;
-  sum.work_ns += all.work_ns;
-  sum.clocked += all.clocked;
-  sum.wait_ns += all.wait_ns;
-  sum.waited += all.waited;
-  sum.consumer_ns += all.consumer_ns;
-  sum.stalls += all.stalls;
-  if (sum.stall.empty()) sum.stall = all.stall;
-  sum.worker_busy_ns.resize(std::max(all.worker_busy_ns.size(), one.worker_busy_ns.size()));
-  for (size_t i = 0; i < all.worker_busy_ns.size(); ++i) {
-    sum.worker_busy_ns[i] += all.worker_busy_ns[i];
+  for (const CounterRow& row : AllCounters()) {
+    if (row.adds == CounterAdds::kSum) {
+      std::visit(Adder{row.in(all)}, row.in(sum));
+    } else if (row.adds == CounterAdds::kLatestStated) {
+      KeepStated(*std::get<std::string*>(row.in(sum)), *std::get<std::string*>(row.in(all)));
+    }
   }
-  sum.decoded += all.decoded;
-  sum.decisions = Together(all.decisions, one.decisions);
-  sum.decisions_made += all.decisions_made;
-  sum.pinned_bytes += all.pinned_bytes;
-  sum.pinning_ns += all.pinning_ns;
   all = std::move(sum);
 }
 

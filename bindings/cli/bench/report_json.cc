@@ -3,9 +3,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "bindings/cli/bench/report.h"
 #include "bindings/cli/bench/report_figures.h"
+#include "engine/metrics/counters.h"
 #include "engine/metrics/stats.h"
 #include "transforms/plan/explain.h"
 
@@ -39,27 +41,30 @@ Json DeviceJson(const BenchReport& report) {
           {"device_bytes", figures.staged.device_bytes}};
 }
 
-Json DecodedJson(const DecodePaths& paths) {
-  Json reasons = Json::object();
-  for (size_t i = 0; i < kFallbacks; ++i) {
-    if (paths.fallback[i] != 0) reasons[NameOf(static_cast<Fallback>(i))] = paths.fallback[i];
+// A counter as JSON; null: it has no place there.
+struct CounterJson {
+  Json operator()(uint64_t* value) const { return *value; }
+  Json operator()(int* value) const { return *value; }
+  Json operator()(std::string* text) const { return *text; }
+  Json operator()(const NamedCounts& counts) const {
+    Json some = Json::object();
+    for (const auto& [name, count] : counts) {
+      if (*count != 0) some[name] = *count;
+    }
+    return some;
   }
-  Json by_workers = Json::object();
-  for (size_t i = 0; i < kOnWorkerReasons; ++i) {
-    if (paths.on_worker[i] != 0) by_workers[NameOf(static_cast<OnWorker>(i))] = paths.on_worker[i];
+  Json operator()(const auto&) const { return nullptr; }
+};
+
+Json PartJson(const LoaderStats& given, CounterPart part) {
+  LoaderStats stats = given;  // the table gives access to what may be changed
+  Json json;
+  for (const CounterRow& row : AllCounters()) {
+    if (row.part != part) continue;
+    json[row.bench_name != nullptr ? row.bench_name : row.name] =
+        std::visit(CounterJson(), row.in(stats));
   }
-  return {{"on_device", paths.on_device},
-          {"left_to_workers", std::move(by_workers)},
-          {"ours", paths.fast},
-          {"libjpeg_turbo", std::move(reasons)},
-          {"packed", paths.packed},
-          {"no_end_marker", paths.no_end_marker},
-          {"accepted_truncated", paths.accepted_truncated},
-          {"scaled", paths.scaled},
-          {"scalable", paths.scalable},
-          {"indexed", paths.indexed},
-          {"index_stale", paths.stale},
-          {"index_contradicted", paths.contradicted}};
+  return json;
 }
 
 Json BadJson(const BadCounts& bad) {
@@ -70,14 +75,6 @@ Json BadJson(const BadCounts& bad) {
   }
   return {
       {"substituted", bad.substituted}, {"dropped", bad.dropped}, {"classes", std::move(classes)}};
-}
-
-Json CacheJson(const CacheCounts& cache) {
-  if (cache.place.empty()) return nullptr;
-  return {{"place", cache.place},     {"hits", cache.hits},       {"hit_bytes", cache.hit_bytes},
-          {"misses", cache.misses},   {"kept", cache.kept},       {"kept_bytes", cache.kept_bytes},
-          {"packed", cache.packed},   {"refused", cache.refused}, {"damaged", cache.damaged},
-          {"samples", cache.samples}, {"bytes", cache.bytes},     {"most_bytes", cache.most_bytes}};
 }
 
 Json WaitedJson(const LoaderStats& loader) {
@@ -94,11 +91,9 @@ Json WaitedJson(const LoaderStats& loader) {
 Json SettingsJson(const LoaderStats& loader) {
   Json decisions = Json::array();
   for (const TunerDecision& decision : loader.decisions) decisions.push_back(TextOf(decision));
-  return {{"depth", loader.depth},
-          {"workers", loader.workers},
-          {"reads", loader.reads},
-          {"decisions_made", loader.decisions_made},
-          {"decisions", std::move(decisions)}};
+  Json json = PartJson(loader, CounterPart::kSettings);
+  json["decisions"] = std::move(decisions);
+  return json;
 }
 
 Json TraceJson(const std::optional<TraceSummary>& trace) {
@@ -177,8 +172,9 @@ std::string BenchReportJson(const BenchReport& report) {
       {"settings", SettingsJson(report.loader)},
       {"advice", AdviceOf(report)},
       {"threads_seen", report.loader.threads_seen},
-      {"decoded", DecodedJson(report.loader.decoded)},
-      {"cache", CacheJson(report.loader.cache)},
+      {"decoded", PartJson(report.loader, CounterPart::kDecoded)},
+      {"cache", report.loader.cache.place.empty() ? Json(nullptr)
+                                                  : PartJson(report.loader, CounterPart::kCache)},
       {"bad", BadJson(report.loader.bad)},
       {"device", DeviceJson(report)},
       {"warning", report.warning.empty() ? Json(nullptr) : Json(report.warning)},

@@ -132,19 +132,14 @@ class DeviceLoaderHandle {
 
 py::dict DeviceLoaderHandle::Stats() const {
   const LoaderStats loader = StatsNow(*loader_);
-  py::dict all = StatsOf(loader);
+  py::dict all = StatsOf(loader, /*of_device=*/false);
   if (on_cpu_) return all;
   const StagerStats stats = [this] {
     const WithoutGil released;
     return loader_->StageStats();
   }();
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
-  py::dict by_workers;
-  for (size_t i = 0; i < kOnWorkerReasons; ++i) {
-    by_workers[NameOf(static_cast<OnWorker>(i))] = loader.decoded.on_worker[i];
-  }
-  all["decoded_on_device"] = loader.decoded.on_device;
-  all["left_to_workers"] = by_workers;
+  for (const auto& [name, value] : StatsOf(loader, /*of_device=*/true)) all[name] = value;
   all["device"] = as_ == As::kParts ? py::object(py::tuple(py::cast(devices_)))
                                     : py::object(py::cast(devices_[0]));
   all["device_bytes"] = stats.device_bytes;

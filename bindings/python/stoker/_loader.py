@@ -35,7 +35,8 @@ _gone: dict[int, int] = {}
 Place = tuple[int, int, int]
 
 
-# tools/generate.py writes the lines from `batch_size` to `pin_memory`, in the docstring and in the signature.
+# tools/generate.py writes the lines from `batch_size` to `pin_memory`, in the docstring and in the signature,
+# and the counters in the docstring of `stats`.
 class Loader:
     """Batches of transformed samples, as NumPy arrays or as a `tf.data.Dataset`.
 
@@ -470,33 +471,72 @@ class Loader:
     def stats(self) -> dict[str, Any]:
         """Returns counters and settings. Times are in seconds, memory in bytes.
 
-        `samples` processed; `batches` delivered; `bytes_read`; `wait_seconds`: time that the program waited
-        for batches; `waited`: the same by cause, "storage", "decode", "map" (a `Map`'s function), "copy" (to
-        a device) or "other"; `consumer_seconds`: time between receiving a batch and asking for the next one;
-        `advice`: what would help, in a few sentences; `worker_busy_seconds`: busy time of each worker;
-        `worker_core_share`: the part of that time in which workers had a core; `decode_seconds`,
-        `resize_seconds`, `augment_seconds`, `mix_seconds`: wall time over all workers; `map_calls`,
-        `map_seconds`: batches for which a `Map`'s function was called, and the time of those calls;
-        `read_cpu_seconds`: CPU time of the Runtime's reader threads; `stalls`: how often the program has
-        waited long while nothing moved, and `stall`: the work that had not ended the last time, with files
-        (see `Runtime`).
+        `cache` is None without the option `cache`.
 
-        `bad`: bad samples by class; `substituted`, `dropped`: rows; `cache`: what the option `cache` has kept
-        and given back, or None (docs/prepare.md).
-
-        `packed`: packed JPEGs decoded; `no_end_marker`: JPEGs that lack only the end-of-image marker;
-        `accepted_truncated`: JPEGs that lack data, decoded because of the option accept_truncated; `scaled`:
-        JPEGs decoded at a reduced size; `scalable`: JPEGs that decode="scaled" would have decoded so;
-        `indexed`: photographs decoded with the folder's index; `index_stale`: photographs decoded without
-        it, because the file has changed; `index_contradicted`: decoded without it, because the index is
-        wrong; `lent_batches`, `lent_bytes`: held by the program now; `batch_bytes`; `pinned_bytes`: pinned
-        memory of batches.
-
-        `depth`, `workers`, `reads`: the present settings, of one engine if iterations run side by side;
-        `decisions`: the last changes of all and their reasons, and `decisions_made` their number;
-        `memory_used`, `memory_peak`, `memory_budget`: those of the Runtime; `threads`, `threads_seen`,
-        `executor`, `executor_reason`: why it differs from the requested one, or empty; `reader`,
-        `reader_reason`; `plan`: the compiled transforms.
+        - `samples`: Samples processed, including failed ones.
+        - `batches`: Batches delivered.
+        - `bad`: Samples that could not be used, by class.
+        - `substituted`: Rows that have another sample.
+        - `dropped`: Rows that batches lack.
+        - `bytes_read`: Bytes of the files read, cached or not.
+        - `wait_seconds`: Time that the program waited for batches.
+        - `waited`: Time that the consumer waited for batches, by cause. "storage", "decode", "map" (a
+          `Map`'s function), "copy" (to a device) or "other". A wait that has not ended is not in it.
+        - `consumer_seconds`: Time between receiving a batch and asking for the next one.
+        - `worker_busy_seconds`: Time that a worker spent on samples. A list, with a number for each worker.
+        - `worker_core_share`: Share of their busy time in which workers had a core, sampled.
+        - `advice`: What would help, in a few sentences.
+        - `decode_seconds`: Wall time of decoding, over all workers.
+        - `resize_seconds`: Wall time of resizing, and of what is fused with it, over all workers.
+        - `augment_seconds`: Wall time of all other transforms, over all workers.
+        - `mix_seconds`: Wall time of MixUp and CutMix, over all workers.
+        - `map_seconds`: Time of the calls of a `Map`'s function.
+        - `map_calls`: Calls of the program's function with whole batches.
+        - `read_cpu_seconds`: CPU time of the reader threads, for all loaders of the process.
+        - `packed`: Packed JPEGs decoded.
+        - `no_end_marker`: JPEGs with complete data but no end-of-image marker, decoded by workers or a
+          device.
+        - `accepted_truncated`: JPEGs with missing data, which accept_truncated accepts.
+        - `scaled`: JPEGs decoded at a reduced size.
+        - `scalable`: JPEGs that the option decode="scaled" would have decoded at a reduced size.
+        - `indexed`: Images decoded with the crop index.
+        - `index_stale`: Images decoded without the crop index, because the file has changed.
+        - `index_contradicted`: Images decoded without the crop index, because it is wrong.
+        - `cache["place"]`: The option `cache`.
+        - `cache["hits"]`: Samples that came from the cache.
+        - `cache["hit_bytes"]`: Bytes of the samples that came from the cache.
+        - `cache["misses"]`: Samples that the cache did not have, or damaged.
+        - `cache["kept"]`: Samples that this loader has added to its cache.
+        - `cache["kept_bytes"]`: Bytes of the samples that this loader has added.
+        - `cache["packed"]`: Samples that this loader has packed and added.
+        - `cache["refused"]`: Samples not added because the cache is full.
+        - `cache["damaged"]`: Samples whose checksum was wrong.
+        - `cache["samples"]`: Samples in the cache, as far as this process knows.
+        - `cache["bytes"]`: Bytes of the samples in the cache, of all that share it.
+        - `cache["most_bytes"]`: Bytes that the cache may take; 0: there is none.
+        - `stalls`: Long waits during which nothing moved. `Runtime(stall_seconds=…)` says how long.
+        - `stall`: The work that had not ended during the last stall, with files.
+        - `depth`: Current limit of batches in production. Of one engine, if iterations run side by side.
+        - `workers`: Current limit of workers that decode at a time. Of one engine, if iterations run side
+          by side.
+        - `reads`: Current limit of reads in flight. Of one engine, if iterations run side by side.
+        - `decisions`: The last changes of depth, workers and reads, with their reasons. A list, with the
+          newest last.
+        - `decisions_made`: Changes of depth, workers and reads.
+        - `lent_batches`: Batches held by the caller.
+        - `lent_bytes`: Memory of batches held by the caller.
+        - `batch_bytes`: Memory of one batch.
+        - `pinned_bytes`: Memory of batches that is pinned for a device.
+        - `memory_used`: Working memory in use, of all loaders.
+        - `memory_peak`: Highest working memory in use so far.
+        - `memory_budget`: Limit of the working memory.
+        - `threads`: Number of workers, for all loaders.
+        - `threads_seen`: Distinct threads that have run tasks.
+        - `executor`: What runs the workers: "tbb" or "threads".
+        - `executor_reason`: Why the executor is not the requested one; empty if it is.
+        - `reader`: What reads: "uring", "pread", "objects", "calls", or "none".
+        - `reader_reason`: Why it is this reader.
+        - `plan`: The compiled transforms.
         """
         return self._native.stats()
 

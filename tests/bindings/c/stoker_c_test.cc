@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -11,6 +14,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +23,7 @@
 #include "bindings/c/registry.h"
 #include "core/batch/batch.h"
 #include "core/batch/dtype.h"
+#include "engine/metrics/counters.h"
 #include "gpu/backend/device.h"
 #include "gpu/backend/open_device.h"
 #include "io/folder/image_folder.h"
@@ -292,6 +297,43 @@ TEST_F(StokerCTest, OwnerKeepsItsColumnAlive) {
   api_->dataset_free(dataset);
   EXPECT_EQ(std::memcmp(image.data, pixels.data(), pixels.size()), 0);
   api_->owner_free(owner);
+}
+
+// A field of stoker_stats is a counter of the library's table.
+TEST_F(StokerCTest, StatsAreCountersOfTheTable) {
+  constexpr std::array kCounters = {"samples",      "batches",    "bytes_read", "wait_seconds",
+                                    "lent_batches", "lent_bytes", "memory_used"};
+  struct Fields {
+    uint64_t struct_size;
+    std::array<uint64_t, kCounters.size()> values;
+  };
+  static_assert(sizeof(Fields) == sizeof(stoker_stats));
+  const std::string key = NewKey();
+  stoker_dataset* dataset = Open(key, Spec());
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");
+  for (uint64_t i = 1; i < kPerEpoch; ++i) api_->batch_free(Next(cursor));
+  stoker_batch* batch = Next(cursor);  // the last one: nothing moves after it
+  stoker_stats stats{};
+  stats.struct_size = sizeof(stats);
+  ASSERT_EQ(Take(api_->dataset_stats(dataset, &stats)), "");
+  const auto unused = [](const auto&) { return stoker::Error{}; };
+  stoker::LoaderStats now = (*stoker::Registry::Get().FindOrOpen(key, unused))->Stats();
+  const auto fields = std::bit_cast<Fields>(stats);
+  for (size_t i = 0; i < kCounters.size(); ++i) {
+    const auto row = std::ranges::find(stoker::AllCounters(), std::string_view(kCounters[i]),
+                                       &stoker::CounterRow::name);
+    ASSERT_NE(row, stoker::AllCounters().end());
+    const stoker::CounterValue value = row->in(now);
+    const uint64_t expected = std::holds_alternative<int*>(value)
+                                  ? static_cast<uint64_t>(*std::get<int*>(value))
+                                  : *std::get<uint64_t*>(value);
+    EXPECT_EQ(fields.values[i], expected) << row->name;
+    EXPECT_NE(expected, 0u) << row->name;
+  }
+  api_->batch_free(batch);
+  api_->cursor_free(cursor);
+  api_->dataset_free(dataset);
 }
 
 TEST_F(StokerCTest, DatasetsOfOneKeyAreSharedAndTheirEpochCountOutlivesThem) {
