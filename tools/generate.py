@@ -218,6 +218,11 @@ def counter_doc(row):
     return paragraph(text, " " * 8, " " * 10)
 
 
+def passed_on(rows):
+    """The lines of the loader's options in a dictionary."""
+    return "".join(f'            "{row["name"]}": {row["name"]},\n' for row in rows)
+
+
 def loader_module(text, rows, counters):
     """The module with all options between `transforms` and `runtime`, in docstring and signature, and all
     counters in the docstring of `stats`."""
@@ -228,7 +233,8 @@ def loader_module(text, rows, counters):
     parameters = "\n".join(map(option_parameter, rows)) + "\n"
     first, last = rf"^ {{8}}{rows[0]['name']}: ", r"^ {8}runtime: "
     text = replaced(LOADER, text, rf"{first}(?!int,).*?(?={last})", docs)
-    return replaced(LOADER, text, rf"{first}int,\n.*?(?={last})", parameters)
+    text = replaced(LOADER, text, rf"{first}int,\n.*?(?={last})", parameters)
+    return replaced(LOADER, text, r"(?<=^ {8}given = {\n).*?(?=^ {8}}\n)", passed_on(rows))
 
 
 # The options whose lines in the DataLoader are written by hand. It has PyTorch's name, default or meaning
@@ -250,9 +256,8 @@ def torch_module(text, rows):
     text = replaced(TORCH, text, rf"{first}.*?(?={last})", docs)
     first = r"(?<=^ {8}remainder: str = \"pad\",\n)"
     text = replaced(TORCH, text, rf"{first}.*?(?={last})", parameters)
-    passed_on = "".join(f'            "{row["name"]}": {row["name"]},\n' for row in rows)
     first, last = r"(?<=^ {12}\"remainder\": remainder,\n)", r"^ {12}\"runtime\": "
-    return replaced(TORCH, text, rf"{first}.*?(?={last})", passed_on)
+    return replaced(TORCH, text, rf"{first}.*?(?={last})", passed_on(rows))
 
 
 # --- tables ------------------------------------------------------------------------------------------------

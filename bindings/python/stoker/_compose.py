@@ -75,7 +75,16 @@ class Compose:
         accept_16_bits: bool = False,
         memory_budget: int = 0,
     ) -> None:
-        given = locals()
+        given = {
+            "dtype": dtype,
+            "layout": layout,
+            "exif_orientation": exif_orientation,
+            "decode": decode,
+            "max_pixels": max_pixels,
+            "max_scans": max_scans,
+            "accept_truncated": accept_truncated,
+            "accept_16_bits": accept_16_bits,
+        }
         images, mix, own = split(transforms)
         if mix is not None:
             raise TypeError(

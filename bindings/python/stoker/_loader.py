@@ -35,8 +35,8 @@ _gone: dict[int, int] = {}
 Place = tuple[int, int, int]
 
 
-# tools/generate.py writes the lines from `batch_size` to `pin_memory`, in the docstring and in the signature,
-# and the counters in the docstring of `stats`.
+# tools/generate.py writes the lines from `batch_size` to `pin_memory`, in the docstring, in the signature and
+# in the dictionary, and the counters in the docstring of `stats`.
 class Loader:
     """Batches of transformed samples, as NumPy arrays or as a `tf.data.Dataset`.
 
@@ -197,7 +197,32 @@ class Loader:
         paths: bool = False,
         start_epoch: int = 0,
     ) -> None:
-        given = locals()
+        given = {
+            "batch_size": batch_size,
+            "shuffle": shuffle,
+            "seed": seed,
+            "dtype": dtype,
+            "layout": layout,
+            "drop_remainder": drop_remainder,
+            "rank": rank,
+            "world": world,
+            "remainder": remainder,
+            "exif_orientation": exif_orientation,
+            "decode": decode,
+            "max_pixels": max_pixels,
+            "max_scans": max_scans,
+            "accept_truncated": accept_truncated,
+            "accept_16_bits": accept_16_bits,
+            "on_bad": on_bad,
+            "max_bad_fraction": max_bad_fraction,
+            "bad_samples_file": bad_samples_file,
+            "cache": cache,
+            "depth": depth,
+            "wait_target": wait_target,
+            "weight": weight,
+            "lent_batches": lent_batches,
+            "pin_memory": pin_memory,
+        }
         if not isinstance(source, Source):
             hint = "; try stoker.image_folder(…)" if isinstance(source, str) else ""
             raise TypeError(f"source must be a Source, not {source!r:.80}{hint}")
