@@ -82,6 +82,13 @@ Json Describe(const TransformRow& row) {
   return json;
 }
 
+Json Describe(const DeviceOptionRow& row) {
+  DeviceOptions standard;
+  Json json = Describe(row.option, standard);
+  json["doc"] = row.doc;
+  return json;
+}
+
 Json Describe(const LoaderOptionRow& row) {
   LoaderOptions standard;
   Json json = Describe(row.option, standard);
@@ -128,6 +135,7 @@ std::string DescribedAsJson() {
   Json json;
   for (const TransformRow& row : AllTransforms()) json["transforms"].push_back(Describe(row));
   for (const LoaderOptionRow& row : AllLoaderOptions()) json["loader"].push_back(Describe(row));
+  for (const DeviceOptionRow& row : AllDeviceOptions()) json["device"].push_back(Describe(row));
   for (const CounterRow& row : AllCounters()) {
     if (*row.name != 0) json["counters"].push_back(Describe(row));
   }

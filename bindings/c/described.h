@@ -6,8 +6,8 @@
 
 namespace stoker {
 
-// {"transforms": [a TransformRow, …], "loader": [a LoaderOptionRow, …], "counters": [a CounterRow,
-// …]}, with the members' names.
+// {"transforms": [a TransformRow, …], "loader": [a LoaderOptionRow, …], "device": [a
+// DeviceOptionRow, …], "counters": [a CounterRow, …]}, with the members' names.
 std::string DescribedAsJson();
 
 }  // namespace stoker

@@ -178,6 +178,16 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   return options;
 }
 
+Result<DeviceOptions> ParseDeviceOptions(std::string_view json) {
+  ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the device's options"));
+  DeviceOptions options;
+  for (const DeviceOptionRow& row : AllDeviceOptions()) {
+    ReadOption(object, row.option, row.option.in(options));
+  }
+  TRY(object.CheckAllRead());
+  return options;
+}
+
 Result<TransformSpec> ParseTransformSpec(std::string_view json) {
   ASSIGN_OR_RETURN(JsonObject object, ParseObject(json, "the loader spec"));
   TransformSpec spec = ReadTransformSpec(object);

@@ -33,6 +33,9 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
                                       std::shared_ptr<const SampleSource> source = nullptr,
                                       std::shared_ptr<const MapFunction> map = nullptr);
 
+// Parses the options of batches on devices, `buffers` and `crop_bytes`. Errors as above.
+Result<DeviceOptions> ParseDeviceOptions(std::string_view json);
+
 // The processing of samples, without a loader.
 struct TransformSpec {
   std::vector<Transform> transforms;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/batch/device_crop.h"
 #include "core/batch/image.h"
+#include "gpu/staging/stager.h"
 
 namespace stoker {
 
@@ -15,15 +17,15 @@ constexpr const char* kMain = "";  // the command's main group of options
 constexpr const char* kForTesting = "For testing";
 constexpr const char* kBad = "Bad samples";
 
-template <auto member>
-OptionValue ValueOf(LoaderOptions& options) {
+template <auto member, typename Options = LoaderOptions>
+OptionValue ValueOf(Options& options) {
   return ValueAt(options.*member);
 }
 
 // A number in [low, high].
-template <auto member>
-Option<LoaderOptions> Number(const char* name, double low, double high) {
-  return {{.name = name, .low = low, .high = high}, &ValueOf<member>};
+template <auto member, typename Options = LoaderOptions>
+Option<Options> Number(const char* name, double low, double high) {
+  return {{.name = name, .low = low, .high = high}, &ValueOf<member, Options>};
 }
 
 template <auto member>
@@ -237,6 +239,17 @@ std::vector<LoaderOptionRow> MakeTable() {
 
 std::span<const LoaderOptionRow> AllLoaderOptions() {
   static const std::vector<LoaderOptionRow> table = MakeTable();
+  return table;
+}
+
+std::span<const DeviceOptionRow> AllDeviceOptions() {
+  using D = DeviceOptions;
+  static const std::vector<DeviceOptionRow> table = {
+      {.option = Number<&D::buffers, D>("buffers", Stager::kFewestBuffers, Stager::kMaxBuffers),
+       .doc = "number of batches to allocate on the device"},
+      {.option = Number<&D::crop_bytes, D>("crop_bytes", 1, decode::kMaxCropBytes),
+       .doc = "room for the bits of crops, for each row of a batch on average"},
+  };
   return table;
 }
 

@@ -1,5 +1,6 @@
-// Every option of a loader: its name, accepted values and documentation. Checks, messages, JSON,
-// flags and Python's signature read this table. Defaults are those of LoaderOptions.
+// Every option of a loader, and of its batches on devices: its name, accepted values and
+// documentation. Checks, messages, JSON, flags and Python's signature read these tables. Defaults
+// are those of LoaderOptions and DeviceOptions.
 #pragma once
 
 #include <optional>
@@ -30,6 +31,14 @@ struct LoaderOptionRow {
 
 // In the order of Python's signature.
 std::span<const LoaderOptionRow> AllLoaderOptions();
+
+// An option of DeviceOptions that is a number.
+struct DeviceOptionRow {
+  Option<DeviceOptions> option;
+  const char* doc = "";  // one line, without a full stop
+};
+
+std::span<const DeviceOptionRow> AllDeviceOptions();
 
 // Precondition: an option has this name.
 const LoaderOptionRow& LoaderOptionNamed(std::string_view name);

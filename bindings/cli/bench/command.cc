@@ -20,7 +20,6 @@
 #include "bindings/cli/text/progress.h"
 #include "bindings/cli/text/report_text.h"
 #include "bindings/cli/text/terminal.h"
-#include "core/batch/device_crop.h"
 #include "core/result/plural.h"
 #include "core/result/try.h"
 #include "core/system/output_file.h"
@@ -45,9 +44,7 @@ struct BenchArguments {
   uint64_t memory_budget = 0;
   std::string executor = "tbb";
   std::string device;
-  int64_t buffers = DeviceOptions().buffers;
-  bool decode_on_device = false;
-  int64_t crop_bytes = DeviceOptions().crop_bytes;
+  DeviceOptions to_device;
   double step_ms = 0;
   bool cold = false;
   bool read_only = false;
@@ -114,10 +111,11 @@ Status CheckTogether(const BenchArguments& given) {
                  .cause = "--crop-index is empty",
                  .advice = "Give auto, off or the file that `stoker index` wrote"};
   }
-  if (given.device.empty() && (given.step_ms != 0 || given.decode_on_device)) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = fmt::format("{} needs --device",
-                                      given.decode_on_device ? "--decode-on-device" : "--step-ms")};
+  if (given.device.empty() && (given.step_ms != 0 || given.to_device.decodes)) {
+    return Error{
+        .code = Code::kInvalidArgument,
+        .cause = fmt::format("{} needs --device",
+                             given.to_device.decodes ? "--decode-on-device" : "--step-ms")};
   }
   const bool of_batches = !given.device.empty() || given.digest || given.live ||
                           !given.trace.empty() || !given.prometheus.empty() || given.loader.cache;
@@ -134,13 +132,9 @@ Status CheckTogether(const BenchArguments& given) {
 Result<std::optional<DeviceBench>> DeviceOf(const BenchArguments& given) {
   if (given.device.empty()) return std::optional<DeviceBench>();
   ASSIGN_OR_RETURN(DeviceName name, DeviceName::Parse(given.device));
-  return std::optional<DeviceBench>(
-      {.name = name,
-       .options = {.devices = {},
-                   .buffers = static_cast<int>(given.buffers),
-                   .decodes = given.decode_on_device,
-                   .crop_bytes = static_cast<uint32_t>(given.crop_bytes)},
-       .step_ns = static_cast<uint64_t>(given.step_ms * 1e6)});
+  return std::optional<DeviceBench>({.name = name,
+                                     .options = given.to_device,
+                                     .step_ns = static_cast<uint64_t>(given.step_ms * 1e6)});
 }
 
 BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
@@ -329,19 +323,14 @@ void AddDeviceOptions(CLI::App& command, BenchArguments& given) {
                   "cuda:0, cuda:1, …; host simulates one; see docs/gpu.md")
       ->type_name("NAME")
       ->group(kGroup);
-  AddNumber(command, "--buffers", given.buffers, {Stager::kFewestBuffers, Stager::kMaxBuffers},
-            "number of batches to allocate on the device")
-      ->group(kGroup);
+  AddDeviceOption(command, "buffers", given.to_device)->group(kGroup);
   CLI::Option* decodes =
       command
-          .add_flag("--decode-on-device", given.decode_on_device,
+          .add_flag("--decode-on-device", given.to_device.decodes,
                     "the device decodes packed JPEGs, and baseline ones with a crop index; workers "
                     "decode what it cannot")
           ->group(kGroup);
-  AddNumber(command, "--crop-bytes", given.crop_bytes, {1, decode::kMaxCropBytes},
-            "room for the bits of crops, for each row of a batch on average")
-      ->needs(decodes)
-      ->group(kGroup);
+  AddDeviceOption(command, "crop_bytes", given.to_device)->needs(decodes)->group(kGroup);
   AddReal(command, "--step-ms", given.step_ms, {0, 10'000},
           "keep the device busy for this many milliseconds per batch, as a training step would")
       ->type_name("MS")

@@ -28,8 +28,8 @@ std::string WithDefault(const std::string& what, const Value& value) {
   return fmt::format("{} [{}]", what, value);
 }
 
-NumberRange RangeOf(const LoaderOptionRow& row) {
-  return {static_cast<int64_t>(row.option.low), static_cast<int64_t>(row.option.high)};
+NumberRange RangeOf(const OptionInfo& option) {
+  return {static_cast<int64_t>(option.low), static_cast<int64_t>(option.high)};
 }
 
 template <typename Number>
@@ -77,7 +77,7 @@ CLI::Option* AddFlag(CLI::App& command, const LoaderOptionRow& row, const Value&
   if constexpr (std::is_same_v<Value, bool*>) return command.add_flag(name, *value, what);
   if constexpr (std::is_same_v<Value, uint64_t*>) return AddSeed(command, name, *value, what);
   if constexpr (std::is_same_v<Value, int*> || std::is_same_v<Value, uint32_t*>) {
-    return AddWhole(command, name, *value, RangeOf(row), what);
+    return AddWhole(command, name, *value, RangeOf(row.option), what);
   }
   if constexpr (std::is_same_v<Value, double*>) {
     return AddReal(command, name, *value, {row.option.low, row.option.high}, what);
@@ -163,7 +163,7 @@ void AddLimits(CLI::App& command, LimitArguments& given) {
   constexpr DecodeLimits kUsual;
   const auto add = [&](const char* option, int64_t& value, int64_t usual) {
     const LoaderOptionRow& row = LoaderOptionNamed(option);
-    AddNumber(command, FlagOf(option), value, RangeOf(row), WithDefault(row.doc, usual));
+    AddNumber(command, FlagOf(option), value, RangeOf(row.option), WithDefault(row.doc, usual));
   };
   add("max_pixels", given.max_pixels, kUsual.max_pixels);
   add("max_scans", given.max_scans, kUsual.max_scans);
@@ -181,6 +181,19 @@ void AddLoaderOptions(CLI::App& command, LoaderOptions& options) {
                                    row.option.in(options));
     if (flag != nullptr && *row.flag_group != 0) flag->group(row.flag_group);
   }
+}
+
+CLI::Option* AddDeviceOption(CLI::App& command, std::string_view name, DeviceOptions& options) {
+  const auto row = std::ranges::find_if(
+      AllDeviceOptions(), [name](const DeviceOptionRow& row) { return row.option.name == name; });
+  const auto add = [&](const auto& value) -> CLI::Option* {
+    using Value = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, int*> || std::is_same_v<Value, uint32_t*>) {
+      return AddWhole(command, FlagOf(name), *value, RangeOf(row->option), row->doc);
+    }
+    return nullptr;
+  };
+  return std::visit(add, row->option.in(options));
 }
 
 void SetLimits(const LimitArguments& given, DecodeLimits& limits) {

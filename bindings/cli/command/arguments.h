@@ -60,6 +60,9 @@ void AddLimits(CLI::App& command, LimitArguments& given);
 // Adds the loader options that have flags, in their groups: --batch-size and others.
 void AddLoaderOptions(CLI::App& command, LoaderOptions& options);
 
+// Adds an option of batches on a device: "crop_bytes" as --crop-bytes.
+CLI::Option* AddDeviceOption(CLI::App& command, std::string_view name, DeviceOptions& options);
+
 // Sets the limits that were given; the rest of `limits` is unchanged.
 void SetLimits(const LimitArguments& given, DecodeLimits& limits);
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/c/loader_spec.h"
 #include "bindings/c/registry.h"
 #include "bindings/python/errors.h"
 #include "bindings/python/iterator.h"
@@ -15,7 +16,6 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "bindings/python/watching.h"
-#include "core/batch/device_crop.h"
 #include "core/result/try.h"
 #include "engine/metrics/stats.h"
 #include "gpu/backend/device.h"
@@ -31,11 +31,11 @@ namespace {
 class DeviceLoaderHandle {
  public:
   // `key`: by which the registry finds this loader, if the device is not the CPU. `split`: batches
-  // are in parts, also if there is one device. `buffers`, `decodes`, `crop_bytes`: DeviceOptions;
-  // no `crop_bytes`: the default.
+  // are in parts, also if there is one device. `decodes`: as in DeviceOptions. `spec`: the
+  // other options, as ParseDeviceOptions takes them.
   DeviceLoaderHandle(const LoaderHandle& loader, const std::string& key,
-                     const std::vector<std::string>& devices, bool split, int buffers, bool decodes,
-                     std::optional<uint32_t> crop_bytes)
+                     const std::vector<std::string>& devices, bool split, bool decodes,
+                     const std::string& spec)
       : columns_(loader.columns()),
         on_cpu_(!split && IsCpu(devices.at(0))),
         as_(split ? As::kParts : As::kTensors) {
@@ -45,10 +45,10 @@ class DeviceLoaderHandle {
       loader_ = loader.loader();
       return;
     }
+    DeviceOptions options = Value(ParseDeviceOptions(spec));
+    options.decodes = decodes;
     Result<std::shared_ptr<Loader>> opened = [&] {
       const WithoutGil released;
-      DeviceOptions options{.devices = {}, .buffers = buffers, .decodes = decodes};
-      if (crop_bytes) options.crop_bytes = *crop_bytes;
       return Open(loader, key, devices, std::move(options));
     }();
     loader_ = Value(std::move(opened));
@@ -155,12 +155,11 @@ py::dict DeviceLoaderHandle::Stats() const {
 }  // namespace
 
 void AddDeviceLoader(py::module_& module) {
-  module.attr("max_crop_bytes") = decode::kMaxCropBytes;
   py::class_<DeviceLoaderHandle>(module, "DeviceLoader")
       .def(py::init<const LoaderHandle&, const std::string&, const std::vector<std::string>&, bool,
-                    int, bool, std::optional<uint32_t>>(),
+                    bool, const std::string&>(),
            py::arg("loader"), py::arg("key"), py::arg("devices"), py::arg("split"),
-           py::arg("buffers"), py::arg("decodes"), py::arg("crop_bytes"))
+           py::arg("decodes"), py::arg("spec"))
       .def("iterate", &DeviceLoaderHandle::Iterate, py::arg("epoch"), py::arg("repeat"))
       .def("stop", &DeviceLoaderHandle::Stop)
       .def("stats", &DeviceLoaderHandle::Stats)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from stoker import _checks, _jax, _stoker, _user_code
+from stoker import _checks, _jax, _options, _stoker, _user_code
 from stoker._errors import InvalidArgumentError
 from stoker._iterator import DeviceIterator, Epoch, SplitIterator, no_array, no_shape
 from stoker._watching import Monitor, Trace
@@ -34,16 +36,16 @@ def with_tensorflow() -> Any:
     return stf
 
 
-def checked_crop_bytes(crop_bytes: int | None, decode: str) -> int | None:
-    """Returns the given room for the crop of a row; None: the default."""
-    if crop_bytes is None:
-        return None
-    if decode != "device":
+def checked_options(given: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the options in `given` that the library's table has; errors name the option."""
+    decode = _checks.choice("decode", given["decode"], ("workers", "device"))
+    if given["crop_bytes"] is not None and decode != "device":
         raise InvalidArgumentError(
             'crop_bytes is given, and decode is not "device"',
             advice='Give decode="device", too, or leave crop_bytes out',
         )
-    return _checks.integer("crop_bytes", crop_bytes, 1, _stoker.max_crop_bytes)
+    without = ("crop_bytes",) if given["crop_bytes"] is None else ()  # None: the library's default
+    return _options.checked_of_device({name: given[name] for name in given if name not in without})
 
 
 class OnDevices(Generic[MadeThere]):
@@ -51,22 +53,18 @@ class OnDevices(Generic[MadeThere]):
 
     _iterator_type: type[MadeThere]
 
-    def __init__(
-        self, loader: Loader, devices: str | list[str], buffers: int, decode: str, crop_bytes: int | None
-    ) -> None:
+    def __init__(self, loader: Loader, devices: str | list[str], options: Mapping[str, Any]) -> None:
         split = not isinstance(devices, str)
         names = [devices] if isinstance(devices, str) else devices
-        _checks.integer("buffers", buffers, 2, 64)
-        decodes = _checks.choice("decode", decode, ("workers", "device")) == "device"
+        spec = json.dumps(checked_options(options))
+        decodes = options["decode"] == "device"
         self._loader: Loader = loader
-        self._arguments: tuple[Any, ...] = (devices, buffers, decode, crop_bytes)
+        self._arguments: tuple[Any, ...] = (devices, options)
         self._batch_type = loader._batch_type
         self._extras = loader._extras
         self._closed = False
         self._key = uuid.uuid4().hex
-        self._native = _stoker.DeviceLoader(
-            loader._native, self._key, names, split, buffers, decodes, checked_crop_bytes(crop_bytes, decode)
-        )
+        self._native = _stoker.DeviceLoader(loader._native, self._key, names, split, decodes, spec)
         _jax.register()
         self._devices: str | list[str] = self._native.devices if split else self._native.devices[0]
 

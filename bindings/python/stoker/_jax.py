@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -66,9 +67,7 @@ class JaxLoader:
     are lists.
     """
 
-    def __init__(
-        self, loader: Loader, sharding: Any, buffers: int, decode: str, crop_bytes: int | None
-    ) -> None:
+    def __init__(self, loader: Loader, sharding: Any, to_device: Mapping[str, Any]) -> None:
         jax = _jax()
         register()
         if sharding is None:
@@ -84,9 +83,7 @@ class JaxLoader:
         self._devices = devices if "cpu" not in names else []
         self._check_rows()
         where = "cpu" if not self._devices else names[0] if len(names) == 1 else names
-        self._batches: DeviceLoader | SplitLoader = loader.to_device(
-            where, buffers=buffers, decode=decode, crop_bytes=crop_bytes
-        )
+        self._batches: DeviceLoader | SplitLoader = loader.to_device(where, **to_device)
 
     def _shape(self, rows: int) -> tuple[int, ...]:
         """Returns the shape of the first column, over all processes."""

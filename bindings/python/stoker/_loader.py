@@ -434,8 +434,9 @@ class Loader:
             FailedPreconditionError: there is no such device here; the message says what is missing.
             ResourceExhaustedError: the device, or the memory budget, has no room.
         """
+        options = {"buffers": buffers, "decode": decode, "crop_bytes": crop_bytes}
         if isinstance(device, str):
-            return DeviceLoader(self, device, buffers, decode, crop_bytes)
+            return DeviceLoader(self, device, options)
         names = list(device) if isinstance(device, (list, tuple)) else [device]
         if not all(isinstance(name, str) for name in names):
             raise TypeError(
@@ -443,7 +444,7 @@ class Loader:
             )
         if not names:
             raise InvalidArgumentError("device is an empty list; name one device or more")
-        return SplitLoader(self, names, buffers, decode, crop_bytes)
+        return SplitLoader(self, names, options)
 
     def to_jax(
         self,
@@ -474,7 +475,8 @@ class Loader:
             TypeError, ValueError: not a sharding, or one that does not divide the rows of all batches.
             FailedPreconditionError, ResourceExhaustedError: as of `to_device`.
         """
-        return _jax.JaxLoader(self, sharding, buffers, decode, crop_bytes)
+        to_device = {"buffers": buffers, "decode": decode, "crop_bytes": crop_bytes}
+        return _jax.JaxLoader(self, sharding, to_device)
 
     # --- description and statistics ----------------------------------------------------------------
 

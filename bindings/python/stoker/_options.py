@@ -9,7 +9,7 @@ from typing import Any
 
 from stoker import _checks, _stoker
 
-# The library's tables: "transforms", which _parameters.py reads, and "loader".
+# The library's tables: "transforms", which _parameters.py reads, "loader", and "device".
 TABLES: dict[str, list[dict[str, Any]]] = json.loads(_stoker.described())
 _ROWS = {row["name"]: row for row in TABLES["loader"]}
 
@@ -40,6 +40,15 @@ def of_images(given: Mapping[str, Any]) -> dict[str, Any]:
 def checked_one(name: str, value: Any) -> Any:
     """Returns the value of one option; errors name it."""
     return _checked(_ROWS[name], value)
+
+
+def checked_of_device(given: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the options of batches on devices that are in `given`; errors name the option."""
+    return {
+        row["name"]: _checks.integer(row["name"], given[row["name"]], row["low"], row["high"])
+        for row in TABLES["device"]
+        if row["name"] in given
+    }
 
 
 def _policy(name: str, value: Any) -> str:

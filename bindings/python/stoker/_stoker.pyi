@@ -183,8 +183,6 @@ class Loader:
     @property
     def state_place(self) -> tuple[int, int, int]: ...
 
-max_crop_bytes: int
-
 class DeviceLoader:
     def __init__(
         self,
@@ -192,9 +190,8 @@ class DeviceLoader:
         key: str,
         devices: list[str],
         split: bool,
-        buffers: int,
         decodes: bool,
-        crop_bytes: int | None,
+        spec: str,
     ) -> None: ...
     def iterate(self, epoch: int | None, repeat: bool) -> Iterator: ...
     def stop(self) -> BackgroundTask: ...

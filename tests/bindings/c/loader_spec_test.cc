@@ -6,6 +6,8 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/loader/loader.h"
 #include "tests/testing/effort.h"
@@ -292,6 +294,28 @@ TEST(LoaderSpec, ErrorsNameKeysWithWrongValues) {
     for (const char* value : {"0", "\"\"", "\"int64\"", "null", "[]", "\"uint8\\u0000\""}) {
       ExpectBad(With("\"" + std::string(key) + "\": " + value), key);
     }
+  }
+}
+
+TEST(DeviceOptions, AreParsedAndErrorsNameTheKey) {
+  EXPECT_EQ(ParseDeviceOptions("{}")->buffers, DeviceOptions().buffers);
+  EXPECT_EQ(ParseDeviceOptions("{}")->crop_bytes, DeviceOptions().crop_bytes);
+  const Result<DeviceOptions> options = ParseDeviceOptions(R"({"buffers": 64, "crop_bytes": 1})");
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->buffers, 64);
+  EXPECT_EQ(options->crop_bytes, 1u);
+  for (const auto& [text, key] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"buffers": 1})", "buffers"},
+           {R"({"buffers": 65})", "buffers"},
+           {R"({"crop_bytes": 0})", "crop_bytes"},
+           {R"({"crop_bytes": 268435457})", "crop_bytes"},
+           {R"({"crop_bytes": null})", "crop_bytes"},
+           {R"({"piece_bytes": 1})", "piece_bytes"},
+           {"[]", "the device's options"}}) {
+    const Result<DeviceOptions> refused = ParseDeviceOptions(text);
+    ASSERT_FALSE(refused.ok()) << text;
+    EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+    EXPECT_THAT(refused.error().cause, ::testing::HasSubstr(key));
   }
 }
 

@@ -177,11 +177,14 @@ class DataLoader:
             "sample_ids": sample_ids,
             "paths": paths,
         }
+        to_device = {
+            "buffers": buffers,
+            "decode": "device" if on_device else "workers",
+            "crop_bytes": crop_bytes,
+        }
         self._share = Share(
-            options, rank=rank, world=world, device=device,
-            buffers=buffers, decode="device" if on_device else "workers", crop_bytes=crop_bytes,
-            start_epoch=start_epoch,
-        )  # fmt: skip
+            options, rank=rank, world=world, device=device, to_device=to_device, start_epoch=start_epoch
+        )
         made_of = {name: options[name] for name in ("source", "transforms", "views")}
         self._arguments = {**arguments, **others, **made_of}
         pins = _checks.boolean("pin_memory", pin_memory)

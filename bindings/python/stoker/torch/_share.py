@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from stoker import _checks
-from stoker._device_loader import DeviceLoader, checked_crop_bytes
+from stoker._device_loader import DeviceLoader, checked_options
 from stoker._errors import FailedPreconditionError, InvalidArgumentError
 from stoker._iterator import DeviceIterator
 from stoker._loader import Loader, Place
@@ -34,9 +34,7 @@ class Share:
         rank: int | None,
         world: int | None,
         device: Any,
-        buffers: int,
-        decode: str,
-        crop_bytes: int | None,
+        to_device: dict[str, Any],
         start_epoch: int,
     ) -> None:
         if not isinstance(device, (str, torch.device)):
@@ -46,11 +44,8 @@ class Share:
         self._options = options
         self._given = None if rank is None or world is None else (rank, world)
         self._where = str(device)
-        self._to_device: dict[str, Any] = {
-            "buffers": _checks.integer("buffers", buffers, 2, 64),
-            "decode": decode,
-            "crop_bytes": checked_crop_bytes(crop_bytes, decode),
-        }
+        checked_options(to_device)
+        self._to_device = to_device
         self._lock = threading.RLock()  # a signal handler may save the state meanwhile
         self._closed = False
         self._loader: Loader | None = None
