@@ -3,39 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "bindings/cli/interrupt.h"
 #include "core/result/secrets.h"
 
 namespace stoker::cli {
 
-std::string AsOptions(std::string text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kNames{
-      {{"memory_budget", "--memory-budget"},
-       {"max_pixels", "--max-pixels"},
-       {"max_scans", "--max-scans"},
-       {"accept_truncated", "--accept-truncated"},
-       {"accept_16_bits", "--accept-16-bits"},
-       {"batch_size", "--batch-size"},
-       {"drop_remainder", "--drop-remainder"},
-       {"max_bad_fraction", "--max-bad-fraction"},
-       {"depth or threads", "--depth or --threads"},
-       {"pass overwrite", "pass --overwrite"}}};
-  for (const auto& [from, to] : kNames) {
-    for (size_t at = text.find(from); at != std::string::npos;
-         at = text.find(from, at + to.size())) {
-      const bool a_word = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
-      if (a_word)
-        text.replace(at, from.size(), to);  // otherwise it is quoted, or part of another word
-    }
-  }
-  return text;
+std::string FlagOf(std::string_view option) {
+  std::string flag = "--" + std::string(option);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
 }
 
 namespace {
@@ -81,12 +62,6 @@ int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outpu
   return of_output && error.code != Code::kCancelled ? kExitSystem : ExitCodeOf(error);
 }
 
-Error WithOptionNames(Error error) {
-  error.cause = AsOptions(std::move(error.cause));
-  error.advice = AsOptions(std::move(error.advice));
-  return error;
-}
-
 std::string ErrorLine(const Error& failure) {
   const Error error = WithoutSecrets(failure);
   std::string text;
@@ -97,7 +72,7 @@ std::string ErrorLine(const Error& failure) {
   }
   text += error.cause;
   if (!text.ends_with('.')) text += '.';
-  if (!error.advice.empty()) text += ' ' + error.advice;
+  if (const std::string advice = error.Advice(FlagOf); !advice.empty()) text += ' ' + advice;
   if (!text.ends_with('.')) text += '.';
   return "stoker: error: " + OnOneLine(text) + "\n";
 }
@@ -110,7 +85,7 @@ std::string ErrorJson(const Error& failure, int exit_code) {
                        {"cause", error.cause},
                        {"file", error.file.empty() ? Json(nullptr) : Json(error.file)},
                        {"offset", error.offset ? Json(*error.offset) : Json(nullptr)},
-                       {"advice", error.advice},
+                       {"advice", error.Advice(FlagOf)},
                        {"exit_code", exit_code}}}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

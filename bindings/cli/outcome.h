@@ -23,11 +23,8 @@ int ExitCodeOf(const Error& error);
 // whatever the reason.
 int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outputs);
 
-// Replaces the library's names of options, which are those of C++, by the command's names.
-std::string AsOptions(std::string text);
-
-// Does the same for an error of the library. Not for errors that quote the user's input.
-Error WithOptionNames(Error error);
+// Returns the flag of an option, "--max-pixels" of "max_pixels": the OptionNaming of the command.
+std::string FlagOf(std::string_view option);
 
 // Returns "stoker: error: photos/a.jpg at byte 12: truncated JPEG. Remove the file." and a line
 // feed: always one line, because control characters in a file's name are written as \xNN.

@@ -29,7 +29,7 @@ void Raise(const Error& raised) {
   const py::object file = error.file.empty() ? py::none() : Decoded(error.file);
   const py::object made = py::module_::import("stoker._errors")
                               .attr("from_native")(CodeName(error.code), Decoded(error.cause), file,
-                                                   error.offset, Decoded(error.advice));
+                                                   error.offset, Decoded(error.Advice()));
   PyErr_SetObject(py::type::of(made).ptr(), made.ptr());
   throw py::error_already_set();
 }

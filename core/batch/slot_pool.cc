@@ -210,6 +210,11 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, Reservation me
   pool->reservation_ = std::move(memory);
   const uint64_t wanted = pool->slot_bytes_ * static_cast<uint64_t>(pool->options_.working_slots);
   if (!pool->reservation_.Resize(wanted)) {
+    std::vector<OptionChange> changes = {{OptionChange::How::kRaise, "memory_budget"},
+                                         {OptionChange::How::kLower, "depth"},
+                                         {OptionChange::How::kLower, "batch_size"}};
+    if (pool->options_.crops.bytes != 0)
+      changes.push_back({OptionChange::How::kLower, "crop_bytes"});
     return Error{.code = Code::kResourceExhausted,
                  .cause = std::to_string(pool->options_.working_slots) +
                           Plural(pool->options_.working_slots, " batch of ", " batches of ") +
@@ -217,9 +222,7 @@ Result<std::shared_ptr<SlotPool>> SlotPool::Make(Options options, Reservation me
                           Plural(pool->options_.working_slots, " bytes needs ", " bytes need ") +
                           std::to_string(wanted) +
                           " bytes of working memory, and the budget has no room",
-                 .advice = pool->options_.crops.bytes == 0
-                               ? "Raise memory_budget, or lower depth or batch_size"
-                               : "Raise memory_budget, or lower depth, batch_size or crop_bytes",
+                 .changes = std::move(changes),
                  .wanted_bytes = wanted};
   }
   if (pool->options_.pinning != nullptr) {

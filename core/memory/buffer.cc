@@ -22,7 +22,7 @@ Status GrowingBuffer::Grow(size_t bytes, size_t keep) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "the memory budget has no room for " + std::to_string(mapped) +
                           " more bytes of working memory",
-                 .advice = "Raise memory_budget",
+                 .changes = {{OptionChange::How::kRaise, "memory_budget"}},
                  .wanted_bytes = mapped};
   }
   Result<Mapping> grown = Mapping::Map(mapped);

@@ -9,6 +9,26 @@
 
 namespace stoker {
 
+namespace {
+
+const char* VerbOf(OptionChange::How how) {
+  switch (how) {
+    case OptionChange::How::kRaise:
+      return "raise ";
+    case OptionChange::How::kLower:
+      return "lower ";
+    case OptionChange::How::kSetToAtLeast:
+      return "set ";
+    case OptionChange::How::kUse:
+      return "use ";
+    case OptionChange::How::kLeaveOut:
+      return "leave out ";
+  }
+  return "";
+}
+
+}  // namespace
+
 const char* CodeName(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
@@ -40,9 +60,28 @@ Error&& Error::WithFile(std::string path) && {
 
 void Throw(const Error& error) { throw std::runtime_error(error.ToString()); }
 
+// Options with one verb share it: "raise a, or lower b, c or d".
+std::string Error::Advice(OptionNaming naming) const {
+  std::string text = advice;
+  for (size_t i = 0; i < changes.size(); ++i) {
+    const OptionChange& change = changes[i];
+    if (i > 0 && change.how == changes[i - 1].how) {
+      text += i + 1 < changes.size() && changes[i + 1].how == change.how ? ", " : " or ";
+    } else {
+      if (!text.empty()) text += ", or ";
+      text += VerbOf(change.how);
+    }
+    text += naming != nullptr ? naming(change.option) : change.option;
+    if (change.how == OptionChange::How::kSetToAtLeast)
+      text += " to " + std::to_string(change.least) + " or more";
+  }
+  if (advice.empty() && !text.empty()) text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
 std::string Error::ToString() const { return std::string(CodeName(code)) + ": " + Message(); }
 
-std::string Error::Message() const {
+std::string Error::Message(OptionNaming naming) const {
   std::string text;
   if (!file.empty()) {
     text += WithoutSecrets(file);
@@ -50,7 +89,8 @@ std::string Error::Message() const {
     text += ": ";
   }
   text += WithoutSecrets(cause);
-  if (!advice.empty()) text += ". " + WithoutSecrets(advice);
+  if (const std::string remedy = Advice(naming); !remedy.empty())
+    text += ". " + WithoutSecrets(remedy);
   if (text.empty() || text.back() != '.') text += '.';
   return text;
 }

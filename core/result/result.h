@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace stoker {
 
@@ -28,6 +30,18 @@ enum class Code {
 // "INVALID_ARGUMENT", "DATA_LOSS", …: the names that gRPC and TensorFlow use.
 const char* CodeName(Code code);
 
+// A change of an option that may cure an error.
+struct OptionChange {
+  enum class How : uint8_t { kRaise, kLower, kSetToAtLeast, kUse, kLeaveOut };
+
+  How how;
+  const char* option;  // its name in the table of options, or in RuntimeOptions
+  uint64_t least = 0;  // of kSetToAtLeast
+};
+
+// Returns what a front end calls an option: "--max-pixels".
+using OptionNaming = std::string (*)(std::string_view option);
+
 struct [[nodiscard]] Error {
   // Distinguishes errors that have the same code.
   enum class Detail : uint8_t {
@@ -43,7 +57,9 @@ struct [[nodiscard]] Error {
   std::string cause;                 // what is wrong: one sentence without a full stop
   std::string file = {};             // empty: no file is involved
   std::optional<uint64_t> offset{};  // in bytes from the start of `file`
-  std::string advice = {};           // what to do; may be empty
+  std::string advice = {};           // what to do, apart from `changes`; may be empty
+  // Each of them may help. Texts do not name options, because each front end has other names.
+  std::vector<OptionChange> changes{};
   // The bytes of working memory that were requested in addition to those held, and for which there
   // was no room; the call may succeed once other memory has been released. 0: the error has another
   // cause.
@@ -52,9 +68,12 @@ struct [[nodiscard]] Error {
 
   Error&& WithFile(std::string path) &&;
 
+  // "Shrink the image, or raise max_pixels". Without `naming`, options have the table's names.
+  std::string Advice(OptionNaming naming = nullptr) const;
+
   // "DATA_LOSS: photos/a.jpg at byte 1234: truncated JPEG. Remove or re-create the file."
   std::string ToString() const;
-  std::string Message() const;  // without the code
+  std::string Message(OptionNaming naming = nullptr) const;  // without the code
 };
 
 // The error of a failed system call: maps errno to a Code and adds strerror's text.

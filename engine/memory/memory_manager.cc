@@ -226,7 +226,7 @@ Error MemoryLease::Refusal(const Error& error, uint64_t finish) const {
   if (error.detail == Error::Detail::kNoMemory) return error;
   const uint64_t needed = samples().used() + error.wanted_bytes + finish;
   std::unique_lock lock(manager_.mutex_);
-  const std::string budget = std::to_string(BudgetForSample(needed, manager_.Claims()));
+  const uint64_t budget = BudgetForSample(needed, manager_.Claims());
   lock.unlock();
   Error refusal = error;
   refusal.cause = "this sample needs " + std::to_string(needed) +
@@ -234,7 +234,8 @@ Error MemoryLease::Refusal(const Error& error, uint64_t finish) const {
                   std::to_string(manager_.budget_.limit()) + " bytes at most " +
                   std::to_string(samples().limit()) + " are left beside the batches (" +
                   error.cause + ")";
-  refusal.advice = "Set memory_budget to " + budget + " or more, or make the file smaller";
+  refusal.advice = "Make the file smaller";
+  refusal.changes = {{OptionChange::How::kSetToAtLeast, "memory_budget", budget}};
   return refusal;
 }
 

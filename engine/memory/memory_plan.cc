@@ -45,6 +45,12 @@ MemoryShares Share(uint64_t budget, const MemoryClaim& sum) {
 
 Error NoRoom(const MemoryNeeds& needs, uint64_t budget, uint64_t minimum, bool alone) {
   const int batches = std::max(needs.depth, 1);
+  std::vector<OptionChange> changes = {{OptionChange::How::kSetToAtLeast, "memory_budget", minimum},
+                                       {OptionChange::How::kLower, "batch_size"},
+                                       {OptionChange::How::kLower, "depth"},
+                                       {OptionChange::How::kLower, "threads"}};
+  if (needs.has_crops)
+    changes.insert(changes.begin() + 2, {OptionChange::How::kLower, "crop_bytes"});
   return Error{.code = Code::kResourceExhausted,
                .cause = std::to_string(batches) + Plural(batches, " batch", " batches") + " of " +
                         std::to_string(needs.slot_bytes) + " bytes and " +
@@ -53,9 +59,7 @@ Error NoRoom(const MemoryNeeds& needs, uint64_t budget, uint64_t minimum, bool a
                         (alone ? "" : ", next to the other iterations and loaders,") +
                         " need at least " + std::to_string(minimum) +
                         " bytes of working memory, and the budget is " + std::to_string(budget),
-               .advice = "Set memory_budget to " + std::to_string(minimum) +
-                         " or more, or lower batch_size, " +
-                         (needs.has_crops ? "crop_bytes, " : "") + "depth or threads"};
+               .changes = std::move(changes)};
 }
 
 }  // namespace

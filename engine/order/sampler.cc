@@ -60,10 +60,12 @@ Error NoRows(const SamplerOptions& options) {
   const std::string samples =
       std::to_string(options.samples) + Plural(options.samples, " sample", " samples");
   if (options.drop_remainder) {
-    return InvalidOrder("with drop_remainder no batch is left: " + samples + " for batch_size " +
-                            std::to_string(options.batch_size) + " and world " +
-                            std::to_string(options.world),
-                        "Lower batch_size, or leave drop_remainder off");
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "no full batch is left: " + samples + " for batches of " +
+                          std::to_string(options.batch_size) + " and world " +
+                          std::to_string(options.world),
+                 .changes = {{OptionChange::How::kLower, "batch_size"},
+                             {OptionChange::How::kLeaveOut, "drop_remainder"}}};
   }
   return InvalidOrder("rank " + std::to_string(options.rank) + " has no sample: " + samples +
                           " for world " + std::to_string(options.world),

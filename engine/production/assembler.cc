@@ -168,7 +168,8 @@ Result<bool> Assembler::Reopen() {
   if (EntryOf(next_).slot == nullptr) {
     return Error{.code = Code::kResourceExhausted,
                  .cause = "the system has no memory for a batch",
-                 .advice = "Lower batch_size, or release batches sooner"};
+                 .advice = "Release batches sooner",
+                 .changes = {{OptionChange::How::kLower, "batch_size"}}};
   }
   return opened_.load(std::memory_order_relaxed) != opened;
 }

@@ -80,16 +80,17 @@ void BadSampleLog::CountRows(BatchName batch, uint64_t samples, const std::vecto
                      " samples, one after the other, could not be used");
   } else if (samples_ >= kSamplesBefore &&
              static_cast<double>(lost) > most_ * static_cast<double>(samples_)) {
-    ended_ = TooMany(std::to_string(lost) + " of " + std::to_string(samples_) + " samples " +
-                     Plural(lost, "was", "were") + " substituted or dropped, more than " +
-                     "max_bad_fraction = " + NumberText(most_) + " allows");
+    ended_ =
+        TooMany(std::to_string(lost) + " of " + std::to_string(samples_) + " samples " +
+                Plural(lost, "was", "were") + " substituted or dropped, more than the share of " +
+                NumberText(most_) + " that may be");
   }
 }
 
 void BadSampleLog::CountRow(const BadRow& last) {
   counts_.substituted += last.action == OnBad::kSubstitute ? 1 : 0;
   counts_.dropped += last.action == OnBad::kDrop ? 1 : 0;
-  if (first_.empty()) first_ = WithoutSecrets(last.error).Message();
+  if (!first_) first_ = last.error;
 }
 
 Status BadSampleLog::Check() {
@@ -121,13 +122,17 @@ Status BadSampleLog::Append() {
   return error;
 }
 
-// Returns the error, with the classes of the bad samples and the first message.
+// Returns the error, with the classes of the bad samples and what is known of the first.
 Error BadSampleLog::TooMany(std::string what) const {
-  return Error{.code = Code::kDataLoss,
-               .cause = std::move(what) + " (" + TextOf(counts_.faults) + "); the first: " + first_,
-               .advice =
-                   "`stoker verify` lists all bad samples; remove them, or raise "
-                   "max_bad_fraction"};
+  std::vector<OptionChange> changes = {{OptionChange::How::kRaise, "max_bad_fraction"}};
+  changes.insert(changes.end(), first_->changes.begin(), first_->changes.end());
+  Error first = WithoutSecrets(*first_);
+  first.changes.clear();
+  return Error{
+      .code = Code::kDataLoss,
+      .cause = std::move(what) + " (" + TextOf(counts_.faults) + "); the first: " + first.Message(),
+      .advice = "`stoker verify` lists all bad samples; remove them",
+      .changes = std::move(changes)};
 }
 
 BadCounts BadSampleLog::counts() const {

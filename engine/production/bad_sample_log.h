@@ -64,7 +64,7 @@ class BadSampleLog {
   uint64_t samples_ = 0;      // of batches that no error replaced
   uint64_t in_a_row_ = 0;     // bad samples in the last batches, which had no good sample
   BadCounts counts_;
-  std::string first_;  // the message of the first bad sample
+  std::optional<Error> first_;  // of the first bad sample
   std::optional<Error> ended_;
   std::string lines_;  // not yet appended
   std::mutex append_;  // held while appending, which may take long; locked before mutex_

@@ -91,8 +91,8 @@ Status CheckDevices(const LoaderOptions& options) {
         "Give devices of one kind");
   }
   if (options.batch_size % devices.size() == 0) return {};
-  return refuse("batch_size is " + std::to_string(options.batch_size) +
-                    ", which cannot be split among " + std::to_string(devices.size()) +
+  return refuse("a batch of " + std::to_string(options.batch_size) +
+                    " rows cannot be split among " + std::to_string(devices.size()) +
                     " devices in equal parts",
                 "Give a multiple of " + std::to_string(devices.size()));
 }

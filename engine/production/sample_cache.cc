@@ -97,8 +97,10 @@ Status CheckRoom(const RamFolder& folder, uint64_t bytes, uint64_t working_memor
       .file = folder.path(),
       .advice = small_tmpfs ? "Give it fewer bytes, or make the file system larger (docker run "
                               "--shm-size), or keep the cache in a folder on disk"
-                            : "Give it fewer bytes, lower memory_budget, or keep the cache in a "
-                              "folder on disk"};
+                            : "Give it fewer bytes, or keep the cache in a folder on disk",
+      .changes = small_tmpfs
+                     ? std::vector<OptionChange>{}
+                     : std::vector<OptionChange>{{OptionChange::How::kLower, "memory_budget"}}};
 }
 
 }  // namespace

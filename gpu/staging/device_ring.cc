@@ -120,10 +120,10 @@ Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> dev
       error.cause = std::to_string(buffers) + " batches of " + std::to_string(ring->entry_bytes_) +
                     " bytes do not fit into the memory of " + ring->device_->name().ToString() +
                     ": " + error.cause;
-      const std::string lower = ring->plan_.crops.bytes == 0
-                                    ? "Lower buffers or batch_size"
-                                    : "Lower buffers, batch_size or crop_bytes";
-      error.advice = lower + (error.advice.empty() ? "" : ". " + error.advice);
+      error.changes = {{OptionChange::How::kLower, "buffers"},
+                       {OptionChange::How::kLower, "batch_size"}};
+      if (ring->plan_.crops.bytes != 0)
+        error.changes.push_back({OptionChange::How::kLower, "crop_bytes"});
     }
     return error;
   }
@@ -154,10 +154,10 @@ Status DeviceRing::AllocateSamples() {
     error.cause = "the samples of a batch's crops, " + std::to_string(sample_bytes_) +
                   " bytes, do not fit into the memory of " + device_->name().ToString() + ": " +
                   error.cause;
-    error.advice =
-        "Lower batch_size or crop_bytes, or let the workers decode (to_device(…, "
-        "decode=\"workers\"))" +
-        (error.advice.empty() ? "" : ". " + error.advice);
+    error.advice += (error.advice.empty() ? "" : ". ") +
+                    std::string("Let the workers decode (to_device(…, decode=\"workers\"))");
+    error.changes = {{OptionChange::How::kLower, "batch_size"},
+                     {OptionChange::How::kLower, "crop_bytes"}};
   }
   return error;
 }

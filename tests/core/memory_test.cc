@@ -244,13 +244,13 @@ TEST(SlotPool, ErrorNamesTheBytesNeeded) {
   ASSERT_FALSE(pool.ok());
   EXPECT_EQ(pool.error().code, Code::kResourceExhausted);
   EXPECT_NE(pool.error().cause.find("8320"), std::string::npos) << pool.error().ToString();
-  EXPECT_EQ(pool.error().advice, "Raise memory_budget, or lower depth or batch_size");
+  EXPECT_EQ(pool.error().Advice(), "Raise memory_budget, or lower depth or batch_size");
   SlotPool::Options with_crops = TwoColumns(2, 1);
   with_crops.one_slab = true;
   with_crops.crops = {.bytes = 4096, .samples = 512};
   pool = SlotPool::Make(with_crops, Reservation(budget));
   ASSERT_FALSE(pool.ok());
-  EXPECT_EQ(pool.error().advice, "Raise memory_budget, or lower depth, batch_size or crop_bytes");
+  EXPECT_EQ(pool.error().Advice(), "Raise memory_budget, or lower depth, batch_size or crop_bytes");
 }
 
 }  // namespace

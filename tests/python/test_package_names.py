@@ -98,7 +98,7 @@ def test_counts_of_one_are_singular(made):
             ),
         ),
         (
-            "no batch is left: 1 sample for batch_size 4",
+            "no full batch is left: 1 sample for batches of 4",
             lambda: stoker.Loader(source, batch_size=4, drop_remainder=True),
         ),
         ("labels has 1 row, and images has 2", lambda: stoker.arrays(np.zeros((2, 3)), [1])),

@@ -78,7 +78,7 @@ def test_what_cannot_be_split_is_refused(made):
     for wrong in ([], ["host"] * 3, ["host", "cpu"], ["cpu", "cpu"], ["host", "gpu"]):
         with pytest.raises(ValueError):
             loader.to_device(wrong)
-    with pytest.raises(ValueError, match="batch_size is 8, which cannot be split among 3 devices"):
+    with pytest.raises(ValueError, match="a batch of 8 rows cannot be split among 3 devices"):
         loader.to_device(["host"] * 3)
     with pytest.raises(ValueError, match=r'not split on the CPU.*use "host"'):
         loader.to_device(["cpu", "cpu"])

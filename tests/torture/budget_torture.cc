@@ -80,11 +80,11 @@ void WatchForHangs() {
 }
 
 uint64_t NamedIn(const Error& error) {
-  const std::string before = "Set memory_budget to ";
-  if (error.code != Code::kResourceExhausted || !error.advice.starts_with(before)) {
+  if (error.code != Code::kResourceExhausted || error.changes.empty() ||
+      error.changes[0].how != OptionChange::How::kSetToAtLeast) {
     Fail(error.ToString());
   }
-  return std::stoull(error.advice.substr(before.size()));
+  return error.changes[0].least;
 }
 
 using Loaders = std::vector<std::unique_ptr<Producer>>;

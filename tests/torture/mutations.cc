@@ -292,7 +292,8 @@ class Group {
   // A sample may need more than the budget, which no policy forgives.
   void Count(const Error& error, const ExpectedBatch& expected, uint64_t samples, Epochs& epoch) {
     if (error.code == Code::kResourceExhausted && !FaultOf(error)) {
-      const bool advises = error.advice.starts_with("Set memory_budget to ");
+      const bool advises =
+          !error.changes.empty() && error.changes[0].how == OptionChange::How::kSetToAtLeast;
       if (!advises || !IsMutation(error.file)) {
         Fail(Name() + ": " + error.ToString());
       }

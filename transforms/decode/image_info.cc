@@ -37,7 +37,8 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
                  .cause = "an image of " + SizeText(size) + " pixels, more than the limit of " +
                           std::to_string(limits.max_pixels),
                  .offset = offset,
-                 .advice = "Shrink the image, or raise max_pixels",
+                 .advice = "Shrink the image",
+                 .changes = {{OptionChange::How::kRaise, "max_pixels"}},
                  .detail = Error::Detail::kOverLimits};
   }
   if (std::max(size.width, size.height) > kMaxSidePixels) {
@@ -56,15 +57,16 @@ Status CheckBits(const ImageInfo& info, const DecodeLimits& limits) {
   return Error{.code = Code::kUnimplemented,
                .cause = "a PNG of 16 bits a channel, of which 8 would be lost",
                .advice =
-                   "Take the upper 8 bits of photographs with accept_16_bits, or keep all of them "
-                   "with decode_image(…, \"unchanged\") in Python"};
+                   "Keep all 16 bits, of depths and masks, with decode_image(…, \"unchanged\") "
+                   "in Python; for photographs 8 are enough",
+               .changes = {{OptionChange::How::kUse, "accept_16_bits"}}};
 }
 
 Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed) {
   return {.code = Code::kResourceExhausted,
           .cause = what + " of " + SizeText(size) + " pixels needs " + std::to_string(needed) +
                    " bytes to decode, and the memory budget has no room",
-          .advice = "Raise memory_budget",
+          .changes = {{OptionChange::How::kRaise, "memory_budget"}},
           .wanted_bytes = needed};
 }
 

@@ -36,7 +36,8 @@ Status CheckLimits(const JpegHeader& header, const DecodeLimits& limits) {
                           std::to_string(coefficients) +
                           " bytes to decode, more than the limit of " + std::to_string(most),
                  .offset = header.scan_offset,
-                 .advice = "Convert the file to a baseline JPEG, or raise max_pixels",
+                 .advice = "Convert the file to a baseline JPEG",
+                 .changes = {{OptionChange::How::kRaise, "max_pixels"}},
                  .detail = Error::Detail::kOverLimits};
   }
   const int n = header.info.components;
@@ -183,7 +184,7 @@ Status JpegDecoder::State::CheckEnd() {
   Error error = TruncatedJpeg(bytes.size());
   if (bytes.size() <= header.scan_offset) return error;
   if (!limits.accept_truncated) {
-    error.advice += ", or decode what is there with accept_truncated";
+    error.changes = {{OptionChange::How::kUse, "accept_truncated"}};
     return error;
   }
   truncated = true;
@@ -327,7 +328,7 @@ Status JpegDecoder::State::ReserveForLibrary() {
   Error error =
       NoRoomToDecode(header.coefficient_bytes != 0 ? "a JPEG with several scans" : "a JPEG",
                      header.info.size, header.library_bytes);
-  if (header.coefficient_bytes != 0) error.advice += ", or convert the file to a baseline JPEG";
+  if (header.coefficient_bytes != 0) error.advice = "Convert the file to a baseline JPEG";
   return error;
 }
 

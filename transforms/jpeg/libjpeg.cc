@@ -89,9 +89,9 @@ Error Failure(const State& s) {
         .code = Code::kResourceExhausted,
         .cause = "more than " + std::to_string(s.max_scans) + " scans in a JPEG of this size",
         .offset = s.offset(),
-        .advice =
-            "Re-create the file with fewer scans, or raise max_scans, and max_pixels for a large "
-            "image",
+        .advice = "Re-create the file with fewer scans (a large image may need both limits raised)",
+        .changes = {{OptionChange::How::kRaise, "max_scans"},
+                    {OptionChange::How::kRaise, "max_pixels"}},
         .detail = Error::Detail::kOverLimits};
   }
   if (s.message_code == kNoScan) {

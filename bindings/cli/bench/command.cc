@@ -270,8 +270,7 @@ Result<int> TryBenchCommand(const BenchArguments& given) {
 Result<int> RunBenchCommand(const BenchArguments& given) {
   Result<int> code = TryBenchCommand(given);
   if (code.ok()) return code;
-  return Fail(WithOptionNames(code.error()),
-              ExitCodeOf(code.error(), {given.trace, given.prometheus}), given.json);
+  return Fail(code.error(), ExitCodeOf(code.error(), {given.trace, given.prometheus}), given.json);
 }
 
 void AddDataOptions(CLI::App& command, BenchArguments& given) {

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "bindings/cli/outcome.h"
 #include "engine/options/option_table.h"
 
 namespace stoker::cli {
@@ -45,13 +46,6 @@ CLI::Option* AddWhole(CLI::App& command, const std::string& name, Number& value,
           return std::string();
         return fmt::format("{} is not a whole number from {} to {}", text, range.low, range.high);
       });
-}
-
-// Returns a flag like "--batch-size".
-std::string FlagOf(std::string_view option) {
-  std::string flag = "--" + std::string(option);
-  std::ranges::replace(flag, '_', '-');
-  return flag;
 }
 
 CLI::Option* AddText(CLI::App& command, const std::string& name, const TextValue& value,

@@ -107,7 +107,7 @@ int Main(int argc, char** argv) {
   if (!chosen) return Fail(MissingCommand(), kExitUsage, json);
   const Result<int> exit_code = chosen();
   if (exit_code.ok()) return *exit_code;
-  return Fail(WithOptionNames(exit_code.error()), ExitCodeOf(exit_code.error()), json);
+  return Fail(exit_code.error(), ExitCodeOf(exit_code.error()), json);
 }
 
 }  // namespace stoker::cli

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "bindings/cli/outcome.h"
 #include "bindings/cli/text/report_text.h"
 #include "bindings/cli/working_memory.h"
 #include "core/memory/buffer.h"
@@ -69,7 +70,7 @@ class Group final : public ImageFeed {
     if (status.ok()) return;
     ++refused_;
     if (refusal_.empty()) {
-      refusal_ = std::move(status).error().WithFile(images_[tag].path).Message();
+      refusal_ = std::move(status).error().WithFile(images_[tag].path).Message(cli::FlagOf);
     }
   }
   uint64_t refused() const { return refused_; }
@@ -170,7 +171,7 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const
       const Status read = group.Add(source, done * (source.size() / total));
       if (read.ok()) continue;
       ++cost.refused;
-      if (cost.first_refusal.empty()) cost.first_refusal = read.error().Message();
+      if (cost.first_refusal.empty()) cost.first_refusal = read.error().Message(cli::FlagOf);
     }
     for (int round = 0; round <= work.rounds && (round < 2 || !late()); ++round) {
       if (!keep_going(done, total)) return Interrupted();

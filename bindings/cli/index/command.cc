@@ -116,7 +116,7 @@ Result<int> RunIndexCommand(const IndexArguments& given) {
   const Result<IndexReport> report = Make(given);
   if (!report.ok()) {
     const std::string out = given.out.value_or(IndexFileOf(given.directory));
-    return Fail(WithOptionNames(report.error()), ExitCodeOf(report.error(), {out}), given.json);
+    return Fail(report.error(), ExitCodeOf(report.error(), {out}), given.json);
   }
   TRY(Print(given.json ? Json(*report) : Text(*report)));
   return kExitOk;

@@ -79,8 +79,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
 }
 
 Result<int> RunInspectCommand(const InspectArguments& given) {
-  ASSIGN_OR_RETURN(DatasetReport report, Look(given));
-  for (Error& error : report.broken_files) error.advice = AsOptions(std::move(error.advice));
+  ASSIGN_OR_RETURN(const DatasetReport report, Look(given));
   std::string text = given.json ? InspectJson(report) : InspectText(report, WidthOfPage());
   if (!text.ends_with('\n')) text += '\n';
   TRY(Print(text));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "bindings/cli/outcome.h"
 #include "bindings/cli/text/report_text.h"
 #include "core/result/plural.h"
 #include "core/result/utf8.h"
@@ -73,7 +74,8 @@ void AddBroken(ReportText& text, const DatasetReport& report) {
   text.Add("", fmt::format("broken: {} of {} (only headers were read; `stoker verify` finds damage "
                            "after them)",
                            report.broken, report.samples));
-  for (const Error& error : report.broken_files) text.Add("  ", Printable(error.Message()));
+  for (const Error& error : report.broken_files)
+    text.Add("  ", Printable(error.Message(cli::FlagOf)));
   if (report.broken > report.broken_files.size()) {
     text.Add(fmt::format("  and {} more", report.broken - report.broken_files.size()));
   }
@@ -96,7 +98,7 @@ Json JsonOf(const Error& error) {
           {"offset", error.offset ? Json(*error.offset) : Json(nullptr)},
           {"code", CodeName(error.code)},
           {"cause", error.cause},
-          {"advice", error.advice}};
+          {"advice", error.Advice(cli::FlagOf)}};
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ std::string CheckText(const SetCheck& check) {
                        SamplesText(check.samples), SizeText(check.bytes), check.seconds));
   text.Add(
       fmt::format("  damaged: {}", check.damaged == 0 ? "none" : std::to_string(check.damaged)));
-  for (const Error& error : check.first) text.Add("  ", Printable(error.Message()));
+  for (const Error& error : check.first) text.Add("  ", Printable(error.Message(FlagOf)));
   return text.Take();
 }
 
@@ -121,7 +121,7 @@ std::string CheckJson(const SetCheck& check) {
         {{"file", error.file},
          {"offset", error.offset ? PackJsonObject(*error.offset) : PackJsonObject(nullptr)},
          {"cause", error.cause},
-         {"advice", error.advice}});
+         {"advice", error.Advice(FlagOf)}});
   }
   const PackJsonObject json = {
       {"source", check.source},   {"samples", check.samples},         {"bytes", check.bytes},
@@ -184,7 +184,7 @@ Result<int> RunPackCommand(const PackArguments& given) {
   TRY(CheckArguments(given));
   Result<int> code = given.verify ? Verify(given) : given.list ? List(given) : Pack(given);
   if (code.ok()) return code;
-  return Fail(WithOptionNames(code.error()), ExitCodeOf(code.error(), {given.out}), given.json);
+  return Fail(code.error(), ExitCodeOf(code.error(), {given.out}), given.json);
 }
 
 }  // namespace

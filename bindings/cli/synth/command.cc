@@ -83,7 +83,7 @@ Result<int> RunSynthCommand(const SynthArguments& given) {
   const Result<SynthSummary> summary = Write(given);
   if (!summary.ok()) {
     const int code = ExitCodeOfWriting(summary.error(), given.directory);
-    return Fail(WithOptionNames(summary.error()), code, given.json);
+    return Fail(summary.error(), code, given.json);
   }
   TRY(Print(given.json ? Json(given.directory, *summary) : Text(given.directory, *summary)));
   return kExitOk;

@@ -151,8 +151,7 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
   if (!empty && !before && !options.overwrite) {
     return Invalid("this folder is not empty, and stoker did not make it (no " +
                        std::string(kMarker) + " in it)",
-                   "Name another folder, or pass overwrite to write beside what is there",
-                   directory);
+                   "Name another folder, or pass --overwrite to add to what is there", directory);
   }
   if (before && *before != made && !options.overwrite) {
     return Invalid("this folder holds synthetic samples of seed " + std::to_string(before->seed) +
@@ -160,7 +159,7 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
                        std::to_string(before->version) + "), but seed " +
                        std::to_string(made.seed) + " in " + std::to_string(made.classes) +
                        " classes (version " + std::to_string(made.version) + ") was requested",
-                   "Name another folder, or pass overwrite to replace them", directory);
+                   "Name another folder, or pass --overwrite to replace them", directory);
   }
   const bool keep = before == made;
   if (before) {

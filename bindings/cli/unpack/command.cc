@@ -66,7 +66,7 @@ Result<int> Unpack(const UnpackArguments& given) {
 Result<int> RunUnpackCommand(const UnpackArguments& given) {
   Result<int> code = Unpack(given);
   if (code.ok()) return code;
-  return Fail(WithOptionNames(code.error()), ExitCodeOf(code.error(), {given.out}), given.json);
+  return Fail(code.error(), ExitCodeOf(code.error(), {given.out}), given.json);
 }
 
 }  // namespace

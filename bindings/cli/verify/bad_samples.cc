@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "bindings/cli/outcome.h"
+
 namespace stoker {
 
 void BadSamples::Add(uint64_t id, SampleFault fault, const Error& error) {
-  const Text& text = *texts_.emplace(error.cause, error.advice).first;
+  const Text& text = *texts_.emplace(error.cause, error.Advice(cli::FlagOf)).first;
   entries_.push_back({id, error.offset.value_or(kNoOffset), &text, fault});
   ++counts_[static_cast<size_t>(fault)];
 }

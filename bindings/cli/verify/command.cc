@@ -101,9 +101,7 @@ Status PrintReport(const SampleSource& source, const VerifyReport& report,
 }
 
 // With --json, the report on standard output has the error, too.
-int FailAfterReport(const Error& error) {
-  return Fail(WithOptionNames(error), ExitCodeOf(error), /*json=*/false);
-}
+int FailAfterReport(const Error& error) { return Fail(error, ExitCodeOf(error), /*json=*/false); }
 
 Result<int> TryVerifyCommand(const VerifyArguments& given) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source,
@@ -122,8 +120,7 @@ Result<int> TryVerifyCommand(const VerifyArguments& given) {
 Result<int> RunVerifyCommand(const VerifyArguments& given) {
   Result<int> code = TryVerifyCommand(given);
   if (code.ok()) return code;
-  return Fail(WithOptionNames(code.error()), ExitCodeOf(code.error(), {given.good.value_or("")}),
-              given.json);
+  return Fail(code.error(), ExitCodeOf(code.error(), {given.good.value_or("")}), given.json);
 }
 
 }  // namespace

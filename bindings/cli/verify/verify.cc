@@ -71,11 +71,14 @@ class SampleChecker {
   Error InWordsOfVerify(Error error) const {
     if (error.wanted_bytes > budget_.limit()) {
       error.cause = "it takes " + std::to_string(error.wanted_bytes) +
-                    " bytes of memory, more than the limit of " + std::to_string(budget_.limit());
-      error.advice = "Leave it out, or raise max_pixels, which this limit follows";
+                    " bytes of memory, more than the limit of " + std::to_string(budget_.limit()) +
+                    ", which follows the limit of pixels";
+      error.advice = "Leave it out";
+      error.changes = {{OptionChange::How::kRaise, "max_pixels"}};
       error.detail = Error::Detail::kOverLimits;
     } else if (error.wanted_bytes > 0) {
-      error.advice = "Use fewer threads, or raise max_pixels, which the memory of each follows";
+      error.changes = {{OptionChange::How::kLower, "threads"},
+                       {OptionChange::How::kRaise, "max_pixels"}};
     }
     return error;
   }

@@ -37,8 +37,7 @@ std::string BadLine(const SampleSource& source, const BadSample& sample) {
   source.NameOf(sample.id, name);
   if (!name.empty()) line += fmt::format(" ({})", name);
   line += fmt::format(": {}: {}.", WordsOf(sample.fault), sample.cause);
-  if (!sample.advice.empty())
-    line += fmt::format(" {}.", cli::AsOptions(std::string(sample.advice)));
+  if (!sample.advice.empty()) line += fmt::format(" {}.", sample.advice);
   return Printable(WithoutSecrets(line));
 }
 
@@ -49,7 +48,7 @@ std::string BadJson(const SampleSource& source, const BadSample& sample) {
       {"offset", sample.offset ? VerifyJsonObject(*sample.offset) : VerifyJsonObject(nullptr)},
       {"class", NameOf(sample.fault)},
       {"cause", WithoutSecrets(sample.cause)},
-      {"advice", cli::AsOptions(std::string(sample.advice))}};
+      {"advice", sample.advice}};
   std::string name;
   source.NameOf(sample.id, name);
   if (!name.empty()) json["name"] = name;
@@ -76,8 +75,8 @@ VerifyJsonObject SummaryJson(const SampleSource& source, const VerifyReport& rep
                            {"skipped", std::move(extensions)},
                            {"seconds", report.seconds}};
   if (report.error) {
-    const Error error = cli::WithOptionNames(*report.error);
-    json.update(VerifyJsonObject::parse(cli::ErrorJson(error, cli::ExitCodeOf(error))));
+    json.update(
+        VerifyJsonObject::parse(cli::ErrorJson(*report.error, cli::ExitCodeOf(*report.error))));
   }
   return json;
 }

@@ -43,24 +43,16 @@ TEST(ErrorLine, HasFileOffsetCauseAndAdvice) {
             "stoker: error: p: no such folder.\n");
 }
 
-TEST(WithOptionNames, NamesOptionsAsTheCommandDoes) {
-  const Error error =
-      WithOptionNames({Code::kResourceExhausted, "batch_size is too large", "my/batch_size",
-                       std::nullopt, "Set memory_budget to 9 or more (or lower batch_size)"});
-  EXPECT_EQ(error.file, "my/batch_size");
-  EXPECT_EQ(error.cause, "--batch-size is too large");
-  EXPECT_EQ(error.advice, "Set --memory-budget to 9 or more (or lower --batch-size)");
-  EXPECT_EQ(WithOptionNames({Code::kInvalidArgument, "no \"batch_size\" here"}).cause,
-            "no \"batch_size\" here");
-  EXPECT_EQ(AsOptions("raise max_scans, and max_pixels for a large image"),
-            "raise --max-scans, and --max-pixels for a large image");
-  EXPECT_EQ(AsOptions("lower batch_size, depth or threads; raise max_bad_fraction"),
-            "lower --batch-size, --depth or --threads; raise --max-bad-fraction");
-}
-
-TEST(ErrorLine, DoesNotRewriteTheUsersArguments) {
-  EXPECT_EQ(ErrorLine({Code::kInvalidArgument, "no such arguments: batch_size 64"}),
-            "stoker: error: no such arguments: batch_size 64.\n");
+TEST(ErrorLine, NamesOptionsByTheirFlags) {
+  const Error error{.code = Code::kResourceExhausted,
+                    .cause = "no room for the batch_size",
+                    .changes = {{OptionChange::How::kSetToAtLeast, "memory_budget", 9},
+                                {OptionChange::How::kLower, "batch_size"}}};
+  EXPECT_EQ(ErrorLine(error),
+            "stoker: error: no room for the batch_size. Set --memory-budget to 9 or more, or "
+            "lower --batch-size.\n");
+  EXPECT_EQ(nlohmann::json::parse(ErrorJson(error, kExitSystem))["error"]["advice"],
+            "Set --memory-budget to 9 or more, or lower --batch-size");
 }
 
 TEST(ErrorLine, IsOneLineWhateverTheFilesName) {

@@ -537,7 +537,7 @@ TEST_P(DeviceDecodeTest, WithoutMemoryTheAdviceNamesTheRoomForCrops) {
     const auto loader = Loader::Open(options);
     ASSERT_FALSE(loader.ok());
     EXPECT_EQ(loader.error().code, Code::kResourceExhausted);
-    const std::string& advice = loader.error().advice;
+    const std::string advice = loader.error().Advice();
     EXPECT_EQ(advice.find("crop_bytes") != std::string::npos, decodes) << advice;
   }
 }

@@ -211,7 +211,7 @@ TEST_P(DeviceSplitTest, RefusesWhatCannotBeSplit) {
   options.to_device = {.devices = std::vector(3, device_)};
   const Error unequal = Refused(options);
   EXPECT_EQ(unequal.code, Code::kInvalidArgument);
-  EXPECT_EQ(unequal.cause, "batch_size is 8, which cannot be split among 3 devices in equal parts");
+  EXPECT_EQ(unequal.cause, "a batch of 8 rows cannot be split among 3 devices in equal parts");
   EXPECT_EQ(unequal.advice, "Give a multiple of 3");
   options.to_device = {.devices = {device_, nullptr}};
   EXPECT_EQ(Refused(options).cause, "device is null");

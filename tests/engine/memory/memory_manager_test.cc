@@ -322,9 +322,8 @@ TEST_F(MemoryManagerTest, ARefusalNamesASufficientBudget) {
             "this sample needs 10001000 bytes of working memory, and of the budget "
             "of 20000000 bytes at most 10000000 are left beside the batches "
             "(no room)");
-  const std::string before = "Set memory_budget to ";
-  ASSERT_TRUE(refusal.advice.starts_with(before)) << refusal.advice;
-  const uint64_t named = std::stoull(refusal.advice.substr(before.size()));
+  ASSERT_EQ(refusal.changes.size(), 1u);
+  const uint64_t named = refusal.changes[0].least;
   MemoryManager enough(named, 1, [] {});
   EXPECT_GE(enough.Lease(kLoader, 1).value()->samples().limit(), kNeeded);
   MemoryManager less(named - 1, 1, [] {});

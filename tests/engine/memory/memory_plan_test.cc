@@ -31,7 +31,7 @@ TEST(MemoryPlan, ErrorNamesTheMinimum) {
 
 TEST(MemoryPlan, AdviceNamesTheRoomForCropsOnlyIfThereIsOne) {
   MemoryNeeds needs = kNeeds;
-  const auto advice = [&] { return PlanMemory(needs, kMinimum - 1).error().advice; };
+  const auto advice = [&] { return PlanMemory(needs, kMinimum - 1).error().Advice(); };
   const std::string before = "Set memory_budget to " + std::to_string(kMinimum) + " or more, or ";
   EXPECT_EQ(advice(), before + "lower batch_size, depth or threads");
   needs.has_crops = true;
@@ -100,8 +100,7 @@ TEST(MemoryPlan, ASecondLoaderOpensWithTheBudgetItNamed) {
       EXPECT_LE(reserved(budget) + first_batches + 2 * kSamples, budget);
       continue;
     }
-    const std::string& advice = two.error().advice;
-    const uint64_t named = std::stoull(advice.substr(advice.find("to ") + 3));
+    const uint64_t named = two.error().changes.at(0).least;
     EXPECT_GT(named, budget);
     EXPECT_TRUE(PlanMemory(second, named, std::array{one->claim}, reserved(named)).ok());
   }

@@ -317,7 +317,7 @@ TEST(Sampler, ErrorsNameTheOption) {
   EXPECT_THAT(ErrorOf({.samples = 5, .rank = 2, .world = 2}), HasSubstr("rank is 2"));
   EXPECT_THAT(ErrorOf({.samples = 5, .rank = 6, .world = 8}), HasSubstr("rank 6 has no sample"));
   EXPECT_THAT(ErrorOf({.samples = 5, .batch_size = 6, .drop_remainder = true}),
-              HasSubstr("batch_size 6"));
+              HasSubstr("batches of 6"));
   EXPECT_THAT(ErrorOf({.samples = 5, .world = 8, .remainder = Remainder::kDrop}),
               HasSubstr("no sample"));
 }

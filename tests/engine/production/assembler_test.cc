@@ -163,7 +163,7 @@ TEST_F(AssemblerTest, WithoutMemoryForOneBatchTheDepthIsNotBlamed) {
   Assembler assembler = Make(/*depth=*/1);
   const Error error = assembler.Reopen().error();
   EXPECT_EQ(error.code, Code::kResourceExhausted);
-  EXPECT_EQ(error.advice, "Lower batch_size, or release batches sooner");
+  EXPECT_EQ(error.Advice(), "Release batches sooner, or lower batch_size");
   for (Slot* slot : held) pool_->Abandon(slot);
 }
 

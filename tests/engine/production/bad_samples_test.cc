@@ -256,7 +256,7 @@ TEST_F(BadSamplesTest, ARunEndsWhenTooManyAreBad) {
         EXPECT_EQ(at->epoch * kPhotos + std::min(at->index * 7, kPhotos), samples)
             << "no batch is lost";
         EXPECT_EQ(batch.error().code, Code::kDataLoss);
-        EXPECT_THAT(batch.error().cause, HasSubstr("max_bad_fraction = 0.05"));
+        EXPECT_THAT(batch.error().cause, HasSubstr("the share of 0.05"));
         EXPECT_THAT(batch.error().cause, HasSubstr(" vanished"));
         EXPECT_THAT(batch.error().cause, HasSubstr("the first: " + photos_.path()));
         if (++errors == 3) break;  // every later call returns the same

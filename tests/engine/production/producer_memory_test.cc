@@ -182,8 +182,7 @@ TEST_F(ProducerMemory, RefusesATooLargeSampleAndNamesASufficientBudget) {
         const std::string text = batch.error().ToString();
         if (said.empty()) said = text;
         EXPECT_EQ(text, said) << "whatever else was in work";
-        named =
-            std::stoull(batch.error().advice.substr(std::string("Set memory_budget to ").size()));
+        named = batch.error().changes.at(0).least;
       }
     }
   }
@@ -229,7 +228,7 @@ TEST_F(ProducerMemory, RefusesATooLargeFile) {
     if (batch.ok()) continue;
     ++bad;
     EXPECT_EQ(batch.error().file, photos_.FileOf(7));
-    EXPECT_THAT(batch.error().advice, HasSubstr("Set memory_budget to "));
+    EXPECT_THAT(batch.error().Advice(), HasSubstr(", or set memory_budget to "));
   }
   EXPECT_EQ(bad, 1);
 }

@@ -203,7 +203,7 @@ TEST_P(StagerFaultTest, OutOfMemoryErrorCountsBatches) {
   EXPECT_EQ(ring.error().code, Code::kResourceExhausted);
   EXPECT_THAT(ring.error().cause, HasSubstr("5 batches of 8192 bytes"));
   EXPECT_THAT(ring.error().cause, HasSubstr("no memory"));
-  EXPECT_EQ(ring.error().advice, "Lower buffers or batch_size. Wait");
+  EXPECT_EQ(ring.error().Advice(), "Wait, or lower buffers or batch_size");
   EXPECT_EQ(device->alive(), 0);
 }
 
@@ -223,11 +223,10 @@ TEST_P(StagerFaultTest, OutOfMemoryErrorOfCropsNamesTheirSamples) {
                 HasSubstr(failing == 1 ? "the samples of a batch's crops, 16384 bytes, do not fit"
                                        : "5 batches of"));
     EXPECT_THAT(ring.error().cause, HasSubstr("injected"));
-    EXPECT_EQ(ring.error().advice,
-              failing == 1
-                  ? "Lower batch_size or crop_bytes, or let the workers decode (to_device(…, "
-                    "decode=\"workers\"))"
-                  : "Lower buffers, batch_size or crop_bytes");
+    EXPECT_EQ(ring.error().Advice(),
+              failing == 1 ? "Let the workers decode (to_device(…, decode=\"workers\")), or lower "
+                             "batch_size or crop_bytes"
+                           : "Lower buffers, batch_size or crop_bytes");
     EXPECT_EQ(faulty.device->alive(), 0);
   }
 }

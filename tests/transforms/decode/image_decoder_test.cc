@@ -89,7 +89,7 @@ TEST(ImageDecoder, TheDefaultLimitOfPixelsIsExact) {
     ASSERT_TRUE(is_over_the_limit(opened));
     EXPECT_EQ(opened.error().detail, Error::Detail::kOverLimits);
     EXPECT_THAT(opened.error().cause, ::testing::HasSubstr("16384 × 16385 pixels"));
-    EXPECT_THAT(opened.error().advice, ::testing::HasSubstr("raise max_pixels"));
+    EXPECT_THAT(opened.error().Advice(), ::testing::HasSubstr("raise max_pixels"));
     EXPECT_FALSE(is_over_the_limit(without_limit.Open(Unpadded(more))));
   }
 }

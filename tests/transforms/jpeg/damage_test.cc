@@ -381,7 +381,7 @@ TEST(JpegLimits, HugeHeaderAllocatesNothing) {
         EXPECT_EQ(error.code, Code::kResourceExhausted);
         EXPECT_EQ(error.detail, Error::Detail::kOverLimits);
         EXPECT_THAT(error.cause, HasSubstr("65500 × 65500 pixels"));
-        EXPECT_THAT(error.advice, HasSubstr("max_pixels"));
+        EXPECT_THAT(error.Advice(), HasSubstr("max_pixels"));
       } else if (!progressive) {
         EXPECT_EQ(error.code, Code::kDataLoss);
         EXPECT_EQ(error.detail, Error::Detail::kNone) << "nobody knows that its end is missing";
@@ -390,7 +390,7 @@ TEST(JpegLimits, HugeHeaderAllocatesNothing) {
         EXPECT_EQ(error.code, Code::kResourceExhausted);
         EXPECT_EQ(error.detail, Error::Detail::kOverLimits);
         EXPECT_THAT(error.cause, HasSubstr("more than the limit of 1073741824"));
-        EXPECT_THAT(error.advice, HasSubstr("raise max_pixels"));
+        EXPECT_THAT(error.Advice(), HasSubstr("raise max_pixels"));
       }
     }
   }
@@ -432,7 +432,7 @@ TEST(JpegLimits, LimitScansOfLargeImagesByPixels) {
   Error error = ErrorOf(many, limits);
   EXPECT_EQ(error.code, Code::kResourceExhausted);
   EXPECT_EQ(error.cause, "more than 16 scans in a JPEG of this size");
-  EXPECT_THAT(error.advice, HasSubstr("max_pixels"));
+  EXPECT_THAT(error.Advice(), HasSubstr("max_pixels"));
   limits.max_pixels = 16 * 16 * 1134 / 16;  // as the advice says, and not enough
   EXPECT_EQ(ErrorOf(many, limits).cause, "more than 1134 scans in a JPEG of this size");
   limits.max_pixels = 16 * 16 * 1136 / 16;
@@ -455,7 +455,7 @@ TEST(JpegLimits, LimitCoefficientsByPixels) {
   const Error error = ErrorOf(bytes, limits);
   EXPECT_EQ(error.code, Code::kResourceExhausted);
   EXPECT_THAT(error.cause, HasSubstr("needs 24576 bytes to decode"));
-  EXPECT_THAT(error.advice, HasSubstr("raise max_pixels"));
+  EXPECT_THAT(error.Advice(), HasSubstr("raise max_pixels"));
   ++limits.max_pixels;
   EXPECT_EQ(ErrorOf(bytes, limits).cause, "no error");
 }

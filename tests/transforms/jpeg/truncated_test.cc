@@ -159,7 +159,7 @@ TEST_F(TruncatedJpegTest, TheDefaultIsStrictAndNamesTheOption) {
   const Status status = DecodeAll(strict, Padded(bytes), {0, 0, 1, 1}, sink_);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().detail, Error::Detail::kTruncated);
-  EXPECT_THAT(status.error().advice, HasSubstr("with accept_truncated"));
+  EXPECT_THAT(status.error().Advice(), HasSubstr("or use accept_truncated"));
   EXPECT_EQ(strict.paths().accepted_truncated, 0u);
 }
 

@@ -295,8 +295,7 @@ TEST_F(VerifyTest, TextAndJson) {
   EXPECT_THAT(text, HasSubstr("\\x1b[2J.jpg at byte 0: undecodable: not a supported image."));
   EXPECT_THAT(text, HasSubstr("  " + Path("a/2.jpg") + " at byte " + size +
                               ": truncated: truncated JPEG: no end-of-image marker. Remove or "
-                              "re-create the image, or decode what is there with "
-                              "--accept-truncated.\n"));
+                              "re-create the image, or use --accept-truncated.\n"));
   EXPECT_THAT(text, HasSubstr("a/4.jpg at byte "));
   EXPECT_THAT(text, HasSubstr(": over limits: an image of 200 × 100 pixels"));
   EXPECT_THAT(VerifyText(*source, report, 1), HasSubstr("and 2 more"));
