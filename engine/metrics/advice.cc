@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,25 +63,17 @@ std::string Upper(std::string text) {
   return text;
 }
 
-struct Remedy {
-  std::string text;
-  bool costs = false;  // another machine, or other pixels
+// What the workers do for most of their time.
+enum class Work : uint8_t {
+  kDecoding,
+  kMakingBatches,
+  kPreparingCrops,
+  kAugmenting,
+  kMixing,
+  kMap
 };
-using Remedies = std::vector<Remedy>;
 
-constexpr const char* kPageCache = "keep the files in the page cache";
-constexpr const char* kPack = "pack the images (`stoker pack` for folders, or the option `cache`)";
 constexpr const char* kByWorkers = "let the workers decode (`to_device(…, decode=\"workers\")`)";
-
-// {"a", "b", "c"} → " A, b, or c."; an empty list gives an empty text.
-std::string Sentence(const Remedies& parts) {
-  std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) text += i + 1 < parts.size() ? ", " : parts.size() > 2 ? ", or " : " or ";
-    text += parts[i].text;
-  }
-  return text.empty() ? text : " " + Upper(std::move(text)) + ".";
-}
 
 class Adviser {
  public:
@@ -109,33 +102,123 @@ class Adviser {
     const Cause cause = causes_[0].second;
     return (OnlyTakesBatches() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
            (cause == Cause::kDecode ? Left() + Others() : "") + Next() +
-           Sentence(RemediesOf(cause));
+           Sentence(RemediesFor(cause));
   }
 
   // `cold`: see FirstChange.
   std::string First(bool cold) const {
     if (TooEarly() || share_ < kNoWait || causes_[0].first == 0) return "";
-    Remedies remedies = RemediesOf(causes_[0].second);
-    if (cold) std::erase_if(remedies, [](const Remedy& one) { return one.text == kPageCache; });
-    auto first = std::ranges::find(remedies, false, &Remedy::costs);
-    if (first == remedies.end()) first = remedies.begin();
-    return first == remedies.end() ? "" : Upper(first->text) + ".";
+    std::vector<const Remedy*> remedies = RemediesFor(causes_[0].second);
+    if (cold) std::erase_if(remedies, [](const Remedy* one) { return one->kind == Kind::kCached; });
+    if (remedies.empty()) return "";
+    const auto first =
+        std::ranges::find_if(remedies, [](const Remedy* one) { return one->kind != Kind::kCosts; });
+    return Upper(TextOf(first == remedies.end() ? *remedies.front() : **first)) + ".";
   }
 
  private:
   using What = TunerDecision::What;
   using Because = TunerDecision::Because;
 
+  enum class Kind : uint8_t {
+    kPlain,
+    kCosts,   // another machine, or other pixels
+    kCached,  // keeps files in the page cache
+  };
+
+  struct Remedy {
+    Cause of;
+    bool (Adviser::*applies)() const;
+    const char* text;
+    Kind kind = Kind::kPlain;
+    // What stands in the middle of the text, if anything does.
+    std::string (Adviser::*detail)() const = nullptr;
+    const char* after = "";
+  };
+
+  // All remedies, in the order in which they are given.
+  static std::span<const Remedy> AllRemedies() {
+    using A = Adviser;
+    static constexpr auto kRemedies = std::to_array<Remedy>({
+        {Cause::kStorage, &A::is_called, "call the source on more threads"},
+        {Cause::kStorage, &A::is_called, "make its calls faster"},
+        {Cause::kStorage, &A::is_remote,
+         "keep what was read on a local disk (the source's `cache`)"},
+        {Cause::kStorage, &A::is_remote, "allow more reads at a time (`reads_in_flight`, now ",
+         Kind::kPlain, &A::ReadsText, ")"},
+        {Cause::kStorage, &A::ReadsFiles, "use a faster disk", Kind::kCosts},
+        {Cause::kStorage, &A::ReadsFiles, "keep the files in the page cache", Kind::kCached},
+        {Cause::kStorage, &A::ReadsByPread,
+         "read with io_uring (`stoker doctor` says whether it can)"},
+        {Cause::kStorage, &A::ReadsAreLimited, "allow more reads at a time (now ", Kind::kPlain,
+         &A::ReadsText, ")"},
+        {Cause::kDecode, &A::DepthIsLimited, "allow more batches in production (depth, now ",
+         Kind::kPlain, &A::DepthText, ", or memory_budget)"},
+        {Cause::kDecode, &A::MemoryLimitsDepth, "allow more batches in production (memory_budget)"},
+        {Cause::kDecode, &A::ShortOfCores, "keep other programs off the loader's cores"},
+        {Cause::kDecode, &A::ShortOfCores, "raise the process's CPU limit", Kind::kCosts},
+        {Cause::kDecode, &A::NeedsCores, "add cores", Kind::kCosts},
+        {Cause::kDecode, &A::WorkersAreLimited, "let the loader have more than ", Kind::kPlain,
+         &A::WorkersText, " workers"},
+        {Cause::kDecode, &A::Maps, "make ", Kind::kPlain, &A::Function, " faster"},
+        {Cause::kDecode, &A::Transforms, "leave out transforms", Kind::kCosts},
+        {Cause::kDecode, &A::CacheIsFull, "give the cache more bytes (it is full, and had ",
+         Kind::kPlain, &A::HitsText, " of the samples)"},
+        {Cause::kDecode, &A::MayPack,
+         "pack the images (`stoker pack` for folders, or the option `cache`)"},
+        {Cause::kDecode, &A::CropsLackRoom, "give crops more room (`to_device(…, crop_bytes=…)`)"},
+        {Cause::kDecode, &A::CropsLackRoom, "store smaller images", Kind::kCosts},
+        {Cause::kDecode, &A::DeviceLeavesImages, kByWorkers},
+        {Cause::kDecode, &A::IndexIsStale, "rebuild the crop index (`stoker index`)"},
+        {Cause::kDecode, &A::LacksIndex, "build a crop index (`stoker index`)"},
+        {Cause::kDecode, &A::DecodesProgressive, "make progressive JPEGs baseline (`jpegtran`)"},
+        {Cause::kDecode, &A::MayScale, "decode large images scaled (`decode=\"scaled\"`)",
+         Kind::kCosts},
+        {Cause::kDecode, &A::Decodes, "decode smaller images", Kind::kCosts},
+        {Cause::kMap, &A::Always, "make ", Kind::kPlain, &A::Function, " faster"},
+        {Cause::kMap, &A::Always, "call it on more threads"},
+        {Cause::kCopy, &A::DecodesThere, kByWorkers},
+        {Cause::kCopy, &A::Always, "make batches smaller in bytes", Kind::kCosts},
+        {Cause::kCopy, &A::Always, "see `stoker doctor` about the device's link"},
+        {Cause::kOther, &A::Always, "take larger batches"},
+        {Cause::kOther, &A::Always, "release them sooner"},
+    });
+    return kRemedies;
+  }
+
+  std::vector<const Remedy*> RemediesFor(Cause cause) const {
+    std::vector<const Remedy*> remedies;
+    for (const Remedy& one : AllRemedies()) {
+      if (one.of == cause && (this->*one.applies)()) remedies.push_back(&one);
+    }
+    return remedies;
+  }
+
+  std::string TextOf(const Remedy& one) const {
+    return one.detail == nullptr ? one.text : one.text + (this->*one.detail)() + one.after;
+  }
+
+  // {"a", "b", "c"} → " A, b, or c."; an empty list gives an empty text.
+  std::string Sentence(const std::vector<const Remedy*>& parts) const {
+    std::string text;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (i > 0) text += i + 1 < parts.size() ? ", " : parts.size() > 2 ? ", or " : " or ";
+      text += TextOf(*parts[i]);
+    }
+    return text.empty() ? text : " " + Upper(std::move(text)) + ".";
+  }
+
+  bool Always() const { return true; }
   bool TooEarly() const { return stats_.batches < 2 || !(wait_ + consumer_ > 0); }
   bool OnlyTakesBatches() const { return share_ > kAlways; }
   bool in_memory() const { return stats_.reader == "none"; }
   bool is_called() const { return stats_.reader == "calls"; }
   bool is_remote() const { return stats_.reader == "objects"; }
 
-  bool CropsAtRandom() const {
-    const auto has = [&](const char* name) { return stats_.plan.find(name) != std::string::npos; };
-    return has("RandomResizedCrop") || has("RandomCrop");
-  }
+  bool ReadsFiles() const { return !is_called() && !is_remote(); }
+  bool ReadsByPread() const { return stats_.reader == "pread"; }
+  bool ReadsAreLimited() const { return ReadsFiles() && stats_.reads > 0 && stats_.reads_given; }
+  std::string ReadsText() const { return std::to_string(stats_.reads); }
 
   // The share of the images that a device decodes. Preparing one takes a seventh of the time that
   // decoding it takes.
@@ -181,17 +264,35 @@ class Adviser {
     return "the crops of a batch have no room";
   }
 
-  // Names the work that takes most of the workers' time.
-  std::string Work() const {
+  // The work that takes most of the workers' time.
+  Work MostWork() const {
     const StageTimes& stages = stats_.stages;
     const uint64_t mapped = stats_.map_threads == 0 ? stages.map_ns : 0;  // by workers
     const uint64_t all =
         stages.decode_ns + stages.resize_ns + stages.augment_ns + stages.mix_ns + mapped;
-    if (mapped > all / 2) return Function();
-    if (stages.mix_ns > all / 2) return "mixing";
-    if (stages.augment_ns > all / 2) return "augmenting";
-    if (ForDevice() > 0.9) return "preparing crops for the device";
-    return in_memory() ? "making batches" : "decoding";
+    if (mapped > all / 2) return Work::kMap;
+    if (stages.mix_ns > all / 2) return Work::kMixing;
+    if (stages.augment_ns > all / 2) return Work::kAugmenting;
+    if (ForDevice() > 0.9) return Work::kPreparingCrops;
+    return in_memory() ? Work::kMakingBatches : Work::kDecoding;
+  }
+
+  std::string WorkText() const {
+    switch (MostWork()) {
+      case Work::kMap:
+        return Function();
+      case Work::kMixing:
+        return "mixing";
+      case Work::kAugmenting:
+        return "augmenting";
+      case Work::kPreparingCrops:
+        return "preparing crops for the device";
+      case Work::kMakingBatches:
+        return "making batches";
+      case Work::kDecoding:
+        break;
+    }
+    return "decoding";
   }
 
   std::string NameOf(Cause cause) const {
@@ -199,7 +300,7 @@ class Adviser {
       case Cause::kStorage:
         return is_called() ? "calling the source" : "storage";
       case Cause::kDecode:
-        return Work();
+        return WorkText();
       case Cause::kMap:
         return Function();
       case Cause::kCopy:
@@ -312,7 +413,7 @@ class Adviser {
 
   std::string Cores() const {
     const std::string had = Percent(stats_.clocked.share()) + " of the time";
-    std::string text = Work() + " needs " + Number(std::max(cores(), 0.1)) + " cores";
+    std::string text = WorkText() + " needs " + Number(std::max(cores(), 0.1)) + " cores";
     if (EnoughOnAverage()) text += " on average";
     if (workers_ > 0) text += " and has " + std::to_string(workers_);
     if (EnoughOnAverage()) {
@@ -332,123 +433,65 @@ class Adviser {
     return " " + Upper(NameOf(cause)) + " is next, with " + Percent(share) + " of the wait.";
   }
 
-  Remedies RemediesOf(Cause cause) const {
-    switch (cause) {
-      case Cause::kDecode:
-        return WorkRemedies();
-      case Cause::kStorage:
-        return StorageRemedies();
-      case Cause::kMap:
-        return {{"make " + Function() + " faster"}, {"call it on more threads"}};
-      case Cause::kCopy:
-        return CopyRemedies();
-      case Cause::kOther:
-        break;
-    }
-    return {{"take larger batches"}, {"release them sooner"}};
+  // Whether the workers make enough on average, but not at times.
+  bool LacksBatches() const { return !OnlyTakesBatches() && EnoughOnAverage(); }
+  bool DepthIsLimited() const { return LacksBatches() && stats_.depth_given && stats_.depth > 0; }
+  bool MemoryLimitsDepth() const { return LacksBatches() && !DepthIsLimited() && MemoryIsShort(); }
+  std::string DepthText() const { return std::to_string(stats_.depth); }
+
+  bool MoreWorkersHelp() const {
+    return !(ShortOfCores() && cores() < workers_) && !HalfIsEnough();
+  }
+  bool HasIdleWorkers() const { return stats_.threads > workers_ && !OthersHaveWorkers(); }
+  bool NeedsCores() const { return MoreWorkersHelp() && !HasIdleWorkers(); }
+  bool WorkersAreLimited() const {
+    return MoreWorkersHelp() && HasIdleWorkers() && stats_.workers_given && workers_ > 0;
+  }
+  std::string WorkersText() const {
+    return std::to_string(workers_) + " of the " + std::to_string(stats_.threads);
   }
 
-  Remedies CopyRemedies() const {
-    Remedies remedies;
-    if (DecodesThere()) remedies.push_back({kByWorkers});
-    remedies.push_back({"make batches smaller in bytes", /*costs=*/true});
-    remedies.push_back({"see `stoker doctor` about the device's link"});
-    return remedies;
-  }
+  bool Maps() const { return MostWork() == Work::kMap; }
+  bool Transforms() const { return MostWork() == Work::kMixing || MostWork() == Work::kAugmenting; }
+  bool Decodes() const { return MostWork() == Work::kDecoding; }
 
-  // A cache is no remedy that is there already: it packs photographs in the first epoch.
-  void AddPackRemedies(Remedies& remedies) const {
+  // A cache that is there already is not a remedy: it packs photographs in the first epoch.
+  bool CacheIsFull() const { return Decodes() && stats_.cache.refused > 0; }
+  bool MayPack() const {
+    return Decodes() && !CacheIsFull() && stats_.cache.place.empty() &&
+           stats_.decoded.fast > stats_.samples / 2 && ReadsFiles();
+  }
+  std::string HitsText() const {
     const CacheCounts& cache = stats_.cache;
-    if (cache.refused > 0) {
-      remedies.push_back({"give the cache more bytes (it is full, and had " +
-                          Percent(Ratio(static_cast<double>(cache.hits),
-                                        static_cast<double>(cache.hits + cache.misses))) +
-                          " of the samples)"});
-    } else if (cache.place.empty() && stats_.decoded.fast > stats_.samples / 2 && !is_called() &&
-               !is_remote()) {
-      remedies.push_back({kPack});
-    }
-    const std::optional<OnWorker> why = WhyLeft();
-    if (!why || *why == OnWorker::kNotPrepared) return;
-    if (*why == OnWorker::kNoRoom) {
-      remedies.push_back({"give crops more room (`to_device(…, crop_bytes=…)`)"});
-      remedies.push_back({"store smaller images", /*costs=*/true});
-    }
-    remedies.push_back({kByWorkers});
+    return Percent(
+        Ratio(static_cast<double>(cache.hits), static_cast<double>(cache.hits + cache.misses)));
   }
 
-  void AddCoreRemedies(Remedies& remedies) const {
-    if (ShortOfCores()) {
-      remedies.push_back({"keep other programs off the loader's cores"});
-      remedies.push_back({"raise the process's CPU limit", /*costs=*/true});
-      if (cores() < workers_) return;  // there are enough cores
-    }
-    if (HalfIsEnough()) return;
-    const bool idle = stats_.threads > workers_ && !OthersHaveWorkers();
-    if (!idle) {
-      remedies.push_back({"add cores", /*costs=*/true});
-    } else if (stats_.workers_given && workers_ > 0) {
-      remedies.push_back({"let the loader have more than " + std::to_string(workers_) + " of the " +
-                          std::to_string(stats_.threads) + " workers"});
-    }
+  bool CropsLackRoom() const { return Decodes() && WhyLeft() == OnWorker::kNoRoom; }
+  bool DeviceLeavesImages() const {
+    return Decodes() && WhyLeft() && WhyLeft() != OnWorker::kNotPrepared;
   }
 
-  Remedies WorkRemedies() const {
-    Remedies remedies;
-    if (!OnlyTakesBatches() && EnoughOnAverage()) {
-      if (stats_.depth_given && stats_.depth > 0) {
-        remedies.push_back({"allow more batches in production (depth, now " +
-                            std::to_string(stats_.depth) + ", or memory_budget)"});
-      } else if (MemoryIsShort()) {
-        remedies.push_back({"allow more batches in production (memory_budget)"});
-      }
-    }
-    AddCoreRemedies(remedies);
-    const std::string work = Work();
-    if (work == Function()) remedies.push_back({"make " + work + " faster"});
-    if (work != "decoding") {
-      if (work == "mixing" || work == "augmenting")
-        remedies.push_back({"leave out transforms", /*costs=*/true});
-      return remedies;
-    }
+  uint64_t Decoded() const {
+    const auto& slow = stats_.decoded.fallback;
+    return std::accumulate(slow.begin(), slow.end(), stats_.decoded.fast);
+  }
+  bool IndexIsStale() const {
     const DecodePaths& paths = stats_.decoded;
-    uint64_t decoded = paths.fast;
-    for (const uint64_t count : paths.fallback) decoded += count;
-    const uint64_t progressive = paths.fallback[static_cast<size_t>(Fallback::kProcess)];
-    AddPackRemedies(remedies);
     const bool changed = WhyLeft() == OnWorker::kDamaged && paths.fast > paths.packed;
-    if (changed || paths.stale + paths.contradicted > decoded / 20) {
-      remedies.push_back({"rebuild the crop index (`stoker index`)"});
-    } else if (stats_.may_have_crop_index && paths.indexed == 0 && paths.fast > decoded / 2 &&
-               (CropsAtRandom() || WhyLeft() == OnWorker::kNotPrepared)) {
-      remedies.push_back({"build a crop index (`stoker index`)"});
-    }
-    if (progressive > decoded / 4) {
-      remedies.push_back({"make progressive JPEGs baseline (`jpegtran`)"});
-    }
-    if (paths.scalable > stats_.samples / 4) {
-      remedies.push_back({"decode large images scaled (`decode=\"scaled\"`)", /*costs=*/true});
-    }
-    remedies.push_back({"decode smaller images", /*costs=*/true});
-    return remedies;
+    return Decodes() && (changed || paths.stale + paths.contradicted > Decoded() / 20);
   }
-
-  Remedies StorageRemedies() const {
-    if (is_called()) return {{"call the source on more threads"}, {"make its calls faster"}};
-    if (is_remote()) {
-      return {{"keep what was read on a local disk (the source's `cache`)"},
-              {"allow more reads at a time (`reads_in_flight`, now " +
-               std::to_string(stats_.reads) + ")"}};
-    }
-    Remedies remedies{{"use a faster disk", /*costs=*/true}, {kPageCache}};
-    if (stats_.reader == "pread") {
-      remedies.push_back({"read with io_uring (`stoker doctor` says whether it can)"});
-    }
-    if (stats_.reads > 0 && stats_.reads_given) {
-      remedies.push_back({"allow more reads at a time (now " + std::to_string(stats_.reads) + ")"});
-    }
-    return remedies;
+  bool LacksIndex() const {
+    const DecodePaths& paths = stats_.decoded;
+    return Decodes() && !IndexIsStale() && stats_.may_have_crop_index && paths.indexed == 0 &&
+           paths.fast > Decoded() / 2 &&
+           (stats_.crops_at_random || WhyLeft() == OnWorker::kNotPrepared);
   }
+  bool DecodesProgressive() const {
+    return Decodes() &&
+           stats_.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] > Decoded() / 4;
+  }
+  bool MayScale() const { return Decodes() && stats_.decoded.scalable > stats_.samples / 4; }
 
   const LoaderStats& stats_;
   const std::optional<double> rate_;  // measured by the caller

@@ -43,6 +43,7 @@ struct LoaderStats {
   std::vector<uint64_t> worker_busy_ns;  // work_ns by worker
   DecodePaths decoded;                   // which decoders decoded JPEGs, and why
   bool may_have_crop_index = false;      // `stoker index` takes the samples' folder
+  bool crops_at_random = false;          // RandomResizedCrop or RandomCrop is a transform
   CacheCounts cache;                     // of all iterations together
 
   uint64_t stalls = 0;  // how often Next() has waited long while nothing moved (see RuntimeOptions)

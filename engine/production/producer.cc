@@ -1,7 +1,9 @@
 #include "engine/production/producer.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "core/result/try.h"
 #include "core/time/core_time.h"
@@ -27,6 +29,11 @@ RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work
   cost.reads = 1;
   cost.reads_in_flight = reads_in_flight;
   return cost;
+}
+
+bool IsRandomCrop(const Transform& transform) {
+  return std::holds_alternative<RandomResizedCrop>(transform) ||
+         std::holds_alternative<RandomCrop>(transform);
 }
 
 // Refuses strings next to the images that a batch on a device would have: the host's batch, which
@@ -494,6 +501,10 @@ LoaderStats Producer::Stats() const {
   stats.executor = runtime_.executor().name();
   stats.executor_reason = runtime_.executor_reason();
   stats.may_have_crop_index = options_.source->may_have_crop_index();
+  stats.crops_at_random = std::ranges::any_of(options_.transforms, IsRandomCrop) ||
+                          std::ranges::any_of(options_.views, [](const auto& view) {
+                            return std::ranges::any_of(view, IsRandomCrop);
+                          });
   stats.reader = runtime_.reader().kind == ReaderKind::kUring ? "uring" : "pread";
   stats.reader_reason = runtime_.reader().reason;
   if (has_calls_) {

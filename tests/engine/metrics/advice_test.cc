@@ -38,7 +38,7 @@ LoaderStats Decoding(uint64_t waited) {
   stats.workers = stats.threads = 4;
   stats.reads = 8;
   stats.reader = "uring";
-  stats.plan = "RandomResizedCrop, RandomHorizontalFlip, fused: decode the box only";
+  stats.crops_at_random = true;
   return stats;
 }
 
@@ -211,7 +211,7 @@ TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
   stats.may_have_crop_index = false;  // an archive, a manifest
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
   stats = Decoding(41);
-  stats.plan = "Resize, CenterCrop, fused";
+  stats.crops_at_random = false;
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
   // A device needs an index for any crop.
   for (size_t why = 0; why < kOnWorkerReasons; ++why) {
@@ -495,7 +495,7 @@ TEST(Advice, IsWellFormedForAnyCounters) {
     stats.slot_bytes = some();
     stats.memory_budget = some();
     stats.reader = random() % 2 == 0 ? "none" : "pread";
-    if (random() % 2 == 0) stats.plan = "RandomCrop";
+    stats.crops_at_random = random() % 2 == 0;
     const std::string advice = Advice(stats);
     if (stats.wait_ns == 0 && stats.consumer_ns == 0) {
       EXPECT_EQ(advice, "");

@@ -44,6 +44,7 @@ TEST(Counters, AreAllMembersOfLoaderStats) {
   for (const CounterRow& row : AllCounters()) std::visit(marker, row.in(stats));
   // Facts about the loader and its options, which are not counters.
   marker(&stats.may_have_crop_index);
+  marker(&stats.crops_at_random);
   marker(&stats.depth_given);
   marker(&stats.workers_given);
   marker(&stats.reads_given);
