@@ -37,19 +37,20 @@ std::string WebpVersion() {
 }
 
 // libarchive is loaded only where tar archives are indexed.
-std::string LibarchiveVersion() {
+DoctorReport::Library LibarchiveVersion() {
   const Result<const Libarchive*> library = Libarchive::Load();
-  if (!library.ok()) return "not found: tar archives cannot be indexed";
+  if (!library.ok()) return {"libarchive", "not found: tar archives cannot be indexed", false};
   const std::string text = (*library)->version_string();
-  return text.substr(text.rfind(' ') + 1);
+  return {"libarchive", text.substr(text.rfind(' ') + 1)};
 }
 
 // libcurl is loaded only where URLs are opened.
-std::string LibcurlVersion() {
+DoctorReport::Library LibcurlVersion() {
   const Result<const Libcurl*> library = Libcurl::Load();
-  if (!library.ok()) return "not found: objects behind URLs cannot be read";
+  if (!library.ok()) return {"libcurl", "not found: objects behind URLs cannot be read", false};
   std::string text = (*library)->version();  // "libcurl/7.88.1 OpenSSL/3.0.11 …"
-  return text.substr(text.find('/') + 1).substr(0, text.find(' ') - text.find('/') - 1);
+  return {"libcurl",
+          text.substr(text.find('/') + 1).substr(0, text.find(' ') - text.find('/') - 1)};
 }
 
 std::string KernelText() {
@@ -93,8 +94,8 @@ Result<DoctorReport> Examine() {
   report.libraries = {{"libjpeg-turbo", LibjpegTurboVersion()},
                       {"libspng", spng_version_string()},
                       {"libwebp", WebpVersion()},
-                      {"libarchive", LibarchiveVersion()},
-                      {"libcurl", LibcurlVersion()},
+                      LibarchiveVersion(),
+                      LibcurlVersion(),
                       {"oneTBB", TBB_runtime_version()},
                       {"Highway", fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH)}};
   report.cuda = LookForCuda();

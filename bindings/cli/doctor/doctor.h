@@ -27,8 +27,12 @@ struct DoctorReport {
   std::string reader_reason;
   std::optional<uint64_t> memlock_bytes;  // nullopt: no limit
 
-  std::string simd;                                            // the best one of this CPU
-  std::vector<std::pair<std::string, std::string>> libraries;  // name, version
+  std::string simd;  // the best one of this CPU
+  struct Library {
+    std::string name, version;
+    bool found = true;  // otherwise `version` says what is missed
+  };
+  std::vector<Library> libraries;
 
   CudaReport cuda;
   std::optional<std::string> visible_devices;  // CUDA_VISIBLE_DEVICES, if set

@@ -35,10 +35,10 @@ Json Known(bool known, Json value) { return known ? std::move(value) : Json(); }
 
 Fact LibrariesFact(const DoctorReport& report) {
   Fact fact{.name = "libraries", .text = "", .members = {{"libraries", Json::object()}}};
-  for (const auto& [name, version] : report.libraries) {
+  for (const auto& [name, version, found] : report.libraries) {
     fact.text += fmt::format("{}{} {}", fact.text.empty() ? "" : ", ", name, version);
     fact.members["libraries"][name] = version;
-    if (version.starts_with("not found")) fact.look = Fact::Look::kMissing;
+    if (!found) fact.look = Fact::Look::kMissing;
   }
   return fact;
 }

@@ -46,7 +46,7 @@ TEST(DoctorTest, ExaminesThisMachine) {
   EXPECT_LE(report.memory_budget, report.available_memory);
   EXPECT_TRUE(report.reader == "uring" || report.reader == "pread") << report.reader;
   EXPECT_NE(report.simd, "");
-  for (const auto& [name, version] : report.libraries) {
+  for (const auto& [name, version, found] : report.libraries) {
     EXPECT_THAT(version, ::testing::MatchesRegex("[0-9]+\\.[0-9]+(\\.[0-9]+)?")) << name;
   }
   // There is a device, or a reason why there is none; never both.
@@ -88,7 +88,7 @@ TEST(DoctorTest, JsonDescribesDriverAndDevices) {
 TEST(DoctorTest, ColoursWhatIsGoodAndWhatIsMissing) {
   DoctorReport report = MadeUp();
   report.reader = "uring";
-  report.libraries.emplace_back("libcurl", "not found: objects behind URLs cannot be read");
+  report.libraries.push_back({"libcurl", "not found: objects behind URLs cannot be read", false});
   const std::string text = DoctorText(report, /*colour=*/true);
   EXPECT_THAT(text, HasSubstr("\x1b[1mstoker 1.2.3\x1b[0m\n"));
   EXPECT_THAT(text, HasSubstr("reader         \x1b[32muring: as fast as pread\x1b[0m\n"));
