@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -14,7 +15,6 @@
 namespace stoker {
 
 class Runtime;
-class TraceRecorder;
 
 struct TraceFileOptions {
   // Memory for events until the file is written, in addition to the Runtime's budget: about 60
@@ -48,14 +48,18 @@ class TraceFile {
   Result<TraceSummary> Stop();
 
  private:
+  class Recorder;
+
   TraceFile(std::shared_ptr<Runtime> runtime, std::string path, std::string absolute_path,
             uint64_t memory);
-  Result<TraceSummary> Write(const TraceRecorder& recorder, uint64_t end_ns);
+  Result<TraceSummary> Write(const Recorder& recorder, uint64_t end_ns);
+  void WriteJson(const Recorder& recorder, uint64_t end_ns, std::FILE* stream,
+                 TraceSummary& summary) const;
 
   const std::shared_ptr<Runtime> runtime_;
-  const std::string path_;                   // as given
-  const std::string absolute_path_;          // absolute
-  std::shared_ptr<TraceRecorder> recorder_;  // null: stopped
+  const std::string path_;              // as given
+  const std::string absolute_path_;     // absolute
+  std::shared_ptr<Recorder> recorder_;  // null: stopped
   const uint64_t begin_ns_, begin_unix_ns_;
 };
 
