@@ -124,30 +124,6 @@ def test_version():
     assert re.fullmatch(r"libjpeg-turbo \d+\.\d+\.\d+", pixels)  # what "to the bit" means
 
 
-def wait_until_caught(process, which):
-    """Waits until a process has a handler for a signal."""
-    for _ in range(3000):
-        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-        if int(re.search(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)[1], 16) >> (which - 1) & 1:
-            return
-        time.sleep(0.01)
-    pytest.fail(f"there is no handler for {which}")
-
-
-def test_a_crash_says_what_to_report(made):
-    command = ["prlimit", "--core=0", COMMAND, "bench", made, "--epochs", "1000000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        wait_until_caught(process, signal.SIGSEGV)
-        process.send_signal(signal.SIGSEGV)
-        stdout, stderr = process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGSEGV and stdout == b""
-    said = stderr.decode().splitlines()
-    assert said[0] == "stoker: crash: SIGSEGV"  # kill(2) has no address
-    version = run("--version").stdout.decode().splitlines()[0]
-    assert said[1].startswith(f"  {version}, ") and "Linux" in said[1]
-    assert "open an issue" in stderr.decode() and "stoker doctor --json" in stderr.decode()
-
-
 # --- what the commands do -------------------------------------------------------------------------
 
 

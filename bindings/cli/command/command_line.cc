@@ -11,7 +11,6 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/command/command_tree.h"
 #include "bindings/cli/command/usage.h"
-#include "bindings/cli/crash_report.h"
 #include "bindings/cli/doctor/doctor.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/text/help_page.h"
@@ -64,7 +63,6 @@ Result<int> PrintManualPage(const CLI::App& app) {
 int Main(int argc, char** argv) {
   // Makes write() return an error for a file that exceeds RLIMIT_FSIZE, as for a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
-  ReportCrashes(BuildText());
   const bool json = std::any_of(argv, argv + argc, [](const char* argument) {
     return argument == std::string_view("--json");
   });

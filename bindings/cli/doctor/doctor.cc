@@ -71,11 +71,6 @@ std::optional<uint64_t> MemlockBytes() {
 
 }  // namespace
 
-std::string BuildText() {
-  return fmt::format("stoker {}, {}, {}, {}, {}", STOKER_VERSION, STOKER_COMPILER, STOKER_BUILD,
-                     InstructionSet(), KernelText());
-}
-
 Result<DoctorReport> Examine() {
   const Result<std::shared_ptr<Runtime>> runtime = Runtime::Create();
   if (!runtime.ok()) return runtime.error();

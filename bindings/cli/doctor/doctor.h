@@ -42,10 +42,6 @@ struct DoctorReport {
 // be queried.)
 std::string LibjpegTurboVersion();
 
-// Returns what this stoker is and runs on, on one line: "stoker 0.1.0, GNU 12.2.0, Release, AVX2,
-// Linux 6.1.0".
-std::string BuildText();
-
 // Measures the reader (a few milliseconds) and looks for CUDA: loads the driver if there is one,
 // creates no context. Fails if no loader could be opened either.
 Result<DoctorReport> Examine();
