@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/command/command_tree.h"
 #include "bindings/cli/command/usage.h"
+#include "bindings/cli/completion/complete.h"
 #include "bindings/cli/doctor/doctor.h"
 #include "bindings/cli/outcome.h"
 #include "bindings/cli/text/help_page.h"
@@ -53,9 +53,16 @@ Error MissingCommand() {
           .advice = "`stoker help` explains them"};
 }
 
-Result<int> PrintManualPage(const CLI::App& app) {
-  TRY(Print(ManualPage(FactsOf(app), STOKER_VERSION)));
+Result<int> PrintManualPage(CLI::App& app) {
+  TRY(Print(ManualPage(app, STOKER_VERSION)));
   return kExitOk;
+}
+
+// Exits with 1 where files may follow, too.
+int PrintCompletions(const CLI::App& app, std::vector<std::string> words) {
+  const Completions completions = Complete(app, std::move(words));
+  (void)Print(completions.lines);
+  return completions.files ? 1 : 0;
 }
 
 }  // namespace
@@ -88,6 +95,9 @@ int Main(int argc, char** argv) {
   bool manual_page = false;  // hidden: the build writes stoker.1 with it
   app.add_flag("--manual-page", manual_page)->group("");
   std::vector<std::string> arguments = ArgumentsOf(argc, argv);
+  if (!arguments.empty() && arguments[0] == "__complete") {
+    return PrintCompletions(app, {arguments.begin() + 1, arguments.end()});
+  }
   if (!arguments.empty() && !arguments[0].starts_with('-')) {
     if (Status s = CheckCommand(app, arguments[0]); !s.ok()) {
       return Fail(s.error(), kExitUsage, json);

@@ -4,7 +4,6 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/command/arguments.h"
-#include "bindings/cli/completion/completion.h"
 #include "bindings/cli/outcome.h"
 #include "core/result/try.h"
 
@@ -23,10 +22,51 @@ Examples:
 
 Exit codes: 0 done; 2 a bad option; 3 the system: standard output cannot be written.)";
 
-Result<int> RunCompletionCommand(const std::string& shell, const CommandFacts& program) {
-  TRY(Print(shell == "bash"  ? BashCompletion(program)
-            : shell == "zsh" ? ZshCompletion(program)
-                             : FishCompletion(program)));
+// The scripts ask the command itself (complete.h), which exits with 1 where files may follow, too.
+constexpr const char* kBash = R"(# bash completion for stoker, written by `stoker completion bash`.
+_stoker() {
+  local offered word
+  if offered=$("${COMP_WORDS[0]/#\~/$HOME}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); then
+    compopt +o default +o bashdefault 2>/dev/null # fails where the function is called by hand
+  fi
+  COMPREPLY=()
+  while IFS=$'\t' read -r word _; do
+    if [[ -n $word ]]; then COMPREPLY+=("$word"); fi
+  done <<<"$offered"
+}
+complete -o default -o bashdefault -F _stoker stoker
+)";
+// The file may be read by `source`, or be a function in $fpath.
+constexpr const char* kZsh = R"(#compdef stoker
+# zsh completion for stoker, written by `stoker completion zsh`.
+_stoker() {
+  local offered
+  local -a lines names
+  offered=$(${~words[1]} __complete "${(@Q)words[2,CURRENT]}" 2>/dev/null) || _files
+  if [[ -n $offered ]]; then
+    lines=("${(@f)offered}")
+    names=("${(@)lines%%$'\t'*}")
+    lines=("${(@)lines//$'\t'/ -- }")
+    compadd -l -d lines -a names
+  fi
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+  _stoker "$@"
+else
+  compdef _stoker stoker
+fi
+)";
+constexpr const char* kFish = R"(# fish completion for stoker, written by `stoker completion fish`.
+function __stoker_complete
+    set -l words (commandline -opc) (commandline -ct)
+    $words[1] __complete $words[2..] 2>/dev/null
+end
+complete -c stoker -f -a '(__stoker_complete)'
+complete -c stoker -n 'not __stoker_complete >/dev/null' -F
+)";
+
+Result<int> RunCompletionCommand(const std::string& shell) {
+  TRY(Print(shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish));
   return kExitOk;
 }
 
@@ -38,9 +78,8 @@ void AddCompletion(CLI::App& app, Command& chosen) {
       app.add_subcommand("completion", "Print a script that completes stoker in a shell");
   AddChoice(*command, "SHELL", *shell, {"bash", "zsh", "fish"}, "the shell");
   command->footer(kCompletionFooter);
-  command->callback([shell, &app, &chosen] {
-    chosen = [shell, &app] { return RunCompletionCommand(*shell, FactsOf(app)); };
-  });
+  command->callback(
+      [shell, &chosen] { chosen = [shell] { return RunCompletionCommand(*shell); }; });
 }
 
 }  // namespace stoker::cli

@@ -1,14 +1,35 @@
 #include "bindings/cli/text/help_page.h"
 
 #include <CLI/CLI.hpp>
+#include <sstream>
 #include <string>
+#include <vector>
 
-#include "bindings/cli/text/manual_page.h"
 #include "bindings/cli/text/text_layout.h"
 
 namespace stoker::cli {
 
 namespace {
+
+// A paragraph of a footer, on one line, or a line that begins with a blank or is empty.
+struct FooterPart {
+  std::string text;
+  bool is_paragraph = false;
+};
+
+std::vector<FooterPart> PartsOfFooter(const std::string& footer) {
+  std::vector<FooterPart> parts;
+  std::istringstream lines(footer);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_paragraph = !line.empty() && !line.starts_with(' ');
+    if (is_paragraph && !parts.empty() && parts.back().is_paragraph) {
+      parts.back().text += " " + line;
+    } else {
+      parts.push_back({line, is_paragraph});
+    }
+  }
+  return parts;
+}
 
 class HelpPage final : public CLI::Formatter {
  public:
