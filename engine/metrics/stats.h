@@ -69,7 +69,7 @@ struct LoaderStats {
 
   int threads = 0;              // number of workers
   int threads_seen = 0;         // distinct threads that have run tasks
-  std::string executor;         // "tbb", "threads", "shuffled"
+  std::string executor;         // "tbb", "threads"
   std::string executor_reason;  // why it differs from what was asked for (few threads, a fork);
                                 // empty: it does not
   std::string reader;           // "uring", "pread"; "none" for samples in memory

@@ -1,9 +1,7 @@
-// Executor: runs decode tasks. There are three:
+// Executor: runs decode tasks. There are two:
 //   TBB       for production: its own arena in oneTBB's scheduler
-//   threads   std::threads and one queue, for the thread sanitizer, because Debian's libtbb is not
-//             instrumented
-//   shuffled  one thread that runs pending tasks in a seeded random order, to find races and hidden
-//             dependences on order
+//   threads   std::threads and one queue, for forked processes and the thread sanitizer, because
+//             Debian's libtbb is not instrumented
 #pragma once
 
 #include <cstdint>
@@ -49,8 +47,5 @@ bool TbbWorks();
 std::unique_ptr<Executor> MakeTbbExecutor(int threads);
 // Has fewer threads if the system gives no more; ResourceExhausted if it gives none.
 Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads);
-// Runs tasks as if `threads` workers had raced: on one thread, in an order drawn from `seed`.
-// Errors: ResourceExhausted.
-Result<std::unique_ptr<Executor>> MakeShuffledExecutor(int threads, uint64_t seed);
 
 }  // namespace stoker

@@ -79,9 +79,7 @@ Result<Workers> MakeWorkers(const RuntimeOptions& options) {
     if (workers < options.threads) reason = FewerWorkers(workers, options.threads);
     return Workers{*std::move(executor), std::move(reason)};
   };
-  if (options.executor == ExecutorKind::kShuffled) {
-    return made(MakeShuffledExecutor(options.threads, options.shuffle_seed), "");
-  }
+  if (options.make_executor) return made(options.make_executor(options.threads), "");
   const int others = options.reader_threads + kSpare;
   const int there = ThreadsToBeHad(options.threads + others) - others;
   if (there < options.threads) return made(MakeThreadsExecutor(std::max(there, 1)), "");

@@ -20,8 +20,8 @@ class SampleSource;
 class Trace;
 struct TunerSettings;
 
-// The threads that decode: TBB's, plain threads, or one thread that runs tasks in a shuffled order.
-enum class ExecutorKind { kTbb, kThreads, kShuffled };
+// The threads that decode: TBB's or plain threads.
+enum class ExecutorKind { kTbb, kThreads };
 
 struct RuntimeOptions {
   // Decode workers, 1 to 1024. 0: tuned, at most the allotted cores divided by LOCAL_WORLD_SIZE, if
@@ -35,7 +35,8 @@ struct RuntimeOptions {
   // process's cgroup, at most 4 GiB, divided by LOCAL_WORLD_SIZE if that is set.
   uint64_t memory_budget = 0;
   ExecutorKind executor = ExecutorKind::kTbb;  // falls back to kThreads if TBB cannot be used
-  uint64_t shuffle_seed = 0;                   // for ExecutorKind::kShuffled
+  // Makes the executor in place of `executor`, for tests.
+  std::function<Result<std::unique_ptr<Executor>>(int threads)> make_executor{};
   // The time limit of a read of a file, in seconds: a read that takes longer fails its sample with
   // Unavailable, which names the file. Needs io_uring: InvalidArgument where it is not used.
   // Objects behind URLs have time limits of their own. 0: no limit, so that no job ends because

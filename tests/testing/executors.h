@@ -2,6 +2,8 @@
 // Debian's libtbb is not instrumented. CMake chooses the source file.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/runtime/executor.h"
@@ -9,8 +11,19 @@
 
 namespace stoker::testing {
 
-std::vector<ExecutorKind> ExecutorsUnderTest();
+// The product's executors, and one thread that runs pending tasks in a seeded random order, to find
+// races and hidden dependences on order.
+enum class TestedExecutor : uint8_t { kTbb, kThreads, kShuffled };
+
+std::vector<TestedExecutor> ExecutorsUnderTest();
 ExecutorKind DefaultExecutorUnderTest();
+
+// Runs tasks as if `threads` workers had raced: on one thread, in an order drawn from `seed`.
+// Errors: ResourceExhausted.
+Result<std::unique_ptr<Executor>> MakeShuffledExecutor(int threads, uint64_t seed);
+
+// `seed`: of the shuffled executor.
+void SetExecutor(TestedExecutor executor, RuntimeOptions& options, uint64_t seed = 0);
 
 // Options with `threads` workers and the simplest reader.
 inline RuntimeOptions RuntimeUnderTest(int threads) {

@@ -2,8 +2,8 @@
 
 namespace stoker::testing {
 
-std::vector<ExecutorKind> ExecutorsUnderTest() {
-  return {ExecutorKind::kTbb, ExecutorKind::kThreads, ExecutorKind::kShuffled};
+std::vector<TestedExecutor> ExecutorsUnderTest() {
+  return {TestedExecutor::kTbb, TestedExecutor::kThreads, TestedExecutor::kShuffled};
 }
 
 ExecutorKind DefaultExecutorUnderTest() { return ExecutorKind::kTbb; }

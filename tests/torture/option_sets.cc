@@ -79,13 +79,13 @@ std::shared_ptr<const SampleSource> WithIndexes(std::vector<Photograph> photogra
   return std::make_shared<IndexedPhotos>(SourceOf(std::move(photographs)), std::move(records));
 }
 
-RuntimeOptions DrawRuntime(Draws& draw) {
-  const std::vector<ExecutorKind> executors = ExecutorsUnderTest();
+RuntimeOptions DrawRuntime(Draws& draw, uint64_t seed) {
+  const std::vector<TestedExecutor> executors = ExecutorsUnderTest();
   const ReaderKind readers[] = {ReaderKind::kAuto, ReaderKind::kPread};
   const uint32_t reads[] = {1, 2, 8, 32, 200};
   RuntimeOptions runtime;
   runtime.threads = 1 + static_cast<int>(draw.Below(4));
-  runtime.executor = executors[draw.Below(executors.size())];
+  SetExecutor(executors[draw.Below(executors.size())], runtime, seed);
   runtime.reader = draw.OneOf(readers);
   runtime.reader_threads = 1 + static_cast<int>(draw.Below(2));
   runtime.reads_in_flight = draw.OneOf(reads);
@@ -131,8 +131,7 @@ OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>&
   } else if (draw.Chance(0.15) && loader.batch_size > 1) {
     loader.mix = BatchMix{.choices = {MixUp{}}};
   }
-  set.runtime = DrawRuntime(draw);
-  set.runtime.shuffle_seed = number;
+  set.runtime = DrawRuntime(draw, number);
   set.second = draw.Chance(0.2);
   const double budgets[] = {1, 1, 1.02, 1.2, 2, 5, 20, 100};
   set.budget = draw.OneOf(budgets);
@@ -145,7 +144,7 @@ OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>&
 
 RuntimeOptions OtherMeans(const RuntimeOptions& runtime, uint64_t number) {
   Draws draw(~uint64_t{0}, number);
-  RuntimeOptions other = DrawRuntime(draw);
+  RuntimeOptions other = DrawRuntime(draw, 0);
   other.threads = runtime.threads;
   other.memory_budget = runtime.memory_budget;
   return other;

@@ -78,8 +78,8 @@ SoakStorage StorageOf(const std::string& folder) {
 
 std::shared_ptr<Runtime> RuntimeOf(const SoakStorage& storage, Draw& draw) {
   RuntimeOptions options = RuntimeUnderTest(1 + static_cast<int>(draw.Below(4)));
-  const std::vector<ExecutorKind> executors = ExecutorsUnderTest();
-  options.executor = executors[draw.Below(executors.size())];
+  const std::vector<TestedExecutor> executors = ExecutorsUnderTest();
+  SetExecutor(executors[draw.Below(executors.size())], options);
   options.reader_threads = 1 + static_cast<int>(draw.Below(2));
   // Two iterators with the largest batches and the most workers need 77 MB.
   options.memory_budget = draw.Of<uint64_t>({80, 96, 256}) << 20;

@@ -97,8 +97,7 @@ ReaderKind ReaderOf(const std::string& name) {
 }
 
 ExecutorKind ExecutorOf(const std::string& name) {
-  if (name == "threads") return ExecutorKind::kThreads;
-  return name == "shuffled" ? ExecutorKind::kShuffled : ExecutorKind::kTbb;
+  return name == "threads" ? ExecutorKind::kThreads : ExecutorKind::kTbb;
 }
 
 Status CheckTogether(const BenchArguments& given) {
@@ -157,7 +156,6 @@ BenchOptions OptionsOf(const BenchArguments& given, Recipe recipe,
   options.runtime.reads_in_flight = static_cast<uint32_t>(given.reads);
   options.runtime.reader = ReaderOf(given.reader);
   options.runtime.executor = ExecutorOf(given.executor);
-  options.runtime.shuffle_seed = given.loader.seed;
   options.runtime.memory_budget = given.memory_budget;
   options.epochs = static_cast<uint64_t>(given.epochs);
   options.cold = given.cold;
@@ -368,7 +366,7 @@ void AddTestOptions(CLI::App& command, BenchArguments& given) {
                 "hash ids, labels and pixels in order: equal for "
                 "any number of threads, depth, reader, executor")
       ->group(kGroup);
-  AddChoice(command, "--executor", given.executor, {"tbb", "threads", "shuffled"},
+  AddChoice(command, "--executor", given.executor, {"tbb", "threads"},
             "scheduler that runs the workers")
       ->group(kGroup);
 }

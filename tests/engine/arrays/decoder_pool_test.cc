@@ -46,12 +46,12 @@ std::vector<uint8_t> BytesOf(const DecodedArray& array) {
   return {data, data + array.shape.bytes()};
 }
 
-class DecoderPoolTest : public ::testing::TestWithParam<ExecutorKind> {
+class DecoderPoolTest : public ::testing::TestWithParam<testing::TestedExecutor> {
  protected:
   std::shared_ptr<Runtime> MakeRuntime(int threads) {
-    return Runtime::Create(
-               {.threads = threads, .reader = ReaderKind::kPread, .executor = GetParam()})
-        .value();
+    RuntimeOptions options{.threads = threads, .reader = ReaderKind::kPread};
+    testing::SetExecutor(GetParam(), options);
+    return Runtime::Create(options).value();
   }
   DecoderPool pool_{{}, 256 << 20};
 };

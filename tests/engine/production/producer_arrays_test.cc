@@ -43,8 +43,9 @@ struct Array {
   ArrayColumn column;
 };
 
-std::shared_ptr<Runtime> MakeRuntime(int threads, ExecutorKind executor) {
-  return Runtime::Create({.threads = threads, .executor = executor}).value();
+std::shared_ptr<Runtime> MakeRuntime(RuntimeOptions options, testing::TestedExecutor executor) {
+  testing::SetExecutor(executor, options);
+  return Runtime::Create(options).value();
 }
 
 LoaderOptions OptionsOf(std::vector<ArrayColumn> columns) {
@@ -53,7 +54,7 @@ LoaderOptions OptionsOf(std::vector<ArrayColumn> columns) {
   options.batch_size = 8;
   options.shuffle = true;
   options.seed = 3;
-  options.runtime = MakeRuntime(2, DefaultExecutorUnderTest());
+  options.runtime = Runtime::Create({.threads = 2, .executor = DefaultExecutorUnderTest()}).value();
   return options;
 }
 
@@ -164,24 +165,21 @@ TEST(ProducerArrays, FillsABatchOfManySmallRows) {
 
 TEST(ProducerArrays, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   const Array images("image", DType::kI16, {40, 40}, 203), labels("label", DType::kF64, {}, 203);
-  const auto take = [&](int threads, int depth, ExecutorKind executor, uint64_t budget) {
+  const auto take = [&](int threads, int depth, testing::TestedExecutor executor, uint64_t budget) {
     LoaderOptions options = OptionsOf({images.column, labels.column});
     options.batch_size = 50;  // one run, two, or three; the last is short
     options.depth = depth;
-    options.runtime = Runtime::Create({.threads = threads,
-                                       .reader_threads = 1 + depth % 3,
-                                       .memory_budget = budget,
-                                       .executor = executor})
-                          .value();
+    options.runtime = MakeRuntime(
+        {.threads = threads, .reader_threads = 1 + depth % 3, .memory_budget = budget}, executor);
     auto loader = Producer::Open(options).value();
     std::vector<uint64_t> prints = TakeEpoch(*loader);
     const std::vector<uint64_t> second = TakeEpoch(*loader);
     prints.insert(prints.end(), second.begin(), second.end());
     return prints;
   };
-  const std::vector<uint64_t> wanted = take(1, 1, DefaultExecutorUnderTest(), 0);
+  const std::vector<uint64_t> wanted = take(1, 1, ExecutorsUnderTest()[0], 0);
   EXPECT_EQ(wanted.size(), 10u);
-  for (ExecutorKind executor : ExecutorsUnderTest()) {
+  for (testing::TestedExecutor executor : ExecutorsUnderTest()) {
     for (int threads : {1, 2, 8}) {
       for (int depth : {1, 3, 16}) {
         EXPECT_EQ(take(threads, depth, executor, 0), wanted);
@@ -280,12 +278,12 @@ TEST(ProducerArrays, TransformsMatchThePlanAppliedByHand) {
   const Array images("image", DType::kU8, {37, 51, 3}, 40), labels("label", DType::kU8, {5}, 40);
   for (DType dtype : {DType::kU8, DType::kF16, DType::kBF16, DType::kF32}) {
     const Layout layout = SizeOf(dtype) == 2 ? Layout::kNchw : Layout::kNhwc;
-    for (ExecutorKind executor : ExecutorsUnderTest()) {
+    for (testing::TestedExecutor executor : ExecutorsUnderTest()) {
       LoaderOptions options = OptionsOf({images.column, labels.column});
       options.transforms = {RandomResizedCrop{.height = 16, .width = 20}, RandomHorizontalFlip{}};
       options.dtype = dtype;
       options.layout = layout;
-      options.runtime = MakeRuntime(3, executor);
+      options.runtime = MakeRuntime({.threads = 3}, executor);
       PlanOptions planned;
       planned.dtype = dtype;
       planned.layout = layout;

@@ -54,11 +54,11 @@ TEST(ProducerEnd, StopsAtAnyMomentWithoutLeakingThreadsOrDescriptors) {
   const PhotoFolder photos(40, 2);
   const int rounds = Effort(60);
   RandomStream random({11, 0, 0}, 0);
-  for (ExecutorKind executor : ExecutorsUnderTest()) {
+  for (testing::TestedExecutor executor : ExecutorsUnderTest()) {
     const auto run = [&](int round) {
       RuntimeOptions runtime;
       runtime.threads = 1 + static_cast<int>(random.Below(4));
-      runtime.executor = executor;
+      testing::SetExecutor(executor, runtime);
       runtime.reader_threads = 1 + static_cast<int>(random.Below(2));
       LoaderOptions options = Options(photos, runtime);
       options.depth = 1 + static_cast<int>(random.Below(6));
@@ -74,7 +74,8 @@ TEST(ProducerEnd, StopsAtAnyMomentWithoutLeakingThreadsOrDescriptors) {
     const int threads = LiveThreadsAtRest();
     for (int round = 0; round < rounds; ++round) run(round);
     EXPECT_EQ(OpenDescriptors(), descriptors);
-    if (executor != ExecutorKind::kTbb) {  // TBB keeps its pool of threads for the process
+    if (executor !=
+        testing::TestedExecutor::kTbb) {  // TBB keeps its pool of threads for the process
       EXPECT_LE(LiveThreadsDownTo(threads), threads);  // fewer: some of TBB's have left
     }
   }

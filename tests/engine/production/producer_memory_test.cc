@@ -87,12 +87,11 @@ constexpr uint64_t kTight = 9 * kMiB;
 TEST_F(ProducerMemory, SamplesWithoutRoomWaitAndBatchesStayTheSame) {
   const std::vector<uint64_t> expected = Expected();
   uint64_t waited = 0;
-  for (const ExecutorKind executor : ExecutorsUnderTest()) {
+  for (const testing::TestedExecutor executor : ExecutorsUnderTest()) {
     // It is a matter of chance whether two of them meet, so the test repeats until they do.
     for (int round = 0; round < Effort(4) || (waited == 0 && round < 40); ++round) {
       RuntimeOptions runtime = RuntimeUnderTest(1 + (round + 1) % 4);
-      runtime.executor = executor;
-      runtime.shuffle_seed = static_cast<uint64_t>(round);
+      testing::SetExecutor(executor, runtime, static_cast<uint64_t>(round));
       runtime.reader = round % 2 == 0 ? ReaderKind::kPread : ReaderKind::kAuto;
       runtime.reader_threads = 1 + round % 3;
       const LoaderOptions options = Options(runtime, kTight + 4 * kMiB);
@@ -162,11 +161,10 @@ TEST_F(ProducerMemory, RefusesATooLargeSampleAndNamesASufficientBudget) {
   const std::vector<uint64_t> expected = Expected();
   std::string said;
   uint64_t named = 0;
-  for (const ExecutorKind executor : ExecutorsUnderTest()) {
+  for (const testing::TestedExecutor executor : ExecutorsUnderTest()) {
     for (int round = 0; round < Effort(2); ++round) {
       RuntimeOptions runtime = RuntimeUnderTest(2);
-      runtime.executor = executor;
-      runtime.shuffle_seed = static_cast<uint64_t>(round);
+      testing::SetExecutor(executor, runtime, static_cast<uint64_t>(round));
       runtime.reader = round % 2 == 0 ? ReaderKind::kPread : ReaderKind::kAuto;
       auto loader = Producer::Open(Options(runtime, kTight + 4 * kMiB)).value();
       for (size_t i = 0; i < expected.size(); ++i) {

@@ -164,13 +164,13 @@ TEST_F(ProducerMix, BytesDependOnNeitherThreadsNorDepthNorExecutor) {
   expected.insert(expected.end(), second.begin(), second.end());
   const int every = testing::Effort(10) == 10 ? 1 : 3;
   int turn = 0;
-  for (ExecutorKind executor : ExecutorsUnderTest()) {
+  for (testing::TestedExecutor executor : ExecutorsUnderTest()) {
     ++turn;
     for (int threads : {1, 2, 8}) {
       for (int depth : {1, 4, 16}) {
         if (turn++ % every != 0) continue;
         RuntimeOptions runtime = RuntimeUnderTest(threads);
-        runtime.executor = executor;
+        testing::SetExecutor(executor, runtime);
         LoaderOptions options = Options(runtime);
         options.depth = depth;
         auto loader = Open(options);
@@ -300,9 +300,9 @@ TEST_F(ProducerMix, LabelsWithoutClassNamesAreDeliveredAndMixed) {
 }
 
 TEST_F(ProducerMix, StopsMidEpoch) {
-  for (ExecutorKind executor : ExecutorsUnderTest()) {
+  for (testing::TestedExecutor executor : ExecutorsUnderTest()) {
     RuntimeOptions runtime = RuntimeUnderTest(4);
-    runtime.executor = executor;
+    testing::SetExecutor(executor, runtime);
     for (size_t batches = 0; batches < 6; ++batches) {
       auto loader = Open(Options(runtime));
       (void)Take(*loader, batches);

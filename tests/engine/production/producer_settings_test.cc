@@ -24,7 +24,7 @@ using ::stoker::testing::PhotoFolder;
 using ::stoker::testing::RuntimeUnderTest;
 using ::stoker::testing::TakeEpoch;
 
-class ProducerSettings : public ::testing::TestWithParam<ExecutorKind> {
+class ProducerSettings : public ::testing::TestWithParam<testing::TestedExecutor> {
  protected:
   static void SetUpTestSuite() { photos_ = new PhotoFolder(61, 4); }
   static void TearDownTestSuite() { delete photos_; }
@@ -43,7 +43,7 @@ class ProducerSettings : public ::testing::TestWithParam<ExecutorKind> {
   // No setting is fixed.
   static std::shared_ptr<Runtime> Tuned(uint64_t budget = 0) {
     RuntimeOptions options = RuntimeUnderTest(0);
-    options.executor = GetParam();
+    testing::SetExecutor(GetParam(), options);
     options.memory_budget = budget;
     return Runtime::Create(options).value();
   }
@@ -92,7 +92,7 @@ TEST_P(ProducerSettings, BatchesDoNotDependOnOtherLoaders) {
 
 TEST_P(ProducerSettings, FixedSettingsStay) {
   RuntimeOptions given = RuntimeUnderTest(3);
-  given.executor = GetParam();
+  testing::SetExecutor(GetParam(), given);
   given.reads_in_flight = 5;
   LoaderOptions options = Options(Runtime::Create(given).value());
   options.depth = 3;

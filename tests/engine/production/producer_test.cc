@@ -97,14 +97,14 @@ TEST_F(ProducerTest, BytesDependOnNeitherThreadsNorDepthNorReaderNorExecutor) {
   if (ChooseReader(ReaderKind::kUring).ok()) readers.push_back(ReaderKind::kUring);
   const int every = Effort(10) == 10 ? 1 : 4;
   int turn = 0;
-  for (ExecutorKind executor : ExecutorsUnderTest()) {
+  for (testing::TestedExecutor executor : ExecutorsUnderTest()) {
     for (ReaderKind reader : readers) {
       ++turn;
       for (int threads : {1, 2, 8}) {
         for (int depth : {1, 4, 16}) {
           if (turn++ % every != 0) continue;
           RuntimeOptions runtime = RuntimeUnderTest(threads);
-          runtime.executor = executor;
+          testing::SetExecutor(executor, runtime);
           runtime.reader = reader;
           runtime.reader_threads = 1 + depth % 3;
           LoaderOptions options = Options(runtime);

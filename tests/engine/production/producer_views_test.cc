@@ -44,9 +44,9 @@ class ProducerViews : public ::testing::Test {
 };
 
 TEST_F(ProducerViews, RowsAreThoseOfEachViewsPlan) {
-  for (const ExecutorKind executor : ExecutorsUnderTest()) {
+  for (const testing::TestedExecutor executor : ExecutorsUnderTest()) {
     RuntimeOptions runtime = RuntimeUnderTest(3);
-    runtime.executor = executor;
+    testing::SetExecutor(executor, runtime);
     const LoaderOptions options = Options(runtime);
     const Plan plan = *PlanOf(options, {}).value();
     MemoryBudget budget(64 << 20);

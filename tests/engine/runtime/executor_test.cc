@@ -14,19 +14,22 @@
 namespace stoker {
 namespace {
 
-std::unique_ptr<Executor> Make(ExecutorKind kind, int threads) {
+using testing::MakeShuffledExecutor;
+using testing::TestedExecutor;
+
+std::unique_ptr<Executor> Make(TestedExecutor kind, int threads) {
   switch (kind) {
-    case ExecutorKind::kTbb:
+    case TestedExecutor::kTbb:
       return MakeTbbExecutor(threads);
-    case ExecutorKind::kThreads:
+    case TestedExecutor::kThreads:
       return MakeThreadsExecutor(threads).value();
-    case ExecutorKind::kShuffled:
+    case TestedExecutor::kShuffled:
       break;
   }
   return MakeShuffledExecutor(threads, 7).value();
 }
 
-class ExecutorTest : public ::testing::TestWithParam<ExecutorKind> {};
+class ExecutorTest : public ::testing::TestWithParam<TestedExecutor> {};
 
 struct Log {
   std::vector<std::atomic<int>> runs = std::vector<std::atomic<int>>(1000);
@@ -74,7 +77,7 @@ void Meet(void* context, uint32_t, int) {
 }
 
 TEST_P(ExecutorTest, RunsTasksOnAllThreads) {
-  if (GetParam() == ExecutorKind::kShuffled) GTEST_SKIP() << "runs on one thread by design";
+  if (GetParam() == TestedExecutor::kShuffled) GTEST_SKIP() << "runs on one thread by design";
   for (int threads : {1, 2, 8}) {
     Meeting meeting{threads};
     auto executor = Make(GetParam(), threads);

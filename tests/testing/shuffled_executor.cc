@@ -8,10 +8,10 @@
 #include "core/numbers/random.h"
 #include "core/result/try.h"
 #include "core/system/start_thread.h"
-#include "engine/runtime/executor.h"
 #include "engine/runtime/threads_seen.h"
+#include "tests/testing/executors.h"
 
-namespace stoker {
+namespace stoker::testing {
 
 namespace {
 
@@ -85,4 +85,12 @@ Result<std::unique_ptr<Executor>> MakeShuffledExecutor(int threads, uint64_t see
   return std::unique_ptr<Executor>(std::move(executor));
 }
 
-}  // namespace stoker
+void SetExecutor(TestedExecutor executor, RuntimeOptions& options, uint64_t seed) {
+  options.executor =
+      executor == TestedExecutor::kThreads ? ExecutorKind::kThreads : ExecutorKind::kTbb;
+  if (executor == TestedExecutor::kShuffled) {
+    options.make_executor = [seed](int threads) { return MakeShuffledExecutor(threads, seed); };
+  }
+}
+
+}  // namespace stoker::testing
