@@ -6,7 +6,7 @@
 
 #include "core/result/try.h"
 #include "io/select/check_weights.h"
-#include "io/select/combined_source.h"
+#include "io/select/selected_source.h"
 #include "io/select/share_order.h"
 
 namespace stoker {
@@ -88,7 +88,7 @@ Result<std::shared_ptr<const SampleSource>> Combine(SourceList sources) {
   TRY(CheckTogether(sources));
   if (sources.size() == 1) return std::move(sources.front());
   return std::shared_ptr<const SampleSource>(
-      std::make_shared<CombinedSource>("combine", std::move(sources), nullptr));
+      std::make_shared<SelectedSource>("combine", std::move(sources), nullptr));
 }
 
 Result<std::shared_ptr<const SampleSource>> Combine(SourceList sources,
@@ -102,7 +102,7 @@ Result<std::shared_ptr<const SampleSource>> Combine(SourceList sources,
                    PositionsOfEpoch("combine", samples, groups.begins.back()));
   auto order = std::make_shared<ShareOrder>(std::move(groups), weights, positions);
   return std::shared_ptr<const SampleSource>(
-      std::make_shared<CombinedSource>("combine", std::move(sources), std::move(order)));
+      std::make_shared<SelectedSource>("combine", std::move(sources), std::move(order)));
 }
 
 }  // namespace stoker

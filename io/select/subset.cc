@@ -14,6 +14,7 @@
 #include "core/result/try.h"
 #include "io/select/id_list.h"
 #include "io/select/sample_order.h"
+#include "io/select/selected_source.h"
 
 namespace stoker {
 
@@ -31,98 +32,22 @@ std::string CountSamples(uint64_t samples) {
   return std::to_string(samples) + Plural(samples, " sample", " samples");
 }
 
-class SubsetSource final : public SampleSource {
- public:
-  SubsetSource(std::shared_ptr<const SampleSource> source, IdList ids)
-      : source_(std::move(source)), ids_(std::move(ids)), ids_hash_(ids_.Hash()) {}
-
-  const std::shared_ptr<const SampleSource>& source() const { return source_; }
-  const IdList& ids() const { return ids_; }
-
-  uint64_t size() const override { return ids_.size(); }
-  std::span<const Field> fields() const override { return source_->fields(); }
-  uint64_t files() const override { return source_->files(); }
-  int calls() const override { return source_->calls(); }
-  Status Load(uint64_t id, LoadedSample& loaded) const override {
-    return source_->Load(ids_[id], loaded);
-  }
-  void AddCalled(std::vector<const SampleSource*>& called) const override {
-    source_->AddCalled(called);
-  }
-  bool has_records() const override { return source_->has_records(); }
-  Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
-                                          std::span<uint8_t> rows) const override {
-    return source_->Unpack(ids_[id], record, rows);
-  }
-  ByteRange RangeOf(uint64_t id) const override { return source_->RangeOf(ids_[id]); }
-  bool has_row_ranges(uint64_t id) const override { return source_->has_row_ranges(ids_[id]); }
-  ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override {
-    return source_->RangeOfRows(ids_[id], top, bottom);
-  }
-  void PathOf(uint32_t file, std::string& path) const override { source_->PathOf(file, path); }
-  const ObjectVersions* objects() const override { return source_->objects(); }
-
-  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
-    const size_t bytes = source_->fields()[field].row_bytes();
-    auto* to = static_cast<uint8_t*>(rows);
-    std::array<uint64_t, 64> theirs{};
-    while (!ids.empty()) {
-      const size_t count = std::min(ids.size(), theirs.size());
-      for (size_t i = 0; i < count; ++i) theirs[i] = ids_[ids[i]];
-      source_->FixedRows(field, std::span(theirs).first(count), to);
-      to += count * bytes;
-      ids = ids.subspan(count);
-    }
-  }
-
-  std::span<const uint8_t> View(size_t field, uint64_t id) const override {
-    return source_->View(field, ids_[id]);
-  }
-
-  void NameOf(uint64_t id, std::string& name) const override { source_->NameOf(ids_[id], name); }
-  bool may_have_crop_index() const override { return source_->may_have_crop_index(); }
-
-  std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
-                                         GrowingBuffer& memory) const override {
-    return source_->ReadCropIndex(ids_[id], most, memory);
-  }
-
-  ImageFacts FactsOf(uint64_t id) const override { return source_->FactsOf(ids_[id]); }
-  std::string Warning() const override { return source_->Warning(); }
-  SkippedFiles Skipped() const override { return source_->Skipped(); }
-  const std::vector<std::string>& classes() const override { return source_->classes(); }
-
-  uint64_t memory_bytes() const override {
-    return sizeof(*this) + ids_.memory_bytes() + source_->memory_bytes();
-  }
-
-  uint64_t Fingerprint() const override {
-    const uint64_t theirs = source_->Fingerprint();
-    return theirs == 0 ? 0 : Hash64(std::to_string(theirs), ids_hash_);
-  }
-
-  // Returns "subset(image_folder(photos/train), 80 of 100 samples)".
-  std::string Describe() const override {
-    return "subset(" + source_->Describe() + ", " + std::to_string(size()) + " of " +
-           CountSamples(source_->size()) + ")";
-  }
-
- private:
-  const std::shared_ptr<const SampleSource> source_;  // not a subset itself
-  const IdList ids_;                                  // in source_
-  const uint64_t ids_hash_;
-};
+// Returns the source as a subset; null: it is not one.
+const SelectedSource* AsSubset(const SampleSource& source) {
+  const auto* selected = dynamic_cast<const SelectedSource*>(&source);
+  return selected != nullptr && selected->ids() != nullptr ? selected : nullptr;
+}
 
 // Precondition: `ids` are ids of samples of `source`.
 std::shared_ptr<const SampleSource> Collapse(std::shared_ptr<const SampleSource> source,
                                              IdList ids) {
-  if (const auto* inner = dynamic_cast<const SubsetSource*>(source.get())) {
-    IdList theirs(inner->source()->size());
+  if (const SelectedSource* const inner = AsSubset(*source)) {
+    IdList theirs(inner->first()->size());
     theirs.Reserve(ids.size());
-    for (size_t i = 0; i < ids.size(); ++i) theirs.Add(inner->ids()[ids[i]]);
-    return std::make_shared<SubsetSource>(inner->source(), std::move(theirs));
+    for (size_t i = 0; i < ids.size(); ++i) theirs.Add((*inner->ids())[ids[i]]);
+    return std::make_shared<SelectedSource>(inner->first(), std::move(theirs));
   }
-  return std::make_shared<SubsetSource>(std::move(source), std::move(ids));
+  return std::make_shared<SelectedSource>(std::move(source), std::move(ids));
 }
 
 // Returns the number of samples that a fraction chooses, which leaves none of two parts empty.
@@ -233,10 +158,10 @@ Result<std::shared_ptr<const SampleSource>> Subset(std::shared_ptr<const SampleS
 }
 
 std::vector<uint64_t> SubsetIds(const SampleSource& source) {
-  const auto* subset = dynamic_cast<const SubsetSource*>(&source);
+  const SelectedSource* const subset = AsSubset(source);
   if (subset == nullptr) return {};
   std::vector<uint64_t> ids(subset->size());
-  for (size_t i = 0; i < ids.size(); ++i) ids[i] = subset->ids()[i];
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = (*subset->ids())[i];
   return ids;
 }
 

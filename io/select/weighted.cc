@@ -13,7 +13,7 @@
 #include "core/result/try.h"
 #include "io/select/alias_table.h"
 #include "io/select/check_weights.h"
-#include "io/select/combined_source.h"
+#include "io/select/selected_source.h"
 #include "io/select/share_order.h"
 
 namespace stoker {
@@ -62,7 +62,7 @@ class RepeatedOrder final : public SampleOrder {
 
 Made WithOrder(const char* name, Made source, std::shared_ptr<const SampleOrder> order) {
   std::vector<Made> one{std::move(source)};
-  return std::make_shared<CombinedSource>(name, std::move(one), std::move(order));
+  return std::make_shared<SelectedSource>(name, std::move(one), std::move(order));
 }
 
 // Checks that a table has room for as many samples.

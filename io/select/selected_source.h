@@ -1,5 +1,5 @@
-// CombinedSource: the samples of several sources, one source behind another, in an order of their
-// own if there is one.
+// SelectedSource: the samples of other sources. Every source that is made of others is one, so that
+// a function of SampleSource is passed on in one place.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,30 @@
 #include <vector>
 
 #include "io/remote/object_version.h"
+#include "io/select/id_list.h"
 #include "io/select/sample_order.h"
 #include "io/source/source.h"
 
 namespace stoker {
 
-class CombinedSource final : public SampleSource {
+// A test says which functions of SampleSource are not overridden.
+class SelectedSource final : public SampleSource {
  public:
-  // `name` is for Describe(). Preconditions: there are sources, all with the same fields; all of
-  // their files together are at most 2^32.
-  CombinedSource(std::string name, std::vector<std::shared_ptr<const SampleSource>> sources,
+  // All samples, one source after another, in an order of their own if there is one. `name` is for
+  // Describe(). Preconditions: there are sources, all with the same fields; all of their files
+  // together are at most 2^32.
+  SelectedSource(std::string name, std::vector<std::shared_ptr<const SampleSource>> sources,
                  std::shared_ptr<const SampleOrder> order);
 
-  uint64_t size() const override { return parts_.back().end; }
-  std::span<const Field> fields() const override { return parts_.front().source->fields(); }
+  // Some of the samples of one source. Precondition: `ids` are ids of samples of `source`.
+  SelectedSource(std::shared_ptr<const SampleSource> source, IdList ids);
+
+  // The ids that were given; null: the samples are all of those of the sources.
+  const IdList* ids() const { return ids_ ? &*ids_ : nullptr; }
+  const std::shared_ptr<const SampleSource>& first() const { return parts_.front().source; }
+
+  uint64_t size() const override { return ids_ ? ids_->size() : parts_.back().end; }
+  std::span<const Field> fields() const override { return first()->fields(); }
   const SampleOrder* order() const override { return order_.get(); }
   int calls() const override { return calls_; }
   Status Load(uint64_t id, LoadedSample& loaded) const override;
@@ -38,7 +48,7 @@ class CombinedSource final : public SampleSource {
   ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override;
   void PathOf(uint32_t file, std::string& path) const override;
   void NameOf(uint64_t id, std::string& name) const override;
-  const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
+  const ObjectVersions* objects() const override;
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override;
   std::span<const uint8_t> View(size_t field, uint64_t id) const override;
   std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
@@ -47,7 +57,7 @@ class CombinedSource final : public SampleSource {
   std::string Warning() const override;
   SkippedFiles Skipped() const override;
   // The classes of the sources, if all have the same; otherwise none.
-  const std::vector<std::string>& classes() const override { return classes_; }
+  const std::vector<std::string>& classes() const override;
   uint64_t memory_bytes() const override;
   uint64_t Fingerprint() const override;
   std::string Describe() const override;
@@ -57,17 +67,29 @@ class CombinedSource final : public SampleSource {
     std::shared_ptr<const SampleSource> source;
     uint64_t begin = 0, end = 0;            // of its samples
     uint64_t file_begin = 0, file_end = 0;  // of its files
+
+    // Returns the range of one of its samples, with the file's number among those of all parts.
+    ByteRange Moved(ByteRange range) const;
+  };
+  // A sample's part, and its id there.
+  struct Place {
+    const Part& part;
+    uint64_t id = 0;
+    const SampleSource& source() const { return *part.source; }
   };
   // Precondition: id < size().
-  const Part& PartOf(uint64_t id) const;
+  Place Find(uint64_t id) const;
 
   const std::string name_;
   std::vector<Part> parts_;
-  int calls_ = 0;                          // the most of any source
-  bool has_records_ = false;               // whether any source is; the others' records are images
-  std::optional<ObjectVersions> objects_;  // of all sources; none: they have files only
-  std::vector<std::string> classes_;
+  int calls_ = 0;             // the most of any source
+  bool has_records_ = false;  // whether any source is; the others' records are images
+  bool same_classes_ = true;  // all sources have the first one's
+  const std::vector<std::string> no_classes_;
+  std::optional<ObjectVersions> objects_;  // of several sources; none: they have files only
   const std::shared_ptr<const SampleOrder> order_;  // null: each sample once
+  const std::optional<IdList> ids_;
+  const uint64_t ids_hash_ = 0;
 };
 
 }  // namespace stoker

@@ -1,0 +1,196 @@
+#include "io/select/selected_source.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/hash/hash.h"
+#include "core/result/plural.h"
+
+namespace stoker {
+
+SelectedSource::SelectedSource(std::string name,
+                               std::vector<std::shared_ptr<const SampleSource>> sources,
+                               std::shared_ptr<const SampleOrder> order)
+    : name_(std::move(name)), order_(std::move(order)) {
+  const bool several = sources.size() > 1;
+  Part last;
+  for (std::shared_ptr<const SampleSource>& source : sources) {
+    last = {.source = std::move(source),
+            .begin = last.end,
+            .end = last.end,
+            .file_begin = last.file_end,
+            .file_end = last.file_end};
+    last.end += last.source->size();
+    last.file_end += last.source->files();
+    parts_.push_back(last);
+    calls_ = std::max(calls_, last.source->calls());
+    has_records_ = has_records_ || last.source->has_records();
+    same_classes_ = same_classes_ && last.source->classes() == first()->classes();
+    const ObjectVersions* const theirs = several ? last.source->objects() : nullptr;
+    if (theirs == nullptr) continue;
+    if (!objects_) objects_.emplace();
+    objects_->Add(*theirs);
+  }
+}
+
+SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, IdList ids)
+    : name_("subset"),
+      parts_{{.source = std::move(source)}},
+      calls_(first()->calls()),
+      has_records_(first()->has_records()),
+      ids_(std::move(ids)),
+      ids_hash_(ids_->Hash()) {
+  parts_.front().end = first()->size();
+  parts_.front().file_end = first()->files();
+}
+
+ByteRange SelectedSource::Part::Moved(ByteRange range) const {
+  range.file += static_cast<uint32_t>(file_begin);
+  return range;
+}
+
+SelectedSource::Place SelectedSource::Find(uint64_t id) const {
+  if (ids_) return {.part = parts_.front(), .id = (*ids_)[id]};
+  const Part& part = *std::ranges::upper_bound(parts_, id, {}, &Part::end);
+  return {.part = part, .id = id - part.begin};
+}
+
+Status SelectedSource::Load(uint64_t id, LoadedSample& loaded) const {
+  const Place at = Find(id);
+  return at.source().Load(at.id, loaded);
+}
+
+void SelectedSource::AddCalled(std::vector<const SampleSource*>& called) const {
+  for (const Part& part : parts_) part.source->AddCalled(called);
+}
+
+Result<std::span<const uint8_t>> SelectedSource::Unpack(uint64_t id,
+                                                        std::span<const uint8_t> record,
+                                                        std::span<uint8_t> rows) const {
+  const Place at = Find(id);
+  return at.source().Unpack(at.id, record, rows);
+}
+
+ByteRange SelectedSource::RangeOf(uint64_t id) const {
+  const Place at = Find(id);
+  return at.part.Moved(at.source().RangeOf(at.id));
+}
+
+bool SelectedSource::has_row_ranges(uint64_t id) const {
+  const Place at = Find(id);
+  return at.source().has_row_ranges(at.id);
+}
+
+ByteRange SelectedSource::RangeOfRows(uint64_t id, int top, int bottom) const {
+  const Place at = Find(id);
+  return at.part.Moved(at.source().RangeOfRows(at.id, top, bottom));
+}
+
+void SelectedSource::PathOf(uint32_t file, std::string& path) const {
+  const Part& part = *std::ranges::upper_bound(parts_, file, {}, &Part::file_end);
+  part.source->PathOf(file - static_cast<uint32_t>(part.file_begin), path);
+}
+
+const ObjectVersions* SelectedSource::objects() const {
+  if (parts_.size() == 1) return first()->objects();
+  return objects_ ? &*objects_ : nullptr;
+}
+
+// Rows of one part that follow each other are copied together.
+void SelectedSource::FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const {
+  const size_t bytes = fields()[field].row_bytes();
+  auto* to = static_cast<uint8_t*>(rows);
+  std::array<uint64_t, 64> theirs{};
+  while (!ids.empty()) {
+    const Part& part = Find(ids.front()).part;
+    size_t count = 0;
+    for (; count < std::min(ids.size(), theirs.size()); ++count) {
+      const Place at = Find(ids[count]);
+      if (&at.part != &part) break;
+      theirs[count] = at.id;
+    }
+    part.source->FixedRows(field, std::span(theirs).first(count), to);
+    to += count * bytes;
+    ids = ids.subspan(count);
+  }
+}
+
+std::span<const uint8_t> SelectedSource::View(size_t field, uint64_t id) const {
+  const Place at = Find(id);
+  return at.source().View(field, at.id);
+}
+
+bool SelectedSource::may_have_crop_index() const {
+  return std::ranges::any_of(parts_,
+                             [](const Part& part) { return part.source->may_have_crop_index(); });
+}
+
+std::span<const uint8_t> SelectedSource::ReadCropIndex(uint64_t id, uint64_t most,
+                                                       GrowingBuffer& memory) const {
+  const Place at = Find(id);
+  return at.source().ReadCropIndex(at.id, most, memory);
+}
+
+void SelectedSource::NameOf(uint64_t id, std::string& name) const {
+  const Place at = Find(id);
+  at.source().NameOf(at.id, name);
+}
+
+ImageFacts SelectedSource::FactsOf(uint64_t id) const {
+  const Place at = Find(id);
+  return at.source().FactsOf(at.id);
+}
+
+std::string SelectedSource::Warning() const {
+  std::string all;
+  for (const Part& part : parts_) {
+    const std::string warning = part.source->Warning();
+    if (!all.empty() && !warning.empty()) all += "; and ";
+    all += warning;
+  }
+  return all;
+}
+
+SkippedFiles SelectedSource::Skipped() const {
+  SkippedFiles all;
+  for (const Part& part : parts_) all.Add(part.source->Skipped());
+  return all;
+}
+
+const std::vector<std::string>& SelectedSource::classes() const {
+  return same_classes_ ? first()->classes() : no_classes_;
+}
+
+uint64_t SelectedSource::memory_bytes() const {
+  uint64_t bytes = sizeof(*this) + parts_.capacity() * sizeof(Part) + name_.capacity();
+  for (const Part& part : parts_) bytes += part.source->memory_bytes();
+  if (objects_) bytes += objects_->memory_bytes();
+  if (ids_) bytes += ids_->memory_bytes();
+  return bytes + (order_ ? order_->memory_bytes() : 0);
+}
+
+uint64_t SelectedSource::Fingerprint() const {
+  uint64_t all = ids_ ? ids_hash_ : Hash64(name_, order_ ? order_->Hash() : 0);
+  for (const Part& part : parts_) {
+    const uint64_t theirs = part.source->Fingerprint();
+    if (theirs == 0) return 0;
+    all = Hash64(std::to_string(theirs), all);
+  }
+  return all;
+}
+
+// Returns "combine(image_folder(photos/a) and 2 more)", "weighted(image_folder(photos/a))" or
+// "subset(image_folder(photos/a), 80 of 100 samples)".
+std::string SelectedSource::Describe() const {
+  std::string rest;
+  if (parts_.size() > 1) rest = " and " + std::to_string(parts_.size() - 1) + " more";
+  if (ids_) {
+    const uint64_t all = parts_.front().end;
+    rest = ", " + std::to_string(size()) + " of " + std::to_string(all) +
+           Plural(all, " sample", " samples");
+  }
+  return name_ + "(" + first()->Describe() + rest + ")";
+}
+
+}  // namespace stoker
