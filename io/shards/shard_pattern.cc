@@ -22,10 +22,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-constexpr size_t kMaxNesting = 32;
 constexpr size_t kMaxPathBytes = size_t{128} << 20;  // of all paths together
-// Nested braces are expanded level by level: all levels together may have so many times the limits.
-constexpr size_t kMaxCopies = 2;
 
 Error BadPattern(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
@@ -42,6 +39,13 @@ Error Unbalanced() {
   return BadPattern("has an unmatched brace", R"(Write \{ for a brace in a name)");
 }
 
+Error Nested() {
+  return BadPattern(
+      "has braces within braces",
+      "Write several patterns, joined by ::, as a-{0..9}.tar::b-{0..4}.tar instead of "
+      R"({a-{0..9},b-{0..4}}.tar; \{ is a brace in a name)");
+}
+
 // Returns whether a pattern may stand for so many paths of so many bytes.
 bool IsAllowed(size_t paths, size_t bytes) { return paths <= kMaxShards && bytes <= kMaxPathBytes; }
 
@@ -51,74 +55,19 @@ size_t BytesOfAll(const Texts& texts) {
   return bytes;
 }
 
-// Counts the paths and bytes that an expansion has made at all levels of braces. Limits on them
-// bound the time and the memory that a pattern takes, however deep its braces are.
-struct Expansion {
-  size_t paths = 0, bytes = 0;
-
-  Status Add(size_t more_paths, size_t more_bytes) {
-    paths += more_paths;
-    bytes += more_bytes;
-    if (paths <= kMaxCopies * kMaxShards && bytes <= kMaxCopies * kMaxPathBytes) return {};
-    return BadPattern("has nested braces that stand for more than " +
-                          std::to_string(kMaxCopies * kMaxShards) +
-                          " paths, or for more than 256 MiB of them, at all levels together",
-                      "Write the outer braces as several patterns, joined by ::");
-  }
-};
-
-// Returns each way to take one text of every part, joined; the last part changes fastest.
-Result<Texts> ProductOf(const std::vector<Texts>& parts, Expansion& expansion) {
-  size_t paths = 1, bytes = 0;
-  for (const Texts& part : parts) {
-    bytes = bytes * part.size() + BytesOfAll(part) * paths;
-    paths *= part.size();
-    if (!IsAllowed(paths, bytes)) return TooManyPaths();
-  }
-  TRY(expansion.Add(paths, bytes));
-  Texts product(paths);
-  std::vector<const std::string*> taken(parts.size());
-  for (size_t i = 0; i < paths; ++i) {
-    size_t rest = i, size = 0;
-    for (size_t part = parts.size(); part-- > 0; rest /= parts[part].size()) {
-      taken[part] = &parts[part][rest % parts[part].size()];
-      size += taken[part]->size();
-    }
-    product[i].reserve(size);
-    for (const std::string* text : taken) product[i] += *text;
-  }
-  return product;
-}
-
 // Returns the position behind the character at `at`, which may have a backslash.
 size_t Behind(std::string_view text, size_t at) {
   return std::min(at + (text[at] == '\\' ? 2 : 1), text.size());
 }
 
-// Returns the position of the brace that closes the one at `open`; npos: there is none.
-size_t ClosingBrace(std::string_view text, size_t open) {
-  size_t depth = 0;
-  for (size_t at = open; at < text.size(); at = Behind(text, at)) {
-    if (text[at] == '{') ++depth;
-    if (text[at] == '}' && --depth == 0) return at;
+// Returns the position of the first of these characters that has no backslash; npos: there is none.
+size_t FindAnyOf(std::string_view characters, std::string_view text) {
+  const size_t first = text.find_first_of(characters);
+  if (first == std::string_view::npos) return first;  // no backslash matters
+  for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
+    if (characters.find(text[at]) != std::string_view::npos) return at;
   }
   return std::string_view::npos;
-}
-
-// Returns the parts between the commas outside inner braces. Precondition: braces match.
-std::vector<std::string_view> SplitAtCommas(std::string_view text) {
-  std::vector<std::string_view> parts;
-  size_t depth = 0, begin = 0;
-  for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
-    if (text[at] == '{') ++depth;
-    if (text[at] == '}') --depth;
-    if (text[at] == ',' && depth == 0) {
-      parts.push_back(text.substr(begin, at - begin));
-      begin = at + 1;
-    }
-  }
-  parts.push_back(text.substr(begin));
-  return parts;
 }
 
 // The texts of "first..last" and "first..last..step"; the step may be empty.
@@ -223,72 +172,36 @@ Result<std::optional<Texts>> RangeOfTexts(std::string_view text) {
   return std::optional<Texts>(std::move(texts));
 }
 
-Result<Texts> ExpandNested(std::string_view pattern, size_t nesting, Expansion& expansion);
-
-// Expands one pair of braces; `inside` is the text between them. Braces around a single text are
-// part of the path.
-Result<Texts> ExpandOne(std::string_view inside, size_t nesting, Expansion& expansion) {
+// Returns the texts that one pair of braces stands for; `inside` is the text between them. Braces
+// around a single text are part of the path.
+Result<Texts> ExpandOne(std::string_view inside) {
   ASSIGN_OR_RETURN(std::optional<Texts> range, RangeOfTexts(inside));
   if (range) return *std::move(range);
-  const std::vector<std::string_view> parts = SplitAtCommas(inside);
+  Texts texts;
+  for (size_t comma = 0; comma != std::string_view::npos;) {
+    comma = FindAnyOf(",", inside);
+    texts.emplace_back(inside.substr(0, comma));
+    if (comma != std::string_view::npos) inside.remove_prefix(comma + 1);
+  }
+  if (texts.size() == 1) texts.front().insert(0, "{").append("}");
+  return texts;
+}
+
+// Appends each of the texts to each path; the text changes fastest.
+Status AppendEach(const Texts& texts, Texts& paths) {
+  const size_t bytes = BytesOfAll(paths) * texts.size() + BytesOfAll(texts) * paths.size();
+  if (!IsAllowed(paths.size() * texts.size(), bytes)) return TooManyPaths();
   Texts all;
-  size_t bytes = 0;
-  for (const std::string_view part : parts) {
-    ASSIGN_OR_RETURN(Texts texts, ExpandNested(part, nesting, expansion));
-    bytes += BytesOfAll(texts);
-    if (!IsAllowed(all.size() + texts.size(), bytes)) return TooManyPaths();
-    std::ranges::move(texts, std::back_inserter(all));
+  all.reserve(paths.size() * texts.size());
+  for (const std::string& path : paths) {
+    for (const std::string& text : texts) all.push_back(path + text);
   }
-  if (parts.size() == 1) {
-    for (std::string& text : all) text.insert(0, "{").append("}");
-  }
-  return all;
+  paths = std::move(all);
+  return {};
 }
 
-Result<Texts> ExpandNested(std::string_view pattern, size_t nesting, Expansion& expansion) {
-  if (nesting > kMaxNesting) return BadPattern("has braces nested deeper than 32");
-  std::vector<Texts> parts;  // each has several texts, or one that lies between braces
-  std::string plain;         // to be the next part
-  size_t paths = 1, bytes = 0;
-  for (size_t at = 0; at < pattern.size();) {
-    if (pattern[at] == '}') return Unbalanced();
-    if (pattern[at] != '{') {
-      const size_t behind = Behind(pattern, at);
-      plain += pattern.substr(at, behind - at);
-      at = behind;
-      continue;
-    }
-    const size_t close = ClosingBrace(pattern, at);
-    if (close == std::string_view::npos) return Unbalanced();
-    const std::string_view between = pattern.substr(at + 1, close - at - 1);
-    ASSIGN_OR_RETURN(Texts inside, ExpandOne(between, nesting + 1, expansion));
-    // This is checked before the next braces are expanded, so that not too many are.
-    paths *= inside.size();
-    bytes += BytesOfAll(inside);
-    if (!IsAllowed(paths, bytes)) return TooManyPaths();
-    if (inside.size() == 1) {
-      plain += inside[0];
-    } else {
-      if (!plain.empty()) parts.push_back({std::exchange(plain, {})});
-      parts.push_back(std::move(inside));
-    }
-    at = close + 1;
-  }
-  parts.push_back({std::move(plain)});
-  return ProductOf(parts, expansion);
-}
-
-bool HasAnyOf(std::string_view characters, std::string_view text) {
-  const auto found = [&](char c) { return text.find(c) != std::string_view::npos; };
-  if (std::ranges::none_of(characters, found)) return false;  // no backslash is needed
-  for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
-    if (characters.find(text[at]) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
-bool HasWildcards(std::string_view text) { return HasAnyOf("*?", text); }
-bool HasStars(std::string_view text) { return HasAnyOf("*", text); }
+bool HasWildcards(std::string_view text) { return FindAnyOf("*?", text) != std::string_view::npos; }
+bool HasStars(std::string_view text) { return FindAnyOf("*", text) != std::string_view::npos; }
 
 // Returns the text without its backslashes.
 std::string Unquoted(std::string_view text) {
@@ -478,8 +391,20 @@ Status AddPaths(const std::string& given, std::string_view root, Texts& paths) {
 }  // namespace
 
 Result<std::vector<std::string>> ExpandBraces(std::string_view pattern) {
-  Expansion expansion;
-  return ExpandNested(pattern, 0, expansion);
+  Texts paths = {""};
+  while (true) {
+    const size_t open = FindAnyOf("{}", pattern);
+    TRY(AppendEach({std::string(pattern.substr(0, open))}, paths));
+    if (open == std::string_view::npos) return paths;
+    if (pattern[open] == '}') return Unbalanced();
+    pattern.remove_prefix(open + 1);
+    const size_t close = FindAnyOf("{}", pattern);
+    if (close == std::string_view::npos) return Unbalanced();
+    if (pattern[close] == '{') return Nested();
+    ASSIGN_OR_RETURN(const Texts texts, ExpandOne(pattern.substr(0, close)));
+    TRY(AppendEach(texts, paths));
+    pattern.remove_prefix(close + 1);
+  }
 }
 
 // Matches greedily, and backtracks to the last star only: an earlier star cannot match better.

@@ -13,8 +13,8 @@ namespace stoker {
 inline constexpr size_t kMaxShards = size_t{1} << 20;
 
 // Expands a pattern into paths, in the order in which it is written:
-// - "a{x,y}b" stands for axb and ayb, "{007..128}" and "{a..f..2}" are ranges, and braces may be
-//   nested, as in shells and in the Python package braceexpand, which WebDataset uses;
+// - "a{x,y}b" stands for axb and ayb, and "{007..128}" and "{a..f..2}" are ranges, as in shells and
+//   in the Python package braceexpand, which WebDataset uses, but braces are not nested;
 // - then `*` matches any characters of one name and `?` one byte, except a dot at the beginning of
 //   a name. The resulting paths exist, and are sorted bytewise within one text without braces;
 // - "one::other" stands for the paths of one pattern and then those of the other;
@@ -25,12 +25,11 @@ inline constexpr size_t kMaxShards = size_t{1} << 20;
 // unchanged. In URLs of objects (io/remote/object_url.h) braces and backslashes have their
 // meaning, and `?` begins the query; a relative path is a name also if `root` is a URL.
 //
-// InvalidArgument: an empty pattern, a NUL, braces that do not match or are nested deeper than 32,
-// more than kMaxShards paths or 128 MiB of them (twice as many over all levels of nested braces), a
-// path that begins with a home folder (~/), a relative path if `root` is empty or an HTTP URL with
-// a query or a fragment. Unimplemented: a URL of another kind, a command ("pipe:"), a URL with `*`.
-// NotFound: no file matches a `*` or `?`. PermissionDenied, and others, if any folder to search
-// cannot be read.
+// InvalidArgument: an empty pattern, a NUL, braces that do not match or are nested, more than
+// kMaxShards paths or 128 MiB of them, a path that begins with a home folder (~/), a relative path
+// if `root` is empty or an HTTP URL with a query or a fragment. Unimplemented: a URL of another
+// kind, a command ("pipe:"), a URL with `*`. NotFound: no file matches a `*` or `?`.
+// PermissionDenied, and others, if any folder to search cannot be read.
 Result<std::vector<std::string>> ExpandShards(std::string_view pattern,
                                               std::string_view root = ".");
 

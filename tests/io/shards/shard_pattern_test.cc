@@ -57,14 +57,12 @@ TEST(ShardPattern, ExpandsBracesAsBraceexpand) {
   EXPECT_THAT(Expanded("{a..g..2}"), ElementsAre("a", "c", "e", "g"));
   EXPECT_THAT(Expanded("{Y..b}"), ElementsAre("Y", "Z", "a", "b"));
   EXPECT_THAT(Expanded("{C..A}"), ElementsAre("C", "B", "A"));
-  EXPECT_THAT(Expanded("python{2.{5..7},3.{2,3}}"),
-              ElementsAre("python2.5", "python2.6", "python2.7", "python3.2", "python3.3"));
   EXPECT_THAT(Expanded("{a,b}{1,2}"), ElementsAre("a1", "a2", "b1", "b2"));
   EXPECT_THAT(Expanded("index.html{,.backup}"), ElementsAre("index.html", "index.html.backup"));
   EXPECT_THAT(Expanded("{b,a,b}"), ElementsAre("b", "a", "b"));
   EXPECT_THAT(Expanded(R"({1\{2,3})"), ElementsAre("1{2", "3"));
   EXPECT_THAT(Expanded(R"({a\,b,c})"), ElementsAre("a,b", "c"));
-  EXPECT_THAT(Expanded("{a}{}{{1,2}}"), ElementsAre("{a}{}{1}", "{a}{}{2}"));
+  EXPECT_THAT(Expanded("{a}{}{1,2}"), ElementsAre("{a}{}1", "{a}{}2"));
   EXPECT_THAT(Expanded("{1..b}{1..}{1..2..}"), ElementsAre("{1..b}{1..}{1..2..}"));
   EXPECT_THAT(Expanded("plain.tar"), ElementsAre("plain.tar"));
 }
@@ -75,14 +73,17 @@ TEST(ShardPattern, TakesSeveralPatterns) {
 }
 
 TEST(ShardPattern, RefusesBadPatterns) {
-  for (const char* pattern : {"{1{2,3}", "a}", "a}{b", "{", "{a,b}}"}) {
+  for (const char* pattern : {"{1", "a}", "a}{b", "{", "{a,b}}"}) {
     EXPECT_THAT(Refused(pattern).cause, HasSubstr("unmatched brace")) << pattern;
   }
   EXPECT_THAT(Refused("").cause, HasSubstr("is empty"));
   EXPECT_THAT(Refused("a::").cause, HasSubstr("empty path"));
   EXPECT_THAT(Refused("a{,b}::{,c}").cause, HasSubstr("empty path"));
   EXPECT_THAT(Refused({"a\0b", 3}).cause, HasSubstr("NUL"));
-  EXPECT_THAT(Refused(std::string(40, '{') + std::string(40, '}')).cause, HasSubstr("nested"));
+  for (const char* pattern : {"{a{1,2},b}", "{{1,2}}", "{1{2,3}", "{{"}) {
+    EXPECT_THAT(Refused(pattern).cause, HasSubstr("braces within braces")) << pattern;
+    EXPECT_THAT(Refused(pattern).advice, HasSubstr("joined by ::"));
+  }
   for (const char* pattern :
        {"{1..1048577}", "{0..999999999999999999}", "{-99999999999999999..99999999999999999}",
         "{0..1023}{0..1024}", "{0..1048575}::a"}) {
@@ -101,17 +102,11 @@ TEST(ShardPattern, RefusesBadPatterns) {
   std::string doubling;
   for (int i = 0; i < 10'000; ++i) doubling += "{,}";
   EXPECT_THAT(Refused("x" + doubling).cause, HasSubstr("more than"));
-  std::string nested = "{0..900000}";  // each level would copy all of it
-  for (int level = 0; level < 20; ++level) nested = "{,x" + nested + "}";
-  EXPECT_THAT(Refused(nested).cause, HasSubstr("more than 2097152 paths"));
-  std::string long_nested = "{0..99}" + std::string(1 << 20, 'x');  // 100 MiB at each level
-  for (int level = 0; level < 20; ++level) long_nested = "{,x" + long_nested + "}";
-  EXPECT_THAT(Refused(long_nested).cause, HasSubstr("256 MiB"));
 }
 
 TEST(ShardPattern, AllowsTheMostPaths) {
   EXPECT_THAT(Expanded("{0..1048575}"), SizeIs(kMaxShards));
-  EXPECT_THAT(Expanded("a{0,b{1..1048575}}"), SizeIs(kMaxShards));
+  EXPECT_THAT(Expanded("a{0..1023}{0..1023}"), SizeIs(kMaxShards));
 }
 
 TEST(ShardPattern, FindsFilesByWildcards) {
