@@ -102,7 +102,7 @@ class DamagedPhotographs {
 
 }  // namespace
 
-Result<SetCheck> CheckSet(const std::string& folder, const CheckOptions& options,
+Result<SetCheck> CheckSet(const std::string& folder, const SetCheckOptions& options,
                           const SampleProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
   TRY(CheckThreads(options.threads));

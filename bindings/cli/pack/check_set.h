@@ -11,7 +11,7 @@
 
 namespace stoker {
 
-struct CheckOptions {
+struct SetCheckOptions {
   int threads = 0;           // 0: the cores allotted
   size_t most_listed = 100;  // how many of the damaged parts the report has
 };
@@ -28,7 +28,7 @@ struct SetCheck {
 // Reads every byte of the packed set in `folder`: the index, what each shard says of its records,
 // and each record, whose file is restored and compared with the checksum that it had. Damage is in
 // the report; errors are those of opening the set, of the machine, and Cancelled.
-Result<SetCheck> CheckSet(const std::string& folder, const CheckOptions& options = {},
+Result<SetCheck> CheckSet(const std::string& folder, const SetCheckOptions& options = {},
                           const SampleProgress& progress = {});
 
 }  // namespace stoker

@@ -6,15 +6,15 @@
 
 namespace stoker {
 
-void BadSamples::Add(uint64_t id, SampleFault fault, const Error& error) {
+void BadSampleList::Add(uint64_t id, SampleFault fault, const Error& error) {
   const Text& text = *texts_.emplace(error.cause, error.Advice(cli::FlagOf)).first;
   entries_.push_back({id, error.offset.value_or(kNoOffset), &text, fault});
   ++counts_[static_cast<size_t>(fault)];
 }
 
-void BadSamples::SortById() { std::ranges::sort(entries_, {}, &Entry::id); }
+void BadSampleList::SortById() { std::ranges::sort(entries_, {}, &Entry::id); }
 
-BadSample BadSamples::operator[](size_t i) const {
+BadSample BadSampleList::operator[](size_t i) const {
   const Entry& entry = entries_[i];
   BadSample sample{entry.id, entry.fault, {}, entry.text->first, entry.text->second};
   if (entry.offset != kNoOffset) sample.offset = entry.offset;

@@ -1,5 +1,5 @@
-// BadSamples: the samples that cannot be used, each with its fault, in little memory, because all
-// samples of a dataset may be bad.
+// BadSampleList: the samples that cannot be used, each with its fault, in little memory, because
+// all samples of a dataset may be bad.
 #pragma once
 
 #include <array>
@@ -27,11 +27,11 @@ struct BadSample {
 
 // A sample takes 32 bytes, and each cause is stored once. Paths are not stored: the source has
 // them. Used by one thread at a time.
-class BadSamples {
+class BadSampleList {
  public:
-  BadSamples() = default;
-  BadSamples(BadSamples&&) = default;
-  BadSamples& operator=(BadSamples&&) = default;
+  BadSampleList() = default;
+  BadSampleList(BadSampleList&&) = default;
+  BadSampleList& operator=(BadSampleList&&) = default;
 
   void Add(uint64_t id, SampleFault fault, const Error& error);
   void SortById();

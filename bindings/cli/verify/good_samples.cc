@@ -179,7 +179,7 @@ Status CheckGoodSamples(const SampleSource& source, const std::string& path) {
   return {};
 }
 
-Result<GoodSamples> WriteGoodSamples(const SampleSource& source, const BadSamples& bad,
+Result<GoodSamples> WriteGoodSamples(const SampleSource& source, const BadSampleList& bad,
                                      const std::string& path) {
   GoodSamples written{.samples = source.size() - bad.size()};
   if (written.samples == 0) return written;

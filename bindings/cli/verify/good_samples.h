@@ -29,7 +29,7 @@ struct GoodSamples {
 // of JSON lines: "path", which is absolute, and "label", if there are labels: the name of the
 // class, or the value. Replaces the file as a whole. If no sample is good, nothing is written,
 // because an empty manifest cannot be read. Precondition: CheckGoodSamples returned success.
-Result<GoodSamples> WriteGoodSamples(const SampleSource& source, const BadSamples& bad,
+Result<GoodSamples> WriteGoodSamples(const SampleSource& source, const BadSampleList& bad,
                                      const std::string& path);
 
 }  // namespace stoker

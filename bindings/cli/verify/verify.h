@@ -28,7 +28,7 @@ struct VerifyReport {
   // At this file the machine had no memory or descriptors left. The error says nothing about the
   // file's sample, which is not in `bad`.
   std::optional<Error> error{};
-  BadSamples bad;                   // by id, of the checked samples
+  BadSampleList bad;                // by id, of the checked samples
   uint64_t no_end_marker = 0;       // JPEGs without an end marker, which are decoded all the same
   uint64_t accepted_truncated = 0;  // JPEGs that lack data, if the limits accept that
   double seconds = 0;

@@ -328,14 +328,14 @@ TEST_F(VerifyTest, JsonEndsWithTheFirstErrorOfWriting) {
   EXPECT_EQ(status.error().cause, "no room");
 }
 
-TEST(BadSamples, KeepEachCauseOnce) {
-  BadSamples bad;
+TEST(BadSampleList, KeepEachCauseOnce) {
+  BadSampleList bad;
   for (uint64_t id = 5; id > 0; --id) {
     bad.Add(id, SampleFault::kVanished, {.code = Code::kNotFound, .cause = "gone", .file = "x"});
   }
   bad.Add(0, SampleFault::kTruncated,
           {.code = Code::kDataLoss, .cause = "cut", .offset = 0, .advice = "Mend it"});
-  const BadSamples moved = std::move(bad);
+  const BadSampleList moved = std::move(bad);
   ASSERT_EQ(moved.size(), 6u);
   EXPECT_EQ(moved[0].cause.data(), moved[4].cause.data());
   EXPECT_EQ(moved[0].id, 5u);
