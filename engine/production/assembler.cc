@@ -37,9 +37,22 @@ Assembler::Assembler(const Sampler& sampler, std::shared_ptr<SlotPool> pool, int
   OpenBatches();
 }
 
-Assembler::~Assembler() {
+// The slots must be back before others are taken.
+void Assembler::Restart(int depth, BatchSequence sequence) {
+  ReturnSlots();
+  for (Entry& entry : window_) entry.rows.store(0, std::memory_order_relaxed);
+  claimed_.store(0, std::memory_order_relaxed);
+  opened_.store(0, std::memory_order_relaxed);
+  next_ = 0;
+  sequence_ = std::move(sequence);
+  std::lock_guard lock(mutex_);
+  depth_ = static_cast<uint64_t>(depth);
+  OpenBatches();
+}
+
+void Assembler::ReturnSlots() {
   for (Entry& entry : window_) {
-    if (entry.slot != nullptr) pool_->Abandon(entry.slot);
+    if (entry.slot != nullptr) pool_->Abandon(std::exchange(entry.slot, nullptr));
   }
 }
 

@@ -66,7 +66,14 @@ class Assembler {
   // `max_depth`. The slot pool has `depth` working slots. `sampler` must outlive the assembler.
   Assembler(const Sampler& sampler, std::shared_ptr<SlotPool> pool, int depth, int max_depth,
             BatchSequence sequence);
-  ~Assembler();  // precondition: every claimed row is finished
+  ~Assembler() { ReturnSlots(); }
+
+  // Begins again, with another sequence. Precondition: see ReturnSlots.
+  void Restart(int depth, BatchSequence sequence);
+
+  // Drops the batches that nobody took. Precondition: every claimed row is finished, and no thread
+  // calls Claim until Restart.
+  void ReturnSlots();
 
   // Claims the next row to read, or up to `most` rows of one batch. Returns none while all rows in
   // production are claimed. Any thread; takes no lock.

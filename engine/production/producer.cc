@@ -116,23 +116,25 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
               runtime_.options().threads),
       feed_(options_, sampler_, writer_.plan(), samples_,
             RunOf(options_, map_ && map_->calls() == 0, runtime_.options().threads)),
+      assembler_(sampler_, slots_, /*depth=*/0, memory.lease->plan().max_depth, SequenceFrom({})),
       maps_(MakeMaps()),
-      bad_(std::move(bad)),
-      counts_later_(options_.to_device.has_value()),
+      bad_(
+          options_.on_bad, std::move(bad), sampler_,
+          options_.to_device ? BadSamples::Counts::kWhenDelivered : BadSamples::Counts::kWhenTaken),
       memory_(std::move(memory.lease)),
       stalls_(static_cast<uint64_t>(runtime_.options().stall_seconds * 1e9)),
       settings_(TunerOptionsOf(options_, runtime_), LimitsOf(options_, runtime_, memory_->plan()),
                 *memory_, *slots_, trace_, [this](const TunerSettings& tuned) { Apply(tuned); }) {
   memory_->OnShortage([this] { FreeIdleMemory(); });
-  settings_.Start();
-  (void)StartAt({}, Schedule::kEpochs);
+  if (maps_ != nullptr) maps_->Open();
+  settings_.Start();  // opens the first batches
 }
 
 std::unique_ptr<MapThreads> Producer::MakeMaps() {
   if (!map_ || map_->calls() == 0) return nullptr;
   return std::make_unique<MapThreads>(
       *map_, *slots_, runtime_.trace(), [this](const MapThreads::WholeBatch& batch, Status status) {
-        assembler_->Complete(batch.ticket, batch.last_row, batch.cost, std::move(status));
+        assembler_.Complete(batch.ticket, batch.last_row, batch.cost, std::move(status));
       });
 }
 
@@ -151,7 +153,7 @@ size_t Producer::Pull(std::span<ReadRequest*> requests) {
   trace_.Samples(samples_.reading(), samples_.ready());
   if (!in_memory_) pulled += PullNew(requests);
   while (in_memory_ && !stopped_.load(std::memory_order_relaxed)) {
-    const std::optional<uint32_t> run = feed_.NextRun(*assembler_);
+    const std::optional<uint32_t> run = feed_.NextRun(assembler_);
     if (!run) break;
     samples_[*run].work = memory_->Begin();
     Submit(*run);
@@ -165,7 +167,7 @@ size_t Producer::Pull(std::span<ReadRequest*> requests) {
 size_t Producer::PullNew(std::span<ReadRequest*> requests) {
   size_t pulled = 0, filled = 0, kept = 0, all_kept = 0;
   do {
-    filled = feed_.Fill(*assembler_, requests.subspan(pulled));
+    filled = feed_.Fill(assembler_, requests.subspan(pulled));
     kept = 0;
     for (ReadRequest* read : requests.subspan(pulled, filled)) {
       const uint32_t index = samples_.IndexOf(*read);
@@ -275,9 +277,9 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
   samples_.SetPlace(sample, Place::kNone);
   samples_.Give(sample);
   if (samples_.waiting() && (has_calls_ || !samples_.TooFewFree())) reads_.Wake();
-  const Assembler::BatchState state = assembler_->RowsDone(ticket, cost, std::move(status));
+  const Assembler::BatchState state = assembler_.RowsDone(ticket, cost, std::move(status));
   if (state != Assembler::BatchState::kRowsMissing) {
-    if (state == Assembler::BatchState::kWhole) assembler_->DropRows(ticket);
+    if (state == Assembler::BatchState::kWhole) assembler_.DropRows(ticket);
     const bool failed = state == Assembler::BatchState::kFailed || ticket.slot->rows == 0;
     BatchCost spent;
     if (writer_.mixes() && !failed) {
@@ -288,7 +290,7 @@ void Producer::End(uint32_t sample, uint64_t work_ns, Status status, int worker)
       spent.whole_ns = NowNanoseconds();
       maps_->Give({ticket, path, spent, failed});
     } else {
-      assembler_->Complete(ticket, path, spent);
+      assembler_.Complete(ticket, path, spent);
     }
   }
 }
@@ -298,32 +300,32 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   TRY(runtime_.CheckProcess());
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
   if (std::exchange(epoch_ended_, false)) return Batch();
-  const std::optional<BatchName> next = assembler_->position();
+  const std::optional<BatchName> next = assembler_.position();
   if (!next) return Batch();
   if (!slots_->CanLend()) return TooManyLent();
   TRY(Start());
-  ASSIGN_OR_RETURN(const bool reopened, assembler_->Reopen());
+  ASSIGN_OR_RETURN(const bool reopened, assembler_.Reopen());
   if (reopened) reads_.Wake();
   Result<Batch> batch = [&] {
     const TraceSpan span(runtime_.trace(), "stoker.wait", next->epoch, next->index);
     stalls_.Begin();
-    return assembler_->Take([this, &interrupt] {
+    return assembler_.Take([this, &interrupt] {
       LookForStall();
       return interrupt && interrupt();
     });
   }();
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
-  trace_.Batch(assembler_->last(), assembler_->last_row(), settings_.settings());
-  settings_.Learn(assembler_->last());
+  trace_.Batch(assembler_.last(), assembler_.last_row(), settings_.settings());
+  settings_.Learn(assembler_.last());
   // Take and Learn may have opened batches: reader threads claim their rows (Pull).
   reads_.Wake();
-  CountBad({*next, assembler_->last_bad(), !batch.ok()});
+  bad_.Taken(*next, assembler_.last_bad(), !batch.ok());
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;
   const bool last = next->index + 1 == batches_from(next->start);
   after_last_ =
       last ? BatchName{next->epoch + 1, 0} : BatchName{next->epoch, next->index + 1, next->start};
-  epoch_ended_ = last && assembler_->schedule() != Schedule::kAppended;
+  epoch_ended_ = last && assembler_.schedule() != Schedule::kAppended;
   return batch;
 }
 
@@ -345,8 +347,7 @@ Error Producer::TooManyLent() const {
 // ---- Settings, positions, start and stop
 
 void Producer::Apply(const TunerSettings& settings) {
-  // There is no assembler during SettingsController::Start: StartAt gives the first one its depth.
-  if (assembler_ != nullptr) assembler_->SetDepth(settings.depth);
+  assembler_.SetDepth(settings.depth);
   const auto workers = static_cast<uint32_t>(settings.workers);
   for (uint32_t sent = concurrency_.SetLimit(workers); sent > 0; --sent) {
     SendWorker(memory_->Begin());
@@ -368,8 +369,8 @@ Status Producer::CheckSeek(BatchName batch) const { return Check("Seek to", batc
 
 Status Producer::Append(BatchName batch) {
   TRY(Check("Append", batch));
-  if (assembler_->schedule() != Schedule::kAppended) TRY(Seek(batch, Schedule::kAppended));
-  assembler_->Append(batch);
+  if (assembler_.schedule() != Schedule::kAppended) TRY(Seek(batch, Schedule::kAppended));
+  assembler_.Append(batch);
   return {};
 }
 
@@ -388,15 +389,16 @@ Status Producer::Check(const char* call, BatchName batch) const {
   return {};
 }
 
+BatchSequence Producer::SequenceFrom(BatchName batch, Schedule schedule) const {
+  return {schedule, batches_per_epoch(), batch, batches_from(batch.start),
+          options_.epochs.value_or(kMaxEpochs)};
+}
+
 Status Producer::StartAt(BatchName batch, Schedule schedule) {
-  BatchSequence sequence(schedule, batches_per_epoch(), batch, batches_from(batch.start),
-                         options_.epochs.value_or(kMaxEpochs));
   std::lock_guard lock(lifecycle_);
   if (stopped_) return Error{Code::kCancelled, "the loader was stopped"};
-  DropUncounted();
-  assembler_.reset();  // returns its slots before the next assembler takes them
-  assembler_ = std::make_unique<Assembler>(sampler_, slots_, settings_.settings().depth,
-                                           memory_->plan().max_depth, std::move(sequence));
+  bad_.DropUndelivered();
+  assembler_.Restart(settings_.settings().depth, SequenceFrom(batch, schedule));
   if (maps_ != nullptr) maps_->Open();
   return {};
 }
@@ -456,8 +458,8 @@ bool Producer::EndWork() {
 
 void Producer::Cancel() {
   std::lock_guard lock(lifecycle_);
-  assembler_->Cancel();  // first, so that samples that are given up do not fail a batch that is
-                         // delivered
+  assembler_.Cancel();  // first, so that samples that are given up do not fail a batch that is
+                        // delivered
   stopped_ = true;
   if (maps_ != nullptr) maps_->Close();
 }
@@ -474,7 +476,7 @@ bool Producer::TryStop() {
 
 Producer::~Producer() {
   Stop();
-  assembler_.reset();
+  assembler_.ReturnSlots();
   slots_->Retire();
 }
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +25,7 @@
 #include "engine/order/sampler.h"
 #include "engine/production/assembler.h"
 #include "engine/production/bad_sample_log.h"
+#include "engine/production/bad_samples.h"
 #include "engine/production/map_threads.h"
 #include "engine/production/producer_options.h"
 #include "engine/production/read_feed.h"
@@ -84,7 +84,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // The batch that Next delivers next; Seek to it resumes production. If there is none (after the
   // last epoch, or with nothing appended): the batch that follows the last delivered one in the
   // order of epochs.
-  BatchName position() const { return assembler_->position().value_or(after_last_); }
+  BatchName position() const { return assembler_.position().value_or(after_last_); }
 
   // The number of batches that Next has returned so far, including those replaced by an error.
   uint64_t passed() const { return passed_; }
@@ -92,10 +92,10 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   // Reports that the next one of the batches that Next returned has been delivered, so that its bad
   // samples count. For a loader with a device, whose stager calls Next ahead of the consumer. Any
   // thread.
-  void CountDelivered();
+  void CountDelivered() { bad_.Delivered(); }
 
   // The wait of the last Next that returned a batch, by cause.
-  const WaitCauses& waited() const { return assembler_->last().waited; }
+  const WaitCauses& waited() const { return assembler_.last().waited; }
 
   // Ends production; Next returns Cancelled, also a Next that is waiting. Waits for nothing.
   void Cancel();
@@ -143,13 +143,6 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   void PutBack(uint32_t sample);
   size_t PullSubstitutes(std::span<ReadRequest*> requests);
   void DropSubstitutes();
-  struct BadOfBatch {
-    BatchName batch;
-    std::vector<BadRow> rows;
-    bool failed = false;
-  };
-  void CountBad(BadOfBatch bad);
-  void DropUncounted();
 
   // Memory shortage (producer_memory.cc).
   static Result<Reserved> Reserve(const LoaderOptions& options, const ProducerOptions& own,
@@ -178,6 +171,7 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   Status Halt(const Interrupt& interrupt = {});
   bool TryHalt();
   bool EndWork();
+  BatchSequence SequenceFrom(BatchName batch, Schedule schedule = Schedule::kEpochs) const;
   Status StartAt(BatchName batch, Schedule schedule);
 
   const LoaderOptions options_;
@@ -197,12 +191,9 @@ class Producer final : public ReadClient, public RowWriter::Samples {
   const std::optional<MapCaller> map_;        // the program's function
   RowWriter writer_;
   ReadFeed feed_;
-  std::unique_ptr<Assembler> assembler_;       // replaced under lifecycle_
-  const std::unique_ptr<MapThreads> maps_;     // null: no function of whole batches
-  const std::shared_ptr<BadSampleLog> bad_;    // of all producers of a loader
-  const bool counts_later_;                    // in CountDelivered
-  std::mutex uncounted_mutex_;                 // a leaf
-  std::deque<BadOfBatch> uncounted_;           // under uncounted_mutex_
+  Assembler assembler_;                     // restarted under lifecycle_
+  const std::unique_ptr<MapThreads> maps_;  // null: no function of whole batches
+  BadSamples bad_;
   const std::unique_ptr<MemoryLease> memory_;  // destroyed before the memory that it may free
   StallWatch stalls_;
   SettingsController settings_;  // declared after everything that settings are

@@ -9,19 +9,15 @@
 namespace stoker {
 
 bool Producer::Forgive(uint32_t index, uint64_t work_ns, Error& error, int worker) {
-  const std::optional<SampleFault> fault = FaultOf(error);
-  if (!fault || ending_) return false;
+  if (ending_) return false;
   SampleInFlight& sample = samples_[index];
-  OnBad action = options_.on_bad[*fault];
-  if (action == OnBad::kSubstitute && sample.substitutes == Sampler::kMostSubstitutes) {
-    error.cause += " (nor could the " + std::to_string(Sampler::kMostSubstitutes) +
-                   " samples before it, for which it was a substitute, be used)";
-    action = OnBad::kFail;
-  }
-  assembler_->AddBadRow(sample.ticket,
-                        {sample.ticket.row, sample.read.sample, *fault, action, error});
-  if (action == OnBad::kFail) return false;
-  if (action == OnBad::kDrop) {
+  const RowTicket& ticket = sample.ticket;
+  const std::optional<BadRow> bad =
+      bad_.Judge(sample.read.sample, ticket.row, sample.substitutes, error);
+  if (!bad) return false;
+  assembler_.AddBadRow(ticket, *bad);
+  if (bad->action == OnBad::kFail) return false;
+  if (bad->action == OnBad::kDrop) {
     End(index, work_ns, {}, worker);
   } else {
     Substitute(index);
@@ -79,30 +75,6 @@ void Producer::DropSubstitutes() {
     const std::optional<uint32_t> index = substitutes_.Take();
     if (index) End(*index, 0, Error{Code::kCancelled, "stopped"}, 0);
   }
-}
-
-void Producer::CountBad(BadOfBatch bad) {
-  if (!counts_later_) {
-    bad_->Count(bad.batch, sampler_.RowsIn(bad.batch), bad.rows, bad.failed);
-    return;
-  }
-  const std::lock_guard lock(uncounted_mutex_);
-  uncounted_.push_back(std::move(bad));
-}
-
-void Producer::CountDelivered() {
-  BadOfBatch bad;
-  {
-    const std::lock_guard lock(uncounted_mutex_);
-    bad = std::move(uncounted_.front());
-    uncounted_.pop_front();
-  }
-  bad_->Count(bad.batch, sampler_.RowsIn(bad.batch), bad.rows, bad.failed);
-}
-
-void Producer::DropUncounted() {
-  const std::lock_guard lock(uncounted_mutex_);
-  uncounted_.clear();
 }
 
 }  // namespace stoker

@@ -167,6 +167,21 @@ TEST_F(AssemblerTest, WithoutMemoryForOneBatchTheDepthIsNotBlamed) {
   for (Slot* slot : held) pool_->Abandon(slot);
 }
 
+TEST_F(AssemblerTest, RestartDropsWhatNobodyTook) {
+  Assembler assembler = Make(/*depth=*/4);
+  CompleteAllRows(assembler);
+  ASSERT_TRUE(assembler.Take({}).ok());
+  // As many slots as there are: those of the dropped batches are taken again.
+  assembler.Restart(/*depth=*/4, BatchSequence(Schedule::kEpochs, order_.batches_per_epoch(),
+                                               {1, 2}, order_.batches_per_epoch(), 9));
+  EXPECT_EQ(assembler.position(), (BatchName{1, 2}));
+  EXPECT_EQ(CompleteAllRows(assembler), 2 + 4 + 4 + 2)
+      << "four batches, the last of an epoch short";
+  for (const BatchName name : {BatchName{1, 2}, {2, 0}, {2, 1}, {2, 2}}) {
+    EXPECT_EQ(assembler.Take({}).value().name(), name);
+  }
+}
+
 TEST_F(AssemblerTest, AnInterruptedTakeLosesNothing) {
   Assembler assembler = Make(/*depth=*/1);
   EXPECT_EQ(assembler.Take([] { return true; }).error().code, Code::kCancelled);
