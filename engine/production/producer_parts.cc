@@ -3,8 +3,13 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "core/result/try.h"
+#include "engine/production/settings_controller.h"
+#include "engine/runtime/executor.h"
+#include "engine/runtime/read_service.h"
+#include "engine/runtime/runtime.h"
 #include "gpu/backend/device_pinning.h"
 
 namespace stoker {
@@ -125,6 +130,94 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
   slots.pinned_lent_slots =
       own.lent_batches != 0 ? std::min(own.lent_batches, 64) : SlotPool::kSpareSlots;
   return slots;
+}
+
+Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const ProducerOptions& own,
+                                     const std::vector<ColumnSpec>& columns,
+                                     const std::optional<Plan>& plan) {
+  Runtime& runtime = *options.runtime;
+  const RuntimeOptions& runtime_options = runtime.options();
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<MemoryLease> lease,
+      runtime.memory().Lease(
+          {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab, own.crops),
+           .has_crops = own.crops.bytes != 0,
+           .depth = options.depth,
+           .threads = runtime_options.threads,
+           .requests = static_cast<uint32_t>(
+               RowsAhead(MaxReads(options, runtime_options), runtime_options.threads)),
+           .first_depth = kFirstDepth,
+           .max_depth = MaxDepth(options, own, runtime_options),
+           .workspace_bytes = kWorkspaceBytes + (plan ? plan->extra_bytes() : 0) +
+                              (own.cache != nullptr ? kPackerBytes : 0),
+           .at_once = own.pinned_for != nullptr},
+          options.weight));
+  ASSIGN_OR_RETURN(
+      std::shared_ptr<SlotPool> slots,
+      SlotPool::Make(SlotOptionsOf(options, own, columns, lease->plan()), lease->TakeBatches()));
+  return ReservedMemory{std::move(lease), std::move(slots)};
+}
+
+// The host's batch, which owns strings, is gone when the device's batch is taken.
+Status CheckHasNoStrings(const SampleSource& source, std::span<const ColumnSpec> columns) {
+  for (const ColumnSpec& column : columns.first(source.fields().size())) {
+    if (!column.owns_strings) continue;
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "column '" + column.name + "' of " + source.Describe() +
+                          " has strings that are read with the images, which batches on a device "
+                          "do not have",
+                 .advice =
+                     "Leave the column out, let a function of yours replace it by numbers, or "
+                     "take batches on the host"};
+  }
+  return {};
+}
+
+void AddSlots(const SlotPool& slots, LoaderStats& stats) {
+  stats.lent_batches = slots.account().batches();
+  stats.lent_bytes = slots.account().bytes();
+  stats.slot_bytes = slots.slot_bytes();
+  stats.pinned_bytes = slots.pinned_bytes();
+  stats.pinning_ns = slots.pinning_ns();
+}
+
+void AddRuntime(Runtime& runtime, const SampleSource& source, const ReadService& reads,
+                LoaderStats& stats) {
+  stats.workers_given = runtime.fixed().workers != 0;
+  stats.reads_given = runtime.fixed().reads != 0 || source.calls() != 0;
+  stats.read_cpu_ns = reads.read_cpu_ns();
+  stats.memory_used = runtime.budget().used();
+  stats.memory_peak = runtime.budget().peak();
+  stats.memory_budget = runtime.budget().limit();
+  stats.threads = runtime.executor().concurrency();
+  stats.threads_seen = runtime.executor().threads_seen();
+  stats.executor = runtime.executor().name();
+  stats.executor_reason = runtime.executor_reason();
+  stats.may_have_crop_index = source.may_have_crop_index();
+  stats.reader = runtime.reader().kind == ReaderKind::kUring ? "uring" : "pread";
+  stats.reader_reason = runtime.reader().reason;
+  if (source.calls() != 0) {
+    stats.reader = "calls";
+    stats.reader_reason = "the source is called";
+  } else if (&reads != &runtime.reads()) {
+    stats.reader = "objects";
+    stats.reader_reason = "the samples are in objects behind URLs";
+  }
+  if (!source.in_memory()) return;
+  stats.reads = 0;
+  stats.reader = "none";
+  stats.reader_reason = "the samples are in memory";
+}
+
+bool CropsAtRandom(const LoaderOptions& options) {
+  const auto is_random_crop = [](const Transform& transform) {
+    return std::holds_alternative<RandomResizedCrop>(transform) ||
+           std::holds_alternative<RandomCrop>(transform);
+  };
+  return std::ranges::any_of(options.transforms, is_random_crop) ||
+         std::ranges::any_of(options.views, [&](const auto& view) {
+           return std::ranges::any_of(view, is_random_crop);
+         });
 }
 
 uint32_t RunOf(const LoaderOptions& options, bool maps_rows, int workers) {

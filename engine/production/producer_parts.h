@@ -13,13 +13,17 @@
 #include "core/batch/slot_pool.h"
 #include "core/result/result.h"
 #include "engine/map/map_caller.h"
+#include "engine/memory/memory_manager.h"
 #include "engine/memory/memory_plan.h"
+#include "engine/metrics/stats.h"
 #include "engine/options/check_options.h"
 #include "engine/options/options.h"
 #include "engine/production/producer_options.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
+
+class ReadService;
 
 // Columns that Python does not see: the labels of AddsLabels, and the places of crops and the
 // operations that a plan leaves to a device. There are none of them with a function that adds
@@ -76,6 +80,26 @@ size_t PythonColumns(const SampleSource& source, std::span<const ColumnSpec> add
   while (count < columns.size() && is_python(columns[count].name)) ++count;
   return count;
 }
+
+// Refuses strings next to the images that a batch on a device would have.
+Status CheckHasNoStrings(const SampleSource& source, std::span<const ColumnSpec> columns);
+
+// The loader's share of the memory budget, and the slots of its batches in production.
+struct ReservedMemory {
+  std::unique_ptr<MemoryLease> lease;
+  std::shared_ptr<SlotPool> slots;
+};
+Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const ProducerOptions& own,
+                                     const std::vector<ColumnSpec>& columns,
+                                     const std::optional<Plan>& plan);
+
+// What the slots, and the Runtime with the threads that read `source`, say in statistics.
+void AddSlots(const SlotPool& slots, LoaderStats& stats);
+void AddRuntime(Runtime& runtime, const SampleSource& source, const ReadService& reads,
+                LoaderStats& stats);
+
+// Returns whether an image is decoded in part, which a crop index makes cheap.
+bool CropsAtRandom(const LoaderOptions& options);
 
 SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,
                                 std::vector<ColumnSpec> columns, const MemoryPlan& memory);

@@ -162,6 +162,11 @@ uint32_t SamplesInFlight::TakeOldest() {
   }
 }
 
+void SamplesInFlight::TrimBuffer(uint32_t index, const MemoryLease& lease) {
+  GrowingBuffer& buffer = samples_[index].read.buffer;
+  if (buffer.capacity() >= 2 * kReadBufferBytes && lease.scarce()) buffer.Free();
+}
+
 void SamplesInFlight::FreeBuffers() {
   for (uint32_t i = 0; i < free_.count(); ++i) {
     if (!free_.TakeThis(i)) continue;

@@ -93,6 +93,9 @@ class SamplesInFlight {
   Placed PlaceOf(uint32_t index) const;
   uint32_t count() const { return free_.count(); }
 
+  // Frees the sample's buffer if it has grown and memory is scarce; otherwise a few large files
+  // would hold it.
+  void TrimBuffer(uint32_t index, const MemoryLease& lease);
   // Frees the buffers of the free samples.
   void FreeBuffers();
 

@@ -1,17 +1,14 @@
-// Producer, continued: notices that the consumer waits while nothing moves, and says which work has
-// not ended. Runs on the consumer's thread whenever its wait wakes up to ask for interrupts.
+#include "engine/production/unfinished_work.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/hash/hash.h"
 #include "core/result/plural.h"
 #include "core/result/secrets.h"
-#include "core/time/stage_times.h"
-#include "engine/production/producer.h"
 
 namespace stoker {
 
@@ -36,18 +33,12 @@ std::string Seconds(uint64_t ns) {
 
 }  // namespace
 
-void Producer::LookForStall() {
-  if (stalls_.patience_ns() == 0 || !stalls_.Look(NowNanoseconds(), StateOfWork())) return;
-  const BatchName batch = position();
-  std::string what = WorkNotEnded();
-  runtime_.Log("batch " + std::to_string(batch.index) + " of epoch " + std::to_string(batch.epoch) +
-               " is awaited, and nothing has moved for " + Seconds(stalls_.patience_ns()) + ": " +
-               what);
-  stalls_.Tell(std::move(what));
+std::string AwaitedInVain(BatchName batch, uint64_t patience_ns) {
+  return "batch " + std::to_string(batch.index) + " of epoch " + std::to_string(batch.epoch) +
+         " is awaited, and nothing has moved for " + Seconds(patience_ns) + ": ";
 }
 
-// Returns a hash of everything that moves. Allocates nothing: a wait is part of the steady state.
-uint64_t Producer::StateOfWork() const {
+uint64_t UnfinishedWork::State() const {
   uint64_t state = maps_ != nullptr ? maps_->calls() : 0;
   for (uint32_t i = 0; i < samples_.count(); ++i) {
     const SamplesInFlight::Placed placed = samples_.PlaceOf(i);
@@ -60,19 +51,19 @@ uint64_t Producer::StateOfWork() const {
 
 // Names the files of the samples that are needed first: the others may only wait for their turn
 // behind them.
-std::string Producer::FilesOf(std::vector<SamplesInFlight::Placed> samples) const {
-  if (in_memory_) return "";
+std::string UnfinishedWork::FilesOf(std::vector<SamplesInFlight::Placed> samples) const {
+  if (source_.in_memory()) return "";
   std::ranges::sort(samples, {}, &SamplesInFlight::Placed::row);
   std::string names;
   for (size_t i = 0; i < std::min(samples.size(), kFilesNamed); ++i) {
     std::string file;
-    options_.source->PathOf(options_.source->RangeOf(samples[i].sample).file, file);
+    source_.PathOf(source_.RangeOf(samples[i].sample).file, file);
     names += (i == 0 ? " (" : ", ") + WithoutSecrets(file);
   }
   return names + (samples.size() > kFilesNamed ? ", ...)" : ")");
 }
 
-std::string Producer::WorkNotEnded() const {
+std::string UnfinishedWork::Describe() const {
   using Place = SamplesInFlight::Place;
   std::array<std::vector<SamplesInFlight::Placed>, 5> placed;
   for (uint32_t i = 0; i < samples_.count(); ++i) {
@@ -84,12 +75,12 @@ std::string Producer::WorkNotEnded() const {
     const auto& those = placed[static_cast<size_t>(place)];
     if (AddCount(text, those.size(), one, several)) text += FilesOf(those);
   };
-  if (has_calls_) {
+  if (source_.calls() != 0) {
     add(Place::kReading, "call of the source has not ended", "calls of the source have not ended");
   } else {
     add(Place::kReading, "read has not ended", "reads have not ended");
   }
-  const std::string function = map_ && maps_ == nullptr ? ", or in " + map_->name() : "";
+  const std::string function = map_ != nullptr && maps_ == nullptr ? ", or in " + map_->name() : "";
   add(Place::kWorking, "sample is being decoded" + function,
       "samples are being decoded" + function);
   add(Place::kReady, "sample waits for a worker", "samples wait for a worker");

@@ -1,5 +1,5 @@
-// RowWriter turns photographs and rows in memory into rows of their batch.
-#include "engine/production/row_writer.h"
+// Decoder turns photographs and rows in memory into rows of their batch.
+#include "engine/production/decoder.h"
 
 #include <gtest/gtest.h>
 
@@ -28,43 +28,32 @@ namespace {
 constexpr uint32_t kLeast = 8, kMost = 32;
 constexpr uint64_t kTurnNs = 8'000'000;
 
+using What = SampleOutcome::What;
+
 struct Ended {
   uint32_t sample;
+  What what;
   Status status;
 };
 
 // Hands out the samples that the test has prepared, and records their results.
-class FakeSamples final : public RowWriter::Samples {
+class FakeSamples final : public Decoder::Samples {
  public:
   std::optional<uint32_t> TakeReady() override {
     if (take) return take();
     if (ready.empty()) return std::nullopt;
     return std::exchange(ready, {ready.begin() + 1, ready.end()}).front();
   }
-  void End(uint32_t sample, uint64_t, Status status, int) override {
-    ended.push_back({sample, std::move(status)});
-  }
-  bool MustWait(uint32_t, Status& status) override {
-    return !status.ok() && status.error().wanted_bytes != 0;
-  }
-  void Postpone(uint32_t sample) override { postponed.push_back(sample); }
-  void ReadFromFile(uint32_t sample) override { lost.push_back(sample); }
-  bool Forgive(uint32_t sample, uint64_t, Error&, int) override {
-    if (!forgiving) return false;
-    forgiven.push_back(sample);
-    return true;
+  void Done(uint32_t sample, SampleOutcome outcome, int) override {
+    done.push_back({sample, outcome.what, std::move(outcome.status)});
   }
 
   std::deque<uint32_t> ready;
   std::function<std::optional<uint32_t>()> take;  // in place of the ready ones
-  std::vector<Ended> ended;
-  std::vector<uint32_t> postponed;
-  std::vector<uint32_t> lost;
-  std::vector<uint32_t> forgiven;
-  bool forgiving = false;
+  std::vector<Ended> done;
 };
 
-class RowWriterTest : public ::testing::Test {
+class DecoderTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kRows = 4;
 
@@ -85,10 +74,10 @@ class RowWriterTest : public ::testing::Test {
                 .value();
     slot_ = pool_->Acquire();
     slot_->rows = kRows;
-    writer_.emplace(options_, *order_, std::move(plan), std::move(mixer), nullptr, columns, nullptr,
-                    samples_, budget_, 1);
+    decoder_.emplace(options_, *order_, std::move(plan), std::move(mixer), nullptr, columns,
+                     nullptr, samples_, budget_, Decoder::Refuse(), 1);
   }
-  ~RowWriterTest() override {
+  ~DecoderTest() override {
     if (slot_ != nullptr) pool_->Abandon(slot_);
   }
 
@@ -147,7 +136,7 @@ class RowWriterTest : public ::testing::Test {
       return next();
     };
     const uint32_t first = flow_.TakeReady().value();
-    writer_->Decode(first, /*worker=*/0, flow_);
+    decoder_->Turn(first, /*worker=*/0, flow_);
     return taken;
   }
 
@@ -174,17 +163,17 @@ class RowWriterTest : public ::testing::Test {
   SamplesInFlight samples_{16, budget_, /*in_memory=*/false};
   std::shared_ptr<SlotPool> pool_;
   Slot* slot_ = nullptr;
-  std::optional<RowWriter> writer_;
+  std::optional<Decoder> decoder_;
   FakeSamples flow_;
 };
 
-TEST_F(RowWriterTest, DecodesReadyPhotographsTogetherIntoTheirRows) {
+TEST_F(DecoderTest, DecodesReadyPhotographsTogetherIntoTheirRows) {
   Open(Photos());
   for (uint32_t row = 0; row < kRows; ++row) flow_.ready.push_back(Read(row));
   const uint32_t first = flow_.TakeReady().value();
-  writer_->Decode(first, /*worker=*/0, flow_);
-  ASSERT_EQ(flow_.ended.size(), kRows) << "the ready ones were taken, too";
-  for (const Ended& ended : flow_.ended) EXPECT_TRUE(ended.status.ok());
+  decoder_->Turn(first, /*worker=*/0, flow_);
+  ASSERT_EQ(flow_.done.size(), kRows) << "the ready ones were taken, too";
+  for (const Ended& ended : flow_.done) EXPECT_TRUE(ended.status.ok());
   for (uint32_t row = 0; row < kRows; ++row) {
     const uint64_t id = order_->At({}, row).sample;
     EXPECT_EQ(Row(row), Expected(row)) << row;
@@ -192,12 +181,12 @@ TEST_F(RowWriterTest, DecodesReadyPhotographsTogetherIntoTheirRows) {
     EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), options_.source->LabelOf(id));
   }
   LoaderStats stats;
-  writer_->AddTo(stats);
+  decoder_->AddTo(stats);
   EXPECT_EQ(stats.samples, kRows);
 }
 
 // The indexes are useless, and as large as their photographs.
-TEST_F(RowWriterTest, CropIndexesAreInTheMemoryOfTheWorkspace) {
+TEST_F(DecoderTest, CropIndexesAreInTheMemoryOfTheWorkspace) {
   constexpr size_t kLarge = 1 << 20;
   for (uint64_t id = 0; id < kFiles; ++id) {
     photos_.Overwrite(id, BytesOf(photos_.FileOf(id)).append(kLarge, '\0'));
@@ -209,9 +198,9 @@ TEST_F(RowWriterTest, CropIndexesAreInTheMemoryOfTheWorkspace) {
   const auto decode_all = [&](uint64_t room) {
     for (uint32_t row = 0; row < kRows; ++row) flow_.ready.push_back(Read(row));
     budget_.SetLimit(budget_.used() + room);
-    writer_->Decode(flow_.TakeReady().value(), 0, flow_);
-    ASSERT_EQ(flow_.ended.size(), kRows);
-    for (const Ended& ended : std::exchange(flow_.ended, {})) {
+    decoder_->Turn(flow_.TakeReady().value(), 0, flow_);
+    ASSERT_EQ(flow_.done.size(), kRows);
+    for (const Ended& ended : std::exchange(flow_.done, {})) {
       EXPECT_TRUE(ended.status.ok());
       samples_.Give(ended.sample);
     }
@@ -219,21 +208,21 @@ TEST_F(RowWriterTest, CropIndexesAreInTheMemoryOfTheWorkspace) {
     for (uint32_t row = 0; row < kRows; ++row) EXPECT_EQ(Row(row), Expected(row)) << row;
   };
   decode_all(8 * kLarge);
-  EXPECT_GE(MemoryOf(writer_->workspace(0)), 2 * kLarge) << "two photographs are interleaved";
-  writer_->FreeWorkspaces();
-  EXPECT_EQ(MemoryOf(writer_->workspace(0)), 0u);
+  EXPECT_GE(MemoryOf(decoder_->workspace(0)), 2 * kLarge) << "two photographs are interleaved";
+  decoder_->FreeWorkspaces();
+  EXPECT_EQ(MemoryOf(decoder_->workspace(0)), 0u);
   decode_all(kLarge);
-  EXPECT_LT(MemoryOf(writer_->workspace(0)), kLarge) << "decoded without";
+  EXPECT_LT(MemoryOf(decoder_->workspace(0)), kLarge) << "decoded without";
 }
 
-TEST_F(RowWriterTest, ADamagedPhotographIsAnErrorThatNamesItsFile) {
+TEST_F(DecoderTest, ADamagedPhotographIsAnErrorThatNamesItsFile) {
   Open(Photos());
   const uint32_t bad = Read(0), good = Read(1);
   samples_[bad].read.buffer.data()[0] = 0;  // no format begins like that
   flow_.ready = {good};
-  writer_->Decode(bad, 0, flow_);
-  ASSERT_EQ(flow_.ended.size(), 2u);
-  for (const Ended& ended : flow_.ended) {
+  decoder_->Turn(bad, 0, flow_);
+  ASSERT_EQ(flow_.done.size(), 2u);
+  for (const Ended& ended : flow_.done) {
     EXPECT_EQ(ended.status.ok(), ended.sample == good);
     if (ended.sample == bad) {
       EXPECT_EQ(ended.status.error().file, photos_.FileOf(order_->At({}, 0).sample));
@@ -242,49 +231,49 @@ TEST_F(RowWriterTest, ADamagedPhotographIsAnErrorThatNamesItsFile) {
   EXPECT_EQ(Row(1), Expected(1));
 }
 
-TEST_F(RowWriterTest, AFailedReadIsItsSamplesError) {
+TEST_F(DecoderTest, AFailedReadIsItsSamplesError) {
   Open(Photos());
   const uint32_t index = Read(0);
   samples_[index].read.status = Error{Code::kNotFound, "gone"};
-  writer_->Decode(index, 0, flow_);
-  ASSERT_EQ(flow_.ended.size(), 1u);
-  EXPECT_EQ(flow_.ended[0].status.error().code, Code::kNotFound);
+  decoder_->Turn(index, 0, flow_);
+  ASSERT_EQ(flow_.done.size(), 1u);
+  EXPECT_EQ(flow_.done[0].status.error().code, Code::kNotFound);
 }
 
-TEST_F(RowWriterTest, WhoForgivesASampleHasIt) {
+TEST_F(DecoderTest, TellsSamplesThatCannotBeUsedFromRows) {
   Open(Photos());
   const uint32_t unread = Read(0), damaged = Read(1), good = Read(2);
   samples_[unread].read.status = Error{Code::kNotFound, "gone"};
   samples_[damaged].read.buffer.data()[0] = 0;
-  flow_.forgiving = true;
   flow_.ready = {damaged, good};
-  writer_->Decode(unread, 0, flow_);
-  EXPECT_EQ(flow_.forgiven, (std::vector<uint32_t>{unread, damaged}));
-  ASSERT_EQ(flow_.ended.size(), 1u);
-  EXPECT_EQ(flow_.ended[0].sample, good);
+  decoder_->Turn(unread, 0, flow_);
+  ASSERT_EQ(flow_.done.size(), 3u);
+  for (const Ended& done : flow_.done) {
+    EXPECT_EQ(done.what, done.sample == good ? What::kRow : What::kUnusable);
+  }
 }
 
-TEST_F(RowWriterTest, PostponesSamplesWithoutMemory) {
+TEST_F(DecoderTest, PostponesSamplesWithoutMemory) {
   Open(Photos());
   const uint32_t index = Read(0);
   samples_[index].read.status =
       Error{.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
-  writer_->Decode(index, 0, flow_);
-  EXPECT_TRUE(flow_.ended.empty());
-  EXPECT_EQ(flow_.postponed, std::vector<uint32_t>{index});
+  decoder_->Turn(index, 0, flow_);
+  ASSERT_EQ(flow_.done.size(), 1u);
+  EXPECT_EQ(flow_.done[0].what, What::kNoMemory);
   LoaderStats stats;
-  writer_->AddTo(stats);
+  decoder_->AddTo(stats);
   EXPECT_EQ(stats.samples, 0u) << "it is counted when its row is written";
 }
 
 // Other loaders have tasks, too.
-TEST_F(RowWriterTest, ATurnEndsWhileSamplesAreReady) {
+TEST_F(DecoderTest, ATurnEndsWhileSamplesAreReady) {
   Open(Photos());
   const uint32_t index = Read(0);
   ExpectWholeTurn([&] { return index; });
 }
 
-TEST_F(RowWriterTest, ATurnEndsWhileSamplesArePostponed) {
+TEST_F(DecoderTest, ATurnEndsWhileSamplesArePostponed) {
   Open(Photos());
   const uint32_t index = Read(0);
   ExpectWholeTurn([&] {
@@ -294,7 +283,7 @@ TEST_F(RowWriterTest, ATurnEndsWhileSamplesArePostponed) {
   });
 }
 
-TEST_F(RowWriterTest, ATurnOfSlowSamplesEndsAfterAFew) {
+TEST_F(DecoderTest, ATurnOfSlowSamplesEndsAfterAFew) {
   Open(Photos());
   const uint32_t index = Read(0);
   // The waits for the samples after the first add up to more than kTurnNs.
@@ -305,7 +294,7 @@ TEST_F(RowWriterTest, ATurnOfSlowSamplesEndsAfterAFew) {
   EXPECT_EQ(SamplesOfTurn(slow), kLeast);
 }
 
-TEST_F(RowWriterTest, RowsInMemoryAreCopiedColumnByColumn) {
+TEST_F(DecoderTest, RowsInMemoryAreCopiedColumnByColumn) {
   std::vector<float> values(kRows * 3);
   std::vector<int64_t> labels(kRows);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -326,9 +315,9 @@ TEST_F(RowWriterTest, RowsInMemoryAreCopiedColumnByColumn) {
   Open(options);
   const uint32_t run = samples_.Take().value();
   samples_[run].ticket = {.row = 1, .rows = 3, .slot = slot_};
-  writer_->Copy(run, 0, flow_);
-  ASSERT_EQ(flow_.ended.size(), 1u);
-  EXPECT_TRUE(flow_.ended[0].status.ok());
+  decoder_->Turn(run, 0, flow_);
+  ASSERT_EQ(flow_.done.size(), 1u);
+  EXPECT_TRUE(flow_.done[0].status.ok());
   for (uint32_t row = 1; row < kRows; ++row) {
     EXPECT_EQ(static_cast<const float*>(slot_->Row(0, row))[2], values[3 * row + 2]);
     EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(1, row)), labels[row]);

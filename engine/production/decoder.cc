@@ -1,4 +1,4 @@
-#include "engine/production/row_writer.h"
+#include "engine/production/decoder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,11 +9,15 @@
 
 #include "core/batch/batch_parts.h"
 #include "core/result/try.h"
+#include "core/time/core_time.h"
 #include "core/time/stage_times.h"
+#include "engine/memory/memory_plan.h"
 #include "engine/production/producer_parts.h"
 #include "io/source/field.h"
 
 namespace stoker {
+
+using What = SampleOutcome::What;
 
 namespace {
 
@@ -67,10 +71,10 @@ std::vector<size_t> AddedBy(const MapCaller* map, std::span<const ColumnSpec> co
 
 }  // namespace
 
-RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
-                     std::optional<Mixer> mixer, const MapCaller* map,
-                     std::vector<ColumnSpec> columns, SampleCache* cache, SamplesInFlight& samples,
-                     MemoryBudget& memory, int workers)
+Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
+                 std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
+                 SampleCache* cache, SamplesInFlight& samples, MemoryBudget& memory, Refuse refuse,
+                 int workers)
     : options_(options),
       source_(*options.source),
       sampler_(sampler),
@@ -86,6 +90,7 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
       has_records_(source_.has_records()),
       cache_(cache),
       samples_(samples),
+      refuse_(std::move(refuse)),
       counters_(static_cast<size_t>(workers)),
       paces_(static_cast<size_t>(workers)) {
   for (int i = 0; plan_ && i < workers; ++i) workspaces_.push_back(plan_->MakeWorkspace(memory));
@@ -95,45 +100,45 @@ RowWriter::RowWriter(const LoaderOptions& options, const Sampler& sampler, std::
 // Feeds the plan with a sample and others that are ready, two of them interleaved. The last one has
 // no other beside it for half its time, so a turn is long. It ends because other loaders have
 // tasks, too: after kTurnNs but not before kLeast samples, and after kMost at the latest.
-class RowWriter::SampleFeed final : public ImageFeed {
+class Decoder::SampleFeed final : public ImageFeed {
  public:
-  SampleFeed(RowWriter& writer, uint32_t first, int worker, Samples& samples)
-      : writer_(writer),
+  SampleFeed(Decoder& decoder, uint32_t first, int worker, Samples& samples)
+      : decoder_(decoder),
         worker_(worker),
         samples_(samples),
-        workspace_(writer.workspace(worker)),
-        counters_(writer.counters(worker)),
-        pace_(writer.paces_[static_cast<size_t>(worker)]),
+        workspace_(decoder.workspace(worker)),
+        counters_(decoder.counters(worker)),
+        pace_(decoder.paces_[static_cast<size_t>(worker)]),
         next_(first),
-        other_rows_(writer.plan_->views() - 1) {}
+        other_rows_(decoder.plan_->views() - 1) {}
 
-  void Decode() { writer_.plan_->ApplyAll(*this, workspace_, times_); }
+  void Decode() { decoder_.plan_->ApplyAll(*this, workspace_, times_); }
 
   std::optional<EncodedImage> Next(GrowingBuffer& crop_index) override {
     while (const std::optional<uint32_t> index = Take()) {
       ++taken_;
-      SampleInFlight& sample = writer_.samples_[*index];
+      SampleInFlight& sample = decoder_.samples_[*index];
       if (!sample.read.status.ok()) {
         End(*index, Unread(std::move(sample.read.status).error()));
         continue;
       }
       if (sample.cached.state == CachedSample::State::kKept) {
         sample.image_at = 0;
-        if (writer_.cache_->Read(sample.read, sample.cached, sample.image)) {
+        if (decoder_.cache_->Read(sample.read, sample.cached, sample.image)) {
           return Encoded(*index, crop_index);
         }
-        samples_.ReadFromFile(*index);
+        samples_.Done(*index, {.what = What::kReadAgain}, worker_);
         continue;
       }
       sample.image = {sample.read.buffer.data(), sample.read.size};
-      if (writer_.has_records_) {
+      if (decoder_.has_records_) {
         if (Status unpacked = Unpack(sample); !unpacked.ok()) {
           End(*index, std::move(unpacked));
           continue;
         }
       }
-      if (writer_.cache_ != nullptr) {
-        writer_.cache_->Pack(sample.read, sample.cached, sample.image, writer_.packer(worker_));
+      if (decoder_.cache_ != nullptr) {
+        decoder_.cache_->Pack(sample.read, sample.cached, sample.image, decoder_.packer(worker_));
       }
       return Encoded(*index, crop_index);
     }
@@ -141,9 +146,9 @@ class RowWriter::SampleFeed final : public ImageFeed {
   }
 
   void Done(uint32_t index, Status status) override {
-    SampleInFlight& sample = writer_.samples_[index];
+    SampleInFlight& sample = decoder_.samples_[index];
     const bool is_file = sample.cached.has_bytes_of_file();
-    if (!status.ok() && !samples_.MustWait(index, status)) {
+    if (!status.ok() && !decoder_.MustWait(sample, status)) {
       const bool was_part = is_file && TakeWholeRange(sample.read);
       if (!is_file || was_part) return ReadFromFile(index);
     }
@@ -158,35 +163,35 @@ class RowWriter::SampleFeed final : public ImageFeed {
 
   // Takes a sample that is finished, or could not be read.
   void End(uint32_t index, Status status) {
-    SampleInFlight& sample = writer_.samples_[index];
-    if (samples_.MustWait(index, status)) {
+    SampleInFlight& sample = decoder_.samples_[index];
+    if (decoder_.MustWait(sample, status)) {
       pace_.End(sample.path.times(), NowNanoseconds());
-      return samples_.Postpone(index);
+      return samples_.Done(index, {What::kNoMemory, 0, std::move(status)}, worker_);
     }
     const RowTicket& ticket = sample.ticket;
     ticket.slot->sample_ids[ticket.row] = sample.read.sample;
     const bool decoded = status.ok();
     if (decoded) status = WriteRest(sample);
-    if (writer_.cache_ != nullptr && status.ok()) {
-      writer_.cache_->Keep(sample.cached, sample.image);
+    if (decoder_.cache_ != nullptr && status.ok()) {
+      decoder_.cache_->Keep(sample.cached, sample.image);
     }
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
     if (status.ok()) {
-      samples_.End(index, work, {}, worker_);
+      samples_.Done(index, {What::kRow, work}, worker_);
     } else {
-      Error error = NamedError(writer_.source_, sample.read.sample,
+      Error error = NamedError(decoder_.source_, sample.read.sample,
                                std::move(status).error().WithFile(sample.read.path));
-      const bool forgiven = !decoded && samples_.Forgive(index, work, error, worker_);
-      if (!forgiven) samples_.End(index, work, std::move(error), worker_);
+      const What what = decoded ? What::kFailed : What::kUnusable;
+      samples_.Done(index, {what, work, std::move(error)}, worker_);
     }
-    if (writer_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
+    if (decoder_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
 
   // Makes the request one for all of the sample, and returns whether it was for a part. An index
   // that knows another orientation than the image has leads to parts without the crop's rows.
   bool TakeWholeRange(ReadRequest& read) const {
-    const ByteRange all = writer_.source_.RangeOf(read.sample);
+    const ByteRange all = decoder_.source_.RangeOf(read.sample);
     if (read.offset == all.offset && read.length == all.length) return false;
     read.offset = all.offset;
     read.length = all.length;
@@ -196,16 +201,16 @@ class RowWriter::SampleFeed final : public ImageFeed {
   // Gives back a sample whose image in the cache, or in a part of the file, has an error: that of
   // the file counts.
   void ReadFromFile(uint32_t index) {
-    SampleInFlight& sample = writer_.samples_[index];
+    SampleInFlight& sample = decoder_.samples_[index];
     sample.cached.state = CachedSample::State::kNone;
     pace_.End(sample.path.times(), NowNanoseconds());
-    samples_.ReadFromFile(index);
+    samples_.Done(index, {.what = What::kReadAgain}, worker_);
   }
 
   // Writes the other columns of the row, then calls the program's function of rows.
   Status WriteRest(const SampleInFlight& sample) {
-    TRY(writer_.WriteFields(sample.ticket, sample.read.rows));
-    return writer_.MapRows(sample.ticket, times_);
+    TRY(decoder_.WriteFields(sample.ticket, sample.read.rows));
+    return decoder_.MapRows(sample.ticket, times_);
   }
 
   std::optional<uint32_t> Take() {
@@ -216,7 +221,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
 
   // Replaces the sample's image, which is its record, by the image in the record.
   Status Unpack(SampleInFlight& sample) const {
-    const SampleSource& source = writer_.source_;
+    const SampleSource& source = decoder_.source_;
     const uint8_t* const record = sample.image.data();
     sample.read.rows.assign(LoadedBytes(source.fields()), 0);
     ASSIGN_OR_RETURN(sample.image,
@@ -231,25 +236,25 @@ class RowWriter::SampleFeed final : public ImageFeed {
                                          GrowingBuffer& memory) const {
     if (!sample.cached.has_bytes_of_file() || (sample.work.alone() && !for_device)) return {};
     const uint64_t most = std::max<uint64_t>(sample.read.size, kSmallIndexBytes);
-    return writer_.source_.ReadCropIndex(sample.read.sample, most, memory);
+    return decoder_.source_.ReadCropIndex(sample.read.sample, most, memory);
   }
 
   EncodedImage Encoded(uint32_t index, GrowingBuffer& crop_index) {
-    SampleInFlight& sample = writer_.samples_[index];
+    SampleInFlight& sample = decoder_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
     Slot& slot = *sample.ticket.slot;
     const uint32_t row = sample.ticket.row;
-    CropRegion* const crops = writer_.CropsOf(slot, row);
+    CropRegion* const crops = decoder_.CropsOf(slot, row);
     return {index,
             sample.image,
             sample.draw,
             slot.Row(0, row),
             ReadCropIndex(sample, /*for_device=*/crops != nullptr, crop_index),
-            writer_.WorkOf(slot, row),
-            writer_.SizeAt(slot, row),
-            writer_.OtherRows(slot, row, other_rows_),
+            decoder_.WorkOf(slot, row),
+            decoder_.SizeAt(slot, row),
+            decoder_.OtherRows(slot, row, other_rows_),
             crops,
-            writer_.CropAt(slot, row)};
+            decoder_.CropAt(slot, row)};
   }
 
   // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the
@@ -262,7 +267,7 @@ class RowWriter::SampleFeed final : public ImageFeed {
     return work;
   }
 
-  RowWriter& writer_;
+  Decoder& decoder_;
   const int worker_;
   Samples& samples_;
   Workspace& workspace_;
@@ -276,11 +281,23 @@ class RowWriter::SampleFeed final : public ImageFeed {
   uint64_t since_ = begun_;
 };
 
-void RowWriter::Decode(uint32_t first, int worker, Samples& samples) {
+void Decoder::Turn(uint32_t first, int worker, Samples& samples) {
+  std::optional<CoreClock> clock;
+  if (counters(worker).MayClock()) clock.emplace();
+  if (source_.in_memory()) {
+    Copy(first, worker, samples);
+  } else {
+    Decode(first, worker, samples);
+  }
+  if (!clock) return;
+  if (const std::optional<CoreTime> time = clock->Read()) counters(worker).AddClocked(*time);
+}
+
+void Decoder::Decode(uint32_t first, int worker, Samples& samples) {
   SampleFeed(*this, first, worker, samples).Decode();
 }
 
-void RowWriter::Copy(uint32_t run, int worker, Samples& samples) {
+void Decoder::Copy(uint32_t run, int worker, Samples& samples) {
   const uint64_t before = NowNanoseconds();
   WorkerPace& pace = paces_[static_cast<size_t>(worker)];
   pace.Begin(samples_[run].path.times(), before);
@@ -290,12 +307,23 @@ void RowWriter::Copy(uint32_t run, int worker, Samples& samples) {
   const uint64_t after = NowNanoseconds();
   counters(worker).Add(ticket.rows, 0, times, after - before);
   pace.End(samples_[run].path.times(), after);
-  if (samples.MustWait(run, status)) return samples.Postpone(run);
-  samples.End(run, after - before, std::move(status), worker);
+  if (MustWait(samples_[run], status)) {
+    return samples.Done(run, {What::kNoMemory, 0, std::move(status)}, worker);
+  }
+  const What what = status.ok() ? What::kRow : What::kFailed;
+  samples.Done(run, {what, after - before, std::move(status)}, worker);
+}
+
+// The error of a sample that has waited already becomes final, and says what would help.
+bool Decoder::MustWait(const SampleInFlight& sample, Status& status) const {
+  if (status.ok() || status.error().wanted_bytes == 0) return false;
+  if (!sample.work.alone()) return true;
+  status = refuse_(status.error());
+  return false;
 }
 
 // Images are transformed if there is a plan.
-Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
+Status Decoder::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
   Slot& slot = *ticket.slot;
   const Field& image = source_.fields()[0];
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
@@ -318,7 +346,7 @@ Status RowWriter::FillRun(const RowTicket& ticket, int worker, StageTimes& times
 
 // Writes all columns but the one that the plan writes. `loaded`: the rows of the kLoaded fields of
 // the ticket's only row; empty if it failed. Precondition: the rows' ids are known.
-Status RowWriter::WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const {
+Status Decoder::WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const {
   Slot& slot = *ticket.slot;
   const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(ticket.row, ticket.rows);
   for (size_t field = plan_ ? 1 : 0; field < fields_; ++field) {
@@ -352,7 +380,7 @@ Status RowWriter::WriteFields(const RowTicket& ticket, std::span<const uint8_t> 
 }
 
 // Calls the program's function, if it has one for rows.
-Status RowWriter::MapRows(const RowTicket& ticket, StageTimes& times) const {
+Status Decoder::MapRows(const RowTicket& ticket, StageTimes& times) const {
   if (map_ == nullptr) return {};
   const Slot& slot = *ticket.slot;
   const uint64_t before = NowNanoseconds();
@@ -367,43 +395,43 @@ Status RowWriter::MapRows(const RowTicket& ticket, StageTimes& times) const {
 
 // Fills `rows`, one for each view after the first, with the addresses of a row's views, and returns
 // them.
-std::span<void* const> RowWriter::OtherRows(const Slot& slot, uint32_t row,
-                                            std::vector<void*>& rows) const {
+std::span<void* const> Decoder::OtherRows(const Slot& slot, uint32_t row,
+                                          std::vector<void*>& rows) const {
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = slot.Row(fields_ + i, row);
   return rows;
 }
 
 // Returns the address for a row's deferred operations; null if there are none.
-void* RowWriter::WorkOf(const Slot& slot, uint32_t row) const {
+void* Decoder::WorkOf(const Slot& slot, uint32_t row) const {
   return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
 }
 
 // Whether the row is mixed with one of another device's part.
-bool RowWriter::MixesAcrossParts(const Slot& slot, int64_t row) const {
+bool Decoder::MixesAcrossParts(const Slot& slot, int64_t row) const {
   const auto parts = static_cast<int64_t>(slot.crops.size());
   return mixer_ && parts > 1 &&
          row + 1 == FirstRowOfPart(slot.rows, PartOfRow(slot.rows, row, parts) + 1, parts);
 }
 
 // Returns where the crop of a row goes; null: a worker must decode it.
-CropRegion* RowWriter::CropsOf(Slot& slot, uint32_t row) const {
+CropRegion* Decoder::CropsOf(Slot& slot, uint32_t row) const {
   if (slot.crops.empty() || MixesAcrossParts(slot, row)) return nullptr;
   return &slot.crops[static_cast<size_t>(
       PartOfRow(slot.rows, row, static_cast<int64_t>(slot.crops.size())))];
 }
 
 // Returns the address for the place of a row's crop; null if the workers decode all rows.
-uint64_t* RowWriter::CropAt(const Slot& slot, uint32_t row) const {
+uint64_t* Decoder::CropAt(const Slot& slot, uint32_t row) const {
   if (!plan_->options().decode_on_device) return nullptr;
   return static_cast<uint64_t*>(slot.Row(slot.columns.size() - 2, row));
 }
 
 // Returns the address for the size of a row's image; null if all images have the row's.
-int32_t* RowWriter::SizeAt(const Slot& slot, uint32_t row) const {
+int32_t* Decoder::SizeAt(const Slot& slot, uint32_t row) const {
   return size_column_ ? static_cast<int32_t*>(slot.Row(*size_column_, row)) : nullptr;
 }
 
-uint64_t RowWriter::Mix(Slot& slot, int worker) {
+uint64_t Decoder::Mix(Slot& slot, int worker) {
   const uint64_t before = NowNanoseconds();
   mixer_->Mix(slot, {options_.seed, slot.epoch, slot.position});
   const uint64_t spent = NowNanoseconds() - before;
@@ -411,12 +439,21 @@ uint64_t RowWriter::Mix(Slot& slot, int worker) {
   return spent;
 }
 
-void RowWriter::FreeWorkspaces() {
+void Decoder::FreeWorkspaces() {
   for (const auto& workspace : workspaces_) FreeMemoryOf(*workspace);
   for (JpegPacker& packer : packers_) packer.FreeMemory();
 }
 
-void RowWriter::AddTo(LoaderStats& stats) const {
+// Memory that has grown is kept while it is plentiful; otherwise a few large files would hold it.
+void Decoder::Trim(int worker) {
+  if (plan_ && MemoryOf(workspace(worker)) > kWorkspaceBytes + plan_->extra_bytes()) {
+    FreeMemoryOf(workspace(worker));
+  }
+  if (cache_ == nullptr || packer(worker).memory_bytes() <= kPackerBytes) return;
+  packer(worker).FreeMemory();
+}
+
+void Decoder::AddTo(LoaderStats& stats) const {
   for (const WorkerCounters& counters : counters_) counters.AddTo(stats);
 }
 

@@ -1,9 +1,10 @@
-// RowWriter: the worker's part. It turns the bytes of a photograph, or rows of arrays in memory,
-// into rows of a batch, and mixes the rows of complete batches.
+// Decoder: samples whose bytes have arrived, or that are in memory → rows of their batch. It also
+// mixes the rows of complete batches.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,46 +26,54 @@
 
 namespace stoker {
 
-// Thread-safe as long as each of `workers` is used by one thread at a time; each has its own
-// workspace. Every sample is counted once, before it ends.
-class RowWriter {
+// What became of a sample that a worker took.
+struct SampleOutcome {
+  enum class What : uint8_t {
+    kRow,        // its rows are written
+    kUnusable,   // it could not be read or decoded
+    kFailed,     // its rows could not be written for another reason
+    kNoMemory,   // it found no memory, and has not waited for some yet
+    kReadAgain,  // its bytes must be read from its file
+  };
+
+  What what = What::kRow;
+  uint64_t work_ns =
+      0;            // the worker's time; 0 for kNoMemory and kReadAgain, which do not count yet
+  Status status{};  // the error of kUnusable, kFailed and kNoMemory
+};
+
+// A row holds what its sample's bytes, its key and the options say, whoever decodes it, and is
+// counted once, before it ends. Thread-safe as long as each of `workers` is used by one thread at a
+// time; each has its own workspace.
+class Decoder {
  public:
   // Supplies a worker with samples and takes them back. Indices refer to `samples` of the
   // constructor.
   class Samples {
    public:
-    // Returns another ready sample, to be decoded interleaved with the current ones; none: no more.
+    // Pulls another ready sample, to be decoded interleaved with the current ones; none: no more.
     virtual std::optional<uint32_t> TakeReady() = 0;
-    // The sample's row was written, or failed. The caller gives up the sample.
-    virtual void End(uint32_t sample, uint64_t work_ns, Status status, int worker) = 0;
-    // Called instead of End for a sample that found no memory. MustWait returns whether the sample
-    // must wait; Postpone is then called, and takes it.
-    virtual bool MustWait(uint32_t sample, Status& status) = 0;
-    virtual void Postpone(uint32_t sample) = 0;
-    // Called instead of End for a sample that could not be read from the cache: it takes the
-    // sample.
-    virtual void ReadFromFile(uint32_t sample) = 0;
-    // Called before End for a sample that could not be read or decoded. True: the sample's row is
-    // dropped or gets another sample, and the caller has given this one up. False: End follows,
-    // with the error, which may have changed.
-    virtual bool Forgive(uint32_t sample, uint64_t work_ns, Error& error, int worker) = 0;
+    // Pushes a sample that was taken. The caller gives it up.
+    virtual void Done(uint32_t sample, SampleOutcome outcome, int worker) = 0;
 
    protected:
     ~Samples() = default;
   };
 
+  // Completes the error of a sample that found no memory although no other work was in progress.
+  using Refuse = std::function<Error(const Error&)>;
+
   // `plan`: none if rows are copied as they are. `map`: the program's function, or null.
   // `columns`: the columns of a batch. `cache`: reads and keeps samples; null: there is none. All
-  // references must outlive the RowWriter.
-  RowWriter(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
-            std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
-            SampleCache* cache, SamplesInFlight& samples, MemoryBudget& memory, int workers);
+  // references must outlive the Decoder.
+  Decoder(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
+          std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
+          SampleCache* cache, SamplesInFlight& samples, MemoryBudget& memory, Refuse refuse,
+          int workers);
 
-  // Decodes this photograph and a few others that are ready, two of them interleaved.
-  void Decode(uint32_t first, int worker, Samples& samples);
-
-  // Fills the rows of this sample, which is in memory.
-  void Copy(uint32_t run, int worker, Samples& samples);
+  // Decodes this photograph and a few others that are ready, two of them interleaved; or fills the
+  // rows of this sample, which is in memory.
+  void Turn(uint32_t first, int worker, Samples& samples);
 
   // Mixes all rows of the slot with each other, if a mixer was given. Returns the nanoseconds it
   // took.
@@ -72,17 +81,21 @@ class RowWriter {
 
   const std::optional<Plan>& plan() const { return plan_; }
   bool mixes() const { return mixer_.has_value(); }
-  WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
   // The workspace of a worker; precondition: there is a plan.
   Workspace& workspace(int worker) { return *workspaces_[static_cast<size_t>(worker)]; }
-  // The packer of a worker; precondition: there is a cache.
-  JpegPacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }
+  // Frees what the worker holds beyond its usual memory. Called while memory is scarce.
+  void Trim(int worker);
   void FreeWorkspaces();  // and packers; precondition: no worker is busy
   void AddTo(LoaderStats& stats) const;
 
  private:
   class SampleFeed;
 
+  WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
+  JpegPacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }
+  void Decode(uint32_t first, int worker, Samples& samples);
+  void Copy(uint32_t run, int worker, Samples& samples);
+  bool MustWait(const SampleInFlight& sample, Status& status) const;
   Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
   Status WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const;
   Status MapRows(const RowTicket& ticket, StageTimes& times) const;
@@ -108,6 +121,7 @@ class RowWriter {
   const bool has_records_;                   // SampleSource::has_records
   SampleCache* const cache_;                 // null: none
   SamplesInFlight& samples_;
+  const Refuse refuse_;
   std::vector<JpegPacker> packers_;  // by worker; none without a cache
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker

@@ -1,0 +1,52 @@
+#include "engine/production/batch_finisher.h"
+
+#include <utility>
+
+#include "core/time/stage_times.h"
+
+namespace stoker {
+
+namespace {
+
+// Returns the cost of filling one row.
+RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work_ns) {
+  RowCost cost{.work_ns = work_ns};
+  if (times.begun_ns != 0) cost.longest_ns = times.done_ns - times.begun_ns;
+  if (reads_in_flight == 0) return cost;
+  cost.read_ns = times.read_ns - times.claimed_ns;
+  cost.reads = 1;
+  cost.reads_in_flight = reads_in_flight;
+  return cost;
+}
+
+}  // namespace
+
+void BatchFinisher::End(uint32_t index, uint64_t work_ns, Status status, int worker) {
+  SampleInFlight& sample = samples_[index];
+  const WorkToken work = std::move(sample.work);  // ends after everything else in this function
+  samples_.TrimBuffer(index, memory_);
+  const RowTicket ticket = sample.ticket;
+  const SamplePath path = sample.path;
+  const RowCost cost = CostOf(path.times(), sample.reads_in_flight, work_ns);
+  samples_.SetPlace(index, SamplesInFlight::Place::kNone);
+  samples_.Give(index);
+  if (samples_.waiting() && (wakes_early_ || !samples_.TooFewFree())) reads_.Wake();
+  const Assembler::BatchState state = assembler_.RowsDone(ticket, cost, std::move(status));
+  if (state != Assembler::BatchState::kRowsMissing) Finish(ticket, path, state, worker);
+}
+
+void BatchFinisher::Finish(const RowTicket& ticket, const SamplePath& last_row,
+                           Assembler::BatchState state, int worker) {
+  if (state == Assembler::BatchState::kWhole) assembler_.DropRows(ticket);
+  const bool failed = state == Assembler::BatchState::kFailed || ticket.slot->rows == 0;
+  BatchCost spent;
+  if (decoder_.mixes() && !failed) {
+    const TraceSpan span(trace_, "stoker.mix", ticket.slot->epoch, ticket.slot->index);
+    spent.mix_ns = decoder_.Mix(*ticket.slot, worker);
+  }
+  if (maps_ == nullptr) return assembler_.Complete(ticket, last_row, spent);
+  spent.whole_ns = NowNanoseconds();
+  maps_->Give({ticket, last_row, spent, failed});
+}
+
+}  // namespace stoker

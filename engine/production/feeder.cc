@@ -1,0 +1,182 @@
+#include "engine/production/feeder.h"
+
+#include <utility>
+
+#include "core/time/stage_times.h"
+
+namespace stoker {
+
+using Place = SamplesInFlight::Place;
+
+Feeder::Feeder(const LoaderOptions& options, const Sampler& order, const std::optional<Plan>& plan,
+               uint32_t run, const Neighbours& neighbours)
+    : order_(order),
+      in_memory_(options.source->in_memory()),
+      feed_(options, order, plan, neighbours.samples, run),
+      to_(neighbours),
+      samples_(neighbours.samples),
+      again_(samples_.count(), IndexSet::Begin::kEmpty) {}
+
+// ---- Reader threads
+
+size_t Feeder::Pull(std::span<ReadRequest*> requests) {
+  if (to_.lifecycle.stopped()) return 0;
+  size_t pulled = PullAgain(requests);
+  requests = requests.subspan(pulled);
+  if (requests.empty()) return pulled;
+  const WorkToken pulling = to_.memory.TryBegin();
+  if (!pulling) return pulled + PullRetry(requests);
+  to_.trace.Samples(samples_.reading(), samples_.ready());
+  if (!in_memory_) return pulled + PullNew(requests);
+  SubmitRuns();
+  return pulled;
+}
+
+// Samples in the cache need no reader either, but a worker reads them just before it decodes them,
+// so that the bytes are in its core's own cache. While there are such samples, their requests are
+// filled again, but not for long: other loaders, and completed reads, wait for this thread.
+size_t Feeder::PullNew(std::span<ReadRequest*> requests) {
+  size_t pulled = 0, filled = 0, kept = 0, all_kept = 0;
+  do {
+    filled = feed_.Fill(to_.assembler, requests.subspan(pulled));
+    kept = 0;
+    for (ReadRequest* read : requests.subspan(pulled, filled)) {
+      const uint32_t index = samples_.IndexOf(*read);
+      samples_[index].work = to_.memory.Begin();
+      if (IsInCache(index)) {
+        ++kept;
+        Submit(index);
+        continue;
+      }
+      samples_.SetPlace(index, Place::kReading);
+      requests[pulled++] = read;
+    }
+    all_kept += kept;
+  } while (kept != 0 && all_kept < 2 * requests.size() && !to_.lifecycle.stopped() &&
+           !to_.lifecycle.ending());
+  if (kept != 0) to_.reads.Wake();  // there may be more
+  return pulled;
+}
+
+bool Feeder::IsInCache(uint32_t index) {
+  SampleInFlight& sample = samples_[index];
+  if (to_.cache == nullptr) return false;
+  to_.cache->Find(sample.read, sample.cached);
+  if (sample.cached.state != CachedSample::State::kKept) return false;
+  samples_.EndRead();
+  sample.reads_in_flight = 0;
+  sample.read.status = {};
+  return true;
+}
+
+void Feeder::SubmitRuns() {
+  while (!to_.lifecycle.stopped()) {
+    const std::optional<uint32_t> run = feed_.NextRun(to_.assembler);
+    if (!run) return;
+    samples_[*run].work = to_.memory.Begin();
+    Submit(*run);
+  }
+}
+
+// Replaces PullNew while samples wait: retries the first sample of the wait list, if it is this
+// producer's.
+size_t Feeder::PullRetry(std::span<ReadRequest*> requests) {
+  std::optional<MemoryLease::Retry> retry = to_.memory.TakeRetry();
+  if (!retry) return 0;
+  SampleInFlight& sample = samples_[retry->sample];
+  sample.work = std::move(retry->work);
+  // It is read from its file, and not packed, which takes memory, too.
+  sample.cached.state = CachedSample::State::kNone;
+  if (in_memory_) {
+    Submit(retry->sample);
+    return 0;
+  }
+  samples_.BeginRead(retry->sample);
+  samples_.SetPlace(retry->sample, Place::kReading);
+  requests[0] = &sample.read;
+  return 1;
+}
+
+// The work of these samples has begun already, so they do not wait for memory that others hold.
+size_t Feeder::PullAgain(std::span<ReadRequest*> requests) {
+  size_t pulled = 0;
+  while (pulled < requests.size()) {
+    const std::optional<uint32_t> index = again_.Take();
+    if (!index) break;
+    samples_.BeginRead(*index);
+    samples_.SetPlace(*index, Place::kReading);
+    requests[pulled++] = &samples_[*index].read;
+  }
+  return pulled;
+}
+
+void Feeder::CompleteRead(ReadRequest& read) {
+  samples_.EndRead();
+  Submit(samples_.IndexOf(read));
+}
+
+void Feeder::Submit(uint32_t index) {
+  SampleTimes& times = samples_[index].path.times();
+  times.read_ns = in_memory_ ? times.claimed_ns : NowNanoseconds();
+  to_.workers.Add(index);
+}
+
+// ---- Samples that workers give back
+
+void Feeder::ReadAgain(uint32_t index) {
+  samples_.TrimBuffer(index, to_.memory);
+  samples_[index].path.Claim(NowNanoseconds(), /*behind_workers=*/false);
+  PutBack(index);
+}
+
+void Feeder::Substitute(uint32_t index) {
+  SampleInFlight& sample = samples_[index];
+  feed_.SetSample(
+      sample, order_.SubstituteFor(sample.draw.epoch, sample.draw.position, sample.substitutes++));
+  sample.cached.state = CachedSample::State::kNone;
+  ReadAgain(index);
+}
+
+// After this call the sample belongs to Pull, which reads it again, or it has ended because work
+// ends: nobody would pull it. See Lifecycle::ending.
+void Feeder::PutBack(uint32_t index) {
+  again_.Give(index);
+  if (to_.lifecycle.ending()) {
+    DropAgain();
+  } else {
+    to_.reads.Wake();
+  }
+}
+
+// After this call the sample belongs to the wait list, or it has ended because work ends: nobody
+// would retry it.
+void Feeder::Postpone(uint32_t index) {
+  samples_[index].read.buffer.Free();
+  samples_[index].path.times().begun_ns = 0;
+  samples_.SetPlace(index, Place::kPostponed);
+  to_.memory.JoinWaitList(index, std::move(samples_[index].work));
+  if (to_.lifecycle.ending()) DropPostponed();
+}
+
+void Feeder::DropWaiting() {
+  DropPostponed();
+  DropAgain();
+}
+
+// Any thread, and several at a time.
+void Feeder::DropPostponed() {
+  for (const uint32_t index : to_.memory.LeaveWaitList()) {
+    samples_[index].work = to_.memory.Begin();
+    to_.finisher.End(index, 0, Error{Code::kCancelled, "stopped"}, 0);
+  }
+}
+
+// Any thread, and several at a time.
+void Feeder::DropAgain() {
+  while (again_.available() != 0) {
+    const std::optional<uint32_t> index = again_.Take();
+    if (index) to_.finisher.End(*index, 0, Error{Code::kCancelled, "stopped"}, 0);
+  }
+}
+
+}  // namespace stoker

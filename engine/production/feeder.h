@@ -1,0 +1,84 @@
+// Feeder: rows of the batches in production, in order → samples whose bytes have arrived.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/batch/index_set.h"
+#include "engine/memory/memory_manager.h"
+#include "engine/metrics/loader_trace.h"
+#include "engine/options/options.h"
+#include "engine/order/sampler.h"
+#include "engine/production/assembler.h"
+#include "engine/production/batch_finisher.h"
+#include "engine/production/lifecycle.h"
+#include "engine/production/read_feed.h"
+#include "engine/production/sample_cache.h"
+#include "engine/production/samples_in_flight.h"
+#include "engine/production/worker_tasks.h"
+#include "engine/runtime/read_service.h"
+
+namespace stoker {
+
+// Each row is claimed by one sample. The feeder gives the sample to the workers when its bytes have
+// arrived, and takes it back from them if it must be read again, until it ends: a sample that was
+// taken back is read before rows that nobody has claimed, and ends without a row as soon as work
+// ends. Thread-safe; Pull and CompleteRead are called on reader threads, the rest on any.
+class Feeder final : public ReadClient {
+ public:
+  struct Neighbours {  // all must outlive the feeder
+    SamplesInFlight& samples;
+    Assembler& assembler;
+    WorkerTasks& workers;
+    BatchFinisher& finisher;
+    MemoryLease& memory;
+    ReadService& reads;
+    SampleCache* cache;  // null: there is none
+    const Lifecycle& lifecycle;
+    const LoaderTrace& trace;
+  };
+
+  // `plan`: which rows of an image a sample needs; none: all. `run`: the maximum number of rows in
+  // memory that a worker fills per task.
+  Feeder(const LoaderOptions& options, const Sampler& order, const std::optional<Plan>& plan,
+         uint32_t run, const Neighbours& neighbours);
+
+  // Order → reader: claims rows while batches are open, half of the requests are free and the limit
+  // on reads allows; BatchFinisher wakes a reader thread that stopped for requests. Samples in
+  // memory need no reader: they are handed to the workers from here.
+  size_t Pull(std::span<ReadRequest*> requests) override;
+  // Reader → workers.
+  void CompleteRead(ReadRequest& read) override;
+
+  // These take a sample back from a worker. It must be read again, from its file;
+  void ReadAgain(uint32_t index);
+  // its row gets another sample;
+  void Substitute(uint32_t index);
+  // or it found no memory, and waits for some without holding any.
+  void Postpone(uint32_t index);
+
+  // Ends the samples that were taken back and that no reader thread has yet. Called when work ends.
+  void DropWaiting();
+
+ private:
+  size_t PullAgain(std::span<ReadRequest*> requests);
+  size_t PullNew(std::span<ReadRequest*> requests);
+  size_t PullRetry(std::span<ReadRequest*> requests);
+  void SubmitRuns();
+  bool IsInCache(uint32_t index);
+  void Submit(uint32_t index);
+  void PutBack(uint32_t index);
+  void DropPostponed();
+  void DropAgain();
+
+  const Sampler& order_;
+  const bool in_memory_;  // the samples are in memory
+  ReadFeed feed_;
+  Neighbours to_;
+  SamplesInFlight& samples_;
+  IndexSet again_;  // to be read again
+};
+
+}  // namespace stoker

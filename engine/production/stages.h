@@ -1,0 +1,47 @@
+// The stages that make a loader's batches. producer.cc ties them.
+//
+// clang-format off
+//   Sampler ─► Feeder ─► reader threads ─► WorkerTasks ─► Decoder ─► BatchFinisher ─► Assembler ─► Next
+//   order        ▲       bytes             turns          rows │        │       ▲     in order      │
+//                │                                             │        ▼       │                   │
+//                └─ to be read again: substitutes, lost from ◄─┘        MapThreads                  │
+//                   the cache, or without memory                                                    │
+//                       depth, workers, reads ◄─ SettingsController ◄─ what the batch cost ─────────┘
+//
+// stage              | consumes              | produces               | thread           | ends when
+// -------------------|-----------------------|------------------------|------------------|------------------
+// Feeder             | rows to claim, in     | samples whose bytes    | reader; takes    | no thread pulls:
+//                    | order; samples that   | have arrived           | back on any      | Lifecycle's
+//                    | workers give back     |                        |                  | no_more
+// WorkerTasks        | these samples         | turns of workers       | any → worker     | no sample is ready
+// Decoder            | the samples of a turn | rows, or why not:      | worker           | the turn is over
+//                    |                       | SampleOutcome          |                  |
+// BatchFinisher      | rows that have ended  | batches without        | worker; given up | no sample is in
+//                    |                       | missing rows, mixed    | on any           | work
+// MapThreads, for a  | these batches         | the same, changed      | its own          | closed, and its
+// function of batches|                       |                        |                  | calls returned
+// Assembler          | claims, ended rows    | Batch, in order        | any; Take on the | cancelled, or its
+//                    |                       |                        | consumer's       | sequence ends
+// SettingsController | a BatchRecord of each | depth, workers, reads  | the consumer's,  | never
+//                    | batch taken           |                        | or the stager's  |
+// clang-format on
+//
+// Around them: Lifecycle says when work may run, BadSamples what is done about samples that cannot
+// be used, and UnfinishedWork what has not ended when nothing moves.
+//
+// What travels is a sample of SamplesInFlight: one encoded image that is read and decoded into one
+// row, by its index. It belongs to one stage at a time. A row that is made of several images will
+// have several of them.
+#pragma once
+
+#include "engine/production/assembler.h"
+#include "engine/production/bad_samples.h"
+#include "engine/production/batch_finisher.h"
+#include "engine/production/decoder.h"
+#include "engine/production/feeder.h"
+#include "engine/production/lifecycle.h"
+#include "engine/production/map_threads.h"
+#include "engine/production/samples_in_flight.h"
+#include "engine/production/settings_controller.h"
+#include "engine/production/unfinished_work.h"
+#include "engine/production/worker_tasks.h"

@@ -1,0 +1,43 @@
+// UnfinishedWork: what moves while a consumer waits, and what has not ended when nothing does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/batch/batch.h"
+#include "engine/map/map_caller.h"
+#include "engine/production/map_threads.h"
+#include "engine/production/samples_in_flight.h"
+#include "io/source/source.h"
+
+namespace stoker {
+
+// Looks at samples and calls in progress and changes nothing. Thread-safe.
+class UnfinishedWork {
+ public:
+  // `map`: the program's function; null: none. `maps`: the threads that call it with whole batches;
+  // null: there are none. All references must outlive it.
+  UnfinishedWork(const SampleSource& source, const SamplesInFlight& samples, const MapCaller* map,
+                 const MapThreads* maps)
+      : source_(source), samples_(samples), map_(map), maps_(maps) {}
+
+  // Returns a hash of everything that moves. Allocates nothing: a wait is part of the steady state.
+  uint64_t State() const;
+
+  // Says which work has not ended, and names the files of the samples that are needed first.
+  std::string Describe() const;
+
+ private:
+  std::string FilesOf(std::vector<SamplesInFlight::Placed> samples) const;
+
+  const SampleSource& source_;
+  const SamplesInFlight& samples_;
+  const MapCaller* const map_;
+  const MapThreads* const maps_;
+};
+
+// Returns the beginning of a line for the log: nothing has moved for so long.
+std::string AwaitedInVain(BatchName batch, uint64_t patience_ns);
+
+}  // namespace stoker

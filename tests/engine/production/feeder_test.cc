@@ -1,0 +1,175 @@
+// Feeder gives each row to one sample, and keeps a sample until it ends, without threads.
+#include "engine/production/feeder.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/production/producer_parts.h"
+#include "tests/testing/one_lease.h"
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+class FeederTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kBatch = 4;
+
+  FeederTest() {
+    options_.source = photos_.Source();
+    options_.transforms = {RandomResizedCrop{.height = 8, .width = 8}};
+    options_.batch_size = kBatch;
+    plan_ = PlanOf(options_, {}).value();
+    std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan_, nullptr).value();
+    pool_ = SlotPool::Make({.columns = columns, .batch_size = kBatch, .working_slots = 1},
+                           Reservation(budget_))
+                .value();
+    decoder_.emplace(options_, order_, plan_, std::nullopt, nullptr, columns, nullptr, samples_,
+                     lease_->samples(), Decoder::Refuse(), 1);
+    assembler_.emplace(order_, pool_, /*depth=*/1, /*max_depth=*/1,
+                       BatchSequence(Schedule::kEpochs, order_.batches_per_epoch(), {},
+                                     order_.batches_per_epoch(), 9));
+    finisher_.emplace(samples_, *assembler_, *decoder_, nullptr, *lease_, reads_, false, trace_);
+    feeder_.emplace(
+        options_, order_, decoder_->plan(), /*run=*/1,
+        Feeder::Neighbours{samples_, *assembler_, workers_, *finisher_, *lease_, reads_, nullptr,
+                           lifecycle_, loader_trace_.emplace(trace_, *options_.source)});
+    EXPECT_TRUE(lifecycle_.Start().ok());
+  }
+
+  // Pulls as a reader thread does, and returns the samples.
+  std::vector<uint32_t> Pull() {
+    std::vector<ReadRequest*> requests(16);
+    requests.resize(feeder_->Pull(requests));
+    std::vector<uint32_t> pulled;
+    for (ReadRequest* read : requests) pulled.push_back(samples_.IndexOf(*read));
+    return pulled;
+  }
+
+  // A worker's turn: takes the samples that are ready.
+  static void Turn(void* context, uint32_t first, int) {
+    static_cast<FeederTest*>(context)->ready_.push_back(first);
+  }
+
+  // Reads these samples; a worker takes them.
+  void Read(const std::vector<uint32_t>& samples) {
+    for (const uint32_t index : samples) feeder_->CompleteRead(samples_[index].read);
+    while (executor_.RunOne()) {
+    }
+  }
+
+  void End(uint32_t index) {
+    samples_[index].ticket.slot->sample_ids[samples_[index].ticket.row] =
+        samples_[index].read.sample;
+    finisher_->End(index, 0, {}, 0);
+  }
+
+  bool NothingIsInWork() { return lease_->TryDrain(std::chrono::milliseconds(1)); }
+
+  const testing::PhotoFolder photos_{20, 2};
+  LoaderOptions options_;
+  const Sampler order_ = Sampler::Make({.samples = 20, .batch_size = kBatch}).value();
+  MemoryBudget budget_{64 << 20};
+  testing::OneLease lease_;
+  Trace trace_;
+  std::optional<LoaderTrace> loader_trace_;
+  ReadService reads_{1, {}, trace_};  // has no threads before Attach
+  testing::ManualExecutor executor_{1};
+  SamplesInFlight samples_{8, lease_->samples(), /*in_memory=*/false};
+  std::optional<Plan> plan_;
+  std::shared_ptr<SlotPool> pool_;
+  std::optional<Decoder> decoder_;
+  std::optional<Assembler> assembler_;
+  std::optional<BatchFinisher> finisher_;
+  WorkerTasks workers_{samples_, *lease_, executor_, &FeederTest::Turn, this};
+  std::optional<Feeder> feeder_;
+  Lifecycle lifecycle_{{.begin = [] { return Status(); },
+                        .give_up = [this] { feeder_->DropWaiting(); },
+                        .no_more = [] { return true; },
+                        .complete = [this] { return NothingIsInWork(); }}};
+  std::vector<uint32_t> ready_;
+};
+
+TEST_F(FeederTest, RowsAreReadInOrderAndGivenToWorkers) {
+  const std::vector<uint32_t> pulled = Pull();
+  ASSERT_EQ(pulled.size(), kBatch);
+  EXPECT_TRUE(Pull().empty()) << "all rows are claimed";
+  Read({pulled[2], pulled[0]});
+  EXPECT_EQ(ready_.size(), 2u);
+  Read({pulled[1], pulled[3]});
+  for (const uint32_t index : ready_) End(index);
+  EXPECT_TRUE(NothingIsInWork());
+  const Batch batch = assembler_->Take({}).value();
+  for (uint32_t row = 0; row < kBatch; ++row) {
+    EXPECT_EQ(batch.sample_ids()[row], order_.At({}, row).sample);
+  }
+}
+
+TEST_F(FeederTest, ASampleThatIsReadAgainComesBeforeNewRowsAndKeepsItsOwn) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read(pulled);
+  const uint64_t id = samples_[pulled[1]].read.sample;
+  feeder_->ReadAgain(pulled[1]);
+  EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[1]});
+  EXPECT_EQ(samples_[pulled[1]].read.sample, id);
+  EXPECT_EQ(samples_[pulled[1]].ticket.row, 1u);
+  Read({pulled[1]});
+  for (const uint32_t index : pulled) End(index);
+}
+
+TEST_F(FeederTest, ASubstituteTakesTheRowAndTheDraws) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read(pulled);
+  const SampleInFlight& sample = samples_[pulled[2]];
+  const DrawKey draw = sample.draw;
+  const uint64_t bad = sample.read.sample;
+  feeder_->Substitute(pulled[2]);
+  EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[2]});
+  EXPECT_NE(sample.read.sample, bad);
+  EXPECT_EQ(sample.read.sample, order_.SubstituteFor(draw.epoch, draw.position, 0));
+  EXPECT_EQ(sample.read.path, photos_.FileOf(sample.read.sample));
+  EXPECT_EQ(sample.ticket.row, 2u);
+  EXPECT_EQ(sample.draw.position, draw.position);
+  EXPECT_EQ(sample.substitutes, 1u);
+  Read({pulled[2]});
+  for (const uint32_t index : pulled) End(index);
+}
+
+TEST_F(FeederTest, ASampleWithoutMemoryIsReadAgainAlone) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read(pulled);
+  feeder_->Postpone(pulled[0]);
+  EXPECT_EQ(samples_[pulled[0]].read.buffer.capacity(), 0u) << "it waits without memory";
+  EXPECT_TRUE(Pull().empty()) << "others are in work";
+  for (const uint32_t index : {pulled[1], pulled[2], pulled[3]}) End(index);
+  EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[0]});
+  EXPECT_TRUE(samples_[pulled[0]].work.alone());
+  EXPECT_TRUE(Pull().empty());
+  Read({pulled[0]});
+  End(pulled[0]);
+}
+
+// Given back before work ends, and after it: nobody pulls them any more.
+TEST_F(FeederTest, SamplesThatWaitEndWhenWorkEnds) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read(pulled);
+  feeder_->ReadAgain(pulled[0]);
+  feeder_->Postpone(pulled[1]);
+  EXPECT_FALSE(lifecycle_.TryHalt()) << "two are in a worker's hands";
+  feeder_->Substitute(pulled[2]);
+  feeder_->Postpone(pulled[3]);
+  EXPECT_TRUE(lifecycle_.TryHalt());
+  EXPECT_EQ(assembler_->Take({}).error().code, Code::kCancelled);
+}
+
+TEST_F(FeederTest, NothingIsPulledAfterStop) {
+  lifecycle_.Stop([] {});
+  EXPECT_TRUE(Pull().empty());
+}
+
+}  // namespace
+}  // namespace stoker

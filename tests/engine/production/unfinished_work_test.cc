@@ -1,0 +1,48 @@
+// UnfinishedWork says where samples are, and notices when one moves.
+#include "engine/production/unfinished_work.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/photo_folder.h"
+
+namespace stoker {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Place = SamplesInFlight::Place;
+
+TEST(UnfinishedWork, NamesTheSamplesThatAreNeededFirst) {
+  const testing::PhotoFolder photos(8, 2);
+  const auto source = photos.Source();
+  MemoryBudget budget(64 << 20);
+  SamplesInFlight samples(8, budget, /*in_memory=*/false);
+  const UnfinishedWork work(*source, samples, /*map=*/nullptr, /*maps=*/nullptr);
+  EXPECT_THAT(work.Describe(), StartsWith("none of its samples has begun"));
+
+  const auto put = [&](uint32_t row, Place place) {
+    const uint32_t index = samples.Take().value();
+    samples[index].ticket.row = row;
+    samples[index].read.sample = row;
+    samples.SetPlace(index, place);
+    return index;
+  };
+  put(4, Place::kReading);
+  const uint32_t second = put(1, Place::kReading);
+  put(2, Place::kWorking);
+  put(3, Place::kPostponed);
+  const std::string said = work.Describe();
+  EXPECT_THAT(said, HasSubstr("2 reads have not ended (" + photos.FileOf(1) + ", " +
+                              photos.FileOf(4) + ")"));
+  EXPECT_THAT(said, HasSubstr("1 sample is being decoded (" + photos.FileOf(2) + ")"));
+  EXPECT_THAT(said, HasSubstr("1 sample waits for memory (" + photos.FileOf(3) + ")"));
+
+  const uint64_t before = work.State();
+  EXPECT_EQ(work.State(), before) << "nothing has moved";
+  samples.SetPlace(second, Place::kReady);
+  EXPECT_NE(work.State(), before);
+}
+
+}  // namespace
+}  // namespace stoker
