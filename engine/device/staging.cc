@@ -4,6 +4,8 @@
 
 #include "core/result/try.h"
 #include "core/time/stage_times.h"
+#include "engine/device/stage_plan.h"
+#include "gpu/backend/nvtx.h"
 #include "gpu/staging/device_ring.h"
 
 namespace stoker {
@@ -32,17 +34,34 @@ bool Staging::Source::ReplacedBatch(const Error& error) {
   return replaced_batch;
 }
 
-Staging::Staging(std::vector<std::shared_ptr<DeviceRing>> rings, Producer& producer)
-    : producer_(producer), rings_(std::move(rings)) {
+Result<std::unique_ptr<Staging>> Staging::Open(std::unique_ptr<Producer> producer,
+                                               const ProducerOptions& own) {
+  const LoaderOptions& options = producer->options();
+  ListenForProfiler(options.runtime->trace());
+  ASSIGN_OR_RETURN(StagePlan plan, StagePlanOf(options, own, producer->columns()));
+  const DeviceOptions& to = *options.to_device;
+  std::vector<std::shared_ptr<DeviceRing>> rings;
+  for (const std::shared_ptr<Device>& device : to.devices) {
+    ASSIGN_OR_RETURN(std::shared_ptr<DeviceRing> ring,
+                     Stager::MakeRing(device, plan, to.buffers, to.timed));
+    rings.push_back(std::move(ring));
+  }
+  return std::unique_ptr<Staging>(new Staging(std::move(rings), std::move(producer)));
+}
+
+Staging::Staging(std::vector<std::shared_ptr<DeviceRing>> rings, std::unique_ptr<Producer> producer)
+    : producer_(std::move(producer)), rings_(std::move(rings)) {
   const std::lock_guard lock(ends_);
   Begin();
 }
 
 Status Staging::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
-  TRY(producer_.CheckSeek(batch));
+  TRY(producer_->CheckSeek(batch));
   const std::lock_guard use(use_);
+  needs_seek_ = true;
   Drop();
-  TRY(producer_.Seek(batch, schedule, interrupt));
+  TRY(producer_->Seek(batch, schedule, interrupt));
+  needs_seek_ = false;
   next_ = batch;
   repeat_ = schedule == Schedule::kSameEpoch;
   at_end_ = false;
@@ -53,13 +72,14 @@ Status Staging::Seek(BatchName batch, Schedule schedule, const Interrupt& interr
 
 // Requires ends_.
 void Staging::Begin() {
-  source_ = std::make_unique<Source>(producer_, waits_);
+  source_ = std::make_unique<Source>(*producer_, waits_);
   stager_ = std::make_unique<Stager>(
       rings_, *source_,
-      StagerOptions{.across_epochs = true, .trace = &producer_.options().runtime->trace()});
+      StagerOptions{.across_epochs = true, .trace = &producer_->options().runtime->trace()});
 }
 
-Result<SplitBatch> Staging::Next(const Interrupt& interrupt) {
+Result<SplitBatch> Staging::NextOnDevices(const Interrupt& interrupt) {
+  TRY(producer_->options().runtime->CheckProcess());
   const std::lock_guard use(use_);
   if (stager_ == nullptr) return Error{Code::kCancelled, "the loader was stopped"};
   Result<SplitBatch> batch = Take(interrupt);
@@ -77,13 +97,25 @@ Result<SplitBatch> Staging::Take(const Interrupt& interrupt) {
 }
 
 void Staging::Pass() {
-  producer_.CountDelivered();
+  producer_->CountDelivered();
   ++passed_;
-  if (++next_.index != producer_.batches_from(next_.start)) return;
+  if (++next_.index != producer_->batches_from(next_.start)) return;
   at_end_ = true;
   next_ = {repeat_ ? next_.epoch : next_.epoch + 1, 0};
 }
 
+void Staging::Stop() {
+  producer_->Stop();
+  End();
+}
+
+bool Staging::TryStop() {
+  if (!producer_->TryStop()) return false;
+  End();
+  return true;
+}
+
+// Stops and joins the stager's thread; a waiting Next returns Cancelled.
 void Staging::End() {
   {
     const std::lock_guard lock(ends_);
@@ -109,7 +141,13 @@ void Staging::Drop() {
   waits_.Drop();
 }
 
-StagerStats Staging::Stats() const {
+LoaderStats Staging::Stats() const {
+  LoaderStats stats = producer_->Stats();
+  waits_.totals().ReplaceWaitsOf(stats);
+  return stats;
+}
+
+StagerStats Staging::StageStats() const {
   const std::lock_guard lock(ends_);
   StagerStats all = past_;
   if (stager_ != nullptr) all += stager_->Stats();

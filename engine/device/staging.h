@@ -12,42 +12,49 @@
 #include "core/batch/batch.h"
 #include "core/result/result.h"
 #include "engine/device/staged_waits.h"
+#include "engine/metrics/stats.h"
 #include "engine/order/batch_sequence.h"
+#include "engine/production/batch_maker.h"
 #include "engine/production/producer.h"
+#include "engine/production/producer_options.h"
 #include "gpu/staging/split_batch.h"
 #include "gpu/staging/stager.h"
 
 namespace stoker {
 
-// Not thread-safe, except End, Stats and waits.
-class Staging {
+class Staging final : public BatchMaker {
  public:
-  // The producer must outlive the Staging and be used by nothing else. Staging starts at the first
-  // batch of epoch 0, and epochs follow each other.
-  Staging(std::vector<std::shared_ptr<DeviceRing>> rings, Producer& producer);
-  ~Staging() { End(); }
+  // Allocates a ring of device buffers on each device of the producer's options. Staging starts at
+  // the first batch of epoch 0, and epochs follow each other.
+  static Result<std::unique_ptr<Staging>> Open(std::unique_ptr<Producer> producer,
+                                               const ProducerOptions& own);
+  ~Staging() override { End(); }
+
+  // Like Stager::NextParts, but epochs follow each other without a mark. Cancelled after Stop.
+  Result<SplitBatch> NextOnDevices(const Interrupt& interrupt) override;
 
   // Like Producer::Seek, without kAppended. Pending batches are dropped unless the batch is
   // InvalidArgument.
-  Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt = {});
+  Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) override;
+  std::optional<BatchName> position() const override {
+    return needs_seek_ ? std::nullopt : std::optional(next_);
+  }
+  Schedule schedule() const override { return repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs; }
+  uint64_t passed() const override { return passed_; }
+  void EndEpoch() override {}  // the stager consumes the end-of-epoch marker itself
 
-  // Like Stager::NextParts, but epochs follow each other without a mark. Cancelled after End.
-  Result<SplitBatch> Next(const Interrupt& interrupt);
+  void Cancel() override { producer_->Cancel(); }
+  void Stop() override;
+  [[nodiscard]] bool TryStop() override;
 
-  // The batch that Next returns next.
-  BatchName position() const { return next_; }
-
-  // The number of batches that Next has returned so far, including those replaced by an error.
-  uint64_t passed() const { return passed_; }
-
-  // Stops and joins the stager's thread; a waiting Next returns Cancelled.
-  void End();
-
-  StagerStats Stats() const;
-  StagedWaits::Totals waits() const { return waits_.totals(); }
-  const std::vector<ColumnSpec>& columns() const;  // on the device
+  LoaderStats Stats() const override;
+  StagerStats StageStats() const override;
+  const std::vector<ColumnSpec>& columns() const override;  // on the device
+  Producer& producer() override { return *producer_; }
 
  private:
+  Staging(std::vector<std::shared_ptr<DeviceRing>> rings, std::unique_ptr<Producer> producer);
+
   // Supplies the stager with the producer's batches, on the stager's thread.
   class Source final : public HostBatches {
    public:
@@ -73,13 +80,15 @@ class Staging {
 
   Result<SplitBatch> Take(const Interrupt& interrupt);
   void Pass();
+  void End();
   void Begin();
   void Drop();
 
-  Producer& producer_;
+  const std::unique_ptr<Producer> producer_;  // used by nothing else
   const std::vector<std::shared_ptr<DeviceRing>> rings_;
   StagedWaits waits_;
-  bool repeat_ = false;  // repeat the same epoch
+  bool repeat_ = false;      // repeat the same epoch
+  bool needs_seek_ = false;  // the last one was interrupted, and nothing is produced
   BatchName next_;
   bool at_end_ = false;  // the stager has not yet reported the end of the epoch before `next_`
   uint64_t passed_ = 0;

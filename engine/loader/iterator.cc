@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "core/result/try.h"
-#include "engine/loader/engine.h"
 #include "engine/order/batch_sequence.h"
+#include "engine/production/batch_maker.h"
 
 namespace stoker {
 
@@ -33,7 +33,7 @@ Result<Batch> Iterator::Fetch(const Interrupt& interrupt) {
                  .advice = "Take them by " + loader_->options().to_device->next_function() +
                            ", or open a loader without to_device"};
   }
-  Result<Batch> batch = FetchBy(&Engine::Next, interrupt);
+  Result<Batch> batch = FetchBy(&BatchMaker::Next, interrupt);
   if (batch.ok()) loader_->NoteLent();
   return batch;
 }
@@ -50,7 +50,7 @@ Result<SplitBatch> Iterator::FetchOnDevices(const Interrupt& interrupt) {
                  .cause = "this loader has no device",
                  .advice = "Take them by Next, or open a loader with to_device"};
   }
-  Result<SplitBatch> batch = FetchBy(&Engine::NextOnDevices, interrupt);
+  Result<SplitBatch> batch = FetchBy(&BatchMaker::NextOnDevices, interrupt);
   if (batch.ok() && loader_->options().map != nullptr) loader_->NoteLent();  // it may keep batches
   return batch;
 }
@@ -86,14 +86,14 @@ Result<AnyBatch> Iterator::FetchHere(NextOf<AnyBatch> next, const Interrupt& int
   while (true) {
     TRY(loader_->CheckBad());
     if (AtEnd()) return AnyBatch();
-    if (engine_ == nullptr) TRY(FindEngine(interrupt));
-    const uint64_t before = engine_->passed();
-    Result<AnyBatch> batch = ((*engine_).*next)(interrupt);
-    const uint64_t passed = engine_->passed() - before;
+    if (maker_ == nullptr) TRY(FindMaker(interrupt));
+    const uint64_t before = maker_->passed();
+    Result<AnyBatch> batch = ((*maker_).*next)(interrupt);
+    const uint64_t passed = maker_->passed() - before;
     fetched_ += passed;
     if (AtEnd()) {
-      engine_->EndEpoch();
-      engine_.reset();  // returns it to the loader, for the next iteration
+      maker_->EndEpoch();
+      maker_.reset();  // returns it to the loader, for the next iteration
     }
     if (!batch.ok() && passed != 0) Accept();
     // A batch that was asked for by name is delivered even if it has lost all its rows.
@@ -161,7 +161,7 @@ bool Iterator::Resume() {
 }
 
 void Iterator::SetPlace(BatchName batch) {
-  engine_.reset();
+  maker_.reset();
   appended_ = false;
   epoch_ = batch.epoch;
   index_ = batch.index;
@@ -171,10 +171,10 @@ void Iterator::SetPlace(BatchName batch) {
   accepted_ = {};
 }
 
-Status Iterator::FindEngine(const Interrupt& interrupt) {
+Status Iterator::FindMaker(const Interrupt& interrupt) {
   const Schedule schedule = repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs;
   const BatchName next{*epoch_, index_ + fetched_, start_};
-  ASSIGN_OR_RETURN(engine_, loader_->Borrow(next, schedule, interrupt));
+  ASSIGN_OR_RETURN(maker_, loader_->Borrow(next, schedule, interrupt));
   return {};
 }
 
@@ -213,11 +213,11 @@ Status Iterator::Append(BatchName batch) {
     postponed_.reset();
     fetched_ = 0;
     pending_ = false;
-    engine_.reset();
-    ASSIGN_OR_RETURN(engine_, loader_->Borrow(batch, Schedule::kAppended, {}));
+    maker_.reset();
+    ASSIGN_OR_RETURN(maker_, loader_->Borrow(batch, Schedule::kAppended, {}));
     appended_ = true;
   }
-  return engine_->Append(batch);
+  return maker_->Append(batch);
 }
 
 }  // namespace stoker

@@ -7,7 +7,7 @@
 
 #include "core/memory/memory_budget.h"
 #include "core/result/try.h"
-#include "engine/loader/engine.h"
+#include "engine/device/staging.h"
 #include "engine/loader/loader_state.h"
 #include "engine/options/check_options.h"
 #include "engine/order/batch_sequence.h"
@@ -17,6 +17,30 @@
 
 namespace stoker {
 
+namespace {
+
+// What is opened is not destroyed in a forked child, where everything belongs to the parent.
+Result<std::shared_ptr<BatchMaker>> OpenMaker(LoaderOptions options, const ProducerOptions& own) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Producer> producer, Producer::Open(std::move(options), own));
+  const std::shared_ptr<Runtime> runtime = producer->options().runtime;
+  std::unique_ptr<BatchMaker> maker;
+  if (producer->options().to_device) {
+    ASSIGN_OR_RETURN(maker, Staging::Open(std::move(producer), own));
+  } else {
+    maker = std::move(producer);
+  }
+  return std::shared_ptr<BatchMaker>(maker.release(), [runtime](BatchMaker* made) {
+    if (runtime->CheckProcess().ok()) delete made;
+  });
+}
+
+// Whether Next returns this batch, followed by those of the schedule.
+bool IsAt(const BatchMaker& maker, BatchName batch, Schedule schedule) {
+  return maker.schedule() == schedule && maker.position() == batch;
+}
+
+}  // namespace
+
 struct Loader::State {
   State(ProducerOptions made, const LoaderOptions& options)
       : producer(std::move(made)), identity(IdentityOf(options)) {}
@@ -25,14 +49,14 @@ struct Loader::State {
   const Identity identity;
   std::mutex mutex;  // guards the members below
   std::condition_variable by_name;
-  bool serving_by_name = false;               // one BatchAt at a time
-  std::vector<std::shared_ptr<Engine>> idle;  // the one used most recently is last
-  std::vector<std::shared_ptr<Engine>> busy;  // borrowed
-  // Cancelled engines that are no longer used, but are in a call of the program's own code, which
+  bool serving_by_name = false;                   // one BatchAt at a time
+  std::vector<std::shared_ptr<BatchMaker>> idle;  // the one used most recently is last
+  std::vector<std::shared_ptr<BatchMaker>> busy;  // borrowed
+  // Cancelled makers that are no longer used, but are in a call of the program's own code, which
   // may hang.
-  std::vector<std::shared_ptr<Engine>> ending;
-  LoaderStats past;         // of engines that have been destroyed
-  StagerStats past_staged;  // of the same engines
+  std::vector<std::shared_ptr<BatchMaker>> ending;
+  LoaderStats past;         // of makers that have been destroyed
+  StagerStats past_staged;  // of the same makers
   bool stopped = false;
   bool warned = false;
   bool warned_of_pinning = false;
@@ -44,7 +68,7 @@ Result<std::shared_ptr<Loader>> Loader::Open(LoaderOptions options,
                                              std::shared_ptr<EpochCounter> epochs) {
   if (epochs == nullptr) epochs = std::make_shared<EpochCounter>();
   ASSIGN_OR_RETURN(ProducerOptions producer, ProducerOptionsOf(options));
-  ASSIGN_OR_RETURN(std::unique_ptr<Engine> first, Engine::Open(std::move(options), producer));
+  ASSIGN_OR_RETURN(std::shared_ptr<BatchMaker> first, OpenMaker(std::move(options), producer));
   const Producer& made = first->producer();
   // The producer's options have the Runtime filled in.
   std::shared_ptr<Loader> loader(
@@ -92,69 +116,69 @@ bool Loader::IdleAt(BatchName batch) const {
   return std::ranges::any_of(state_->idle, [&](const auto& e) { return e->position() == batch; });
 }
 
-// Requires state_->mutex. Prefers an engine that is at `batch` already, then the least recently
+// Requires state_->mutex. Prefers a maker that is at `batch` already, then the least recently
 // used one.
-std::shared_ptr<Engine> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
+std::shared_ptr<BatchMaker> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
   auto best =
-      std::ranges::find_if(state_->idle, [&](const auto& e) { return e->IsAt(batch, schedule); });
+      std::ranges::find_if(state_->idle, [&](const auto& e) { return IsAt(*e, batch, schedule); });
   if (best == state_->idle.end()) {
     best =
         std::ranges::find_if(state_->idle, [&](const auto& e) { return e->position() == batch; });
   }
   if (best == state_->idle.end()) {
     if (state_->idle.empty() || (spare && state_->idle.size() < MaxIdle())) return nullptr;
-    // An engine whose Seek was interrupted comes last: it may wait for a call that hangs.
+    // A maker whose Seek was interrupted comes last: it may wait for a call that hangs.
     best =
         std::ranges::find_if(state_->idle, [](const auto& e) { return e->position().has_value(); });
     if (best == state_->idle.end()) best = state_->idle.begin();
   }
-  std::shared_ptr<Engine> engine = std::move(*best);
+  std::shared_ptr<BatchMaker> maker = std::move(*best);
   state_->idle.erase(best);
-  return engine;
+  return maker;
 }
 
-// Returns an idle engine, or opens a new one.
-Result<Loader::Borrowed> Loader::FindEngine(BatchName batch, Schedule schedule, bool spare) {
+// Returns an idle maker, or opens a new one.
+Result<Loader::Borrowed> Loader::FindMaker(BatchName batch, Schedule schedule, bool spare) {
   const Error was_stopped{Code::kCancelled, "the loader was stopped"};
   const auto lend =
-      [&](std::shared_ptr<Engine> engine) -> Result<Borrowed> {  // requires state_->mutex
+      [&](std::shared_ptr<BatchMaker> maker) -> Result<Borrowed> {  // requires state_->mutex
     if (state_->stopped) return was_stopped;
-    state_->busy.push_back(std::move(engine));
-    return Borrowed(state_->busy.back().get(), ReturnEngine{this});
+    state_->busy.push_back(std::move(maker));
+    return Borrowed(state_->busy.back().get(), ReturnMaker{this});
   };
   std::unique_lock lock(state_->mutex);
   if (state_->stopped) return was_stopped;
-  std::shared_ptr<Engine> engine = TakeIdle(batch, schedule, spare);
-  if (engine != nullptr) return lend(std::move(engine));
+  std::shared_ptr<BatchMaker> maker = TakeIdle(batch, schedule, spare);
+  if (maker != nullptr) return lend(std::move(maker));
   lock.unlock();
-  Result<std::unique_ptr<Engine>> opened = Engine::Open(options_, state_->producer);
+  Result<std::shared_ptr<BatchMaker>> opened = OpenMaker(options_, state_->producer);
   if (opened.ok()) NotePinning(**opened);
   lock.lock();
   if (opened.ok()) return lend(*std::move(opened));
   if (state_->stopped) return was_stopped;
-  engine = TakeIdle(batch, schedule, /*spare=*/false);
-  if (engine != nullptr) return lend(std::move(engine));
+  maker = TakeIdle(batch, schedule, /*spare=*/false);
+  if (maker != nullptr) return lend(std::move(maker));
   return std::move(opened).error();
 }
 
 Result<Loader::Borrowed> Loader::Borrow(BatchName batch, Schedule schedule,
                                         const Interrupt& interrupt, bool spare) {
   TRY(options_.runtime->CheckProcess());
-  ASSIGN_OR_RETURN(Borrowed engine, FindEngine(batch, schedule, spare));
-  const bool there = schedule != Schedule::kAppended && engine->IsAt(batch, schedule);
-  if (!there) TRY(engine->Seek(batch, schedule, interrupt));
-  return engine;
+  ASSIGN_OR_RETURN(Borrowed maker, FindMaker(batch, schedule, spare));
+  const bool there = schedule != Schedule::kAppended && IsAt(*maker, batch, schedule);
+  if (!there) TRY(maker->Seek(batch, schedule, interrupt));
+  return maker;
 }
 
-void Loader::ReturnEngine::operator()(Engine* engine) const {
+void Loader::ReturnMaker::operator()(BatchMaker* maker) const {
   if (!loader->options_.runtime->CheckProcess().ok()) return;  // in a forked child
   State& state = *loader->state_;
   std::unique_lock lock(state.mutex);
-  const auto returned = std::ranges::find(state.busy, engine, &std::shared_ptr<Engine>::get);
+  const auto returned = std::ranges::find(state.busy, maker, &std::shared_ptr<BatchMaker>::get);
   state.idle.push_back(std::move(*returned));
   state.busy.erase(returned);
   if (state.idle.size() <= loader->MaxIdle() && !state.stopped) return;
-  const Engine& surplus = *state.idle.front();
+  const BatchMaker& surplus = *state.idle.front();
   AddStats(state.past, surplus.Stats());
   state.past_staged += surplus.StageStats();
   state.ending.push_back(std::move(state.idle.front()));
@@ -163,18 +187,18 @@ void Loader::ReturnEngine::operator()(Engine* engine) const {
   loader->DestroyEnding();
 }
 
-// A consumer that returns an engine does not wait for a call that hangs: the engine is tried again
+// A consumer that returns a maker does not wait for a call that hangs: the maker is tried again
 // when the next one is returned, and by Stop.
 void Loader::DestroyEnding() {
   std::unique_lock lock(state_->mutex);
-  const std::vector<std::shared_ptr<Engine>> ending = state_->ending;
-  for (const auto& engine : ending) {
+  const std::vector<std::shared_ptr<BatchMaker>> ending = state_->ending;
+  for (const auto& maker : ending) {
     lock.unlock();
-    const bool stopped = engine->TryStop();
+    const bool stopped = maker->TryStop();
     lock.lock();
-    if (stopped) std::erase(state_->ending, engine);
+    if (stopped) std::erase(state_->ending, maker);
   }
-  lock.unlock();  // before `ending` destroys the engines
+  lock.unlock();  // before `ending` destroys the makers
 }
 
 Result<Batch> Loader::BatchAt(BatchName batch, const Interrupt& interrupt) {
@@ -220,12 +244,12 @@ Status Loader::CheckBad() const {
 Result<Batch> Loader::MakeByName(BatchName batch, bool follows, const Interrupt& interrupt) {
   TRY(CheckBad());
   const Schedule schedule = follows ? Schedule::kEpochs : Schedule::kAppended;
-  ASSIGN_OR_RETURN(Borrowed engine, Borrow(batch, schedule, interrupt, /*spare=*/true));
-  if (!follows) TRY(engine->Append(batch));
-  const uint64_t before = engine->passed();
-  Result<Batch> made = engine->Next(interrupt);
-  if (follows && engine->passed() != before && batch.index + 1 == batches_from(batch.start)) {
-    engine->EndEpoch();
+  ASSIGN_OR_RETURN(Borrowed maker, Borrow(batch, schedule, interrupt, /*spare=*/true));
+  if (!follows) TRY(maker->Append(batch));
+  const uint64_t before = maker->passed();
+  Result<Batch> made = maker->Next(interrupt);
+  if (follows && maker->passed() != before && batch.index + 1 == batches_from(batch.start)) {
+    maker->EndEpoch();
   }
   return made;
 }
@@ -253,8 +277,8 @@ void Loader::NoteLent() {
       "to make it an error, or raise memory_budget to be silent";
 }
 
-void Loader::NotePinning(const Engine& engine) {
-  const std::string& why = engine.producer().not_pinned();
+void Loader::NotePinning(BatchMaker& maker) {
+  const std::string& why = maker.producer().not_pinned();
   std::lock_guard lock(state_->mutex);
   if (why.empty() || state_->warned_of_pinning) return;
   state_->warned_of_pinning = true;
@@ -289,10 +313,10 @@ void Loader::ReleaseIdle() {
   if (!options_.runtime->CheckProcess().ok()) return;
   {
     const std::lock_guard lock(state_->mutex);
-    for (std::shared_ptr<Engine>& engine : state_->idle) {
-      AddStats(state_->past, engine->Stats());
-      state_->past_staged += engine->StageStats();
-      state_->ending.push_back(std::move(engine));
+    for (std::shared_ptr<BatchMaker>& maker : state_->idle) {
+      AddStats(state_->past, maker->Stats());
+      state_->past_staged += maker->StageStats();
+      state_->ending.push_back(std::move(maker));
     }
     state_->idle.clear();
   }
@@ -303,7 +327,7 @@ void Loader::ReleaseIdle() {
 // lock, because Stats takes the lock.
 void Loader::Stop() {
   if (!options_.runtime->CheckProcess().ok()) return;
-  std::vector<std::shared_ptr<Engine>> all;
+  std::vector<std::shared_ptr<BatchMaker>> all;
   {
     const std::lock_guard lock(state_->mutex);
     state_->stopped = true;
@@ -311,8 +335,8 @@ void Loader::Stop() {
       all.insert(all.end(), some->begin(), some->end());
     }
   }
-  for (const auto& engine : all) engine->Cancel();
-  for (const auto& engine : all) engine->Stop();
+  for (const auto& maker : all) maker->Cancel();
+  for (const auto& maker : all) maker->Stop();
   ReleaseIdle();
 }
 
@@ -321,13 +345,13 @@ LoaderStats Loader::Stats() const {
   std::lock_guard lock(state_->mutex);
   LoaderStats all = state_->past;
   all.pinned_bytes = 0;  // already released
-  for (const auto& engine : state_->idle) AddStats(all, engine->Stats());
-  for (const auto& engine : state_->busy) AddStats(all, engine->Stats());
+  for (const auto& maker : state_->idle) AddStats(all, maker->Stats());
+  for (const auto& maker : state_->busy) AddStats(all, maker->Stats());
   all.bad = state_->producer.bad->counts();
   all.lent_batches = state_->producer.lent->batches();
   all.lent_bytes = state_->producer.lent->bytes();
   if (state_->producer.cache != nullptr) all.cache = state_->producer.cache->counts();
-  all.memory_used = options_.runtime->budget().used();  // also when there is no engine to report it
+  all.memory_used = options_.runtime->budget().used();  // also when there is no maker to report it
   all.memory_peak = options_.runtime->budget().peak();
   return all;
 }
@@ -336,13 +360,13 @@ StagerStats Loader::StageStats() const {
   if (!options_.runtime->CheckProcess().ok()) return {};
   std::lock_guard lock(state_->mutex);
   StagerStats all = state_->past_staged;
-  const auto add = [&all](const Engine& engine) {
-    const StagerStats one = engine.StageStats();
+  const auto add = [&all](const BatchMaker& maker) {
+    const StagerStats one = maker.StageStats();
     all += one;
     all.device_bytes += one.device_bytes;
   };
-  for (const auto& engine : state_->idle) add(*engine);
-  for (const auto& engine : state_->busy) add(*engine);
+  for (const auto& maker : state_->idle) add(*maker);
+  for (const auto& maker : state_->busy) add(*maker);
   return all;
 }
 

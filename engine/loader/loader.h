@@ -2,10 +2,10 @@
 // one iteration over a Loader.
 //
 // Each iteration is an Iterator with its own epoch: the one that was named, or the next that no
-// other iteration has taken. The engines, which make the batches, belong to the Loader and not to
-// its iterators: an iterator at the end of its epoch leaves its engine at the start of the next
+// other iteration has taken. The makers, which make the batches, belong to the Loader and not to
+// its iterators: an iterator at the end of its epoch leaves its maker at the start of the next
 // one, with the first batches in production already, and the next iterator continues with it.
-// Iterators that run side by side use one engine each, with its own memory.
+// Iterators that run side by side use one maker each, with its own memory.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace stoker {
 
-class Engine;
+class BatchMaker;
 class Iterator;
 class Sampler;
 enum class Schedule;
@@ -95,7 +95,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // written, or that it keeps nothing.
   std::optional<std::string> TakeCacheWarning();
 
-  // Releases the engines that no iterator uses, with their memory, for callers that take the
+  // Releases the makers that no iterator uses, with their memory, for callers that take the
   // batches in another way; the next iterator opens a new one.
   void ReleaseIdle();
 
@@ -103,7 +103,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // at most for the samples in progress; when it returns no thread works for this loader any more.
   void Stop();
 
-  LoaderStats Stats() const;       // of all engines, including closed ones
+  LoaderStats Stats() const;       // of all makers, including closed ones
   StagerStats StageStats() const;  // the same for the copies to the device
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   // The number of batches of an epoch that begins at the position `start` (BatchName::start).
@@ -120,27 +120,27 @@ class Loader : public std::enable_shared_from_this<Loader> {
   friend class Iterator;
   struct State;  // the members that change, and their lock
 
-  // Returns a borrowed engine to its loader, which must outlive it.
-  struct ReturnEngine {
+  // Returns a borrowed maker to its loader, which must outlive it.
+  struct ReturnMaker {
     Loader* loader = nullptr;
-    void operator()(Engine* engine) const;
+    void operator()(BatchMaker* maker) const;
   };
-  using Borrowed = std::unique_ptr<Engine, ReturnEngine>;
+  using Borrowed = std::unique_ptr<BatchMaker, ReturnMaker>;
 
   Loader(LoaderOptions options, ProducerOptions producer, std::shared_ptr<EpochCounter> epochs);
 
-  // Borrows an engine that continues at `batch`; for kAppended nothing is appended yet. `spare`:
-  // open another engine rather than disturb an idle one, while there are fewer than MaxIdle.
+  // Borrows a maker that continues at `batch`; for kAppended nothing is appended yet. `spare`:
+  // open another maker rather than disturb an idle one, while there are fewer than MaxIdle.
   Result<Borrowed> Borrow(BatchName batch, Schedule schedule, const Interrupt& interrupt,
                           bool spare = false);
-  Result<Borrowed> FindEngine(BatchName batch, Schedule schedule, bool spare);
-  std::shared_ptr<Engine> TakeIdle(BatchName batch, Schedule schedule, bool spare);
+  Result<Borrowed> FindMaker(BatchName batch, Schedule schedule, bool spare);
+  std::shared_ptr<BatchMaker> TakeIdle(BatchName batch, Schedule schedule, bool spare);
   bool IdleAt(BatchName batch) const;
   void DestroyEnding();
   size_t MaxIdle() const { return options_.to_device ? 1 : 2; }  // device memory is scarce
   Status CheckBad() const;
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
-  void NotePinning(const Engine& engine);
+  void NotePinning(BatchMaker& maker);
   void NoteLent();
   uint64_t LentBytes() const;  // without batches on their way to a device
   Sampler Order() const;
@@ -237,14 +237,14 @@ class Iterator {
  private:
   friend class Loader;
   Iterator(std::shared_ptr<Loader> loader, std::optional<uint64_t> epoch, bool repeat);
-  Status FindEngine(const Interrupt& interrupt);
+  Status FindMaker(const Interrupt& interrupt);
   bool AtEnd() const { return !appended_ && index_ + fetched_ == loader_->batches_from(start_); }
   void TakePlace();
   void BeginAt(EpochCounter::Taken taken);
   void ReturnPlace();
   void SetPlace(BatchName batch);
   template <typename AnyBatch>
-  using NextOf = Result<AnyBatch> (Engine::*)(const Interrupt&);
+  using NextOf = Result<AnyBatch> (BatchMaker::*)(const Interrupt&);
   template <typename AnyBatch>
   Result<AnyBatch> FetchBy(NextOf<AnyBatch> next, const Interrupt& interrupt);
   template <typename AnyBatch>
@@ -256,7 +256,7 @@ class Iterator {
   uint64_t index_ = 0;
   uint64_t start_ = 0;
   uint64_t passed_ = 0;
-  uint64_t fetched_ = 0;  // batches that the engine has passed and the caller has not accepted
+  uint64_t fetched_ = 0;  // batches that the maker has passed and the caller has not accepted
   bool pending_ = false;  // what Fetch returned is neither accepted nor given up
   bool appended_ = false;
   std::optional<EpochCounter::Taken> taken_;  // the place, until it is used up
@@ -272,7 +272,7 @@ class Iterator {
   Accepted accepted_;
   std::shared_ptr<Position> reported_;  // or null
   bool counts_ = false;
-  Loader::Borrowed engine_;
+  Loader::Borrowed maker_;
 };
 
 }  // namespace stoker

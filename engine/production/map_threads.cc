@@ -9,8 +9,9 @@
 
 namespace stoker {
 
-MapThreads::MapThreads(const MapCaller& function, SlotPool& slots, const Trace& trace, Done done)
-    : function_(function), slots_(slots), trace_(trace), done_(std::move(done)) {}
+MapThreads::MapThreads(const MapCaller& function, SlotPool& slots, const Trace& trace,
+                       Assembler& assembler)
+    : function_(function), slots_(slots), trace_(trace), assembler_(assembler) {}
 
 MapThreads::~MapThreads() {
   {
@@ -76,7 +77,7 @@ void MapThreads::Run() {
     ++calling_;
     lock.unlock();
     Status status = batch->failed ? Status() : Call(*batch);
-    done_(*batch, std::move(status));
+    assembler_.Complete(batch->ticket, batch->last_row, batch->cost, std::move(status));
     lock.lock();
     if (--calling_ == 0) ended_.notify_all();
   }

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -30,11 +29,10 @@ class MapThreads {
     BatchCost cost;
     bool failed = false;  // a failed batch is not mapped, and keeps its place in the order
   };
-  using Done = std::function<void(const WholeBatch&, Status)>;
 
-  // `done` is called on these threads when a batch was mapped, with the function's error. All
+  // A batch that was mapped goes to the assembler, with the function's error. All
   // references must outlive the object.
-  MapThreads(const MapCaller& function, SlotPool& slots, const Trace& trace, Done done);
+  MapThreads(const MapCaller& function, SlotPool& slots, const Trace& trace, Assembler& assembler);
   ~MapThreads();  // waits for the calls in progress
 
   // Starts the threads, once; fewer if the system gives no more. ResourceExhausted if it gives
@@ -65,7 +63,7 @@ class MapThreads {
   const MapCaller& function_;
   SlotPool& slots_;
   const Trace& trace_;
-  const Done done_;
+  Assembler& assembler_;
   std::atomic<uint64_t> calls_{0}, called_ns_{0};
   mutable std::mutex mutex_;
   std::condition_variable given_, ended_;

@@ -6,7 +6,6 @@
 #include "core/result/try.h"
 #include "core/time/stage_times.h"
 #include "core/time/trace.h"
-#include "engine/options/check_options.h"
 #include "engine/runtime/runtime.h"
 #include "transforms/plan/explain.h"
 
@@ -14,65 +13,38 @@ namespace stoker {
 
 Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
                                                  std::optional<ProducerOptions> own) {
-  TRY(CheckOptions(options));
-  if (!own) {
-    ASSIGN_OR_RETURN(own, ProducerOptionsOf(options));
-  }
-  if (own->bad == nullptr) {
-    ASSIGN_OR_RETURN(own->bad,
-                     BadSampleLog::Open(options.bad_samples_file, options.max_bad_fraction));
-  }
-  if (options.runtime == nullptr) {
-    ASSIGN_OR_RETURN(options.runtime, Runtime::Default());
-  }
-  Runtime& runtime = *options.runtime;  // owns the reader threads and the workers
-  TRY(runtime.CheckProcess());
-  const SampleSource& source = *options.source;
-  ASSIGN_OR_RETURN(Sampler sampler, Sampler::Make(SamplerOptionsOf(options)));
-  ASSIGN_OR_RETURN(std::optional<Plan> plan, PlanOf(options, *own));
-  std::optional<MapCaller> map;
-  if (options.map != nullptr) {
-    ASSIGN_OR_RETURN(map, MapCaller::Of(*options.map));
-  }
-  ASSIGN_OR_RETURN(std::vector<ColumnSpec> columns, ColumnsOf(source, plan, map ? &*map : nullptr));
-  if (options.to_device) TRY(CheckHasNoStrings(source, columns));
-  std::optional<Mixer> mixer;
-  if (options.mix) {
-    ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->defer_to_device, columns));
-  }
-  ASSIGN_OR_RETURN(ReservedMemory memory, ReserveMemory(options, *own, columns, plan));
-  return std::unique_ptr<Producer>(
-      new Producer(std::move(options), std::move(sampler), std::move(plan), std::move(mixer),
-                   std::move(map), std::move(own->bad), std::move(own->cache), std::move(memory)));
+  ASSIGN_OR_RETURN(ProducerParts parts, PartsOf(std::move(options), std::move(own)));
+  return std::unique_ptr<Producer>(new Producer(std::move(parts)));
 }
 
 // In the order of the picture in the README, from right to left, since each stage is given the one
 // that it hands on to. A loader with a device has a stager after the assembler.
-Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
-                   std::optional<Mixer> mixer, std::optional<MapCaller> map,
-                   std::shared_ptr<BadSampleLog> bad, std::shared_ptr<SampleCache> cache,
-                   ReservedMemory memory)
-    : options_(std::move(options)),
+Producer::Producer(ProducerParts parts)
+    : options_(std::move(parts.options)),
       runtime_(*options_.runtime),
-      sampler_(std::move(sampler)),
+      sampler_(std::move(parts.sampler)),
       own_reads_(runtime_.ReadsOf(*options_.source)),
       reads_(own_reads_ != nullptr ? *own_reads_ : runtime_.reads()),
       trace_(runtime_.trace(), *options_.source),
-      slots_(std::move(memory.slots)),
-      samples_(memory.lease->plan().requests, memory.lease->samples(),
+      slots_(std::move(parts.memory.slots)),
+      samples_(parts.memory.lease->plan().requests, parts.memory.lease->samples(),
                options_.source->in_memory()),
-      cache_(std::move(cache)),
-      map_(std::move(map)),
-      assembler_(sampler_, slots_, /*depth=*/0, memory.lease->plan().max_depth, SequenceFrom({})),
-      maps_(MakeMaps()),
+      cache_(std::move(parts.cache)),
+      map_(std::move(parts.map)),
+      assembler_(sampler_, slots_, /*depth=*/0, parts.memory.lease->plan().max_depth,
+                 SequenceFrom({})),
+      maps_(map_ && map_->calls() != 0
+                ? std::make_unique<MapThreads>(*map_, *slots_, runtime_.trace(), assembler_)
+                : nullptr),
       decoder_(
-          options_, sampler_, std::move(plan), std::move(mixer), map_ ? &*map_ : nullptr,
-          slots_->columns(), cache_.get(), samples_, memory.lease->samples(),
+          options_, sampler_, std::move(parts.plan), std::move(parts.mixer),
+          map_ ? &*map_ : nullptr, slots_->columns(), cache_.get(), samples_,
+          parts.memory.lease->samples(),
           [this](const Error& error) {
             return memory_->Refusal(error, decoder_.plan() ? decoder_.plan()->tile_bytes() : 0);
           },
           runtime_.options().threads),
-      memory_(std::move(memory.lease)),
+      memory_(std::move(parts.memory.lease)),
       finisher_(samples_, assembler_, decoder_, maps_.get(), *memory_, reads_,
                 /*wakes_early=*/options_.source->calls() != 0, runtime_.trace()),
       workers_(samples_, *memory_, runtime_.executor(), &Producer::Turn, this),
@@ -82,7 +54,7 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
                lifecycle_, trace_}),
       lifecycle_(WorkOfStages()),
       bad_(
-          options_.on_bad, std::move(bad), sampler_,
+          options_.on_bad, std::move(parts.bad), sampler_,
           options_.to_device ? BadSamples::Counts::kWhenDelivered : BadSamples::Counts::kWhenTaken),
       stalls_(static_cast<uint64_t>(runtime_.options().stall_seconds * 1e9)),
       unfinished_(*options_.source, samples_, map_ ? &*map_ : nullptr, maps_.get()),
@@ -94,14 +66,6 @@ Producer::Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> p
   });
   if (maps_ != nullptr) maps_->Open();
   settings_.Start();  // opens the first batches
-}
-
-std::unique_ptr<MapThreads> Producer::MakeMaps() {
-  if (!map_ || map_->calls() == 0) return nullptr;
-  return std::make_unique<MapThreads>(
-      *map_, *slots_, runtime_.trace(), [this](const MapThreads::WholeBatch& batch, Status status) {
-        assembler_.Complete(batch.ticket, batch.last_row, batch.cost, std::move(status));
-      });
 }
 
 Lifecycle::Work Producer::WorkOfStages() {
@@ -173,7 +137,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   if (std::exchange(epoch_ended_, false)) return Batch();
   const std::optional<BatchName> next = assembler_.position();
   if (!next) return Batch();
-  if (!slots_->CanLend()) return TooManyLent();
+  if (!slots_->CanLend()) return TooManyLent(options_, *slots_);
   TRY(lifecycle_.Start());
   ASSIGN_OR_RETURN(const bool reopened, assembler_.Reopen());
   if (reopened) reads_.Wake();
@@ -200,25 +164,10 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   return batch;
 }
 
-Error Producer::TooManyLent() const {
-  const std::string held = std::to_string(slots_->account().batches()) + " batches";
-  if (!options_.to_device) {
-    return {.code = Code::kResourceExhausted,
-            .cause = "the caller holds " + held + " already, as many as lent_batches allows",
-            .advice = "Release batches before taking more, or raise lent_batches"};
-  }
-  return {.code = Code::kResourceExhausted,
-          .cause = held +
-                   " are held on the host, by the map function and on their way to the "
-                   "device; lent_batches allows the function " +
-                   std::to_string(options_.lent_batches),
-          .advice = "Keep copies of a few values in it, or raise lent_batches"};
-}
-
 void Producer::LookForStall() {
   if (stalls_.patience_ns() == 0 || !stalls_.Look(NowNanoseconds(), unfinished_.State())) return;
   std::string what = unfinished_.Describe();
-  runtime_.Log(AwaitedInVain(position(), stalls_.patience_ns()) + what);
+  runtime_.Log(AwaitedInVain(*assembler_.position(), stalls_.patience_ns()) + what);
   stalls_.Tell(std::move(what));
 }
 
@@ -234,37 +183,34 @@ void Producer::Apply(const TunerSettings& settings) {
 
 Status Producer::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
   TRY(CheckSeek(batch));
+  needs_seek_ = true;
   TRY(lifecycle_.Halt([&] { return lifecycle_.stopped() || (interrupt && interrupt()); }));
   epoch_ended_ = false;
   after_last_ = batch;
-  return lifecycle_.Restart([&] {
+  TRY(lifecycle_.Restart([&] {
     bad_.DropUndelivered();
     assembler_.Restart(settings_.settings().depth, SequenceFrom(batch, schedule));
     if (maps_ != nullptr) maps_->Open();
-  });
-}
-
-Status Producer::CheckSeek(BatchName batch) const { return Check("Seek to", batch); }
-
-Status Producer::Append(BatchName batch) {
-  TRY(Check("Append", batch));
-  if (assembler_.schedule() != Schedule::kAppended) TRY(Seek(batch, Schedule::kAppended));
-  assembler_.Append(batch);
+  }));
+  needs_seek_ = false;
   return {};
 }
 
-Status Producer::Check(const char* call, BatchName batch) const {
+std::optional<BatchName> Producer::position() const {
+  if (needs_seek_) return std::nullopt;
+  return assembler_.position().value_or(after_last_);
+}
+
+Status Producer::CheckSeek(BatchName batch) const {
   TRY(runtime_.CheckProcess());
-  if (batch.epoch > kMaxEpochs) {
-    return Error{Code::kInvalidArgument, std::string(call) + " epoch " +
-                                             std::to_string(batch.epoch) + "; at most " +
-                                             std::to_string(kMaxEpochs) + " is possible"};
-  }
-  if (batch.index >= batches_from(batch.start)) {
-    return Error{Code::kInvalidArgument,
-                 std::string(call) + " batch " + std::to_string(batch.index) +
-                     " of an epoch that has " + std::to_string(batches_from(batch.start))};
-  }
+  return CheckPlace("Seek to", batch, sampler_);
+}
+
+Status Producer::Append(BatchName batch) {
+  TRY(runtime_.CheckProcess());
+  TRY(CheckPlace("Append", batch, sampler_));
+  if (assembler_.schedule() != Schedule::kAppended) TRY(Seek(batch, Schedule::kAppended));
+  assembler_.Append(batch);
   return {};
 }
 
@@ -278,16 +224,6 @@ void Producer::Cancel() {
     assembler_.Cancel();
     if (maps_ != nullptr) maps_->Close();
   });
-}
-
-void Producer::Stop() {
-  Cancel();
-  (void)lifecycle_.Halt();
-}
-
-bool Producer::TryStop() {
-  Cancel();
-  return lifecycle_.TryHalt();
 }
 
 Producer::~Producer() {
@@ -308,13 +244,7 @@ LoaderStats Producer::Stats() const {
   stats.crops_at_random = CropsAtRandom(options_);
   stats.plan = decoder_.plan() ? decoder_.plan()->Describe() : "rows copied as they are";
   if (options_.mix) stats.plan += "; batches: " + TextOf(*options_.mix);
-  if (!map_) return stats;
-  stats.map = map_->name();
-  stats.map_threads = map_->calls();
-  stats.plan += (maps_ == nullptr ? "; rows: " : "; then batches: ") + stats.map;
-  if (maps_ == nullptr) return stats;
-  stats.map_calls = maps_->calls();
-  stats.stages.map_ns += maps_->called_ns();
+  if (map_) AddFunction(*map_, maps_.get(), stats);
   return stats;
 }
 

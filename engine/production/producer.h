@@ -1,5 +1,5 @@
 // Producer: makes the batches of one iteration after another, in order. Private to the engine; a
-// Loader uses it through Engine and Staging.
+// Loader uses it as a BatchMaker, or through Staging.
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,7 @@
 #include "engine/options/options.h"
 #include "engine/order/batch_sequence.h"
 #include "engine/order/sampler.h"
+#include "engine/production/batch_maker.h"
 #include "engine/production/producer_options.h"
 #include "engine/production/producer_parts.h"
 #include "engine/production/settings_controller.h"
@@ -35,7 +36,7 @@ namespace stoker {
 // Next, Seek, Append, position, passed and waited are called by one thread at a time; Cancel,
 // Stop, TryStop and Stats by any. In a forked child the object must not even be destroyed: it
 // belongs to the parent.
-class Producer final : public Decoder::Samples {
+class Producer final : public BatchMaker, public Decoder::Samples {
  public:
   // Checks every option and reserves the memory. It reads nothing and starts no thread; the first
   // Next does. InvalidArgument names the option; ResourceExhausted names the smallest sufficient
@@ -45,7 +46,7 @@ class Producer final : public Decoder::Samples {
 
   // Stops, waits for the samples in progress, and releases the memory. Batches that the caller
   // still holds stay valid.
-  ~Producer();
+  ~Producer() override;
 
   // Waits for the next batch and returns it; returns an empty batch once after the last of each
   // epoch, and always after the last epoch if `epochs` limits them.
@@ -56,28 +57,31 @@ class Producer final : public Decoder::Samples {
   // errors: ResourceExhausted when the caller already holds lent_batches (Next does not wait for
   // them to be released); Cancelled after Stop, and when `interrupt` returned true;
   // FailedPrecondition in a forked child.
-  Result<Batch> Next(const Interrupt& interrupt = {});
+  Result<Batch> Next(const Interrupt& interrupt = {}) override;
 
   // Makes Next deliver this batch next, followed by the batches after it: of the next epochs, or of
   // the same one again and again. Nothing is replayed: O(1), apart from waiting for the samples and
   // the call of the program's function in progress. Cancelled if `interrupt` ended that wait: then
   // production stands until a Seek, before which Next must not be called.
   Status Seek(BatchName batch, Schedule schedule = Schedule::kEpochs,
-              const Interrupt& interrupt = {});
+              const Interrupt& interrupt = {}) override;
   Status CheckSeek(BatchName batch) const;  // the error that Seek would return; changes nothing
 
   // From the first Append until Seek, exactly the appended batches are made and delivered, in the
   // order of the calls; Next returns an empty batch when none is left, and does not mark the ends
   // of epochs.
-  Status Append(BatchName batch);
+  Status Append(BatchName batch) override;
 
   // The batch that Next delivers next; Seek to it resumes production. If there is none (after the
   // last epoch, or with nothing appended): the batch that follows the last delivered one in the
   // order of epochs.
-  BatchName position() const { return assembler_.position().value_or(after_last_); }
+  // None after a Seek that was interrupted.
+  std::optional<BatchName> position() const override;
+  Schedule schedule() const override { return assembler_.schedule(); }
 
   // The number of batches that Next has returned so far, including those replaced by an error.
-  uint64_t passed() const { return passed_; }
+  uint64_t passed() const override { return passed_; }
+  void EndEpoch() override { (void)Next(); }
 
   // Reports that the next one of the batches that Next returned has been delivered, so that its bad
   // samples count. For a loader with a device, whose stager calls Next ahead of the consumer. Any
@@ -88,26 +92,30 @@ class Producer final : public Decoder::Samples {
   const WaitCauses& waited() const { return assembler_.last().waited; }
 
   // Ends production; Next returns Cancelled, also a Next that is waiting. Waits for nothing.
-  void Cancel();
+  void Cancel() override;
 
   // Cancels, then waits for the samples and the call of the program's function in progress.
-  void Stop();
+  void Stop() override {
+    Cancel();
+    (void)lifecycle_.Halt();
+  }
   // The same, but returns false if they are still in progress after a few times kInterruptInterval.
-  [[nodiscard]] bool TryStop();
+  [[nodiscard]] bool TryStop() override {
+    Cancel();
+    return lifecycle_.TryHalt();
+  }
 
-  LoaderStats Stats() const;
+  LoaderStats Stats() const override;
   uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
   uint64_t batches_from(uint64_t start) const { return sampler_.batches_from(start); }
   uint32_t last_rows() const { return sampler_.RowsIn({0, batches_per_epoch() - 1}); }
-  const std::vector<ColumnSpec>& columns() const { return slots_->columns(); }
+  const std::vector<ColumnSpec>& columns() const override { return slots_->columns(); }
+  Producer& producer() override { return *this; }
   const std::string& not_pinned() const { return slots_->not_pinned(); }  // see SlotPool
   const LoaderOptions& options() const { return options_; }
 
  private:
-  Producer(LoaderOptions options, Sampler sampler, std::optional<Plan> plan,
-           std::optional<Mixer> mixer, std::optional<MapCaller> map,
-           std::shared_ptr<BadSampleLog> bad, std::shared_ptr<SampleCache> cache,
-           ReservedMemory memory);
+  explicit Producer(ProducerParts parts);
 
   // The way of samples through a worker.
   static void Turn(void* producer, uint32_t first, int worker);
@@ -116,11 +124,8 @@ class Producer final : public Decoder::Samples {
   OnBad ActionOn(uint32_t sample, Error& error);
 
   Lifecycle::Work WorkOfStages();
-  std::unique_ptr<MapThreads> MakeMaps();
   BatchSequence SequenceFrom(BatchName batch, Schedule schedule = Schedule::kEpochs) const;
   void Apply(const TunerSettings& settings);
-  Status Check(const char* call, BatchName batch) const;
-  Error TooManyLent() const;
   void LookForStall();
 
   const LoaderOptions options_;
@@ -150,6 +155,7 @@ class Producer final : public Decoder::Samples {
 
   // Used by the consumer's thread only, but for `delivered_`.
   bool epoch_ended_ = false;  // Next reports it once
+  bool needs_seek_ = false;   // the last one was interrupted, and nothing is produced
   BatchName after_last_;
   uint64_t passed_ = 0;                 // batches
   std::atomic<uint64_t> delivered_{0};  // batches

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -173,12 +174,83 @@ Status CheckHasNoStrings(const SampleSource& source, std::span<const ColumnSpec>
   return {};
 }
 
+Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptions> own) {
+  TRY(CheckOptions(options));
+  if (!own) {
+    ASSIGN_OR_RETURN(own, ProducerOptionsOf(options));
+  }
+  if (own->bad == nullptr) {
+    ASSIGN_OR_RETURN(own->bad,
+                     BadSampleLog::Open(options.bad_samples_file, options.max_bad_fraction));
+  }
+  if (options.runtime == nullptr) {
+    ASSIGN_OR_RETURN(options.runtime, Runtime::Default());
+  }
+  Runtime& runtime = *options.runtime;  // owns the reader threads and the workers
+  TRY(runtime.CheckProcess());
+  const SampleSource& source = *options.source;
+  ASSIGN_OR_RETURN(Sampler sampler, Sampler::Make(SamplerOptionsOf(options)));
+  ASSIGN_OR_RETURN(std::optional<Plan> plan, PlanOf(options, *own));
+  std::optional<MapCaller> map;
+  if (options.map != nullptr) {
+    ASSIGN_OR_RETURN(map, MapCaller::Of(*options.map));
+  }
+  ASSIGN_OR_RETURN(std::vector<ColumnSpec> columns, ColumnsOf(source, plan, map ? &*map : nullptr));
+  if (options.to_device) TRY(CheckHasNoStrings(source, columns));
+  std::optional<Mixer> mixer;
+  if (options.mix) {
+    ASSIGN_OR_RETURN(mixer, Mixer::Make(options, own->defer_to_device, columns));
+  }
+  ASSIGN_OR_RETURN(ReservedMemory memory, ReserveMemory(options, *own, columns, plan));
+  return ProducerParts{std::move(options),    std::move(sampler), std::move(plan),
+                       std::move(mixer),      std::move(map),     std::move(own->bad),
+                       std::move(own->cache), std::move(memory)};
+}
+
+Status CheckPlace(const char* call, BatchName batch, const Sampler& order) {
+  if (batch.epoch > kMaxEpochs) {
+    return Error{Code::kInvalidArgument, std::string(call) + " epoch " +
+                                             std::to_string(batch.epoch) + "; at most " +
+                                             std::to_string(kMaxEpochs) + " is possible"};
+  }
+  if (batch.index >= order.batches_from(batch.start)) {
+    return Error{Code::kInvalidArgument,
+                 std::string(call) + " batch " + std::to_string(batch.index) +
+                     " of an epoch that has " + std::to_string(order.batches_from(batch.start))};
+  }
+  return {};
+}
+
+Error TooManyLent(const LoaderOptions& options, const SlotPool& slots) {
+  const std::string held = std::to_string(slots.account().batches()) + " batches";
+  if (!options.to_device) {
+    return {.code = Code::kResourceExhausted,
+            .cause = "the caller holds " + held + " already, as many as lent_batches allows",
+            .advice = "Release batches before taking more, or raise lent_batches"};
+  }
+  return {.code = Code::kResourceExhausted,
+          .cause = held +
+                   " are held on the host, by the map function and on their way to the "
+                   "device; lent_batches allows the function " +
+                   std::to_string(options.lent_batches),
+          .advice = "Keep copies of a few values in it, or raise lent_batches"};
+}
+
 void AddSlots(const SlotPool& slots, LoaderStats& stats) {
   stats.lent_batches = slots.account().batches();
   stats.lent_bytes = slots.account().bytes();
   stats.slot_bytes = slots.slot_bytes();
   stats.pinned_bytes = slots.pinned_bytes();
   stats.pinning_ns = slots.pinning_ns();
+}
+
+void AddFunction(const MapCaller& map, const MapThreads* maps, LoaderStats& stats) {
+  stats.map = map.name();
+  stats.map_threads = map.calls();
+  stats.plan += (maps == nullptr ? "; rows: " : "; then batches: ") + stats.map;
+  if (maps == nullptr) return;
+  stats.map_calls = maps->calls();
+  stats.stages.map_ns += maps->called_ns();
 }
 
 void AddRuntime(Runtime& runtime, const SampleSource& source, const ReadService& reads,

@@ -18,7 +18,12 @@
 #include "engine/metrics/stats.h"
 #include "engine/options/check_options.h"
 #include "engine/options/options.h"
+#include "engine/order/sampler.h"
+#include "engine/production/bad_sample_log.h"
+#include "engine/production/map_threads.h"
+#include "engine/production/mixer.h"
 #include "engine/production/producer_options.h"
+#include "engine/production/sample_cache.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -93,8 +98,30 @@ Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const Produce
                                      const std::vector<ColumnSpec>& columns,
                                      const std::optional<Plan>& plan);
 
+// What a producer is made of, checked.
+struct ProducerParts {
+  LoaderOptions options;  // with a Runtime
+  Sampler sampler;
+  std::optional<Plan> plan;
+  std::optional<Mixer> mixer;
+  std::optional<MapCaller> map;
+  std::shared_ptr<BadSampleLog> bad;
+  std::shared_ptr<SampleCache> cache;
+  ReservedMemory memory;
+};
+// Errors: those of Producer::Open.
+Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptions> own);
+
+// InvalidArgument: there is no such batch. `call`: the function that was given its name.
+Status CheckPlace(const char* call, BatchName batch, const Sampler& order);
+
+// The error of taking a batch when as many are lent as `options` allow.
+Error TooManyLent(const LoaderOptions& options, const SlotPool& slots);
+
 // What the slots, and the Runtime with the threads that read `source`, say in statistics.
 void AddSlots(const SlotPool& slots, LoaderStats& stats);
+// `maps`: the threads that call the function with whole batches; null: it is called with rows.
+void AddFunction(const MapCaller& map, const MapThreads* maps, LoaderStats& stats);
 void AddRuntime(Runtime& runtime, const SampleSource& source, const ReadService& reads,
                 LoaderStats& stats);
 

@@ -159,7 +159,7 @@ TEST_F(ProducerTest, SeekResumesExactly) {
 
   auto saved = Open(Options());
   (void)Take(*saved, per_epoch + 3);
-  const BatchName position = saved->position();
+  const BatchName position = saved->position().value();
   EXPECT_EQ(position.epoch, 1u);
   EXPECT_EQ(position.index, 3u);
 
