@@ -37,7 +37,7 @@ using Source = std::shared_ptr<const SampleSource>;
 
 std::string Golden(const char* name) { return std::string(STOKER_ARROW_FILES) + "/" + name; }
 
-std::string ImageOf(const SampleSource& source, uint64_t id) {
+std::string ArrowImageOf(const SampleSource& source, uint64_t id) {
   const ByteRange range = source.RangeOf(id);
   std::string path;
   source.PathOf(range.file, path);
@@ -58,7 +58,7 @@ T RowOf(const SampleSource& source, const char* name, uint64_t id) {
   return row;
 }
 
-std::vector<int64_t> LabelsOf(const SampleSource& source) {
+std::vector<int64_t> ArrowLabelsOf(const SampleSource& source) {
   std::vector<int64_t> labels;
   for (uint64_t id = 0; id < source.size(); ++id) labels.push_back(source.LabelOf(id));
   return labels;
@@ -68,7 +68,7 @@ std::vector<int64_t> LabelsOf(const SampleSource& source) {
 void ExpectImages(const SampleSource& source) {
   ASSERT_EQ(source.size(), 5u);
   for (uint64_t id = 0; id < source.size(); ++id) {
-    EXPECT_EQ(ImageOf(source, id), std::string(100 * id, 'x')) << source.Describe();
+    EXPECT_EQ(ArrowImageOf(source, id), std::string(100 * id, 'x')) << source.Describe();
   }
 }
 
@@ -108,7 +108,7 @@ Error RefusedFile(const std::string& path, const ArrowOptions& options = {}) {
 
 TEST(Arrow, TakesBoolsAsLabels) {
   const Source source = Opened(Golden("columns"), {.label = "flag"});
-  EXPECT_EQ(LabelsOf(*source), (std::vector<int64_t>{1, 0, 1, 1, 0}));
+  EXPECT_EQ(ArrowLabelsOf(*source), (std::vector<int64_t>{1, 0, 1, 1, 0}));
 }
 
 TEST(Arrow, ReadsBothForms) {
@@ -118,7 +118,7 @@ TEST(Arrow, ReadsBothForms) {
   }
   const Source labelled = Opened(Golden("labelled"));
   EXPECT_EQ(labelled->label(), 1u);
-  EXPECT_THAT(LabelsOf(*labelled), ElementsAre(0, 1, 1, 0, 1));
+  EXPECT_THAT(ArrowLabelsOf(*labelled), ElementsAre(0, 1, 1, 0, 1));
   EXPECT_THAT(labelled->classes(), ElementsAre("cat", "dog"));
   EXPECT_FALSE(Opened(Golden("alone"))->label());
 }
@@ -129,7 +129,7 @@ TEST(Arrow, ReadsColumns) {
   const Source source = Opened(Golden("columns"), {.columns = names});
   ExpectImages(*source);
   EXPECT_THAT(source->classes(), ElementsAre("a", "b", "c"));
-  EXPECT_THAT(LabelsOf(*source), ElementsAre(1, 0, 2, 0, 1));
+  EXPECT_THAT(ArrowLabelsOf(*source), ElementsAre(1, 0, 2, 0, 1));
   using Text = std::string_view;
   EXPECT_EQ(RowOf<Text>(*source, "text", 1), "ä");
   EXPECT_EQ(RowOf<Text>(*source, "text", 3), "longlonglonglonglonglonglonglonglong");
@@ -158,8 +158,8 @@ TEST(Arrow, SeveralFilesAreOneSource) {
   const Source one = Opened(Golden("labelled"));
   const Source two = Opened(Golden("labelled") + "::" + Golden("empty") + "::" + Golden("others"));
   ASSERT_EQ(two->size(), 10u);
-  EXPECT_EQ(ImageOf(*two, 7), ImageOf(*one, 2));
-  EXPECT_THAT(LabelsOf(*two), ElementsAre(0, 1, 1, 0, 1, 1, 1, 1, 0, 1));
+  EXPECT_EQ(ArrowImageOf(*two, 7), ArrowImageOf(*one, 2));
+  EXPECT_THAT(ArrowLabelsOf(*two), ElementsAre(0, 1, 1, 0, 1, 1, 1, 1, 0, 1));
   EXPECT_NE(one->Fingerprint(), two->Fingerprint());
   EXPECT_NE(one->Fingerprint(), Opened(Golden("others"))->Fingerprint());
   EXPECT_EQ(Opened(Golden("alone"))->Fingerprint(), Opened(Golden("alone_stream"))->Fingerprint());
@@ -277,7 +277,8 @@ TEST(Arrow, AFooterIsCheckedAgainstItsFile) {
     EXPECT_THAT(error.cause, HasSubstr(cause)) << name;
     EXPECT_TRUE(error.offset) << name;
   }
-  EXPECT_EQ(ImageOf(*Opened(Golden("footer_twice")), 3).size(), 100u) << "the first record batch";
+  EXPECT_EQ(ArrowImageOf(*Opened(Golden("footer_twice")), 3).size(), 100u)
+      << "the first record batch";
 }
 
 TEST(Arrow, AFooterHasALimit) {

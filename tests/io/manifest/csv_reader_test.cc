@@ -20,11 +20,11 @@ using ::testing::HasSubstr;
 using testing::Random;
 using testing::TempFolder;
 
-using Records = std::vector<std::vector<std::string>>;
+using CsvRecords = std::vector<std::vector<std::string>>;
 
-Result<Records> ReadAll(TextFile file, char delimiter = ',') {
+Result<CsvRecords> ReadAll(TextFile file, char delimiter = ',') {
   CsvReader reader(std::move(file), delimiter);
-  Records records;
+  CsvRecords records;
   std::vector<std::string_view> fields;
   for (;;) {
     const Result<bool> more = reader.Next(fields);
@@ -34,7 +34,7 @@ Result<Records> ReadAll(TextFile file, char delimiter = ',') {
   }
 }
 
-Result<Records> ReadAll(const std::string& text, char delimiter = ',') {
+Result<CsvRecords> ReadAll(const std::string& text, char delimiter = ',') {
   return ReadAll(TextFile("text", text), delimiter);
 }
 
@@ -49,9 +49,9 @@ std::optional<size_t> EndOfBlankLine(const std::string& text, size_t begin, char
 }
 
 // The reference: looks at one character after the other. Returns nullopt if the text is not CSV.
-std::optional<Records> ReadPlainly(const std::string& text, char delimiter) {
+std::optional<CsvRecords> ReadPlainly(const std::string& text, char delimiter) {
   enum class In { kLine, kStart, kPlain, kQuotes, kQuote, kReturn };
-  Records records;
+  CsvRecords records;
   std::vector<std::string> fields;
   std::string field;
   In in = In::kLine;
@@ -119,8 +119,8 @@ TEST(CsvReader, AgreesWithThePlainReader) {
   for (int i = 0; i < cases; ++i) {
     const std::string text = RandomText(random);
     const char delimiter = random.OneIn(4) ? '\t' : ',';
-    const std::optional<Records> expected = ReadPlainly(text, delimiter);
-    const Result<Records> read = ReadAll(text, delimiter);
+    const std::optional<CsvRecords> expected = ReadPlainly(text, delimiter);
+    const Result<CsvRecords> read = ReadAll(text, delimiter);
     ASSERT_EQ(read.ok(), expected.has_value()) << ::testing::PrintToString(text);
     if (!read.ok()) continue;
     ++good;
@@ -137,9 +137,9 @@ TEST(CsvReader, BlocksDoNotMatter) {
   for (int i = 0; i < 300; ++i) {
     const std::string text = RandomText(random);
     const std::string path = folder.Write("a.csv", text);
-    const std::optional<Records> expected = ReadPlainly(text, ',');
+    const std::optional<CsvRecords> expected = ReadPlainly(text, ',');
     const size_t block = static_cast<size_t>(random.Between(1, 9));
-    const Result<Records> read = ReadAll(TextFile::Open(path, block).value());
+    const Result<CsvRecords> read = ReadAll(TextFile::Open(path, block).value());
     ASSERT_EQ(read.ok(), expected.has_value()) << ::testing::PrintToString(text);
     if (read.ok()) {
       ASSERT_EQ(*read, *expected) << ::testing::PrintToString(text);
@@ -151,7 +151,7 @@ TEST(CsvReader, WhatIsWrittenIsRead) {
   Random random(3);
   for (int i = 0; i < 1000; ++i) {
     const int columns = random.Between(1, 5);
-    Records records(static_cast<size_t>(random.Between(1, 6)));
+    CsvRecords records(static_cast<size_t>(random.Between(1, 6)));
     std::string text;
     for (std::vector<std::string>& record : records) {
       for (int c = 0; c < columns; ++c) {
@@ -163,7 +163,7 @@ TEST(CsvReader, WhatIsWrittenIsRead) {
       }
       text += random.OneIn(2) ? "\n" : "\r\n";
     }
-    const Result<Records> read = ReadAll(text);
+    const Result<CsvRecords> read = ReadAll(text);
     ASSERT_TRUE(read.ok()) << read.error().ToString();
     EXPECT_EQ(*read, records);
   }
@@ -186,7 +186,7 @@ TEST(CsvReader, SaysWhereRecordsBegin) {
 
 TEST(CsvReader, ErrorsSayWhere) {
   const auto error = [](const std::string& text) {
-    const Result<Records> read = ReadAll(text);
+    const Result<CsvRecords> read = ReadAll(text);
     EXPECT_FALSE(read.ok()) << ::testing::PrintToString(text);
     return read.ok() ? std::string() : read.error().ToString();
   };
@@ -205,7 +205,7 @@ TEST(CsvReader, RecordsHaveALimit) {
   const TempFolder folder;
   std::vector<uint8_t> bytes(20 << 20, 'x');
   bytes[0] = '"';
-  const Result<Records> read = ReadAll(TextFile::Open(folder.Write("a.csv", bytes)).value());
+  const Result<CsvRecords> read = ReadAll(TextFile::Open(folder.Write("a.csv", bytes)).value());
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.error().code, Code::kResourceExhausted);
   EXPECT_THAT(read.error().cause, HasSubstr("16 MiB"));

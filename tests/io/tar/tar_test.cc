@@ -558,7 +558,8 @@ class ShardIndexFolder : public TarTest {
   }
 
  private:
-  const std::string cache_ = std::getenv("XDG_CACHE_HOME");
+  const std::string cache_ =
+      std::getenv("XDG_CACHE_HOME") == nullptr ? "" : std::getenv("XDG_CACHE_HOME");
 };
 
 TEST_F(ShardIndexFolder, NeedNotBeThere) {

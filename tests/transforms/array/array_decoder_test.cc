@@ -110,9 +110,9 @@ std::vector<uint8_t> NaiveArray(const WholeImage& whole, Orientation orientation
   return array;
 }
 
-constexpr size_t kGuard = 256;
+constexpr size_t kGuardBytes = 256;
 
-struct Outcome {
+struct ArrayOutcome {
   ArrayShape shape;
   std::vector<uint8_t> bytes;
   std::string error;
@@ -120,18 +120,18 @@ struct Outcome {
 
 // Decodes, and checks that nothing beside the array is written.
 template <typename Image>
-Outcome Decode(ArrayDecoder& decoder, const Image& image, const ArrayRequest& request) {
+ArrayOutcome Decode(ArrayDecoder& decoder, const Image& image, const ArrayRequest& request) {
   Result<ArrayShape> shape = decoder.Open(image, request);
   if (!shape.ok()) return {{}, {}, shape.error().ToString()};
   const size_t bytes = shape->bytes();
-  std::vector<uint8_t> memory(bytes + 2 * kGuard, 0xA5);
-  const Status status = decoder.Decode(memory.data() + kGuard);
-  for (size_t i = 0; i < kGuard; ++i) {
+  std::vector<uint8_t> memory(bytes + 2 * kGuardBytes, 0xA5);
+  const Status status = decoder.Decode(memory.data() + kGuardBytes);
+  for (size_t i = 0; i < kGuardBytes; ++i) {
     EXPECT_EQ(memory[i], 0xA5);
-    EXPECT_EQ(memory[kGuard + bytes + i], 0xA5) << "byte " << i << " behind the array";
+    EXPECT_EQ(memory[kGuardBytes + bytes + i], 0xA5) << "byte " << i << " behind the array";
   }
   if (!status.ok()) return {{}, {}, status.error().ToString()};
-  return {*shape, {memory.data() + kGuard, memory.data() + kGuard + bytes}, ""};
+  return {*shape, {memory.data() + kGuardBytes, memory.data() + kGuardBytes + bytes}, ""};
 }
 
 class ArrayDecoderTest : public ::testing::Test {
@@ -152,7 +152,7 @@ TEST_F(ArrayDecoderTest, ArraysAreThePixelsAsViewed) {
     const ImageSize viewed = Viewed(sample.whole->size, turned);
     Rect region{0, 0, viewed.width, viewed.height};
     if (n % 2 == 0) request.region = region = testing::RandomRegion(viewed, random);
-    const Outcome got = Decode(decoder_, Unpadded(sample.padded), request);
+    const ArrayOutcome got = Decode(decoder_, Unpadded(sample.padded), request);
     ASSERT_EQ(got.error, "") << sample.name;
     std::vector<int64_t> sides{region.height, region.width, 3};
     if (gray) sides.pop_back();
@@ -184,7 +184,7 @@ TEST_F(ArrayDecoderTest, ResizedArraysAreThePlans) {
         .antialias = n % 4 != 0,
         .interpolation = n % 7 == 0 ? Interpolation::kNearest : Interpolation::kBilinear};
     ArrayRequest request{.region = region, .resize = resize};
-    const Outcome got = Decode(decoder_, Unpadded(sample.padded), request);
+    const ArrayOutcome got = Decode(decoder_, Unpadded(sample.padded), request);
     ASSERT_EQ(got.error, "") << sample.name;
     ASSERT_EQ(got.shape.sides, (std::vector<int64_t>{resize.height, resize.width, 3}));
 
@@ -206,7 +206,7 @@ TEST_F(ArrayDecoderTest, ResizedArraysAreThePlans) {
     }
 
     request.mode = ArrayMode::kGray;
-    const Outcome gray = Decode(decoder_, Unpadded(sample.padded), request);
+    const ArrayOutcome gray = Decode(decoder_, Unpadded(sample.padded), request);
     const WholeImage resized{{resize.width, resize.height}, PixelLayout::kInterleaved, got.bytes};
     ASSERT_EQ(gray.bytes,
               NaiveArray(resized, Orientation::kNormal, {0, 0, resize.width, resize.height}, true));
@@ -215,7 +215,7 @@ TEST_F(ArrayDecoderTest, ResizedArraysAreThePlans) {
 
 TEST_F(ArrayDecoderTest, OneSizeIsTheShorterSide) {
   const std::vector<uint8_t> file = Padded(MakeJpeg({.width = 100, .height = 60}));
-  const Outcome got = Decode(decoder_, Unpadded(file), {.resize = Resize{.size = 30}});
+  const ArrayOutcome got = Decode(decoder_, Unpadded(file), {.resize = Resize{.size = 30}});
   EXPECT_EQ(got.shape.sides, (std::vector<int64_t>{30, 50, 3}));
 }
 
@@ -224,9 +224,9 @@ TEST_F(ArrayDecoderTest, OtherTypesAndLayouts) {
   const ImageSize size = Viewed(sample.whole->size, sample.orientation);
   const Rect all{0, 0, size.width, size.height};
   const std::vector<uint8_t> rgb = NaiveArray(*sample.whole, sample.orientation, all, false);
-  const Outcome floats = Decode(decoder_, Unpadded(sample.padded), {.dtype = DType::kF32});
+  const ArrayOutcome floats = Decode(decoder_, Unpadded(sample.padded), {.dtype = DType::kF32});
   ASSERT_EQ(floats.bytes.size(), 4 * rgb.size());
-  const Outcome planes = Decode(decoder_, Unpadded(sample.padded), {.layout = Layout::kNchw});
+  const ArrayOutcome planes = Decode(decoder_, Unpadded(sample.padded), {.layout = Layout::kNchw});
   ASSERT_EQ(planes.shape.sides, (std::vector<int64_t>{3, size.height, size.width}));
   for (size_t i = 0; i < rgb.size(); ++i) {
     float value = 0;
@@ -289,7 +289,7 @@ TEST_F(ArrayDecoderTest, UnchangedKeepsAlphaAnd16Bits) {
         file, "IDAT", testing::PngChunk("eXIf", testing::OrientationTiff(orientation, false))));
     const auto turned = static_cast<Orientation>(orientation);
     const Rect region = testing::RandomRegion(Viewed(stored, turned), random);
-    const Outcome got =
+    const ArrayOutcome got =
         Decode(decoder_, Unpadded(padded), {.mode = ArrayMode::kUnchanged, .region = region});
     ASSERT_EQ(got.error, "");
     std::vector<int64_t> sides{region.height, region.width, channels};
@@ -304,7 +304,8 @@ TEST_F(ArrayDecoderTest, UnchangedKeepsAlphaAnd16Bits) {
 TEST_F(ArrayDecoderTest, UnchangedOfOthersIsGrayOrRgb) {
   for (uint64_t n = 0; n < 60; ++n) {
     const Sample sample = MakeSample(n);
-    const Outcome got = Decode(decoder_, Unpadded(sample.padded), {.mode = ArrayMode::kUnchanged});
+    const ArrayOutcome got =
+        Decode(decoder_, Unpadded(sample.padded), {.mode = ArrayMode::kUnchanged});
     ASSERT_EQ(got.error, "") << sample.name;
     if (got.shape.sides.size() == 3 && got.shape.sides[2] != 3) continue;  // alpha
     const ImageSize size = Viewed(sample.whole->size, sample.orientation);
@@ -332,7 +333,8 @@ TEST_F(ArrayDecoderTest, TwoAtATime) {
   ArrayDecoder other({}, budget_);
   const std::vector<uint8_t> a = Padded(MakeJpeg({.width = 200, .height = 90}));
   const std::vector<uint8_t> b = Padded(MakeJpeg({.width = 120, .height = 160, .orientation = 6}));
-  const Outcome want_a = Decode(decoder_, Unpadded(a), {}), want_b = Decode(other, Unpadded(b), {});
+  const ArrayOutcome want_a = Decode(decoder_, Unpadded(a), {}),
+                     want_b = Decode(other, Unpadded(b), {});
   std::vector<uint8_t> got_a(want_a.bytes.size()), got_b(want_b.bytes.size());
   ASSERT_TRUE(decoder_.Open(Unpadded(a), {}).ok());
   ASSERT_TRUE(other.Open(Unpadded(b), {}).ok());
@@ -376,7 +378,7 @@ TEST_F(ArrayDecoderTest, DamageIsTheDecodersError) {
     ImageDecoder plain;
     const Error want = testing::ErrorOf(plain, padded);
     const ArrayRequest request{.mode = n % 3 == 1 ? ArrayMode::kGray : ArrayMode::kRgb};
-    const Outcome got = Decode(decoder_, Unpadded(padded), request);
+    const ArrayOutcome got = Decode(decoder_, Unpadded(padded), request);
     ASSERT_EQ(got.error, want.cause.empty() ? "" : want.ToString()) << sample.name;
     failed += got.error.empty() ? 0 : 1;
   }

@@ -86,7 +86,7 @@ std::vector<Step> Steps() {
   return steps;
 }
 
-std::vector<Step> Geometry() {
+std::vector<Step> GeometrySteps() {
   std::vector<Step> steps;
   for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
     const Fill fill{7, 130, 255};
@@ -139,7 +139,7 @@ std::vector<ImageSize> Sizes() {
 // another one for the next size.
 TEST(Augmenter, EveryStepMatchesTheReference) {
   std::vector<Step> steps = Steps();
-  const std::vector<Step> geometry = Geometry();
+  const std::vector<Step> geometry = GeometrySteps();
   steps.insert(steps.end(), geometry.begin(), geometry.end());
   const auto stride = static_cast<size_t>(10 / Effort(10));
   size_t first = 0;  // where not every step is taken, others with the next instruction set
@@ -169,7 +169,7 @@ TEST(Augmenter, LongestSidesMatchTheReference) {
   std::vector<Step> steps = {
       AdjustContrast{0.4F}, AdjustSaturation{0.4F}, AdjustSharpness{0.4F}, AdjustHue{0.1F},
       Equalize{},           AutoContrast{},         Blur{{3, 3}, 1, 1},    Mirror{true, true}};
-  const std::vector<Step> geometry = Geometry();
+  const std::vector<Step> geometry = GeometrySteps();
   steps.insert(steps.end(), geometry.begin(), geometry.end());
   for (size_t i = 0; i < steps.size(); i += static_cast<size_t>(10 / Effort(10))) {
     for (const ImageSize size : {ImageSize{kMaxSidePixels, 1}, {1, kMaxSidePixels}}) {

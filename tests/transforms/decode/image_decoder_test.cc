@@ -210,7 +210,7 @@ const Plan& ThePlan() {
 }
 
 // All formats, orientations, and some damage.
-std::vector<uint8_t> MakeSample(uint64_t n) {
+std::vector<uint8_t> MakeEncoded(uint64_t n) {
   RandomStream random({8, 0, n}, 0);
   const int width = 1 + static_cast<int>(random.Below(200));
   const int height = 1 + static_cast<int>(random.Below(200));
@@ -286,7 +286,7 @@ class SomeFeed final : public ImageFeed {
 TEST(MixedFeed, RowsMatchTheReference) {
   std::vector<std::vector<uint8_t>> samples;
   for (int n = 0; n < testing::Effort(400); ++n)
-    samples.push_back(MakeSample(static_cast<uint64_t>(n)));
+    samples.push_back(MakeEncoded(static_cast<uint64_t>(n)));
   MemoryBudget budget(64 << 20);
   const auto workspace = ThePlan().MakeWorkspace(budget);
   SomeFeed feed(samples);

@@ -97,7 +97,7 @@ constexpr std::array<Coding, 5> kCodings = {{{"Baseline", false, 0, 90},
 class PackedExactness : public ::testing::TestWithParam<Coding> {};
 
 // Sizes around blocks, groups, runs and MCUs.
-std::vector<ImageSize> Sizes() {
+std::vector<ImageSize> PackedSizes() {
   std::vector<ImageSize> sizes;
   for (int n = 1; n <= 40; ++n) sizes.push_back({n, 1 + (n * 17) % 40});
   for (const ImageSize s : {ImageSize{67, 129}, ImageSize{129, 67}, ImageSize{128, 64},
@@ -110,7 +110,7 @@ std::vector<ImageSize> Sizes() {
 // Where Effort is less than full: a fifth of the sizes, others for each kind.
 TEST_P(PackedExactness, OfEachKind) {
   const Coding& coding = GetParam();
-  const std::vector<ImageSize> sizes = Sizes();
+  const std::vector<ImageSize> sizes = PackedSizes();
   const auto stride = static_cast<size_t>(10 / Effort(10));
   size_t first = 0;
   uint64_t n = 0;

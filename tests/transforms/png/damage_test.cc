@@ -22,7 +22,7 @@ using testing::PngChunk;
 using testing::PngOptions;
 using testing::Unpadded;
 
-const std::vector<PngOptions>& Kinds() {
+const std::vector<PngOptions>& PngKinds() {
   static const std::vector<PngOptions> kinds = {
       {.width = 20, .height = 17, .chunk_bytes = 300},
       {.width = 20, .height = 17, .interlaced = true, .chunk_bytes = 300},
@@ -48,7 +48,7 @@ std::vector<uint8_t> First(const std::vector<uint8_t>& bytes, size_t n) {
 size_t EndOfPixels(const std::vector<uint8_t>& png) { return png.size() - 12; }
 
 TEST(PngDamage, RefusesTruncatedPixels) {
-  for (const PngOptions& options : Kinds()) {
+  for (const PngOptions& options : PngKinds()) {
     const std::vector<uint8_t> png = MakePng(options);
     for (size_t size = 0; size < png.size(); ++size) {
       const std::vector<uint8_t> cut(png.begin(), png.begin() + static_cast<ptrdiff_t>(size));
@@ -69,7 +69,7 @@ TEST(PngDamage, RefusesTruncatedPixels) {
 // chunk of pixels one that may be ignored, if it is damaged too: this is noticed when its rows are
 // wanted.)
 TEST(PngDamage, NoticesEveryFlippedBit) {
-  for (const PngOptions& options : Kinds()) {
+  for (const PngOptions& options : PngKinds()) {
     const std::vector<uint8_t> png = MakePng(options);
     int unseen = 0;
     for (size_t bit = 0; bit < 8 * EndOfPixels(png); ++bit) {
@@ -87,7 +87,7 @@ TEST(PngDamage, NoticesEveryFlippedBit) {
 // Checksums are corrected so that libspng sees the damage; the verdict is that of its whole decode.
 TEST(PngDamage, AgreesWithAWholeDecode) {
   int refused = 0;
-  for (const PngOptions& options : Kinds()) {
+  for (const PngOptions& options : PngKinds()) {
     PngOptions one = options;
     one.chunk_bytes = 1 << 20;
     const std::vector<uint8_t> png = MakePng(one);

@@ -29,7 +29,7 @@ struct Kind {
 constexpr Kind kKinds[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {0, 16}, {2, 8}, {2, 16}, {3, 1},
                            {3, 2}, {3, 4}, {3, 8}, {4, 8}, {4, 16}, {6, 8}, {6, 16}};
 
-class EachKind : public ::testing::TestWithParam<Kind> {
+class EachPngKind : public ::testing::TestWithParam<Kind> {
  protected:
   PngOptions Options() const {
     PngOptions options;
@@ -50,7 +50,7 @@ class EachKind : public ::testing::TestWithParam<Kind> {
   PngDecoder decoder_;  // of all: state must not leak
 };
 
-TEST_P(EachKind, SmallImagesEqualTheFullDecode) {
+TEST_P(EachPngKind, SmallImagesEqualTheFullDecode) {
   for (const bool interlaced : {false, true}) {
     for (int size = 1; size <= 40; ++size) {
       PngOptions options = Options();
@@ -63,7 +63,7 @@ TEST_P(EachKind, SmallImagesEqualTheFullDecode) {
   }
 }
 
-TEST_P(EachKind, RandomRegionsEqualTheFullDecode) {
+TEST_P(EachPngKind, RandomRegionsEqualTheFullDecode) {
   RandomStream random({3, 0, static_cast<uint64_t>(GetParam().color * 20 + GetParam().bit_depth)},
                       0);
   for (int round = 0; round < testing::Effort(40); ++round) {
@@ -81,7 +81,7 @@ TEST_P(EachKind, RandomRegionsEqualTheFullDecode) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Png, EachKind, ::testing::ValuesIn(kKinds), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Png, EachPngKind, ::testing::ValuesIn(kKinds), [](const auto& info) {
   return "Color" + std::to_string(info.param.color) + "Bits" + std::to_string(info.param.bit_depth);
 });
 

@@ -25,24 +25,25 @@ using testing::WebpChunk;
 
 constexpr uint8_t kAnimation = 2, kExif = 8;
 
-ImageInfo InfoOf(const std::vector<uint8_t>& webp) {
+ImageInfo WebpInfoOf(const std::vector<uint8_t>& webp) {
   const std::vector<uint8_t> padded = Padded(webp);
   return WebpDecoder().Open(Unpadded(padded)).value();
 }
 
 TEST(WebpInfo, MatchesTheHeader) {
-  const ImageInfo lossy = InfoOf(MakeWebp({.width = 33, .height = 21}));
+  const ImageInfo lossy = WebpInfoOf(MakeWebp({.width = 33, .height = 21}));
   EXPECT_EQ(lossy.size, (ImageSize{33, 21}));
   EXPECT_EQ(lossy.components, 3);
   EXPECT_EQ(lossy.chroma_columns, 2);
   EXPECT_EQ(lossy.format, ImageFormat::kWebp);
-  const ImageInfo lossless = InfoOf(MakeWebp({.width = 33, .height = 21, .lossless = true}));
+  const ImageInfo lossless = WebpInfoOf(MakeWebp({.width = 33, .height = 21, .lossless = true}));
   EXPECT_EQ(lossless.size, (ImageSize{33, 21}));
   EXPECT_EQ(lossless.chroma_columns, 1);
-  EXPECT_EQ(InfoOf(MakeWebp({.width = 33, .height = 21, .alpha = true})).size, (ImageSize{33, 21}));
+  EXPECT_EQ(WebpInfoOf(MakeWebp({.width = 33, .height = 21, .alpha = true})).size,
+            (ImageSize{33, 21}));
   for (const bool lossless : {false, true}) {
-    EXPECT_FALSE(InfoOf(MakeWebp({.lossless = lossless})).alpha);
-    EXPECT_TRUE(InfoOf(MakeWebp({.lossless = lossless, .alpha = true})).alpha);
+    EXPECT_FALSE(WebpInfoOf(MakeWebp({.lossless = lossless})).alpha);
+    EXPECT_TRUE(WebpInfoOf(MakeWebp({.lossless = lossless, .alpha = true})).alpha);
   }
 }
 
@@ -64,7 +65,7 @@ TEST(WebpInfo, ReadsOrientationFromXmp) {
   constexpr uint8_t kXmp = 4;
   const std::vector<uint8_t> webp = MakeWebp();
   const auto with = [&](uint8_t flags, const std::vector<uint8_t>& chunks) {
-    return static_cast<int>(InfoOf(Extended(webp, 64, 48, flags, {}, chunks)).orientation);
+    return static_cast<int>(WebpInfoOf(Extended(webp, 64, 48, flags, {}, chunks)).orientation);
   };
   const auto xmp = [](int orientation) {
     const std::string text = "<tiff:Orientation>" + std::to_string(orientation) + "</";
@@ -102,16 +103,18 @@ TEST(WebpInfo, ReadsOrientationFromExif) {
       std::vector<uint8_t> chunks = other;
       const std::vector<uint8_t> exif = WebpChunk("EXIF", tiff);
       chunks.insert(chunks.end(), exif.begin(), exif.end());
-      EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, {}, chunks)).orientation,
+      EXPECT_EQ(WebpInfoOf(Extended(webp, 64, 48, kExif, {}, chunks)).orientation,
                 static_cast<Orientation>(orientation));
-      EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, chunks)).orientation,
+      EXPECT_EQ(WebpInfoOf(Extended(webp, 64, 48, kExif, chunks)).orientation,
                 static_cast<Orientation>(orientation));
       // Chunks that the header does not announce are ignored.
-      EXPECT_EQ(InfoOf(Extended(webp, 64, 48, 0, {}, chunks)).orientation, Orientation::kNormal);
+      EXPECT_EQ(WebpInfoOf(Extended(webp, 64, 48, 0, {}, chunks)).orientation,
+                Orientation::kNormal);
     }
   }
   const std::vector<uint8_t> nonsense = WebpChunk("EXIF", OrientationTiff(9, true));
-  EXPECT_EQ(InfoOf(Extended(webp, 64, 48, kExif, {}, nonsense)).orientation, Orientation::kNormal);
+  EXPECT_EQ(WebpInfoOf(Extended(webp, 64, 48, kExif, {}, nonsense)).orientation,
+            Orientation::kNormal);
 }
 
 TEST(WebpContainer, DecodesTheOnlyFrameOfAnAnimation) {
@@ -133,8 +136,8 @@ TEST(WebpContainer, DecodesTheOnlyFrameOfAnAnimation) {
   };
   const std::vector<uint8_t> exif = WebpChunk("EXIF", OrientationTiff(3, true));
   const std::vector<uint8_t> one = with({{frame(0, 63), exif}});
-  EXPECT_EQ(InfoOf(one).size, (ImageSize{64, 48}));
-  EXPECT_EQ(InfoOf(one).orientation, Orientation::kRotate180);
+  EXPECT_EQ(WebpInfoOf(one).size, (ImageSize{64, 48}));
+  EXPECT_EQ(WebpInfoOf(one).orientation, Orientation::kRotate180);
   WebpDecoder decoder;
   const auto cause = [&](const std::vector<uint8_t>& webp) {
     return ErrorOf(decoder, Padded(webp)).cause;

@@ -21,7 +21,7 @@ using testing::Padded;
 using testing::RandomRegion;
 using testing::WebpOptions;
 
-const std::vector<WebpOptions>& Kinds() {
+const std::vector<WebpOptions>& WebpKinds() {
   static const std::vector<WebpOptions> kinds = {
       {},
       {.quality = 10},
@@ -38,7 +38,7 @@ const std::vector<WebpOptions>& Kinds() {
   return kinds;
 }
 
-class EachKind : public ::testing::TestWithParam<size_t> {
+class EachWebpKind : public ::testing::TestWithParam<size_t> {
  protected:
   void ExpectExact(const WebpOptions& options, const std::vector<Rect>& regions) {
     const std::vector<uint8_t> webp = Padded(MakeWebp(options));
@@ -52,9 +52,9 @@ class EachKind : public ::testing::TestWithParam<size_t> {
   WebpDecoder decoder_;  // of all: state must not leak
 };
 
-TEST_P(EachKind, SmallImagesEqualTheFullDecode) {
+TEST_P(EachWebpKind, SmallImagesEqualTheFullDecode) {
   for (int size = 1; size <= 40; ++size) {
-    WebpOptions options = Kinds()[GetParam()];
+    WebpOptions options = WebpKinds()[GetParam()];
     options.width = size;
     options.height = 41 - size;
     options.seed = static_cast<uint64_t>(size);
@@ -62,10 +62,10 @@ TEST_P(EachKind, SmallImagesEqualTheFullDecode) {
   }
 }
 
-TEST_P(EachKind, RandomRegionsEqualTheFullDecode) {
+TEST_P(EachWebpKind, RandomRegionsEqualTheFullDecode) {
   RandomStream random({5, 0, GetParam()}, 0);
   for (int round = 0; round < testing::Effort(20); ++round) {
-    WebpOptions options = Kinds()[GetParam()];
+    WebpOptions options = WebpKinds()[GetParam()];
     options.width = 1 + static_cast<int>(random.Below(100));
     options.height = 1 + static_cast<int>(random.Below(100));
     options.seed = random.Below(1 << 30);
@@ -77,7 +77,7 @@ TEST_P(EachKind, RandomRegionsEqualTheFullDecode) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Webp, EachKind, ::testing::Range<size_t>(0, 11));
+INSTANTIATE_TEST_SUITE_P(Webp, EachWebpKind, ::testing::Range<size_t>(0, 11));
 
 }  // namespace
 }  // namespace stoker

@@ -45,7 +45,7 @@ using testing::ExitCodeOfChild;
 using ::testing::HasSubstr;
 using Contents = std::map<std::string, std::string>;  // of a folder's files, by path
 
-std::string Text(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+std::string PhotoText(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
 Contents ContentsOf(const std::string& folder) {
   Contents contents;
@@ -68,7 +68,7 @@ class PackTest : public ::testing::Test {
              : i % 3 == 1 ? "dog/"
                           : "dog/puppies/") +
                 std::to_string(i) + ".jpg",
-            Text(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
+            PhotoText(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
     }
     folder_.Rest();
   }
@@ -107,8 +107,8 @@ class PackTest : public ::testing::Test {
 };
 
 TEST_F(PackTest, GivesBackEveryFile) {
-  Photo("cat/drawing.png", Text(testing::MakePng()));
-  Photo("cat/page.webp", Text(testing::MakeWebp()));
+  Photo("cat/drawing.png", PhotoText(testing::MakePng()));
+  Photo("cat/page.webp", PhotoText(testing::MakeWebp()));
   Photo("dog/empty.jpg", "");
   Photo("dog/text.jpg", "no image");
   Photo("dog/odd name\n\xff.jpg", BytesOfFile(Photos() + "/cat/0.jpg").substr(0, 300));
@@ -150,7 +150,7 @@ TEST_F(PackTest, PixelsDoNotDependOnTheOrientationInTheIndex) {
   for (int i = 0; i < 4; ++i) {
     const PhotographRecipe recipe{.width = 64, .height = 400};
     Photo("cat/tall" + std::to_string(i) + ".jpg",
-          Text(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
+          PhotoText(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
   }
   ASSERT_TRUE(Pack().ok());
   const std::string path = Set() + "/" + packed_set::kIndexName;
@@ -302,7 +302,7 @@ TEST_F(PackTest, AppendsNewPhotographsOfTheFolder) {
   ASSERT_TRUE(Pack().ok());
   const Contents before = ContentsOf(Set());
   Photo("cat/new.jpg", BytesOfFile(Photos() + "/cat/0.jpg"));
-  Photo("ant/1.png", Text(testing::MakePng()));  // a class before all others
+  Photo("ant/1.png", PhotoText(testing::MakePng()));  // a class before all others
   const Error error = PackError();
   EXPECT_EQ(error.code, Code::kInvalidArgument);
   EXPECT_EQ(error.file, Set());
@@ -379,9 +379,9 @@ TEST_F(PackTest, ALoaderReadsTheRowsOfItsCrops) {
   for (int i = 0; i < 16; ++i) {
     const PhotographRecipe recipe{.width = 150, .height = 300 + i};
     Photo("tall/" + std::to_string(i) + ".jpg",
-          Text(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
+          PhotoText(RenderPhotograph(recipe, 1, static_cast<uint64_t>(i))));
   }
-  Photo("tall/as-it-is.png", Text(testing::MakePng()));
+  Photo("tall/as-it-is.png", PhotoText(testing::MakePng()));
   ASSERT_TRUE(Pack().ok());
   const auto set = Packed(Set()).value();
   uint64_t all = 0;

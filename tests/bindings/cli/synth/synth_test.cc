@@ -21,11 +21,11 @@ namespace stoker {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
-class SynthTest : public testing::Test {
+class SynthTest : public ::testing::Test {
  protected:
   SynthTest() {
     std::string name = (fs::temp_directory_path() / "stoker-synth-XXXXXX").string();
@@ -97,7 +97,7 @@ TEST_F(SynthTest, WritesPhotographsThatImageFolderLists) {
   auto source = ImageFolder(directory_.string());
   ASSERT_TRUE(source.ok());
   EXPECT_EQ((*source)->size(), 7u);
-  EXPECT_THAT((*source)->classes(), testing::ElementsAre("class00", "class01", "class02"));
+  EXPECT_THAT((*source)->classes(), ::testing::ElementsAre("class00", "class01", "class02"));
 }
 
 TEST_F(SynthTest, FilesDoNotDependOnThreads) {
@@ -167,7 +167,7 @@ TEST_F(SynthTest, ProgressCountsAndStops) {
     return true;
   };
   ASSERT_TRUE(Write({.count = 5, .threads = 3}, count).ok());
-  EXPECT_THAT(calls, testing::ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(calls, ::testing::ElementsAre(1, 2, 3, 4, 5));
 
   fs::remove_all(directory_);
   Result<SynthSummary> stopped =
@@ -175,8 +175,8 @@ TEST_F(SynthTest, ProgressCountsAndStops) {
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, Code::kCancelled);
   for (const auto& [name, bytes] : Files()) {
-    EXPECT_THAT(name, testing::EndsWith(".jpg"));
-    EXPECT_THAT(name, testing::Not(HasSubstr("/.")));
+    EXPECT_THAT(name, ::testing::EndsWith(".jpg"));
+    EXPECT_THAT(name, ::testing::Not(HasSubstr("/.")));
   }
 }
 
@@ -220,7 +220,7 @@ TEST_F(SynthTest, AFailedWriteLeavesNoPartialFile) {
   std::signal(SIGXFSZ, handler);
   EXPECT_THAT(error.cause, HasSubstr("File too large"));
   EXPECT_THAT(error.file, HasSubstr("photo_"));
-  for (const auto& [name, bytes] : Files()) EXPECT_THAT(name, testing::Not(HasSubstr(".part")));
+  for (const auto& [name, bytes] : Files()) EXPECT_THAT(name, ::testing::Not(HasSubstr(".part")));
 }
 
 TEST_F(SynthTest, ReportsAFullDiskAndContinuesWhenRunAgain) {
@@ -235,10 +235,10 @@ TEST_F(SynthTest, ReportsAFullDiskAndContinuesWhenRunAgain) {
   EXPECT_THAT(error.ToString(), HasSubstr("No space left"));
   EXPECT_THAT(error.file, HasSubstr("photo_"));
   EXPECT_THAT(error.advice, HasSubstr("run again"));
-  EXPECT_THAT(files, testing::Not(IsEmpty()));
+  EXPECT_THAT(files, ::testing::Not(IsEmpty()));
   for (const auto& [name, bytes] : files) {
-    EXPECT_THAT(name, testing::Not(HasSubstr(".part")));
-    EXPECT_THAT(bytes, testing::EndsWith("whole")) << name;
+    EXPECT_THAT(name, ::testing::Not(HasSubstr(".part")));
+    EXPECT_THAT(bytes, ::testing::EndsWith("whole")) << name;
   }
 }
 
