@@ -199,6 +199,8 @@ def run_python(options):
     lint = ["ruff", "check", "--quiet", *(["--fix"] if options.fix else [])]
     form = ["ruff", "format", "--quiet", *([] if options.fix else ["--diff"])]
     types = [["mypy", "--no-error-summary"]] if shutil.which("mypy") else []
+    if not types:
+        print("mypy is not installed (./dev test puts it into .venv): types are not checked")
     return sum(run_tool(command, options.root) for command in (lint, form, *types))
 
 
