@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Style checks beyond the compiler's. Needs only Python's standard library.
 
-  tools/check.py [--root DIR] [--build DIR] [--fix] [--again] [format] [tree] [python] [tidy] [shell]
+  tools/check.py [--root DIR] [--build DIR] [--fix] [--again | --near] [format] [tree] [python] [tidy] [shell]
 
 format  clang-format with .clang-format; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
@@ -11,7 +11,8 @@ python  ruff check and ruff format with pyproject.toml; --fix rewrites the files
 tidy    clang-tidy with .clang-tidy, over the compile commands of --build, which compiles several sources
         together; a group is checked again only if one of its sources, a header of ours that it includes, the
         settings or Debian's packages have changed, in any checkout of this user (~/.cache/stoker/tidy); with
-        --again, always. Sources that two targets compile are checked with the first one
+        --again, always. With --near, a changed header is checked in one group that includes it, not in all:
+        minutes, where all include it. Sources that two targets compile are checked with the first one
 shell   shellcheck
 
 Without a name: all checks. Exit code 0 if nothing was found, 1 if something was, 2 if a check could
@@ -30,6 +31,7 @@ import shutil
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 FOLDERS = ("core", "engine", "io", "transforms", "gpu", "bindings", "bench", "tests", "examples")
 
@@ -229,6 +231,11 @@ def folder_of_passed():
     return folder
 
 
+def remember(marks, passed):
+    for mark in marks:
+        (passed / mark).touch()
+
+
 def system_version():
     """What identifies clang-tidy and the headers of other projects."""
     version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=False).stdout
@@ -236,17 +243,46 @@ def system_version():
     return version + (hashlib.sha256(packages.read_bytes()).digest() if packages.is_file() else b"")
 
 
-def tidy_key(root, paths, command, version):
-    """A digest of everything that clang-tidy's result for the files depends on."""
+class Group(NamedTuple):
+    """Sources that are compiled together, and the names of their marks."""
+
+    paths: list
+    whole: str  # a digest of everything that clang-tidy's result depends on
+    parts: dict  # of each source and of each header that they include, a digest of it alone
+
+
+def group_of(root, paths, command, version):
     seen = set()
     for path in paths:
         reached(root, path, seen)
-        seen.update(folder / ".clang-tidy" for folder in path.parents)
-    digest = hashlib.sha256(command.encode() + version + NOT_OF_UNITY.encode())
-    for part in sorted(seen):
+    settings = hashlib.sha256(version + NOT_OF_UNITY.encode())
+    for part in sorted({folder / ".clang-tidy" for path in paths for folder in path.parents}):
         if (root / part).is_file():
-            digest.update(part.as_posix().encode() + (root / part).read_bytes())
-    return digest.hexdigest()
+            settings.update(part.as_posix().encode() + (root / part).read_bytes())
+    whole = settings.copy()
+    whole.update(command.encode())
+    parts = {}
+    for part in sorted(seen):
+        text = part.as_posix().encode() + (root / part).read_bytes()
+        whole.update(text)
+        alone = settings.copy()
+        alone.update(text)
+        parts[part] = alone.hexdigest()
+    return Group(paths, whole.hexdigest(), parts)
+
+
+def near(groups, passed):
+    """The groups of which a source has changed, and for each other changed header one that includes it."""
+    changed = {}
+    for file, group in groups.items():
+        changed[file] = {part for part, mark in group.parts.items() if not (passed / mark).exists()}
+    chosen = {file for file, group in groups.items() if changed[file].intersection(group.paths)}
+    seen = set().union(*(changed[file] for file in chosen))
+    while left := set().union(*changed.values()) - seen:
+        best = max(groups, key=lambda file: (len(changed[file] & left), -len(groups[file].parts)))
+        chosen.add(best)
+        seen |= changed[best]
+    return {file: group for file, group in groups.items() if file in chosen}
 
 
 def sources_of(root, file):
@@ -302,23 +338,29 @@ def run_tidy(options):
             seen.update(paths)
             # Only what affects the meaning of the code, so that a build elsewhere has the same key.
             words = [w for w in shlex.split(entry["command"]) if w.startswith(("-D", "-std", "-W"))]
-            key = tidy_key(options.root, paths, " ".join(words), version)
-            if options.again or not (passed / key).exists():
-                todo[file] = (key, paths)
+            group = group_of(options.root, paths, " ".join(words), version)
+            if options.again or not (passed / group.whole).exists():
+                todo[file] = group
+            else:
+                remember(group.parts.values(), passed)
     if not seen:
         raise Unable(f"{database} has none of our sources")
+    if options.near:
+        todo = near(todo, passed)
     problems = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = {pool.submit(tidy, options.root, commands, file, todo[file][1]): file for file in todo}
+        jobs = {
+            pool.submit(tidy, options.root, commands, name, todo[name].paths): todo[name] for name in todo
+        }
         for job in concurrent.futures.as_completed(jobs):
             code, output = job.result()
-            key, paths = todo[jobs[job]]
+            group = jobs[job]
             if code == 0:
-                (passed / key).touch()
+                remember([group.whole, *group.parts.values()], passed)
             else:
                 print(output, end="")
-                problems += len(paths)
-    looked_at = sum(len(paths) for _, paths in todo.values())
+                problems += len(group.paths)
+    looked_at = sum(len(group.paths) for group in todo.values())
     print(f"clang-tidy: {looked_at} files looked at, {problems} with findings or compiled with one that has")
     return problems
 
@@ -334,7 +376,9 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).parents[1])
     parser.add_argument("--build", type=pathlib.Path, help="build folder (default: ROOT/build)")
     parser.add_argument("--fix", action="store_true", help="let clang-format rewrite files")
-    parser.add_argument("--again", action="store_true", help="let clang-tidy check what it has passed, too")
+    tidied = parser.add_mutually_exclusive_group()
+    tidied.add_argument("--again", action="store_true", help="let clang-tidy check what it has passed, too")
+    tidied.add_argument("--near", action="store_true", help="check a changed header in one source only")
     options = parser.parse_args()
     if unknown := set(options.checks) - set(CHECKS):
         parser.error(f"no such check: {', '.join(sorted(unknown))}")

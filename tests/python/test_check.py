@@ -153,8 +153,8 @@ def test_tidy(tree):
     assert "1 files looked at, 0 with" in tree.check("tidy")[1]
     assert "0 files looked at, 0 with" in tree.check("tidy")[1]  # nothing has changed
     assert "1 files looked at, 0 with" in tree.check("tidy", "--again")[1]
-    (old,) = (tree.folder / "cache/stoker/tidy").iterdir()
-    os.utime(old, (0, 0))
+    for mark in (tree.folder / "cache/stoker/tidy").iterdir():
+        os.utime(mark, (0, 0))
     assert "1 files looked at, 0 with" in tree.check("tidy")[1]  # what passed long ago is not remembered
     tree.write("io/value.h", "#pragma once\ninline int* Value() { return 0; }\n")
     for _ in range(2):  # a header's fault is found, and again: what did not pass is not remembered
@@ -182,6 +182,32 @@ def test_tidy_of_sources_that_are_compiled_together(tree):
     tree.write("io/b.cc", "int* Value() { return 0; }\n")
     code, output = tree.check("tidy")
     assert (code, "modernize-use-nullptr" in output, "io/b.cc:1" in output) == (1, True, True), output
+
+
+@pytest.mark.skipif(not shutil.which("clang-tidy"), reason="clang-tidy is not installed")
+def test_tidy_near_a_change(tree):
+    """A changed header is checked in one of the sources that include it, a changed source always."""
+    command = f"c++ -std=c++20 -I{tree.folder} -c "
+    names = ["io/a.cc", "io/b.cc", "io/c.cc"]
+    entries = [{"directory": str(tree.folder), "file": name, "command": command + name} for name in names]
+    tree.write("build/compile_commands.json", json.dumps(entries))
+    tree.write("io/value.h", "#pragma once\ninline int* Value() { return nullptr; }\n")
+    for name in names:
+        tree.write(name, f'#include "io/value.h"\nint* {name[3]} = Value();\n')
+    assert "3 files looked at, 0 with" in tree.check("tidy", "--near")[1]
+    assert "0 files looked at, 0 with" in tree.check("tidy", "--near")[1]
+    tree.write("io/value.h", "#pragma once\ninline int* Value() { return 0; }\n")
+    for _ in range(2):
+        code, output = tree.check("tidy", "--near")
+        assert (code, "modernize-use-nullptr" in output) == (1, True), output
+        assert "1 files looked at, 1 with" in output
+    tree.write("io/value.h", "#pragma once\ninline int* Value() { return {}; }\n")
+    assert "1 files looked at, 0 with" in tree.check("tidy", "--near")[1]
+    tree.write("io/c.cc", '#include "io/value.h"\nint* c = 0;\n')
+    code, output = tree.check("tidy", "--near")
+    assert (code, "io/c.cc:2" in output, "1 files looked at, 1 with" in output) == (1, True, True), output
+    tree.write("io/c.cc", '#include "io/value.h"\nint* c = nullptr;\n')
+    assert "2 files looked at, 0 with" in tree.check("tidy")[1]  # the others that include the header, too
 
 
 def test_a_header_that_needs_another_first(tree, root):
