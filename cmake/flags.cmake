@@ -53,6 +53,23 @@ function(stoker_unity)
   endif()
 endfunction()
 
+# stoker_sort_by_header(TARGET HEADERS...): puts the sources that include the first of the headers first, then
+# those that include the second and so on, so that stoker_unity compiles them together.
+function(stoker_sort_by_header target)
+  get_target_property(others ${target} SOURCES)
+  set(sorted)
+  foreach(header IN LISTS ARGN)
+    foreach(source IN LISTS others)
+      file(STRINGS ${source} including REGEX "^#include <${header}>" LIMIT_COUNT 1)
+      if(including)
+        list(APPEND sorted ${source})
+      endif()
+    endforeach()
+    list(REMOVE_ITEM others ${sorted})
+  endforeach()
+  set_target_properties(${target} PROPERTIES SOURCES "${sorted};${others}")
+endfunction()
+
 # Sanitized code runs several times as fast with -O1 as with -O0. Tests are compiled without it, because it
 # takes more time than it gains, except for what they share.
 set(STOKER_OPTIMISED_IF_SANITIZED $<$<CONFIG:Sanitize>:-O1>)

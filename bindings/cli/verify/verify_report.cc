@@ -20,7 +20,7 @@ namespace stoker {
 namespace {
 
 using VerifyJsonObject = nlohmann::ordered_json;
-constexpr size_t kPieceBytes = 1 << 20;  // of JSON, written at a time
+constexpr size_t kJsonPiece = 1 << 20;  // of JSON, written at a time
 
 std::string PathOfSample(const SampleSource& source, uint64_t id) {
   std::string path;
@@ -123,7 +123,7 @@ Status WriteVerifyJson(const SampleSource& source, const VerifyReport& report,
   piece += ",\n  \"bad\": [";
   for (size_t i = 0; i < report.bad.size(); ++i) {
     piece += (i == 0 ? "\n    " : ",\n    ") + BadJson(source, report.bad[i]);
-    if (piece.size() < kPieceBytes) continue;
+    if (piece.size() < kJsonPiece) continue;
     TRY(write(piece));
     piece.clear();
   }
