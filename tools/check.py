@@ -6,6 +6,7 @@
 format  clang-format with .clang-format; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
         no conditional compilation in headers, file names; patches apply
+words   comments, documents and Python's messages without the words of tools/words.py
 python  ruff check and ruff format with pyproject.toml; --fix rewrites the files; skipped if ruff is not
         installed; and mypy over the package, if it is installed
 tidy    clang-tidy with .clang-tidy, over the compile commands of --build, which compiles several sources
@@ -32,6 +33,8 @@ import subprocess
 import sys
 import time
 from typing import NamedTuple
+
+import words
 
 FOLDERS = ("core", "engine", "io", "transforms", "gpu", "bindings", "bench", "tests", "examples")
 
@@ -164,6 +167,18 @@ def run_tree(options):
     for check, path in checks:
         for line, message in check(options.root, path):
             print(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+            problems += 1
+    return problems
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def run_words(options):
+    problems = 0
+    for path in words.checked(options.root):
+        for line, message in words.findings(path):
+            print(f"{path.relative_to(options.root)}:{line}: {message}")
             problems += 1
     return problems
 
@@ -365,7 +380,14 @@ def run_tidy(options):
     return problems
 
 
-CHECKS = {"format": run_format, "tree": run_tree, "python": run_python, "tidy": run_tidy, "shell": run_shell}
+CHECKS = {
+    "format": run_format,
+    "tree": run_tree,
+    "words": run_words,
+    "python": run_python,
+    "tidy": run_tidy,
+    "shell": run_shell,
+}
 
 
 def main():

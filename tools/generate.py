@@ -196,7 +196,7 @@ def option_doc(row):
     if "low" in row:
         text += f", {range_text(row)}"
     if row["zero"]:
-        text += f"; None: {row['zero']}"
+        text += f"; None means {row['zero']}"
     return paragraph(f"{row['name']}: {text}. {row['more']}".rstrip(), " " * 8, " " * 12)
 
 
@@ -313,7 +313,7 @@ def table_of_options(rows):
         if "low" in row:
             ranged = range_text({**row, "zero": None}).replace("2**64 - 1", "2⁶⁴ − 1")
         none = "0" if "low" in row else json.dumps(row.get("default"))
-        doc = row["doc"] + (f"; {none}: {row['zero']}" if row["zero"] else "")
+        doc = row["doc"] + (f"; {none} means {row['zero']}" if row["zero"] else "")
         cells = (f"`{row['name']}`", option_types(row)[1], default, ranged, doc)
         lines.append(f"| {' | '.join(cells)} |".replace("|  |", "| |"))
     return "\n".join(lines)

@@ -1,5 +1,5 @@
 // CropRegion: the part of a slot that workers fill with crops (core/batch/device_crop.h), one
-// behind the other, and that a device copies. A batch that is split among several devices has one
+// after the other, and that a device copies. A batch that is split among several devices has one
 // for the rows of each.
 #pragma once
 
@@ -15,20 +15,20 @@ namespace stoker {
 
 // The room for the crops of a batch.
 struct CropRoom {
-  uint64_t bytes = 0;    // of memory, on the host and on the device; 0: a device decodes nothing
+  uint64_t bytes = 0;  // of memory, on the host and on the device; 0 means a device decodes nothing
   uint64_t samples = 0;  // of the device's scratch memory, × decode::kGroupSamples
   uint32_t regions = 1;  // with so much each: one for each device
 };
 
 class CropRegion {
  public:
-  // A place for a crop, which begins `at` bytes behind memory().
+  // A place for a crop, which begins `at` bytes after memory().
   struct Place {
     uint64_t at = 0;
     uint64_t samples = 0;  // where its samples begin in the device's scratch memory
   };
 
-  // Sets the memory: room.bytes, which begin `begin` bytes behind `memory`, that of all regions of
+  // Sets the memory: room.bytes, which begin `begin` bytes after `memory`, that of all regions of
   // the batch. Both are multiples of kCropAlignment.
   void Use(uint8_t* memory, const CropRoom& room, uint64_t begin = 0) {
     memory_ = memory;
@@ -40,8 +40,8 @@ class CropRegion {
   // Gives up all places. Must be called before the rows of another batch are claimed.
   void Clear() { taken_.store(0, std::memory_order_relaxed); }
 
-  // Takes a place for a crop of CropMaker's sizes; none: there is no room for it. Any thread; takes
-  // no lock.
+  // Takes a place for a crop of CropMaker's sizes; none means there is no room for it. Any thread;
+  // takes no lock.
   std::optional<Place> Take(size_t bytes, uint64_t samples) {
     const uint64_t units = bytes / decode::kCropAlignment;
     uint64_t taken = taken_.load(std::memory_order_relaxed);

@@ -17,7 +17,7 @@ enum class RowMixing : uint32_t {
 };
 
 struct WorkBox {
-  int32_t x = 0, y = 0, width = 0, height = 0;  // in the finished image; empty: no box
+  int32_t x = 0, y = 0, width = 0, height = 0;  // in the finished image; empty means no box
 };
 
 // A box of the finished row that is overwritten, like Erasure (transforms/plan/drawn.h).

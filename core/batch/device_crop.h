@@ -46,7 +46,7 @@ struct CropInterval {
   uint32_t bit = 0;              // where the first MCU begins, in the file's bytes
   std::array<int16_t, 3> dc{};   // the predictors before it
   uint8_t skipped = 0;           // MCUs to parse,
-  uint8_t wanted = 0;            // … and those behind them
+  uint8_t wanted = 0;            // … and those after them
   uint16_t column = 0, row = 0;  // of the first wanted one, in MCUs of the crop's samples
 };
 

@@ -10,7 +10,7 @@ namespace stoker {
 // Thread-safe.
 class LentAccount {
  public:
-  explicit LentAccount(int most) : most_(most) {}  // batches; 0: no limit
+  explicit LentAccount(int most) : most_(most) {}  // batches; 0 means no limit
 
   // Whether the limit is reached. Two threads that ask at once may both go ahead.
   bool full() const { return most_ != 0 && batches() >= most_; }

@@ -16,7 +16,7 @@ inline constexpr int kQuadWords = 16;  // four of each block
 inline constexpr int kGroupWords = kQuads * kQuadWords;
 inline constexpr int kMaxWidth = 12;
 
-// The largest run. Unpacking one reads no byte behind kRunReach, whatever it contains.
+// The largest run. Unpacking one reads no byte after kRunReach, for any content.
 inline constexpr size_t kRunBytes =
     3 + 2 * kMaxWidth + kRunGroups * (1 + kQuads + kQuads * kQuadWords * kMaxWidth / 8);
 inline constexpr size_t kRunReach = kRunBytes + 32;

@@ -1,6 +1,6 @@
 // RowParts: where parts of a file's rows lie, so that a crop's can be read without the others.
 //
-// The file's rows of MCUs form 16 parts. The file's header lies in the middle of them: whatever
+// The file's rows of MCUs form 16 parts. The file's header lies in the middle of them: for any
 // rows a crop needs, those and the header are one range, with few others.
 //
 //   part 0 │ … │ part 7 │ header │ part 8 │ … │ part 15
@@ -17,7 +17,7 @@ inline constexpr int kRowParts = 16;
 inline constexpr int kPartBehindHeader = kRowParts / 2;
 
 // The first row of a part, of `rows`; for kRowParts the end. Parts may be empty. They have a
-// sixteenth of the rows each; but the first and the last have fewer, and those beside the header
+// sixteenth of the rows each; but the first and the last have fewer, and those next to the header
 // more, so that the usual crop of the centre, which leaves out a sixteenth on each side, less what
 // resampling blends in, needs neither the first nor the last.
 constexpr int FirstRowOf(int part, int rows) {

@@ -3,7 +3,7 @@
 //
 // There are two accounts. Slots in production count as working memory: their bytes are reserved
 // from the budget as their number is set. A slot that the consumer holds is lent: it has a limit of
-// its own, or none, and a new slot takes its place in production. Returned slots beyond those in
+// its own, or none, and a new slot replaces it in production. Returned slots beyond those in
 // production plus kSpareSlots are unmapped, so that a consumer that once held many does not keep
 // them mapped.
 #pragma once
@@ -39,7 +39,7 @@ struct Slot {
   std::weak_ptr<Slot> viewed;     // the lease that SlotPool::View returned, while anyone keeps it
   int numa_node = 0;              // preferred for its pages
   bool pinned = false;            // whether the memory in the slab is pinned
-  std::vector<CropRegion> crops;  // behind the columns; none unless devices decode
+  std::vector<CropRegion> crops;  // after the columns; none unless devices decode
 
   BatchName name() const { return {epoch, index, start}; }
   void* Row(size_t column, int64_t row) const;
@@ -59,7 +59,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     std::vector<ColumnSpec> columns;
     int64_t batch_size = 0;
     int working_slots = 0;  // reserved from the budget; with pinned slots, the maximum
-    int lent_slots = 0;     // limit on the slots that the consumer holds; 0: none
+    int lent_slots = 0;     // limit on the slots that the consumer holds; 0 means none
     // If set, lent slots are counted here, and its limit replaces lent_slots.
     std::shared_ptr<LentAccount> lent{};
     // If set, pins the slots in production and this many lent ones, or says why not (not_pinned).

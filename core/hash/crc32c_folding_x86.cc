@@ -1,7 +1,7 @@
 // CRC-32C by carry-less products of vectors (AVX-512F and VPCLMULQDQ).
 //
 // A block of the message is a polynomial. Multiplied by a power of x, modulo the CRC's polynomial,
-// it can be added to the block behind it instead, which leaves the CRC unchanged (Gopal et al.,
+// it can be added to the block after it instead, which leaves the CRC unchanged (Gopal et al.,
 // "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009). So a
 // message is folded into one block, whose CRC is computed like that of any other 256 bytes.
 #include <immintrin.h>

@@ -21,8 +21,8 @@ constexpr size_t kMaxPartWords = 128;  // of 8 bytes
 constexpr size_t kMinBytes = 192;      // fewer are not worth joining
 
 // For a number of words, x to the power of 33 less than their bits, modulo the polynomial, in the
-// order of a CRC's state. A state times that power and x to the 33rd is the state with so many
-// zeros behind it; the instruction, for a product of 64 bits, multiplies by the latter.
+// order of a CRC's state. A state times that power and x to the 33rd is the state with that many
+// zeros after it; the instruction, for a product of 64 bits, multiplies by the latter.
 constexpr std::array<uint32_t, 2 * kMaxPartWords + 1> MakePowers() {
   std::array<uint32_t, 2 * kMaxPartWords + 1> powers{};
   uint32_t power = uint32_t{1} << 31;

@@ -22,7 +22,7 @@ class GrowingBuffer {
   GrowingBuffer() = default;  // holds nothing and cannot grow
   explicit GrowingBuffer(MemoryBudget& budget) : reserved_(budget) {}
 
-  // Makes room for `bytes` (and kBufferPadding behind them); never shrinks. The content is lost
+  // Makes room for `bytes` (and kBufferPadding after them); never shrinks. The content is lost
   // unless `keep` says how many of the first bytes to carry over. ResourceExhausted, with the bytes
   // that were wanted, when the budget or the system has no room; the buffer is then unchanged if
   // `keep` > 0, otherwise empty.

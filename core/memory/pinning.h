@@ -17,7 +17,7 @@ class Pinning {
   // device.
   virtual Status Pin(void* data, size_t bytes) = 0;
 
-  // The NUMA node to allocate the memory on; -1: any.
+  // The NUMA node to allocate the memory on; -1 means any.
   virtual int numa_node() const { return -1; }
 
   // Called before the memory is freed. Cannot fail, even if the device has gone.

@@ -49,7 +49,7 @@ struct [[nodiscard]] Error {
     kTruncated,   // of kDataLoss: bytes are missing at the end; the bytes before may be sound
     kOverLimits,  // of kResourceExhausted: the data take more than is allowed, on any machine
     kOfNoSample,  // the cause does not lie in a sample: other samples would fail, too
-    kNoMemory,    // of kResourceExhausted: the system gives no memory, whatever the budget
+    kNoMemory,    // of kResourceExhausted: the system gives no memory, for any budget
     kForbidden,   // of kPermissionDenied: a server refuses an object, or hides that there is none
   };
 

@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// Returns the text with "?…" in place of the query of each http:// and https:// URL in it, which
-// may be a signature, and "…" in place of a user's name and password. A URL ends before a space or
+// Returns the text with "?…" instead of the query of each http:// and https:// URL in it, which
+// may be a signature, and "…" instead of a user's name and password. A URL ends before a space or
 // a quote (").
 std::string WithoutSecrets(std::string_view text);
 

@@ -13,7 +13,7 @@ size_t Utf8Length(std::string_view text);
 
 bool IsUtf8(std::string_view text);
 
-// Returns the text with escapes, \n and \x1b, in place of control characters and of bytes that are
+// Returns the text with escapes, \n and \x1b, instead of control characters and of bytes that are
 // not UTF-8: safe to print on a terminal, on one line.
 std::string Printable(std::string_view text);
 

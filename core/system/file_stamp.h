@@ -1,4 +1,4 @@
-// FileStamp: tells whether a file, or an object behind a URL, is still as it was when an index or a
+// FileStamp: tells whether a file, or a remote object, is still as it was when an index or a
 // cache was made from it. Everything that stores what it has found in a file stores its stamp.
 //
 // A file's size and modification time do not identify its content: archives have round sizes, and

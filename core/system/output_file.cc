@@ -127,7 +127,7 @@ bool SameFile(const std::string& a, const char* b) {
          one.st_ino == other.st_ino;
 }
 
-// Returns the descriptor of this process that /dev/stdout, /dev/fd/N and the like stand for.
+// Returns the descriptor of this process that /dev/stdout, /dev/fd/N and the like refer to.
 std::optional<int> OwnDescriptor(const Target& target) {
   if (!target.of_proc || !SameFile(FolderOf(target.path), "/proc/self/fd")) return std::nullopt;
   const std::string name = std::filesystem::path(target.path).filename();
@@ -137,7 +137,7 @@ std::optional<int> OwnDescriptor(const Target& target) {
 }
 
 // Opens a target that is not a regular file. A descriptor of this process is duplicated, with its
-// position: reopening a regular file behind /dev/stdout would overwrite it from the start, and
+// position: reopening a regular file through /dev/stdout would overwrite it from the start, and
 // reopening another user's pipe would fail.
 int OpenDirectly(const Target& target) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY;

@@ -5,7 +5,7 @@
 // A regular file is replaced: the content goes to a temporary file in its folder, which takes its
 // name in Commit, with the mode (and, if allowed, the owner) of the replaced file, otherwise 0666
 // less the umask. The temporary file has no name where the file system supports that (O_TMPFILE),
-// so that a kill leaves nothing behind; otherwise it has a random name, and the destructor removes
+// so that a kill leaves nothing; otherwise it has a random name, and the destructor removes
 // it. A symbolic link stays and its target is replaced, except that another user's link in a folder
 // like /tmp is refused, as by proc(5)'s protected_symlinks.
 //
@@ -68,7 +68,7 @@ class OutputFile {
   Status GiveName();
 
   std::string path_;       // as given
-  std::string target_;     // the file to replace; empty: written to directly
+  std::string target_;     // the file to replace; empty if it is written to directly
   std::string temporary_;  // empty: it has no name
   int descriptor_ = -1;
 };

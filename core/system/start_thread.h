@@ -28,8 +28,8 @@ void NameThread(const char* name);
 // meanwhile.
 void BecomeBackgroundThread(const char* name);
 
-// Runs `loop` on the calling thread and on up to threads − 1 others (0: the cores allotted), and
-// returns when all have finished. If the system gives fewer threads, those do the work.
+// Runs `loop` on the calling thread and on up to threads − 1 others (0 means the cores allotted),
+// and returns when all have finished. If the system gives fewer threads, those do the work.
 void InParallel(int threads, const std::function<void()>& loop);
 
 // Returns how many threads, up to `wanted`, can be started now; starts them and ends them before it

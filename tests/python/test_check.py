@@ -119,6 +119,43 @@ def test_tests_may_include_anything(tree):
     assert tree.check("tree")[0] == 0
 
 
+# What is written, in a comment or a page, and what the check says to write; None: nothing.
+PROSE = [
+    ("the byte behind the header", "after"),
+    ("rows, one behind\n// the other", "one after the other"),
+    ("a number of so many\n// bits", "many"),
+    ("the number of threads; 0: as many as cores", "0 means"),
+    ("it is no JPEG", "not a"),
+    ("there is no JPEG, and no longer any after the header; 0 means none", None),
+]
+
+
+@pytest.mark.parametrize(("text", "write"), PROSE)
+@pytest.mark.parametrize("path", ["core/a.cc", "bindings/python/stoker/a.py", "SECURITY.md"])
+def test_words(tree, path, text, write):
+    start = {".cc": "// ", ".py": "# ", ".md": ""}[path[path.rindex(".") :]]
+    tree.write(path, "\n" + start + text.replace("// ", start) + "\n")
+    code, output = tree.check("words")
+    if write:
+        assert (code, output.startswith(f"{path}:2: "), write in output) == (1, True, True), output
+    else:
+        assert (code, output) == (0, "words: ok\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("core/a.cc", 'const char* const kText = "// behind";\nint behind = 1;\n'),
+        ("bindings/python/stoker/a.py", "behind = 1\n"),
+        ("SECURITY.md", "`behind`\n\n```sh\nbehind\n```\n"),
+        ("CHANGELOG.md", "behind\n"),
+    ],
+)
+def test_words_are_those_of_prose(tree, path, text):
+    tree.write(path, text)
+    assert tree.check("words") == (0, "words: ok\n")
+
+
 @pytest.mark.skipif(not shutil.which("clang-format"), reason="clang-format is not installed")
 def test_format(tree):
     assert tree.check("format")[0] == 0

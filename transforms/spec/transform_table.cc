@@ -234,7 +234,7 @@ TransformRow Row(const Resize&) {
   OptionInfo size = side("size");
   size.note = "of the shorter side; or `height` and `width`";
   OptionInfo most = side("max_size");
-  most.note = "the most that the longer side may have; 0: no limit";
+  most.note = "the most that the longer side may have; 0 means no limit";
   return {.name = "Resize",
           .doc = "The whole image, resized.",
           .how = "while rows are decoded; only what later crops keep is decoded",
@@ -403,7 +403,7 @@ TransformRow Row(const RandomCrop&) {
       .parameters = {
           Size<&T::height, &T::width>("of the result: an int (a square), or (height, width)."),
           Single<&T::padding>("margins", MarginsInfo(/*required=*/false),
-                              "as for `Pad`; None: none."),
+                              "as for `Pad`; None means none."),
           Boolean<&T::pad_if_needed>(
               "pad_if_needed", "pad smaller images first, on both sides by all that they lack."),
           FillOf<&T::fill>("as for `Pad`."), PaddingMode<&T::padding_mode>("as for `Pad`.")}};
@@ -722,7 +722,7 @@ TransformRow Row(const RandomErasing&) {
             .doc = "a number, or one for each channel, or \"random\": normal numbers of mean 0 "
                    "and deviation 1. Values are those of the output: 0 to 255 with "
                    "dtype=\"uint8\" (which \"random\" does not fit), fractions with the others; "
-                   "a `Normalize` behind it normalises them.",
+                   "a `Normalize` after it normalises them.",
             .options = {OptionOf<&T::value>({.name = "value"}),
                         OptionOf<&T::noise>(
                             {.name = "noise", .note = "normal numbers, without `value`"})},

@@ -48,17 +48,17 @@ def arrow(
     compat_level=polars.CompatLevel.oldest())`.
 
     Args:
-        files: a pattern, or a list of paths or URLs, as of `tar`. A local folder stands for the dataset that
+        files: a pattern, or a list of paths or URLs, as of `tar`. A local folder means the dataset that
             `save_to_disk` put into it; of several splits, name one: "imagenet/train".
         image: the column of encoded images (JPEG, PNG, WebP): binary, or Hugging Face's `Image`, with the
             bytes in it.
         label: the column of labels: integers, bool (0 and 1), or text, whose values are classes, sorted.
-            "auto": "label", if there is one; None: batches have no labels. `source.classes` has the names of
-            a `ClassLabel`; a label without a name is refused, such as -1, which `datasets` writes for an
-            unknown label.
+            "auto": "label", if there is one; None means batches have no labels. `source.classes` has the
+            names of a `ClassLabel`; a label without a name is refused, such as -1, which `datasets` writes
+            for an unknown label.
         columns: further columns: numbers, bool, fixed-size lists of numbers (vectors), text, or binary. Each
             is a column of the batch, after the labels, under its name.
-        threads: number of threads that read files, 0 to 256; 0: the cores allotted.
+        threads: number of threads that read files, 0 to 256; 0 means the cores allotted.
         cache, cache_bytes: for URLs, as of `tar`.
 
     Raises:

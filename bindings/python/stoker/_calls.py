@@ -36,12 +36,12 @@ class Calls:
         if not 0 < self._size < 2**32:
             raise InvalidArgumentError(f"{self.name} has {self._size} samples; it must have 1 to 2**32 - 1")
         rows = self._first_sample() if name is None else {}
-        # The fields beside the image, by name, with the row of sample 0; the label is the first.
+        # The fields other than the image, by name, with the row of sample 0; the label is the first.
         first_rows = [(name, _first_row(name, row)) for name, row in rows.items()]
         self.first_rows = sorted(first_rows, key=lambda row: row[0] != "label")
 
     def _first_sample(self) -> dict[str, Any]:
-        """Returns the fields of sample 0 beside its image; TypeError if the image is none."""
+        """Returns the fields of sample 0 other than its image; TypeError if the image is none."""
         sample = self.dataset[0]
         try:
             image, rows = _parts(sample)

@@ -24,7 +24,7 @@ def refuse_lfs_pointer(path: str | os.PathLike[Any]) -> None:
     with open(path, "rb") as file:
         is_one = file.read(len(begin)) == begin
     if is_one:
-        cause = "a pointer of git-lfs, and not the file that it stands for"
+        cause = "a pointer of git-lfs, and not the file that it points to"
         raise DataLossError(cause, os.fsdecode(path), 0, "Run `git lfs pull` in its repository")
 
 

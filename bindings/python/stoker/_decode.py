@@ -101,7 +101,7 @@ def decode_images(
 
     Args:
         images: images as for `decode_image`, in any mix.
-        runtime: the Runtime whose workers decode; None: the default one.
+        runtime: the Runtime whose workers decode; None means the default one.
         mode, region, size, interpolation, antialias: as for `decode_image`, for all images.
         exif_orientation, max_pixels, max_scans, accept_truncated, accept_16_bits: likewise.
 

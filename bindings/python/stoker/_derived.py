@@ -128,8 +128,8 @@ def combine(sources: Iterable[Source], weights: Any = None, *, samples: int | No
 
     Args:
         sources: one or more.
-        weights: a number for each of them, 0 or more; None: each sample once an epoch.
-        samples: number of samples of an epoch, over all ranks; None: as many as there are. Only with weights.
+        weights: a number for each of them, 0 or more; None means each sample once an epoch.
+        samples: samples of an epoch, over all ranks; None means as many as there are. Only with weights.
 
     Raises:
         ValueError: naming the difference between the sources, a source that has an order already, as
@@ -166,7 +166,7 @@ def _weights(weights: Any) -> npt.NDArray[np.float64]:
 
 
 def _samples(samples: int | None) -> int:
-    """Returns the number of samples of an epoch; 0: as many as there are."""
+    """Returns the number of samples of an epoch; 0 means as many as there are."""
     return 0 if samples is None else _checks.integer("samples", samples, 1, 2**53)
 
 

@@ -207,7 +207,7 @@ class DeviceLoader(OnDevices[DeviceIterator]):
         On "cpu" this is the loader's own `as_tf_dataset()`; on "host" the tensors are on TensorFlow's CPU.
 
         Args:
-            epoch: pins that epoch; None: each iteration takes the next one.
+            epoch: pins that epoch; None means each iteration takes the next one.
             names, sample_weight: as for `Loader.as_tf_dataset`.
 
         Raises:

@@ -47,10 +47,10 @@ def from_hf(
 
     Args:
         dataset: a `Dataset`; not a `DatasetDict`, of which one split is one, nor a streamed one.
-        image: the column of encoded images; None: the only one of the type `Image`.
+        image: the column of encoded images; None means the only one of the type `Image`.
         label: the column of labels: integers, bool (0 and 1), or text, whose values are classes, sorted.
-            "auto": the only `ClassLabel`, or "label", if there is one, next to the image; None: batches have
-            none. `source.classes` has the names of a `ClassLabel`.
+            "auto": the only `ClassLabel`, or "label", if there is one, next to the image; None means batches
+            have none. `source.classes` has the names of a `ClassLabel`.
         columns: further columns: numbers, bool, vectors of numbers, text, or binary.
         threads: number of threads that call a dataset in memory, as for `from_dataset`.
 
@@ -277,8 +277,8 @@ def _ends(array: Any) -> npt.NDArray[np.int64]:
 
 
 def _runs(contents: list[Any]) -> tuple[list[bytes], list[tuple[int, int, npt.NDArray[np.int64]]]] | None:
-    """Returns the files that pyarrow has mapped, and where in them each array's rows are; None: some arrays
-    are in memory.
+    """Returns the files that pyarrow has mapped, and where in them each array's rows are; None means some
+    arrays are in memory.
 
     pyarrow does not say which file a buffer belongs to, and a table may be a slice of a file, or several
     files together; the system knows what is mapped at the buffer's address.

@@ -128,28 +128,28 @@ class Loader:
         max_bad_fraction: share of the samples that may be substituted or dropped, after the first 1,000;
             beyond it the run ends with a DataLossError, 0 to 1.
         bad_samples_file: a file that a line of JSON is appended to for each bad sample, when its batch is
-            delivered; None: no list. Its keys: path, offset (in bytes, or null), id, epoch, batch, start
-            (of the epoch's batches: not 0 where other ranks had begun it), class, cause, action. Processes
-            may share one on a local file system.
+            delivered; None means no list. Its keys: path, offset (in bytes, or null), id, epoch, batch,
+            start (of the epoch's batches: not 0 where other ranks had begun it), class, cause, action.
+            Processes may share one on a local file system.
         cache: keeps photographs, packed, for later epochs and other processes: "ram:8GiB" in memory,
-            "dir:/scratch:200GB" in a folder on a local disk; None: no cache. Batches are the same with and
-            without it. Baseline JPEGs take about twice as long in the first epoch, and less than half as
-            long in later ones. All processes with the same cache share it, and its size; what is kept in
+            "dir:/scratch:200GB" in a folder on a local disk; None means no cache. Batches are the same with
+            and without it. Baseline JPEGs take about twice as long in the first epoch, and less than half
+            as long in later ones. All processes with the same cache share it, and its size; what is kept in
             memory is freed with the last loader that uses it.
-        depth: batches in production at once, 1 to 4,096; None: tuned, within the memory budget.
+        depth: batches in production at once, 1 to 4,096; None means tuned, within the memory budget.
         wait_target: target of tuning: the share of its time that the program may wait for batches, beyond
             what no setting could avoid, 0.0001 to 0.5.
         weight: share of workers and memory when there is too little, relative to the other loaders of the
             Runtime, 0.001 to 1,000.
-        lent_batches: batches that the program may hold at once, 1 to 4,096; None: no limit. Beyond it the
-            next batch is a ResourceExhaustedError.
+        lent_batches: batches that the program may hold at once, 1 to 4,096; None means no limit. Beyond it
+            the next batch is a ResourceExhaustedError.
         pin_memory: pin (page-lock) the memory of batches, so that GPUs copy from it directly; requires
             CUDA. This pins the batches in production and `lent_batches` more (4 without a limit), when the
             loader is made. It is for programs that copy batches themselves; `to_device` pins what it needs.
             A copy with non_blocking=True must be complete before the program drops the array, or the
             workers overwrite its source; TensorFlow keeps the array by itself. Loads CUDA's driver. A
             forked child cannot access batches that it inherits.
-        runtime: the Runtime to share; None: the default one.
+        runtime: the Runtime to share; None means the default one.
         sample_ids: adds a column "sample_id", (rows,) int64: the source's sample in each row.
         paths: adds a last column "path", a list of str: the file of each row, of one in an archive the
             archive. Samples in memory have none.
@@ -361,9 +361,9 @@ class Loader:
         """Returns the same batches as a `tf.data.Dataset`; see `stoker.tensorflow.as_tf_dataset`.
 
         Args:
-            epoch: pins that epoch; None: each iteration takes the next one.
+            epoch: pins that epoch; None means each iteration takes the next one.
             op: "native", "fallback", or "auto".
-            sample_ids, paths: adds each row's sample id and file to the elements; None: as the loader does.
+            sample_ids, paths: adds each row's sample id and file to the elements; None follows the loader.
             names: makes elements dictionaries by the columns' names, as they are where there are more than
                 images and labels.
             sample_weight: makes elements (images, labels, weights) of images, labels and this column.
@@ -464,8 +464,8 @@ class Loader:
 
         Args:
             sharding: a jax.sharding.Sharding, which divides the rows of each column, such as
-                NamedSharding(mesh, PartitionSpec("batch")); None: JAX's default device. Where each GPU has
-                rows of its own, stoker copies them ahead, as `to_device` does with a list; otherwise JAX
+                NamedSharding(mesh, PartitionSpec("batch")); None means JAX's default device. Where each GPU
+                has rows of its own, stoker copies them ahead, as `to_device` does with a list; otherwise JAX
                 copies the batch from the host. What stoker copied shares one of few buffers: copy labels
                 that you keep.
             buffers, decode, crop_bytes: as for `to_device`.
@@ -636,7 +636,7 @@ class Loader:
         from their defaults, and the samples' number and fingerprint. For files the fingerprint covers their
         names and labels, not their bytes; for `stoker.arrays`, and further columns of `files`, it covers
         types, shapes and at most 64 KiB from 1024 rows of each, spread over the whole column. Columns of
-        single numbers beside files are covered completely.
+        single numbers next to files are covered completely.
 
         After a `break` or an exception this is after the last batch, although another `for` would take the
         next epoch; before the first iteration, and after a finished one, it is the start of the next epoch.

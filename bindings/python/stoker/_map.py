@@ -48,7 +48,7 @@ class Map:
         transforms = [stoker.Resize((224, 224)), stoker.Map(tokenize, columns=columns)]
         loader = stoker.Loader(source, transforms, batch_size=64)
 
-    A column with the name of one of strings takes its place: the function gets the strings, and the batch
+    A column with the name of one of strings replaces it: the function gets the strings, and the batch
     has what it returns. Other ones follow the columns that the function gets, in this order. The function has
     to return all of them, with their types and shapes, by name or with the others in a tuple.
 

@@ -57,7 +57,7 @@ class MixUp(_Mix):
 
     Args:
         alpha: positive; the larger, the nearer lam is to ½.
-        num_classes: number of classes; None: as many as the source has.
+        num_classes: number of classes; None means as many as the source has.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -73,7 +73,7 @@ class CutMix(_Mix):
 
     Args:
         alpha: positive; the larger, the nearer lam is to ½.
-        num_classes: number of classes; None: as many as the source has.
+        num_classes: number of classes; None means as many as the source has.
 
     Raises:
         ValueError, TypeError: naming the parameter.
@@ -86,7 +86,7 @@ class RandomChoice(BatchTransform):
 
     Args:
         transforms: 1 to 16 of them; those that give `num_classes` give the same.
-        p: their weights, of any positive sum; None: all the same.
+        p: their weights, of any positive sum; None means all the same.
 
     Raises:
         ValueError, TypeError: naming the parameter.

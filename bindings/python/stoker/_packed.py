@@ -49,7 +49,7 @@ def packed(
 ) -> Packed:
     """The photographs of a folder that `stoker pack` has put into a few large files.
 
-        source = stoker.packed("packed/train")  # in place of stoker.image_folder("photos/train")
+        source = stoker.packed("packed/train")  # instead of stoker.image_folder("photos/train")
 
     Order, labels, classes and pixels are those of the folder, and so are batches, digests and states: a
     loader's state that was saved on one continues on the other. A random crop needs one read, and less CPU.
@@ -60,7 +60,7 @@ def packed(
 
     Args:
         folder: what `stoker pack` made, or the URL of a copy of it (https://, http://, s3://, gs://).
-        threads: for looking at the files, 0 to 256; 0: the cores allotted.
+        threads: for looking at the files, 0 to 256; 0 means the cores allotted.
         cache, cache_bytes: for URLs, as of `tar`.
 
     Raises:

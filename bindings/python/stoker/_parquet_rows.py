@@ -46,11 +46,11 @@ def parquet(
         files: a pattern, as of `tar`, or a list of paths.
         image: the column of encoded images: binary, or a struct with `bytes` in it (Hugging Face's `Image`).
         label: the column of labels: integers, bool (0 and 1), or text, whose values are classes, sorted.
-            "auto": "label", if there is one, next to the image; None: batches have none. `source.classes` has
-            the names of a `ClassLabel`.
+            "auto": "label", if there is one, next to the image; None means batches have none.
+            `source.classes` has the names of a `ClassLabel`.
         columns: further columns: numbers, bool, vectors of numbers, text, or binary. They and the labels are
             read by this call, and stay in memory.
-        cache_bytes: bytes of images in memory; beside them each thread has the row group that it reads or
+        cache_bytes: bytes of images in memory; in addition each thread has the row group that it reads or
             uses, so row groups should be much smaller.
         threads: number of threads that read, 1 to 256.
 
@@ -259,7 +259,7 @@ class _Beside:
 
 
 class _Cache:
-    """Caches the results of `read` for numbers, in so many bytes. Each is read by one thread, once."""
+    """Caches the results of `read` for numbers, in at most `most` bytes. Each is read by one thread, once."""
 
     def __init__(self, read: Any, most: int) -> None:
         self._read = read

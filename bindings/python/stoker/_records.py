@@ -1,4 +1,4 @@
-"""Samples of equal size in files, one behind the other."""
+"""Samples of equal size in files, one after the other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def records(
     *,
     offset: int = 0,
 ) -> Source:
-    """Samples of equal size that lie in files one behind the other.
+    """Samples of equal size that lie in files one after the other.
 
         cifar = stoker.records(
             [f"cifar-10-batches-bin/data_batch_{i}.bin" for i in range(1, 6)],

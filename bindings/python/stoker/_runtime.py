@@ -18,13 +18,13 @@ class Runtime:
     and the child makes its own, or uses its own default one. Thread-safe.
 
     Args:
-        threads: decode workers, 1 to 1024; 0: at most the cores allotted to this process (its cgroup's
+        threads: decode workers, 1 to 1024; 0 means at most the cores allotted to this process (its cgroup's
             quota and its affinity count), divided by the environment's LOCAL_WORLD_SIZE; tuned: as many
             as keep up.
         memory_budget: bytes of working memory for all its loaders together: batches in production,
             reads, decoding. 0: a quarter of what the cgroup has, at most 4 GiB, divided by the
             environment's LOCAL_WORLD_SIZE.
-        reads_in_flight: number of concurrent reads, 1 to 1024; 0: tuned, at most 64.
+        reads_in_flight: number of concurrent reads, 1 to 1024; 0 means tuned, at most 64.
         reader: "uring" (Linux io_uring), "pread", or "auto": whichever is allowed and faster here.
         executor: "tbb", or "threads": plain threads, if TBB is a problem. In a forked child, and if the
             system has too few threads (then with fewer workers), "tbb" means "threads", too;
@@ -32,10 +32,10 @@ class Runtime:
         read_timeout: time limit in seconds, to 1e6. A read of a file that takes longer is an
             `UnavailableError` of its batch, which names the file; a disk that hangs keeps the read's memory
             until it answers. Needs io_uring: a `ValueError` if it is not used. 0: no limit, so that no job
-            ends because storage comes back after minutes. Objects behind URLs have time limits of their own.
+            ends because storage comes back after minutes. Remote objects have time limits of their own.
         stall_seconds: when a program has waited this long for a batch, and nothing has moved meanwhile, a
             line on standard error says which work has not ended (reads, decoding, a `Map`'s function, samples
-            that wait for memory) and names files; so does `stats()["stall"]`. 0 to 1e6; 0: never.
+            that wait for memory) and names files; so does `stats()["stall"]`. 0 to 1e6; 0 means never.
 
     Raises:
         ValueError, TypeError: naming the option.

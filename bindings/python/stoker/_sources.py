@@ -223,7 +223,7 @@ class Source:
 
         Args:
             weights: a number for each sample, 0 or more.
-            samples: of an epoch, over all ranks; None: as many as there are.
+            samples: of an epoch, over all ranks; None means as many as there are.
 
         Raises:
             ValueError: weights that are none; a source that has an order already.
@@ -243,7 +243,7 @@ class Source:
 
         Args:
             replacement: as above.
-            samples: of an epoch, over all ranks; None: as many as there are.
+            samples: of an epoch, over all ranks; None means as many as there are.
 
         Raises:
             ValueError: labels that are not class numbers; a source that has an order already.
@@ -261,7 +261,7 @@ class Source:
 
         Args:
             times: 1 or more.
-            samples: of an epoch, over all ranks, at most `times` as many as there are; None: as many as
+            samples: of an epoch, over all ranks, at most `times` as many as there are; None means as many as
                 there are.
         """
         from stoker import _derived
@@ -313,7 +313,7 @@ class Source:
             return file.read(length)
 
     def _beside(self, sample: int) -> list[Any]:
-        """A sample's values beside its image, in the order of a batch's columns: its label first."""
+        """A sample's values other than its image, in the order of a batch's columns: its label first."""
         if self._columns:
             beside = list(self._columns.values())[0 if self._has_files else 1 :]
             return [rows[sample] for rows in beside]
@@ -405,7 +405,7 @@ def image_folder(
 
     Args:
         directory: its path.
-        threads: for listing folders, 0 to 256; 0: the cores allotted.
+        threads: for listing folders, 0 to 256; 0 means the cores allotted.
         crop_index: the index that `stoker index` made, which saves listing the folder and makes random crops
             cheaper without changing a pixel. "auto": the folder's own (`.stoker-index` in it), if it has
             one; one that cannot be used is a `CropIndexWarning`. "off" or None: no index. Or the path of
@@ -516,10 +516,10 @@ def tar(
         shards: a pattern, or a list of paths or URLs (https://, http://, s3://, gs://). In a pattern
             `{000..127}` is a range and `{a,b}` a choice, as in WebDataset; `*` and `?` find files of this
             machine, sorted; `one::other` is two patterns; and a backslash takes the meaning from the
-            character behind it.
+            character after it.
         image: extensions of images, the preferred one first; None: "jpg;jpeg;png;webp". An extension is all
-            behind the first dot: `image="left.png"` takes `17.left.png` of `17.left.png` and `17.right.png`.
-        label: ".cls"; None: samples have no labels, whatever their .cls members are.
+            after the first dot: `image="left.png"` takes `17.left.png` of `17.left.png` and `17.right.png`.
+        label: ".cls"; None means samples have no labels, regardless of their .cls members.
         columns: extensions by name. The contents of each sample's member with the extension are a column of
             the batch, after the labels: an array for .npy; a list of str, from UTF-8, for those that
             WebDataset decodes as text or number (.txt .text .transcript .json .cls .cls2 .class .count .index
@@ -531,16 +531,17 @@ def tar(
             a sample next to each other. All have the type and shape of the first sample's: numbers or bool,
             in C order, little-endian. An array that has another type or shape, or is damaged, makes its
             sample a bad one (`on_bad`).
-        threads: for indexing archives, 0 to 256; 0: the cores allotted.
+        threads: for indexing archives, 0 to 256; 0 means the cores allotted.
         cache: for URLs, a folder on a local disk that keeps what was read, for later epochs and for other
-            processes of this machine; None: nothing is kept. Ranges are kept as they are, with checksums; if
-            an object changes, its old ranges are not used. Files of this machine are not cached.
+            processes of this machine; None means nothing is kept. Ranges are kept as they are, with
+            checksums; if an object changes, its old ranges are not used. Files of this machine are not
+            cached.
         cache_bytes: how many bytes the cache may take, at least 65,536; required with `cache`.
 
     Raises:
         NotFoundError: no such archive (a FileNotFoundError).
         InvalidArgumentError: no image in any archive, labels or columns of some samples only, labels that
-            are no integers, text that is not UTF-8, two members with the same name, a link in place of a
+            are not integers, text that is not UTF-8, two members with the same name, a link instead of a
             file, a wrong pattern (a ValueError).
         ResourceExhaustedError: the columns take too much memory (a MemoryError).
         DataLossError: an archive, or the first sample's array, is cut off or damaged; `file` and `offset` say
@@ -637,8 +638,8 @@ def tfrecord(
     Args:
         shards: a pattern, or a list of paths, as of `tar`: "train-*.tfrecord", "{00000..01023}-of-01024".
         image: the feature that is the encoded image (JPEG, PNG, WebP): one value of bytes.
-        label: the feature that is the label: one integer (int64), as it is in the record; None: batches have
-            no labels.
+        label: the feature that is the label: one integer (int64), as it is in the record; None means batches
+            have no labels.
         columns: further features, of integers (int64) or floats (float32), with as many values in every
             record as in the first, or of one byte string of at most 1 MiB. Each is a column of the batch,
             after the labels, under its name: `batch["image/height"]`; byte strings are a list of bytes, and
@@ -646,7 +647,7 @@ def tfrecord(
             padded, or written as one byte string (`tf.io.serialize_tensor`).
         class_names: `source.classes`, by label; a label without a name is then an error of its batch. None:
             labels have no names.
-        threads: for indexing files, 0 to 256; 0: the cores allotted.
+        threads: for indexing files, 0 to 256; 0 means the cores allotted.
         cache, cache_bytes: for URLs, as of `tar`.
 
     Raises:
@@ -713,7 +714,7 @@ def _shards(shards: Any) -> dict[str, bytes]:
 
 
 def _pattern_of(paths: list[bytes]) -> bytes:
-    """A pattern that stands for these paths."""
+    """A pattern that matches these paths."""
     pattern = b"::".join(_quoted(path) for path in paths)
     if _json_bytes(pattern) > _MOST_SHARDS // 2:  # what they have in common stands there once
         first, last = min(paths), max(paths)
@@ -747,7 +748,7 @@ def _cache(cache: Any, cache_bytes: Any) -> dict[str, bytes]:
 
 
 def _quoted(path: bytes) -> bytes:
-    """A pattern that stands for a path. Two colons would end it, also with one of what stands beside it."""
+    """A pattern that matches a path. Two colons would end it, also with one of the characters next to it."""
     return re.sub(rb"([\\{},*?]|^:|:$|:(?=:)|(?<=:):)", rb"\\\1", path)
 
 
@@ -757,7 +758,7 @@ def _absolute(name: str, path: Any) -> bytes:
 
 
 def _is_url(path: bytes) -> bool:
-    """Whether it names an object behind a URL."""
+    """Whether it names a remote object."""
     return path.startswith((b"http://", b"https://", b"s3://", b"gs://"))
 
 
@@ -785,7 +786,7 @@ def arrays(images: Any, labels: Any = None) -> Source:
     Args:
         images: (samples, ...): bool, an integer of 8 to 64 bits, float16, bfloat16, float32 or float64; or
             the path of an .npy file of them.
-        labels: (samples, ...), of any of these types, or a path; None: batches are images alone. Single
+        labels: (samples, ...), of any of these types, or a path; None means batches are images alone. Single
             integers are class numbers, and so are bool (0 and 1), which stay bool in batches.
 
     Raises:
@@ -839,7 +840,7 @@ def files(
             ...
 
     Each path is a sample, in this order; one that is there twice is two samples. Files are opened when they
-    are needed: one that is missing, or is no image, is then an error that names it.
+    are needed: one that is missing, or is not an image, is then an error that names it.
 
     The labels and columns are kept, not copied, as by `arrays`; they must not change while a loader uses
     them.
@@ -848,14 +849,14 @@ def files(
         paths: of str, bytes or os.PathLike: a list, an array, a pandas Series. Names may be any bytes; those
             that begin with https://, http://, s3:// or gs:// are URLs of objects.
         labels: a row for each path: class numbers (integers or bool), or an array of any shape and number
-            type; None: batches have none.
+            type; None means batches have none.
         columns: further values by name, a row for each path: an array of numbers, or a list of str or of
             bytes. Each is a column of the batch, after the labels: `batch["age"]`. One of strings is a list.
             Strings are copied by this call.
-        root: the folder of relative paths, or a URL without a query; None: the working folder. It is made
-            absolute here: a later os.chdir changes nothing. A state compares paths as they are given, so that
-            the folder may be elsewhere when it is loaded.
-        class_names: `source.classes`, by label; None: labels have no names.
+        root: the folder of relative paths, or a URL without a query; None means the working folder. It is
+            made absolute here: a later os.chdir changes nothing. A state compares paths as they are given, so
+            that the folder may be elsewhere when it is loaded.
+        class_names: `source.classes`, by label; None means labels have no names.
 
     Raises:
         ValueError: no paths; an empty path, or one with a NUL; other numbers of labels or rows than paths; a
@@ -917,7 +918,7 @@ def from_dataset(
     `dataset[i]` is one of
       - an image: its encoded bytes (bytes, bytearray, memoryview, an array of uint8), the path of its file
         (str, os.PathLike), or {"bytes": …, "path": …} (Hugging Face's Image(decode=False)), where bytes that
-        are None stand for the file;
+        are None mean the file;
       - the pixels of an image, of any size: a Pillow image, as torchvision's datasets give; an array of
         uint8, (height, width, 3), (height, width, 1) or (height, width); or a PyTorch tensor of uint8,
         (3, height, width), (1, height, width) or (height, width). Gray becomes three equal channels, and
@@ -942,7 +943,7 @@ def from_dataset(
     Args:
         dataset: has `__len__` and `__getitem__`, which are called by several threads at a time.
         threads: that call it, 1 to 256, for all loaders and iterators with this source and one Runtime.
-        class_names: `source.classes`, by label; None: labels have no names.
+        class_names: `source.classes`, by label; None means labels have no names.
 
     Raises:
         TypeError: not such an object, or sample 0 is something else.
@@ -1039,12 +1040,12 @@ def manifest(
 
     Args:
         path: of the file, or a URL, but not of a .parquet file.
-        root: the folder of relative paths, or a URL without a query; None: that of the file. Relative paths
-            are names, which stoker encodes for a URL.
-        path_column: the column of paths; None: the first of "path", "file_name", "filename", "image" and
+        root: the folder of relative paths, or a URL without a query; None means that of the file. Relative
+            paths are names, which stoker encodes for a URL.
+        path_column: the column of paths; None means the first of "path", "file_name", "filename", "image" and
             "filepath" that there is.
-        label_column: the column of labels; "auto": "label", if there is one; None: batches have none.
-        columns: further columns, in this order; None: all that there are. Each is a column of the batch,
+        label_column: the column of labels; "auto": "label", if there is one; None means batches have none.
+        columns: further columns, in this order; None means all that there are. Each is a column of the batch,
             after the labels; `batch["age"]` is one.
 
     Raises:
@@ -1161,7 +1162,7 @@ def _beside_images(labels: Any, columns: Mapping[str, Any] | None) -> dict[str, 
 
 
 def _strings(name: str, values: Any) -> list[str] | list[bytes] | None:
-    """A list of the strings that these are; None: they are something else."""
+    """A list of the strings that these are; None means they are something else."""
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind not in "OSUT":
         return None

@@ -171,7 +171,7 @@ class RandomCrop(Transform):
 
     Args:
         size: of the result: an int (a square), or (height, width).
-        padding: as for `Pad`; None: none.
+        padding: as for `Pad`; None means none.
         pad_if_needed: pad smaller images first, on both sides by all that they lack.
         fill: as for `Pad`.
         padding_mode: as for `Pad`.
@@ -512,7 +512,7 @@ class RandomErasing(Transform):
         ratio: (least, most) of height / width, drawn log-uniformly.
         value: a number, or one for each channel, or "random": normal numbers of mean 0 and deviation 1.
             Values are those of the output: 0 to 255 with dtype="uint8" (which "random" does not fit),
-            fractions with the others; a `Normalize` behind it normalises them.
+            fractions with the others; a `Normalize` after it normalises them.
 
     Raises:
         ValueError, TypeError: naming the parameter.

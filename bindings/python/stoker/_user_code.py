@@ -99,7 +99,7 @@ def wait(waits: str, ended: Callable[[float], bool], of: Collection[int] | None 
 
     Args:
         waits: the name of the waiting object, for messages.
-        of: the objects whose calls these are (`_stoker.calls_in_progress`); None: any.
+        of: the objects whose calls these are (`_stoker.calls_in_progress`); None means any.
     """
     named: set[str] = set()
     seconds = _HANGS

@@ -177,7 +177,7 @@ class Monitor:
                 return
             self._end.set()
         if thread is not threading.current_thread():
-            thread.join(timeout=5)  # a terminal that takes no more output is left behind
+            thread.join(timeout=5)  # a terminal that takes no more output is abandoned
 
     def __enter__(self) -> Monitor:
         return self.start()
@@ -215,7 +215,7 @@ def _watch(
             if look[0]:
                 display.show(*look)
         display.close()
-    except Exception as error:  # noqa: BLE001: whatever it is, training goes on
+    except Exception as error:  # noqa: BLE001: training goes on after any error
         with contextlib.suppress(Exception):  # warnings may be errors, and nobody is left to be told
             warnings.warn(f"stoker's monitor has ended: {error!r}", RuntimeWarning, stacklevel=1)
     finally:

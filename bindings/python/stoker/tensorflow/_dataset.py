@@ -51,7 +51,7 @@ def as_tf_dataset(
     Args:
         loader: kept alive by the dataset, or by the function in which the dataset is made (a
             `tf.function`, a `flat_map`).
-        epoch: pins that epoch, 0 to 2**32 - 1; None: each iterator takes the next one.
+        epoch: pins that epoch, 0 to 2**32 - 1; None means each iterator takes the next one.
         op: "native": the dataset op, built at first use for the TensorFlow that is installed (half a
             minute, then cached); "fallback": prebuilt ops, a little slower, with a few limits
             (docs/tensorflow.md#the-plugin); "auto": native if it can be built, else the fallback, with a

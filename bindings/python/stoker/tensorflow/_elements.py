@@ -65,7 +65,7 @@ def _weighted(loader: Loader, keys: tuple[str, ...], weight: str, names: bool) -
 
 
 def _elements(loader: Loader, structure: Any) -> Elements:
-    """Returns the elements that a structure of columns' names stands for."""
+    """Returns the elements that a structure of columns' names describes."""
     made = {
         name: (number, dtype, shape)
         for number, (name, (dtype, shape)) in enumerate(zip(loader._native.names, loader._elements))

@@ -18,7 +18,7 @@ def variant(
     """Returns the handle of a dataset with the same elements as the dataset op's.
 
     The epoch is the state of a scan(): TensorFlow keeps it in checkpoints, symbolic ones too, with a state
-    of the loader beside it, so that another loader refuses it. It is decided in a separate step, because a
+    of the loader next to it, so that another loader refuses it. It is decided in a separate step, because a
     scan() loses its state if its function fails, so that a bad first batch would lose the epoch. The
     batches are requested one after another, so that stoker can prefetch; TensorFlow might turn a map() into
     a parallel one.

@@ -66,7 +66,7 @@ def choose(op: str) -> tuple[str, Any]:
 
 
 def _say(error: build.PluginError) -> None:
-    """Warns once per process, whatever the filters for repeated warnings are."""
+    """Warns once per process, regardless of the filters for repeated warnings."""
     if "said" in _loaded:
         return
     _loaded["said"] = True

@@ -53,7 +53,7 @@ def prove(path: pathlib.Path) -> None:
 
 def _same(got: list, want: list) -> None:  # type: ignore[type-arg]
     if len(got) != len(want):
-        raise AssertionError(f"{len(got)} batches in place of {len(want)}")
+        raise AssertionError(f"{len(got)} batches instead of {len(want)}")
     for batch, expected in zip(got, want):
         for tensor, array in zip(batch, expected):
             np.testing.assert_array_equal(np.asarray(tensor), np.asarray(array))

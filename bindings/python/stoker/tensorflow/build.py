@@ -96,7 +96,7 @@ def state() -> tuple[str, str]:
     """Returns what `as_tf_dataset` would use, and where it is or why, without building anything.
 
     "built": the dataset op. "missing": it is built at first use. "prebuilt": it cannot be built, and the
-    ops in TensorFlow's C API take its place.
+    ops in TensorFlow's C API replace it.
     """
     try:
         _, path = _find()

@@ -17,7 +17,7 @@ class Followed:
 
 
 def followed() -> Followed | None:
-    """Returns an object that the program's Accelerator follows, until it is dropped; None: there is none.
+    """Returns an object that the program's Accelerator follows, until it is dropped; None if there is none.
 
     accelerate follows the loaders that `prepare` has wrapped in classes of its own. It has no other way for a
     loader that `prepare` returns as it is.

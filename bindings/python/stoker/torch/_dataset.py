@@ -34,7 +34,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         given["dtype"] = {"bfloat16": "float32"}.get(options["dtype"], options["dtype"])  # NumPy lacks it
         if options["runtime"] is not None:
             given["memory_budget"] = options["runtime"]._native.describe()["memory_budget"]
-        # One for each view; none: rows of arrays are unchanged.
+        # One for each view; none means rows of arrays are unchanged.
         views = options["views"] or [transforms] * bool(transforms)
         self._composes = [Compose(view, **given) for view in views]
 

@@ -71,7 +71,7 @@ OPTIONS = {
         None, _none, "there are no worker processes; every random draw follows from seed="
     ),
     "generator": _Option(
-        None, _none, "seed= decides the order and every random transform, whatever torch.manual_seed says"
+        None, _none, "seed= decides the order and every random transform, regardless of torch.manual_seed"
     ),
     "sampler": _Option(
         None,
