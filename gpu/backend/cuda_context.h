@@ -37,7 +37,7 @@ class CudaContext {
     int capture_mode_ = 0;  // the thread's previous context
   };
 
-  // Records a cudaEvent_t behind all work that the context has been given so far; returns a
+  // Records a cudaEvent_t after all work that the context has been given so far; returns a
   // CUresult. Not with cannot_record(): drivers before CUDA 12.5.
   int Record(void* event) const;
   bool cannot_record() const { return record_ == nullptr; }

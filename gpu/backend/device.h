@@ -65,7 +65,7 @@ class Device {
   virtual ~Device() = default;
 
   virtual DeviceName name() const = 0;
-  virtual int numa_node() const = 0;  // of the device; -1: unknown
+  virtual int numa_node() const = 0;  // of the device; -1 means unknown
 
   // Pins host memory for all devices of this kind.
   virtual Status Pin(void* data, size_t bytes) = 0;
@@ -119,21 +119,21 @@ class Device {
 // The findings about CUDA for `stoker doctor`, without creating a context.
 struct CudaReport {
   bool built = false;   // with CUDA
-  int runtime = 0;      // version of the build × 1000 + minor × 10; 0: none
+  int runtime = 0;      // version of the build × 1000 + minor × 10; 0 means none
   int min_driver = 0;   // lowest CUDA version that the driver must have
-  int driver = 0;       // the driver's; 0: there is none
-  std::string why_not;  // why no device can be used; empty: one can
+  int driver = 0;       // the driver's; 0 means there is none
+  std::string why_not;  // why no device can be used; empty means one can
   struct Found {
     int ordinal = 0;
     std::string name;
     uint64_t memory_bytes = 0;
     int capability = 0;  // major × 10 + minor
     std::string bus;     // "0000:3b:00.0"
-    // In one direction; 0: unknown. link_gb_s is the present rate, from the link's width and speed;
-    // an idle device may have slowed its link down from the best rate.
+    // In one direction; 0 means unknown. link_gb_s is the present rate, from the link's width and
+    // speed; an idle device may have slowed its link down from the best rate.
     double link_gb_s = 0;
     double best_link_gb_s = 0;
-    int numa_node = -1;  // of the device; -1: unknown
+    int numa_node = -1;  // of the device; -1 means unknown
   };
   std::vector<Found> devices;
 };

@@ -58,7 +58,7 @@ class HostEvent {
   // An event that was never recorded is done.
   bool Done() const;
   void Synchronize() const;    // blocks until it is done
-  uint64_t passed_ns() const;  // when it was done, on an arbitrary clock; 0: not yet
+  uint64_t passed_ns() const;  // when it was done, on an arbitrary clock; 0 means not yet
 
  private:
   class Point;  // that a stream will reach

@@ -1,4 +1,4 @@
-// A kernel that only takes time, for measuring other work beside it.
+// A kernel that only takes time, for measuring other work meanwhile.
 #pragma once
 
 #include <cstdint>

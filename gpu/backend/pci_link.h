@@ -6,8 +6,8 @@
 namespace stoker {
 
 struct PciLink {
-  // GB/s (10^9 bytes) in one direction, without the link's own encoding; 0: unknown. Packets have
-  // headers too, so copies reach some 80 to 90% of this.
+  // GB/s (10^9 bytes) in one direction, without the link's own encoding; 0 means unknown. Packets
+  // have headers too, so copies reach some 80 to 90% of this.
   double gb_s = 0;       // at present; an idle device may have slowed its link
   double best_gb_s = 0;  // the device's maximum
   int numa_node = -1;    // -1: unknown

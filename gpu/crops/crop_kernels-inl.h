@@ -33,7 +33,7 @@ constexpr const uint8_t* BytesOf(const CropBatch& batch, uint32_t row) {
   return batch.bytes + (batch.crop_at[row] - batch.first_byte);
 }
 
-// Run `run` of the row's crop, if there are so many.
+// Run `run` of the row's crop, if there is one.
 template <class Team>
 constexpr void UnpackCrop(const Team& team, const CropBatch& batch, uint32_t row, uint32_t run,
                           const QuadWord* table, UnpackMemory& memory) {
@@ -46,7 +46,7 @@ constexpr void UnpackCrop(const Team& team, const CropBatch& batch, uint32_t row
             memory, static_cast<RowOfBlock*>(to));
 }
 
-// Intervals from `first` on of the row's crop, if there are so many.
+// Intervals from `first` on of the row's crop, if there is one.
 template <class Team>
 constexpr void DecodeCrop(const Team& team, const CropBatch& batch, uint32_t row, uint32_t first,
                           const uint8_t* order, EntropyMemory& memory) {
@@ -71,7 +71,7 @@ constexpr CropParts PartsOf(const uint8_t* bytes, const uint8_t* samples) {
           At<WeightPair>(bytes, crop->columns.weights_at)};
 }
 
-// Tile `tile` of the row's crop, if there are so many.
+// Tile `tile` of the row's crop, if there is one.
 template <class Team>
 constexpr void ResampleCrop(const Team& team, const CropBatch& batch, uint32_t row, uint32_t tile,
                             TileMemory& memory) {

@@ -4,7 +4,7 @@
 // memory.
 //
 // The bits may be anything. Where no code is there, 16 bits are passed over and a block ends; so it
-// does at a coefficient beyond its last one. Behind the crop there are zeros.
+// does at a coefficient beyond its last one. After the crop there are zeros.
 //
 // Team: as in unpack-inl.h, with kEntropyThreads threads.
 #pragma once
@@ -42,7 +42,7 @@ constexpr CoefficientOrder MakeCoefficientOrder() {
 struct CodesMemory {
   // By the next bits: the length of their code × 256 + its symbol; 0 if the code is longer.
   std::array<uint16_t, 1 << kCodeWindow> entry;
-  // By length: the first 16 bits behind the codes of this length, and from a code to its symbol.
+  // By length: the first 16 bits after the codes of this length, and from a code to its symbol.
   std::array<uint32_t, 17> limit, offset;
 };
 
@@ -60,7 +60,7 @@ struct EntropyMemory {
 
 // ---- Bits
 
-// Reads the crop's words from the highest bit on, without the bytes that are stuffed behind 0xFF.
+// Reads the crop's words from the highest bit on, without the bytes that are stuffed after 0xFF.
 struct EntropyReader {
   const uint32_t* words = nullptr;
   uint32_t next = 0, end = 0;  // words
@@ -177,7 +177,7 @@ struct BlockCodes {
 };
 
 // Decodes a block. Returns in which pairs of columns it has coefficients, a bit for each. `pair`:
-// the thread's, all 0; null: the block is parsed only.
+// the thread's, all 0; null means the block is parsed only.
 constexpr uint32_t DecodeBlock(const BlockCodes& codes, const CoefficientOrder& order,
                                EntropyReader& reader, int32_t& dc, uint32_t* pair) {
   dc += TakeValue(TakeSymbol(*codes.dc_from, *codes.dc, reader) & 15, reader);

@@ -96,7 +96,7 @@ constexpr void AddDifferences(const uint32_t* crop, uint32_t run, uint32_t t,
   memory.dc[t] = Wrapped16(sum);
 }
 
-// Thread t < kQuads: quad t of the group in the order of the run; then, where it begins behind
+// Thread t < kQuads: quad t of the group in the order of the run; then, where it begins after
 // those before it. One more thread: where the last one ends.
 constexpr void TakeWidths(const uint32_t* crop, uint32_t group, uint32_t t, const QuadWord* table,
                           UnpackMemory& memory) {

@@ -22,7 +22,7 @@ __device__ uint4 Four(const uint32_t (&words)[4]) {
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// These intrinsics are never fused, whatever the compiler's flags.
+// These intrinsics are never fused, for any compiler flags.
 struct CudaMachine {
   static __device__ float Multiply(float a, float b) { return __fmul_rn(a, b); }
   static __device__ float Add(float a, float b) { return __fadd_rn(a, b); }

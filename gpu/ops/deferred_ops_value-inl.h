@@ -11,7 +11,7 @@
 //   float Float16Value(uint32_t)
 //   void Load(const uint8_t*, uint32_t (&)[N])        N words: 3, 6 or 12; aligned to a third of it
 //   void Store(uint8_t*, const uint32_t (&)[4])       aligned to 16
-//   void StoreParts(uint8_t*, const uint32_t (&)[3][4])  likewise; the next thread stores behind it
+//   void StoreParts(uint8_t*, const uint32_t (&)[3][4])  likewise; the next thread stores after it
 //   void Put(uint8_t*, T bits)                        one value, aligned
 //
 // All functions are constexpr because a kernel may call those (nvcc --expt-relaxed-constexpr).

@@ -53,7 +53,7 @@ class DeviceBatch {
 
   // Later work of the stream sees the batch; the batch counts as used on the stream until it is
   // released. Any number of streams of its device, any thread. A thread's default stream cannot be
-  // referred to by other threads: the batch is then untracked (below), whatever else is said of it.
+  // referred to by other threads: the batch is then untracked (below), regardless of other streams.
   Status WaitOn(DeviceStream stream) const;
   // For consumers whose streams are unknown or may be gone when they release the batch, as with
   // DLPack: the batch's memory is reused after all work that the device has been given, on any
