@@ -30,7 +30,7 @@ CPP = re.compile(
 )
 FENCED = re.compile(r"^( *)```.*?^\1```$|`[^`\n]+`", re.M | re.S)
 # Where C++ is checked.
-FOLDERS = ("core", "gpu")
+FOLDERS = ("core", "gpu", "transforms")
 CPP_SUFFIXES = (".h", ".cc", ".cu")
 LEFT_OUT = ("CHANGELOG.md",)  # history
 

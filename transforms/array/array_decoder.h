@@ -75,8 +75,8 @@ class ArrayDecoder {
   ArrayRequest request_;
   Resampling task_;
   bool resampled_ = false;   // by the resampler; otherwise the sink writes the array's pixels
-  size_t sample_bytes_ = 0;  // bytes of a pixel that is decoded unchanged; 0: it is 8-bit gray or
-                             // RGB
+  size_t sample_bytes_ = 0;  // bytes of a pixel that is decoded unchanged; 0 means it is 8-bit gray
+                             // or RGB
   uint8_t* gray_ = nullptr;  // the array that is computed from between_
   bool started_ = false;     // the decoder was started, and must be finished
   Status status_;            // of Start

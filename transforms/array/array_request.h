@@ -22,7 +22,7 @@ enum class ArrayMode : uint8_t {
 struct ArrayRequest {
   ArrayMode mode = ArrayMode::kRgb;
   bool exif_orientation = true;
-  std::optional<Rect> region{};    // the part to decode; none: all of it
+  std::optional<Rect> region{};    // the part to decode; none means all of it
   std::optional<Resize> resize{};  // of the region
   // The array's type; for kRgb only. kU8: 0…255; kF16, kBF16, kF32: value / 255.
   DType dtype = DType::kU8;

@@ -17,7 +17,7 @@ struct DecodeLimits {
 
   // Decodes a JPEG whose end is missing as libjpeg-turbo does when it finds an end-of-image marker
   // there: coefficients that the missing data would have given are zero. One without any data
-  // behind the header of its first scan stays an error, and so does damage before the end.
+  // after the header of its first scan stays an error, and so does damage before the end.
   bool accept_truncated = false;
 
   // Takes the upper 8 of the 16 bits of a PNG's samples where 8 are wanted. Without it, such a PNG

@@ -39,7 +39,7 @@ ImageFormat SniffFormat(std::span<const uint8_t> bytes);
 const char* NameOf(ImageFormat format);  // "JPEG", "PNG", …; "unknown"
 
 // Advice for a valid image of a format that stoker does not decode: "Convert it to JPEG or PNG, for
-// example with `…`". FILE stands for its name.
+// example with `…`". FILE is its name.
 const char* ConvertAdvice(ImageFormat format);
 
 // Says what a file is whose format is kUnknown. `bytes`: its first ones.

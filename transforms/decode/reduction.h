@@ -13,13 +13,13 @@ struct ImageInfo;
 // The size at which JPEGs are decoded.
 enum class DecodeSize : uint8_t {
   kFull,
-  kScaled,  // reduced as far as the result of resizing is no larger: see ReductionOf
+  kScaled,  // reduced as far as the result of resizing allows: see ReductionOf
 };
 
 const char* NameOf(DecodeSize size);  // "full", "scaled"
 
 // The factor 1, 2, 4 or 8 by which both sides of an image are divided, rounded up. The pixel at x
-// of the reduced image stands for the pixels [factor × x, factor × (x + 1)) of the stored one.
+// of the reduced image represents the pixels [factor × x, factor × (x + 1)) of the stored one.
 using Reduction = int;
 
 ImageSize Reduced(ImageSize stored, Reduction reduction);

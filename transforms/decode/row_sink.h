@@ -10,7 +10,7 @@
 
 namespace stoker {
 
-// Sinks offset their rows by so many bytes from a multiple of 64. libjpeg-turbo's SIMD writes
+// Sinks offset their rows by this many bytes from a multiple of 64. libjpeg-turbo's SIMD writes
 // aligned interleaved rows past the caches (non-temporal stores in jdcolext), which made resampling
 // of photographs three times slower. Rows that are not even 16-byte aligned go through the caches.
 constexpr size_t RowOffset(PixelLayout layout) {

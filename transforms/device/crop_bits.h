@@ -1,4 +1,4 @@
-// CropBits: the pieces of a file that a crop is decoded from, one behind the other, at its end.
+// CropBits: the pieces of a file that a crop is decoded from, one after the other, at its end.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ class CropBits {
  public:
   using Piece = std::span<const uint8_t>;
 
-  // Begins a crop whose bits are `at` bytes behind its first one. `pieces`: memory for as many as
+  // Begins a crop whose bits are `at` bytes after its first one. `pieces`: memory for as many as
   // will be added.
   void Begin(size_t at, Piece* pieces) {
     begin_ = end_ = at;

@@ -70,7 +70,7 @@ class CropMaker {
   AxisFilter rows_, columns_;
   decode::DeviceCrop crop_;
   ImageSize tile_;
-  // The lists of runs or intervals, and of tiles, where they are in the crop; behind them, the
+  // The lists of runs or intervals, and of tiles, where they are in the crop; after them, the
   // pieces of bits_.
   GrowingBuffer lists_;
   std::array<decode::CropCodes, decode::kMostCodes> codes_;  // of a plain JPEG

@@ -59,7 +59,7 @@ class Intervals {
   bool taken_ = false;
 };
 
-// From the last entry point at or before the left edge to the first one at or behind the right one.
+// From the last entry point at or before the left edge to the first one at or after the right one.
 Status Intervals::PlanRow(int row) {
   const int64_t across = geometry_.mcus_across;
   const int64_t left = row * across + geometry_.left, right = row * across + geometry_.right;
@@ -91,7 +91,7 @@ Status Intervals::PlanRow(int row) {
   return Take(beginning, entry_point);
 }
 
-// Goes from an entry point to the MCU behind its restart marker. False if the marker is not there.
+// Goes from an entry point to the MCU after its restart marker. False if the marker is not there.
 bool Intervals::PassMarker(int64_t number, EntryPoint& entry_point) const {
   const size_t at = jpeg::EndOf(entry_point, scan_);
   const int64_t passed = number / shape_.per_stride - 1;  // markers
@@ -103,7 +103,7 @@ bool Intervals::PassMarker(int64_t number, EntryPoint& entry_point) const {
 }
 
 // Takes the bytes of a row, with all that may have bits of it: to look whether the last byte and
-// the zero stuffed behind it are there would be to wait for memory.
+// the zero stuffed after it are there would be to wait for memory.
 Status Intervals::Take(const EntryPoint& from, const EntryPoint& until) {
   const auto scan_bytes = static_cast<int64_t>(scan_.size());
   if (from.bit < from_.bit || from.bit > until.bit || until.byte() > scan_bytes) return Changed();

@@ -127,7 +127,7 @@ struct JpegDecoder::State {
   Reduction reduction = 1;
   RowSink* sink = nullptr;
   Status status;
-  jpeg::McuRun* run = nullptr;  // to be parsed next; null: the fast decoder has ended
+  jpeg::McuRun* run = nullptr;  // to be parsed next; null means the fast decoder has ended
   bool done = false;            // it has delivered all rows
   bool found_damage = false;    // it has found damage; libjpeg-turbo has not read the header yet
   const jpeg::CropIndex* used_index = nullptr;
@@ -171,7 +171,7 @@ Status JpegDecoder::State::ReadHeader() {
   return {};
 }
 
-// A file without its end is refused whatever the region, unless its data are complete and zeros
+// A file without its end is refused for any region, unless its data are complete and zeros
 // have replaced the marker, or the limits accept it. The former is known only for files that the
 // fast parser accepts; for others missing data cannot be detected. The latter is libjpeg-turbo's to
 // decode.

@@ -19,7 +19,7 @@ namespace stoker {
 
 // Supports baseline, extended, progressive and arithmetic coding; gray, YCbCr, RGB, CMYK and YCCK
 // (to RGB as Pillow does). The pixels are those of a full decode by libjpeg-turbo with the accurate
-// integer inverse DCT and fancy upsampling, whatever the region.
+// integer inverse DCT and fancy upsampling, for any region.
 //
 // Common kinds of photographs are decoded by stoker's own decoder (fast/region_decoder.h). All
 // others, and those in which it finds an error, are decoded by libjpeg-turbo, which reports all
@@ -64,8 +64,8 @@ class JpegDecoder {
   // a limit or the budget. Errors of the sink are passed on.
   //
   // `crop_index`: the index that `stoker index` made for this file (fast/crop_index.h), or any
-  // other bytes; empty: none. It changes neither pixels nor errors, except that damage outside the
-  // bytes used is not detected.
+  // other bytes; empty means none. It changes neither pixels nor errors, except that damage outside
+  // the bytes used is not detected.
   //
   // With a `reduction`, at most MaxReduction of the image, `region` and the rows are those of the
   // reduced image, and its pixels are those of a full decode by libjpeg-turbo with scale_num 1 and

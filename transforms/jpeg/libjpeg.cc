@@ -21,7 +21,7 @@ namespace stoker {
 
 // Note [longjmp]: on errors libjpeg calls ErrorExit, which must not return. It jumps back into Try,
 // over frames of libjpeg and of one of the steps below. Steps therefore own nothing: they contain
-// no object with a destructor, and all state that they change is here, behind a reference.
+// no object with a destructor, and all state that they change is here, reached by a reference.
 struct LibJpeg::State {
   jpeg_decompress_struct jpeg{};
   jpeg_compress_struct defaults{};  // used for its tables during construction

@@ -30,8 +30,8 @@ struct JpegHeader {
 // The meaning of the end of the bytes before an end-of-image marker has been read.
 enum class JpegEnd : uint8_t {
   kError,      // the file is truncated: DataLoss
-  kMarker,     // the end stands for the marker; nothing else is known to be missing
-  kTruncated,  // the end stands for the marker, whatever is missing; no damage is reported from
+  kMarker,     // the end counts as the marker; nothing else is known to be missing
+  kTruncated,  // the end counts as the marker, also if data are missing; no damage is reported from
                // there on
 };
 

@@ -16,7 +16,7 @@ namespace stoker {
 // lack its end-of-image marker. No limits: for tests only.
 Result<WholeImage> DecodeWhole(std::span<const uint8_t> bytes, Reduction reduction = 1);
 
-// Decodes the bytes as libjpeg-turbo does, whatever it warns of: at their end libjpeg-turbo's
+// Decodes the bytes as libjpeg-turbo does, regardless of warnings: at their end libjpeg-turbo's
 // source of bytes in memory supplies an end-of-image marker. DataLoss if the bytes end in a
 // marker's segment (tables, a scan's header), which would continue in that marker.
 Result<WholeImage> DecodeTruncated(std::span<const uint8_t> bytes, Reduction reduction = 1);

@@ -29,8 +29,8 @@ struct CutMix {
 
 struct BatchMix {
   std::vector<std::variant<MixUp, CutMix>> choices{};  // one of them is drawn for each batch
-  std::vector<double> p{};  // their weights, with any positive sum; empty: equal
-  int64_t num_classes = 0;  // number of classes; 0: as many as the source has
+  std::vector<double> p{};  // their weights, with any positive sum; empty means equal
+  int64_t num_classes = 0;  // number of classes; 0 means as many as the source has
 };
 
 inline constexpr double kMinAlpha = 1e-6, kMaxAlpha = 1e6;

@@ -19,7 +19,7 @@ class PackedFile;
 }
 
 // The pixels, their layout and the ImageInfo, except its format, are those that JpegDecoder gives
-// for the JPEG, whatever the region. Not thread-safe.
+// for the JPEG, for any region. Not thread-safe.
 class PackedJpegDecoder {
  public:
   // `budget`, if given, is charged for the samples of a row of MCUs during the decoder's lifetime,

@@ -9,8 +9,8 @@
 //   4   0
 //   4   the size of the JPEG
 //   4   the size of its header: all before the first byte of entropy-coded data
-//   4   the size of its tail: all behind the entropy-coded data, which is the end-of-image marker
-//       and whatever follows it
+//   4   the size of its tail: all after the entropy-coded data, which is the end-of-image marker
+//       and everything that follows it
 //   4   1 if zeros fill the last byte before a marker of the entropy-coded data, 0 if ones do
 //   4   the CRC-32C of what precedes it here, and of the JPEG's header, the tail and the directory
 //       the JPEG's header, tail

@@ -25,7 +25,7 @@ namespace stoker {
 namespace packed {
 namespace {
 
-constexpr uint8_t kEndOfImage = 0xD9;  // behind 0xFF
+constexpr uint8_t kEndOfImage = 0xD9;  // after 0xFF
 
 template <typename T>
 std::span<const uint8_t> BytesOf(const T& value) {
@@ -39,7 +39,7 @@ Error StoredAsItIs(const std::string& why) {
 }
 Error StoredAsItIs(Fallback why) { return StoredAsItIs(NameOf(why)); }
 
-// The offset of the first marker behind `from` that is not part of the entropy-coded data, or the
+// The offset of the first marker after `from` that is not part of the entropy-coded data, or the
 // end of the file.
 size_t EndOfScan(std::span<const uint8_t> jpeg, size_t from) {
   for (size_t at = from; at + 1 < jpeg.size(); at += 2) {
@@ -150,7 +150,7 @@ Status JpegPacker::State::ReadHeader(std::span<const uint8_t> jpeg) {
   return MakeRoom(jpeg.size() + jpeg.size() / 4);
 }
 
-// Makes room for so many bytes; the first `size` ones are kept.
+// Makes room for this many bytes; the first `size` ones are kept.
 Status JpegPacker::State::MakeRoom(size_t bytes) {
   if (bytes <= packed.capacity()) return {};
   return packed.Grow(std::max(bytes, packed.capacity() * 2), size);

@@ -26,7 +26,7 @@ class JpegPacker {
   // Packs a file, restores it from the result and compares the two. `jpeg`: the whole file,
   // followed by kBufferPadding readable bytes.
   //
-  // Unimplemented, with the reason, if this file must be stored as it is: it is no JPEG or a
+  // Unimplemented, with the reason, if this file must be stored as it is: it is not a JPEG, or a
   // damaged one, stoker's own decoder does not take its kind (progressive, more than 8 bits, …), or
   // it would not be restored to the byte. ResourceExhausted if the system has no memory.
   Result<std::vector<uint8_t>> Pack(std::span<const uint8_t> jpeg);

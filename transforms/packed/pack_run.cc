@@ -60,7 +60,7 @@ constexpr std::array<uint64_t, kTuples> MakeKept() {
 }
 constexpr std::array<uint64_t, kTuples> kKept = MakeKept();
 
-// Appends numbers of bits; may write kPackSlack bytes behind them.
+// Appends numbers of bits; may write kPackSlack bytes after them.
 class BitWriter {
  public:
   explicit BitWriter(uint8_t* to) : next_(to) {}

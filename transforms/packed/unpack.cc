@@ -106,7 +106,7 @@ HWY_INLINE void ClearFrom(int16_t* words) {
   }
 }
 
-// Takes the quads of a group, which are behind `p`. Missing quads are zero; if there are at most
+// Takes the quads of a group, which are after `p`. Missing quads are zero; if there are at most
 // four, only the first four are written. They are taken in rounds of four, because the end of
 // rounds is predicted more often than the end of quads.
 HWY_INLINE const uint8_t* TakeQuads(const uint8_t* p, unsigned quads, int16_t* words) {

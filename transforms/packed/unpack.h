@@ -1,6 +1,6 @@
 // Unpacks runs (format.h): to coefficients, or at once to samples, without coefficients in memory.
 //
-// Four blocks take the same few instructions a quad, whatever their coefficients are, and no
+// Four blocks take the same few instructions a quad, for any coefficients, and no
 // transposition: the inverse DCT multiplies and adds pairs of words that lie side by side. It is
 // the one of transforms/jpeg/fast/pixels/inverse_dct.h, to the bit, for coefficients in its range;
 // the packer has checked that. Others give unspecified samples, the same by all functions here.

@@ -16,7 +16,7 @@ class CropRegion;
 // A sample whose bytes have been read.
 struct EncodedImage {
   uint32_t tag = 0;                       // an identifier chosen by the feed
-  std::span<const uint8_t> bytes{};       // with kBufferPadding readable bytes behind them
+  std::span<const uint8_t> bytes{};       // with kBufferPadding readable bytes after them
   DrawKey key{};                          // the key of its random transforms
   void* row = nullptr;                    // row_bytes() of any alignment: row_shape()
   std::span<const uint8_t> crop_index{};  // see JpegDecoder::Decode; may be empty
@@ -24,9 +24,9 @@ struct EncodedImage {
   int32_t* size = nullptr;  // is set to the image's height and width in its row; may be null
   // The rows of the plan's other views. Read before Next or Done is called again.
   std::span<void* const> other_rows{};
-  // If the plan decodes on a device: where the crop goes that the device decodes in place of the
-  // row's pixels (null: nowhere, so the row is written), and what is set to its place there, or to
-  // decode::kNoCrop if the row was written (null: it always is).
+  // If the plan decodes on a device: where the crop goes that the device decodes instead of the
+  // row's pixels (null means nowhere, so the row is written), and what is set to its place there,
+  // or to decode::kNoCrop if the row was written (null means it always is).
   CropRegion* crops = nullptr;
   uint64_t* crop_at = nullptr;
 };

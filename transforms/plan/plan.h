@@ -47,7 +47,7 @@ struct PlanOptions {
   bool read_later = false;
   // A device applies the deferred operations (core/batch/deferred_ops.h): batch rows are u8 and
   // NHWC, neither normalized nor erased, and may still have to be mirrored; each one's operations
-  // are written beside it.
+  // are written next to it.
   bool defer_to_device = false;
   // A device also decodes: batch rows of JPEGs that are packed, or have a crop index, are not
   // written, and their crops are made instead (transforms/device/crop_maker.h). Requires
@@ -107,7 +107,7 @@ class Plan {
   // The output of the deferred operations: options() has its type and layout, scale() and bias()
   // the conversion.
   std::vector<int64_t> finished_shape() const;
-  uint32_t boxes() const;     // so many boxes follow a batch row's DeferredOps: one for each
+  uint32_t boxes() const;     // boxes that follow a batch row's DeferredOps: one for each
                               // RandomErasing, and two for a PadTo after Normalize
   size_t work_bytes() const;  // per batch row; 0 if nothing is deferred to a device
 

@@ -13,7 +13,7 @@ namespace stoker {
 Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation orientation,
                         Reduction reduction = 1);
 
-// Returns the largest reduction, at most `most`, after which the geometry's box is no smaller than
+// Returns the largest reduction, at most `most`, after which the geometry's box is not smaller than
 // what it is resampled to. 1 if resampling does not antialias: reducing does.
 Reduction ReductionOf(const Geometry& geometry, Reduction most);
 

@@ -15,7 +15,7 @@ namespace stoker {
 
 // Decodes all color types and depths, also interlaced, with libspng, to kGray or kInterleaved RGB
 // of 8 bits (see png/pixels.h); of an animated PNG the default image. Pixels are those of a full
-// decode, whatever the region. Not thread-safe.
+// decode, for any region. Not thread-safe.
 class PngDecoder {
  public:
   // If there is a `budget`, all memory that depends on the image is charged to it: while Decode
@@ -27,7 +27,7 @@ class PngDecoder {
   PngDecoder& operator=(PngDecoder&&) noexcept;
 
   // Reads the chunks and verifies their checksums: a file with a changed bit is refused here,
-  // whatever the region, and so is one that ends in its pixels. Errors have an offset: DataLoss,
+  // for any region, and so is one that ends in its pixels. Errors have an offset: DataLoss,
   // Unimplemented (an unknown critical chunk), ResourceExhausted beyond a limit. `bytes` must stay
   // valid until Decode returns.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);

@@ -14,7 +14,7 @@ struct ResampledRows {
   const uint8_t* values = nullptr;  // of the first pixel row; up to kEmitOverread bytes past the
                                     // end may be read
   ptrdiff_t stride = 0;             // to the next pixel row
-  ptrdiff_t plane = 0;              // to the next channel; 0: channels are interleaved
+  ptrdiff_t plane = 0;              // to the next channel; 0 means channels are interleaved
   int channels = 3;                 // 3, or 1: gray, which becomes three equal channels
   int rows = 0;
   int pixels = 0;  // of a pixel row

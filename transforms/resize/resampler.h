@@ -5,7 +5,7 @@
 //
 // All filters but the bilinear one and nearest resample in steps: each axis is rounded and clamped
 // by itself, as in Pillow, so the order of the axes matters. If columns come first, the resampler
-// keeps a window of horizontally finished rows in place of decoded ones.
+// keeps a window of horizontally finished rows instead of decoded ones.
 #pragma once
 
 #include <array>
@@ -74,8 +74,8 @@ class Resampler final : public RowSink {
   MutableImageView Reserve(int rows) override;
   void Commit(int rows) override;
 
-  // In place of the RowSink's calls: BeginInPlace reserves memory as Begin does, and Resample then
-  // resamples the region that Start returned from where its pixels are. kStripOverread bytes behind
+  // Instead of the RowSink's calls: BeginInPlace reserves memory as Begin does, and Resample then
+  // resamples the region that Start returned from where its pixels are. kStripOverread bytes after
   // each row and rows_below() rows below the last one are read, too; their content does not matter.
   Status BeginInPlace(PixelLayout layout, ptrdiff_t stride);
   void Resample(const std::array<const uint8_t*, 3>& planes);

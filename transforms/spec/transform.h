@@ -240,7 +240,7 @@ struct RandomErasing {
   std::array<double, 2> scale{0.02, 0.33};
   std::array<double, 2> ratio{0.3, 3.3};
   std::array<float, 3> value{};
-  bool noise = false;  // in place of `value`
+  bool noise = false;  // instead of `value`
 };
 
 // Keeps the sizes of images, up to height × width: each image lies in the top left corner of a row

@@ -23,7 +23,7 @@ struct Parameter {
   // The options that it sets. One without a place (`in` is null) is a list of transforms.
   std::vector<Option<Transform>> options{};
 
-  // The text in `explain`, if it is not that of each option; empty: the defaults.
+  // The text in `explain`, if it is not that of each option; empty means the defaults.
   std::string (*text)(const Transform& transform) = nullptr;
 };
 
@@ -45,7 +45,7 @@ struct TransformRow {
   // How it is fused with decoding, or acts on the finished row, for `explain`.
   const char* how = "";
   std::vector<Parameter> parameters{};
-  // Checks conditions that involve several options, or the dtype; null: there are none.
+  // Checks conditions that involve several options, or the dtype; null means there are none.
   std::optional<Refusal> (*check)(const Transform& transform, DType dtype) = nullptr;
   Transform standard{};  // a transform with the defaults
 };

@@ -128,7 +128,7 @@ Status TakeImage(const Chunks& chunk, const std::optional<Extended>& extended,
   }
   container.size = *size;
   container.begin = chunk.at();
-  // A lossless image has its own flag, behind its size, for whether its alpha is used.
+  // A lossless image has its own flag, after its size, for whether its alpha is used.
   container.alpha = container.lossless ? (chunk.data()[4] & 0x10) != 0
                                        : extended && (extended->flags & kAlpha) != 0;
   return {};

@@ -14,7 +14,7 @@
 namespace stoker {
 
 // Decodes lossy and lossless images with libwebp, to kInterleaved RGB; alpha is dropped, and not
-// even decoded if it has its own chunk. Pixels are those of a full decode, whatever the region. Not
+// even decoded if it has its own chunk. Pixels are those of a full decode, for any region. Not
 // thread-safe.
 class WebpDecoder {
  public:

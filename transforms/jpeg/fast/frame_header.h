@@ -34,11 +34,11 @@ struct FrameHeader {
   std::array<std::array<uint16_t, 64>, 4> quantisation{};  // rows from top to bottom, not zig-zag
   std::array<HuffmanSpec, 4> dc{};
   std::array<HuffmanSpec, 4> ac{};
-  int restart_interval = 0;  // MCUs; 0: none
+  int restart_interval = 0;  // MCUs; 0 means none
   size_t scan_offset = 0;    // offset of the first byte of data
 
   // The size of an MCU in blocks of the first component: 1 or 2. For a gray image it is one block,
-  // whatever its sampling factors say.
+  // regardless of its sampling factors.
   int mcu_columns() const { return components == 1 ? 1 : component[0].columns; }
   int mcu_rows() const { return components == 1 ? 1 : component[0].rows; }
 };

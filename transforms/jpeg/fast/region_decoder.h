@@ -5,7 +5,7 @@
 //
 // It works on one row of MCUs at a time: those left and right of the region are parsed and not
 // stored, and no data after the last needed row are read. With a crop index (crop_index.h) the rows
-// above, and nearly all MCUs beside the region, are not read either. docs/jpeg.md explains each
+// above, and nearly all MCUs outside the region, are not read either. docs/jpeg.md explains each
 // phase.
 #pragma once
 
@@ -37,7 +37,7 @@ struct McuRun;
 //   if (decoder.why() != Fallback::kNone) …
 class RegionDecoder {
  public:
-  // Memory is charged to `budget`, which must outlive the decoder; null: it is not counted.
+  // Memory is charged to `budget`, which must outlive the decoder; null means it is not counted.
   explicit RegionDecoder(MemoryBudget* budget = nullptr);
   ~RegionDecoder();
 

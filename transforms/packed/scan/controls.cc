@@ -3,7 +3,7 @@
 namespace stoker::packed {
 namespace {
 
-// Word `k` has `width` bits, from bit `bit` of its half. Returns the bit behind it.
+// Word `k` has `width` bits, from bit `bit` of its half. Returns the bit after it.
 constexpr int Place(Control& control, int k, int width, int bit) {
   const auto i = static_cast<size_t>(k);
   const int first = width == 0 ? 0 : bit / 8;

@@ -13,7 +13,7 @@
 
 namespace stoker::packed {
 
-// The codes of a component's symbols. An entry has a symbol's code, zeros for the number behind it,
+// The codes of a component's symbols. An entry has a symbol's code, zeros for the number after it,
 // and in the lowest 8 bits the number of bits that both have: 0 for a symbol that has no code.
 struct ScanCodes {
   std::array<uint64_t, 256> dc, ac;
@@ -22,7 +22,7 @@ struct ScanCodes {
 inline constexpr int kZeros16 = 0xF0;  // the symbol for 16 zeros
 inline constexpr int kEndOfBlock = 0;
 
-// The bits behind a symbol, and how many they are.
+// The bits after a symbol, and how many they are.
 struct Number {
   uint16_t bits;
   uint16_t size;
@@ -34,7 +34,7 @@ constexpr Number NumberOf(int value) {
   return {static_cast<uint16_t>(bits & ((1 << size) - 1)), static_cast<uint16_t>(size)};
 }
 
-// Writes bits, from the highest of each byte on; up to 8 bytes behind them may be written.
+// Writes bits, from the highest of each byte on; up to 8 bytes after them may be written.
 class BitSink {
  public:
   // The bits above the lowest `count`, which is at most 56, must be zero.
@@ -79,7 +79,7 @@ static_assert(kMcuRoom >= 6 * 64 * (16 + 17) / 8 + 16);
 
 // Codes MCUs [from, to). `predictor`: each component's last DC coefficient. Symbols must have codes
 // of at most 16 bits, for numbers of at most 11 (DC) and 10 bits (AC): otherwise the bits are
-// unspecified. Whatever the words and the codes are, nothing is written behind kMcuRoom bytes for
+// unspecified. For any words and codes, nothing is written after kMcuRoom bytes for
 // each MCU and one kMcuRoom more.
 void CodeMcus(const BlockRows& rows, const McuWords& mcus, int from, int to,
               std::span<const ScanCodes, 3> codes, std::array<int, 3>& predictor, BitSink& bits);

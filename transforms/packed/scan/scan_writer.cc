@@ -90,7 +90,7 @@ void ScanWriter::EndSegment() {
   predictor_ = {};
 }
 
-// Moves the whole bytes to the scan, and stuffs a zero behind each that is 0xFF.
+// Moves the whole bytes to the scan, and stuffs a zero after each that is 0xFF.
 void ScanWriter::Flush() {
   const uint8_t* const end = bits_.next();
   for (const uint8_t* from = clean_.data(); from != end;) {

@@ -40,7 +40,7 @@ class ScanWriter {
   int64_t mcu_ = 0;  // the next one
 
   std::vector<uint64_t> non_zero_;  // of a row of MCUs
-  std::vector<uint8_t> clean_;      // bytes behind which zeros are still to be stuffed
+  std::vector<uint8_t> clean_;      // bytes after which zeros are still to be stuffed
   BitSink bits_;                    // to clean_
   std::vector<uint8_t>* out_ = nullptr;
 };

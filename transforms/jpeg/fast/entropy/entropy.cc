@@ -59,7 +59,7 @@ HWY_INLINE void Drop(BitReader& r, unsigned bits) {
   r.count -= bits;
 }
 
-// The bits of `window` that have place & 255 bits behind them; as many as place / 256.
+// The bits of `window` that have place & 255 bits after them; as many as place / 256.
 HWY_INLINE int BitsAt(uint64_t window, uint16_t place) {
 #if HWY_TARGET <= HWY_AVX2
   return static_cast<int>(__bextr_u64(window, place));

@@ -48,7 +48,7 @@ struct McuBlock {
   uint8_t* last = nullptr;    // for each block of this row, k of its last coefficient
 };
 
-// MCUs are parsed in rounds, of so many MCUs that every row of blocks advances by whole groups:
+// MCUs are parsed in rounds of enough MCUs that every row of blocks advances by whole groups:
 // then all rounds are alike, and only the end of a round needs special handling.
 inline constexpr int kRoundMcus = kGroupBlocks;
 inline constexpr size_t kRoundBytes = kRoundMcus * kMcuBytes;

@@ -27,7 +27,7 @@ template <typename Word>
 using Vectors = hn::CappedTag<Word, 32 / sizeof(Word)>;
 static_assert(kTableSlack * sizeof(uint16_t) >= 32);
 
-// AcEntry as one integer, so that two symbols can be joined by addition. The number of bits behind
+// AcEntry as one integer, so that two symbols can be joined by addition. The number of bits after
 // the value is negative, and added to kAllBits.
 uint64_t AcBits(int bits, int first_step, int step, int size, int first_value) {
   return (static_cast<uint64_t>(bits) | static_cast<uint64_t>(first_step) << 8 |

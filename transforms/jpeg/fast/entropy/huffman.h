@@ -38,7 +38,7 @@ struct LongCodes {
 };
 
 struct DcEntry {
-  uint8_t bits;       // bits of code and value; 0: the code is longer than the window
+  uint8_t bits;       // bits of code and value; 0 means the code is longer than the window
   uint8_t size;       // of the value
   uint8_t code_bits;  // of the code
   uint8_t unused;
@@ -51,7 +51,7 @@ struct AcEntry {
   uint8_t step;        // from k to the last one
   int8_t first_value;  // complete; 0 if there is only one coefficient
   uint16_t place;      // of the last one's value in 64 bits that begin with the window: the number
-                       // of bits behind it, plus 256 × its size (as the instruction BEXTR has it)
+                       // of bits after it, plus 256 × its size (as the instruction BEXTR has it)
   int16_t bias;        // 1 - (1 << size): added to a value with a leading zero bit
 };
 static_assert(sizeof(AcEntry) == 8);

@@ -21,8 +21,8 @@
 
 namespace stoker::jpeg {
 
-// Returns the byte of `scan`, the data behind the header, after the last one with bits before
-// `entry_point`, and after the zero stuffed behind it. It may lie beyond the end.
+// Returns the byte of `scan`, the data after the header, after the last one with bits before
+// `entry_point`, and after the zero stuffed after it. It may lie beyond the end.
 size_t EndOf(const EntryPoint& entry_point, std::span<const uint8_t> scan);
 
 // Reused from image to image. Not thread-safe. kBits and kRestart mean that the data are not a
@@ -83,7 +83,7 @@ class McuParser {
   }
 
   std::span<const uint8_t> scan_;  // from the first byte of data to the end of the file
-  int restart_interval_ = 0;       // MCUs; 0: none
+  int restart_interval_ = 0;       // MCUs; 0 means none
   int64_t mcus_ = 0;               // of the image
   int64_t next_ = 0;               // the next MCU
   int64_t segment_ = 0;            // segment of next_; restart markers separate segments
@@ -97,7 +97,7 @@ class McuParser {
   bool store_ = false;  // decode them, …
   int column_ = 0;      // … the first one to this column
   McuRun run_;
-  int64_t in_run_ = 0;  // MCUs at the start of the run; 0: there is no run
+  int64_t in_run_ = 0;  // MCUs at the start of the run; 0 means there is no run
   Fallback why_ = Fallback::kNone;
 
   std::array<DcTable, 4> dc_;

@@ -31,7 +31,7 @@ struct EntryPoint {
   std::array<int32_t, 3> dc{};
 
   int64_t byte() const { return bit / 8; }
-  // All bits before the entry point, and the zero stuffed behind the last one if there is one, lie
+  // All bits before the entry point, and the zero stuffed after the last one if there is one, lie
   // before this byte, which may lie beyond the end of the file.
   int64_t end_byte() const { return byte() + 2; }
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
@@ -59,7 +59,7 @@ struct IndexShape {
     return std::min((entry_point / per_stride + 1) * per_stride, entry_points() - 1);
   }
   int64_t entry_points() const { return EntryPointBefore(mcus - 1) + 2; }
-  // Whether a restart marker follows the entry point, behind the bits that fill the byte before it.
+  // Whether a restart marker follows the entry point, after the bits that fill the byte before it.
   bool MarkerFollows(int64_t entry_point) const {
     return restarts && entry_point != 0 && entry_point % per_stride == 0 &&
            entry_point + 1 < entry_points();
@@ -94,7 +94,7 @@ class CropIndex {
 
   const IndexShape& shape() const { return shape_; }
 
-  // The photograph has a checksum for each piece of so many bytes, and for the rest at its end.
+  // The photograph has a checksum for each piece of this many bytes, and for the rest at its end.
   static constexpr size_t kPieceBytes = 4096;
 
   // Whether the header of `file` is the one that was indexed: compares the checksums of all pieces

@@ -35,7 +35,7 @@ Fallback CropIndexMaker::FindEntryPoints(std::span<const uint8_t> file, const Fr
   return parser.AtEndOfImage() || parser.EndsInPadding() ? Fallback::kNone : Fallback::kBits;
 }
 
-// Decodes MCUs [from, to), perhaps of several rows of MCUs, which are so many `across`.
+// Decodes MCUs [from, to), perhaps of several rows of MCUs, which are `across` MCUs wide.
 Fallback CropIndexMaker::Decode(int64_t from, int64_t to, int64_t across) {
   while (from < to) {
     const int64_t column = from % across, count = std::min(to - from, across - column);

@@ -28,7 +28,7 @@ bool Reduce(const Quantiser& quantiser, int side, int groups, int16_t* coefficie
 #else
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The pairs of columns of each row, in place of the columns 0 to 7.
+// The pairs of columns of each row, instead of the columns 0 to 7.
 HWY_INLINE Row PairColumns(Row row) {
   const hn::Repartition<uint8_t, Words> d;
   alignas(16) static constexpr uint8_t kPairs[16] = {0, 1, 4, 5, 8,  9,  12, 13,

@@ -2,7 +2,7 @@
 // one.
 //
 // Computes libjpeg's reduced inverse DCTs (jidctred.c) bit-exactly. Up to rounding, each sample is
-// the mean of those of the whole block that it stands for.
+// the mean of those of the whole block that it represents.
 #pragma once
 
 #include <cstddef>
