@@ -91,7 +91,7 @@ Result<CacheOptions> CacheOf(const SourceArguments& given) {
   return Error{.code = Code::kInvalidArgument, .cause = "cache_bytes is not a number of bytes"};
 }
 
-// The root of a pattern's relative paths; empty: they are refused.
+// The root of a pattern's relative paths; empty means they are refused.
 std::string RootOf(const SourceArguments& given) {
   const std::string& root = given.at("root");
   return root == "off" ? std::string() : root;

@@ -19,10 +19,10 @@ using SourceArguments = std::map<std::string, std::string, std::less<>>;
 
 struct SourceArgument {
   const char* name = "";
-  const char* standard = nullptr;  // the default; null: required
+  const char* standard = nullptr;  // the default; null means required
   // In a loader spec a path must be absolute, because any process may open it.
   bool is_path = true;
-  std::vector<const char*> words{};  // that may stand in place of a path
+  std::vector<const char*> words{};  // that may replace a path
 };
 
 struct SourceRow {

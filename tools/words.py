@@ -1,7 +1,7 @@
 """Words that comments, documents and Python's messages do not use, and what to write instead.
 
-Markdown is read without its code, Python's comments and strings, C++'s comments. A phrase may go on in the
-next line. The list is short, as that of TigerBeetle's src/tidy.zig: what reviews keep finding.
+Markdown is read, Python's comments and strings, and C++'s comments, without code in them. A phrase may go on
+in the next line. The list is short, as that of TigerBeetle's src/tidy.zig: what reviews keep finding.
 """
 
 import io
@@ -26,18 +26,36 @@ PATTERN = re.compile(
 )
 # Nothing else of C++ can hold "//": literals come first.
 CPP = re.compile(
-    r'R"\((?s:.*?)\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|(?P<line>//[^\n]*)|/\*(?s:.*?)\*/'
+    r'R"\((?s:.*?)\)"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])+\'|(?P<line>//[^\n]*)|/\*(?s:.*?)\*/'
 )
-FENCED = re.compile(r"^( *)```.*?^\1```$|`[^`\n]+`", re.M | re.S)
+FENCED = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
+CODE = re.compile(r"`[^`\n]+`")
 # Where C++ is checked.
-FOLDERS = ("core", "gpu", "transforms")
+FOLDERS = (
+    "core",
+    "gpu",
+    "transforms",
+    "io/arrow",
+    "io/files",
+    "io/folder",
+    "io/index",
+    "io/manifest",
+    "io/memory",
+    "io/packed",
+    "io/ranges",
+    "io/readers",
+    "io/remote",
+    "io/samples",
+    "io/tar",
+    "io/tfrecord",
+)
 CPP_SUFFIXES = (".h", ".cc", ".cu")
 LEFT_OUT = ("CHANGELOG.md",)  # history
 
 
 def markdown(text):
     """Yields (line, prose) of a page; blank lines separate what belongs together."""
-    prose = FENCED.sub(lambda code: "\n" * code[0].count("\n") or "code", text)
+    prose = FENCED.sub(lambda code: "\n" * code[0].count("\n"), text)
     return [(number, line) for number, line in enumerate(prose.split("\n"), 1) if line.strip()]
 
 
@@ -66,7 +84,7 @@ def passages(path):
         if last is not None and number > last + 1:
             yield lines, run
             lines, run = [], ""
-        words = prose.strip().lstrip("/#").strip() + " "
+        words = CODE.sub("code", prose.strip().lstrip("/#").strip()) + " "
         lines += [number] * len(words)
         run, last = run + words, number
     yield lines, run

@@ -16,18 +16,19 @@ struct ArrowOptions {
   // The column of encoded images: binary or large_binary, or a struct with such a field `bytes`,
   // like Hugging Face's Image.
   std::string image = "image";
-  // The column of labels: integers or text; nullopt: "label", if there is one; empty: none.
+  // The column of labels: integers or text; nullopt means "label", if there is one; empty means
+  // none.
   std::optional<std::string> label{};
   // Further columns of a batch, in this order: numbers, bool, fixed-size lists of numbers, text and
   // binary.
   std::vector<std::string> columns{};
-  int threads = 0;         // for reading files; 0: the cores allotted
-  std::string root = ".";  // the folder of a pattern's relative paths; empty: they are refused
+  int threads = 0;         // for reading files; 0 means the cores allotted
+  std::string root = ".";  // the folder of a pattern's relative paths; empty means they are refused
   CacheOptions cache{};    // of objects
 };
 
-// Opens the rows of all files that `pattern` stands for (shard_pattern.h): "data-*.arrow",
-// "data-{00000..00003}-of-00004.arrow", "one.arrow::other.arrow". A folder stands for the files
+// Opens the rows of all files that `pattern` matches (shard_pattern.h): "data-*.arrow",
+// "data-{00000..00003}-of-00004.arrow", "one.arrow::other.arrow". A folder means the files
 // that datasets' save_to_disk() put into it, in its order.
 //
 // Each row is a sample, in the order of the pattern, the files' record batches and their rows. The

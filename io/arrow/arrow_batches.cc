@@ -51,7 +51,7 @@ constexpr std::array kOtherForms = {
 
 struct ArrowBatches::Message {
   uint64_t at = 0;    // in the file
-  uint64_t body = 0;  // behind its metadata
+  uint64_t body = 0;  // after its metadata
   uint64_t body_bytes = 0;
   uint8_t type = kEnd;
 };

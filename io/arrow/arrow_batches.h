@@ -56,7 +56,7 @@ class ArrowBatches {
  private:
   ArrowBatches(const InputFile& file, uint64_t end) : file_(&file), end_(end) {}
 
-  // A record batch of a file's footer: a message, and its buffers behind it.
+  // A record batch of a file's footer: a message, and its buffers after it.
   struct Block {
     uint64_t at = 0, message_bytes = 0, body_bytes = 0;
 
@@ -91,7 +91,7 @@ class ArrowBatches {
   const InputFile* file_;
   const uint64_t end_;                        // of the file
   uint64_t next_ = 0;                         // where a stream's next message begins
-  std::optional<std::vector<Block>> blocks_;  // of a file's footer; nullopt: this is a stream
+  std::optional<std::vector<Block>> blocks_;  // of a file's footer; nullopt means this is a stream
   size_t next_block_ = 0;
   ArrowSchema schema_;
   ArrowPlace counts_;  // of all fields

@@ -174,7 +174,7 @@ Result<ArrowColumn> LabelColumn(const ArrowBatches& file, const std::string& in_
   return column;
 }
 
-// Returns the name of the column of labels in the file; empty: there is none.
+// Returns the name of the column of labels in the file; empty means there is none.
 std::string LabelOf(const ArrowSchema& schema, const ArrowOptions& options) {
   if (options.label) return *options.label;
   const bool has =

@@ -28,7 +28,7 @@ struct ArrowColumn {
 struct ArrowColumns {
   std::vector<ArrowColumn> columns;  // the image, the label if there is one, further ones
   bool has_label = false;
-  std::vector<std::string> class_names;  // of Hugging Face's ClassLabel; empty: none
+  std::vector<std::string> class_names;  // of Hugging Face's ClassLabel; empty means none
 };
 
 // Returns the columns of a file that `options` name. Errors without a file: InvalidArgument (no

@@ -47,7 +47,7 @@ class BatchReader {
     return IsString(column.dtype) ? Texts(column, values.texts) : Numbers(column, values.numbers);
   }
 
-  // `classes`: the number of class names; 0: labels may be any integers.
+  // `classes`: the number of class names; 0 means labels may be any integers.
   Status Labels(const ArrowColumn& column, size_t classes, ArrowValues& labels) {
     if (IsString(column.dtype)) return Values(column, labels);
     ArrowValues given;

@@ -14,7 +14,7 @@
 
 namespace stoker {
 
-// The rows of one column beside the image.
+// The rows of one column other than the image.
 struct ArrowValues {
   std::vector<uint8_t> numbers{};  // dense; labels are int64
   StringRows texts{};              // used instead of numbers for text and binary

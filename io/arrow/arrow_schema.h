@@ -54,7 +54,7 @@ struct ArrowField {
 
 struct ArrowSchema {
   std::vector<ArrowField> fields;
-  std::string huggingface;  // the metadata that Hugging Face's datasets writes, JSON; empty: none
+  std::string huggingface;  // the metadata that Hugging Face's datasets writes, JSON; may be empty
 };
 
 // The place of a field's buffers in a record batch, or how many it has: fields follow each other,
@@ -72,7 +72,7 @@ struct ArrowPlace {
 // deeper than 64).
 Result<ArrowSchema> ParseArrowSchema(FlatBuffer& buffer, const FlatTable& schema);
 
-// Moves `place` behind a field and its children. `has_union_validity`: whether unions have one more
+// Moves `place` after a field and its children. `has_union_validity`: whether unions have one more
 // buffer, as before version 5 of the format.
 void PassField(const ArrowField& field, bool has_union_validity, ArrowPlace& place);
 

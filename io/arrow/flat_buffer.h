@@ -37,7 +37,7 @@ class FlatTable {
   FlatTable(FlatBuffer& buffer, size_t at) : buffer_(&buffer), at_(at) {}
 
   size_t PlaceOf(size_t field) const;  // 0: absent
-  size_t Follow(size_t field) const;   // where the field's offset leads; 0: absent
+  size_t Follow(size_t field) const;   // where the field's offset leads; 0 means absent
 
   FlatBuffer* buffer_ = nullptr;
   size_t at_ = 0;

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kState[] = "/state.json";          // of a dataset
-constexpr char kInfo[] = "/dataset_info.json";    // beside it
+constexpr char kInfo[] = "/dataset_info.json";    // next to it
 constexpr char kSplits[] = "/dataset_dict.json";  // of several splits
 
 // Returns null for text that is not JSON.

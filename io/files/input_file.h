@@ -1,4 +1,4 @@
-// InputFile: reads a regular file, or an object behind a URL, at offsets, and tells whether it has
+// InputFile: reads a regular file, or a remote object, at offsets, and tells whether it has
 // changed.
 #pragma once
 

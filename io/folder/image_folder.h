@@ -15,7 +15,7 @@ namespace stoker {
 inline constexpr char kIndexName[] = ".stoker-index";
 
 struct ImageFolderOptions {
-  int threads = 0;  // for listing directories; 0: the cores allotted
+  int threads = 0;  // for listing directories; 0 means the cores allotted
 
   // The index to use. kAuto: the folder's own, if it has one (if it cannot be used, Warning() says
   // why); kOff: none; kFile: this file; it is an error if the file is missing or damaged.
@@ -23,8 +23,8 @@ struct ImageFolderOptions {
   CropIndex crop_index = CropIndex::kAuto;
   std::string crop_index_file = {};
 
-  // The classes by label, as of the training set; empty: the names of the folders, sorted. Each
-  // class folder must be one of them.
+  // The classes by label, as of the training set; empty means the names of the folders, sorted.
+  // Each class folder must be one of them.
   std::vector<std::string> class_names = {};
   // A class may be without images; one of `class_names` also without a folder.
   bool allow_empty = false;
@@ -51,7 +51,7 @@ struct ImageFolderOptions {
 // sample, so that opening it reports the error.
 //
 // A folder with images and no folders in it is flat: samples sorted by name, without labels or
-// classes. Images beside class folders belong to no class, which is an error.
+// classes. Images next to class folders belong to no class, which is an error.
 //
 // RangeOf() returns no length: nothing is stat'ed that readdir can tell, and the index may describe
 // an earlier state of the file. The list costs the names of the files and 8 bytes a sample; an

@@ -27,7 +27,7 @@ inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();
 // removing or renaming an entry changes a folder's time. The result is wrongly true
 // - if a link to a file, or to nothing, now leads to a folder, or the other way round;
 // - if a folder may no longer be read, but can still be traversed;
-// - if the file system's clock was set back, or lags behind that of the machine that made the
+// - if the file system's clock was set back, or lags that of the machine that made the
 //   index, so that two changes have the same time;
 // - if the file system keeps no times of changes (core/system/file_stamp.h), and a folder's time
 // was set

@@ -15,10 +15,10 @@ struct Facts {
   uint64_t record_end =
       0;  // end of its crop index in kCropIndexes; it begins at the previous one's end
   uint32_t file_bytes = 0;  // 2^32 − 1: as many or more, or unknown
-  uint32_t width = 0;       // as stored; 0: unknown
+  uint32_t width = 0;       // as stored; 0 means unknown
   uint32_t height = 0;
   uint8_t orientation = 1;  // the EXIF tag: 1 to 8
-  uint8_t format = 0;       // ImageFormat of transforms/decode/format.h; 0: unknown
+  uint8_t format = 0;       // ImageFormat of transforms/decode/format.h; 0 means unknown
   uint16_t unused = 0;
 };
 static_assert(sizeof(Facts) == 24);

@@ -32,7 +32,7 @@ struct ImageList {
         0;  // relative to its folder's names; it begins where the previous name ends
   };
 
-  std::vector<std::string> classes;  // by label; empty: a flat folder, whose images have no label
+  std::vector<std::string> classes;  // by label; empty for a flat folder, which has no labels
   std::vector<Folder> folders;
   std::vector<File> files;
   std::string

@@ -126,7 +126,7 @@ Status CsvReader::ReadQuoted(size_t& at) {
   return {};
 }
 
-// Precondition: `at` is the byte behind a field. Returns false if it ended the record.
+// Precondition: `at` is the byte after a field. Returns false if it ended the record.
 Result<bool> CsvReader::EndField(size_t& at) {
   ASSIGN_OR_RETURN(const bool there, Have(at));
   if (!there) return false;

@@ -18,7 +18,7 @@ namespace stoker {
 // anything else are skipped, as by pandas.
 //
 // Text that RFC 4180 does not allow is InvalidArgument with file, line and byte: a quote in a field
-// that does not begin with one, text behind a closing quote, a quote that is not closed, CR without
+// that does not begin with one, text after a closing quote, a quote that is not closed, CR without
 // LF, NUL, more than 4096 fields. For one thread.
 class CsvReader {
  public:

@@ -43,7 +43,7 @@ const Form* FormOf(std::string_view path) {
   return found == kForms.end() ? nullptr : found;
 }
 
-// Returns the folder with the slash at its end; empty: the working folder.
+// Returns the folder with the slash at its end; empty means the working folder.
 std::string FolderOf(std::string_view path) {
   path = BeforeQuery(path);
   return std::string(path.substr(0, path.rfind('/') + 1));

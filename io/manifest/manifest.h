@@ -13,14 +13,14 @@
 namespace stoker {
 
 struct ManifestOptions {
-  // The folder of relative paths; empty: that of the manifest.
+  // The folder of relative paths; empty means that of the manifest.
   std::string root{};
-  // The column of paths; empty: the first of "path", "file_name", "filename", "image" and
+  // The column of paths; empty means the first of "path", "file_name", "filename", "image" and
   // "filepath" that there is.
   std::string path_column{};
-  // The column of labels; nullopt: "label", if there is one; empty: none.
+  // The column of labels; nullopt means "label", if there is one; empty means none.
   std::optional<std::string> label_column{};
-  // Further columns, in the order of a batch's columns; nullopt: all that have names, in their
+  // Further columns, in the order of a batch's columns; nullopt means all that have names, in their
   // order.
   std::optional<std::vector<std::string>> columns{};
 };

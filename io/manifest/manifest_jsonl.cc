@@ -72,7 +72,7 @@ class JsonRows {
  public:
   const std::string& cause() const { return cause_; }
   const std::string& advice() const { return advice_; }
-  // The byte of the line, from 1, that the parser did not understand; 0: it understood all.
+  // The byte of the line, from 1, that the parser did not understand; 0 means it understood all.
   size_t at() const { return at_; }
   std::vector<std::string> names() const {
     std::vector<std::string> names;
@@ -275,14 +275,15 @@ class JsonRows {
 
   uint64_t lines_ = 0;      // complete ones
   size_t next_ = 0;         // the expected next key: the one that most lines have next
-  JsonKey* key_ = nullptr;  // the key whose value comes next; null: its value is not wanted
+  JsonKey* key_ = nullptr;  // the key whose value comes next; null means its value is not wanted
   int depth_ = 0;           // of objects and lists
   bool in_vector_ = false;
   std::string cause_, advice_;
   size_t at_ = 0;
 };
 
-// Returns the number of four hexadecimal digits at the start of a text; nullopt: it has others.
+// Returns the number of four hexadecimal digits at the start of a text; nullopt means it has
+// others.
 std::optional<uint32_t> FourDigits(std::string_view text) {
   uint32_t number = 0;
   const std::string_view four = text.substr(0, 4);

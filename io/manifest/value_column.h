@@ -72,7 +72,7 @@ class ValueColumn {
   uint64_t rows_ = 0;
   bool lost_text_ = false;
   std::optional<TextPlace> first_empty_;
-  std::optional<size_t> width_;  // of vectors; nullopt: rows are single values
+  std::optional<size_t> width_;  // of vectors; nullopt means rows are single values
   bool in_vector_ = false;
   size_t elements_ = 0;  // of the vector that is being added, or was last
 

@@ -64,7 +64,7 @@ Error TooLarge(const std::string& path, uint64_t limit) {
           .advice = "Map the files with numpy.memmap, and give the arrays to stoker.arrays"};
 }
 
-// Reads the records of all files, one behind the other.
+// Reads the records of all files, one after the other.
 class RecordFiles {
  public:
   RecordFiles(const std::vector<std::string>& paths, uint64_t record_bytes, uint64_t offset)

@@ -1,4 +1,4 @@
-// Makes a source of samples of equal size in files, one behind the other: CIFAR's binary files,
+// Makes a source of samples of equal size in files, one after the other: CIFAR's binary files,
 // MNIST's, tokens, features, raw images.
 #pragma once
 

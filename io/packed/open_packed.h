@@ -1,4 +1,4 @@
-// Opens a packed set for tools, which use its index beside the source.
+// Opens a packed set for tools, which use its index in addition to the source.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@
 namespace stoker {
 
 struct PackedOptions {
-  int threads = 0;       // for looking at the shards; 0: the cores allotted
+  int threads = 0;       // for looking at the shards; 0 means the cores allotted
   CacheOptions cache{};  // of objects
 };
 

@@ -56,13 +56,13 @@ struct Sample {
   uint32_t bytes = 0;       // of the stored image, without its CRC
   uint32_t file_bytes = 0;  // of the file
   uint32_t file_crc = 0;    // its CRC-32C
-  uint32_t width = 0;       // as stored; 0: unknown
+  uint32_t width = 0;       // as stored; 0 means unknown
   uint32_t height = 0;
   uint8_t orientation = 1;  // the EXIF tag: 1 to 8
-  uint8_t format = 0;       // ImageFormat of the file (transforms/decode/format.h); 0: unknown
+  uint8_t format = 0;       // ImageFormat of the file (transforms/decode/format.h); 0 means unknown
   Form form = Form::kFile;
-  uint8_t mcu_height = 0;  // of a packed JPEG: rows of pixels in a row of MCUs; 0: its parts are
-                           // not known
+  uint8_t mcu_height = 0;  // of a packed JPEG: rows of pixels in a row of MCUs; 0 means its parts
+                           // are not known
   RowParts parts;          // of a packed JPEG
 
   uint32_t shard() const { return static_cast<uint32_t>(place >> kShardShift); }
@@ -77,7 +77,7 @@ static_assert(sizeof(Sample) == 64);
 
 // One of a set's shards, by its number.
 struct Shard {
-  uint64_t bytes = 0;        // of its file; 0: there is no shard of this number
+  uint64_t bytes = 0;        // of its file; 0 means there is no shard of this number
   uint64_t fingerprint = 0;  // of its entries and their paths
 };
 static_assert(sizeof(Shard) == 16);

@@ -16,12 +16,12 @@ namespace stoker {
 // Immutable after Open; thread-safe.
 class PackedIndex {
  public:
-  // Reads `path` in a few large pieces and checks every byte. Whatever the bytes are, even with
+  // Reads `path` in a few large pieces and checks every byte. For any bytes, even with
   // correct checksums: the list is as ReadImageList (image_list_sections.h) promises, which also
   // bounds the memory, and each record lies in its shard, according to the shard's length here.
   //
-  // NotFound, PermissionDenied; InvalidArgument if it is no such index; DataLoss if the bytes have
-  // changed since they were written; Unimplemented for another version; ResourceExhausted.
+  // NotFound, PermissionDenied; InvalidArgument if it is not such an index; DataLoss if the bytes
+  // have changed since they were written; Unimplemented for another version; ResourceExhausted.
   static Result<PackedIndex> Open(const std::string& path);
 
   const ImageList& list() const { return list_; }

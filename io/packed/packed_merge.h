@@ -21,8 +21,8 @@ struct MergedSet {
 };
 
 // Puts the samples into the order in which ImageFolder would list files with these paths, with its
-// classes. InvalidArgument, without a file, if that would be an error of ImageFolder: images beside
-// class folders. Preconditions: there is a sample, and no path is there twice.
+// classes. InvalidArgument, without a file, if that would be an error of ImageFolder: images next
+// to class folders. Preconditions: there is a sample, and no path is there twice.
 Result<MergedSet> MergeShards(std::vector<MergedSample> samples);
 
 }  // namespace stoker

@@ -22,7 +22,7 @@ struct PackedShard {
   PathTable paths;  // below the folder
 };
 
-// Reads the entries and checks every byte but the records'. Whatever the bytes are: each record
+// Reads the entries and checks every byte but the records'. For any bytes, each record
 // lies in the file, and each path is one of an image below a folder (no part of it is empty,
 // hidden, "." or ".."). Errors: those of SectionFile, DataLoss.
 Result<PackedShard> ReadPackedShard(const std::string& path, uint32_t number);

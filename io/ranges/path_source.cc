@@ -171,7 +171,7 @@ class PathSource final : public SampleSource {
   const std::string prefix_;  // for relative paths
   const MemoryColumns columns_;
   std::vector<Field> fields_;              // the image, and the columns
-  std::optional<ObjectVersions> objects_;  // empty, since no object is opened; nullopt: no URLs
+  std::optional<ObjectVersions> objects_;  // empty, since none is opened; nullopt without URLs
   const std::vector<std::string> classes_;
   const std::string description_;  // empty: made of the paths
   uint64_t names_hash_ = 0;        // of paths as given, and of classes

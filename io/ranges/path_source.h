@@ -14,17 +14,17 @@
 namespace stoker {
 
 struct FilesOptions {
-  // The folder of relative paths, or a URL; empty: the working folder. A relative folder is made
-  // absolute when Files is called, so a later change of the working folder has no effect. Relative
-  // paths are names, also in a URL: "a%20b#1.png" is the object of this name.
+  // The folder of relative paths, or a URL; empty means the working folder. A relative folder is
+  // made absolute when Files is called, so a later change of the working folder has no effect.
+  // Relative paths are names, also in a URL: "a%20b#1.png" is the object of this name.
   std::string root{};
-  // Fields beside the image, with a row for each path; each becomes a column of the batch, in this
-  // order. If the first one is named "label", it is the label. (Batch::labels() is the second
+  // Fields other than the image, with a row for each path; each becomes a column of the batch, in
+  // this order. If the first one is named "label", it is the label. (Batch::labels() is the second
   // column of any batch.)
   std::vector<ArrayColumn> columns{};
   std::shared_ptr<void> owner{};           // of the columns' memory, as for Arrays()
   std::vector<std::string> class_names{};  // by label
-  std::string description{};               // for messages; empty: "files(a.jpg and 99 more)"
+  std::string description{};               // for messages; empty means "files(a.jpg and 99 more)"
 };
 
 // Each path is a sample, in this order; a path that occurs twice is two samples. The field "image"

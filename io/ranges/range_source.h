@@ -18,7 +18,7 @@ namespace stoker {
 struct RangeSourceParts {
   PathTable paths{};        // by the ranges' file
   RangeTable images{};      // by sample
-  MemoryColumns columns{};  // fields beside the image, with a row for each sample
+  MemoryColumns columns{};  // fields other than the image, with a row for each sample
   bool has_label = false;   // whether the first of them is the label
   std::vector<std::string> class_names{};
   std::string described{};

@@ -33,7 +33,7 @@ class PlainFiles {
 
   const FileCalls& calls_;
   KeptFiles files_;
-  std::vector<int> descriptors_;  // by slot; -1: none
+  std::vector<int> descriptors_;  // by slot; -1 means none
 };
 
 }  // namespace stoker

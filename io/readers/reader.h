@@ -68,7 +68,7 @@ class Reader {
 
   // Moves finished requests to `done`, in any order, and returns their number. Without `wait` it
   // takes the requests that have finished already. With `wait`, and with reads in flight, it sleeps
-  // until one has finished, but no longer than about 50 ms, so that the caller is not stuck behind
+  // until one has finished, but no longer than about 50 ms, so that the caller is not blocked by
   // a slow read.
   //
   // A file that ends before offset + length, or before offset, is DataLoss; an unknown length ends
@@ -115,9 +115,9 @@ Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int 
 // limit of open files also applies to the ring's table, which holds one for each read in flight,
 // too: the ring keeps fewer files if need be.
 //
-// `limit`: how long a read may take; 0: no limit. A read that takes longer is Unavailable, and is
-// cancelled. If the kernel cannot cancel it, because a disk hangs, it is lost: its memory and its
-// place among the reads in flight belong to the kernel until it ends, and the reader's thread
+// `limit`: how long a read may take; 0 means no limit. A read that takes longer is Unavailable, and
+// is cancelled. If the kernel cannot cancel it, because a disk hangs, it is lost: its memory and
+// its place among the reads in flight belong to the kernel until it ends, and the reader's thread
 // cannot exit before; then FreeLost or Reap gives them back. When all places are lost, reads wait
 // for one, also up to `limit`, and are then Unavailable for a reason that does not lie in their
 // files. With a limit, a FIFO is not distinguished from a file that hangs. A read that has to be

@@ -50,7 +50,7 @@ struct Flight {
   KeptFile* file = nullptr;  // null: the file is not kept open
   Chain chain;
   uint64_t begun_ns = 0;      // when it got this place, if there is a time limit
-  uint64_t cancelled_ns = 0;  // when it was first cancelled, because it took longer; 0: it was not
+  uint64_t cancelled_ns = 0;  // when it was first cancelled for taking longer; 0 if it was not
   bool enlarged = false;      // the buffer has already been grown to the file's size
 
   // For a read that was given up: the number of results that are missing, and the memory and file
@@ -178,7 +178,7 @@ class UringReader final : public Reader {
   void Cancel(uint64_t user_data, unsigned flags);
   size_t in_kernel() const { return in_flight_ - finished_.size() - unplaced_.size(); }
 
-  const uint64_t limit_ns_;  // for each read; 0: none
+  const uint64_t limit_ns_;  // for each read; 0 means none
   uint64_t looked_ns_ = 0;   // for late reads
   io_uring ring_{};
   bool IsOurs() const { return IdentityOf(ring_.ring_fd) == identity_; }
@@ -322,7 +322,7 @@ void UringReader::Queue(uint32_t index, ChainKind kind) {
   constexpr unsigned kHardLink = IOSQE_FIXED_FILE | IOSQE_IO_HARDLINK;
   constexpr uint64_t kFromPosition = ~uint64_t{0};
   // The kernel tries operations on this thread first, which a file system may block; its own
-  // threads can be left behind.
+  // threads can be left.
   const unsigned where = limit_ns_ != 0 ? IOSQE_ASYNC : 0U;
   flight.chain.Begin(asked, kind);
 

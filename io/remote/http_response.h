@@ -13,16 +13,16 @@ struct HttpResponse {
   // "Content-Range: bytes 0-9/100". Without a first and last byte: "bytes */100".
   struct Range {
     std::optional<uint64_t> first, last;  // inclusive; both or none
-    std::optional<uint64_t> total;        // of the object; none: "*"
+    std::optional<uint64_t> total;        // of the object; none means "*"
   };
 
-  int status = 0;                          // 206; 0: no status line has come
+  int status = 0;                          // 206; 0 means no status line has come
   std::optional<uint64_t> content_length;  // bytes of the body
   bool chunked = false;                    // the body itself marks where it ends
   std::optional<Range> range;
-  std::string encoding;  // Content-Encoding: "gzip"; empty: the body is the object's bytes
+  std::string encoding;  // Content-Encoding: "gzip"; empty means the body is the object's bytes
   std::string etag;
-  int64_t modified_s = 0;  // Last-Modified, since 1970; 0: unknown
+  int64_t modified_s = 0;  // Last-Modified, since 1970; 0 means unknown
   // Retry-After: a number of seconds, or a date.
   std::optional<int64_t> retry_after_s;
   std::optional<int64_t> retry_at_s;  // since 1970

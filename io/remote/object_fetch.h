@@ -20,8 +20,8 @@ struct ObjectFetch {
   uint64_t offset = 0;
   uint64_t length = kUnknownLength;         // unknown: to the end of the object
   bool may_be_shorter = false;              // the object may end before offset + length
-  const ObjectVersion* expected = nullptr;  // other content is DataLoss; null: any
-  GrowingBuffer* buffer = nullptr;          // grown as needed; null: `to` is used
+  const ObjectVersion* expected = nullptr;  // other content is DataLoss; null means any
+  GrowingBuffer* buffer = nullptr;          // grown as needed; null means `to` is used
   std::span<uint8_t> to{};                  // has room for `length` bytes
   const void* owner = nullptr;              // for ObjectFetcher::GiveUp
   void* caller = nullptr;                   // the fetcher ignores it

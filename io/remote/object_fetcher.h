@@ -16,10 +16,10 @@ namespace stoker {
 // Content-Range, lengths and the object's version are checked. Failures that another try may cure
 // are tried again, after a wait that doubles: connections that are refused, reset or stall, bodies
 // that are cut off, and the statuses 408, 429, 500, 502, 503 and 504 (no sooner than Retry-After
-// says). Expired credentials are read anew once.
+// says). Expired credentials are read again once.
 //
 // Used by a single thread at a time. Bodies go straight into the fetch's memory; libcurl takes
-// about 100 KB beside that for each transfer.
+// about 100 KB in addition for each transfer.
 class ObjectFetcher {
  public:
   // `transfers`: limit on fetches, 1 or more. Unavailable: libcurl is not installed.

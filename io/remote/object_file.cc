@@ -81,7 +81,8 @@ Result<size_t> ObjectFile::ReadAt(uint64_t offset, std::span<uint8_t> to) {
   return whole;
 }
 
-// A read that continues near the end of the last one doubles the block; any other read starts anew.
+// A read that continues near the end of the last one doubles the block; any other read starts
+// again.
 Status ObjectFile::ReadWindow(uint64_t offset, size_t bytes) {
   const uint64_t end = window_at_ + window_.size();
   const bool goes_on = end <= offset && offset - end <= block_;

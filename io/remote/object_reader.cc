@@ -72,8 +72,8 @@ class ObjectReader final : public Reader {
   const char* name() const override { return "objects"; }
 
  private:
-  // Returns the object of a range that a cache keeps; null: there is no cache, or `request` is not
-  // a range.
+  // Returns the object of a range that a cache keeps; null means there is no cache, or `request` is
+  // not a range.
   const ObjectVersions::Known* KeptOf(const ReadRequest& request) const {
     if (request.length == kUnknownLength) return nullptr;
     const ObjectVersions::Known* const known = versions_.Find(request.path);

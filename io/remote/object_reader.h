@@ -1,4 +1,4 @@
-// Makes the reader for sources whose files are objects behind URLs (io/readers/reader.h).
+// Makes the reader for sources whose files are remote objects (io/readers/reader.h).
 #pragma once
 
 #include <cstdint>

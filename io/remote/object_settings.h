@@ -11,7 +11,7 @@ namespace stoker {
 
 struct AwsCredentials {
   std::string key_id, secret;
-  std::string token;  // session token; empty: none
+  std::string token;  // session token; empty means none
 
   friend bool operator==(const AwsCredentials&, const AwsCredentials&) = default;
 };
@@ -24,10 +24,10 @@ struct ObjectCredentials {
 };
 
 struct ObjectSettings {
-  std::string s3_endpoint;  // "http://127.0.0.1:9000", without a slash at the end; empty: AWS' own
+  std::string s3_endpoint;  // "http://127.0.0.1:9000", no slash at the end; AWS' own if empty
   std::string s3_region = "us-east-1";
   std::string gs_endpoint = "https://storage.googleapis.com";
-  std::string certificates;  // a file of certificate authorities; empty: libcurl's own
+  std::string certificates;  // a file of certificate authorities; empty means libcurl's own
   int connect_timeout_s = 10;
   int stall_timeout_s = 20;       // a transfer below 1 KiB/s for so long has failed
   int tries = 8;                  // of one request

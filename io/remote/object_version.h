@@ -23,8 +23,8 @@ class DiskCache;
 
 struct ObjectVersion {
   uint64_t bytes = 0;
-  std::string etag;        // as the server sends it, with its quotes; empty: it sends none
-  int64_t modified_s = 0;  // since 1970; 0: unknown
+  std::string etag;        // as the server sends it, with its quotes; empty means it sends none
+  int64_t modified_s = 0;  // since 1970; 0 means unknown
   bool of_store = false;   // HttpResponse::of_store
   uint64_t content = 0;    // a hash of the content; 0 if the ETag names it, or nothing is stored
 
@@ -37,11 +37,11 @@ struct ObjectVersion {
     return has_strong_etag() && (in_store || of_store);
   }
 
-  // The text by which responses of a server distinguish versions; empty: the server sends nothing
-  // that could.
+  // The text by which responses of a server distinguish versions; empty means the server sends
+  // nothing that could.
   std::string Text() const;
   // Whether bytes read now may be used later under this version. URLs that differ only in their
-  // query may be one object, signed anew, or several: a strong ETag distinguishes them.
+  // query may be one object, signed again, or several: a strong ETag distinguishes them.
   bool Identifies(std::string_view url) const;
   // Returns equal numbers for equal content, and different ones for any other content that a server
   // is likely to have under the URL.
@@ -56,7 +56,7 @@ class ObjectVersions {
   struct Known {
     ObjectVersion version;
     CachedObject cached;         // the object's keys in the cache
-    DiskCache* cache = nullptr;  // keeps its ranges; null: no cache does
+    DiskCache* cache = nullptr;  // keeps its ranges; null means no cache does
   };
 
   // Looks ranges of the object up in `cache`, and keeps them there, if `cache` is given and the

@@ -22,20 +22,20 @@ struct TarColumn {
 };
 
 struct TarOptions {
-  // Extensions of images, the preferred one first. An extension is everything behind the first dot:
+  // Extensions of images, the preferred one first. An extension is everything after the first dot:
   // the images of "7.left.png" and "7.right.png" are chosen by "left.png".
   std::string image = kTarImages;
-  // "cls": class numbers are in .cls members; empty: samples have no labels, even if there are such
-  // members.
+  // "cls": class numbers are in .cls members; empty means samples have no labels, even if there are
+  // such members.
   std::string label = kTarLabel;
   std::vector<TarColumn> columns{};
-  uint64_t column_bytes = 0;  // limit on the columns' memory; 0: half of what is available
-  int threads = 0;            // for indexing archives; 0: the cores allotted
-  std::string root = ".";     // the folder of a pattern's relative paths; empty: they are refused
-  CacheOptions cache{};       // of objects
+  uint64_t column_bytes = 0;  // limit on the columns' memory; 0 means half of what is available
+  int threads = 0;            // for indexing archives; 0 means the cores allotted
+  std::string root = ".";  // the folder of a pattern's relative paths; empty means they are refused
+  CacheOptions cache{};    // of objects
 };
 
-// Opens the samples in all archives that `pattern` stands for (shard_pattern.h):
+// Opens the samples in all archives that `pattern` matches (shard_pattern.h):
 // "shards/{000..127}.tar", "shards/*.tar", "one.tar::other.tar".
 //
 // Members that are neighbours in an archive and have the same name to its first dot are a sample:
@@ -69,12 +69,11 @@ struct TarOptions {
 // captions of 100 bytes take 1.2 GB for ten million samples.
 //
 // Errors, with the archive and the offset: InvalidArgument (samples with labels, or with a column's
-// member, beside others without one, two members with the same name, a label that is no integer, a
-// text that is not UTF-8, a link or a sparse file, no image at all; the pattern's errors), those of
-// the first sample's arrays,
-// ResourceExhausted (columns larger than `column_bytes`), NotFound, PermissionDenied, DataLoss (cut
-// off, damaged, archives that were joined), Unimplemented (compressed), Unavailable (libarchive is
-// not installed).
+// member, next to others without one, two members with the same name, a label that is not an
+// integer, a text that is not UTF-8, a link or a sparse file, no image at all; the pattern's
+// errors), those of the first sample's arrays, ResourceExhausted (columns larger than
+// `column_bytes`), NotFound, PermissionDenied, DataLoss (cut off, damaged, archives that were
+// joined), Unimplemented (compressed), Unavailable (libarchive is not installed).
 Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
                                                 const TarOptions& options = {});
 

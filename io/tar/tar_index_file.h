@@ -15,7 +15,7 @@
 namespace stoker {
 
 // Reads an index file. Returns nullopt if it is missing, damaged, of another version, or not valid
-// for `stamp`. Whatever the bytes are, the members that are returned lie one after another in the
+// for `stamp`. For any bytes, the members that are returned lie one after another in the
 // archive, with names. Memory: the file's size twice, less than 1 GiB.
 std::optional<TarMembers> ReadTarIndex(const InputFile& archive, const FileStamp& stamp);
 

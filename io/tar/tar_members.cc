@@ -274,7 +274,7 @@ class TarScan {
     return {};
   }
 
-  // Stores the label of the last member; nullopt: it is not an integer.
+  // Stores the label of the last member; nullopt means it is not an integer.
   void AddLabel(std::optional<int64_t> label) {
     if (!label && all_.bad_label == TarMembers::kNone) all_.bad_label = all_.members.size() - 1;
     all_.labels.push_back(label.value_or(0));

@@ -59,7 +59,7 @@ inline constexpr uint64_t kMostTarTexts = (1 << 30) - 65536;  // bytes of an arc
 // "train/0017" and the extension "seg.png".
 struct MemberName {
   std::string_view key;        // up to the first dot of the name's last part
-  std::string_view extension;  // behind that dot, as it is written
+  std::string_view extension;  // after that dot, as it is written
 };
 
 // Returns nullopt if the member belongs to no sample: the last part of its name has no dot or
@@ -74,7 +74,7 @@ bool HasExtension(std::string_view name, std::string_view extension);
 // Returns whether a member has a sample's label: its extension is "cls".
 inline bool IsLabelMember(std::string_view name) { return HasExtension(name, "cls"); }
 
-// Returns a text with its ASCII letters in lower case, whatever the locale is.
+// Returns a text with its ASCII letters in lower case, in any locale.
 std::string LowerCase(std::string_view text);
 
 // Reads an archive's headers, the labels, and the texts with these extensions (in lower case),
@@ -82,7 +82,7 @@ std::string LowerCase(std::string_view text);
 // in the archive are left out.
 //
 // Errors name the archive and, where it applies, the offset:
-// - DataLoss: it is cut off or damaged, changes while it is read, or has data behind its end marker
+// - DataLoss: it is cut off or damaged, changes while it is read, or has data after its end marker
 //   (as archives that were joined with `cat`);
 // - InvalidArgument: a link, a sparse file or a device that would be part of a sample, a name
 //   longer than kLongestMemberName, a text longer than kLongestTarText;

@@ -41,7 +41,8 @@ struct TarSamples {
   std::vector<std::vector<Member>> arrays;             // by column; each in its image's shard
   SkippedFiles skipped;                                // samples without an image
 
-  // Whether samples have labels, and one sample that shows it; nullopt: there is no sample yet.
+  // Whether samples have labels, and one sample that shows it; nullopt means there is no sample
+  // yet.
   std::optional<bool> labelled;
   std::string example;          // its key
   uint64_t example_offset = 0;  // of its first member
@@ -74,7 +75,7 @@ bool IsTextExtension(std::string_view extension);
 // the texts of the grouping.
 //
 // InvalidArgument names the shard, the offset and the key or member: an extension that a sample has
-// twice, a label that is no integer, a sample with a label (.cls) beside one without, a sample
+// twice, a label that is not an integer, a sample with a label (.cls) next to one without, a sample
 // without a column's member, a text that is not UTF-8, an image or array of 4 GiB or more.
 Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
                                 const std::string& path, uint32_t shard);

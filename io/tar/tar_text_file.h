@@ -14,7 +14,7 @@
 namespace stoker {
 
 // Reads an index file of texts. Returns nullopt if it is missing, damaged, of another version, or
-// not valid for `stamp`. Whatever the bytes are, the texts that are returned have the lengths of
+// not valid for `stamp`. For any bytes, the texts that are returned have the lengths of
 // the members with this extension. `extension`: in lower case.
 std::optional<TarMembers::Texts> ReadTarTexts(const InputFile& archive, const FileStamp& stamp,
                                               const TarMembers& all, const std::string& extension);

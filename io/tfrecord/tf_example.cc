@@ -128,7 +128,7 @@ struct Integer {
   static int64_t One(pbf_reader& message) { return message.get_int64(); }
 };
 
-// Copies values one behind the other as long as there is room, and counts all values.
+// Copies values one after the other as long as there is room, and counts all values.
 class RowFiller {
  public:
   explicit RowFiller(std::span<uint8_t> rows) : rows_(rows) {}

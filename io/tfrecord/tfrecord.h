@@ -17,18 +17,18 @@ inline constexpr char kTfRecordLabel[] = "image/class/label";
 // Features are named as in the Example.
 struct TfRecordOptions {
   std::string image = kTfRecordImage;  // the encoded image: one value of bytes
-  std::string label = kTfRecordLabel;  // one integer; empty: samples have no labels
+  std::string label = kTfRecordLabel;  // one integer; empty means samples have no labels
   // Further columns of a batch: integers (int64), floats (float32), or one byte string of at most
   // 1 MiB (kBytes; not for batches on a device). Every record has as many values as the first one;
   // a single one is a scalar.
   std::vector<std::string> columns{};
-  std::vector<std::string> class_names{};  // by label; empty: labels have no names
-  int threads = 0;                         // for indexing files; 0: the cores allotted
-  std::string root = ".";  // the folder of a pattern's relative paths; empty: they are refused
+  std::vector<std::string> class_names{};  // by label; empty means labels have no names
+  int threads = 0;                         // for indexing files; 0 means the cores allotted
+  std::string root = ".";  // the folder of a pattern's relative paths; empty means they are refused
   CacheOptions cache{};    // of objects
 };
 
-// Opens the samples in all files that `pattern` stands for (shard_pattern.h): "train-*.tfrecord",
+// Opens the samples in all files that `pattern` matches (shard_pattern.h): "train-*.tfrecord",
 // "train-{00000..01023}-of-01024", "one.tfrecord::other.tfrecord".
 //
 // Samples are in the order of the pattern and, in a file, of its records. Any sample of any file

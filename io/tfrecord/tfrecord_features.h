@@ -30,7 +30,7 @@ Result<TfRecordFeatures> FeaturesOf(const TfRecordOptions& options);
 // Unimplemented (a column of several byte strings), DataLoss (not an Example).
 Status SetTypes(std::span<const uint8_t> example, TfRecordFeatures& features);
 
-// Finds the encoded image in `example`, and writes the rows of the other fields, one behind the
+// Finds the encoded image in `example`, and writes the rows of the other fields, one after the
 // other, to `rows`, which has their size; strings are views of `example`. DataLoss, without file
 // and offset, if a feature is missing, or of another type or number of values than SetTypes found.
 Result<std::span<const uint8_t>> UnpackExample(std::span<const uint8_t> example,

@@ -15,7 +15,7 @@
 namespace stoker {
 
 // PackTfRecordIndex returns the bytes of an index file. UnpackTfRecordIndex returns nullopt if they
-// are damaged, of another version, or not valid for `stamp`. Whatever they are, the records that
+// are damaged, of another version, or not valid for `stamp`. For any bytes, the records that
 // are returned fill the file without gaps.
 std::vector<uint8_t> PackTfRecordIndex(const TfRecords& all, const FileStamp& stamp);
 std::optional<TfRecords> UnpackTfRecordIndex(std::span<const uint8_t> file, const FileStamp& stamp);

@@ -17,7 +17,7 @@
 namespace stoker {
 
 inline constexpr size_t kTfRecordHeader = 12;  // bytes before the data
-inline constexpr size_t kTfRecordFooter = 4;   // bytes behind it
+inline constexpr size_t kTfRecordFooter = 4;   // bytes after it
 inline constexpr size_t kTfRecordAround = kTfRecordHeader + kTfRecordFooter;
 
 struct TfRecords {
