@@ -48,6 +48,13 @@ FOLDERS = (
     "io/samples",
     "io/tar",
     "io/tfrecord",
+    "engine/arrays",
+    "engine/device",
+    "engine/map",
+    "engine/memory",
+    "engine/order",
+    "engine/runtime",
+    "engine/tuning",
 )
 CPP_SUFFIXES = (".h", ".cc", ".cu")
 LEFT_OUT = ("CHANGELOG.md",)  # history

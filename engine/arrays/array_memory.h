@@ -8,7 +8,7 @@
 
 namespace stoker {
 
-// malloc cannot return freed memory to the system while anything behind it in the heap is in use,
+// malloc cannot return freed memory to the system while anything after it in the heap is in use,
 // so larger arrays have mappings of their own. A few of the mappings freed last are kept for the
 // next arrays, because the first use of a page takes as long as decoding half of its pixels.
 // Thread-safe.

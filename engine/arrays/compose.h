@@ -66,8 +66,8 @@ class Compose {
   // call's work.
   //
   // `into`: memory for the array, shape()->bytes() bytes of any alignment, such as a row of a
-  // batch; null: new memory. No two calls may write the same bytes at a time. After an error its
-  // content is unspecified.
+  // batch; null means new memory. No two calls may write the same bytes at a time. After an error
+  // its content is unspecified.
   Result<ComposedImage> Apply(std::span<const uint8_t> bytes, const DrawKey& key = {},
                               void* into = nullptr) const;
 

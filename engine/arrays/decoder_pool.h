@@ -41,7 +41,7 @@ class DecoderPool {
   // Decodes all inputs, two at a time on each worker, which is faster than one after the other, and
   // waits for them. Images that find no room next to others are decoded alone, on the calling
   // thread. If images fail, returns the error of the first one, as "images[3]: …"; images
-  // behind it may not have been decoded. Cancelled by `interrupt`, once the images in progress are
+  // after it may not have been decoded. Cancelled by `interrupt`, once the images in progress are
   // done. Passes errors of the Runtime on.
   Result<std::vector<DecodedArray>> DecodeAll(std::span<const EncodedInput> inputs,
                                               const ArrayRequest& request, Runtime& runtime,

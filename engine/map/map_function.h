@@ -78,7 +78,7 @@ class MapFunction {
   virtual std::string InState() const;
 
   // The columns of numbers that the function adds to a batch, after all others. Their rows are
-  // zeros when it is called. A column with the name of one of strings takes its place: tokens that
+  // zeros when it is called. A column with the name of one of strings replaces it: tokens that
   // of a caption. The strings then are in a column of the same name after all others. Batches of
   // images alone have no column of kNoLabel if the function adds one.
   virtual std::vector<ColumnSpec> columns() const { return {}; }

@@ -197,7 +197,7 @@ std::optional<MemoryLease::Retry> MemoryLease::TakeRetry() {
   WorkToken work = Begin();
   work.alone_ = true;
   const uint32_t sample = list.front().sample;
-  list.pop_front();  // it counts as waiting until EndRetry, so that no other work begins beside it
+  list.pop_front();  // it counts as waiting until EndRetry, so that no other work begins meanwhile
   return Retry{sample, std::move(work)};
 }
 

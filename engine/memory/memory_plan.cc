@@ -31,7 +31,7 @@ MemoryClaim ClaimOf(const MemoryNeeds& needs) {
   const auto least = static_cast<uint64_t>(std::max(needs.depth, 1));
   const uint64_t batches = Times(least, needs.slot_bytes);
   return {.min_batches = batches,
-          .max_batches = needs.depth != 0 ? batches : kMax,  // whatever depth is useful
+          .max_batches = needs.depth != 0 ? batches : kMax,  // any depth may be useful
           .samples = kSureReads * kReadBufferBytes +
                      Times(static_cast<uint64_t>(needs.threads), needs.workspace_bytes)};
 }

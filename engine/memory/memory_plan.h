@@ -45,7 +45,7 @@ uint64_t BudgetForSample(uint64_t bytes, std::span<const MemoryClaim> claims);
 struct MemoryNeeds {
   uint64_t slot_bytes = 0;  // of one batch
   bool has_crops = false;   // it has room for crops (DeviceOptions::crop_bytes)
-  int depth = 0;            // fixed by the user; 0: tuned
+  int depth = 0;            // fixed by the user; 0 means tuned
   int threads = 0;
   uint32_t requests = 0;  // as many samples at a time as are useful
   int first_depth = 1;    // if none is fixed: what the tuner starts with,
@@ -61,11 +61,11 @@ struct MemoryPlan {
   MemoryClaim claim;
 };
 
-// Computes what a new loader gets beside `others`, whose batches have `reserved` bytes of the
+// Computes what a new loader gets next to `others`, whose batches have `reserved` bytes of the
 // budget now. (Batches that wait for another loader's consumer cannot be taken away, so they may
 // exceed its share.) ResourceExhausted names the smallest budget with which the new loader opens,
-// whatever the others do: room for one batch, two read buffers and a workspace for each thread, or
-// for `depth` batches if a depth was given.
+// regardless of the others: room for one batch, two read buffers and a workspace for each thread,
+// or for `depth` batches if a depth was given.
 Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
                               std::span<const MemoryClaim> others = {}, uint64_t reserved = 0);
 

@@ -68,10 +68,10 @@ class Sampler {
   // Precondition: row < RowsIn(batch). O(1).
   SamplerEntry At(BatchName batch, uint32_t row) const;
 
-  // More bad samples than this in a row are no accident.
+  // More bad samples than this in a row are not an accident.
   static constexpr uint32_t kMostSubstitutes = 16;
 
-  // Returns a random sample, as likely as the order makes it, to take the place of a bad one at
+  // Returns a random sample, as likely as the order makes it, to replace a bad one at
   // this position; `attempt`: how many substitutes were tried before. O(1).
   uint64_t SubstituteFor(uint64_t epoch, uint64_t position, uint32_t attempt) const;
 

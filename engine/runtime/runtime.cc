@@ -60,7 +60,7 @@ Status Check(const RuntimeOptions& options) {
 
 struct Workers {
   std::unique_ptr<Executor> executor;
-  std::string reason;  // why it differs from what was asked for; empty: it does not
+  std::string reason;  // why it differs from what was asked for; empty means it does not
 };
 
 std::string FewerWorkers(int workers, int wanted) {

@@ -39,7 +39,7 @@ struct RuntimeOptions {
   std::function<Result<std::unique_ptr<Executor>>(int threads)> make_executor{};
   // The time limit of a read of a file, in seconds: a read that takes longer fails its sample with
   // Unavailable, which names the file. Needs io_uring: InvalidArgument where it is not used.
-  // Objects behind URLs have time limits of their own. 0: no limit, so that no job ends because
+  // Remote objects have time limits of their own. 0 means no limit, so that no job ends because
   // storage comes back after minutes.
   double read_timeout = 0;
   // In seconds. When a loader's consumer has waited this long for a batch, and nothing has moved
@@ -83,8 +83,8 @@ class Runtime {
   MemoryManager& memory();
   const MemoryBudget& budget();  // working memory: its limit, and the bytes in use
   Executor& executor();
-  const std::string& executor_reason() const;  // why it differs from what was asked for; empty: it
-                                               // does not
+  const std::string& executor_reason() const;  // why it differs from what was asked for; empty
+                                               // means it does not
   ReadService& reads();
   // Returns the threads that call `source` or read its objects; the loaders that hold them share
   // them. Null: all its samples are in files, or in memory. The source must outlive the threads.

@@ -25,9 +25,9 @@ constexpr int kLookAfter = 4;                // batches at least,
 constexpr uint64_t kSlow = 1'000'000'000;    // unless they took as many ns as this
 constexpr int kChooseEvery = 4;  // looks, while nothing is amiss: a choice is 30 replays
 
-// Smaller settings are chosen when they have been enough for so many batches, half of the model's,
-// and a second at least, except at the start; twice as many after each shrinking that had to be
-// undone. Workers shrink after a quarter of them: they cost nothing to grow again.
+// Smaller settings are chosen when they have been enough for this many batches, half of the
+// model's, and a second at least, except at the start; twice as many after each shrinking that had
+// to be undone. Workers shrink after a quarter of them: they cost nothing to grow again.
 constexpr int kHold = 256;
 constexpr uint64_t kHoldNs = 1'000'000'000;
 
@@ -35,7 +35,7 @@ constexpr uint64_t kHoldNs = 1'000'000'000;
 // factor. (Where reads stall it expects too much, and would buy memory for nothing.)
 constexpr double kMaxBeyondSeen = 4;
 
-// Losses are averaged over so many batches, four times the model's, so that rare waits count as
+// Losses are averaged over this many batches, four times the model's, so that rare waits count as
 // rare. After a shrinking they soon show what the smaller settings lose.
 constexpr int kLossBatches = 2048;
 constexpr int kLossBatchesAfterShrinking = kHold / 2;

@@ -34,11 +34,11 @@ using TunerLimits = TunerSettings;
 // How many samples may be in use: enough that each worker has two in progress and one waiting while
 // all reads are in flight. Reading goes on when half of them are free, and a reader thread that
 // wakes up then may wait for a core until the scheduler's next tick, some 4 ms. So at least 32 are
-// allowed beside the workers': with 8, two workers ran out of photographs before the tick.
+// allowed in addition to the workers': with 8, two workers ran out of photographs before the tick.
 constexpr int RowsAhead(int reads, int workers) { return std::max(reads, 32) + 3 * workers; }
 
 struct TunerOptions {
-  TunerSettings fixed;         // what a user has set; 0: to be chosen
+  TunerSettings fixed;         // what a user has set; 0 means to be chosen
   double wait_target = 0.005;  // of the time
 };
 
@@ -58,7 +58,7 @@ class Tuner {
 
   const TunerSettings& settings() const;
 
-  // The settings that it would choose within `most`, whatever the limits are. Loaders that share a
+  // The settings that it would choose within `most`, regardless of the limits. Loaders that share a
   // Runtime are given workers and memory by this.
   TunerSettings needs(const TunerLimits& most) const;
 

@@ -23,7 +23,7 @@ struct TunerDecision {
   double expected = 0;         // the same with the new settings, as the model predicts it
   double work_ms = 0;          // workers' time for a batch, mean
   double gap_ms = 0;           // the consumer's time for a batch, mean
-  double read_latency_ms = 0;  // of one read, mean; 0: nothing was read
+  double read_latency_ms = 0;  // of one read, mean; 0 means nothing was read
 };
 
 // "depth 4 → 7: the consumer waited 3.1% of the time, and would wait 0.2% with 7 (a batch takes

@@ -163,7 +163,7 @@ TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
     const double begun = std::max(work_until - row, first_row);
     work_until = std::max(work_until, first_row) + cost.work / workers;
     worked_[j] = work_until;
-    // In a fluid all workers finish together; in fact the last one is behind by part of a row.
+    // In a fluid all workers finish together; in fact the last one lags by part of a row.
     const double ragged = std::max(0.0, cost.longest - row) / 2 * (1 - 1 / workers);
     const double done =
         std::max({work_until + ragged, last_row + std::ceil(last_rows / workers) * row,

@@ -23,7 +23,7 @@ namespace stoker {
 // The mean latency of a read as a function of how many are in flight, as measured.
 class ReadLatency {
  public:
-  // Returns the ratio of `latency` to that known for so many in flight; 1 while too little is
+  // Returns the ratio of `latency` to that known for that many in flight; 1 while too little is
   // known.
   double Add(double in_flight, double latency);
   // Interpolates linearly between measured points. Below them all it is the lowest, because fewer
