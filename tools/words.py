@@ -55,6 +55,10 @@ FOLDERS = (
     "engine/order",
     "engine/runtime",
     "engine/tuning",
+    "bindings/c",
+    "bindings/cpp",
+    "bindings/python",
+    "bindings/tensorflow",
 )
 CPP_SUFFIXES = (".h", ".cc", ".cu")
 LEFT_OUT = ("CHANGELOG.md",)  # history

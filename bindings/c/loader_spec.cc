@@ -27,7 +27,7 @@ struct SourceSpec {
   std::string kind;
   SourceArguments arguments;
   std::optional<uint64_t> samples;  // the number when the spec was written
-  std::string fingerprint;          // of the list; empty: not checked
+  std::string fingerprint;          // of the list; empty means not checked
 };
 
 void ReadArgument(JsonObject& object, const SourceArgument& argument, SourceArguments& arguments) {

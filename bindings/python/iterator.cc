@@ -25,7 +25,7 @@ namespace py = pybind11;
 
 // How a batch is made for the program.
 struct Form {
-  py::object type;     // class of named tuples; None: batches are their only column
+  py::object type;     // class of named tuples; None means batches are their only column
   bool ids = false;    // appends to the columns the rows' sample ids, an array of int64
   bool paths = false;  // appends a list of the rows' files
   // Called with the batch made so far and its name, and returns the batch; or None.

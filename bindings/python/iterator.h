@@ -44,7 +44,7 @@ class IteratorHandle {
  public:
   // Returns the first `columns` of each batch. `counts`: the state of the loader is that of its
   // latest iteration that counts. `closed`: if set, Next returns Cancelled, also a Next that is
-  // waiting; null: never.
+  // waiting; null means never.
   IteratorHandle(std::shared_ptr<Loader> loader, std::unique_ptr<Iterator> iterator, size_t columns,
                  As as, bool counts, std::shared_ptr<const Closed> closed = nullptr);
   ~IteratorHandle();

@@ -163,10 +163,10 @@ Interrupt OnSignals();
 
 // An interrupt for plugins, which wait while holding locks of their framework and cannot pass on an
 // exception. Returns non-zero after Ctrl-C if the program has no handler of its own for it:
-// KeyboardInterrupt is raised in the main thread as soon as Python code runs again, whatever error
-// the framework reports for the wait. Runs no handler, because a handler that used what the plugin
-// holds would deadlock; the program's handlers run after the wait. `unused` matches the signature
-// of stoker_interrupt.asked. Thread-safe, with or without the GIL.
+// KeyboardInterrupt is raised in the main thread as soon as Python code runs again, regardless of
+// which error the framework reports for the wait. Runs no handler, because a handler that used what
+// the plugin holds would deadlock; the program's handlers run after the wait. `unused` matches the
+// signature of stoker_interrupt.asked. Thread-safe, with or without the GIL.
 int AskedByPlugin(void* unused);
 
 }  // namespace stoker::python

@@ -21,7 +21,8 @@ class Looks {
  public:
   explicit Looks(std::weak_ptr<const Loader> loader) : loader_(std::move(loader)) {}
 
-  // Returns the panel and the line, empty at the first call; none: the loader no longer exists.
+  // Returns the panel and the line, empty at the first call; none means the loader no longer
+  // exists.
   std::optional<std::pair<std::string, std::string>> Look();
 
  private:

@@ -55,7 +55,7 @@ DeviceStream StreamAt(int64_t handle) {
   return {reinterpret_cast<void*>(static_cast<intptr_t>(handle))};
 }
 
-// Returns the stream that a number or a library's object stands for: PyTorch's have `cuda_stream`,
+// Returns the stream that a number or a library's object represents: PyTorch's have `cuda_stream`,
 // others have CUDA's protocol, `__cuda_stream__() -> (version, handle)`. There 0 is the legacy
 // default stream; as a number, it could be either default stream.
 DeviceStream StreamOf(const py::object& value) {

@@ -1,5 +1,5 @@
 // The source of stoker.from_dataset, parquet and from_hf: a Python object gives the samples, called
-// on threads; fields beside the images may be in memory.
+// on threads; fields other than the images may be in memory.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -32,7 +32,7 @@ namespace {
 
 struct DatasetParts {
   std::string name{};      // for messages
-  std::string identity{};  // the fingerprint depends on it, beside the number, fields and columns
+  std::string identity{};  // the fingerprint depends on it, besides the number, fields and columns
   uint64_t size = 0;
   std::vector<Field> loaded{};  // fields whose rows come with the images
   MemoryColumns columns{};      // fields in memory; they come last
@@ -40,7 +40,7 @@ struct DatasetParts {
   int threads = 1;
 };
 
-// Returns the error that a call returned in place of a sample: a tuple (code, cause, file, offset,
+// Returns the error that a call returned instead of a sample: a tuple (code, cause, file, offset,
 // advice) of texts, with None where there is none.
 Error ErrorOf(const py::tuple& told) {
   const auto [name, cause, file, offset, advice] =

@@ -120,7 +120,7 @@ py::tuple GivenPathsTo(const SourceHandle& self) {
 }
 
 // Opens images that lie in files, some of which have many. `runs`: (file, offset, ends): the number
-// of a path, and where images that follow each other begin and end behind the offset, one number
+// of a path, and where images that follow each other begin and end after the offset, one number
 // more than images. `columns`: "label" comes first if there is one.
 SourceHandle OpenRanges(
     const py::iterable& paths,
@@ -196,7 +196,7 @@ py::bytes PathOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(path);
 }
 
-// Returns a sample's name (SampleSource::NameOf); empty: it has none.
+// Returns a sample's name (SampleSource::NameOf); empty means it has none.
 py::bytes NameOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   std::string name;
@@ -204,8 +204,8 @@ py::bytes NameOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(name);
 }
 
-// Returns (offset, length) of a sample's image, or of its record, in its file; None: all of the
-// file.
+// Returns (offset, length) of a sample's image, or of its record, in its file; None means all of
+// the file.
 py::object RangeOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const ByteRange range = self.source->RangeOf(id);

@@ -469,8 +469,8 @@ const Registration kRegistration;
 }  // namespace
 
 // Like the dataset op's function of this name, receives stoker's table, and a function that any
-// thread may call to ask whether Python has a signal to handle (NULL: none). The third argument is
-// unused here. Returns NULL, or why the table was refused.
+// thread may call to ask whether Python has a signal to handle (NULL if none). The third argument
+// is unused here. Returns NULL, or why the table was refused.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
     const stoker_api* api, int (*interrupted)(void*), void* (*)()) {
   if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||

@@ -3,7 +3,7 @@
 //
 // Promises: the tensors are stoker's own memory, not copies; each new iterator takes the next epoch
 // unless the dataset names one; checkpoints hold a state (loader_state.h), and restoring replays
-// nothing; an error takes the place of one batch; nothing here ends the process.
+// nothing; an error replaces one batch; nothing here ends the process.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,11 +29,10 @@ struct Attributes {
   std::string key;
   std::string spec;    // empty with a device
   std::string epochs;  // key of the epoch counter
-  std::string
-      device;       // that the loader copies its batches to: "cuda:0"; empty: they stay on the host
-  int64_t epoch;    // -1: the next one
-  int64_t batches;  // per epoch
-  bool drops_rows;  // a batch may lose all its rows, and is then left out
+  std::string device;  // that the loader copies its batches to: "cuda:0"; empty for the host
+  int64_t epoch;       // -1: the next one
+  int64_t batches;     // per epoch
+  bool drops_rows;     // a batch may lose all its rows, and is then left out
   Elements elements;
 };
 
@@ -229,8 +228,8 @@ REGISTER_KERNEL_BUILDER(
 }  // namespace stoker_tf
 
 // Receives stoker's table, with a function that any thread may call to ask whether Python has a
-// signal to handle (NULL: none), and PyGILState_GetThisThreadState. Returns NULL, or why the table
-// was refused. A second call with another table is refused: a process has one libstoker.
+// signal to handle (NULL if none), and PyGILState_GetThisThreadState. Returns NULL, or why the
+// table was refused. A second call with another table is refused: a process has one libstoker.
 extern "C" __attribute__((visibility("default"))) const char* stoker_tf_bind(
     const stoker_api* api, int (*interrupted)(void*), void* (*python_thread)()) {
   if (api == nullptr || api->abi_version != STOKER_ABI_VERSION ||

@@ -1,9 +1,9 @@
 // An iterator of tf.data over one iteration of a stoker loader.
 //
 // Nothing is opened or read before the first GetNext, so that Restore and Skip before it decode
-// nothing in vain. With split providers (tf.data service's DYNAMIC sharding) the iterator requests
-// splits ahead of what it delivers, and stores the splits in between in the checkpoint. Part of
-// dataset_op.cc, which is compiled where TensorFlow is installed.
+// nothing needlessly. With split providers (tf.data service's DYNAMIC sharding) the iterator
+// requests splits ahead of what it delivers, and stores the splits in between in the checkpoint.
+// Part of dataset_op.cc, which is compiled where TensorFlow is installed.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace stoker_tf {
 
 namespace data = tensorflow::data;
 
-// `DatasetT` has source(), epoch() (-1: the next one), batches() (per epoch), elements() and
+// `DatasetT` has source(), epoch() (-1 means the next one), batches() (per epoch), elements() and
 // placement().
 template <typename DatasetT>
 class BatchIterator : public data::DatasetIterator<DatasetT> {

@@ -27,7 +27,7 @@ namespace stoker_tf {
 struct Placement {
   bool on_device = false;         // the loader copies its batches to a device
   std::string tensorflow_device;  // the full name of the op's; only set with on_device
-  void* stream = nullptr;         // its compute stream; NULL: the op is on the CPU
+  void* stream = nullptr;         // its compute stream; NULL on the CPU
 };
 
 // Returns the handle that stoker knows TensorFlow's stream by, if `device` is the stream's.
