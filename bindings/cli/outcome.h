@@ -20,7 +20,7 @@ inline constexpr int kExitSystem = 3;  // permission, disk, memory, I/O; an outp
 int ExitCodeOf(const Error& error);
 
 // Does the same for commands that also write `outputs`: failing to write one is kExitSystem,
-// whatever the reason.
+// for any reason.
 int ExitCodeOf(const Error& error, std::initializer_list<std::string_view> outputs);
 
 // Returns the flag of an option, "--max-pixels" of "max_pixels": the OptionNaming of the command.

@@ -59,7 +59,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // allocates device memory. It reads no sample and starts no thread; the first Next does. It
   // computes the source's fingerprint for states, so the program's arrays must not change from here
   // on. InvalidArgument names the option; ResourceExhausted names the smallest sufficient budget.
-  // `epochs`: a counter shared with other loaders; null: the loader gets its own.
+  // `epochs`: a counter shared with other loaders; null means the loader gets its own.
   static Result<std::shared_ptr<Loader>> Open(LoaderOptions options,
                                               std::shared_ptr<EpochCounter> epochs = {});
   ~Loader();
@@ -220,7 +220,7 @@ class Iterator {
   // Returns the state that a program saves to resume: the next batch, as text. At the end of an
   // epoch, even if Next has not reported the end yet, the next batch is the first one of the
   // following epoch; before the first batch it is the first one of the loader's next epoch. Only
-  // batches that were returned count, whatever is in production.
+  // batches that were returned count, regardless of what is in production.
   std::string state() const;
 
   // Continues where the iteration of that state would, O(1), and makes the epoch after it the

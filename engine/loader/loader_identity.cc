@@ -100,7 +100,7 @@ std::string DefaultOf(const Identity& identity, std::string_view name) {
   return kNone;
 }
 
-// "1,281,167"; text that is no 64-bit number as it is.
+// "1,281,167"; text that is not a 64-bit number as it is.
 std::string Grouped(const std::string& digits) {
   constexpr size_t kMostDigits = 20;
   if (digits.size() > kMostDigits) return digits;

@@ -234,7 +234,7 @@ class Adviser {
     return std::accumulate(left.begin(), left.end(), uint64_t{0});
   }
 
-  // Why workers decode most of what a device was to decode; none: they do not.
+  // Why workers decode most of what a device was to decode; none means they do not.
   std::optional<OnWorker> WhyLeft() const {
     if (LeftToWorkers() <= stats_.decoded.on_device) return std::nullopt;
     const auto& left = stats_.decoded.on_worker;

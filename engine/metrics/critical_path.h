@@ -12,11 +12,11 @@ namespace stoker {
 // The times of a batch that the explanation needs.
 struct CriticalPath {
   // The path of the request whose sample was finished last. A row is claimed when a request is
-  // free, so this sample also waited for whatever delayed the earlier samples of its request.
+  // free, so this sample also waited for what delayed the earlier samples of its request.
   SamplePath last_row;
   uint64_t opened_ns = 0;    // no row could be claimed before
   uint64_t complete_ns = 0;  // the time after the last row is the workers' (mixing), up to
-  uint64_t whole_ns = 0;     // here, if the program's function has the rest; 0: it has none
+  uint64_t whole_ns = 0;     // here, if the program's function has the rest; 0 means it has none
 };
 
 // Divides the time from `asked_ns` to `taken_ns` by cause. From the end backwards: time after

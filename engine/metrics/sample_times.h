@@ -7,7 +7,7 @@
 
 namespace stoker {
 
-// Nanoseconds of the monotonic clock (NowNanoseconds); 0: not reached yet.
+// Nanoseconds of the monotonic clock (NowNanoseconds); 0 means not reached yet.
 struct SampleTimes {
   uint64_t claimed_ns = 0;  // its row was claimed and its read handed to the reader
   uint64_t read_ns = 0;     // its bytes had arrived; samples in memory: claimed_ns

@@ -13,7 +13,7 @@ struct LoaderStats;
 // Begin and Look are called by one thread at a time, Tell and AddTo by any.
 class StallWatch {
  public:
-  // Nothing must have moved for this long; 0: never.
+  // Nothing must have moved for this long; 0 means never.
   explicit StallWatch(uint64_t patience_ns) : patience_ns_(patience_ns) {}
 
   // The consumer begins to wait.

@@ -16,7 +16,7 @@ namespace stoker {
 // Counts the work of the loader's cache (engine/production/sample_cache.h) since the loader was
 // opened.
 struct CacheCounts {
-  std::string place;                  // "ram:8GiB"; empty: there is none
+  std::string place;                  // "ram:8GiB"; empty means there is none
   uint64_t hits = 0, hit_bytes = 0;   // samples that came from the cache
   uint64_t misses = 0;                // samples that it did not have, or damaged
   uint64_t kept = 0, kept_bytes = 0;  // samples that this loader has added
@@ -47,12 +47,12 @@ struct LoaderStats {
   CacheCounts cache;                     // of all iterations together
 
   uint64_t stalls = 0;  // how often Next() has waited long while nothing moved (see RuntimeOptions)
-  std::string stall;    // the last one: what had not ended, and files; empty: none
+  std::string stall;    // the last one: what had not ended, and files; empty means none
 
   // The current settings, and the last decisions, newest last.
   int depth = 0;    // how many batches may be in production (opened, not delivered)
   int workers = 0;  // limit of workers that decode at a time
-  int reads = 0;    // limit of reads in flight; 0: nothing is read
+  int reads = 0;    // limit of reads in flight; 0 means nothing is read
   bool depth_given = false, workers_given = false,
        reads_given = false;  // given by the user, not tuned
   std::vector<TunerDecision> decisions;
@@ -71,12 +71,12 @@ struct LoaderStats {
   int threads_seen = 0;         // distinct threads that have run tasks
   std::string executor;         // "tbb", "threads"
   std::string executor_reason;  // why it differs from what was asked for (few threads, a fork);
-                                // empty: it does not
+                                // empty if it does not
   std::string reader;           // "uring", "pread"; "none" for samples in memory
   std::string reader_reason;
   std::string plan;        // the compiled transforms
-  std::string map;         // the program's function; empty: none
-  int map_threads = 0;     // that call it with whole batches; 0: workers call it with rows
+  std::string map;         // the program's function; empty means none
+  int map_threads = 0;     // that call it with whole batches; 0 means workers call it with rows
   uint64_t map_calls = 0;  // calls with whole batches, which took stages.map_ns
 };
 
@@ -94,7 +94,7 @@ std::string Advice(const LoaderStats& stats);
 
 // The remedy to try first, of those that Advice names: "Build a crop index (`stoker index`)." It is
 // one that needs no other machine and changes no pixel, if there is one. `cold`: the page cache is
-// emptied on purpose, so to keep files in it is no remedy. Empty if Advice names none.
+// emptied on purpose, so advice to keep files there does not apply. Empty if Advice names none.
 std::string FirstChange(const LoaderStats& stats, bool cold = false);
 
 // Text exposition format 0.0.4: the HELP, TYPE and samples of each metric, one line each. All

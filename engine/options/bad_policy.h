@@ -13,7 +13,7 @@ namespace stoker {
 
 enum class OnBad : uint8_t {
   kFail,        // Next returns the error instead of the batch
-  kSubstitute,  // a random other sample of the order takes its place: the same one in each run
+  kSubstitute,  // a random other sample of the order replaces it: the same one in each run
   kDrop,        // the batch is a row shorter; the order of the others stays
 };
 inline constexpr int kOnBads = 3;

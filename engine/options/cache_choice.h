@@ -11,10 +11,10 @@
 namespace stoker {
 
 struct CacheChoice {
-  uint64_t bytes = 0;    // limit of all processes that share the cache; 0: there is no cache
+  uint64_t bytes = 0;    // limit of all processes that share the cache; 0 means there is no cache
   std::string folder{};  // empty: in memory
 
-  // Parses "ram:SIZE" or "dir:FOLDER:SIZE"; an empty text is no cache. A size is a number and a
+  // Parses "ram:SIZE" or "dir:FOLDER:SIZE"; an empty text means no cache. A size is a number and a
   // unit (core/result/byte_size.h), at least 1 MiB. InvalidArgument says what is wrong with the
   // text.
   static Result<CacheChoice> Parse(std::string_view text);

@@ -128,8 +128,8 @@ Status CheckPadding(const LoaderOptions& options) {
   return {};
 }
 
-// Refuses what views cannot have: transforms beside them, a mix of rows, and a field named like one
-// of their columns. Plan::CompileViews checks the lists.
+// Refuses what views cannot have: transforms next to them, a mix of rows, and a field named like
+// one of their columns. Plan::CompileViews checks the lists.
 Status CheckViews(const LoaderOptions& options) {
   const size_t views = options.views.size();
   if (views == 0) return {};

@@ -24,7 +24,7 @@ struct LoaderOptionRow {
   // It decides which samples have this fault. Where on_bad forgives that, batches depend on it,
   // too; otherwise only errors do.
   std::optional<SampleFault> decides{};
-  // The group in `stoker bench --help` that has a flag for it, "" the main one; null: no flag.
+  // The group in `stoker bench --help` that has a flag for it, "" the main one; null means no flag.
   const char* flag_group = nullptr;
   const char* flag_value = "TEXT";  // what --help calls the value, if it is a text
 };

@@ -61,9 +61,9 @@ struct DeviceOptions {
 struct LoaderOptions {
   std::shared_ptr<const SampleSource> source;
   // Files need transforms that make all images the same size. Samples in memory need none: their
-  // rows are then copied, whatever their type and shape. At most kMaxTransforms.
+  // rows are then copied, with any type and shape. At most kMaxTransforms.
   std::vector<Transform> transforms;
-  // Several views of each image, in place of `transforms`: each list makes an image of its own,
+  // Several views of each image, instead of `transforms`: each list makes an image of its own,
   // with its own random draws, and the image is read and decoded once for all of them. View 0 is
   // the first column of a batch; the others follow the columns of the source, as "image_1",
   // "image_2", …, in their own sizes. 2 to kMaxViews views, of kMaxTransforms transforms together,
@@ -95,7 +95,7 @@ struct LoaderOptions {
   BadPolicy on_bad{};
   double max_bad_fraction = 0.01;
   // A line of JSON is appended to this file for each bad sample (path, offset, id, epoch, batch,
-  // start, class, cause, action); empty: none.
+  // start, class, cause, action); empty means none.
   std::string bad_samples_file{};
 
   // A cache keeps the photographs that were decoded, for later epochs and other processes. It packs
@@ -115,7 +115,7 @@ struct LoaderOptions {
   // If the loaders of one Runtime want more workers or memory than there are, they share them by
   // weight.
   double weight = 1;
-  // How many batches the caller may hold at once; 0: no limit. For batches on a device
+  // How many batches the caller may hold at once; 0 means no limit. For batches on a device
   // DeviceOptions::buffers limits them.
   int lent_batches = 0;
 

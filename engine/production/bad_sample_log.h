@@ -30,16 +30,16 @@ struct BadRow {
 // depth. Thread-safe.
 class BadSampleLog {
  public:
-  // `list`: a file to which a line of JSON is appended for each bad sample; empty: none. Several
-  // processes may append to one file. Errors: those of opening it. `most`: the largest share of the
-  // samples that may be substituted or dropped, which is checked once kSamplesBefore samples have
-  // been delivered. If it is below 1, kInARow bad samples in consecutive batches without a good
-  // sample are too many at any time, because then no single sample is to blame.
+  // `list`: a file to which a line of JSON is appended for each bad sample; empty means none.
+  // Several processes may append to one file. Errors: those of opening it. `most`: the largest
+  // share of the samples that may be substituted or dropped, which is checked once kSamplesBefore
+  // samples have been delivered. If it is below 1, kInARow bad samples in consecutive batches
+  // without a good sample are too many at any time, because then no single sample is to blame.
   static Result<std::shared_ptr<BadSampleLog>> Open(std::string list, double most);
   static constexpr uint64_t kSamplesBefore = 1000, kInARow = 100;
 
   // Counts a delivered batch of `samples` samples; `bad` lists the bad ones in the order of rows. A
-  // row has several entries if samples that took the place of another were bad, too. `failed`: an
+  // row has several entries if samples that replaced another were bad, too. `failed`: an
   // error replaced the batch.
   void Count(BatchName batch, uint64_t samples, const std::vector<BadRow>& bad, bool failed);
 

@@ -16,7 +16,7 @@ struct BatchRecord {
 
   // When a slot was taken for the batch, so that its rows could be claimed. Later than the Take of
   // the batch before only if production stood still (Seek, Append, no memory); then the batches
-  // behind it stood still too.
+  // after it stood still too.
   uint64_t opened_ns = 0;
   uint64_t complete_ns = 0;  // when it could be delivered
   uint64_t asked_ns = 0;     // when the consumer called Next
@@ -29,7 +29,7 @@ struct BatchRecord {
   uint32_t map_calls = 0;        // how many such calls are made at a time
   uint64_t read_ns = 0;          // its reads, each from claim to completion, summed
   uint64_t longest_read_ns = 0;  // the longest read
-  uint32_t reads = 0;            // number of reads; 0: the samples were in memory
+  uint32_t reads = 0;            // number of reads; 0 means the samples were in memory
   // The sum, over its reads, of how many reads of this loader were in flight when the read was
   // claimed, including itself. Latency depends on it: without this number a slow disk and a long
   // queue look alike.

@@ -97,8 +97,8 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
   for (int i = 0; cache_ != nullptr && i < workers; ++i) packers_.emplace_back(&memory);
 }
 
-// Feeds the plan with a sample and others that are ready, two of them interleaved. The last one has
-// no other beside it for half its time, so a turn is long. It ends because other loaders have
+// Feeds the plan with a sample and others that are ready, two of them interleaved. The last one is
+// alone for half its time, so a turn is long. It ends because other loaders have
 // tasks, too: after kTurnNs but not before kLeast samples, and after kMost at the latest.
 class Decoder::SampleFeed final : public ImageFeed {
  public:
@@ -230,8 +230,9 @@ class Decoder::SampleFeed final : public ImageFeed {
     return {};
   }
 
-  // An index larger than its photograph is not worth its memory, whatever it says. A worker decodes
-  // a sample that waited for memory without one, so that what it needs depends on its image alone.
+  // An index larger than its photograph is not worth its memory, regardless of its content. A
+  // worker decodes a sample that waited for memory without one, so that what it needs depends on
+  // its image alone.
   std::span<const uint8_t> ReadCropIndex(const SampleInFlight& sample, bool for_device,
                                          GrowingBuffer& memory) const {
     if (!sample.cached.has_bytes_of_file() || (sample.work.alone() && !for_device)) return {};

@@ -111,7 +111,7 @@ class Decoder {
   const Sampler& sampler_;
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
-  const MapCaller* const map_;               // of rows; null: none
+  const MapCaller* const map_;               // of rows; null means none
   const std::vector<ColumnSpec> columns_;    // of a batch
   const size_t fields_;                      // of the source
   const std::vector<size_t> field_columns_;  // by field: ColumnOfField

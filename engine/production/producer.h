@@ -40,7 +40,7 @@ class Producer final : public BatchMaker, public Decoder::Samples {
  public:
   // Checks every option and reserves the memory. It reads nothing and starts no thread; the first
   // Next does. InvalidArgument names the option; ResourceExhausted names the smallest sufficient
-  // budget. `own`: the producer's own options; none: those of a loader with a single producer.
+  // budget. `own`: the producer's own options; none means those of a loader with a single producer.
   static Result<std::unique_ptr<Producer>> Open(LoaderOptions options,
                                                 std::optional<ProducerOptions> own = {});
 

@@ -17,13 +17,13 @@ struct ProducerOptions {
   // The device that slots are pinned for, those in production and `lent_batches` more. Null:
   // ordinary memory.
   std::shared_ptr<Device> pinned_for{};
-  // Batches that the caller, or a stager, may hold at once; 0: no limit.
+  // Batches that the caller, or a stager, may hold at once; 0 means no limit.
   int lent_batches = 0;
-  // Counts lent batches of all producers of a loader; null: the producer has its own.
+  // Counts lent batches of all producers of a loader; null means the producer has its own.
   std::shared_ptr<LentAccount> lent{};
-  // Counts the bad samples of all producers of a loader; null: none are expected.
+  // Counts the bad samples of all producers of a loader; null means none are expected.
   std::shared_ptr<BadSampleLog> bad{};
-  // Keeps photographs of all producers of a loader; null: there is no cache.
+  // Keeps photographs of all producers of a loader; null means there is no cache.
   std::shared_ptr<SampleCache> cache{};
   bool one_slab = false;  // all columns of a batch lie in one block of memory
   // The plan has PlanOptions::defer_to_device, and a last column, "work", holds the deferred

@@ -18,7 +18,7 @@
 namespace stoker {
 
 // The bytes that a loader reads of a sample of the source: those that the crop needs which this
-// draw gives. `plan`: the loader's transforms; null: all of the sample's bytes.
+// draw gives. `plan`: the loader's transforms; null means all of the sample's bytes.
 ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
                       const DrawKey& draw);
 
@@ -26,7 +26,7 @@ ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sam
 // is returned.
 class ReadFeed {
  public:
-  // The references must outlive it. `plan`: which rows of an image a sample needs; none: all.
+  // The references must outlive it. `plan`: which rows of an image a sample needs; none means all.
   // `run`: the maximum number of rows in memory that a worker fills per task.
   ReadFeed(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
            SamplesInFlight& samples, uint32_t run);

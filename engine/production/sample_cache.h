@@ -55,7 +55,7 @@ struct CachedSample {
 class SampleCache {
  public:
   // Opens the cache; null if the choice is none. `working_memory`: how many bytes the loaders may
-  // take beside a cache in memory.
+  // take in addition to a cache in memory.
   //
   // InvalidArgument: the samples are in memory, or the source is called; Unimplemented: they are in
   // records. ResourceExhausted: the machine has not so much memory. Errors of
@@ -69,12 +69,12 @@ class SampleCache {
   void Find(const ReadRequest& read, CachedSample& cached);
 
   // Reads a kept sample, which is then as if it had been read from its file, but for its bytes:
-  // `image` lies in the buffer of `read`, and has kBufferPadding readable bytes behind it. False:
+  // `image` lies in the buffer of `read`, and has kBufferPadding readable bytes after it. False:
   // the sample must be read from its file, and be kept again.
   bool Read(ReadRequest& read, CachedSample& cached, std::span<const uint8_t>& image);
 
   // Packs a missing sample, if there is room to keep it: `image`, which has kBufferPadding readable
-  // bytes behind it, is then the packed image in the buffer of `read`. It is faster to decode,
+  // bytes after it, is then the packed image in the buffer of `read`. It is faster to decode,
   // which makes up for a part of the time for packing.
   void Pack(ReadRequest& read, CachedSample& cached, std::span<const uint8_t>& image,
             JpegPacker& packer);

@@ -27,7 +27,7 @@ struct SampleInFlight {
   RowTicket ticket;  // the row that it becomes
   WorkToken work;    // while it is in progress
   SamplePath path;
-  uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0: in memory
+  uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0 means in memory
   uint32_t substitutes = 0;        // samples that could not be used and had this row before
   size_t image_at = 0;             // offset of the encoded image in its record, if it is in one
   std::span<const uint8_t> image;  // the encoded image, in read.buffer
@@ -77,7 +77,7 @@ class SamplesInFlight {
   std::optional<uint32_t> TakeReady();
   // For a worker that has a sample: takes a further one, if at least `least` are ready, and makes
   // one task spare, whichever begins next. Otherwise tasks whose samples are taken would take those
-  // that become ready later, more and more tasks would wait, and the tasks of other loaders behind
+  // that become ready later, more and more tasks would wait, and the tasks of other loaders after
   // them.
   std::optional<uint32_t> TakeFurther(uint32_t least);
 

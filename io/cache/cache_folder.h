@@ -58,7 +58,7 @@ class CacheLock {
 };
 
 // Thread-safe, except that one thread at a time may lock. Functions without a Result return an
-// errno; 0: success.
+// errno; 0 means success.
 class CacheFolder {
  public:
   // Makes the folder if it does not exist, for its owner only. Errors name it.

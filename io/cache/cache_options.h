@@ -1,4 +1,4 @@
-// CacheOptions: where ranges of objects behind URLs are kept (io/cache/disk_cache.h).
+// CacheOptions: where ranges of remote objects are kept (io/cache/disk_cache.h).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace stoker {
 
 // Local files are not cached.
 struct CacheOptions {
-  std::string folder{};  // on a local disk; empty: nothing is kept
+  std::string folder{};  // on a local disk; empty means nothing is kept
   uint64_t bytes = 0;    // limit on the disk space it takes; required with a folder
 };
 

@@ -91,7 +91,7 @@ class DiskCache {
   std::optional<uint64_t> Prefetch(const RangeKey& key);
   bool Write(const RangeKey& key, std::span<const uint8_t> bytes);  // whether it was added
 
-  // Whether Write would try to keep so many bytes now; false: the cache or the disk was full a
+  // Whether Write would try to keep that many bytes now; false: the cache or the disk was full a
   // moment ago, or nothing can be added.
   bool MayWrite(uint64_t bytes) const;
 

@@ -11,7 +11,7 @@
 
 namespace stoker {
 
-// Returns a source of the samples of `sources`, one source behind another: ids of the second one
+// Returns a source of the samples of `sources`, one source after another: ids of the second one
 // follow those of the first. All sources must have the same fields: names, kinds, types, shapes,
 // and the label. A source may lack class names; if only some have them, the result has none.
 // Nothing is copied.
@@ -21,11 +21,11 @@ namespace stoker {
 Result<std::shared_ptr<const SampleSource>> Combine(
     std::vector<std::shared_ptr<const SampleSource>> sources);
 
-// Does the same, but an epoch is a mixture: `samples` of them (over all ranks; 0: as many as there
-// are), of which each source has its weight's share, rounded up or down at random, so that the mean
-// over epochs is exact. Samples of one source come equally often, give or take one: none comes
-// twice before all have come. A source that is larger than its share continues with other samples
-// in the next epoch. A loader's `shuffle` changes nothing.
+// Does the same, but an epoch is a mixture: `samples` of them (over all ranks; 0 means as many as
+// there are), of which each source has its weight's share, rounded up or down at random, so that
+// the mean over epochs is exact. Samples of one source come equally often, give or take one: none
+// comes twice before all have come. A source that is larger than its share continues with other
+// samples in the next epoch. A loader's `shuffle` changes nothing.
 //
 // InvalidArgument, also: the number of weights is not that of the sources; a weight is negative or
 // not finite; all are 0; more than 2^53 samples.

@@ -13,7 +13,7 @@ namespace stoker {
 // Groups of samples. A group is a run of neighbouring samples, or of neighbours in a list of ids.
 struct SampleGroups {
   std::vector<uint64_t> begins;  // of each group, and the end of the last one
-  IdList ids{0};                 // the samples of the groups; empty: the groups are runs of ids
+  IdList ids{0};  // the samples of the groups; empty means the groups are runs of ids
 
   size_t size() const { return begins.size() - 1; }
 };

@@ -1,9 +1,10 @@
 // Makes sources in whose epochs some samples come more often than others.
 //
 // Samples, ids, files, rows and class names are those of `source`. Only the order of an epoch
-// differs: it is a function of the loader's seed, the epoch and the position, whatever the number
-// of ranks and the `shuffle` of the loader. An epoch has `samples` positions over all ranks; 0: as
-// many as `source` has samples. Each time that a sample comes, its transforms are drawn anew.
+// differs: it is a function of the loader's seed, the epoch and the position, for any number
+// of ranks and the `shuffle` of the loader. An epoch has `samples` positions over all ranks; 0
+// means as many as `source` has samples. Each time that a sample comes, its transforms are drawn
+// again.
 //
 // InvalidArgument, for all functions: `source` has an order already (unless said otherwise); more
 // than 2^53 `samples`. To weight some of the samples, choose them first.
@@ -40,9 +41,9 @@ struct BalancedOptions {
 };
 
 // Makes all classes equally likely, however many samples they have. `classes`: the class of each
-// sample; none: its label, which must be in memory (Field::Kind::kFixed). Takes 8 bytes for each
-// sample with replacement; without, 16 for each class, and 4 for each sample if the samples are not
-// in the order of their labels, as those of a folder are.
+// sample; none means its label, which must be in memory (Field::Kind::kFixed). Takes 8 bytes for
+// each sample with replacement; without, 16 for each class, and 4 for each sample if the samples
+// are not in the order of their labels, as those of a folder are.
 //
 // InvalidArgument: labels that are not class numbers (Field::is_class_number), or none; another
 // number of classes than samples.

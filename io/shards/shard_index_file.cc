@@ -55,7 +55,7 @@ bool IsBelieved(const InputFile& index) {
   return rights->user == geteuid() || rights->user == 0;
 }
 
-// Returns the folder of the index files; empty: there is none.
+// Returns the folder of the index files; empty means there is none.
 std::string IndexFolder() {
   const auto folder = [](const char* variable, const char* below) {
     const char* const value = std::getenv(variable);
@@ -236,7 +236,7 @@ Status WriteShardIndex(const std::string& shard, std::vector<uint8_t> file, std:
   // This fails on file systems without permissions; readers then decide whether to trust the file.
   (void)fchmod(output.descriptor(), 0600);
   TRY(output.Write(file));
-  return output.Commit();  // the checksum detects what a crash of the machine leaves behind
+  return output.Commit();  // the checksum detects what a crash of the machine leaves
 }
 
 }  // namespace stoker

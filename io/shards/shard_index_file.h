@@ -70,7 +70,7 @@ std::optional<std::array<uint64_t, 3>> UnpackShardIndex(std::span<const uint8_t>
                                                         std::span<const uint8_t>& columns);
 
 // Corrects the checksum and the stamp in the bytes of an index file, so that a fuzzer reaches the
-// code behind those checks. Returns false if the bytes are too short to have them.
+// code after those checks. Returns false if the bytes are too short to have them.
 bool SignShardIndex(std::span<uint8_t> file, const std::array<char, 8>& magic,
                     const FileStamp& stamp);
 

@@ -210,7 +210,7 @@ std::string Unquoted(std::string_view text) {
     const size_t quote = std::min(text.find('\\', at), text.size());
     plain += text.substr(at, quote - at);
     at = std::min(quote + 2, text.size());
-    if (quote < text.size()) plain += text[at - 1];  // a backslash at the end stands for itself
+    if (quote < text.size()) plain += text[at - 1];  // a backslash at the end is literal
   }
   return plain;
 }
@@ -266,7 +266,7 @@ class WildcardSearch {
     }
   }
 
-  // Keeps the first error. A file in place of a folder, or a dangling link, has no files that could
+  // Keeps the first error. A file instead of a folder, or a dangling link, has no files that could
   // match.
   void Fail(std::error_code failed, const char* what, const std::string& path) {
     if (!failed || failed == std::errc::not_a_directory ||
@@ -365,7 +365,7 @@ Result<std::string> InRoot(const std::string& text, std::string_view root) {
   return QuoteShard(folder);
 }
 
-// Appends the paths that a text without braces stands for.
+// Appends the paths that a text without braces matches.
 Status AddPaths(const std::string& given, std::string_view root, Texts& paths) {
   if (given.empty()) return BadPattern("has an empty path");
   ASSIGN_OR_RETURN(const std::string text, InRoot(given, root));

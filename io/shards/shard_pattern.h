@@ -17,7 +17,7 @@ inline constexpr size_t kMaxShards = size_t{1} << 20;
 //   in the Python package braceexpand, which WebDataset uses, but braces are not nested;
 // - then `*` matches any characters of one name and `?` one byte, except a dot at the beginning of
 //   a name. The resulting paths exist, and are sorted bytewise within one text without braces;
-// - "one::other" stands for the paths of one pattern and then those of the other;
+// - "one::other" matches the paths of one pattern and then those of the other;
 // - a backslash makes the character after it ordinary.
 // Paths without `*` and `?` need not exist. Those of index files that earlier versions have left
 // next to shards (shard_index_file.h) are left out, so that a list may be any glob's. A path that

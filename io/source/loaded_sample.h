@@ -21,7 +21,7 @@ class LoadedSample {
   virtual Status SetFile(const std::string& path) = 0;
 
   // Sets the row of a kLoaded field, which is copied; once for each field. A row of another size,
-  // or of another field, makes the sample an error, whatever Load returns.
+  // or of another field, makes the sample an error, regardless of what Load returns.
   virtual void SetRow(size_t field, std::span<const uint8_t> row) = 0;
 
  protected:

@@ -17,7 +17,7 @@ class RangeTable {
  public:
   // Begins a run: the ranges that are added from now on begin at this offset of this file.
   void BeginRun(uint32_t file, uint64_t offset);
-  // Adds the range behind the last one. Preconditions: BeginRun was called, length < 2^32.
+  // Adds the range after the last one. Preconditions: BeginRun was called, length < 2^32.
   void Add(uint64_t length);
   // Adds all ranges of another table.
   void Append(const RangeTable& other);

@@ -35,10 +35,10 @@ struct ByteRange {
 // the index was made.
 struct ImageFacts {
   uint64_t file_bytes = 0;  // 0: unknown
-  uint32_t width = 0;       // as stored; 0: unknown
+  uint32_t width = 0;       // as stored; 0 means unknown
   uint32_t height = 0;
   uint8_t orientation = 1;  // the EXIF tag: 1 to 8
-  uint8_t format = 0;       // ImageFormat of transforms/decode/format.h; 0: unknown
+  uint8_t format = 0;       // ImageFormat of transforms/decode/format.h; 0 means unknown
 
   friend bool operator==(const ImageFacts&, const ImageFacts&) = default;
 };
@@ -47,7 +47,7 @@ struct ImageFacts {
 // image.
 struct SkippedFiles {
   std::map<std::string, uint64_t> by_extension;  // counts, by ".gif" in lower case
-  std::string example;                           // the first path below the root; empty: none
+  std::string example;                           // the first path below the root; empty means none
   bool are_samples = false;                      // of an archive, by their first extension
 
   bool empty() const { return by_extension.empty(); }
@@ -103,7 +103,8 @@ class SampleSource {
   // All file numbers of RangeOf are below this number.
   virtual uint64_t files() const { return size(); }
 
-  // How many threads call Load at a time; 0: images are read from the files that RangeOf says.
+  // Number of threads that may call Load concurrently; 0 means that images are read from the ranges
+  // that RangeOf returns.
   virtual int calls() const { return 0; }
 
   // Sets the sample's image, and the rows of all kLoaded fields, in `loaded`
@@ -123,7 +124,7 @@ class SampleSource {
   virtual bool has_records() const { return false; }
 
   // Returns the part of `record`, the bytes of RangeOf or RangeOfRows, that is the encoded image,
-  // and writes the rows of all kLoaded fields, one behind the other, to `rows`, which has their
+  // and writes the rows of all kLoaded fields, one after the other, to `rows`, which has their
   // size; strings are views of `record`. It is called on threads that decode: no I/O, no lock, and
   // no allocation but for an error, which names file and offset and becomes the error of the
   // sample's batch. Precondition: has_records().
@@ -211,7 +212,7 @@ class SampleSource {
   virtual std::string Describe() const = 0;
 };
 
-// Returns `error` with the name that the sample has beside its file's, if it has one.
+// Returns `error` with the name that the sample has in addition to its file's, if it has one.
 Error NamedError(const SampleSource& source, uint64_t id, Error error);
 
 // Returns Fingerprint() in the form that specs and states have: 16 hexadecimal digits.

@@ -101,7 +101,7 @@ class Run {
   const KeepGoing& keep_going_;
   uint64_t begun_ns_;
   uint64_t next_report_ns_ = 0;
-  uint64_t first_got_ns_ = 0;  // when this loader's first batch arrived; 0: it has not
+  uint64_t first_got_ns_ = 0;  // when this loader's first batch arrived; 0 means it has not
   uint64_t last_got_ns_ = 0;   // when its last batch after the first arrived
   std::vector<uint64_t> latencies_ns_;
   BatchDigest digest_;

@@ -32,7 +32,7 @@ struct BenchOptions {
   bool cold = false;    // drop the files from the page cache before each epoch
   bool digest = false;  // hash everything delivered; its CPU time counts as `rest`
   std::optional<DeviceBench> device;
-  std::string trace;  // the trace file; empty: none
+  std::string trace;  // the trace file; empty means none
 };
 
 struct BenchProgress {
@@ -81,7 +81,7 @@ struct DeviceFigures {
   StagerStats staged;         // amount and waits of the copies
   double bare_copy_rate = 0;  // of a pinned copy of a batch's bytes alone
   uint64_t copy_bytes = 0;    // the size of that copy
-  uint64_t bare_step_ns = 0;  // of a step alone; 0: there are no steps
+  uint64_t bare_step_ns = 0;  // of a step alone; 0 means there are no steps
   StepTimes steps;
 };
 
@@ -120,7 +120,7 @@ struct BenchReport {
   uint64_t samples = 0;  // in the source
   uint64_t classes = 0;
   std::string source;
-  std::string warning;                         // of the source; empty: none
+  std::string warning;                         // of the source; empty means none
   std::vector<std::string> memory_warnings{};  // Loader::TakeWarning
   SkippedFiles skipped;                        // by the source
 };

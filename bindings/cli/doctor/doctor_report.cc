@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 struct Fact {
   enum class Look : uint8_t { kPlain, kGood, kMissing };
 
-  std::string name;  // at the beginning of the line; empty: the line belongs to the one before
+  std::string name;  // at the beginning of the line; empty means the line belongs to the one before
   std::string text;
   Json members = Json::object();
   Look look = Look::kPlain;

@@ -24,7 +24,7 @@ struct PlanCost {
   std::vector<uint64_t> transform_ns;  // of each transform that is not fused
   uint64_t work_ns = 0;                // of all images, including time outside the stages
   CoreTime clocked;                    // for sampled periods: how much of the time there was a core
-  std::string warning;                 // of the source; empty: none
+  std::string warning;                 // of the source; empty means none
   SkippedFiles skipped;                // by the source
 };
 

@@ -13,7 +13,7 @@
 namespace stoker {
 
 struct IndexOptions {
-  std::string out = {};       // the file to write; empty: kIndexName in the folder
+  std::string out = {};       // the file to write; empty means kIndexName in the folder
   int threads = 0;            // 0: the cores allotted
   size_t list_skipped = 100;  // how many files without entry points the report names
 };

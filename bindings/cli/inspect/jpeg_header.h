@@ -23,7 +23,7 @@ struct JpegDescription {
   uint8_t frame = 0;                 // the SOF marker's second byte: 0xC0 baseline, …
   int adobe_transform = -1;          // of an Adobe segment: 0 RGB or CMYK, 1 YCbCr, 2 YCCK
   Orientation orientation = Orientation::kNormal;
-  int restart_interval = 0;  // MCUs; 0: no restart markers
+  int restart_interval = 0;  // MCUs; 0 means no restart markers
 
   bool progressive() const { return frame == 0xC2 || frame == 0xCA; }
   bool arithmetic() const { return frame >= 0xC9; }
@@ -40,7 +40,7 @@ using ReadAt = std::function<Result<std::span<const uint8_t>>(uint64_t offset, s
 ReadAt InMemory(std::span<const uint8_t> bytes);
 
 // Reads segments up to the start of the first scan. DataLoss with the offset: not a JPEG, ended too
-// early, an invalid frame, an unexpected marker. Whatever the bytes are, it only moves forward,
+// early, an invalid frame, an unexpected marker. For any bytes, it only moves forward,
 // requests each byte a few times at most, and gives up after 1 MiB that belong to no segment or 32
 // MiB of header. Errors of `read` are passed on.
 Result<JpegDescription> ReadJpegHeader(const ReadAt& read);

@@ -27,7 +27,7 @@ using packed_set::Form;
 namespace {
 
 constexpr uint64_t kPackCommonFile = uint64_t{64} << 20;
-// The most bytes that are read of a larger file, and the room that its buffer may have beside them.
+// The most bytes that are read of a larger file, and the room that its buffer may have in addition.
 constexpr uint64_t kPackLargestFile = packed_set::kMaxImageBytes + kPackCommonFile;
 
 Error CannotStat(int error_number, const std::string& path) {
@@ -43,7 +43,7 @@ Error TooLarge(const std::string& path) {
           .advice = "Move it out of the folder"};
 }
 
-// Returns what the file is instead of a JPEG; empty: it is a JPEG.
+// Returns what the file is instead of a JPEG; empty means it is a JPEG.
 std::string WhyNoJpeg(std::span<const uint8_t> file) {
   if (file.empty()) return "the file is empty";
   const ImageFormat format = SniffFormat(file);

@@ -16,7 +16,7 @@ namespace stoker {
 struct PackedFile {
   packed_set::Entry entry;     // without place and path
   std::vector<uint8_t> image;  // as stored; empty if the set has the file already
-  std::string reason;          // why it is stored as it is; empty: it is a packed JPEG
+  std::string reason;          // why it is stored as it is; empty means it is a packed JPEG
 };
 
 // Keeps memory for the next file: a few times that of the largest so far, up to 64 MiB. Larger

@@ -62,7 +62,7 @@ std::string JsonOf(const PackedIndex& index, uint64_t id) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Calls `write` with the texts of all samples, in large pieces, the first of them behind `piece`,
+// Calls `write` with the texts of all samples, in large pieces, the first of them after `piece`,
 // and returns what is left.
 template <typename TextOf>
 Result<std::string> WriteAll(const PackedIndex& index, std::string piece, const TextWriter& write,

@@ -143,7 +143,7 @@ Status CheckApart(const std::string& directory, const std::string& out) {
                .advice = "Name a folder elsewhere"};
 }
 
-// Checks before packing what would end it: images beside class folders.
+// Checks before packing what would end it: images next to class folders.
 Status CheckClasses(const ImageList& list, const SetFolder& set, const std::string& directory) {
   const bool flat = list.classes.empty();
   if (set.has_classes().value_or(!flat) != flat) return {};

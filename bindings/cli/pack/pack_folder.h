@@ -41,7 +41,7 @@ using PackProgress = std::function<bool(uint64_t done, uint64_t total)>;
 // be, in the folder's order. Each is packed and restored for comparison; one that does not come
 // back to the byte, or is in no form that can be packed, is stored as it is. Shards are complete or
 // absent, and are never changed; the index is written last. So a run that was interrupted, or
-// failed, is continued by running it again: only its last shard is packed anew.
+// failed, is continued by running it again: only its last shard is packed again.
 //
 // Photographs that the set has already, by path, are not read if size and time are the same.
 // Without `append` the set must have all of the folder's photographs afterwards, and no other: a

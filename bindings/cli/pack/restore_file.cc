@@ -13,7 +13,7 @@ using packed_set::Form;
 
 namespace {
 
-// A record, and what its buffer may have beside it.
+// A record, and what its buffer may have in addition.
 constexpr uint64_t kMostBytes = packed_set::kMaxImageBytes + (uint64_t{64} << 20);
 
 }  // namespace

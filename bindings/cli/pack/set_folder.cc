@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using packed_set::Entry;
 using packed_set::Sample;
 
-// The number of a shard's file; nullopt: the name is none of a shard.
+// The number of a shard's file; nullopt if the name is not a shard's.
 std::optional<uint32_t> NumberOf(const std::string& name) {
   uint32_t number = 0;
   const char* const end = name.data() + name.size();

@@ -25,14 +25,14 @@ class SetFolder {
 
   const std::string& path() const { return path_; }  // as given
   bool has_index() const { return has_index_; }
-  // Whether photographs are in class folders; nullopt: there is none yet.
+  // Whether photographs are in class folders; nullopt means there is none yet.
   std::optional<bool> has_classes() const {
     if (known_.empty()) return std::nullopt;
     return known_.begin()->first.find('/') != std::string_view::npos;
   }
 
-  // Returns what the set has under a path; null: nothing. A path that several shards have counts
-  // once.
+  // Returns what the set has under a path; null means nothing. A path that several shards have
+  // counts once.
   const packed_set::Entry* Find(std::string_view path) const;
   uint64_t samples() const { return known_.size(); }
   // Begins a shard that the folder does not have yet.
@@ -44,8 +44,8 @@ class SetFolder {
     uint32_t shards = 0;
     uint64_t shard_bytes = 0, index_bytes = 0;
   };
-  // Reads the new shards, and writes the index of all. InvalidArgument if together they are no
-  // folder of classes: images beside class folders. Precondition: there is a shard with a record.
+  // Reads the new shards, and writes the index of all. InvalidArgument if together they are not a
+  // folder of classes: images next to class folders. Precondition: there is a shard with a record.
   Result<Written> WriteIndex();
 
  private:

@@ -12,7 +12,7 @@ namespace stoker {
 
 struct SynthOptions {
   uint64_t count = 0;  // photographs
-  int classes = 0;     // at most `count`; 0: the smaller of 20 and `count`
+  int classes = 0;     // at most `count`; 0 means the smaller of 20 and `count`
   uint64_t seed = 0;
   int threads = 0;         // 0: the cores allotted
   bool overwrite = false;  // see below

@@ -131,7 +131,7 @@ class GoodLines {
   const SampleSource& source_;
   const std::optional<size_t> label_;
   std::vector<uint8_t> row_;  // of the label
-  std::string folder_;        // the working folder, with a slash; empty: not looked up yet
+  std::string folder_;        // the working folder, with a slash; empty means not looked up yet
 };
 
 // Counts the samples of each class.

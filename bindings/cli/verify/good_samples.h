@@ -1,4 +1,4 @@
-// Writes the list of a dataset's good samples, a manifest that can be opened in place of the
+// Writes the list of a dataset's good samples, a manifest that can be opened instead of the
 // dataset.
 #pragma once
 

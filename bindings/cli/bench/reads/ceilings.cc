@@ -91,7 +91,7 @@ Result<double> Probe(const SampleSource& source, const Plan& plan, uint64_t seed
   return CpuOf(cost) / static_cast<double>(cost.images);
 }
 
-// Returns how many images are decoded how often, if one takes so many nanoseconds.
+// Chooses how many images to decode and how many times, given the cost of one image in ns.
 PlanWork WorkOf(const SampleSource& source, double image_ns, uint64_t seed) {
   constexpr uint64_t kMostFiles = 512, kMostObjects = 16, kMostRounds = 1000;
   const uint64_t most = source.objects() != nullptr ? kMostObjects : kMostFiles;
@@ -107,8 +107,8 @@ PlanWork WorkOf(const SampleSource& source, double image_ns, uint64_t seed) {
 }
 
 // All workers decode at the same time, because they share caches, memory and perhaps cores
-// (hyperthreads): so many times the speed of one would be too much. Other programs count as little
-// as possible: the images are divided by the CPU time of their worker.
+// (hyperthreads): that multiple of one worker's speed would be too much. Other programs count as
+// little as possible: the images are divided by the CPU time of their worker.
 Result<Ceiling> MeasureDecoding(const SampleSource& source, const Plan& plan, uint64_t seed,
                                 const KeepExplaining& keep_going, Ceilings& ceilings) {
   std::atomic<bool> interrupted{false};
@@ -141,7 +141,7 @@ Result<Ceiling> MeasureDecoding(const SampleSource& source, const Plan& plan, ui
   return decode;
 }
 
-// Writes rows, one behind the other, into the memory, again and again; returns bytes per second of
+// Writes rows, one after the other, into the memory, again and again; returns bytes per second of
 // CPU time.
 double WriteRows(const Mapping& memory, size_t row_bytes) {
   const size_t rows = memory.size() / row_bytes;

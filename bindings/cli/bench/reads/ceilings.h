@@ -17,7 +17,7 @@ namespace stoker {
 struct Ceiling {
   double images_per_second = 0;  // 0: not measured
   double bytes_per_second = 0;   // that the part moves
-  std::string why_not{};         // it was not measured; empty: it was
+  std::string why_not{};         // it was not measured; empty means it was
 };
 
 struct Ceilings {
@@ -31,7 +31,7 @@ struct Ceilings {
   double decode_seconds = 0;     // CPU time of one image
   Ceiling memory;                // writing rows of batches
   Ceiling copy;                  // copying batches to the device
-  std::string device;            // "cuda:0"; empty: none
+  std::string device;            // "cuda:0"; empty means none
   BenchReport run;               // of all parts together
   bool interrupted = false;      // `keep_going` ended it
 };
@@ -44,7 +44,7 @@ std::optional<double> RunRate(const BenchReport& run);
 // times a second while nothing is read; false ends it.
 using KeepExplaining = std::function<bool(const char* what)>;
 
-// Takes a few seconds, whatever the number of samples: `epochs` is ignored. The run comes first, so
+// Takes a few seconds, for any number of samples: `epochs` is ignored. The run comes first, so
 // that no other part has brought its files into the page cache, and its errors end the measurement.
 // A part that fails has a `why_not`. Cancelled if `keep_going` ends it before the run has batches;
 // later on what is missing is marked. Unimplemented for several views.
