@@ -12,11 +12,11 @@
 
 namespace stoker {
 
-// A range arrives complete and is the one that was asked for, or its fetch fails: status,
-// Content-Range, lengths and the object's version are checked. Failures that another try may cure
-// are tried again, after a wait that doubles: connections that are refused, reset or stall, bodies
-// that are cut off, and the statuses 408, 429, 500, 502, 503 and 504 (no sooner than Retry-After
-// says). Expired credentials are read again once.
+// A range arrives complete and is the one that was asked for, or its fetch fails: status, Content-
+// Range, lengths and the object's version are checked. Transient failures are tried again, after a
+// wait that doubles: connections that are refused, reset or stall, bodies that are cut off, and the
+// statuses 408, 429, 500, 502, 503 and 504 (no sooner than Retry-After says). Expired credentials
+// are read again once.
 //
 // Used by a single thread at a time. Bodies go straight into the fetch's memory; libcurl takes
 // about 100 KB in addition for each transfer.

@@ -55,7 +55,7 @@ Result<std::span<const uint8_t>> FileRestorer::RestoreRecord(uint64_t id) {
   }
   if (file.size() != sample.file_bytes || Crc32c(file) != sample.file_crc) {
     return Error{.code = Code::kDataLoss,
-                 .cause = "it is not the file that was packed: its checksum is another one",
+                 .cause = "checksum mismatch: this is not the file that was packed",
                  .advice = packed_set::kShardFile.remake};
   }
   return file;

@@ -515,8 +515,7 @@ def tar(
     Args:
         shards: a pattern, or a list of paths or URLs (https://, http://, s3://, gs://). In a pattern
             `{000..127}` is a range and `{a,b}` a choice, as in WebDataset; `*` and `?` find files of this
-            machine, sorted; `one::other` is two patterns; and a backslash takes the meaning from the
-            character after it.
+            machine, sorted; `one::other` is two patterns; and a backslash escapes the next character.
         image: extensions of images, the preferred one first; None: "jpg;jpeg;png;webp". An extension is all
             after the first dot: `image="left.png"` takes `17.left.png` of `17.left.png` and `17.right.png`.
         label: ".cls"; None means samples have no labels, regardless of their .cls members.

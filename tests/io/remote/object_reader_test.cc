@@ -126,7 +126,7 @@ TEST_F(ObjectReads, AreTriedAgain) {
   EXPECT_EQ(server.requests(), 60);
 }
 
-// S3 answers some failures that another try may cure with 400.
+// S3 answers some transient failures with 400.
 TEST_F(ObjectReads, AreTriedAgainAsTheCodeOfS3Says) {
   const std::string timeout = "<Error><Code>RequestTimeout</Code></Error>";
   const std::string skewed = "<Error><Code>RequestTimeTooSkewed</Code></Error>";
