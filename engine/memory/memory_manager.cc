@@ -232,7 +232,7 @@ Error MemoryLease::Refusal(const Error& error, uint64_t finish) const {
   refusal.cause = "this sample needs " + std::to_string(needed) +
                   " bytes of working memory, and of the budget of " +
                   std::to_string(manager_.budget_.limit()) + " bytes at most " +
-                  std::to_string(samples().limit()) + " are left beside the batches (" +
+                  std::to_string(samples().limit()) + " are left after the batches (" +
                   error.cause + ")";
   refusal.advice = "Make the file smaller";
   refusal.changes = {{OptionChange::How::kSetToAtLeast, "memory_budget", budget}};

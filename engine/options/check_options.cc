@@ -116,7 +116,7 @@ Status CheckPadding(const LoaderOptions& options) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = std::string(NameOf(*options.mix)) +
                           " mixes images of one size, and with " + pad_to + ", they may differ",
-                 .advice = "Leave one of them out, or crop images to one size in place of PadTo"};
+                 .advice = "Leave one of them out, or crop images to one size instead of PadTo"};
   }
   for (const Field& field : options.source->fields()) {
     if (field.name != kSizeColumn) continue;

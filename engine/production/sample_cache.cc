@@ -91,7 +91,7 @@ Status CheckRoom(const RamFolder& folder, uint64_t bytes, uint64_t working_memor
           "a cache in memory of " + ByteSizeText(bytes) + " (" + std::to_string(bytes) +
           " bytes) was given, and " +
           (small_tmpfs ? "the file system of its folder has room for " + std::to_string(room.most)
-                       : "beside the " + std::to_string(working_memory) +
+                       : "in addition to the " + std::to_string(working_memory) +
                              " bytes of working memory there are " + std::to_string(most)) +
           " bytes",
       .file = folder.path(),
@@ -280,9 +280,8 @@ std::string SampleCache::Warning() const {
   if (std::string warning = store_->Warning(); !warning.empty()) return warning;
   if (unused_ == 0 || kept_ != 0 || hits_ != 0) return {};
   return "The cache " + place_ +
-         " keeps nothing: the photographs are in archives on this machine, or behind URLs without "
-         "a "
-         "known version. Leave cache out";
+         " keeps nothing: the photographs are in archives on this machine, or remote objects "
+         "without a known version. Leave cache out";
 }
 
 }  // namespace stoker

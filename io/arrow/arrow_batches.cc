@@ -238,7 +238,7 @@ Result<bool> ArrowBatches::NextOfStream(ArrowBatch& batch) {
     }
     if (next_ == end_) return false;
     return Damaged(next_, std::to_string(end_ - next_) +
-                              " bytes are behind the end of the stream, as in files that were "
+                              " bytes are after the end of the stream, as in files that were "
                               "joined");
   }
 }
@@ -266,7 +266,7 @@ std::span<const uint8_t> ArrowBatches::Metadata() const {
 Status ArrowBatches::ReadMetadata(uint64_t at, uint64_t end) {
   if (end - at < kMessageBegin) {
     return blocks_ ? PastEnd(at, "a message")
-                   : CutOff(end_, "there is no end marker behind the last message");
+                   : CutOff(end_, "there is no end marker after the last message");
   }
   metadata_.resize(std::min<uint64_t>(kReadAhead, end - at));
   ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(at, metadata_));

@@ -76,7 +76,7 @@ Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) 
   return Error{.code = Code::kInvalidArgument,
                .cause = std::to_string(root.files.size()) +
                         Plural(root.files.size(), " image", " images") + " (the first is '" +
-                        std::string(root.files[0]) + "') beside " +
+                        std::string(root.files[0]) + "') next to " +
                         std::to_string(root.folders.size()) +
                         Plural(root.folders.size(), " folder", " folders") + " (the first is '" +
                         root.folders[0] + "') would belong to no class",

@@ -25,7 +25,7 @@ inline constexpr SectionFileKind kIndexFile = {
     .version = 2,
     .article = "a",
     .name = "packed set's index",
-    .remake = "Run `stoker pack` again: it makes the index anew from the shards",
+    .remake = "Run `stoker pack` again: it rebuilds the index from the shards",
     .other_version = kOtherVersion,
     .give = "Give the folder that `stoker pack` made"};
 inline constexpr SectionFileKind kShardFile = {
@@ -34,7 +34,7 @@ inline constexpr SectionFileKind kShardFile = {
     .article = "a",
     .name = "packed set's shard",
     .remake =
-        "Restore the shard, or remove it and run `stoker pack` again, which packs anew what "
+        "Restore the shard, or remove it and run `stoker pack` again, which packs again what "
         "was in it",
     .other_version = kOtherVersion,
     .give = "Give the folder that `stoker pack` made"};

@@ -17,7 +17,7 @@ constexpr std::array kLibcurlNames = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 
 Error NoLibcurl(const char* why) {
   return {.code = Code::kUnavailable,
-          .cause = std::string("objects behind URLs are read by libcurl, which cannot be used: ") +
+          .cause = std::string("remote objects are read by libcurl, which cannot be used: ") +
                    (why == nullptr ? "no reason is known" : why),
           .advice =
               "Install it: apt-get install libcurl4 (Debian, Ubuntu), dnf install libcurl "

@@ -31,7 +31,7 @@ Error BadPattern(std::string cause, std::string advice = "") {
 }
 
 Error TooManyPaths() {
-  return BadPattern("stands for more than " + std::to_string(kMaxShards) +
+  return BadPattern("matches more than " + std::to_string(kMaxShards) +
                     " paths, or for more than 128 MiB of them");
 }
 
@@ -320,7 +320,7 @@ Status CheckIsPath(const std::string& path) {
   if (IsUrl(path)) {
     return Error{
         .code = Code::kUnimplemented,
-        .cause = "shards are files of this machine, or objects behind URLs",
+        .cause = "shards are files of this machine, or remote objects",
         .file = path,
         .advice =
             "Give paths, or URLs that begin with http://, https://, s3:// or gs://; a path is "

@@ -328,7 +328,7 @@ def test_samples_without_an_image_are_counted(tmp_path):
             stoker.UnimplementedError,
             "ftp://host/0.tar: .*Give paths, or URLs",
         ),
-        ((["pipe:cat a.tar"],), {}, stoker.UnimplementedError, "or objects behind URLs"),
+        ((["pipe:cat a.tar"],), {}, stoker.UnimplementedError, "or remote objects"),
         (("~/a.tar",), {}, ValueError, "home folder"),
         (("/a.tar",), {"image": 5}, TypeError, "image must be"),
         (("/a.tar",), {"image": ""}, ValueError, "list of extensions"),

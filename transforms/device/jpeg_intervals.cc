@@ -172,7 +172,8 @@ Status PlanCodes(const jpeg::FrameHeader& frame, decode::DeviceCrop& crop,
     crop.dc_codes[c] = number_of(frame.dc[static_cast<size_t>(frame.component[c].dc)]);
     crop.ac_codes[c] = number_of(frame.ac[static_cast<size_t>(frame.component[c].ac)]);
     if (std::max(crop.dc_codes[c], crop.ac_codes[c]) == decode::kMostCodes) {
-      return Error{Code::kUnimplemented, "devices do not decode JPEGs of so many Huffman tables"};
+      return Error{Code::kUnimplemented,
+                   "devices do not decode JPEGs with more than four Huffman tables"};
     }
   }
   crop.codes = static_cast<uint8_t>(count);

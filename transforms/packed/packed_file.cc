@@ -93,7 +93,7 @@ Status PackedFile::CheckEnds() const {
   if (upper > all) return Damaged("its directory", directory_at_);
   if (header_at_ > upper) return Damaged("bytes before its start", 0);
   const size_t lower = all - upper;
-  if (bytes_.size() - rows_at_ > lower) return Damaged("bytes behind its end", rows_at_ + lower);
+  if (bytes_.size() - rows_at_ > lower) return Damaged("bytes after its end", rows_at_ + lower);
   return {};
 }
 

@@ -145,9 +145,8 @@ class Compiler {
 
   Error RefuseBefore(size_t index) const {
     const std::string before = NameOf(transforms_[index]), after = NameOf(transforms_[index_]);
-    return Refuse(
-        index, Named(index_) + " comes after it",
-        before == after ? "Remove one of the two" : "Move " + before + " behind " + after);
+    return Refuse(index, Named(index_) + " comes after it",
+                  before == after ? "Remove one of the two" : "Move " + before + " after " + after);
   }
 
   // ---- Geometry.

@@ -291,13 +291,14 @@ void AddDataOptions(CLI::App& command, BenchArguments& given) {
 
 void AddMachineOptions(CLI::App& command, BenchArguments& given) {
   AddNumber(command, "--threads", given.threads, {0, 1024},
-            "decode workers; 0: tuned, at most the cores allotted to this process");
-  AddNumber(command, "--reads", given.reads, {0, 1024}, "reads in flight; 0: tuned, at most 64");
+            "decode workers; 0 means tuned, at most the cores allotted to this process");
+  AddNumber(command, "--reads", given.reads, {0, 1024},
+            "reads in flight; 0 means tuned, at most 64");
   AddChoice(command, "--reader", given.reader, {"auto", "uring", "pread"},
             "auto: the faster one, measured at start-up");
   AddBytes(command, "--memory-budget", given.memory_budget,
            "limit on working memory: 500000000, 64MiB, 2GB, "
-           "…; 0: a quarter of what is available, at most 4 GiB");
+           "…; 0 means a quarter of what is available, at most 4 GiB");
   command.add_flag("--cold", given.cold,
                    "drop each file from the page cache before each "
                    "epoch (posix_fadvise: needs no privilege; names and inodes stay cached)");

@@ -136,7 +136,7 @@ void AddIndex(CLI::App& app, Command& chosen) {
   AddNumber(*command, "--list-skipped", given->list_skipped, {0, 1'000'000'000},
             "number of files without entry points to name");
   AddNumber(*command, "--threads", given->threads, {0, 256},
-            "reading threads; 0: the cores allotted");
+            "reading threads; 0 means the cores allotted");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kIndexFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunIndexCommand(*given); }; });

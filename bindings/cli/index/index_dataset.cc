@@ -253,7 +253,7 @@ Status CheckOutside(const std::string& out, const std::string& root, const Image
     if (stat(folder.c_str(), &info) != 0) continue;
     if (info.st_dev != info_of_folder.st_dev || info.st_ino != info_of_folder.st_ino) continue;
     return CannotPut(out, "there it would change a class folder's time and be stale at once",
-                     "Put it beside the class folders, or elsewhere");
+                     "Put it next to the class folders, or elsewhere");
   }
   return {};
 }

@@ -101,7 +101,7 @@ void AddInspect(CLI::App& app, Command& chosen) {
   AddNumber(*command, "--list-broken", given->list_broken, {0, 1'000'000'000},
             "number of broken files to name");
   AddNumber(*command, "--threads", given->threads, {0, 256},
-            "reading threads; 0: the cores allotted");
+            "reading threads; 0 means the cores allotted");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kInspectFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunInspectCommand(*given); }; });

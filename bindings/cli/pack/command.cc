@@ -211,7 +211,7 @@ void AddPack(CLI::App& app, Command& chosen) {
   AddNumber(*command, "--list-damaged", given->list_damaged, {0, 1'000'000'000},
             "number of damaged samples to name, with --verify");
   AddNumber(*command, "--threads", given->threads, {0, 256},
-            "packing threads; 0: the cores allotted");
+            "packing threads; 0 means the cores allotted");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kPackFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunPackCommand(*given); }; });

@@ -102,7 +102,7 @@ void AddSynth(CLI::App& app, Command& chosen) {
             "number of class folders; 0: 20, or --count where that is smaller");
   AddSeed(*command, "--seed", given->seed, "seed of everything drawn");
   AddNumber(*command, "--threads", given->threads, {0, 256},
-            "drawing threads; 0: the cores allotted");
+            "drawing threads; 0 means the cores allotted");
   command->add_flag("--overwrite", given->overwrite,
                     "replace what another seed or number of classes "
                     "made; write next to files that are not stoker's");

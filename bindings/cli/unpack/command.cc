@@ -79,7 +79,7 @@ void AddUnpack(CLI::App& app, Command& chosen) {
   command->add_option("DIR", given->out, "folder to write them to: new, or empty")
       ->type_name("")
       ->required();
-  AddNumber(*command, "--threads", given->threads, {0, 256}, "threads; 0: the cores allotted");
+  AddNumber(*command, "--threads", given->threads, {0, 256}, "threads; 0 means the cores allotted");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kUnpackFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunUnpackCommand(*given); }; });

@@ -87,7 +87,7 @@ Status WriteGood(const SampleSource& source, const VerifyReport& report, const s
   if (good.samples == 0) Warn(path + " is not written, because no sample is good");
   for (const std::string& name : good.lost_classes) {
     Warn(
-        fmt::format("class '{}' has no good sample: in {} it is missing, and classes behind it get "
+        fmt::format("class '{}' has no good sample: in {} it is missing, and classes after it get "
                     "other numbers",
                     name, path));
   }
@@ -139,7 +139,7 @@ void AddVerify(CLI::App& app, Command& chosen) {
   AddNumber(*command, "--list-bad", given->list_bad, {0, 1'000'000'000},
             "number of bad samples to name, without --json");
   AddNumber(*command, "--threads", given->threads, {0, 256},
-            "decoding threads; 0: the cores allotted");
+            "decoding threads; 0 means the cores allotted");
   command->add_flag("--json", given->json, "print one JSON object on stdout and nothing else");
   command->footer(kVerifyFooter);
   command->callback([given, &chosen] { chosen = [given] { return RunVerifyCommand(*given); }; });

@@ -372,7 +372,7 @@ bool CheckOutputs(TF_OpKernelContext* context, const Source& source, int columns
   if (!fits) {
     TF_SetStatus(status.get(), kInvalidArgument,
                  "the op's output_types are not those of the loader's columns, with int64 for "
-                 "sample_ids and string for paths behind them: make the dataset again");
+                 "sample_ids and string for paths after them: make the dataset again");
   }
   return fits;
 }

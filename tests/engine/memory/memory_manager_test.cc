@@ -320,7 +320,7 @@ TEST_F(MemoryManagerTest, ARefusalNamesASufficientBudget) {
   EXPECT_EQ(refusal.code, Code::kResourceExhausted);
   EXPECT_EQ(refusal.cause,
             "this sample needs 10001000 bytes of working memory, and of the budget "
-            "of 20000000 bytes at most 10000000 are left beside the batches "
+            "of 20000000 bytes at most 10000000 are left after the batches "
             "(no room)");
   ASSERT_EQ(refusal.changes.size(), 1u);
   const uint64_t named = refusal.changes[0].least;

@@ -156,7 +156,7 @@ stoker_cache_refused_samples_total{loader="train"} 12
 # HELP stoker_cache_bytes Bytes of the samples in the cache, of all that share it.
 # TYPE stoker_cache_bytes gauge
 stoker_cache_bytes{loader="train"} 5000
-# HELP stoker_cache_limit_bytes Bytes that the cache may take; 0: there is none.
+# HELP stoker_cache_limit_bytes Bytes that the cache may take; 0 means that there is none.
 # TYPE stoker_cache_limit_bytes gauge
 stoker_cache_limit_bytes{loader="train"} 6000
 # HELP stoker_depth Current limit of batches in production.

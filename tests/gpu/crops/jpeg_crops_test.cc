@@ -201,7 +201,7 @@ TEST_F(JpegCrops, AreRefusedOfMoreTablesThanABlockHasRoomFor) {
   const IndexedFile file(WithSegment(jpeg, copies));
   const Error error = file.ErrorOf(maker_, WholePhotograph());
   EXPECT_EQ(error.code, Code::kUnimplemented);
-  EXPECT_EQ(error.cause, "devices do not decode JPEGs of so many Huffman tables");
+  EXPECT_EQ(error.cause, "devices do not decode JPEGs with more than four Huffman tables");
 }
 
 TEST_F(JpegCrops, AreRefusedWithoutTheirRestartMarkers) {

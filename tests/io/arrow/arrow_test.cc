@@ -217,7 +217,7 @@ TEST(Arrow, SaysWhatIsWrong) {
     EXPECT_THAT(Arrow(Golden("columns"), {.columns = {name}}).error().cause,
                 HasSubstr("cannot be a further column's"));
   }
-  EXPECT_THAT(cause("joined"), HasSubstr("behind the end of the stream"));
+  EXPECT_THAT(cause("joined"), HasSubstr("after the end of the stream"));
   EXPECT_THAT(cause("footer_empty"), HasSubstr("the footer's length is 0"));
   EXPECT_THAT(cause("long_metadata"), HasSubstr("2147483647 bytes of metadata"));
 }

@@ -50,7 +50,7 @@ TEST(PackedDamage, TruncatedFilesAreRefused) {
   }
   std::vector<uint8_t> longer = sound;
   longer.push_back(0);
-  EXPECT_EQ(ErrorOf(decoder, Padded(longer)).cause, "damaged packed JPEG: bytes behind its end");
+  EXPECT_EQ(ErrorOf(decoder, Padded(longer)).cause, "damaged packed JPEG: bytes after its end");
 }
 
 // A file of 20 rows of MCUs before the header and 20 behind it, and its parts.

@@ -182,9 +182,8 @@ TEST(Compile, RefusesPaddingThatCannotBe) {
                         "30 × 50 pixels"));
   EXPECT_THAT(Refusal({PadTo{40, 40}, RandomErasing{}}),
               HasSubstr("transforms[0], PadTo: transforms[1], RandomErasing comes after it. Move "
-                        "PadTo behind RandomErasing"));
-  EXPECT_THAT(Refusal({PadTo{40, 40}, CenterCrop{9, 9}}),
-              HasSubstr("Move PadTo behind CenterCrop"));
+                        "PadTo after RandomErasing"));
+  EXPECT_THAT(Refusal({PadTo{40, 40}, CenterCrop{9, 9}}), HasSubstr("Move PadTo after CenterCrop"));
   EXPECT_THAT(Refusal({PadTo{40, 40}, PadTo{40, 40}}),
               HasSubstr("transforms[1], PadTo comes after it. Remove one of the two"));
   EXPECT_THAT(Refusal({Normalize{}, PadTo{40, 40, {0, 1, 0}}}, DType::kF32),

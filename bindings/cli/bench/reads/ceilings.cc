@@ -56,7 +56,7 @@ Status Together(int threads, const std::function<void(int, Gate&)>& work) {
 Result<Ceiling> MeasureStorage(BenchOptions options, const KeepExplaining& keep_going,
                                std::optional<double>& cached) {
   if (options.loader.source->objects() != nullptr) {
-    return Ceiling{.why_not = "the samples are behind URLs"};
+    return Ceiling{.why_not = "the samples are remote objects"};
   }
   options.epochs = kWithoutEnd;
   ++options.loader.seed;  // another order than the run's, whose files it has brought into the cache
