@@ -6,7 +6,7 @@
 format  clang-format with .clang-format; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
         no conditional compilation in headers, file names; patches apply
-words   comments, documents and Python's messages without the words of tools/words.py
+words   comments, documents and messages without the words of tools/words.py
 python  ruff check and ruff format with pyproject.toml; --fix rewrites the files; skipped if ruff is not
         installed; and mypy over the package, if it is installed
 tidy    clang-tidy with .clang-tidy, over the compile commands of --build, which compiles several sources

@@ -1,7 +1,7 @@
-"""Words that comments, documents and Python's messages do not use, and what to write instead.
+"""Words that comments, documents and messages do not use, and what to write instead.
 
-Markdown is read, Python's comments and strings, and C++'s comments, without code in them. A phrase may go on
-in the next line. The list is short, as that of TigerBeetle's src/tidy.zig: what reviews keep finding.
+Markdown is read, and comments and strings of Python and C++, without code in them. A phrase may go on in the
+next line. The list is short, as that of TigerBeetle's src/tidy.zig: what reviews keep finding.
 """
 
 import io
@@ -24,9 +24,10 @@ WORDS = {
 PATTERN = re.compile(
     "|".join(rf"(?P<w{i}>(?<!\w){words}(?!\w))" for i, words in enumerate(WORDS)), re.IGNORECASE
 )
-# Nothing else of C++ can hold "//": literals come first.
+# Literals and comments of C++, in one pass, because each may have what begins the other.
 CPP = re.compile(
-    r'R"\((?s:.*?)\)"|"(?:\\.|[^"\\\n])*"|(?<![0-9A-Fa-f])\'(?:\\.|[^\'\\\n])+\'|(?P<line>//[^\n]*)|/\*(?s:.*?)\*/'
+    r'(?P<prose>R"\((?s:.*?)\)"|"(?:\\.|[^"\\\n])*"|//[^\n]*)'
+    r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])+'|/\*(?s:.*?)\*/"
 )
 FENCED = re.compile(r"^( *)```.*?^\1```$", re.M | re.S)
 CODE = re.compile(r"`[^`\n]+`")
@@ -51,10 +52,10 @@ def python(text):
 
 
 def cpp(text):
-    """Yields (line, prose) of a source's comments."""
+    """Yields (line, prose) of a source's comments and strings."""
     for found in CPP.finditer(text):
-        if found["line"]:
-            yield text.count("\n", 0, found.start()) + 1, found["line"]
+        if prose := found["prose"]:
+            yield from enumerate(prose.split("\n"), text.count("\n", 0, found.start()) + 1)
 
 
 PROSE = {".md": markdown, ".py": python, **dict.fromkeys(CPP_SUFFIXES, cpp)}

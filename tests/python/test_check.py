@@ -142,10 +142,20 @@ def test_words(tree, path, text, write):
         assert (code, output) == (0, "words: ok\n")
 
 
+def test_words_of_messages(tree):
+    tree.write("core/a.cc", 'const char* const kText = "see // beside";\nconst char k = \'"\';  // anew\n')
+    tree.write("bindings/python/stoker/a.py", 'raise ValueError("a file beside it")\n')
+    code, output = tree.check("words")
+    assert (code, [line.split(" ")[0] for line in output.splitlines()]) == (
+        1,
+        ["bindings/python/stoker/a.py:1:", "core/a.cc:1:", "core/a.cc:2:", "words:"],
+    )
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("core/a.cc", 'const char* const kText = "// behind";\nint behind = 1;\n'),
+        ("core/a.cc", "int behind = 1'000;  // isn't\nint beside = 1'000;\n"),
         ("bindings/python/stoker/a.py", "behind = 1\n"),
         ("SECURITY.md", "`behind`\n\n```sh\nbehind\n```\n"),
         ("CHANGELOG.md", "behind\n"),

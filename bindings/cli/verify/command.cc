@@ -48,7 +48,7 @@ some crops would meet is found. Names the samples that are bad, and why:
   forbidden    a server answers 403: it may not be read, or does not exist and
                may not be listed
 
-With --good the others are listed in a manifest, which stoker reads in place of the folder. Ctrl-C,
+With --good the others are listed in a manifest, which stoker reads instead of the folder. Ctrl-C,
 or a lack of memory or open files, prints what was found until then, and writes no list.
 
 Examples:
