@@ -1,4 +1,4 @@
-"""Measures decoded photographs a second from the cache of remote objects, beside those from local files.
+"""Measures decoded photographs a second from the cache of remote objects, next to those from local files.
 
     python bench/cached_objects.py PHOTOS [--shards 8] [--batch-size 32] [--epochs 2] [--rounds 9]
         [--workers 0] [--folder /tmp]

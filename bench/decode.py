@@ -1,4 +1,4 @@
-"""Decodes whole photographs to RGB arrays: stoker.decode_image beside other decoders for Python.
+"""Decodes whole photographs to RGB arrays: stoker.decode_image next to other decoders for Python.
 
     python bench/decode.py PHOTOS [--rounds 7] [--images 200] [--core 0] [--paths] [--only NAME ...]
 

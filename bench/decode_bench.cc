@@ -141,7 +141,7 @@ struct Measured {
   std::string name;
   std::function<void(const Photo&)> run;
   bool phase = false;      // on photographs whose phases can be told apart
-  std::string baseline;    // name of the item it is compared with; empty: none
+  std::string baseline;    // name of the item it is compared with; empty means none
   std::vector<double> us;  // of each round
 };
 

@@ -20,7 +20,7 @@ struct SlowStorage {
   Duration latency{0};                                  // of each read
   std::function<Duration(const std::string&)> extra{};  // of reads of a path, in addition to the
                                                         // latency
-  uint64_t bytes_per_second = 0;                        // of all reads together; 0: no limit
+  uint64_t bytes_per_second = 0;                        // of all reads together; 0 means no limit
   // No read ends in the first `stall` of every `stall_every`, counted from the construction of the
   // disk.
   Duration stall{0};

@@ -4,7 +4,7 @@
 
 Microseconds for an image of 224 × 224, uint8, in memory, on one core and one thread. Each library has a
 process of its own; they measure their CPU time in turns, one at a time, and each round gives a ratio:
-median (least - most). Random strengths are drawn anew for each image, with the same options; what happens
+median (least - most). Random strengths are drawn again for each image, with the same options; what happens
 with a probability happens always.
 
 stoker: `Compose` with the transform minus `Compose` without. "first" is the cost of the first such

@@ -3,9 +3,9 @@
 //   tuner_bench PHOTOS [--workload NAME] [--batches N] [--repeats N]
 //
 // For each workload, every depth of {1, 2, 4, 8, 16} is run once with every number of workers; then
-// the three best and the tuned loader, which starts anew each time, are run alternately. Prints the
-// time of the tuned run relative to each of them (median, minimum and maximum), the share of its
-// time that the consumer waited, and the average memory of batches and reads.
+// the three best and the tuned loader, which starts again each time, are run alternately. Prints
+// the time of the tuned run relative to each of them (median, minimum and maximum), the share of
+// its time that the consumer waited, and the average memory of batches and reads.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-"""Several views of each image by one loader, beside one crop, and beside a loader for each view.
+"""Several views of each image by one loader, next to one crop, and next to a loader for each view.
 
     python bench/views.py PHOTOS [--rounds 9] [--epochs 2] [--core 0]
 

@@ -126,7 +126,7 @@ def licenses(tree, named):
 
 
 def add_licenses(tree, found):
-    """Puts the files beside stoker's own licence, and into the metadata, as PEP 639 has it."""
+    """Puts the files next to stoker's own licence, and into the metadata, as PEP 639 has it."""
     (info,) = tree.glob("*.dist-info")
     folder = info / "licenses" / "third_party"
     folder.mkdir(parents=True)

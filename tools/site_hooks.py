@@ -80,7 +80,7 @@ def title_of(path):
 
 
 def mended(link, page, page_of_header):
-    """Returns the text in place of a link that a page has."""
+    """Returns what replaces a link of a page."""
     target, text = link["target"], link["text"]
     if ":" in target or target.startswith("#"):
         return link[0]

@@ -23,7 +23,7 @@ constexpr size_t kMib = size_t{1} << 20;
 constexpr size_t kSmall = 4096;
 
 struct Way {
-  size_t piece = 0;  // bytes; 0: no large copies
+  size_t piece = 0;  // bytes; 0 means no large copies
   bool turns = false;
 };
 

@@ -162,7 +162,7 @@ class Lease:
         return f"nothing answered: {self.results.of('context').why}"
 
     def missing(self, need: str) -> str:
-        """Returns what of a need is not there; empty: it is."""
+        """Returns what of a need is not there; empty means it is."""
         kind, _, name = need.partition(":")
         if kind in ("gpu", "device"):
             if self.why_no_gpu is None:

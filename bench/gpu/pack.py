@@ -124,7 +124,7 @@ def stamp(folder):
 
 
 def why_not_current(folder=FOLDER, root=ROOT):
-    """Returns the reason why the pack in a folder is not of the checkout's code; empty: it is."""
+    """Returns the reason why the pack in a folder is not of the checkout's code; empty means it is."""
     advice = "run python3 bench/gpu/measure.py pack --photos FOLDER"
     told = stamp(folder)
     if not told or not (folder / ARCHIVE).is_file():
@@ -159,7 +159,7 @@ def environment(work, inherited=os.environ):
 
 
 def why_it_fails(*command, **variables):
-    """Returns the last line of what a command prints if it fails; empty: it succeeds."""
+    """Returns the last line of what a command prints if it fails; empty means it succeeds."""
     # LD_BIND_NOW: a function that is missing is missed now, not when it is called.
     given = {**os.environ, "LD_BIND_NOW": "1", **variables}
     try:
@@ -172,7 +172,7 @@ def why_it_fails(*command, **variables):
 
 
 def why_not_programs(pack):
-    """Returns the first program that does not run here, and the reason; empty: all do."""
+    """Returns the first program that does not run here, and the reason; empty means all do."""
     for name in PROGRAMS:
         why_not = why_it_fails(pack / "bin" / name, "--help")
         if why_not:
@@ -257,7 +257,7 @@ def nvcc_version():
 
 
 def libraries_of(file):
-    """Returns the paths of the libraries that a program or library needs, by name; "": it is not found."""
+    """Returns the paths of the libraries that a program or library needs, by name; "" if it is not found."""
     listed = re.findall(r"^\t(\S+) => (/\S+|not found)", run("ldd", file), re.MULTILINE)
     return {name: path if path.startswith("/") else "" for name, path in listed}
 

@@ -122,7 +122,7 @@ class Step(NamedTuple):
     needs: tuple[str, ...] = ()  # "device", "gpu": a real one, "module:NAME", "program:NAME", "file:PATH"
     proven_by: tuple[str, ...] = ()  # tests; if one fails, its figures mean nothing
     doubted_by: tuple[str, ...] = ()  # tests; if one fails, the report says so
-    keep: tuple[str, ...] = ()  # paths of the values to keep of JSON that is printed; empty: all
+    keep: tuple[str, ...] = ()  # paths of the values to keep of JSON that is printed; empty means all
     prints: str = "json"  # how to read the output, too (reading.py)
     env: tuple[tuple[str, str], ...] = ()
     lasts: bool = False  # it is meant to run until it is killed

@@ -1,4 +1,4 @@
-"""stoker beside other loaders, and beside libjpeg-turbo alone, on your photographs.
+"""stoker next to other loaders, and to libjpeg-turbo alone, on your photographs.
 
     ./dev compare PHOTOS [--rivals tf,torch,…] [--workloads train,eval,…] [--cores N] [--rounds N]
         [--seconds N] [--cold] [--only VARIANT,…] [--json FILE] [--plot FILE.png]

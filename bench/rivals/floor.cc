@@ -1,5 +1,5 @@
 // The floor: decodes every photograph whole to RGB by libjpeg-turbo, on one core, each file read
-// anew.
+// again.
 //
 //   c++ -O2 floor.cc -o floor -ljpeg && ./floor SECONDS COLD < PATHS
 //

@@ -50,7 +50,7 @@ def plug_in(batches):
 
 
 def configuration(folder, step, plugin):
-    """Returns the workload in dlio-benchmark's words. The empty file stands for all photographs, since
+    """Returns the workload in dlio-benchmark's words. The empty file means all photographs, since
     dlio-benchmark counts samples by its files, and reads none here."""
     for name in ("train", "valid"):
         (folder / name).mkdir()

@@ -26,8 +26,8 @@ struct Workload {
   // that is the same however many reads there are (a network). No channel: samples are in memory.
   int channels = 0;
   std::vector<float> service;  // by sample
-  std::vector<float> delay;    // by sample; empty: none
-  double thrash = 0;           // share by which a read takes longer for each read that waits behind
+  std::vector<float> delay;    // by sample; empty means none
+  double thrash = 0;           // share by which a read takes longer for each read in the queue
                                // a channel
   double elevator = 0;         // share by which a read takes less time for each doubling of the
                                // reads in flight

@@ -1,4 +1,4 @@
-// A transform of the program's own, behind those of stoker: it leaves eight levels of each colour.
+// A transform of the program's own, after those of stoker: it leaves eight levels of each colour.
 //
 //   cmake -S examples/cpp -B example -DCMAKE_PREFIX_PATH=WHERE_STOKER_IS_INSTALLED
 //   cmake --build example && example/own_transform photos/train

@@ -20,7 +20,7 @@ usual = keras.utils.image_dataset_from_directory(
     folder, image_size=(SIZE, SIZE), batch_size=BATCH, shuffle=False, verbose=False
 )
 
-keras.utils.set_random_seed(1)  # stands for a trained model
+keras.utils.set_random_seed(1)  # instead of training
 model = keras.Sequential(
     [
         keras.Input((SIZE, SIZE, 3)),

@@ -50,7 +50,7 @@ def inputs_and_label(row):
 
 
 with tempfile.TemporaryDirectory() as directory:
-    path = pathlib.Path(directory) / "table.bin"  # rows one behind the other, as any program can write them
+    path = pathlib.Path(directory) / "table.bin"  # rows one after the other, as any program can write them
     table.tofile(path)
     rows = stoker.records(path, table.dtype)  # reads the file into memory
 

@@ -96,7 +96,7 @@ def end(processes: list, deadline: float) -> None:
         process.join(max(0, deadline - time.monotonic()))
     codes = [process.exitcode for process in processes]
     if codes != [0] * len(processes):
-        raise RuntimeError(f"exit codes of the processes (None: still running): {codes}")
+        raise RuntimeError(f"exit codes of the processes (None means still running): {codes}")
 
 
 if __name__ == "__main__":

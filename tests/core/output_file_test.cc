@@ -296,7 +296,7 @@ TEST_P(OutputFileTest, SharesThePositionOfStandardOutput) {
   }
 }
 
-// The descriptor is already open, so the permissions of the file behind it do not matter.
+// The descriptor is already open, so the permissions of its file do not matter.
 TEST_P(OutputFileTest, WritesToAnotherUsersStandardOutput) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root's pipe";
   std::array<int, 2> ends{};

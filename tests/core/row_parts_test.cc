@@ -45,7 +45,7 @@ TEST(RowParts, AreFound) {
         };
         EXPECT_LE(begin, std::min(place(top), header));
         EXPECT_GE(end, std::max(place(bottom - 1) + RowParts::kUnit, header + kHeader));
-        // No more than a part beside those and the header.
+        // No more than a part next to those and the header.
         const uint64_t more = static_cast<uint64_t>(rows * 5 / 64 + 1) * RowParts::kUnit;
         EXPECT_GE(begin + more, std::min(place(top), header));
         EXPECT_LE(end, std::max(place(bottom - 1) + RowParts::kUnit, header + kHeader) + more);

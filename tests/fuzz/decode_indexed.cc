@@ -21,7 +21,7 @@ using jpeg::IndexShape;
 
 constexpr DecodeLimits kTight{1 << 18, 20};
 constexpr int kInterval = 2;    // photographs are small
-constexpr size_t kSigned = 16;  // behind the checksum and the content's hash
+constexpr size_t kSigned = 16;  // after the checksum and the content's hash
 
 struct Input {
   explicit Input(std::span<const uint8_t> bytes)

@@ -75,7 +75,7 @@ std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.e
 
 constexpr std::string_view kXmp = "<rdf:Description tiff:Orientation=\"6\"/>";
 
-// Returns the bytes with zeros in place of the last `lost` bytes, and behind them.
+// Returns the bytes with zeros instead of the last `lost` bytes, and after them.
 std::vector<uint8_t> ZerosAtTheEnd(std::vector<uint8_t> jpeg, size_t lost) {
   const size_t size = jpeg.size();
   jpeg.resize(size - lost);

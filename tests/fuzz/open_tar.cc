@@ -55,7 +55,7 @@ void LookThroughMembers(const TarMembers& all, const FileStamp& stamp, const std
   }
 }
 
-// An index file of the texts of two members, whatever it says.
+// An index file of the texts of two members, regardless of its content.
 void LookThroughTexts(std::span<const uint8_t> bytes) {
   constexpr FileStamp kStamp{.bytes = 1 << 20, .modified_ns = 1};
   std::vector<uint8_t> file(bytes.begin(), bytes.end());

@@ -9,7 +9,7 @@
 namespace {
 
 // Returns whether a pattern has more than 12 braces, or a number of 3 to 18 digits: it may stand
-// for so many paths that it takes seconds under a sanitizer. The replay test runs those of the
+// for that many paths that it takes seconds under a sanitizer. The replay test runs those of the
 // corpus. Longer numbers are refused.
 bool IsLarge(std::span<const uint8_t> pattern) {
   if (std::ranges::count(pattern, '{') > 12) return true;

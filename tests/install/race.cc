@@ -1,4 +1,4 @@
-// A program with a race of its own beside a loader.
+// A program with a race of its own next to a loader.
 #include <stoker/stoker.h>
 
 #include <cstdint>

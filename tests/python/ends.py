@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-# `threads_left(name, most)` waits until there are at most so many threads of this name, and returns their
+# `threads_left(name, most)` waits until there are at most this many threads of this name, and returns their
 # number. A thread that was joined is listed for a moment longer.
 BEGINNING = """
 import contextlib, os, pathlib, stoker, threading, time

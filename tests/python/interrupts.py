@@ -75,7 +75,7 @@ def interrupted(iterate, of, wanted, state=None, remade=None, most=0.004, times=
         iterate: returns the iterator of the next epoch.
         of: what is compared of a batch.
         wanted: returns what an epoch has, by its number.
-        state: returns the epoch and batch of a saved state, as the handler would save it; None: not checked.
+        state: returns the epoch and batch of a saved state, as the handler would save it, if it is checked.
         remade: see Alarms.drained.
         times: how often it interrupts, at full effort.
     """

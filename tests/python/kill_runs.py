@@ -2,7 +2,7 @@
 
     python tests/python/kill_runs.py [--kills 200] [--ways stoker,other-worlds,native,fallback] [--seed 1]
 
-Each way to resume is killed so many times, in worlds of 1, 3 and 8 ranks: two shuffled epochs of photographs,
+Each way to resume is killed many times, in worlds of 1, 3 and 8 ranks: two shuffled epochs of photographs,
 some of which are damaged and substituted. The table says how many runs had other ids or pixels than a run
 that was not killed. The ways: a loader's state; the same, with another number of ranks and another batch size
 after each kill; tf.train.Checkpoint, with the dataset op and with the prebuilt ones. test_killed.py and
@@ -92,7 +92,7 @@ def killed_run(
     chance: random.Random,
     arguments: Callable[[], tuple[Any, ...]],
 ) -> tuple[list[Any], int]:
-    """Returns LOG's lines after so many kills, or fewer if the run ends before, and how many kills there
+    """Returns LOG's lines after that many kills, or fewer if the run ends before, and how many kills there
     were.
 
     Args:
@@ -131,7 +131,7 @@ def rows_of(log: list[Any]) -> list[list[Any]]:
 
 
 def differing(way: str, world: int, kills: int, seed: int, photos: pathlib.Path, folder: pathlib.Path) -> int:
-    """Returns how many runs, of as many as have so many kills, differ from the one that was not killed.
+    """Returns how many runs, of as many as have that many kills, differ from the one that was not killed.
 
     Args:
         photos: as `damaged` makes it.

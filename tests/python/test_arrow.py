@@ -25,7 +25,7 @@ def make(source, **options):
 
 
 def write(path, table, rows=7, form=pa.ipc.new_stream, **options):
-    """Writes a table with so many rows in each record batch."""
+    """Writes a table with that many rows in each record batch."""
     with pa.OSFile(str(path), "wb") as file, form(file, table.schema, **options) as writer:
         writer.write_table(table, max_chunksize=rows)
     return path

@@ -146,7 +146,7 @@ def test_a_sample_that_is_missing_ends_it_unless_it_is_dropped(command, photos, 
 
 
 def on_a_terminal(process, terminal, at=None, times=1):
-    """Returns what a command shows on a terminal; interrupts it once it has shown `at` so many times."""
+    """Returns what a command shows on a terminal; interrupts it once it has shown `at` that many times."""
     shown = b""
     while True:
         try:

@@ -1,6 +1,6 @@
 """Every code block of every page runs, or the page says why it does not.
 
-The treatment of a block follows from the word behind its fence:
+The treatment of a block follows from the word after its fence:
 
     python    executed, on small folders; the blocks of a page share their names, in order
     sh        stoker's commands are run; of others the script, options, presets and packages are looked up

@@ -188,7 +188,7 @@ def test_what_is_wrong(of_files, in_memory):
 
 
 def with_rows(of_files, **rows):
-    """Returns a dataset in memory, of bytes and paths, with these rows in place of its first ones, by
+    """Returns a dataset in memory, of bytes and paths, with these rows instead of its first ones, by
     column.
     """
     columns = of_files.cast_column("image", datasets.Image(decode=False)).to_dict()

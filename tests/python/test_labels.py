@@ -59,7 +59,7 @@ def jsonl_of(folder, kind):
 
 
 def test_labels_that_are_bool_are_classes_0_and_1(made, tmp_path):
-    """In each source and of each type, next to the integers that they stand for."""
+    """In each source and of each type, next to the integers that they mean."""
     numbers = [1, 0, 1, 1, 0, 1]
     paths = paths_in(made)[: len(numbers)]
     one_hot = labels_in_batches(arrays_of(paths, numbers), stoker.MixUp(num_classes=2))

@@ -1,4 +1,4 @@
-"""Sources of objects behind URLs, on a local server that also misbehaves."""
+"""Sources of remote objects, on a local server that also misbehaves."""
 
 import importlib.util
 import io

@@ -57,7 +57,7 @@ def test_equals_arrays_of_them_for_any_ranks(tmp_path):
 
 
 def test_mnist(tmp_path):
-    """Images behind a header, without a dtype of fields."""
+    """Images after a header, without a dtype of fields."""
     images = noise("uint8", (11, 28, 28))
     path = written(tmp_path / "train-images-idx3-ubyte", images, b"\0\0\x08\x03" + bytes(12))
     source = stoker.records(path, "uint8", (28, 28), offset=16)

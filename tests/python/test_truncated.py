@@ -55,7 +55,7 @@ def segments(data):
 
 
 def places(data):
-    """Where to cut: behind the header of the first scan, and not in a later segment, of which Pillow makes a
+    """Where to cut: after the header of the first scan, and not in a later segment, of which Pillow makes a
     black image (test_a_segment_that_is_cut_counts_as_missing)."""
     inside = [(begin + 2, end) for begin, end in segments(data)]
     first = next(end for begin, end in segments(data) if data[begin + 1] == 0xDA)

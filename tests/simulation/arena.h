@@ -26,7 +26,7 @@ class Arena {
   [[nodiscard]] static bool Free(void* block);
   static size_t BytesOf(const void* block);
   static uint64_t NumberOf(const void* block);  // it was the so-manieth since Reset, from 1
-  // The number of one that is not freed; 0: there is none.
+  // The number of one that is not freed; 0 means there is none.
   static uint64_t FirstLeft();
 
   static bool Has(const void* address) {

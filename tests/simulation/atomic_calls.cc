@@ -1,4 +1,4 @@
-// What a compiler calls for -fsanitize=thread, in place of the thread sanitizer's library: atomic
+// What a compiler calls for -fsanitize=thread, instead of the thread sanitizer's library: atomic
 // operations are scheduling points, and each access is checked to be of memory that is not freed.
 //
 // The operations are carried out in one order, whatever order of memory they ask for, and they are

@@ -45,7 +45,7 @@ class Fiber {
  private:
   static void Begin(unsigned high, unsigned low);
 
-  void Arrive();  // behind a switch to this fiber
+  void Arrive();  // after a switch to this fiber
 
   bool begun_ = true;
   jmp_buf place_;

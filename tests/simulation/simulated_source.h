@@ -1,4 +1,4 @@
-// SimulatedSource: samples in files, behind calls, or in memory, whose answers take a while on the
+// SimulatedSource: samples in files, from calls, or in memory, whose answers take a while on the
 // simulation's clock.
 #pragma once
 

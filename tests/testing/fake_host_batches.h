@@ -20,7 +20,7 @@ struct HostBatchesOptions {
                                          // memory
   size_t zeros = SIZE_MAX;               // a column whose bytes are all 0, as operations that do
                                          // nothing
-  std::shared_ptr<Device> pinned_for{};  // the memory is pinned for it; null: it is not
+  std::shared_ptr<Device> pinned_for{};  // the memory is pinned for it; null means it is not
   // Called before a batch, or the end of an epoch, is made; its error replaces it. May wait, and
   // return Cancelled when `interrupt` says so, which replaces nothing.
   std::function<Status(uint64_t epoch, uint64_t index, const Interrupt& interrupt)> before;

@@ -16,7 +16,7 @@ namespace stoker::testing {
 // The fault of one file.
 struct FakeFault {
   int error_number = 0;  // ENOENT, EACCES, EIO, …
-  int times = -1;        // the number of first reads that fail, for each reader; -1: all
+  int times = -1;        // the number of first reads that fail, for each reader; -1 means all
 };
 
 // The files and the faults. Immutable; shared by any number of readers on any threads.

@@ -15,7 +15,7 @@
 
 namespace stoker::testing {
 
-// The numbers are fractions; each entry into the ring draws anew.
+// The numbers are fractions; each entry into the ring draws again.
 struct RingFaults {
   uint64_t seed = 1;
   double late = 0;     // of the chains that could go on and of the completions: wait for the next

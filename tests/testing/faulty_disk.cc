@@ -71,7 +71,7 @@ class FaultyCalls final : public FileCalls {
   }
 
  private:
-  static constexpr uint64_t kOpening = ~uint64_t{0};  // stands for an offset
+  static constexpr uint64_t kOpening = ~uint64_t{0};  // used as an offset
 
   struct File {
     std::string path;

@@ -33,7 +33,7 @@ struct JpegOptions {
   bool optimize = false;
   int quality = 90;
   int restart_interval = 0;  // MCUs
-  int orientation = 0;       // EXIF; 0: no such segment
+  int orientation = 0;       // EXIF; 0 means no such segment
   bool adobe_marker = true;  // for kRgb, kCmyk, kYcck
   uint64_t seed = 1;
 };
@@ -48,7 +48,7 @@ std::vector<uint8_t> MakeJpeg(const JpegOptions& options = {});
 // An APP1 segment, marker and length included, with an orientation tag.
 std::vector<uint8_t> ExifSegment(int orientation, bool big_endian);
 
-// `jpeg` with `segment` right behind its start-of-image marker.
+// `jpeg` with `segment` right after its start-of-image marker.
 std::vector<uint8_t> WithSegment(std::span<const uint8_t> jpeg, std::span<const uint8_t> segment);
 
 // Makes the header of `jpeg` say that it has this size. Frames of progressive JPEGs begin with the

@@ -7,7 +7,7 @@
 //     budget_torture --folder DIR [--sets N] [--first N] [--seed N] [--megapixels N] [--cgroup DIR]
 //
 // --cgroup DIR: each set runs in a process of its own, in a memory cgroup made below DIR (version
-// 1), whose limit is the budget, the slots beside it, and --fixed MiB.
+// 1), whose limit is the budget, the slots next to it, and --fixed MiB.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ struct Outcome {
   uint64_t batches = 0, refused = 0, waited = 0;
   int64_t beside = 0;  // the most held outside the budget's account, when that is at its most
   uint64_t slot_bytes = 0;
-  std::vector<uint64_t> delivered;  // fingerprints; 0: refused
+  std::vector<uint64_t> delivered;  // fingerprints; 0 means refused
   std::vector<uint64_t> named;      // by refusals
   std::string said;                 // by the last refusal
 };

@@ -90,7 +90,7 @@ struct Setting {
   RingFaults ring{};
   DecodeLimits limits{};
   std::function<void()> once_listed = [] {};  // called before the first read
-  // Returns the server's answer to a request for this sample, in place of the right one.
+  // Returns the server's answer to a request for this sample, instead of the right one.
   std::function<std::string(uint64_t id, const ObjectServer::Get&, std::string right)> answer =
       [](uint64_t, const ObjectServer::Get&, std::string right) { return right; };
   std::function<bool()> interrupt{};  // called while the consumer waits

@@ -18,7 +18,7 @@ struct ByteSpan {
 struct ImagePart {
   ByteSpan whole{};
   ByteSpan name{};    // a marker's second byte, or four characters
-  ByteSpan length{};  // the bytes that say how long it is; none: a marker alone
+  ByteSpan length{};  // the bytes that say how long it is; none means a marker alone
   ByteSpan data{};
 };
 

@@ -14,7 +14,7 @@ enum class MutationKind : uint8_t {
   kBits,        // flipped
   kBytes,       // set
   kRemoved,     // a range
-  kRepeated,    // a range, behind itself
+  kRepeated,    // a range, after itself
   kTruncated,   // the end is missing
   kSpliced,     // the beginning of one photograph and the end of another
   kParts,       // segments or chunks removed, repeated, exchanged

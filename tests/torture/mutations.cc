@@ -54,7 +54,7 @@ using Photos = std::vector<std::filesystem::path>;
 constexpr uint64_t kTogether = 64, kWhole = 16;  // mutations and whole photographs of an epoch
 constexpr uint64_t kBudget = uint64_t{64} << 20;
 constexpr DecodeLimits kLimits{.max_pixels = int64_t{1} << 24};
-// Memory that a process takes beside its budget (docs/memory.md, "The budget").
+// Memory that a process takes outside its budget (docs/memory.md, "The budget").
 constexpr uint64_t kBeside = uint64_t{32} << 20;
 // CPU time of a sample. A wait is a hang after minutes only, because the machine may be busy.
 constexpr double kLongestMs = 20e3;

@@ -123,7 +123,7 @@ OptionSet DrawSet(uint64_t seed, uint64_t number, const std::vector<Photograph>&
   loader.shuffle = draw.Chance(0.5);
   loader.seed = draw.Below(1000);
   loader.epochs = 1;
-  if (draw.Chance(0.2)) {  // several views in place of the one
+  if (draw.Chance(0.2)) {  // several views instead of the one
     loader.views = {std::exchange(loader.transforms, {})};
     while (loader.views.size() < 2 + draw.Below(3)) {
       loader.views.push_back(DrawTransforms(draw, loader.dtype, set.all_ordinary));

@@ -98,7 +98,7 @@ LoaderOptions OptionsOf(const SoakStorage& storage, Draw& draw) {
   options.source = storage.source;
   const int side = 16 + static_cast<int>(draw.Below(48));
   options.transforms = {RandomResizedCrop{.height = side, .width = side}, RandomHorizontalFlip{}};
-  if (draw.Below(4) == 0) {  // several views in place of the one
+  if (draw.Below(4) == 0) {  // several views instead of the one
     options.views = {std::exchange(options.transforms, {}),
                      {Resize{.height = 20, .width = 30}},
                      {RandomResizedCrop{.height = 12, .width = side}}};

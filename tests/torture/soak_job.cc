@@ -202,7 +202,7 @@ void SoakJob::ByName() {
   if (!IsRefusal(batch)) Check(std::move(batch), name, model_.At(name));
 }
 
-// A second iteration beside the first one.
+// A second iteration next to the first one.
 void SoakJob::Beside() {
   ++totals_.beside;
   const auto second = loader_->Iterate();

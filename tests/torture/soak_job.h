@@ -55,7 +55,7 @@ void DrawOrder(Draw& draw, LoaderOptions& options);
 struct SoakHooks {
   std::function<void()> step;                // before each step, and on the thread that stops
   std::function<void(Result<Batch>&)> gets;  // with what came, before it is compared
-  std::function<void(Batch)> discard;        // a batch that it needs no longer; null: destroys it
+  std::function<void(Batch)> discard;        // a batch that it needs no longer; null destroys it
 };
 
 class SoakJob {

@@ -1,4 +1,4 @@
-// The libraries behind JPEG, PNG and WebP allocate no more than what is charged for them, which is
+// The libraries for JPEG, PNG and WebP allocate no more than what is charged for them, which is
 // computed from the header. The test is a program of its own, because it replaces malloc.
 #include <gtest/gtest.h>
 #include <malloc.h>

@@ -18,8 +18,8 @@ inline std::span<const uint8_t> Unpadded(const std::vector<uint8_t>& padded) {
   return std::span(padded).first(padded.size() - kBufferPadding);
 }
 
-// Opens `padded` with a decoder of any format, decodes `region` (empty: the image), and compares;
-// returns the differences, or an empty text. `decode`: (region, rows) to Status.
+// Opens `padded` with a decoder of any format, decodes `region` (empty means the image), and
+// compares; returns the differences, or an empty text. `decode`: (region, rows) to Status.
 template <typename Decoder, typename Decode>
 std::string CompareBy(Decode decode, Decoder& decoder, const std::vector<uint8_t>& padded,
                       Rect region, const WholeImage& whole, Reduction reduction = 1) {

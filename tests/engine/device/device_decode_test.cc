@@ -401,7 +401,7 @@ TEST_P(DeviceDecodeTest, AFaultOfTheDeviceEndsTheLoader) {
   }
 }
 
-// The copies of rows that workers have decoded, of the block behind them, and of labels on the
+// The copies of rows that workers have decoded, of the block after them, and of labels on the
 // device.
 TEST_P(DeviceDecodeTest, EachFailedCopyEndsTheLoader) {
   for (const uint64_t id : {1, 2, 5, 16, 20}) photos_.Overwrite(id, Text(RandomJpeg(random_)));
@@ -459,7 +459,7 @@ TEST_P(DeviceDecodeTest, CropsLieInPageableMemoryToo) {
   EXPECT_EQ(loader->Stats().pinned_bytes, 0u);
 }
 
-// The cache finds the damage by a checksum. Then the file is read, packed and kept anew.
+// The cache finds the damage by a checksum. Then the file is read, packed and kept again.
 TEST_P(DeviceDecodeTest, PhotographsThatAreDamagedInTheCacheAreReadFromTheirFiles) {
   for (uint64_t id = 0; id < kPhotos; ++id) photos_.Overwrite(id, Text(RandomJpeg(random_)));
   const testing::TempFolder folder;

@@ -1,4 +1,4 @@
-// DeviceDecodeTest: loaders of packed photographs whose devices decode, beside those whose workers
+// DeviceDecodeTest: loaders of packed photographs whose devices decode, next to those whose workers
 // do.
 #pragma once
 

@@ -44,7 +44,7 @@ TEST(ConcurrencyLimit, LoweringTheLimitTakesEffectAsWorkersLeave) {
 }
 
 // For each piece of work a worker is sent, which takes one piece if it may enter. No work may be
-// left over, whatever the limit is in between.
+// left over, for any limit in between.
 TEST(ConcurrencyLimit, LeavesNoWorkBehind) {
   ConcurrencyLimit concurrency_limit(2);
   std::mutex mutex;

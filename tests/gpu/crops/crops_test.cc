@@ -237,7 +237,7 @@ TEST_F(Crops, OfWideImagesAreThoseOfTheCpu) {
   EXPECT_GT(most_.column, 600);
 }
 
-// Changes a few bytes, of the rows in most cases: of those before the header and of those behind
+// Changes a few bytes, of the rows in most cases: of those before the header and of those after
 // it.
 void Damage(Random& random, std::vector<uint8_t>& file, const PackedParts& parts) {
   const size_t header_bytes = parts.rows_at - parts.header_at;

@@ -21,7 +21,7 @@ T Read(const uint8_t* from) {
   return value;
 }
 
-// The bits from one of the crop's on. Of each 0xFF the byte behind it is left out. Behind the crop
+// The bits from one of the crop's on. Of each 0xFF the byte after it is left out. After the crop
 // there are zeros.
 class PlainBits {
  public:

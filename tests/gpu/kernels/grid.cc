@@ -23,7 +23,7 @@ constexpr unsigned kWarp = 32, kWholeWarp = ~0U, kMostThreads = 1024, kMostBlock
 struct Lane {
   unsigned index = 0;       // in the block
   unsigned mask = 0;        // what __activemask returns
-  Fiber* paused = nullptr;  // where it goes on; null: it has not begun
+  Fiber* paused = nullptr;  // where it goes on; null means it has not begun
 
   unsigned warp() const { return index / kWarp; }
   unsigned bit() const { return 1U << index % kWarp; }

@@ -17,7 +17,7 @@ namespace stoker::testing {
 struct MadeJob {
   DeferredOpsJob job;
   std::vector<uint8_t> from;
-  std::vector<uint64_t> work;  // words, so that it is aligned; empty: none
+  std::vector<uint64_t> work;  // words, so that it is aligned; empty means none
 
   size_t values() const { return from.size(); }
   size_t result_bytes() const { return values() * SizeOf(job.dtype); }

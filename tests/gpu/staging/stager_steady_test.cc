@@ -60,7 +60,7 @@ TEST_P(StagerSteadyTest, NeverWaitsOnTheHost) {
   }
 }
 
-// The device is far behind and holds host batches whose copies have not begun. The stager goes once
+// The device lags far and holds host batches whose copies have not begun. The stager goes once
 // round its ring and no further.
 TEST_P(StagerSteadyTest, RunsAheadOfTheDeviceByAtMostOneRing) {
   StagingOptions options;
@@ -84,7 +84,7 @@ TEST_P(StagerSteadyTest, RunsAheadOfTheDeviceByAtMostOneRing) {
 // A stream that has used a ring of batches is held, and the consumer lets go of each later
 // batch at once, so that only the stager's own limit is left. Without deferred operations copies
 // wait for the users. With them, a round of copies is done before the next one waits for the kernel
-// that reads what it overwrites. Behind each round of copies that are not done, the stager takes
+// that reads what it overwrites. After each round of copies that are not done, the stager takes
 // one more host batch, and waits.
 TEST_P(StagerAheadTest, IssuesACopyForEachBufferWithoutWaiting) {
   for (const bool has_deferred_ops : {false, true}) {

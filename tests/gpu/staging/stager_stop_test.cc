@@ -139,7 +139,7 @@ TEST_P(StagerStopTest, StopsWhilePausedAtAnEpochsEndOrAnError) {
   }
 }
 
-// The stager has gone round the ring, and copies are held up by a consumer that is far behind. The
+// The stager has gone round the ring, and copies are held up by a consumer that lags far. The
 // ring waits for it; the stager ends at once.
 TEST_P(StagerStopTest, StopsWhileWaitingForACopy) {
   StagingOptions options;

@@ -304,7 +304,7 @@ TEST(Arrow, AFileThatIsCutIsRefusedAtEachByte) {
   }
 }
 
-// Whatever a file says, images lie in it and columns have a row for each. For the sanitizers.
+// For any file, images lie in it and columns have a row for each. For the sanitizers.
 TEST(Arrow, AnyByteMayBeWrong) {
   const MemoryFile file;
   for (const char* name : {"labelled", "alone", "columns"}) {

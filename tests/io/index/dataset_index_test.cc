@@ -140,7 +140,7 @@ TEST_F(DatasetIndexTest, ReadsBackWhatWasWritten) {
     EXPECT_LE(index->memory_bytes(), 24 * index->images() + 200);
     EXPECT_LE(index->list().memory_bytes(), list.memory_bytes() + 200);
   }
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // nothing beside it is left
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);  // nothing next to it is left
 }
 
 TEST_F(DatasetIndexTest, ReadsBackAFlatList) {

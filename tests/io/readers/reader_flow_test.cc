@@ -68,7 +68,7 @@ TEST_P(ReaderFlowTest, GivesUpReadsThatTakeTooLong) {
   }
 }
 
-// Returns the descriptor of the one ring of this process; -1: there is none.
+// Returns the descriptor of the one ring of this process; -1 means there is none.
 int RingDescriptor() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;  // that of the folder itself

@@ -1,4 +1,4 @@
-"""A pytest plugin that puts stoker behind `keras.utils.image_dataset_from_directory`.
+"""A pytest plugin that puts stoker into `keras.utils.image_dataset_from_directory`.
 
 Keras still checks the arguments, lists the directory, and divides it for validation. The files that it
 found are then read, decoded, resized, shuffled and batched by a stoker.Loader. Padding to another shape and

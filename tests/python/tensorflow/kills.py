@@ -236,7 +236,7 @@ def source_of(name, how, folder):
 
 
 def measure(name, how, victim, kills, folder):
-    """The outcomes of so many jobs, with kills at moments that are the same for every source."""
+    """The outcomes of that many jobs, with kills at moments that are the same for every source."""
     moments = random.Random(f"{how} {victim}")
     outcomes = []
     with running("fallback" if name == "stock" else name) as place:

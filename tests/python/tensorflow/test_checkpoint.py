@@ -138,7 +138,7 @@ def test_another_world_goes_on_with_what_is_left(make, tmp_path):
 
 
 def piped(dataset):
-    """Behind steps with buffers, two epochs."""
+    """After steps with buffers, two epochs."""
 
     def passed(*batch):
         return batch if len(batch) > 1 else batch[0]

@@ -1,4 +1,4 @@
-"""Keras' own tests of `image_dataset_from_directory`, with stoker behind it (keras_directory.py)."""
+"""Keras' own tests of `image_dataset_from_directory`, with stoker in it (keras_directory.py)."""
 
 import importlib.util
 import os

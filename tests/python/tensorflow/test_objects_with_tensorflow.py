@@ -1,4 +1,4 @@
-"""Objects behind URLs in a process where TensorFlow was loaded first, which has a libcurl of its own."""
+"""Remote objects in a process where TensorFlow was loaded first, which has a libcurl of its own."""
 
 import pathlib
 import subprocess

@@ -75,7 +75,7 @@ def shards(samples, tmp_path_factory):
 
 
 def test_samples_are_those_that_were_written(samples, shards):
-    """The golden set: TensorFlow's writer, and TensorFlow's parser beside stoker's."""
+    """The golden set: TensorFlow's writer, and TensorFlow's parser next to stoker's."""
     columns = ["image/height", "image/object/bbox", "image/channels"]
     source = stoker.tfrecord(f"{shards}/train-*", columns=columns)
     files = sorted(str(path) for path in shards.glob("train-*"))

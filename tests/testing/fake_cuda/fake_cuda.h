@@ -20,7 +20,7 @@ class FakeState;
 
 struct FakeMachine {
   int devices = 1;
-  int driver = 13000;  // the installed version of CUDA; 0: none
+  int driver = 13000;  // the installed version of CUDA; 0 means none
   uint64_t device_bytes = uint64_t{1} << 30;
   BeforeWork before_work{};  // called before each piece of a stream's work, on its thread
 };

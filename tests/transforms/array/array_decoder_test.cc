@@ -118,7 +118,7 @@ struct ArrayOutcome {
   std::string error;
 };
 
-// Decodes, and checks that nothing beside the array is written.
+// Decodes, and checks that nothing next to the array is written.
 template <typename Image>
 ArrayOutcome Decode(ArrayDecoder& decoder, const Image& image, const ArrayRequest& request) {
   Result<ArrayShape> shape = decoder.Open(image, request);

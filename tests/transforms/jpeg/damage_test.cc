@@ -32,7 +32,7 @@ Error ErrorOf(std::span<const uint8_t> bytes, const DecodeLimits& limits = {}, R
 
 std::vector<uint8_t> Bytes(std::string_view text) { return {text.begin(), text.end()}; }
 
-// Returns the first marker with this second byte; its payload's length is behind it.
+// Returns the first marker with this second byte; its payload's length is after it.
 size_t Find(const std::vector<uint8_t>& jpeg, uint8_t marker, size_t from = 0) {
   for (size_t i = from; i + 1 < jpeg.size(); ++i) {
     if (jpeg[i] == 0xFF && jpeg[i + 1] == marker) return i;
@@ -132,14 +132,14 @@ TEST(JpegDamage, ReducedImagesAreThoseOfLibjpeg) {
   EXPECT_GT(refused, 10);
 }
 
-// Returns the bytes with zeros in place of the last `lost` bytes.
+// Returns the bytes with zeros instead of the last `lost` bytes.
 std::vector<uint8_t> WithZeros(const std::vector<uint8_t>& jpeg, size_t lost, size_t zeros) {
   std::vector<uint8_t> bytes(jpeg.size() - lost + zeros);
   std::copy_n(jpeg.begin(), jpeg.size() - lost, bytes.begin());
   return bytes;
 }
 
-// Every decoder accepts zeros in place of the end-of-image marker, for any region.
+// Every decoder accepts zeros instead of the end-of-image marker, for any region.
 TEST(JpegDamage, AcceptsZerosInPlaceOfTheEndMarker) {
   for (const JpegOptions& options :
        {JpegOptions{70, 50, JpegColor::kYCbCr, Luma(2, 2)}, JpegOptions{64, 48},
@@ -258,7 +258,7 @@ TEST(JpegDamage, RefusesAScanThatEndsEarly) {
   EXPECT_EQ(error.cause, "damaged JPEG: the compressed data of a scan ends too early");
   EXPECT_GE(error.offset, middle - 64);
   EXPECT_LE(error.offset, bytes.size());
-  // Complete rows can be decoded: damage behind them goes unnoticed.
+  // Complete rows can be decoded: damage after them goes unnoticed.
   EXPECT_EQ(ErrorOf(bytes, {}, {0, 0, 128, 16}).cause, "no error");
 }
 

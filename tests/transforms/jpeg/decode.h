@@ -91,7 +91,7 @@ std::vector<uint8_t> Padded(std::span<const uint8_t> bytes);
 // `padded`: a result of Padded; must stay valid while the decoder uses it.
 Result<ImageInfo> OpenPadded(JpegDecoder& decoder, const std::vector<uint8_t>& padded);
 
-// Open and Decode; an empty region stands for the whole image, which may be reduced.
+// Open and Decode; an empty region represents the whole image, which may be reduced.
 Status DecodeAll(JpegDecoder& decoder, const std::vector<uint8_t>& padded, Rect region,
                  KeepRows& sink, std::span<const uint8_t> crop_index = {}, Reduction reduction = 1);
 

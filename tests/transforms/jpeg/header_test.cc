@@ -175,8 +175,7 @@ TEST(Exif, IgnoresDamage) {
   }
   for (size_t i = 0; i < good.size(); ++i) {
     for (const uint8_t value : {0x00, 0x01, 0x7F, 0x80, 0xFF}) {
-      std::vector<uint8_t> bytes =
-          good;  // a heap block of its own: sanitizers see what lies behind
+      std::vector<uint8_t> bytes = good;  // a heap block of its own: sanitizers see what lies after
       bytes[i] = value;
       (void)OfApp1(bytes);
     }

@@ -1,5 +1,5 @@
 // DecodeLimits::accept_truncated: the existing part of a truncated file is decoded as by
-// libjpeg-turbo with an end-of-image marker behind it; nothing else changes.
+// libjpeg-turbo with an end-of-image marker after it; nothing else changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ class TruncatedJpegTest : public ::testing::Test {
   KeepRows sink_;
 };
 
-// Every kind, cut at every byte behind the header of the first scan.
+// Every kind, cut at every byte after the header of the first scan.
 TEST_F(TruncatedJpegTest, EveryByteOfEveryKind) {
   RandomStream random({5, 0, 0}, 0);
   for (const JpegScans scans : {JpegScans::kOne, JpegScans::kOnePerComponent,

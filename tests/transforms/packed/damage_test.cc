@@ -53,7 +53,7 @@ TEST(PackedDamage, TruncatedFilesAreRefused) {
   EXPECT_EQ(ErrorOf(decoder, Padded(longer)).cause, "damaged packed JPEG: bytes after its end");
 }
 
-// A file of 20 rows of MCUs before the header and 20 behind it, and its parts.
+// A file of 20 rows of MCUs before the header and 20 after it, and its parts.
 class PackedRows : public ::testing::TestWithParam<size_t> {
  protected:
   static constexpr size_t kRows = 40, kMiddle = kRows / 2;

@@ -18,7 +18,7 @@
 namespace stoker::testing {
 namespace {
 
-// One of each for all tests: what an image leaves behind in it must not show in the next.
+// One of each for all tests: what an image leaves in it must not show in the next.
 JpegPacker& Packer() {
   static JpegPacker packer;
   return packer;
@@ -64,7 +64,7 @@ std::string ComparePixels(const std::vector<uint8_t>& jpeg, std::span<const uint
   return {};
 }
 
-// What is wrong with packing `jpeg`; empty: nothing.
+// What is wrong with packing `jpeg`; empty means nothing.
 std::string Check(const std::vector<uint8_t>& jpeg, uint64_t seed) {
   Result<std::vector<uint8_t>> packed = Packer().Pack(Unpadded(Padded(jpeg)));
   if (!packed.ok()) return packed.error().ToString();
@@ -222,7 +222,7 @@ TEST(NotPacked, ForAReason) {
   EXPECT_EQ(WhyNot({}), begin + NameOf(Fallback::kHeader));
 }
 
-// Bytes of the entropy-coded data that end in 0xD9 behind 0xFF.
+// Bytes of the entropy-coded data that end in 0xD9 after 0xFF.
 size_t EndOf(const std::vector<uint8_t>& jpeg) {
   for (size_t at = jpeg.size() - 2; at > 0; --at) {
     if (jpeg[at] == 0xFF && jpeg[at + 1] == 0xD9) return at;

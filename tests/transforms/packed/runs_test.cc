@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Runs, EachTarget(), NameOfTarget);
 
 // Bytes of any value, mostly ones, few quads, and long runs.
 std::vector<uint8_t> HostileRun(RandomStream& random) {
-  std::vector<uint8_t> run(kRunReach);  // on the heap: a sanitizer finds what is read behind it
+  std::vector<uint8_t> run(kRunReach);  // on the heap: a sanitizer finds what is read after it
   const uint64_t kind = random.Below(4);
   for (uint8_t& byte : run) {
     const auto any = static_cast<uint8_t>(random.Below(256));
@@ -146,7 +146,7 @@ TEST_P(Runs, UnpackWhatWasPacked) {
       const int coefficient = packed::CoefficientOf(quad, word);
       const int16_t want = c.value[group * jpeg::kGroupStride + coefficient / 8 * 32 +
                                    word / 4 * 8 + coefficient % 8];
-      // Blocks behind the last one have its DC coefficient.
+      // Blocks after the last one have its DC coefficient.
       if (group * kGroupBlocks + word / 4 >= c.blocks) continue;
       ASSERT_EQ(words.word[at], want) << n;
     }

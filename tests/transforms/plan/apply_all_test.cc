@@ -60,7 +60,7 @@ Sample MakeSample(uint64_t n) {
   sample.padded = testing::MakeJpeg(options);
   const size_t size = sample.padded.size();
   sample.padded.resize(size + kBufferPadding);
-  if (random.Below(8) == 0) {  // zeros in place of its end
+  if (random.Below(8) == 0) {  // zeros instead of its end
     sample.padded[size - 2] = sample.padded[size - 1] = 0;
   }
   if (random.Below(3) == 0) (void)jpeg::CropIndexMaker().Make(sample.bytes(), sample.index);

@@ -18,7 +18,7 @@ struct Naive {
   ImageSize size;
   std::vector<uint8_t> pixels;
 
-  // The source of a pixel outside; none: the fill.
+  // The source of a pixel outside; none means the fill.
   static int Source(int at, int length, Padding padding) {
     if (at >= 0 && at < length) return at;
     if (padding == Padding::kConstant) return -1;

@@ -175,7 +175,7 @@ TEST(PngInfo, HostileTextIsBounded) {
   const auto of = [&](const std::vector<uint8_t>& chunk) {
     return InfoOf(WithChunk(png, "IDAT", chunk)).orientation;
   };
-  // Text behind a megabyte is not looked at; up to there it is, across pieces too.
+  // Text after a megabyte is not looked at; up to there it is, across pieces too.
   for (const auto& [before, found] : {std::pair(size_t{(1 << 20) - 100}, true),
                                       {size_t{1 << 21}, false},
                                       {size_t{8192 - 40}, true},

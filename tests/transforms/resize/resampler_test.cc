@@ -40,7 +40,7 @@ struct Image {
   ImageView view;
 };
 
-// Pushes `region` as a decoder does: wider than asked for, in pieces, and writing behind the rows.
+// Pushes `region` as a decoder does: wider than asked for, in pieces, and writing after the rows.
 Status Push(const ImageView& image, const Rect& region, RowSink& sink, Random& random) {
   DecodedRegion decoded;
   decoded.layout = image.layout;

@@ -168,7 +168,7 @@ TEST(WebpContainer, RefusesInconsistentHeaders) {
   early[4] = static_cast<uint8_t>(early[4] + 16);
   EXPECT_EQ(ErrorOf(decoder, Padded(early)).cause, "damaged WebP: no image in it");
   EXPECT_EQ(ErrorOf(decoder, Padded(Extended(webp, 64, 48, 0, chunk))).cause, "");
-  // Bytes behind the file's own end are not its own.
+  // Bytes after the file's own end are not its own.
   std::vector<uint8_t> longer = webp;
   longer.insert(longer.end(), 1000, 0x77);
   EXPECT_EQ(ErrorOf(decoder, Padded(longer)).cause, "");

@@ -39,7 +39,7 @@ struct CodedScan {
   jpeg::DcTable dc[2];
   jpeg::AcTable ac[2];
   jpeg::SkipTable skip[2];
-  std::vector<uint8_t> data;  // kRoundBytes + 8 of them behind the end
+  std::vector<uint8_t> data;  // kRoundBytes + 8 of them after the end
   size_t size = 0;
 
   const uint8_t* end() const { return data.data() + size; }
@@ -156,7 +156,7 @@ void MakeScan(uint64_t n, CodedScan& scan) {
   if (n % 8 == 5) scan.size = random.Below(scan.size);
 }
 
-// Compares everything but the unused room behind each group.
+// Compares everything but the unused room after each group.
 bool SameBlocks(const Parsed& a, const Parsed& b) {
   for (size_t g = 0; g < kRows * kRowGroups; ++g) {
     const size_t at = g * jpeg::kGroupStride;

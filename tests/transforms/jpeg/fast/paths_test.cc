@@ -250,7 +250,7 @@ TEST(Paths, CountTheReasonOfAFallback) {
 }
 
 // Our decoder gives up after it has delivered rows, and libjpeg-turbo finds nothing wrong: the
-// resampler, begun anew, gives what it would have given at once.
+// resampler, begun again, gives what it would have given at once.
 TEST(Paths, RowsDeliveredBeforeDamageLeaveNothingBehind) {
   MemoryBudget budget(64 << 20);
   Resampler resampler(budget);
@@ -273,7 +273,7 @@ TEST(Paths, RowsDeliveredBeforeDamageLeaveNothingBehind) {
   EXPECT_GT(fast.paths().fast, 20u);
 }
 
-// Coefficients far beyond what samples give: a quantisation table with large factors in place of
+// Coefficients far beyond what samples give: a quantisation table with large factors instead of
 // the file's own.
 TEST(Paths, FallBackOnCoefficientsOutOfRange) {
   JpegOptions options;

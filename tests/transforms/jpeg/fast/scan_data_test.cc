@@ -15,7 +15,7 @@ namespace stoker::testing {
 namespace {
 
 struct Scan {
-  std::vector<uint8_t> file;                  // with markers, and 64 bytes behind
+  std::vector<uint8_t> file;                  // with markers, and 64 bytes after
   std::vector<std::vector<uint8_t>> segment;  // without stuffed zeros
 };
 
