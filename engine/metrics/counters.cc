@@ -287,7 +287,7 @@ constexpr CounterRow kRows[] = {
      .adds = kLatest,
      .part = kCache,
      .sample = {"cache_limit_bytes"},
-     .doc = "Bytes that the cache may take; 0: there is none"},
+     .doc = "Bytes that the cache may take; 0 means that there is none"},
 
     {.name = "stalls",
      .in = &At<&S::stalls>,

@@ -36,15 +36,16 @@ using CounterValue =
 
 // A sample of a metric of Prometheus.
 struct MetricSample {
-  const char* metric = nullptr;  // a name in AllMetrics(); null: there is none
-  const char* label = nullptr;   // null: no label besides `loader`
-  const char* value = nullptr;   // the label's value; null: its values are the names of the counts
-  const char* by = nullptr;      // a second label, with the names of the counts
+  const char* metric = nullptr;  // a name in AllMetrics(), or null
+  const char* label = nullptr;   // null if `loader` is the only one
+  const char* value = nullptr;  // the label's value; null if its values are the names of the counts
+  const char* by = nullptr;     // a second label, with the names of the counts
 };
 
 struct CounterRow {
-  const char* name = "";             // Python's key; empty: Python has no such key
-  const char* bench_name = nullptr;  // the key of `stoker bench --json` in `part`; null: `name`
+  const char* name = "";  // Python's key, or empty
+  const char* bench_name =
+      nullptr;  // the key of `stoker bench --json` in `part`; null if it is `name`
   CounterValue (*in)(LoaderStats& stats) = nullptr;
   CounterUnit unit = CounterUnit::kCount;
   CounterAdds adds = CounterAdds::kSum;

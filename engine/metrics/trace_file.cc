@@ -58,7 +58,7 @@ struct Event {
   const char* name = "";
   uint64_t thread = 0;              // the kernel's thread id
   uint64_t begin_ns = 0;            // of a task: when it was reported
-  std::atomic<uint64_t> end_ns{0};  // of a span; 0: it has not ended
+  std::atomic<uint64_t> end_ns{0};  // of a span; 0 until it ends
   uint64_t epoch = 0;               // of a counter: its source's number
   uint64_t index = 0;               // of a counter: the bits of its value, a double
   std::unique_ptr<const Detail> detail;
@@ -160,7 +160,7 @@ bool TraceFile::Recorder::Fits(const Detail* detail) {
   return true;
 }
 
-// Returns the address of the event as the number of a span; 0: it did not fit.
+// Returns the address of the event as the number of a span, or 0 if it did not fit.
 int64_t TraceFile::Recorder::Add(Event::Kind kind, const char* name, uint64_t epoch, uint64_t index,
                                  std::unique_ptr<const Detail> detail) {
   const uint64_t thread = ThisThread();

@@ -414,7 +414,7 @@ bool Decoder::MixesAcrossParts(const Slot& slot, int64_t row) const {
          row + 1 == FirstRowOfPart(slot.rows, PartOfRow(slot.rows, row, parts) + 1, parts);
 }
 
-// Returns where the crop of a row goes; null: a worker must decode it.
+// Returns where the crop of a row goes, or null if a worker must decode it.
 CropRegion* Decoder::CropsOf(Slot& slot, uint32_t row) const {
   if (slot.crops.empty() || MixesAcrossParts(slot, row)) return nullptr;
   return &slot.crops[static_cast<size_t>(

@@ -51,7 +51,7 @@ class Decoder {
   // constructor.
   class Samples {
    public:
-    // Pulls another ready sample, to be decoded interleaved with the current ones; none: no more.
+    // Pulls another ready sample, to be decoded interleaved with the current ones, if there is one.
     virtual std::optional<uint32_t> TakeReady() = 0;
     // Pushes a sample that was taken. The caller gives it up.
     virtual void Done(uint32_t sample, SampleOutcome outcome, int worker) = 0;
@@ -64,7 +64,7 @@ class Decoder {
   using Refuse = std::function<Error(const Error&)>;
 
   // `plan`: none if rows are copied as they are. `map`: the program's function, or null.
-  // `columns`: the columns of a batch. `cache`: reads and keeps samples; null: there is none. All
+  // `columns`: the columns of a batch. `cache`: reads and keeps samples, or null. All
   // references must outlive the Decoder.
   Decoder(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
           std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,

@@ -40,8 +40,8 @@ class Feeder final : public ReadClient {
     const LoaderTrace& trace;
   };
 
-  // `plan`: which rows of an image a sample needs; none: all. `run`: the maximum number of rows in
-  // memory that a worker fills per task.
+  // `plan`: which rows of an image a sample needs; nullopt means all. `run`: the maximum number of
+  // rows in memory that a worker fills per task.
   Feeder(const LoaderOptions& options, const Sampler& order, const std::optional<Plan>& plan,
          uint32_t run, const Neighbours& neighbours);
 

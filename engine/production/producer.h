@@ -136,7 +136,7 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   const LoaderTrace trace_;
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;
-  const std::shared_ptr<SampleCache> cache_;  // of all producers of a loader; null: none
+  const std::shared_ptr<SampleCache> cache_;  // of all producers of a loader, or null
   const std::optional<MapCaller> map_;        // the program's function
   // The stages, from the last one to the first.
   Assembler assembler_;                     // restarted by Seek

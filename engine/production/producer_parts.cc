@@ -273,7 +273,7 @@ void AddRuntime(Runtime& runtime, const SampleSource& source, const ReadService&
     stats.reader_reason = "the source is called";
   } else if (&reads != &runtime.reads()) {
     stats.reader = "objects";
-    stats.reader_reason = "the samples are in objects behind URLs";
+    stats.reader_reason = "the samples are in remote objects";
   }
   if (!source.in_memory()) return;
   stats.reads = 0;

@@ -120,7 +120,7 @@ Error TooManyLent(const LoaderOptions& options, const SlotPool& slots);
 
 // What the slots, and the Runtime with the threads that read `source`, say in statistics.
 void AddSlots(const SlotPool& slots, LoaderStats& stats);
-// `maps`: the threads that call the function with whole batches; null: it is called with rows.
+// `maps`: the threads that call the function with whole batches, or null if it is called with rows.
 void AddFunction(const MapCaller& map, const MapThreads* maps, LoaderStats& stats);
 void AddRuntime(Runtime& runtime, const SampleSource& source, const ReadService& reads,
                 LoaderStats& stats);

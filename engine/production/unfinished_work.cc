@@ -50,7 +50,7 @@ uint64_t UnfinishedWork::State() const {
 }
 
 // Names the files of the samples that are needed first: the others may only wait for their turn
-// behind them.
+// after them.
 std::string UnfinishedWork::FilesOf(std::vector<SamplesInFlight::Placed> samples) const {
   if (source_.in_memory()) return "";
   std::ranges::sort(samples, {}, &SamplesInFlight::Placed::row);

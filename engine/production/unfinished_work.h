@@ -16,8 +16,8 @@ namespace stoker {
 // Looks at samples and calls in progress and changes nothing. Thread-safe.
 class UnfinishedWork {
  public:
-  // `map`: the program's function; null: none. `maps`: the threads that call it with whole batches;
-  // null: there are none. All references must outlive it.
+  // `map`: the program's function, or null. `maps`: the threads that call it with whole batches, or
+  // null. All references must outlive it.
   UnfinishedWork(const SampleSource& source, const SamplesInFlight& samples, const MapCaller* map,
                  const MapThreads* maps)
       : source_(source), samples_(samples), map_(map), maps_(maps) {}

@@ -35,7 +35,7 @@ struct RuntimeOptions {
   // process's cgroup, at most 4 GiB, divided by LOCAL_WORLD_SIZE if that is set.
   uint64_t memory_budget = 0;
   ExecutorKind executor = ExecutorKind::kTbb;  // falls back to kThreads if TBB cannot be used
-  // Makes the executor in place of `executor`, for tests.
+  // Makes the executor instead of `executor`, for tests.
   std::function<Result<std::unique_ptr<Executor>>(int threads)> make_executor{};
   // The time limit of a read of a file, in seconds: a read that takes longer fails its sample with
   // Unavailable, which names the file. Needs io_uring: InvalidArgument where it is not used.

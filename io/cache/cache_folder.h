@@ -2,7 +2,7 @@
 //
 //   v1.lock                        locked (flock) by the process that adds or removes segments;
 //                                  8 bytes: the number of the last segment that was made
-//   v1-NUMBER-CAPACITY.data        a segment: ranges of objects, one behind the other
+//   v1-NUMBER-CAPACITY.data        a segment: ranges of objects, one after the other
 //   v1-NUMBER-CAPACITY.index       its records (cache_record.h), in the order in which ranges came
 //
 // Numbers are hexadecimal. A segment's two files never take more than CAPACITY bytes of the disk,
@@ -84,7 +84,7 @@ class CacheFolder {
   // Makes a segment, with a number above all others. Precondition: the lock is held.
   int Add(uint64_t capacity, SegmentName& name) const;
 
-  // Returns when a segment was last used, in seconds since 1970; 0: unknown.
+  // Returns when a segment was last used, in seconds since 1970; 0 means unknown.
   int64_t LastUse(const SegmentName& name) const;
 
   // Removes a segment that no process uses, and that nobody has used for `idle` seconds: readers

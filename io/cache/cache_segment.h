@@ -2,7 +2,7 @@
 //
 // Bytes are only added at its end, and never changed. A place is reserved by making the file
 // longer, then filled without a lock, and others learn of it once its record is in the index. So a
-// kill or a crash of the machine leaves behind a place without a record, or a record whose checksum
+// kill or a crash of the machine leaves a place without a record, or a record whose checksum
 // does not match the bytes.
 #pragma once
 
@@ -25,7 +25,7 @@ uint64_t SegmentBytesFor(uint64_t length);
 // ends the process.
 uint64_t FileSizeLimit();
 
-// Errors are errno values; 0: success.
+// Errors are errno values; 0 means success.
 class CacheSegment {
  public:
   // Returns null on failure; `failed` is then the errno.

@@ -18,7 +18,7 @@ constexpr uint64_t kLeastCacheBytes = 64 << 10;
 // A cache has about this many segments, each of at least and at most these bytes.
 constexpr uint64_t kUsualSegments = 64;
 constexpr uint64_t kLeastSegmentBytes = 1 << 20, kMostSegmentBytes = uint64_t{64} << 30;
-// The most segments open at a time: caches of other sizes have left others behind.
+// The most segments open at a time: caches of other sizes may have left more.
 constexpr size_t kMostOpenSegments = 512;
 
 // The length of a range of 4 GiB and more is part of its key, and only there.

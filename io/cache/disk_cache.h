@@ -11,7 +11,7 @@
 //
 // The files of all processes together never take more of the disk than the bytes given to Open (if
 // processes give different numbers, the largest counts), besides what the file system needs for
-// itself. A full cache keeps what it has: with orders that are shuffled anew in each epoch, the
+// itself. A full cache keeps what it has: with orders that are shuffled again in each epoch, the
 // ranges used last say nothing about those that come next. Only files that no running process has
 // used, and nobody for an hour, make room for others; until then they also keep the ranges of old
 // versions of objects.
@@ -148,7 +148,7 @@ class DiskCache {
   CacheTable table_;
 
   mutable std::shared_mutex segments_mutex_;
-  std::vector<std::shared_ptr<CacheSegment>> segments_;  // by slot; null: the segment is gone
+  std::vector<std::shared_ptr<CacheSegment>> segments_;  // by slot; null means the segment is gone
 
   std::mutex writing_;
   std::shared_ptr<CacheSegment> newest_;  // the segment to which ranges are added

@@ -28,7 +28,7 @@ class SelectedSource final : public SampleSource {
   // Some of the samples of one source. Precondition: `ids` are ids of samples of `source`.
   SelectedSource(std::shared_ptr<const SampleSource> source, IdList ids);
 
-  // The ids that were given; null: the samples are all of those of the sources.
+  // The ids that were given, or null if the samples are all of those of the sources.
   const IdList* ids() const { return ids_ ? &*ids_ : nullptr; }
   const std::shared_ptr<const SampleSource>& first() const { return parts_.front().source; }
 
@@ -86,8 +86,8 @@ class SelectedSource final : public SampleSource {
   bool has_records_ = false;  // whether any source is; the others' records are images
   bool same_classes_ = true;  // all sources have the first one's
   const std::vector<std::string> no_classes_;
-  std::optional<ObjectVersions> objects_;  // of several sources; none: they have files only
-  const std::shared_ptr<const SampleOrder> order_;  // null: each sample once
+  std::optional<ObjectVersions> objects_;  // of several sources, unless they have files only
+  const std::shared_ptr<const SampleOrder> order_;  // null if each sample comes once
   const std::optional<IdList> ids_;
   const uint64_t ids_hash_ = 0;
 };

@@ -32,7 +32,7 @@ std::string CountSamples(uint64_t samples) {
   return std::to_string(samples) + Plural(samples, " sample", " samples");
 }
 
-// Returns the source as a subset; null: it is not one.
+// Returns the source as a subset, or null if it is not one.
 const SelectedSource* AsSubset(const SampleSource& source) {
   const auto* selected = dynamic_cast<const SelectedSource*>(&source);
   return selected != nullptr && selected->ids() != nullptr ? selected : nullptr;

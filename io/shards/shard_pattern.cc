@@ -46,7 +46,7 @@ Error Nested() {
       R"({a-{0..9},b-{0..4}}.tar; \{ is a brace in a name)");
 }
 
-// Returns whether a pattern may stand for so many paths of so many bytes.
+// Returns whether a pattern may expand to this number of paths and bytes.
 bool IsAllowed(size_t paths, size_t bytes) { return paths <= kMaxShards && bytes <= kMaxPathBytes; }
 
 size_t BytesOfAll(const Texts& texts) {
@@ -55,8 +55,8 @@ size_t BytesOfAll(const Texts& texts) {
   return bytes;
 }
 
-// Returns the position behind the character at `at`, which may have a backslash.
-size_t Behind(std::string_view text, size_t at) {
+// Returns the position after the character at `at`, which may have a backslash.
+size_t After(std::string_view text, size_t at) {
   return std::min(at + (text[at] == '\\' ? 2 : 1), text.size());
 }
 
@@ -64,7 +64,7 @@ size_t Behind(std::string_view text, size_t at) {
 size_t FindAnyOf(std::string_view characters, std::string_view text) {
   const size_t first = text.find_first_of(characters);
   if (first == std::string_view::npos) return first;  // no backslash matters
-  for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
+  for (size_t at = 0; at < text.size(); at = After(text, at)) {
     if (characters.find(text[at]) != std::string_view::npos) return at;
   }
   return std::string_view::npos;
@@ -172,7 +172,7 @@ Result<std::optional<Texts>> RangeOfTexts(std::string_view text) {
   return std::optional<Texts>(std::move(texts));
 }
 
-// Returns the texts that one pair of braces stands for; `inside` is the text between them. Braces
+// Returns the texts that one pair of braces expands to; `inside` is the text between them. Braces
 // around a single text are part of the path.
 Result<Texts> ExpandOne(std::string_view inside) {
   ASSIGN_OR_RETURN(std::optional<Texts> range, RangeOfTexts(inside));
@@ -294,7 +294,7 @@ class WildcardSearch {
 std::vector<std::string_view> SplitAtColons(std::string_view text) {
   std::vector<std::string_view> parts;
   size_t begin = 0;
-  for (size_t at = 0; at < text.size(); at = Behind(text, at)) {
+  for (size_t at = 0; at < text.size(); at = After(text, at)) {
     if (at < begin || text.substr(at, 2) != "::") continue;
     parts.push_back(text.substr(begin, at - begin));
     begin = at + 2;
@@ -419,7 +419,7 @@ bool MatchesWildcards(std::string_view name, std::string_view wildcards) {
       star_end = n;
     } else if (w < wildcards.size() &&
                (wildcards[w] == '?' || wildcards[w + (quoted ? 1 : 0)] == name[n])) {
-      w = Behind(wildcards, w);
+      w = After(wildcards, w);
       ++n;
     } else if (star) {
       w = *star + 1;

@@ -13,7 +13,7 @@ namespace stoker {
 inline constexpr size_t kMaxShards = size_t{1} << 20;
 
 // Expands a pattern into paths, in the order in which it is written:
-// - "a{x,y}b" stands for axb and ayb, and "{007..128}" and "{a..f..2}" are ranges, as in shells and
+// - "a{x,y}b" means axb and ayb, and "{007..128}" and "{a..f..2}" are ranges, as in shells and
 //   in the Python package braceexpand, which WebDataset uses, but braces are not nested;
 // - then `*` matches any characters of one name and `?` one byte, except a dot at the beginning of
 //   a name. The resulting paths exist, and are sorted bytewise within one text without braces;

@@ -41,7 +41,7 @@ Json DeviceJson(const BenchReport& report) {
           {"device_bytes", figures.staged.device_bytes}};
 }
 
-// A counter as JSON; null: it has no place there.
+// A counter as JSON; null if it has no place there.
 struct CounterJson {
   Json operator()(uint64_t* value) const { return *value; }
   Json operator()(int* value) const { return *value; }

@@ -47,7 +47,7 @@ DoctorReport::Library LibarchiveVersion() {
 // libcurl is loaded only where URLs are opened.
 DoctorReport::Library LibcurlVersion() {
   const Result<const Libcurl*> library = Libcurl::Load();
-  if (!library.ok()) return {"libcurl", "not found: objects behind URLs cannot be read", false};
+  if (!library.ok()) return {"libcurl", "not found: remote objects cannot be read", false};
   std::string text = (*library)->version();  // "libcurl/7.88.1 OpenSSL/3.0.11 …"
   return {"libcurl",
           text.substr(text.find('/') + 1).substr(0, text.find(' ') - text.find('/') - 1)};

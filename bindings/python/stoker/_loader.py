@@ -540,7 +540,7 @@ class Loader:
         - `cache["damaged"]`: Samples whose checksum was wrong.
         - `cache["samples"]`: Samples in the cache, as far as this process knows.
         - `cache["bytes"]`: Bytes of the samples in the cache, of all that share it.
-        - `cache["most_bytes"]`: Bytes that the cache may take; 0: there is none.
+        - `cache["most_bytes"]`: Bytes that the cache may take; 0 means that there is none.
         - `stalls`: Long waits during which nothing moved. `Runtime(stall_seconds=…)` says how long.
         - `stall`: The work that had not ended during the last stall, with files.
         - `depth`: Current limit of batches in production. Of one engine, if iterations run side by side.
