@@ -229,6 +229,7 @@ Error MemoryLease::Refusal(const Error& error, uint64_t finish) const {
   const uint64_t budget = BudgetForSample(needed, manager_.Claims());
   lock.unlock();
   Error refusal = error;
+  refusal.wanted_bytes = 0;  // it is final
   refusal.cause = "this sample needs " + std::to_string(needed) +
                   " bytes of working memory, and of the budget of " +
                   std::to_string(manager_.budget_.limit()) + " bytes at most " +

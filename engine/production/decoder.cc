@@ -306,11 +306,11 @@ void Decoder::Copy(uint32_t run, int worker, Samples& samples) {
   StageTimes times;
   Status status = FillRun(ticket, worker, times);
   const uint64_t after = NowNanoseconds();
-  counters(worker).Add(ticket.rows, 0, times, after - before);
   pace.End(samples_[run].path.times(), after);
   if (MustWait(samples_[run], status)) {
     return samples.Done(run, {What::kNoMemory, 0, std::move(status)}, worker);
   }
+  counters(worker).Add(ticket.rows, 0, times, after - before);
   const What what = status.ok() ? What::kRow : What::kFailed;
   samples.Done(run, {what, after - before, std::move(status)}, worker);
 }

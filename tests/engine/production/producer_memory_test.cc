@@ -180,6 +180,7 @@ TEST_F(ProducerMemory, RefusesATooLargeSampleAndNamesASufficientBudget) {
         const std::string text = batch.error().ToString();
         if (said.empty()) said = text;
         EXPECT_EQ(text, said) << "whatever else was in work";
+        EXPECT_EQ(text.find("this sample needs"), text.rfind("this sample needs")) << text;
         named = batch.error().changes.at(0).least;
       }
     }
