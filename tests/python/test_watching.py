@@ -336,6 +336,7 @@ def test_monitor_ends_with_the_loader(made):
 def test_monitor_that_fails_warns_once_and_ends(loader, notebook):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", stoker.EpochWarning)  # the loaders of other tests count
         with loader.monitor(0.05):
             notebook[0].update = lambda *unused, **more: 1 / 0
             assert until(lambda: drain(loader) and not monitors())
@@ -349,6 +350,7 @@ def test_monitor_that_may_not_warn_is_silent(loader, notebook, monkeypatch):
     monkeypatch.setattr(threading, "excepthook", raised.append)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", stoker.EpochWarning)
         with loader.monitor(0.05):
             notebook[0].update = lambda *unused, **more: 1 / 0
             assert until(lambda: drain(loader) and not monitors())
