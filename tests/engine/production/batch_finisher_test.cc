@@ -8,35 +8,16 @@
 #include <optional>
 #include <vector>
 
-#include "engine/production/producer_parts.h"
-#include "tests/testing/one_lease.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/engine/production/last_stages.h"
 
 namespace stoker {
 namespace {
 
-class BatchFinisherTest : public ::testing::Test {
+class BatchFinisherTest : public testing::LastStages {
  protected:
   static constexpr uint32_t kBatch = 3;
 
-  BatchFinisherTest() {
-    options_.source = photos_.Source();
-    options_.transforms = {RandomResizedCrop{.height = 8, .width = 8}};
-    options_.mix = BatchMix{.choices = {MixUp{1}}};
-    options_.batch_size = kBatch;
-    plan_ = PlanOf(options_, {}).value();
-    std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan_, nullptr).value();
-    Mixer mixer = Mixer::Make(options_, false, columns).value();
-    pool_ = SlotPool::Make({.columns = columns, .batch_size = kBatch, .working_slots = 1},
-                           Reservation(budget_))
-                .value();
-    decoder_.emplace(options_, order_, plan_, mixer, nullptr, columns, nullptr, samples_,
-                     lease_->samples(), Decoder::Refuse(), 1);
-    assembler_.emplace(order_, pool_, /*depth=*/1, /*max_depth=*/1,
-                       BatchSequence(Schedule::kEpochs, order_.batches_per_epoch(), {},
-                                     order_.batches_per_epoch(), 9));
-    finisher_.emplace(samples_, *assembler_, *decoder_, nullptr, *lease_, reads_, false, trace_);
-  }
+  BatchFinisherTest() : LastStages(9, kBatch, BatchMix{.choices = {MixUp{1}}}) {}
 
   // Claims the next row for a sample, which a worker has.
   uint32_t Claim() {
@@ -58,20 +39,6 @@ class BatchFinisherTest : public ::testing::Test {
     decoder_->AddTo(stats);
     return stats.stages.mix_ns;
   }
-
-  const testing::PhotoFolder photos_{9, 2};
-  LoaderOptions options_;
-  const Sampler order_ = Sampler::Make({.samples = 9, .batch_size = kBatch}).value();
-  MemoryBudget budget_{64 << 20};
-  testing::OneLease lease_;
-  Trace trace_;
-  ReadService reads_{1, {}, trace_};  // has no threads before Attach
-  SamplesInFlight samples_{8, lease_->samples(), /*in_memory=*/false};
-  std::optional<Plan> plan_;
-  std::shared_ptr<SlotPool> pool_;
-  std::optional<Decoder> decoder_;
-  std::optional<Assembler> assembler_;
-  std::optional<BatchFinisher> finisher_;
 };
 
 TEST_F(BatchFinisherTest, TheLastRowMixesAndCompletesTheBatch) {

@@ -8,32 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "engine/production/producer_parts.h"
-#include "tests/testing/one_lease.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/engine/production/last_stages.h"
 
 namespace stoker {
 namespace {
 
-class FeederTest : public ::testing::Test {
+class FeederTest : public testing::LastStages {
  protected:
   static constexpr uint32_t kBatch = 4;
 
-  FeederTest() {
-    options_.source = photos_.Source();
-    options_.transforms = {RandomResizedCrop{.height = 8, .width = 8}};
-    options_.batch_size = kBatch;
-    plan_ = PlanOf(options_, {}).value();
-    std::vector<ColumnSpec> columns = ColumnsOf(*options_.source, plan_, nullptr).value();
-    pool_ = SlotPool::Make({.columns = columns, .batch_size = kBatch, .working_slots = 1},
-                           Reservation(budget_))
-                .value();
-    decoder_.emplace(options_, order_, plan_, std::nullopt, nullptr, columns, nullptr, samples_,
-                     lease_->samples(), Decoder::Refuse(), 1);
-    assembler_.emplace(order_, pool_, /*depth=*/1, /*max_depth=*/1,
-                       BatchSequence(Schedule::kEpochs, order_.batches_per_epoch(), {},
-                                     order_.batches_per_epoch(), 9));
-    finisher_.emplace(samples_, *assembler_, *decoder_, nullptr, *lease_, reads_, false, trace_);
+  FeederTest() : LastStages(20, kBatch) {
     feeder_.emplace(
         options_, order_, decoder_->plan(), /*run=*/1,
         Feeder::Neighbours{samples_, *assembler_, workers_, *finisher_, *lease_, reads_, nullptr,
@@ -70,21 +54,8 @@ class FeederTest : public ::testing::Test {
 
   bool NothingIsInWork() { return lease_->TryDrain(std::chrono::milliseconds(1)); }
 
-  const testing::PhotoFolder photos_{20, 2};
-  LoaderOptions options_;
-  const Sampler order_ = Sampler::Make({.samples = 20, .batch_size = kBatch}).value();
-  MemoryBudget budget_{64 << 20};
-  testing::OneLease lease_;
-  Trace trace_;
   std::optional<LoaderTrace> loader_trace_;
-  ReadService reads_{1, {}, trace_};  // has no threads before Attach
   testing::ManualExecutor executor_{1};
-  SamplesInFlight samples_{8, lease_->samples(), /*in_memory=*/false};
-  std::optional<Plan> plan_;
-  std::shared_ptr<SlotPool> pool_;
-  std::optional<Decoder> decoder_;
-  std::optional<Assembler> assembler_;
-  std::optional<BatchFinisher> finisher_;
   WorkerTasks workers_{samples_, *lease_, executor_, &FeederTest::Turn, this};
   std::optional<Feeder> feeder_;
   Lifecycle lifecycle_{{.begin = [] { return Status(); },
