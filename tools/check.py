@@ -352,8 +352,8 @@ def run_tidy(options):
         if wanted.issuperset(paths) and not seen.issuperset(paths):
             seen.update(paths)
             # Only what affects the meaning of the code, so that a build elsewhere has the same key.
-            words = [w for w in shlex.split(entry["command"]) if w.startswith(("-D", "-std", "-W"))]
-            group = group_of(options.root, paths, " ".join(words), version)
+            flags = [w for w in shlex.split(entry["command"]) if w.startswith(("-D", "-std", "-W"))]
+            group = group_of(options.root, paths, " ".join(flags), version)
             if options.again or not (passed / group.whole).exists():
                 todo[file] = group
             else:

@@ -37,8 +37,8 @@ struct TraceTask {
   std::span<const TraceArgument> arguments = {};
 };
 
-// Called on any thread, several at a time; must not block. Names are literals that live as long as
-// the process.
+// Called on any thread, several at a time; must not wait for another thread's work. Names are
+// literals that live as long as the process.
 class TraceListener {
  public:
   virtual ~TraceListener() = default;

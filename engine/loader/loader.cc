@@ -19,7 +19,7 @@ namespace stoker {
 
 namespace {
 
-// What is opened is not destroyed in a forked child, where everything belongs to the parent.
+// A forked child does not destroy the maker, because everything in it belongs to the parent.
 Result<std::shared_ptr<BatchMaker>> OpenMaker(LoaderOptions options, const ProducerOptions& own) {
   ASSIGN_OR_RETURN(std::unique_ptr<Producer> producer, Producer::Open(std::move(options), own));
   const std::shared_ptr<Runtime> runtime = producer->options().runtime;

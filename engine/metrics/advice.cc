@@ -63,7 +63,7 @@ std::string Upper(std::string text) {
   return text;
 }
 
-// What the workers do for most of their time.
+// The work that takes most of the workers' time.
 enum class Work : uint8_t {
   kDecoding,
   kMakingBatches,
@@ -131,7 +131,7 @@ class Adviser {
     bool (Adviser::*applies)() const;
     const char* text;
     Kind kind = Kind::kPlain;
-    // What stands in the middle of the text, if anything does.
+    // Returns the words between `text` and `after`; null if there are none.
     std::string (Adviser::*detail)() const = nullptr;
     const char* after = "";
   };

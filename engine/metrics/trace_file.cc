@@ -133,7 +133,7 @@ class TraceFile::Recorder final : public TraceListener {
   bool Fits(const Detail* detail);
 
   const uint64_t memory_;
-  mutable std::mutex mutex_;  // held for an event's 64 bytes
+  mutable std::mutex mutex_;  // of all threads; held while one event is added
   std::deque<Event> events_;
   std::map<uint64_t, std::string> threads_;
   uint64_t used_ = 0;

@@ -14,13 +14,13 @@
 
 namespace stoker {
 
-// Every claimed row ends once, with a row or an error, and its sample is free then. Whoever ends
-// the last row of a batch mixes the batch and hands it to the program's function, if there is one,
-// or to the assembler. Thread-safe; takes no lock but the assembler's and that of MapThreads.
+// Every claimed row ends once, with a row or an error, and its sample is free then. The thread
+// that ends the last row of a batch mixes the batch and hands it to the program's function, if
+// there is one, or to the assembler. Thread-safe.
 class BatchFinisher {
  public:
-  // `maps`: null: the program has no function of whole batches. `wakes_early`: reader threads that
-  // wait for a free sample want each one. All references must outlive it.
+  // `maps`: null if the program has no function of whole batches. `wakes_early`: reader threads
+  // that wait for a free sample want each one. All references must outlive it.
   BatchFinisher(SamplesInFlight& samples, Assembler& assembler, Decoder& decoder, MapThreads* maps,
                 MemoryLease& memory, ReadService& reads, bool wakes_early, const Trace& trace)
       : samples_(samples),

@@ -26,7 +26,7 @@
 
 namespace stoker {
 
-// What became of a sample that a worker took.
+// The result of a worker's attempt to turn a sample into rows.
 struct SampleOutcome {
   enum class What : uint8_t {
     kRow,        // its rows are written
@@ -37,12 +37,12 @@ struct SampleOutcome {
   };
 
   What what = What::kRow;
-  uint64_t work_ns =
-      0;            // the worker's time; 0 for kNoMemory and kReadAgain, which do not count yet
+  // The worker's time; 0 for kNoMemory and kReadAgain, which do not count yet.
+  uint64_t work_ns = 0;
   Status status{};  // the error of kUnusable, kFailed and kNoMemory
 };
 
-// A row holds what its sample's bytes, its key and the options say, whoever decodes it, and is
+// A row depends on its sample's bytes, its key and the options alone, and not on the worker. It is
 // counted once, before it ends. Thread-safe as long as each of `workers` is used by one thread at a
 // time; each has its own workspace.
 class Decoder {

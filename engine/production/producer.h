@@ -73,9 +73,8 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   Status Append(BatchName batch) override;
 
   // The batch that Next delivers next; Seek to it resumes production. If there is none (after the
-  // last epoch, or with nothing appended): the batch that follows the last delivered one in the
-  // order of epochs.
-  // None after a Seek that was interrupted.
+  // last epoch, or with nothing appended), the batch that follows the last delivered one in the
+  // order of epochs. Nullopt after a Seek that was interrupted.
   std::optional<BatchName> position() const override;
   Schedule schedule() const override { return assembler_.schedule(); }
 
@@ -146,7 +145,7 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   BatchFinisher finisher_;
   WorkerTasks workers_;
   Feeder feeder_;
-  // What watches and changes them.
+  // These watch the stages and change them.
   Lifecycle lifecycle_;
   BadSamples bad_;
   StallWatch stalls_;

@@ -98,7 +98,7 @@ Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const Produce
                                      const std::vector<ColumnSpec>& columns,
                                      const std::optional<Plan>& plan);
 
-// What a producer is made of, checked.
+// The parts of a producer, whose options have been checked.
 struct ProducerParts {
   LoaderOptions options;  // with a Runtime
   Sampler sampler;
@@ -118,14 +118,15 @@ Status CheckPlace(const char* call, BatchName batch, const Sampler& order);
 // The error of taking a batch when as many are lent as `options` allow.
 Error TooManyLent(const LoaderOptions& options, const SlotPool& slots);
 
-// What the slots, and the Runtime with the threads that read `source`, say in statistics.
+// These add the statistics of the slots, of the Runtime with the threads that read `source`, and of
+// the program's function. `maps`: the threads that call it with whole batches, or null if it is
+// called with rows.
 void AddSlots(const SlotPool& slots, LoaderStats& stats);
-// `maps`: the threads that call the function with whole batches, or null if it is called with rows.
-void AddFunction(const MapCaller& map, const MapThreads* maps, LoaderStats& stats);
 void AddRuntime(Runtime& runtime, const SampleSource& source, const ReadService& reads,
                 LoaderStats& stats);
+void AddFunction(const MapCaller& map, const MapThreads* maps, LoaderStats& stats);
 
-// Returns whether an image is decoded in part, which a crop index makes cheap.
+// Returns whether images are cropped at random, so that a crop index would save decoding.
 bool CropsAtRandom(const LoaderOptions& options);
 
 SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOptions& own,

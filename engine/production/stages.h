@@ -29,9 +29,9 @@
 // Around them: Lifecycle says when work may run, BadSamples what is done about samples that cannot
 // be used, and UnfinishedWork what has not ended when nothing moves.
 //
-// What travels is a sample of SamplesInFlight: one encoded image that is read and decoded into one
-// row, by its index. It belongs to one stage at a time. A row that is made of several images will
-// have several of them.
+// The stages hand on samples of SamplesInFlight, by index. Each is one encoded image that is read
+// and decoded into one row. It belongs to one stage at a time. A row that is made of several images
+// will have several of them.
 #pragma once
 
 #include "engine/production/assembler.h"

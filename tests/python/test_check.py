@@ -119,7 +119,7 @@ def test_tests_may_include_anything(tree):
     assert tree.check("tree")[0] == 0
 
 
-# What is written, in a comment or a page, and what the check says to write; None: nothing.
+# Pairs of a text, in a comment or a page, and the word that the check proposes; None if it has no finding.
 PROSE = [
     ("the byte behind the header", "after"),
     ("rows, one behind\n// the other", "one after the other"),

@@ -1,5 +1,6 @@
-// What a compiler calls for -fsanitize=thread, instead of the thread sanitizer's library: atomic
-// operations are scheduling points, and each access is checked to be of memory that is not freed.
+// Functions that compilers call for -fsanitize=thread, instead of the thread sanitizer's library:
+// atomic operations are scheduling points, and each access is checked to be of memory that is not
+// freed.
 //
 // The operations are carried out in one order, whatever order of memory they ask for, and they are
 // atomic because a simulation has one system thread: instrumented code must not run on several. A

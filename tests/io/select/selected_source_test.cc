@@ -45,8 +45,8 @@ size_t PlaceOfLast() {
   return (offset & ~uintptr_t{1}) / sizeof(uintptr_t);
 }
 
-// What is not overridden is the same function in both. If this fails after a function was added to
-// SampleSource, pass it on in SelectedSource.
+// A function that SelectedSource does not override is the same in both tables. If this fails after
+// a function was added to SampleSource, forward it in SelectedSource.
 TEST(SelectedSource, OverridesEveryFunction) {
   const size_t count = PlaceOfLast();
   ASSERT_GE(count, 20U);

@@ -128,7 +128,7 @@ ArrayOutcome Decode(ArrayDecoder& decoder, const Image& image, const ArrayReques
   const Status status = decoder.Decode(memory.data() + kGuardBytes);
   for (size_t i = 0; i < kGuardBytes; ++i) {
     EXPECT_EQ(memory[i], 0xA5);
-    EXPECT_EQ(memory[kGuardBytes + bytes + i], 0xA5) << "byte " << i << " behind the array";
+    EXPECT_EQ(memory[kGuardBytes + bytes + i], 0xA5) << "byte " << i << " after the array";
   }
   if (!status.ok()) return {{}, {}, status.error().ToString()};
   return {*shape, {memory.data() + kGuardBytes, memory.data() + kGuardBytes + bytes}, ""};

@@ -64,7 +64,7 @@ std::string ComparePixels(const std::vector<uint8_t>& jpeg, std::span<const uint
   return {};
 }
 
-// What is wrong with packing `jpeg`; empty means nothing.
+// Returns the fault in packing `jpeg`, or an empty text.
 std::string Check(const std::vector<uint8_t>& jpeg, uint64_t seed) {
   Result<std::vector<uint8_t>> packed = Packer().Pack(Unpadded(Padded(jpeg)));
   if (!packed.ok()) return packed.error().ToString();

@@ -88,7 +88,7 @@ TEST(DoctorTest, JsonDescribesDriverAndDevices) {
 TEST(DoctorTest, ColoursWhatIsGoodAndWhatIsMissing) {
   DoctorReport report = MadeUp();
   report.reader = "uring";
-  report.libraries.push_back({"libcurl", "not found: objects behind URLs cannot be read", false});
+  report.libraries.push_back({"libcurl", "not found: remote objects cannot be read", false});
   const std::string text = DoctorText(report, /*colour=*/true);
   EXPECT_THAT(text, HasSubstr("\x1b[1mstoker 1.2.3\x1b[0m\n"));
   EXPECT_THAT(text, HasSubstr("reader         \x1b[32muring: as fast as pread\x1b[0m\n"));
