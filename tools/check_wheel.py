@@ -189,7 +189,7 @@ def prepare(wheel, folder, tensorflow):
     shutil.copy(TRIAL, folder)
     packages = ["numpy", *(["tensorflow-cpu"] if tensorflow else [])]
     download(wheel, folder, packages)
-    words = " ".join(["--tensorflow"] * tensorflow + ["--emulated"] * is_emulated(wheel))
+    words = "--tensorflow" if tensorflow else ""
     install = " ".join(["stoker", *packages])
     (folder / "trial.sh").write_text(
         "set -eu\nunset LD_LIBRARY_PATH PYTHONPATH\n"

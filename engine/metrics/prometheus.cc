@@ -105,6 +105,7 @@ std::vector<const CounterRow*> CountersOf(const Metric& metric) {
 // Texts are labels of a metric that is always 1.
 void WriteTexts(const std::vector<const CounterRow*>& rows, LoaderStats& stats, Page& page) {
   std::vector<Label> labels;
+  labels.reserve(rows.size());
   for (const CounterRow* row : rows) {
     labels.push_back({row->sample.label, *std::get<std::string*>(row->in(stats))});
   }

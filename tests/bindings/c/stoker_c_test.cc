@@ -301,8 +301,9 @@ TEST_F(StokerCTest, OwnerKeepsItsColumnAlive) {
 
 // A field of stoker_stats is a counter of the library's table.
 TEST_F(StokerCTest, StatsAreCountersOfTheTable) {
-  constexpr std::array kCounters = {"samples",      "batches",    "bytes_read", "wait_seconds",
-                                    "lent_batches", "lent_bytes", "memory_used"};
+  static constexpr std::array kCounters = {"samples",      "batches",      "bytes_read",
+                                           "wait_seconds", "lent_batches", "lent_bytes",
+                                           "memory_used"};
   struct Fields {
     uint64_t struct_size;
     std::array<uint64_t, kCounters.size()> values;
