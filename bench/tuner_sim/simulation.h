@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/tuner_sim/workload.h"
-#include "engine/production/batch_record.h"
+#include "engine/tuning/batch_record.h"
 #include "engine/tuning/tuner.h"
 
 namespace stoker::tuner_sim {

@@ -9,9 +9,9 @@
 #include "core/result/try.h"
 #include "engine/device/staging.h"
 #include "engine/loader/loader_state.h"
-#include "engine/options/check_options.h"
 #include "engine/order/batch_sequence.h"
 #include "engine/order/sampler.h"
+#include "engine/production/check_options.h"
 #include "engine/production/producer_options.h"
 #include "io/remote/object_version.h"
 

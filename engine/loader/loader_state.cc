@@ -11,8 +11,8 @@
 
 #include "core/result/try.h"
 #include "engine/loader/loader_identity.h"
-#include "engine/options/check_options.h"
 #include "engine/order/sampler.h"
+#include "engine/production/check_options.h"
 
 namespace stoker {
 

@@ -25,7 +25,7 @@
 #include "engine/order/batch_sequence.h"
 #include "engine/order/sampler.h"
 #include "engine/production/bad_sample_log.h"
-#include "engine/production/batch_record.h"
+#include "engine/tuning/batch_record.h"
 
 namespace stoker {
 

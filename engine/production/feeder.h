@@ -8,12 +8,12 @@
 
 #include "core/batch/index_set.h"
 #include "engine/memory/memory_manager.h"
-#include "engine/metrics/loader_trace.h"
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
 #include "engine/production/assembler.h"
 #include "engine/production/batch_finisher.h"
 #include "engine/production/lifecycle.h"
+#include "engine/production/loader_trace.h"
 #include "engine/production/read_feed.h"
 #include "engine/production/sample_cache.h"
 #include "engine/production/samples_in_flight.h"

@@ -10,7 +10,7 @@
 #include "core/batch/deferred_ops.h"
 #include "core/result/plural.h"
 #include "core/result/try.h"
-#include "engine/options/check_options.h"
+#include "engine/production/check_options.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/resize/row_format.h"
 

@@ -12,9 +12,9 @@
 #include "core/batch/slot_pool.h"
 #include "core/time/stage_times.h"
 #include "engine/memory/memory_manager.h"
-#include "engine/metrics/loader_trace.h"
 #include "engine/metrics/stats.h"
-#include "engine/production/batch_record.h"
+#include "engine/production/loader_trace.h"
+#include "engine/tuning/batch_record.h"
 #include "engine/tuning/tuner.h"
 
 namespace stoker {

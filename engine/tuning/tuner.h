@@ -13,7 +13,7 @@
 #include <memory>
 #include <span>
 
-#include "engine/production/batch_record.h"
+#include "engine/tuning/batch_record.h"
 #include "engine/tuning/tuner_decision.h"
 
 namespace stoker {

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/production/batch_record.h"
+#include "engine/tuning/batch_record.h"
 #include "engine/tuning/tuner.h"
 
 namespace stoker {

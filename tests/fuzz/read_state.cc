@@ -6,8 +6,8 @@
 
 #include "core/result/utf8.h"
 #include "engine/loader/loader_state.h"
-#include "engine/options/check_options.h"
 #include "engine/order/sampler.h"
+#include "engine/production/check_options.h"
 #include "tests/fuzz/promise.h"
 #include "tests/testing/numbered_source.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/memory/buffer.h"
 #include "core/time/stage_times.h"
-#include "engine/options/check_options.h"
+#include "engine/production/check_options.h"
 #include "engine/production/producer_parts.h"
 
 namespace stoker::testing {

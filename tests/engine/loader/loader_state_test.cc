@@ -1,6 +1,6 @@
 #include "engine/loader/loader_state.h"
-#include "engine/options/check_options.h"
 #include "engine/order/sampler.h"
+#include "engine/production/check_options.h"
 #include "io/select/combine.h"
 #include "io/select/weighted.h"
 #include "tests/testing/effort.h"

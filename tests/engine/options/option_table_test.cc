@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "engine/options/check_options.h"
+#include "engine/production/check_options.h"
 #include "io/memory/arrays.h"
 
 namespace stoker {

@@ -1,4 +1,4 @@
-#include "engine/options/check_options.h"
+#include "engine/production/check_options.h"
 
 #include <algorithm>
 #include <span>

@@ -7,7 +7,7 @@
 
 #include "core/time/trace.h"
 #include "engine/production/assembler.h"
-#include "engine/production/batch_record.h"
+#include "engine/tuning/batch_record.h"
 #include "engine/tuning/tuner.h"
 #include "engine/tuning/tuner_decision.h"
 #include "io/source/source.h"
