@@ -14,7 +14,7 @@
 #include "engine/device/staged_waits.h"
 #include "engine/metrics/stats.h"
 #include "engine/order/batch_sequence.h"
-#include "engine/production/batch_maker.h"
+#include "engine/production/batches/batch_maker.h"
 #include "engine/production/producer.h"
 #include "engine/production/producer_options.h"
 #include "gpu/staging/split_batch.h"

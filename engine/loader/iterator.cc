@@ -4,7 +4,7 @@
 
 #include "core/result/try.h"
 #include "engine/order/batch_sequence.h"
-#include "engine/production/batch_maker.h"
+#include "engine/production/batches/batch_maker.h"
 
 namespace stoker {
 

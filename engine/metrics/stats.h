@@ -13,8 +13,8 @@
 
 namespace stoker {
 
-// Counts the work of the loader's cache (engine/production/sample_cache.h) since the loader was
-// opened.
+// Counts the work of the loader's cache (engine/production/samples/sample_cache.h) since the loader
+// was opened.
 struct CacheCounts {
   std::string place;                  // "ram:8GiB"; empty means there is none
   uint64_t hits = 0, hit_bytes = 0;   // samples that came from the cache

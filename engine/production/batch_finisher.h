@@ -6,10 +6,10 @@
 #include "core/result/result.h"
 #include "core/time/trace.h"
 #include "engine/memory/memory_manager.h"
-#include "engine/production/assembler.h"
+#include "engine/production/batches/assembler.h"
+#include "engine/production/batches/map_threads.h"
 #include "engine/production/decoder.h"
-#include "engine/production/map_threads.h"
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/samples/samples_in_flight.h"
 #include "engine/runtime/read_service.h"
 
 namespace stoker {

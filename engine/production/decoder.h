@@ -20,8 +20,8 @@
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
 #include "engine/production/mixer.h"
-#include "engine/production/sample_cache.h"
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/samples/sample_cache.h"
+#include "engine/production/samples/samples_in_flight.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

@@ -7,8 +7,8 @@
 #include "core/batch/lent_account.h"
 #include "core/result/result.h"
 #include "engine/options/options.h"
-#include "engine/production/bad_sample_log.h"
-#include "engine/production/sample_cache.h"
+#include "engine/production/batches/bad_sample_log.h"
+#include "engine/production/samples/sample_cache.h"
 #include "gpu/backend/device.h"
 
 namespace stoker {

@@ -18,12 +18,12 @@
 #include "engine/metrics/stats.h"
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
-#include "engine/production/bad_sample_log.h"
+#include "engine/production/batches/bad_sample_log.h"
+#include "engine/production/batches/map_threads.h"
 #include "engine/production/check_options.h"
-#include "engine/production/map_threads.h"
 #include "engine/production/mixer.h"
 #include "engine/production/producer_options.h"
-#include "engine/production/sample_cache.h"
+#include "engine/production/samples/sample_cache.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

@@ -13,7 +13,7 @@
 #include "core/time/stage_times.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/metrics/stats.h"
-#include "engine/production/loader_trace.h"
+#include "engine/production/batches/loader_trace.h"
 #include "engine/tuning/batch_record.h"
 #include "engine/tuning/tuner.h"
 

@@ -34,14 +34,14 @@
 // will have several of them.
 #pragma once
 
-#include "engine/production/assembler.h"
-#include "engine/production/bad_samples.h"
 #include "engine/production/batch_finisher.h"
+#include "engine/production/batches/assembler.h"
+#include "engine/production/batches/bad_samples.h"
+#include "engine/production/batches/map_threads.h"
 #include "engine/production/decoder.h"
 #include "engine/production/feeder.h"
 #include "engine/production/lifecycle.h"
-#include "engine/production/map_threads.h"
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/samples/samples_in_flight.h"
+#include "engine/production/samples/worker_tasks.h"
 #include "engine/production/settings_controller.h"
 #include "engine/production/unfinished_work.h"
-#include "engine/production/worker_tasks.h"

@@ -7,8 +7,8 @@
 
 #include "core/batch/batch.h"
 #include "engine/map/map_caller.h"
-#include "engine/production/map_threads.h"
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/batches/map_threads.h"
+#include "engine/production/samples/samples_in_flight.h"
 #include "io/source/source.h"
 
 namespace stoker {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/memory/memory_budget.h"
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/samples/samples_in_flight.h"
 #include "engine/runtime/concurrency_limit.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/simulated_source.h"

@@ -1,6 +1,6 @@
-// The hand-over of samples from reader threads to workers (engine/production/samples_in_flight.h,
-// engine/runtime/concurrency_limit.h) without a loader around it: schedules that hardly occur in a
-// loader occur often here.
+// The hand-over of samples from reader threads to workers
+// (engine/production/samples/samples_in_flight.h, engine/runtime/concurrency_limit.h) without a
+// loader around it: schedules that hardly occur in a loader occur often here.
 #pragma once
 
 #include <cstdint>

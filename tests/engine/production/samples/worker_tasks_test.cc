@@ -1,5 +1,5 @@
 // WorkerTasks gives each ready sample to one turn of a worker.
-#include "engine/production/worker_tasks.h"
+#include "engine/production/samples/worker_tasks.h"
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 #include "core/memory/memory_budget.h"
 #include "engine/memory/memory_manager.h"
 #include "engine/metrics/sample_times.h"
-#include "engine/production/assembler.h"
-#include "engine/production/sample_cache.h"
+#include "engine/production/batches/assembler.h"
+#include "engine/production/samples/sample_cache.h"
 #include "io/readers/reader.h"
 #include "transforms/plan/plan.h"
 

@@ -1,4 +1,4 @@
-#include "engine/production/map_threads.h"
+#include "engine/production/batches/map_threads.h"
 
 #include <algorithm>
 #include <string>

@@ -9,8 +9,8 @@
 
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
-#include "engine/production/assembler.h"
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/batches/assembler.h"
+#include "engine/production/samples/samples_in_flight.h"
 #include "io/readers/reader.h"
 #include "io/source/source.h"
 #include "transforms/plan/plan.h"

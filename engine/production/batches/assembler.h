@@ -24,7 +24,7 @@
 #include "engine/metrics/sample_times.h"
 #include "engine/order/batch_sequence.h"
 #include "engine/order/sampler.h"
-#include "engine/production/bad_sample_log.h"
+#include "engine/production/batches/bad_sample_log.h"
 #include "engine/tuning/batch_record.h"
 
 namespace stoker {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "engine/memory/memory_manager.h"
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/samples/samples_in_flight.h"
 #include "engine/runtime/concurrency_limit.h"
 #include "engine/runtime/executor.h"
 

@@ -1,4 +1,4 @@
-#include "engine/production/batch_maker.h"
+#include "engine/production/batches/batch_maker.h"
 
 #include "gpu/staging/split_batch.h"
 #include "gpu/staging/stager.h"

@@ -1,4 +1,4 @@
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/samples/samples_in_flight.h"
 
 #include <limits.h>
 

@@ -15,7 +15,7 @@
 #include "core/result/result.h"
 #include "core/time/trace.h"
 #include "engine/map/map_caller.h"
-#include "engine/production/assembler.h"
+#include "engine/production/batches/assembler.h"
 
 namespace stoker {
 

@@ -1,5 +1,5 @@
 // ReadFeed makes requests for rows in order, once each, and no more than allowed.
-#include "engine/production/read_feed.h"
+#include "engine/production/samples/read_feed.h"
 
 #include <gtest/gtest.h>
 

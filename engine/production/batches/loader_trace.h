@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/time/trace.h"
-#include "engine/production/assembler.h"
+#include "engine/production/batches/assembler.h"
 #include "engine/tuning/batch_record.h"
 #include "engine/tuning/tuner.h"
 #include "engine/tuning/tuner_decision.h"

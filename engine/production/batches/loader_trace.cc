@@ -1,4 +1,4 @@
-#include "engine/production/loader_trace.h"
+#include "engine/production/batches/loader_trace.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "engine/production/sample_cache.h"
+#include "engine/production/samples/sample_cache.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "engine/production/worker_tasks.h"
+#include "engine/production/samples/worker_tasks.h"
 
 #include <utility>
 

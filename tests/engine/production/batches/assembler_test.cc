@@ -1,5 +1,5 @@
 // The assembler delivers batches in order, whatever order the rows are finished in.
-#include "engine/production/assembler.h"
+#include "engine/production/batches/assembler.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/production/assembler.h"
+#include "engine/production/batches/assembler.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "engine/production/bad_samples.h"
+#include "engine/production/batches/bad_samples.h"
 
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 // BadSamples judges samples by the policy, and counts batches when they are delivered.
-#include "engine/production/bad_samples.h"
+#include "engine/production/batches/bad_samples.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SamplesInFlight limits the samples in flight, hands them out in the order of need and accounts
 // for their buffers.
-#include "engine/production/samples_in_flight.h"
+#include "engine/production/samples/samples_in_flight.h"
 
 #include <gtest/gtest.h>
 

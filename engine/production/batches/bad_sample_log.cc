@@ -1,4 +1,4 @@
-#include "engine/production/bad_sample_log.h"
+#include "engine/production/batches/bad_sample_log.h"
 
 #include <fcntl.h>
 #include <unistd.h>

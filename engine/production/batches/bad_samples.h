@@ -12,7 +12,7 @@
 #include "core/result/result.h"
 #include "engine/options/bad_policy.h"
 #include "engine/order/sampler.h"
-#include "engine/production/bad_sample_log.h"
+#include "engine/production/batches/bad_sample_log.h"
 
 namespace stoker {
 

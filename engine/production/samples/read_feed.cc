@@ -1,4 +1,4 @@
-#include "engine/production/read_feed.h"
+#include "engine/production/samples/read_feed.h"
 
 #include "core/time/stage_times.h"
 
