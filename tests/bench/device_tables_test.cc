@@ -16,7 +16,7 @@
 #include "bench/device/staged_copies.h"
 #include "core/batch/device_crop.h"
 #include "tests/engine/device/device_decoding.h"
-#include "tests/testing/hooked_device.h"
+#include "tests/testing/devices/hooked_device.h"
 
 namespace stoker {
 namespace {

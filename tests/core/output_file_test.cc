@@ -21,7 +21,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/testing/child_process.h"
+#include "tests/testing/process/child_process.h"
 
 namespace stoker {
 namespace {

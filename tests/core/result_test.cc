@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

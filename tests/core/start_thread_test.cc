@@ -14,8 +14,8 @@
 #include <functional>
 #include <new>
 
-#include "tests/testing/child_process.h"
-#include "tests/testing/process_usage.h"
+#include "tests/testing/process/child_process.h"
+#include "tests/testing/process/process_usage.h"
 
 namespace stoker {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/fuzz/open_arrow.h"
+#include "tests/fuzz/open/open_arrow.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   stoker::testing::OpenFuzzedArrow({data, size});

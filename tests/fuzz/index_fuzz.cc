@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
-#include "tests/fuzz/decode_indexed.h"
-#include "tests/fuzz/open_index.h"
+#include "tests/fuzz/decode/decode_indexed.h"
+#include "tests/fuzz/open/open_index.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const uint8_t> bytes(data, size);

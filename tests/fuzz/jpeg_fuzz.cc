@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/fuzz/decode_jpeg.h"
+#include "tests/fuzz/decode/decode_jpeg.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   stoker::testing::DecodeFuzzedJpeg({data, size});

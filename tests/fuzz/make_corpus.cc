@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "core/memory/buffer.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
-#include "tests/testing/sign_packed_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
+#include "tests/testing/images/sign_packed_jpeg.h"
 #include "transforms/packed/pack.h"
 
 namespace {

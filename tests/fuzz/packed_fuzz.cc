@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/fuzz/decode_packed.h"
+#include "tests/fuzz/decode/decode_packed.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   stoker::testing::DecodeFuzzedPacked({data, size});

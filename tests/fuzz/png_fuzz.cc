@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/fuzz/decode_formats.h"
+#include "tests/fuzz/decode/decode_formats.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   stoker::testing::DecodeFuzzedPng({data, size});

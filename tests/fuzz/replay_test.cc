@@ -7,22 +7,22 @@
 #include <span>
 #include <vector>
 
-#include "tests/fuzz/decode_formats.h"
-#include "tests/fuzz/decode_indexed.h"
-#include "tests/fuzz/decode_jpeg.h"
-#include "tests/fuzz/decode_packed.h"
-#include "tests/fuzz/open_arrow.h"
-#include "tests/fuzz/open_cache.h"
-#include "tests/fuzz/open_index.h"
-#include "tests/fuzz/open_packed_set.h"
-#include "tests/fuzz/open_tar.h"
-#include "tests/fuzz/open_tfrecord.h"
-#include "tests/fuzz/parse_http.h"
-#include "tests/fuzz/parse_npy.h"
-#include "tests/fuzz/parse_record.h"
-#include "tests/fuzz/parse_spec.h"
-#include "tests/fuzz/read_manifest.h"
-#include "tests/fuzz/read_state.h"
+#include "tests/fuzz/decode/decode_formats.h"
+#include "tests/fuzz/decode/decode_indexed.h"
+#include "tests/fuzz/decode/decode_jpeg.h"
+#include "tests/fuzz/decode/decode_packed.h"
+#include "tests/fuzz/open/open_arrow.h"
+#include "tests/fuzz/open/open_cache.h"
+#include "tests/fuzz/open/open_index.h"
+#include "tests/fuzz/open/open_packed_set.h"
+#include "tests/fuzz/open/open_tar.h"
+#include "tests/fuzz/open/open_tfrecord.h"
+#include "tests/fuzz/parse/parse_http.h"
+#include "tests/fuzz/parse/parse_npy.h"
+#include "tests/fuzz/parse/parse_record.h"
+#include "tests/fuzz/parse/parse_spec.h"
+#include "tests/fuzz/parse/read_manifest.h"
+#include "tests/fuzz/parse/read_state.h"
 
 namespace stoker::testing {
 namespace {

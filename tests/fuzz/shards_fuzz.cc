@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "tests/fuzz/open_tar.h"
+#include "tests/fuzz/open/open_tar.h"
 
 namespace {
 

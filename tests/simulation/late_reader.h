@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "tests/testing/fake_reader.h"
+#include "tests/testing/storage/fake_reader.h"
 
 namespace stoker::testing {
 

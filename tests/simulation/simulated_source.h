@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "io/source/source.h"
-#include "tests/testing/fake_reader.h"
+#include "tests/testing/storage/fake_reader.h"
 
 namespace stoker::testing {
 

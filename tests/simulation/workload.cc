@@ -16,7 +16,7 @@
 #include "tests/simulation/late_reader.h"
 #include "tests/simulation/scheduler.h"
 #include "tests/simulation/simulated_source.h"
-#include "tests/testing/make_png.h"
+#include "tests/testing/images/make_png.h"
 
 namespace stoker::testing {
 

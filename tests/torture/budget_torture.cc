@@ -30,7 +30,7 @@
 #include "engine/memory/memory_manager.h"
 #include "engine/production/producer.h"
 #include "engine/production/producer_options.h"
-#include "tests/testing/batches.h"
+#include "tests/testing/samples/batches.h"
 #include "tests/torture/counted_memory.h"
 #include "tests/torture/option_sets.h"
 #include "tests/torture/photographs.h"

@@ -28,9 +28,9 @@
 #include "engine/loader/loader.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/readers/reader.h"
-#include "tests/testing/child_process.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/process_usage.h"
+#include "tests/testing/process/child_process.h"
+#include "tests/testing/process/process_usage.h"
+#include "tests/testing/samples/photo_folder.h"
 
 namespace stoker::testing {
 namespace {

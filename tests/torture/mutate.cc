@@ -8,11 +8,11 @@
 #include <string_view>
 #include <utility>
 
-#include "tests/fuzz/decode_formats.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
-#include "tests/testing/photos.h"
+#include "tests/fuzz/decode/decode_formats.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
+#include "tests/testing/images/photos.h"
 #include "tests/torture/image_parts.h"
 
 namespace stoker::testing {

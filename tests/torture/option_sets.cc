@@ -8,9 +8,9 @@
 
 #include "core/memory/buffer.h"
 #include "core/numbers/random.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/indexed_photos.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/photos.h"
+#include "tests/testing/samples/indexed_photos.h"
+#include "tests/testing/threads/executors.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 
 namespace stoker::testing {

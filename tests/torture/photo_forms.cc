@@ -10,7 +10,7 @@
 #include <jpeglib.h>
 
 #include "core/batch/image.h"
-#include "tests/testing/make_png.h"
+#include "tests/testing/images/make_png.h"
 #include "transforms/jpeg/reference_decoder.h"
 
 namespace stoker::testing {

@@ -14,9 +14,9 @@
 #include <functional>
 #include <utility>
 
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
 
 namespace stoker::testing {
 namespace {

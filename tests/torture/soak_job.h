@@ -11,7 +11,7 @@
 #include "core/batch/batch.h"
 #include "core/numbers/random.h"
 #include "engine/loader/loader.h"
-#include "tests/testing/fake_reader.h"
+#include "tests/testing/storage/fake_reader.h"
 #include "tests/torture/soak_model.h"
 
 namespace stoker::testing {

@@ -14,7 +14,7 @@
 #include "core/result/result.h"
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
-#include "tests/testing/fake_reader.h"
+#include "tests/testing/storage/fake_reader.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker::testing {

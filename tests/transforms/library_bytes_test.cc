@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/memory/memory_budget.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
 #include "tests/transforms/whole.h"
 #include "transforms/jpeg/decoder.h"
 #include "transforms/jpeg/libjpeg.h"

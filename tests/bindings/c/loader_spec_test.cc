@@ -11,7 +11,7 @@
 
 #include "engine/loader/loader.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
 
 namespace stoker {
 namespace {

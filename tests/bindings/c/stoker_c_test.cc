@@ -28,9 +28,9 @@
 #include "gpu/backend/open_device.h"
 #include "io/folder/image_folder.h"
 #include "io/ranges/path_source.h"
+#include "tests/testing/devices/hooked_device.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/hooked_device.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
 
 namespace {
 

@@ -17,13 +17,13 @@
 
 #include "engine/loader/loader.h"
 #include "io/folder/image_folder.h"
-#include "tests/testing/child_process.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/process_usage.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/process/child_process.h"
+#include "tests/testing/process/process_usage.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/storage/temp_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

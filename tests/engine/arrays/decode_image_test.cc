@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "engine/arrays/decoder_pool.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "engine/runtime/runtime.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/result/result.h"
-#include "tests/testing/child_process.h"
+#include "tests/testing/process/child_process.h"
 
 namespace stoker {
 namespace {

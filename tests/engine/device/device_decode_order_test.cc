@@ -10,8 +10,8 @@
 
 #include "gpu/staging/device_ring.h"
 #include "tests/engine/device/device_decoding.h"
-#include "tests/testing/hooked_device.h"
-#include "tests/testing/slow_stream.h"
+#include "tests/testing/devices/hooked_device.h"
+#include "tests/testing/devices/slow_stream.h"
 
 namespace stoker {
 namespace {

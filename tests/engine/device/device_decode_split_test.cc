@@ -10,10 +10,10 @@
 
 #include "engine/loader/loader.h"
 #include "tests/engine/device/device_decoding.h"
-#include "tests/testing/devices.h"
+#include "tests/testing/devices/devices.h"
+#include "tests/testing/devices/hooked_device.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/hooked_device.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 
 namespace stoker {
 namespace {

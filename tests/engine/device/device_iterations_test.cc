@@ -7,10 +7,10 @@
 #include <cstring>
 #include <thread>
 
+#include "tests/testing/devices/hooked_device.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/hooked_device.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "engine/loader/loader.h"
 #include "io/memory/arrays.h"
-#include "tests/testing/batch_bytes.h"
-#include "tests/testing/devices.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/devices/devices.h"
+#include "tests/testing/samples/batch_bytes.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

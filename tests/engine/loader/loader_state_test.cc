@@ -4,8 +4,8 @@
 #include "io/select/combine.h"
 #include "io/select/weighted.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/numbered_source.h"
 #include "tests/testing/random.h"
+#include "tests/testing/samples/numbered_source.h"
 #include "transforms/spec/transform.h"
 
 #include <gmock/gmock.h>

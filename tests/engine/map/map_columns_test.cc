@@ -13,7 +13,7 @@
 #include "engine/loader/loader.h"
 #include "engine/production/producer.h"
 #include "io/memory/arrays.h"
-#include "tests/testing/executors.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "engine/loader/loader.h"
 #include "io/memory/arrays.h"
-#include "tests/testing/executors.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

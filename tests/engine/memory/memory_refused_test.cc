@@ -10,10 +10,10 @@
 
 #include "core/result/sample_fault.h"
 #include "engine/production/producer.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/refused_memory.h"
+#include "tests/testing/process/refused_memory.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

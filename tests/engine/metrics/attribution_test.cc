@@ -21,11 +21,11 @@
 #include "engine/production/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/memory/arrays.h"
+#include "tests/testing/devices/hooked_device.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/hooked_device.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

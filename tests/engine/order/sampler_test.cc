@@ -2,7 +2,7 @@
 #include "core/numbers/permutation.h"
 #include "io/select/combine.h"
 #include "io/select/weighted.h"
-#include "tests/testing/numbered_source.h"
+#include "tests/testing/samples/numbered_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

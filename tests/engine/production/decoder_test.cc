@@ -18,8 +18,8 @@
 #include "core/time/stage_times.h"
 #include "engine/production/producer_parts.h"
 #include "io/memory/arrays.h"
-#include "tests/testing/indexed_photos.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/indexed_photos.h"
+#include "tests/testing/samples/photo_folder.h"
 
 namespace stoker {
 namespace {

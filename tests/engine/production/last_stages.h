@@ -12,8 +12,8 @@
 
 #include "engine/production/producer_parts.h"
 #include "engine/production/stages.h"
-#include "tests/testing/one_lease.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/one_lease.h"
 
 namespace stoker::testing {
 

@@ -14,8 +14,8 @@
 #include "engine/production/producer.h"
 #include "engine/production/producer_parts.h"
 #include "io/memory/arrays.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/executors.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/threads/executors.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/reference.h"
 

@@ -17,10 +17,10 @@
 
 #include "engine/memory/memory_manager.h"
 #include "engine/production/producer.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/called_photos.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/called_photos.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

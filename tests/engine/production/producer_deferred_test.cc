@@ -17,10 +17,10 @@
 #include "io/folder/image_folder.h"
 #include "io/memory/arrays.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/testing/random.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

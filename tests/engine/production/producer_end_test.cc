@@ -8,12 +8,12 @@
 #include "core/numbers/random.h"
 #include "engine/loader/loader.h"
 #include "engine/production/producer.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/child_process.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/process_usage.h"
+#include "tests/testing/process/child_process.h"
+#include "tests/testing/process/process_usage.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

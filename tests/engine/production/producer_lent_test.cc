@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/production/producer.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

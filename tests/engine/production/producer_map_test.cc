@@ -23,9 +23,9 @@
 #include "engine/loader/loader.h"
 #include "engine/production/producer.h"
 #include "io/memory/arrays.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

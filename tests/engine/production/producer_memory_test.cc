@@ -17,14 +17,14 @@
 #include "engine/production/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/memory/arrays.h"
-#include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/fake_reader.h"
-#include "tests/testing/indexed_photos.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/indexed_photos.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/storage/fake_reader.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

@@ -9,11 +9,11 @@
 #include "engine/production/producer.h"
 #include "engine/runtime/runtime.h"
 #include "io/readers/reader.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/packed_files.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/packed_files.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/storage/temp_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

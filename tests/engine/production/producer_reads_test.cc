@@ -10,10 +10,10 @@
 
 #include "engine/production/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/fake_reader.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/storage/fake_reader.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

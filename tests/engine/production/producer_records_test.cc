@@ -9,12 +9,12 @@
 
 #include "engine/production/producer.h"
 #include "io/tfrecord/tfrecord.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/make_tar.h"
-#include "tests/testing/make_tfrecord.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/make_tar.h"
+#include "tests/testing/samples/make_tfrecord.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/storage/temp_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "engine/production/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
-#include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

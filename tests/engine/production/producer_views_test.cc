@@ -10,10 +10,10 @@
 #include "engine/production/producer.h"
 #include "engine/production/producer_parts.h"
 #include "io/memory/arrays.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/photos.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

@@ -1,6 +1,6 @@
 // Faults of the readers' system calls do nothing to a loader if they pass; otherwise they are the
 // one error of the sample concerned. Uses real photographs, in files of their own and packed into
-// large ones, read by pread and by a ring whose kernel is tests/testing/fake_ring.h.
+// large ones, read by pread and by a ring whose kernel is tests/testing/storage/fake_ring.h.
 //
 // A failing case names its seed; the same seed gives the same faults.
 #include <gmock/gmock.h>
@@ -24,15 +24,15 @@
 #include "engine/production/producer.h"
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/ranges/path_source.h"
-#include "tests/testing/batches.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/fake_ring.h"
-#include "tests/testing/faulty_disk.h"
-#include "tests/testing/packed_files.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/photos.h"
-#include "tests/testing/process_usage.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/images/photos.h"
+#include "tests/testing/process/process_usage.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/packed_files.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/storage/fake_ring.h"
+#include "tests/testing/storage/faulty_disk.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
 
 namespace stoker {
 namespace {

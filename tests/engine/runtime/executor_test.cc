@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/testing/executors.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

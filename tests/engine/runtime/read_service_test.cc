@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/testing/effort.h"
-#include "tests/testing/fake_reader.h"
+#include "tests/testing/storage/fake_reader.h"
 
 namespace stoker {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "gpu/backend/device.h"
 #include "gpu/ops/deferred_ops_job.h"
-#include "tests/testing/devices.h"
-#include "tests/testing/fake_cuda/fake_cuda.h"
+#include "tests/testing/devices/devices.h"
+#include "tests/testing/devices/fake_cuda/fake_cuda.h"
 
 namespace stoker {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "gpu/backend/device.h"
 #include "tests/gpu/backend/device_fixture.h"
-#include "tests/testing/devices.h"
+#include "tests/testing/devices/devices.h"
 #include "tests/testing/effort.h"
 
 namespace stoker {

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "gpu/backend/device.h"
-#include "tests/testing/devices.h"
+#include "tests/testing/devices/devices.h"
 
 namespace stoker::testing {
 

@@ -14,7 +14,7 @@
 #include "gpu/backend/device.h"
 #include "gpu/ops/deferred_ops_job.h"
 #include "tests/gpu/backend/device_fixture.h"
-#include "tests/testing/devices.h"
+#include "tests/testing/devices/devices.h"
 #include "tests/testing/effort.h"
 
 namespace stoker {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gpu/backend/device.h"
-#include "tests/testing/fake_cuda/fake_cuda.h"
+#include "tests/testing/devices/fake_cuda/fake_cuda.h"
 
 namespace stoker {
 namespace {

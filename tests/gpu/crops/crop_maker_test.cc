@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/memory/buffer.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/sign_packed_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/sign_packed_jpeg.h"
 #include "transforms/packed/pack.h"
 
 namespace stoker::testing {

@@ -13,7 +13,7 @@
 #include "gpu/crops/decode_crops.h"
 #include "tests/gpu/crops/made_crops.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 

@@ -12,9 +12,9 @@
 #include "tests/gpu/crops/forged_crops.h"
 #include "tests/gpu/crops/made_crops.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photos.h"
-#include "tests/testing/sign_packed_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/photos.h"
+#include "tests/testing/images/sign_packed_jpeg.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 

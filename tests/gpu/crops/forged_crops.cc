@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "gpu/crops/decode_crops.h"
-#include "tests/fuzz/fuzzed_rows.h"
+#include "tests/fuzz/decode/fuzzed_rows.h"
 #include "tests/gpu/crops/made_crops.h"
 #include "tests/gpu/crops/plain_interval.h"
 #include "transforms/packed/packed_file.h"

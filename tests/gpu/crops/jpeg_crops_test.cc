@@ -13,7 +13,7 @@
 
 #include "core/memory/buffer.h"
 #include "gpu/crops/entropy-inl.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "transforms/device/crop_maker.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 

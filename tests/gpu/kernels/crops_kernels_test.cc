@@ -13,8 +13,8 @@
 #include "tests/gpu/crops/made_crops.h"
 #include "tests/gpu/kernels/grid.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/photos.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 

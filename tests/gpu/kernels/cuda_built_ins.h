@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "tests/gpu/kernels/grid.h"
-#include "tests/testing/fake_cuda/cuda_runtime_api.h"
+#include "tests/testing/devices/fake_cuda/cuda_runtime_api.h"
 
 // Alignment is checked by the sanitizers.
 struct alignas(8) uint2 {

@@ -18,7 +18,7 @@
 #include "tests/gpu/ptx/crop_batch_maker.h"
 #include "tests/gpu/ptx/removed_barriers.h"
 #include "tests/gpu/ptx/translated_kernel.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): the sanitizer's
 extern "C" const char* __tsan_default_options() {

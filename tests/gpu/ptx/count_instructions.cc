@@ -16,8 +16,8 @@
 #include "gpu/crops/decode_crops_cuda.h"
 #include "tests/gpu/ptx/crop_batch_maker.h"
 #include "tests/gpu/ptx/launches.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/photos.h"
 
 namespace stoker::testing::ptx {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "gpu/staging/device_ring.h"
 #include "tests/gpu/staging/staging.h"
+#include "tests/testing/devices/slow_stream.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/slow_stream.h"
 
 namespace stoker {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "gpu/staging/piece_copier.h"
 #include "gpu/staging/stager.h"
-#include "tests/testing/devices.h"
-#include "tests/testing/fake_host_batches.h"
-#include "tests/testing/hooked_device.h"
+#include "tests/testing/devices/devices.h"
+#include "tests/testing/devices/fake_host_batches.h"
+#include "tests/testing/devices/hooked_device.h"
 
 namespace stoker::testing {
 

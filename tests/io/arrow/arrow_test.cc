@@ -22,7 +22,7 @@
 #include "io/files/input_file.h"
 #include "io/open_source.h"
 #include "io/shards/shard_pattern.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "io/cache/disk_cache.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker::testing {
 

@@ -18,7 +18,7 @@
 
 #include "io/cache/disk_cache.h"
 #include "tests/io/cache/cached_ranges.h"
-#include "tests/testing/child_process.h"
+#include "tests/testing/process/child_process.h"
 #include "tests/testing/random.h"
 
 namespace stoker {

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/testing/child_process.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/process/child_process.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

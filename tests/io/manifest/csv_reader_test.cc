@@ -10,7 +10,7 @@
 
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

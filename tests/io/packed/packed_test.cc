@@ -20,8 +20,8 @@
 #include "io/packed/packed_merge.h"
 #include "io/packed/packed_shard.h"
 #include "io/samples/sample_reads.h"
-#include "tests/testing/make_packed.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/make_packed.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/testing/fake_reader.h"
+#include "tests/testing/storage/fake_reader.h"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 
 #include "core/memory/memory_budget.h"
 #include "tests/testing/random.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -16,7 +16,7 @@
 #include "io/readers/reader.h"
 #include "tests/io/readers/count_allocations.h"
 #include "tests/io/readers/reader_fixture.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "core/memory/memory_budget.h"
 #include "io/readers/reader.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker::testing {
 

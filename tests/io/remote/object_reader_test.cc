@@ -17,8 +17,8 @@
 #include "io/remote/object_fetcher.h"
 #include "io/remote/object_file.h"
 #include "io/remote/object_reader.h"
-#include "tests/testing/object_server.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/storage/object_server.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -13,9 +13,9 @@
 #include "core/memory/memory_budget.h"
 #include "core/numbers/random.h"
 #include "io/tfrecord/tfrecord.h"
-#include "tests/testing/make_tfrecord.h"
-#include "tests/testing/read_sample.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/make_tfrecord.h"
+#include "tests/testing/samples/read_sample.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -15,8 +15,8 @@
 #include "io/memory/arrays.h"
 #include "io/select/sample_order.h"
 #include "io/select/subset.h"
-#include "tests/testing/crop_index_of.h"
-#include "tests/testing/numbered_source.h"
+#include "tests/testing/images/crop_index_of.h"
+#include "tests/testing/samples/numbered_source.h"
 
 namespace stoker {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "core/numbers/random.h"
 #include "io/select/combine.h"
-#include "tests/testing/crop_index_of.h"
-#include "tests/testing/numbered_source.h"
+#include "tests/testing/images/crop_index_of.h"
+#include "tests/testing/samples/numbered_source.h"
 
 namespace stoker {
 namespace {

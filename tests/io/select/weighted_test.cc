@@ -14,7 +14,7 @@
 #include "io/memory/arrays.h"
 #include "io/select/sample_order.h"
 #include "tests/testing/chi_square.h"
-#include "tests/testing/numbered_source.h"
+#include "tests/testing/samples/numbered_source.h"
 
 namespace stoker {
 namespace {

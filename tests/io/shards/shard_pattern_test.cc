@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/testing/make_tar.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/make_tar.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -32,12 +32,12 @@
 #include "io/source/source.h"
 #include "io/tar/tar.h"
 #include "io/tfrecord/tfrecord.h"
-#include "tests/testing/crop_index_of.h"
-#include "tests/testing/make_packed.h"
-#include "tests/testing/make_tar.h"
-#include "tests/testing/make_tfrecord.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/images/crop_index_of.h"
+#include "tests/testing/samples/make_packed.h"
+#include "tests/testing/samples/make_tar.h"
+#include "tests/testing/samples/make_tfrecord.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

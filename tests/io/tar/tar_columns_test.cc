@@ -16,9 +16,9 @@
 #include "io/tar/tar.h"
 #include "io/tar/tar_members.h"
 #include "io/tar/tar_text_file.h"
-#include "tests/testing/make_tar.h"
-#include "tests/testing/shard_index_of.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/make_tar.h"
+#include "tests/testing/samples/shard_index_of.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -25,10 +25,10 @@
 #include "io/shards/shard_pattern.h"
 #include "io/tar/tar_index_file.h"
 #include "io/tar/tar_members.h"
-#include "tests/testing/make_tar.h"
-#include "tests/testing/read_sample.h"
-#include "tests/testing/shard_index_of.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/make_tar.h"
+#include "tests/testing/samples/read_sample.h"
+#include "tests/testing/samples/shard_index_of.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

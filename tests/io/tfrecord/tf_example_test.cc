@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/testing/make_tfrecord.h"
+#include "tests/testing/samples/make_tfrecord.h"
 
 namespace stoker {
 namespace {

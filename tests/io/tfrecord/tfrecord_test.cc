@@ -19,11 +19,11 @@
 #include "io/shards/shard_index_file.h"
 #include "io/tfrecord/tfrecord_index_file.h"
 #include "io/tfrecord/tfrecord_records.h"
-#include "tests/testing/make_tar.h"
-#include "tests/testing/make_tfrecord.h"
-#include "tests/testing/read_sample.h"
-#include "tests/testing/shard_index_of.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/make_tar.h"
+#include "tests/testing/samples/make_tfrecord.h"
+#include "tests/testing/samples/read_sample.h"
+#include "tests/testing/samples/shard_index_of.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

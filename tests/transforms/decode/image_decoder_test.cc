@@ -14,9 +14,9 @@
 
 #include "core/numbers/random.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
 #include "tests/transforms/whole.h"
 #include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"

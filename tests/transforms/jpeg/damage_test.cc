@@ -12,7 +12,7 @@
 
 #include "core/memory/memory_budget.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/transforms/jpeg/decode.h"
 
 namespace stoker::testing {

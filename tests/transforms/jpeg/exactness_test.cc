@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/transforms/jpeg/decode.h"
 
 namespace stoker::testing {

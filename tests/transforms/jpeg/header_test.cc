@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "transforms/decode/exif.h"

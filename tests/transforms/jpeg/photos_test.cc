@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/photos.h"
+#include "tests/testing/images/photos.h"
 #include "tests/transforms/jpeg/decode.h"
 
 namespace stoker::testing {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/photos.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 

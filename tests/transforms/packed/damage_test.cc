@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/sign_packed_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/sign_packed_jpeg.h"
 #include "tests/transforms/whole.h"
 #include "transforms/packed/decoder.h"
 #include "transforms/packed/pack.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/transforms/jpeg/fast/kinds.h"
 #include "tests/transforms/whole.h"
 #include "transforms/decode/image_decoder.h"

@@ -8,8 +8,8 @@
 
 #include "core/numbers/divide_up.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/sign_packed_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/sign_packed_jpeg.h"
 #include "tests/transforms/jpeg/fast/kinds.h"
 #include "tests/transforms/whole.h"
 #include "transforms/jpeg/fast/index/crop_geometry.h"

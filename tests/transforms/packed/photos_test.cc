@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/photos.h"
+#include "tests/testing/images/photos.h"
 #include "tests/transforms/whole.h"
 #include "transforms/decode/image_decoder.h"
 #include "transforms/packed/pack.h"

@@ -8,7 +8,7 @@
 
 #include "core/batch/crop_region.h"
 #include "core/memory/buffer.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"

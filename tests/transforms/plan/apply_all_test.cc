@@ -10,8 +10,8 @@
 
 #include "core/memory/buffer.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/photos.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/plan/plan.h"

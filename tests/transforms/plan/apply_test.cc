@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/photos.h"
 #include "tests/testing/on_target.h"
-#include "tests/testing/photos.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "tests/transforms/plan/padded_file.h"

@@ -10,7 +10,7 @@
 #include "core/batch/crop_region.h"
 #include "core/batch/device_crop.h"
 #include "core/memory/buffer.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "transforms/jpeg/fast/index/crop_index.h"
 #include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"

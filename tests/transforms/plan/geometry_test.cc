@@ -7,7 +7,7 @@
 
 #include "core/memory/buffer.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_png.h"
+#include "tests/testing/images/make_png.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "tests/transforms/plan/naive_image.h"

@@ -7,7 +7,7 @@
 
 #include "core/memory/buffer.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/plan/naive_image.h"

@@ -6,7 +6,7 @@
 
 #include "core/numbers/divide_up.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/jpeg/fast/kinds.h"
 #include "tests/transforms/plan/padded_file.h"

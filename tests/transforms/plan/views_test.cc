@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/naive_image.h"
 #include "tests/transforms/plan/padded_file.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/testing/make_png.h"
+#include "tests/testing/images/make_png.h"
 #include "tests/transforms/whole.h"
 #include "transforms/png/decoder.h"
 #include "transforms/png/reference_decoder.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/memory/memory_budget.h"
-#include "tests/testing/make_png.h"
+#include "tests/testing/images/make_png.h"
 #include "tests/transforms/whole.h"
 #include "transforms/png/decoder.h"
 #include "transforms/png/libspng.h"

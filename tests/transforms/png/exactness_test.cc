@@ -7,7 +7,7 @@
 
 #include "core/numbers/random.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_png.h"
+#include "tests/testing/images/make_png.h"
 #include "tests/transforms/whole.h"
 #include "transforms/png/decoder.h"
 #include "transforms/png/reference_decoder.h"

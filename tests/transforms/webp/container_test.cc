@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
 #include "tests/transforms/whole.h"
 #include "transforms/webp/decoder.h"
 #include "transforms/webp/reference_decoder.h"

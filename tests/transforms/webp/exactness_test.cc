@@ -6,7 +6,7 @@
 
 #include "core/numbers/random.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_webp.h"
+#include "tests/testing/images/make_webp.h"
 #include "tests/transforms/whole.h"
 #include "transforms/webp/decoder.h"
 #include "transforms/webp/reference_decoder.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bindings/cli/bench/reads/ceilings.h"
-#include "tests/testing/listed_files.h"
+#include "tests/testing/samples/listed_files.h"
 
 namespace stoker {
 namespace {

@@ -21,10 +21,10 @@
 #include "io/memory/arrays.h"
 #include "io/packed/packed.h"
 #include "io/select/combine.h"
-#include "tests/testing/listed_files.h"
-#include "tests/testing/packed_files.h"
 #include "tests/testing/random.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/samples/listed_files.h"
+#include "tests/testing/samples/packed_files.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

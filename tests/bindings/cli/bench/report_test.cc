@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "io/source/source.h"
-#include "tests/testing/listed_files.h"
+#include "tests/testing/samples/listed_files.h"
 
 namespace stoker {
 namespace {

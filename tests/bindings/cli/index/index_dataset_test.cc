@@ -17,12 +17,12 @@
 #include "core/memory/buffer.h"
 #include "io/folder/image_folder.h"
 #include "tests/bindings/cli/index/indexed_folder.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/crop_index_of.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/images/crop_index_of.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/threads/executors.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {

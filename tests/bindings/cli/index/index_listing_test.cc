@@ -20,9 +20,9 @@
 #include "io/folder/list_images.h"
 #include "io/index/dataset_index.h"
 #include "tests/bindings/cli/index/indexed_folder.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
 #include "transforms/decode/format.h"
 
 namespace stoker {

@@ -12,7 +12,7 @@
 #include "bindings/cli/index/index_dataset.h"
 #include "io/folder/image_folder.h"
 #include "tests/bindings/cli/index/indexed_folder.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
 
 namespace stoker {
 namespace {

@@ -20,7 +20,7 @@
 #include "io/folder/image_folder.h"
 #include "io/folder/list_images.h"
 #include "io/index/dataset_index.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
 
 namespace stoker::testing {
 

@@ -15,10 +15,10 @@
 #include "bindings/cli/inspect/inspect_report.h"
 #include "bindings/cli/synth/photograph.h"
 #include "io/folder/image_folder.h"
-#include "tests/testing/listed_files.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
+#include "tests/testing/images/photos.h"
+#include "tests/testing/samples/listed_files.h"
 
 namespace stoker {
 namespace {

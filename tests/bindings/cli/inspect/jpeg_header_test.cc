@@ -8,8 +8,8 @@
 #include "bindings/cli/synth/photograph.h"
 #include "core/memory/buffer.h"
 #include "core/numbers/random.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/photos.h"
 #include "transforms/jpeg/decoder.h"
 
 namespace stoker {

@@ -27,12 +27,12 @@
 #include "io/packed/packed_index.h"
 #include "io/select/combine.h"
 #include "io/select/subset.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/child_process.h"
-#include "tests/testing/make_packed.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_webp.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
+#include "tests/testing/process/child_process.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/make_packed.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

@@ -14,9 +14,9 @@
 #include "io/folder/image_folder.h"
 #include "io/manifest/manifest.h"
 #include "io/tar/tar.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_tar.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/samples/make_tar.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

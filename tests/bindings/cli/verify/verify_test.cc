@@ -18,12 +18,12 @@
 #include "io/manifest/manifest.h"
 #include "io/tar/tar.h"
 #include "io/tfrecord/tfrecord.h"
-#include "tests/testing/make_png.h"
-#include "tests/testing/make_tar.h"
-#include "tests/testing/make_tfrecord.h"
-#include "tests/testing/make_webp.h"
-#include "tests/testing/photos.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/images/make_webp.h"
+#include "tests/testing/images/photos.h"
+#include "tests/testing/samples/make_tar.h"
+#include "tests/testing/samples/make_tfrecord.h"
+#include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
 namespace {

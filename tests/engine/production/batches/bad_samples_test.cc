@@ -15,11 +15,11 @@
 
 #include "engine/loader/loader.h"
 #include "io/select/weighted.h"
-#include "tests/testing/batches.h"
-#include "tests/testing/child_process.h"
-#include "tests/testing/executors.h"
-#include "tests/testing/photo_folder.h"
-#include "tests/testing/temp_folder.h"
+#include "tests/testing/process/child_process.h"
+#include "tests/testing/samples/batches.h"
+#include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/storage/temp_folder.h"
+#include "tests/testing/threads/executors.h"
 
 namespace stoker {
 namespace {

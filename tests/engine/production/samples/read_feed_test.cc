@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "io/source/source.h"
-#include "tests/testing/photo_folder.h"
+#include "tests/testing/samples/photo_folder.h"
 
 namespace stoker {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "tests/testing/one_lease.h"
+#include "tests/testing/threads/one_lease.h"
 
 namespace stoker {
 namespace {

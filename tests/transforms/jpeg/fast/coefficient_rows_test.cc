@@ -8,7 +8,7 @@
 
 #include "core/memory/buffer.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "transforms/jpeg/decoder.h"

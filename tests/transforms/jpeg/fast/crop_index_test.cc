@@ -13,8 +13,8 @@
 
 #include "core/hash/hash.h"
 #include "tests/testing/effort.h"
-#include "tests/testing/make_jpeg.h"
-#include "tests/testing/photos.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/photos.h"
 #include "tests/transforms/jpeg/decode.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/jpeg/fast/kinds.h"

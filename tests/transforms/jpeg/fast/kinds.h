@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/testing/make_jpeg.h"
+#include "tests/testing/images/make_jpeg.h"
 
 namespace stoker::testing {
 

@@ -1,0 +1,119 @@
+#include "tests/fuzz/decode/decode_formats.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/memory/buffer.h"
+#include "tests/fuzz/decode/fuzzed_rows.h"
+#include "transforms/png/decoder.h"
+#include "transforms/png/reference_decoder.h"
+#include "transforms/webp/decoder.h"
+#include "transforms/webp/reference_decoder.h"
+
+namespace stoker::testing {
+namespace {
+
+constexpr DecodeLimits kTight{1 << 18, 20};
+constexpr uint64_t kMemory = 64 << 20;
+
+void Compare(const Rows& rows, const Rect& region, const WholeImage& whole) {
+  Require(rows.region().layout == whole.layout, "the layout is that of the full decode");
+  const auto pixel = static_cast<size_t>(BytesPerPixel(whole.layout));
+  const size_t stride = static_cast<size_t>(whole.size.width) * pixel;
+  for (size_t y = 0; y < rows.rows().size(); ++y) {
+    const uint8_t* want = whole.pixels.data() + (static_cast<size_t>(region.y) + y) * stride +
+                          static_cast<size_t>(region.x) * pixel;
+    Require(
+        std::memcmp(rows.rows()[y].data(), want, static_cast<size_t>(region.width) * pixel) == 0,
+        "pixels are those of the full decode");
+  }
+}
+
+void RequireSound(const Error& error, size_t size) {
+  Require(!error.cause.empty(), "errors have a cause");
+  const bool budget = error.code == Code::kResourceExhausted;
+  Require(budget || (error.offset.has_value() && *error.offset <= size),
+          "errors have an offset in the file");
+}
+
+template <typename Decoder>
+void Decode(Decoder& decoder, std::span<const uint8_t> input,
+            Result<WholeImage> (*decode_whole)(std::span<const uint8_t>)) {
+  std::vector<uint8_t> padded(input.begin(), input.end());
+  padded.resize(input.size() + kBufferPadding);
+  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  const Result<ImageInfo> info = decoder.Open(bytes);
+  if (!info.ok()) return RequireSound(info.error(), bytes.size());
+  const Rect region = ChooseRegion(info->size, Digest(input));
+  Rows rows;
+  const Status status = decoder.Decode(region, rows);
+  if (!status.ok()) RequireSound(status.error(), bytes.size());
+  const Result<WholeImage> whole = decode_whole(bytes);
+  if (!status.ok()) {
+    Require(!whole.ok() || status.error().code == Code::kResourceExhausted,
+            "what the plain decode takes is taken");
+    return;
+  }
+  Require(
+      rows.region().covered == region && rows.rows().size() == static_cast<size_t>(region.height),
+      "the region asked for is delivered");
+  if (whole.ok()) Compare(rows, region, *whole);
+}
+
+// Decodes all samples of a PNG, into memory of their exact size.
+void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
+  std::vector<uint8_t> padded(input.begin(), input.end());
+  padded.resize(input.size() + kBufferPadding);
+  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  const Result<ImageInfo> info = decoder.Open(bytes);
+  if (!info.ok()) return;
+  const Rect region = ChooseRegion(info->size, Digest(input));
+  const int channels = (info->components == 1 ? 1 : 3) + (info->alpha ? 1 : 0);
+  const auto row = static_cast<size_t>(region.width * channels * info->bits / 8);
+  std::vector<uint8_t> samples(row * static_cast<size_t>(region.height));
+  const Status status = decoder.DecodeUnchanged(region, samples.data());
+  if (!status.ok()) RequireSound(status.error(), bytes.size());
+  Require(decoder.Open(bytes).ok(), "what was opened is opened again");
+  Rows rows;
+  Require(decoder.Decode(region, rows).ok() == status.ok(), "both decode, or neither");
+}
+
+uint32_t U32(const std::vector<uint8_t>& bytes, size_t at) {
+  return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 |
+         bytes[at + 3];
+}
+
+}  // namespace
+
+void MendPngChecksums(std::vector<uint8_t>& png) {
+  for (size_t at = 8; at + 12 <= png.size();) {
+    const size_t length = U32(png, at);
+    if (length > png.size() - at - 12) return;
+    const auto sum = static_cast<uint32_t>(crc32_z(0, png.data() + at + 4, length + 4));
+    for (size_t i = 0; i < 4; ++i) {
+      png[at + 8 + length + i] = static_cast<uint8_t>(sum >> (24 - 8 * i));
+    }
+    at += 12 + length;
+  }
+}
+
+void DecodeFuzzedPng(std::span<const uint8_t> input) {
+  static MemoryBudget budget(kMemory);
+  static PngDecoder decoder(kTight, &budget);  // state must not leak
+  std::vector<uint8_t> png(input.begin(), input.end());
+  Decode(decoder, png, DecodeWholePng);
+  MendPngChecksums(png);
+  Decode(decoder, png, DecodeWholePng);
+  DecodeUnchanged(decoder, png);
+}
+
+void DecodeFuzzedWebp(std::span<const uint8_t> input) {
+  static MemoryBudget budget(kMemory);
+  static WebpDecoder decoder(kTight, &budget);
+  Decode(decoder, input, DecodeWholeWebp);
+}
+
+}  // namespace stoker::testing

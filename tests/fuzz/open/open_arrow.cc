@@ -1,0 +1,74 @@
+#include "tests/fuzz/open/open_arrow.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "io/arrow/arrow.h"
+#include "io/arrow/arrow_batches.h"
+#include "io/files/input_file.h"
+#include "tests/fuzz/decode/fuzzed_rows.h"
+
+namespace stoker::testing {
+namespace {
+
+void LookThroughImages(const SampleSource& source, uint64_t bytes) {
+  std::vector<uint64_t> ids(source.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  for (const uint64_t id : ids) {
+    const ByteRange range = source.RangeOf(id);
+    Require(range.offset <= bytes && range.length <= bytes - range.offset,
+            "images lie in the file");
+  }
+  for (size_t field = 1; field < source.fields().size(); ++field) {
+    const size_t row = source.fields()[field].row_bytes();
+    std::vector<uint8_t> rows(row * ids.size());  // of its exact size, for the address sanitizer
+    source.FixedRows(field, ids, rows.data());
+    if (source.fields()[field].dtype == DType::kBool) {
+      Require(std::ranges::all_of(rows, [](uint8_t value) { return value <= 1; }),
+              "booleans are 0 or 1");
+    }
+  }
+}
+
+void OpenWith(const std::string& path, const ArrowOptions& options, uint64_t bytes) {
+  const Result<std::shared_ptr<const SampleSource>> source = Arrow(path, options);
+  if (source.ok()) return LookThroughImages(**source, bytes);
+  Require(source.error().file == path, "errors name the file");
+  Require(source.error().code != Code::kDataLoss || source.error().offset, "damage has an offset");
+}
+
+// The names of the columns, a few of them.
+std::vector<std::string> ColumnsIn(const std::string& path) {
+  constexpr size_t kMost = 20;
+  std::vector<std::string> names;
+  const InputFile file = InputFile::Open(path).value();
+  const Result<ArrowBatches> batches = ArrowBatches::Open(file, file.Stamp().value());
+  if (!batches.ok()) return names;
+  for (const ArrowField& field : batches->schema().fields) {
+    if (names.size() < kMost) names.push_back(field.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void OpenFuzzedArrow(std::span<const uint8_t> bytes) {
+  static const int descriptor = memfd_create("arrow", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
+                                               static_cast<ssize_t>(bytes.size()),
+          "the input is put into a file");
+  OpenWith(path, {.threads = 1}, bytes.size());
+  for (const std::string& name : ColumnsIn(path)) {
+    OpenWith(path, {.label = "", .columns = {name}, .threads = 1}, bytes.size());
+    OpenWith(path, {.image = name, .label = name, .threads = 1}, bytes.size());
+  }
+}
+
+}  // namespace stoker::testing

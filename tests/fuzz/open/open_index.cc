@@ -1,0 +1,78 @@
+#include "tests/fuzz/open/open_index.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/memory/buffer.h"
+#include "io/index/dataset_index.h"
+#include "io/source/source.h"
+#include "tests/fuzz/decode/fuzzed_rows.h"
+#include "tests/fuzz/open/sign_sections.h"
+
+namespace stoker::testing {
+namespace {
+
+void RequireAPathBelow(const std::string& path) {
+  Require(!path.empty() && path.front() != '/' && path.front() != '.',
+          "paths are below the folder");
+  Require(path.find("/.") == std::string::npos && path.find("//") == std::string::npos,
+          "no part of a path is empty or hidden");
+  Require(path.back() != '/' && path.find('\0') == std::string::npos, "paths are those of files");
+}
+
+void LookThrough(const DatasetIndex& index, size_t input) {
+  const ImageList& list = index.list();
+  Require(!list.files.empty() && index.images() == list.files.size(), "facts of each image");
+  Require(index.memory_bytes() + list.memory_bytes() <= 4 * input + 8192, "memory is bounded");
+  std::string path;
+  MemoryBudget budget(MemoryBudget::kNoLimit);
+  GrowingBuffer memory(budget);
+  for (uint32_t i = 0; i < index.images(); ++i) {
+    path.clear();
+    list.AppendPath(i, path);
+    RequireAPathBelow(path);
+    const int64_t label = list.LabelOf(i);
+    if (list.classes.empty()) {
+      Require(label == kNoLabel, "flat folders have no labels");
+    } else {
+      Require(path.starts_with(list.classes.at(static_cast<size_t>(label)) + "/"),
+              "labels are those of the paths");
+    }
+    (void)index.FactsOf(i);
+    const bool found = !index.Read(i, input, memory).empty();
+    Require(found == index.HasRecord(i), "records lie in the file");
+  }
+  (void)list.Fingerprint();
+  for (const uint32_t position : PositionsIn(list, list)) {
+    Require(position == kNowhere || position < index.images(), "places are in the list");
+  }
+}
+
+}  // namespace
+
+bool IsIndexFile(std::span<const uint8_t> bytes) {
+  return bytes.size() >= dataset_index::kMagic.size() &&
+         std::equal(dataset_index::kMagic.begin(), dataset_index::kMagic.end(), bytes.begin());
+}
+
+void OpenFuzzedIndex(std::span<const uint8_t> bytes) {
+  static const int descriptor = memfd_create("index", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  std::vector<uint8_t> file(bytes.begin(), bytes.end());
+  SignSections(file, dataset_index::kVersion);
+  Require(ftruncate(descriptor, 0) == 0 &&
+              pwrite(descriptor, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
+          "the input is put into a file");
+  const Result<DatasetIndex> index = DatasetIndex::Open(path);
+  if (index.ok()) {
+    LookThrough(*index, file.size());
+  } else {
+    Require(index.error().file == path, "errors name the file");
+  }
+}
+
+}  // namespace stoker::testing

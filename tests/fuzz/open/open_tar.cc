@@ -1,0 +1,111 @@
+#include "tests/fuzz/open/open_tar.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result/utf8.h"
+#include "io/files/input_file.h"
+#include "io/shards/shard_pattern.h"
+#include "io/tar/tar.h"
+#include "io/tar/tar_index_file.h"
+#include "io/tar/tar_members.h"
+#include "io/tar/tar_samples.h"
+#include "io/tar/tar_text_file.h"
+#include "tests/fuzz/decode/fuzzed_rows.h"
+
+namespace stoker::testing {
+namespace {
+
+const std::array<std::string, 1> kTexts = {"txt"};  // of a column
+
+void LookThroughMembers(const TarMembers& all, const FileStamp& stamp, const std::string& path) {
+  const std::optional<TarMembers> again = UnpackTarIndex(PackTarIndex(all, stamp), stamp);
+  Require(again && again->names == all.names && again->labels == all.labels,
+          "an index gives members back");
+  TarOptions options;
+  if (!all.texts.empty()) {
+    const std::optional<TarMembers::Texts> texts =
+        UnpackTarTexts(PackTarTexts(all.texts[0], stamp), stamp, all, kTexts[0]);
+    Require(texts && texts->bytes == all.texts[0].bytes, "an index gives texts back");
+    options = {.label = "", .columns = {{"text", kTexts[0]}}};
+  }
+  const Result<TarSamples> samples = GroupMembers(all, ParseGrouping(options).value(), path, 0);
+  if (!samples.ok()) {
+    Require(samples.error().file == path && samples.error().offset.has_value(),
+            "errors name archive and offset");
+    return;
+  }
+  for (const TarSamples::Member& image : samples->images) {
+    Require(image.offset <= stamp.bytes && image.length <= stamp.bytes - image.offset,
+            "images lie in the archive");
+  }
+  Require(samples->keys.size() == samples->images.size(), "a key of each image");
+  Require(samples->labels.empty() || samples->labels.size() == samples->images.size(),
+          "a label of each image, or none");
+  for (const auto& rows : samples->columns) {
+    Require(rows.size() == samples->images.size(), "a text of each image");
+    for (const std::string_view text : rows) Require(IsUtf8(text), "text is UTF-8");
+  }
+}
+
+// An index file of the texts of two members, regardless of its content.
+void LookThroughTexts(std::span<const uint8_t> bytes) {
+  constexpr FileStamp kStamp{.bytes = 1 << 20, .modified_ns = 1};
+  std::vector<uint8_t> file(bytes.begin(), bytes.end());
+  (void)SignTarTexts(file, kStamp);
+  const TarMembers all{{{512, 3, 5}, {2048, 0, 10}, {4096, 7, 15}}, "1.jpg1.txt2.txt", {}};
+  const auto texts = UnpackTarTexts(file, kStamp, all, kTexts[0]);
+  if (texts) Require((*texts)[0].empty() && (*texts)[1].size() == 7, "texts have their lengths");
+}
+
+}  // namespace
+
+void OpenFuzzedTar(std::span<const uint8_t> bytes) {
+  constexpr std::string_view kMagic = "STKTARIX";
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("STKTARTX")) return LookThroughTexts(bytes);
+  if (text.starts_with(kMagic)) {
+    constexpr FileStamp kStamp{.bytes = 1 << 20, .modified_ns = 1};
+    std::vector<uint8_t> file(bytes.begin(), bytes.end());
+    (void)SignTarIndex(file, kStamp);
+    const std::optional<TarMembers> members = UnpackTarIndex(file, kStamp);
+    if (members) LookThroughMembers(*members, kStamp, "archive");
+    return;
+  }
+  static const int descriptor = memfd_create("tar", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
+                                               static_cast<ssize_t>(bytes.size()),
+          "the input is put into a file");
+  FileStamp stamp;
+  const Result<TarMembers> members = ReadTarMembers(InputFile::Open(path).value(), stamp, kTexts);
+  if (members.ok()) {
+    LookThroughMembers(*members, stamp, path);
+  } else {
+    Require(members.error().file == path, "errors name the archive");
+  }
+}
+
+void ExpandFuzzedShards(std::span<const uint8_t> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const Result<std::vector<std::string>> paths = ExpandBraces(text);
+  if (paths.ok()) {
+    Require(!paths->empty() && paths->size() <= kMaxShards, "the number of paths is bounded");
+  }
+  const std::string_view name = text.substr(0, text.find('\n'));
+  const std::string quoted = QuoteShard(name);
+  const Result<std::vector<std::string>> same = ExpandBraces(quoted);
+  Require(same.ok() && same->size() == 1 && same->front() == quoted, "quoted braces are plain");
+  Require(MatchesWildcards(name, quoted), "a quoted name matches itself");
+  Require(MatchesWildcards(name, quoted + "*"), "a star may stand for nothing");
+  if (name.size() < text.size()) (void)MatchesWildcards(name, text.substr(name.size() + 1));
+}
+
+}  // namespace stoker::testing

@@ -1,0 +1,111 @@
+#include "tests/fuzz/open/open_tfrecord.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/files/input_file.h"
+#include "io/tfrecord/tf_example.h"
+#include "io/tfrecord/tfrecord_features.h"
+#include "io/tfrecord/tfrecord_index_file.h"
+#include "io/tfrecord/tfrecord_records.h"
+#include "tests/fuzz/decode/fuzzed_rows.h"
+
+namespace stoker::testing {
+namespace {
+
+constexpr FileStamp kTfStamp{.bytes = 1 << 10, .modified_ns = 1};
+
+void LookThroughRecords(const TfRecords& all, const FileStamp& stamp) {
+  uint64_t begin = 0;
+  for (const uint64_t end : all.ends) {
+    Require(end >= begin + kTfRecordAround && end <= stamp.bytes, "records lie in the file");
+    begin = end;
+  }
+  Require(begin == stamp.bytes, "records fill the file");
+  const std::optional<TfRecords> again = UnpackTfRecordIndex(PackTfRecordIndex(all, stamp), stamp);
+  Require(again && again->ends == all.ends && again->content == all.content,
+          "an index gives records back");
+}
+
+bool LieIn(std::span<const uint8_t> part, std::span<const uint8_t> whole) {
+  return part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
+}
+
+// Unpacks the Example with the features that it has itself.
+void UnpackWithItsOwn(std::span<const uint8_t> example, const std::vector<TfFeature>& all) {
+  TfRecordOptions options{.image = "", .label = ""};
+  for (const TfFeature& feature : all) {
+    const std::string name(feature.name);
+    if (feature.kind == TfFeature::Kind::kBytes) options.image = name;
+    if (feature.kind == TfFeature::Kind::kIntegers) options.label = name;
+    if (feature.kind == TfFeature::Kind::kFloats) options.columns = {name};
+  }
+  Result<TfRecordFeatures> features = FeaturesOf(options);
+  if (!features.ok() || !SetTypes(example, *features).ok()) return;
+  std::vector<uint8_t> rows(LoadedBytes(features->fields));
+  const auto image = UnpackExample(example, *features, rows);
+  Require(!image.ok() || LieIn(*image, example), "the image lies in the Example");
+}
+
+void ParseFuzzedExample(std::span<const uint8_t> example) {
+  const Result<std::vector<TfFeature>> all = FirstFeatures(example, 1000);
+  if (!all.ok()) {
+    Require(all.error().code == Code::kDataLoss, "what is no Example is DataLoss");
+    return;
+  }
+  for (const TfFeature& feature : *all) {
+    Require(LieIn(feature.list, example), "features lie in the Example");
+    const Result<std::span<const uint8_t>> bytes = OnlyBytes(feature);
+    Require(!bytes.ok() || LieIn(*bytes, example), "bytes lie in the Example");
+    std::vector<uint8_t> row(8);  // of its exact size, for the address sanitizer
+    (void)CopyValues(feature, row).ok();
+    (void)CountValues(feature).ok();
+  }
+  UnpackWithItsOwn(example, *all);
+}
+
+void OpenFuzzedRecords(std::span<const uint8_t> bytes) {
+  static const int descriptor = memfd_create("tfrecord", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
+                                               static_cast<ssize_t>(bytes.size()),
+          "the input is put into a file");
+  FileStamp stamp;
+  const Result<TfRecords> records = ReadTfRecords(InputFile::Open(path).value(), stamp);
+  if (!records.ok()) {
+    Require(records.error().file == path && records.error().offset.has_value(),
+            "errors name file and offset");
+    return;
+  }
+  LookThroughRecords(*records, stamp);
+  uint64_t begin = 0;
+  for (const uint64_t end : records->ends) {
+    const auto data = DataOfTfRecord(bytes.subspan(begin, end - begin));
+    if (data.ok()) ParseFuzzedExample(*data);
+    begin = end;
+  }
+}
+
+}  // namespace
+
+void OpenFuzzedTfRecord(std::span<const uint8_t> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("STKTFRIX")) {
+    std::vector<uint8_t> file(bytes.begin(), bytes.end());
+    (void)SignTfRecordIndex(file, kTfStamp);
+    const std::optional<TfRecords> records = UnpackTfRecordIndex(file, kTfStamp);
+    if (records) LookThroughRecords(*records, kTfStamp);
+    return;
+  }
+  OpenFuzzedRecords(bytes);
+  (void)DataOfTfRecord(bytes).ok();
+  ParseFuzzedExample(bytes);
+}
+
+}  // namespace stoker::testing
