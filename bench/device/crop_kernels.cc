@@ -114,8 +114,7 @@ constexpr Kernel kResample = &decode::CropBatch::most_tiles;
 // The work of the kernels on a batch that has arrived.
 class KernelWork {
  public:
-  KernelWork(const std::shared_ptr<Device>& device, DeviceScratch& scratch,
-             const StagedBatch& entry)
+  KernelWork(const std::shared_ptr<Device>& device, DeviceScratch& scratch, const RingEntry& entry)
       : device_(*device), scratch_(scratch), entry_(entry), job_(JobOf(*entry.ring, entry)) {}
 
   Status Prepare() {
@@ -192,7 +191,7 @@ class KernelWork {
 
   Device& device_;
   DeviceScratch& scratch_;
-  const StagedBatch& entry_;
+  const RingEntry& entry_;
   const DeferredOpsJob job_;
   decode::CropBatch all_;
   std::vector<uint64_t> places_;

@@ -90,7 +90,7 @@ class StagedRows {
   }
 
   Result<StepTimes> Drain() { return consumer_->Drain(); }
-  StagerStats stats() const { return loader_->StageStats(); }
+  DeviceCopyStats stats() const { return loader_->CopyStats(); }
   Loader& loader() { return *loader_; }
 
  private:
@@ -142,9 +142,9 @@ struct BatchSeries : Series {
   std::unique_ptr<StagedRows> rows{};
 
   Status Take(uint64_t batches) {
-    const StagerStats before = rows->stats();
+    const DeviceCopyStats before = rows->stats();
     TRY(rows->Take(batches));
-    const StagerStats now = rows->stats();
+    const DeviceCopyStats now = rows->stats();
     rates.push_back(PerSecond(now.timed_bytes - before.timed_bytes, now.copy_ns - before.copy_ns));
     return {};
   }
@@ -200,7 +200,7 @@ Result<CopiesBehindSteps> MeasureBehindSteps(const std::shared_ptr<Device>& devi
   TRY(rows->Take(steps));
   ASSIGN_OR_RETURN(const StepTimes times, rows->Drain());
   const double idle_ms = static_cast<double>(times.idle_ns) * 1e-6 / static_cast<double>(steps);
-  const StagerStats stats = rows->stats();
+  const DeviceCopyStats stats = rows->stats();
   const double copy_ms = 1e3 * bytes / PerSecond(stats.timed_bytes, stats.copy_ns);
   return CopiesBehindSteps{.step_ms = static_cast<double>(step_ns) * 1e-6,
                            .idle_ms = idle_ms,

@@ -18,7 +18,7 @@ namespace stoker {
 struct CopyRates {
   // Bare copies, by the memory they are made from (HostMemory).
   double pageable = 0, registered = 0, registered_huge = 0, host_alloc = 0;
-  // Copies of batches: in the stager's pieces, in pieces of 32 MiB, and whole.
+  // Copies of batches: in the copier's pieces, in pieces of 32 MiB, and whole.
   double batches = 0, batches_32mib = 0, batches_whole = 0;
   // The memory of one loader of `batches`.
   uint64_t pinned_bytes = 0;

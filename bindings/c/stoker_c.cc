@@ -57,7 +57,7 @@ struct stoker_batch {
   BatchName name() const { return on_device ? on_device.name() : batch.name(); }
   std::shared_ptr<void> Owner(size_t column) const {
     if (!on_device) return batch.Owner(column);
-    return std::const_pointer_cast<stoker::StagedBatch>(on_device.Owner());
+    return std::const_pointer_cast<stoker::RingEntry>(on_device.Owner());
   }
 };
 struct stoker_cursor {

@@ -7,7 +7,7 @@
 
 #include "core/memory/memory_budget.h"
 #include "core/result/try.h"
-#include "engine/device/staging.h"
+#include "engine/device/device_stage.h"
 #include "engine/loader/loader_state.h"
 #include "engine/order/batch_sequence.h"
 #include "engine/order/sampler.h"
@@ -25,7 +25,7 @@ Result<std::shared_ptr<BatchMaker>> OpenMaker(LoaderOptions options, const Produ
   const std::shared_ptr<Runtime> runtime = producer->options().runtime;
   std::unique_ptr<BatchMaker> maker;
   if (producer->options().to_device) {
-    ASSIGN_OR_RETURN(maker, Staging::Open(std::move(producer), own));
+    ASSIGN_OR_RETURN(maker, DeviceStage::Open(std::move(producer), own));
   } else {
     maker = std::move(producer);
   }
@@ -55,8 +55,8 @@ struct Loader::State {
   // Cancelled makers that are no longer used, but are in a call of the program's own code, which
   // may hang.
   std::vector<std::shared_ptr<BatchMaker>> ending;
-  LoaderStats past;         // of makers that have been destroyed
-  StagerStats past_staged;  // of the same makers
+  LoaderStats past;             // of makers that have been destroyed
+  DeviceCopyStats past_copies;  // of the same makers
   bool stopped = false;
   bool warned = false;
   bool warned_of_pinning = false;
@@ -180,7 +180,7 @@ void Loader::ReturnMaker::operator()(BatchMaker* maker) const {
   if (state.idle.size() <= loader->MaxIdle() && !state.stopped) return;
   const BatchMaker& surplus = *state.idle.front();
   AddStats(state.past, surplus.Stats());
-  state.past_staged += surplus.StageStats();
+  state.past_copies += surplus.CopyStats();
   state.ending.push_back(std::move(state.idle.front()));
   state.idle.erase(state.idle.begin());
   lock.unlock();
@@ -315,7 +315,7 @@ void Loader::ReleaseIdle() {
     const std::lock_guard lock(state_->mutex);
     for (std::shared_ptr<BatchMaker>& maker : state_->idle) {
       AddStats(state_->past, maker->Stats());
-      state_->past_staged += maker->StageStats();
+      state_->past_copies += maker->CopyStats();
       state_->ending.push_back(std::move(maker));
     }
     state_->idle.clear();
@@ -356,12 +356,12 @@ LoaderStats Loader::Stats() const {
   return all;
 }
 
-StagerStats Loader::StageStats() const {
+DeviceCopyStats Loader::CopyStats() const {
   if (!options_.runtime->CheckProcess().ok()) return {};
   std::lock_guard lock(state_->mutex);
-  StagerStats all = state_->past_staged;
+  DeviceCopyStats all = state_->past_copies;
   const auto add = [&all](const BatchMaker& maker) {
-    const StagerStats one = maker.StageStats();
+    const DeviceCopyStats one = maker.CopyStats();
     all += one;
     all.device_bytes += one.device_bytes;
   };

@@ -103,8 +103,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
   // at most for the samples in progress; when it returns no thread works for this loader any more.
   void Stop();
 
-  LoaderStats Stats() const;       // of all makers, including closed ones
-  StagerStats StageStats() const;  // the same for the copies to the device
+  LoaderStats Stats() const;          // of all makers, including closed ones
+  DeviceCopyStats CopyStats() const;  // the same for the copies to the device
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   // The number of batches of an epoch that begins at the position `start` (BatchName::start).
   uint64_t batches_from(uint64_t start) const;
@@ -173,8 +173,8 @@ class Iterator {
   // FailedPrecondition in a forked child, and if batches go to a device.
   Result<Batch> Next(const Interrupt& interrupt = {});
 
-  // Next for a loader with devices; see Stager::NextParts. FailedPrecondition if the loader has
-  // none.
+  // Next for a loader with devices; see DeviceCopier::NextParts. FailedPrecondition if the loader
+  // has none.
   Result<SplitBatch> NextOnDevices(const Interrupt& interrupt = {});
   // The same for a loader with one device, otherwise FailedPrecondition.
   Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt = {});

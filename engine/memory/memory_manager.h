@@ -17,7 +17,7 @@
 // Locks. All locks of the engine are taken in this order: a thread that holds one takes only locks
 // below it.
 //
-//   1. Staging: use_, then ends_
+//   1. DeviceStage: use_, then ends_
 //   2. a loader's list of producers
 //   3. a producer's lifecycle (start, stop, seek)
 //   4. ReadService: attaching, then its list of clients

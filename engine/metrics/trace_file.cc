@@ -282,13 +282,13 @@ class Writer {
 };
 
 void Writer::Thread(uint64_t id, std::string name, const std::vector<const Event*>& events) {
-  enum : uint64_t { kConsumer = 1, kStager, kWorker, kReader };
+  enum : uint64_t { kConsumer = 1, kCopier, kWorker, kReader };
   uint64_t place = kConsumer;
   if (name == "stoker/worker") {
     name += " " + std::to_string(++workers_);
     place = kWorker;
   } else if (name.starts_with("stoker/")) {
-    place = name == "stoker/reader" ? kReader : kStager;
+    place = name == "stoker/reader" ? kReader : kCopier;
   } else if (std::ranges::any_of(events, Waits)) {
     name = "consumer (" + name + ")";
   }

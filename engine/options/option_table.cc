@@ -5,7 +5,7 @@
 
 #include "core/batch/device_crop.h"
 #include "core/batch/image.h"
-#include "gpu/staging/stager.h"
+#include "gpu/staging/device_copier.h"
 
 namespace stoker {
 
@@ -245,7 +245,8 @@ std::span<const LoaderOptionRow> AllLoaderOptions() {
 std::span<const DeviceOptionRow> AllDeviceOptions() {
   using D = DeviceOptions;
   static const std::vector<DeviceOptionRow> table = {
-      {.option = Number<&D::buffers, D>("buffers", Stager::kFewestBuffers, Stager::kMaxBuffers),
+      {.option = Number<&D::buffers, D>("buffers", DeviceCopier::kFewestBuffers,
+                                        DeviceCopier::kMaxBuffers),
        .doc = "number of batches to allocate on the device"},
       {.option = Number<&D::crop_bytes, D>("crop_bytes", 1, decode::kMaxCropBytes),
        .doc = "room for the bits of crops, for each row of a batch on average"},

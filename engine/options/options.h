@@ -37,9 +37,9 @@ struct DeviceOptions {
   // are split among them: see SplitBatch. Their number must divide batch_size.
   std::vector<std::shared_ptr<Device>> devices;
   int buffers = 4;     // batches on each device, those in use and those copied ahead; 2 to 64
-  bool timed = false;  // StagerStats::copy_ns; for benchmarks
+  bool timed = false;  // DeviceCopyStats::copy_ns; for benchmarks
   // The most that is copied to a device between turns of other copies; for benchmarks. With 0 the
-  // stager chooses it.
+  // copier chooses it.
   size_t piece_bytes = 0;
   // Whether the device decodes packed JPEGs, and plain ones with a crop index: workers give it the
   // bits of their crops, and decode what it cannot (OnWorker). InvalidArgument: the options show

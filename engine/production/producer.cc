@@ -18,7 +18,7 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
 }
 
 // In the order of the picture in the README, from right to left, since each stage is given the one
-// that it hands on to. A loader with a device has a stager after the assembler.
+// that it hands on to. A loader with a device has a copier after the assembler.
 Producer::Producer(ProducerParts parts)
     : options_(std::move(parts.options)),
       runtime_(*options_.runtime),

@@ -1,5 +1,5 @@
 // Producer: makes the batches of one iteration after another, in order. Private to the engine; a
-// Loader uses it as a BatchMaker, or through Staging.
+// Loader uses it as a BatchMaker, or through DeviceStage.
 #pragma once
 
 #include <atomic>
@@ -83,7 +83,7 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   void EndEpoch() override { (void)Next(); }
 
   // Reports that the next one of the batches that Next returned has been delivered, so that its bad
-  // samples count. For a loader with a device, whose stager calls Next ahead of the consumer. Any
+  // samples count. For a loader with a device, whose copier calls Next ahead of the consumer. Any
   // thread.
   void CountDelivered() { bad_.Delivered(); }
 

@@ -10,7 +10,7 @@
 #include "core/memory/memory_budget.h"
 #include "core/result/try.h"
 #include "core/system/machine.h"
-#include "gpu/staging/stager.h"
+#include "gpu/staging/device_copier.h"
 #include "transforms/decode/decoding.h"
 
 namespace stoker {
@@ -112,7 +112,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
   }
   const DeviceOptions& to = *options.to_device;
   TRY(CheckDevices(options));
-  TRY(Stager::CheckBuffers(to.buffers));
+  TRY(DeviceCopier::CheckBuffers(to.buffers));
   if (to.decodes) TRY(CheckDecodes(options));
   // One slot for each copy in flight, and one for the next batch.
   const int staged = to.buffers + 1;

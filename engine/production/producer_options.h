@@ -17,7 +17,7 @@ struct ProducerOptions {
   // The device that slots are pinned for, those in production and `lent_batches` more. Null:
   // ordinary memory.
   std::shared_ptr<Device> pinned_for{};
-  // Batches that the caller, or a stager, may hold at once; 0 means no limit.
+  // Batches that the caller, or a copier, may hold at once; 0 means no limit.
   int lent_batches = 0;
   // Counts lent batches of all producers of a loader; null means the producer has its own.
   std::shared_ptr<LentAccount> lent{};
@@ -34,7 +34,7 @@ struct ProducerOptions {
   CropRoom crops{};
 };
 
-// Returns the producer options for `options`. With to_device, slots are pinned, as many as a stager
+// Returns the producer options for `options`. With to_device, slots are pinned, as many as a copier
 // holds at once; each batch lies in one block; and the operations that save bytes on the bus, or
 // work on the host, are left to the device. InvalidArgument: LoaderOptions::to_device. Errors
 // of BadSampleLog::Open and of SampleCache::Open.

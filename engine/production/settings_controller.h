@@ -36,7 +36,7 @@ TunerLimits LimitsOf(const LoaderOptions& options, const Runtime& runtime,
                      const MemoryPlan& memory);
 TunerOptions TunerOptionsOf(const LoaderOptions& options, const Runtime& runtime);
 
-// Used on the thread that calls Producer::Next (the consumer's, or the stager's), except AddTo.
+// Used on the thread that calls Producer::Next (the consumer's, or the copier's), except AddTo.
 // With each batch the settings in force follow what the lease grants, and the pool has slots for
 // their depth.
 class SettingsController {

@@ -23,7 +23,7 @@
 // Assembler          | claims, ended rows    | Batch, in order        | any; Take on the | cancelled, or its
 //                    |                       |                        | consumer's       | sequence ends
 // SettingsController | a BatchRecord of each | depth, workers, reads  | the consumer's,  | never
-//                    | batch taken           |                        | or the stager's  |
+//                    | batch taken           |                        | or the copier's  |
 // clang-format on
 //
 // Around them: Lifecycle says when work may run, BadSamples what is done about samples that cannot

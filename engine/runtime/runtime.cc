@@ -71,7 +71,7 @@ std::string FewerWorkers(int workers, int wanted) {
 
 // Leaves some of the system's threads for those that are started later.
 Result<Workers> MakeWorkers(const RuntimeOptions& options) {
-  constexpr int kSpare = 2;  // for a stager and the caller
+  constexpr int kSpare = 2;  // for a copier and the caller
   const auto made = [&options](Result<std::unique_ptr<Executor>> executor,
                                std::string reason) -> Result<Workers> {
     if (!executor.ok()) return std::move(executor).error();

@@ -18,7 +18,7 @@ Status CheckProcess(const DeviceRing& ring) {
 }
 
 // Adds the stream to those that use the entry. Under the entry's mutex.
-Status AddUse(StagedBatch& entry, DeviceStream stream) {
+Status AddUse(RingEntry& entry, DeviceStream stream) {
   if (reinterpret_cast<uintptr_t>(stream.handle) == kPerThreadDefaultStream) entry.untracked = true;
   const auto end = entry.uses.begin() + static_cast<std::ptrdiff_t>(entry.used);
   const bool known = std::any_of(entry.uses.begin(), end,
@@ -35,34 +35,34 @@ Status AddUse(StagedBatch& entry, DeviceStream stream) {
 
 }  // namespace
 
-std::span<const Column> DeviceBatch::columns() const { return staged_->columns; }
-std::span<const uint64_t> DeviceBatch::sample_ids() const { return staged_->sample_ids; }
-int64_t DeviceBatch::rows() const { return staged_->rows; }
-BatchName DeviceBatch::name() const { return staged_->name; }
-uint64_t DeviceBatch::issued_ns() const { return staged_->issued_ns; }
-const std::shared_ptr<Device>& DeviceBatch::device() const { return staged_->ring->device(); }
+std::span<const Column> DeviceBatch::columns() const { return entry_->columns; }
+std::span<const uint64_t> DeviceBatch::sample_ids() const { return entry_->sample_ids; }
+int64_t DeviceBatch::rows() const { return entry_->rows; }
+BatchName DeviceBatch::name() const { return entry_->name; }
+uint64_t DeviceBatch::issued_ns() const { return entry_->issued_ns; }
+const std::shared_ptr<Device>& DeviceBatch::device() const { return entry_->ring->device(); }
 
 Status DeviceBatch::WaitOn(DeviceStream stream) const {
-  TRY(CheckProcess(*staged_->ring));
+  TRY(CheckProcess(*entry_->ring));
   {
-    std::lock_guard lock(staged_->mutex);
-    if (Status s = AddUse(*staged_, stream); !s.ok()) return s;
+    std::lock_guard lock(entry_->mutex);
+    if (Status s = AddUse(*entry_, stream); !s.ok()) return s;
   }
-  return device()->Wait(stream, staged_->arrived);
+  return device()->Wait(stream, entry_->arrived);
 }
 
 Status DeviceBatch::RecordStream(DeviceStream stream) const {
-  TRY(CheckProcess(*staged_->ring));
-  std::lock_guard lock(staged_->mutex);
-  TRY(AddUse(*staged_, stream));
-  staged_->named = true;
+  TRY(CheckProcess(*entry_->ring));
+  std::lock_guard lock(entry_->mutex);
+  TRY(AddUse(*entry_, stream));
+  entry_->named = true;
   return {};
 }
 
 void DeviceBatch::MarkUntracked() const {
-  if (!staged_->ring->process().here()) return;
-  std::lock_guard lock(staged_->mutex);
-  staged_->unnamed = true;
+  if (!entry_->ring->process().here()) return;
+  std::lock_guard lock(entry_->mutex);
+  entry_->unnamed = true;
 }
 
 Status DeviceBatch::GiveTo(std::optional<DeviceStream> stream) const {
@@ -72,8 +72,8 @@ Status DeviceBatch::GiveTo(std::optional<DeviceStream> stream) const {
 }
 
 Status DeviceBatch::Wait() const {
-  TRY(CheckProcess(*staged_->ring));
-  return device()->Synchronize(staged_->arrived);
+  TRY(CheckProcess(*entry_->ring));
+  return device()->Synchronize(entry_->arrived);
 }
 
 }  // namespace stoker

@@ -1,5 +1,5 @@
-// DeviceBatch: rows of samples on a device, lent to the consumer. StagerStats: the cost of copying
-// batches there.
+// DeviceBatch: rows of samples on a device, lent to the consumer. DeviceCopyStats: the cost of
+// copying batches there.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace stoker {
 
-struct StagedBatch;
+struct RingEntry;
 
-// A lease on an entry of a DeviceRing, move-only; valid also after the loader and the stager have
+// A lease on an entry of a DeviceRing, move-only; valid also after the loader and the copier have
 // gone. A default-constructed one is empty and converts to false: the epoch has ended.
 //
 //   DeviceBatch batch = ...;
@@ -32,11 +32,11 @@ struct StagedBatch;
 class DeviceBatch {
  public:
   DeviceBatch() = default;
-  explicit DeviceBatch(std::shared_ptr<StagedBatch> lease) : staged_(std::move(lease)) {}
+  explicit DeviceBatch(std::shared_ptr<RingEntry> lease) : entry_(std::move(lease)) {}
   DeviceBatch(DeviceBatch&&) noexcept = default;
   DeviceBatch& operator=(DeviceBatch&&) noexcept = default;
 
-  explicit operator bool() const { return staged_ != nullptr; }
+  explicit operator bool() const { return entry_ != nullptr; }
 
   // Preconditions: the batch is not empty, and has a second column for labels().
   std::span<const Column> columns() const;  // `data` is on the device; C order, dense
@@ -74,16 +74,16 @@ class DeviceBatch {
   Status Wait() const;
 
   // Keeps the batch's memory. May be copied, and released on any thread.
-  std::shared_ptr<const StagedBatch> Owner() const { return staged_; }
+  std::shared_ptr<const RingEntry> Owner() const { return entry_; }
 
-  void Release() { staged_.reset(); }
+  void Release() { entry_.reset(); }
 
  private:
-  std::shared_ptr<StagedBatch> staged_;
+  std::shared_ptr<RingEntry> entry_;
 };
 
 // The cost of copying batches to a device.
-struct StagerStats {
+struct DeviceCopyStats {
   uint64_t batches = 0;       // copied, with all their parts
   uint64_t copied_bytes = 0;  // copied to the device
   // Duration of the copies that have ended, measured by the devices if the rings are timed. Copies
@@ -99,7 +99,7 @@ struct StagerStats {
   uint64_t invalidated_captures = 0;
 
   // Adds all but device_bytes, which describes the rings.
-  StagerStats& operator+=(const StagerStats& other) {
+  DeviceCopyStats& operator+=(const DeviceCopyStats& other) {
     batches += other.batches;
     copied_bytes += other.copied_bytes;
     copy_ns += other.copy_ns;

@@ -31,7 +31,7 @@ bool SameValues(const ColumnSpec& a, const ColumnSpec& b) {
   return a.dtype == b.dtype && a.row_shape == b.row_shape;
 }
 
-Status CheckJob(const StagePlan& plan) {
+Status CheckJob(const CopyPlan& plan) {
   const DeferredOpsJob& job = plan.job;
   const ColumnSpec& from = plan.host[0];
   const ColumnSpec& to = plan.device[0];
@@ -52,7 +52,7 @@ Status CheckJob(const StagePlan& plan) {
   return {};
 }
 
-Status CheckCrops(const StagePlan& plan) {
+Status CheckCrops(const CopyPlan& plan) {
   if (!plan.has_deferred_ops || !plan.has_work || plan.host.size() < 3) {
     return Invalid("crops come without deferred operations");
   }
@@ -66,8 +66,8 @@ Status CheckCrops(const StagePlan& plan) {
   return {};
 }
 
-Status CheckPlan(const StagePlan& plan, int buffers) {
-  TRY(Stager::CheckBuffers(buffers));
+Status CheckPlan(const CopyPlan& plan, int buffers) {
+  TRY(DeviceCopier::CheckBuffers(buffers));
   if (plan.batch_size < 1) return Invalid("a batch has no rows");
   if (plan.piece_bytes < 1) return Invalid("a piece has no bytes");
   const size_t delivered = plan.host.size() - (plan.has_work && !plan.host.empty() ? 1 : 0);
@@ -87,7 +87,7 @@ Status CheckPlan(const StagePlan& plan, int buffers) {
 
 }  // namespace
 
-DeviceRing::DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool timed)
+DeviceRing::DeviceRing(std::shared_ptr<Device> device, CopyPlan plan, bool timed)
     : device_(std::move(device)), plan_(std::move(plan)), timed_(timed) {
   const auto rows = static_cast<uint64_t>(plan_.batch_size) + (plan_.has_row_before ? 1 : 0);
   for (const ColumnSpec& column : plan_.host) {
@@ -106,7 +106,7 @@ DeviceRing::DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool time
   }
 }
 
-Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> device, StagePlan plan,
+Result<std::shared_ptr<DeviceRing>> DeviceRing::Make(std::shared_ptr<Device> device, CopyPlan plan,
                                                      int buffers, bool timed) {
   if (Status s = CheckPlan(plan, buffers); !s.ok()) return s.error();
   std::shared_ptr<DeviceRing> ring(new DeviceRing(std::move(device), std::move(plan), timed));
@@ -163,10 +163,10 @@ Status DeviceRing::AllocateSamples() {
 }
 
 Status DeviceRing::AddEntry() {
-  auto entry = std::make_unique<StagedBatch>();
+  auto entry = std::make_unique<RingEntry>();
   entry->ring = this;
   entry->ring_index = entries_.size();
-  StagedBatch& added =
+  RingEntry& added =
       *entries_.emplace_back(std::move(entry));  // from here on its destructor cleans up
   for (DeviceEvent* event : {&added.begun, &added.copied, &added.arrived, &added.all_done}) {
     if (event == &added.begun && !timed_) continue;
@@ -196,7 +196,7 @@ DeviceRing::~DeviceRing() {
     return;
   }
   ReleaseHosts();
-  for (const std::unique_ptr<StagedBatch>& entry : entries_) {
+  for (const std::unique_ptr<RingEntry>& entry : entries_) {
     // Free waits for the device's own streams; a consumer's may be another device object's.
     for (size_t i = 0; i < entry->used; ++i) (void)device_->Synchronize(entry->uses[i].consumed);
     if (entry->raw != nullptr) device_->Free(entry->raw);
@@ -210,11 +210,11 @@ DeviceRing::~DeviceRing() {
   if (copy_stream_.handle != nullptr) device_->Destroy(copy_stream_);
 }
 
-StagedBatch* DeviceRing::Acquire(const std::atomic<bool>& stop) {
+RingEntry* DeviceRing::Acquire(const std::atomic<bool>& stop) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return stop.load() || !free_.empty(); });
   if (stop.load()) return nullptr;
-  StagedBatch* entry = free_.front();
+  RingEntry* entry = free_.front();
   free_.pop_front();
   return entry;
 }
@@ -224,20 +224,20 @@ void DeviceRing::Wake() {
   changed_.notify_all();
 }
 
-void DeviceRing::Abandon(StagedBatch& entry) {
+void DeviceRing::Abandon(RingEntry& entry) {
   std::lock_guard lock(mutex_);
   free_.push_front(&entry);
 }
 
-std::shared_ptr<StagedBatch> DeviceRing::Lend(StagedBatch& entry) {
+std::shared_ptr<RingEntry> DeviceRing::Lend(RingEntry& entry) {
   {
     std::lock_guard lock(entry.mutex);
     entry.leased = true;
   }
-  return {&entry, [ring = shared_from_this()](StagedBatch* home) { ring->Return(*home); }};
+  return {&entry, [ring = shared_from_this()](RingEntry* home) { ring->Return(*home); }};
 }
 
-void DeviceRing::Return(StagedBatch& entry) {
+void DeviceRing::Return(RingEntry& entry) {
   if (!process_.here()) return;  // another thread may have held the lock
   bool reusable = false;
   {
@@ -257,7 +257,7 @@ void DeviceRing::Return(StagedBatch& entry) {
   }
 }
 
-bool DeviceRing::RecordUses(StagedBatch& entry) const {
+bool DeviceRing::RecordUses(RingEntry& entry) const {
   for (size_t i = 0; i < entry.used && !entry.untracked; ++i) {
     const StreamUse& use = entry.uses[i];
     if (device_->Record(use.consumed, use.stream).ok()) continue;
@@ -275,7 +275,7 @@ bool DeviceRing::SeesCapture() {
     return capture.ok() && *capture;
   };
   if (captures(LegacyDefaultStream())) return true;
-  for (const std::unique_ptr<StagedBatch>& entry : entries_) {
+  for (const std::unique_ptr<RingEntry>& entry : entries_) {
     std::lock_guard lock(entry->mutex);
     if (!entry->leased || (entry->unnamed && !entry->named)) continue;
     for (size_t i = 0; i < entry->used; ++i) {
@@ -286,7 +286,7 @@ bool DeviceRing::SeesCapture() {
 }
 
 Status DeviceRing::Reclaim() {
-  std::vector<StagedBatch*> pending;
+  std::vector<RingEntry*> pending;
   bool may_record = false;
   {
     std::lock_guard lock(mutex_);
@@ -297,7 +297,7 @@ Status DeviceRing::Reclaim() {
   may_record = may_record && !SeesCapture();
   Status status;
   bool recorded = false;
-  const auto reusable = [&](StagedBatch* entry) {
+  const auto reusable = [&](RingEntry* entry) {
     if (RecordUses(*entry)) return true;
     if (!entry->untracked || !may_record || !status.ok()) return false;
     status = device_->RecordAll(entry->all_done);
@@ -321,13 +321,13 @@ Status DeviceRing::Reclaim() {
 
 void DeviceRing::ReleaseHosts() {
   if (!process_.here()) return;
-  for (const std::unique_ptr<StagedBatch>& entry : entries_) {
+  for (const std::unique_ptr<RingEntry>& entry : entries_) {
     if (entry->host && !device_->Synchronize(entry->copied).ok()) (void)device_->SynchronizeAll();
     entry->host.Release();
   }
 }
 
-void DeviceRing::HandOut(const StagedBatch& entry) {
+void DeviceRing::HandOut(const RingEntry& entry) {
   std::lock_guard lock(mutex_);
   handed_out_[entry.ring_index] = true;
   ++handed_out_count_;
@@ -343,7 +343,7 @@ bool DeviceRing::AllHandedOut() const {
   return handed_out_count_ == entries_.size();
 }
 
-void AddRingStats(std::span<const std::shared_ptr<DeviceRing>> rings, StagerStats& stats) {
+void AddRingStats(std::span<const std::shared_ptr<DeviceRing>> rings, DeviceCopyStats& stats) {
   stats.device_bytes = stats.invalidated_captures = 0;
   for (const std::shared_ptr<DeviceRing>& ring : rings) {
     stats.device_bytes += ring->bytes();

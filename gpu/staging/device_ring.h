@@ -1,9 +1,9 @@
 // DeviceRing: device memory for a few batches, allocated once, and the events that order its use.
 //
-//   free ─ Acquire ─ filled by the stager ─ Lend ─ leased ─ the last lease ends ─ free
+//   free ─ Acquire ─ filled by the copier ─ Lend ─ leased ─ the last lease ends ─ free
 //     if its users are unknown, or one of them is being captured: pending ─ Reclaim ─ free
 //
-// A leased entry keeps the ring, so tensors may outlive the stager and the loader. The memory is
+// A leased entry keeps the ring, so tensors may outlive the copier and the loader. The memory is
 // freed on the thread that releases the last entry, which may wait for the device. In a forked
 // child nothing is returned and nothing is freed: it belongs to the parent.
 #pragma once
@@ -22,8 +22,8 @@
 #include "core/result/result.h"
 #include "gpu/backend/device.h"
 #include "gpu/backend/own_process.h"
+#include "gpu/staging/device_copier.h"
 #include "gpu/staging/piece_copier.h"
-#include "gpu/staging/stager.h"
 
 namespace stoker {
 
@@ -34,7 +34,7 @@ struct StreamUse {
 };
 
 // An entry of a ring, and its batch.
-struct StagedBatch {
+struct RingEntry {
   // Constant.
   DeviceRing* ring = nullptr;
   size_t ring_index = 0;   // in the ring
@@ -44,13 +44,13 @@ struct StagedBatch {
   DeviceEvent arrived;     // after all work that makes the batch
   DeviceEvent all_done;    // after everything, if its users are unknown
 
-  // The source of the copies: held until they are done. Accessed by the stager's thread only.
+  // The source of the copies: held until they are done. Accessed by the copier's thread only.
   Batch host;
   size_t part = 0;        // of its parts, one for each device
   int64_t first_row = 0;  // of it: the entry has the rows from there on
   uint64_t copied_bytes = 0;
 
-  // Set by the stager before each lease; except for the rows, `columns` is constant. With deferred
+  // Set by the copier before each lease; except for the rows, `columns` is constant. With deferred
   // operations their data lies after `raw`, which the consumer does not see; otherwise in `raw`.
   std::vector<Column> columns;
   std::vector<uint64_t> sample_ids;
@@ -72,20 +72,20 @@ struct StagedBatch {
 
 class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
  public:
-  // See Stager::MakeRing.
-  static Result<std::shared_ptr<DeviceRing>> Make(std::shared_ptr<Device> device, StagePlan plan,
+  // See DeviceCopier::MakeRing.
+  static Result<std::shared_ptr<DeviceRing>> Make(std::shared_ptr<Device> device, CopyPlan plan,
                                                   int buffers, bool timed);
   ~DeviceRing();
 
   // Returns the entry that has been free for longest; waits for one. Returns null once `stop` is
   // true; the thread that sets it must call Wake.
-  StagedBatch* Acquire(const std::atomic<bool>& stop);
+  RingEntry* Acquire(const std::atomic<bool>& stop);
   void Wake();
   // Returns an acquired entry that is not lent; it is the next one to be acquired.
-  void Abandon(StagedBatch& entry);
+  void Abandon(RingEntry& entry);
   // Leases an acquired and filled entry; it is free again when the last copy of the result is
   // destroyed.
-  std::shared_ptr<StagedBatch> Lend(StagedBatch& entry);
+  std::shared_ptr<RingEntry> Lend(RingEntry& entry);
 
   // Frees the pending entries: those whose users were being captured, if they no longer are; those
   // whose users are unknown, for use after all work that the device has been given so far. Must be
@@ -95,17 +95,17 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // that could not be seen, nothing for a while, and each time for twice as long.
   Status Reclaim();
 
-  // Waits for the copies in flight and releases their host batches. Called when no stager uses the
+  // Waits for the copies in flight and releases their host batches. Called when no copier uses the
   // ring any more.
   void ReleaseHosts();
 
   // Counts a leased entry as held by the consumer, and whether the consumer holds all entries.
-  void HandOut(const StagedBatch& entry);
+  void HandOut(const RingEntry& entry);
   bool AllHandedOut() const;
 
   const std::shared_ptr<Device>& device() const { return device_; }
-  const StagePlan& plan() const { return plan_; }
-  // The stager's two streams. Kernels have a higher priority than the consumer's, so that a step
+  const CopyPlan& plan() const { return plan_; }
+  // The copier's two streams. Kernels have a higher priority than the consumer's, so that a step
   // that fills the device does not delay the next batch; copies wait only for earlier copies and
   // for the kernel that reads the bytes they overwrite.
   DeviceStream copy_stream() const { return copy_stream_; }
@@ -113,7 +113,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   PieceCopier& pieces() const { return *pieces_; }  // for the copy stream
   bool timed() const { return timed_; }
   size_t size() const { return entries_.size(); }
-  StagedBatch& entry(size_t ring_index) { return *entries_[ring_index]; }
+  RingEntry& entry(size_t ring_index) { return *entries_[ring_index]; }
   uint64_t bytes() const { return entry_bytes_ * entries_.size() + sample_bytes_; }
   uint64_t invalidated_captures() const;  // by Reclaim
   size_t row_bytes(size_t host_column) const { return row_bytes_[host_column]; }
@@ -128,20 +128,20 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   const OwnProcess& process() const { return process_; }
 
  private:
-  DeviceRing(std::shared_ptr<Device> device, StagePlan plan, bool timed);
+  DeviceRing(std::shared_ptr<Device> device, CopyPlan plan, bool timed);
   Status MakeStreams();
   Status AllocateSamples();
   Status AddEntry();
-  void Return(StagedBatch& entry);  // the last lease has ended; any thread
+  void Return(RingEntry& entry);  // the last lease has ended; any thread
   // Records an event on each stream that used an entry that is no longer leased. False if one of
   // them is being captured, or if the entry is untracked, which it becomes if a stream has gone.
-  bool RecordUses(StagedBatch& entry) const;
+  bool RecordUses(RingEntry& entry) const;
   // Whether a stream that stoker may ask is being captured: the legacy default stream, for those
   // ordered with it, and those of leased batches whose users are known, which exist.
   bool SeesCapture();
 
   std::shared_ptr<Device> device_;
-  const StagePlan plan_;
+  const CopyPlan plan_;
   const bool timed_;
   const OwnProcess process_;
   std::vector<size_t> row_bytes_;
@@ -153,12 +153,12 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   uint8_t* samples_ = nullptr;
   DeviceStream copy_stream_, deferred_stream_;
   std::unique_ptr<PieceCopier> pieces_;
-  std::vector<std::unique_ptr<StagedBatch>> entries_;
+  std::vector<std::unique_ptr<RingEntry>> entries_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<StagedBatch*> free_;
-  std::vector<StagedBatch*> pending_;
+  std::deque<RingEntry*> free_;
+  std::vector<RingEntry*> pending_;
   uint64_t all_refusals_ = 0;
   int refusals_ = 0;              // of RecordAll, in a row
   uint64_t next_record_ns_ = 0;   // not before this time (NowNanoseconds)
@@ -166,7 +166,7 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   size_t handed_out_count_ = 0;
 };
 
-// Sets the numbers that are those of the rings, whichever stagers have used them.
-void AddRingStats(std::span<const std::shared_ptr<DeviceRing>> rings, StagerStats& stats);
+// Sets the numbers that are those of the rings, whichever copiers have used them.
+void AddRingStats(std::span<const std::shared_ptr<DeviceRing>> rings, DeviceCopyStats& stats);
 
 }  // namespace stoker

@@ -12,7 +12,7 @@ namespace {
 
 // Whether the columns and the crops, which are null if there are none, are in one slab, at the
 // ring's offsets, so that one copy transfers them all.
-bool InOneSlab(const DeviceRing& ring, const StagedBatch& entry, const CropRegion* crops) {
+bool InOneSlab(const DeviceRing& ring, const RingEntry& entry, const CropRegion* crops) {
   const Batch& host = entry.host;
   if (entry.rows != host.rows() || ring.plan().has_row_before) return false;
   const std::span<const Column> columns = host.columns();
@@ -23,16 +23,16 @@ bool InOneSlab(const DeviceRing& ring, const StagedBatch& entry, const CropRegio
   return crops == nullptr || crops->memory() + crops->begin() == first + ring.crops_offset();
 }
 
-bool HasRowBefore(const DeviceRing& ring, const StagedBatch& entry) {
+bool HasRowBefore(const DeviceRing& ring, const RingEntry& entry) {
   return ring.plan().has_row_before && entry.rows > 0;
 }
 
 // The row of the host batch that the job mixes the entry's first row with.
-int64_t RowBefore(const StagedBatch& entry) {
+int64_t RowBefore(const RingEntry& entry) {
   return (entry.first_row == 0 ? entry.host.rows() : entry.first_row) - 1;
 }
 
-Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
+Result<uint64_t> Copy(const DeviceRing& ring, const RingEntry& entry) {
   Device& device = *ring.device();
   const std::span<const Column> columns = entry.host.columns();
   uint64_t copied = 0;
@@ -80,7 +80,7 @@ Result<uint64_t> Copy(const DeviceRing& ring, const StagedBatch& entry) {
 
 // Makes later work of the deferred stream, which overwrites the delivered columns, wait for those
 // who still read them.
-Status AwaitUsers(const DeviceRing& ring, StagedBatch& entry) {
+Status AwaitUsers(const DeviceRing& ring, RingEntry& entry) {
   Device& device = *ring.device();
   if (entry.untracked) TRY(device.Wait(ring.deferred_stream(), entry.all_done));
   for (size_t i = 0; i < entry.used; ++i) {
@@ -93,7 +93,7 @@ Status AwaitUsers(const DeviceRing& ring, StagedBatch& entry) {
 
 // Makes the delivered columns: the first one by the kernel, the others by copies on the device.
 // Crops are decoded to `raw`, which the consumer does not see, so that need not wait for it.
-Status Finish(const DeviceRing& ring, StagedBatch& entry) {
+Status Finish(const DeviceRing& ring, RingEntry& entry) {
   Device& device = *ring.device();
   Status s = device.Wait(ring.deferred_stream(), entry.copied);
   if (s.ok() && ring.plan().crops.bytes != 0) s = IssueCrops(ring, entry);
@@ -108,8 +108,8 @@ Status Finish(const DeviceRing& ring, StagedBatch& entry) {
 
 }  // namespace
 
-DeferredOpsJob JobOf(const DeviceRing& ring, const StagedBatch& entry) {
-  const StagePlan& plan = ring.plan();
+DeferredOpsJob JobOf(const DeviceRing& ring, const RingEntry& entry) {
+  const CopyPlan& plan = ring.plan();
   DeferredOpsJob job = plan.job;
   job.from = entry.raw;
   job.to = entry.columns[0].data;
@@ -118,7 +118,7 @@ DeferredOpsJob JobOf(const DeviceRing& ring, const StagedBatch& entry) {
   return job;
 }
 
-Result<uint64_t> IssueBatch(const DeviceRing& ring, StagedBatch& entry) {
+Result<uint64_t> IssueBatch(const DeviceRing& ring, RingEntry& entry) {
   Device& device = *ring.device();
   const bool finishes = ring.plan().has_deferred_ops;
   TRY(device.Wait(ring.copy_stream(), entry.arrived));

@@ -14,9 +14,9 @@ namespace stoker {
 // it overwrites: the copies until the entry's last batch has arrived, and what writes the delivered
 // columns for its last users. After an error the entry still has all of these users, unless the
 // deferred stream waits for all of them.
-Result<uint64_t> IssueBatch(const DeviceRing& ring, StagedBatch& entry);
+Result<uint64_t> IssueBatch(const DeviceRing& ring, RingEntry& entry);
 
 // The job that finishes the entry's rows.
-DeferredOpsJob JobOf(const DeviceRing& ring, const StagedBatch& entry);
+DeferredOpsJob JobOf(const DeviceRing& ring, const RingEntry& entry);
 
 }  // namespace stoker

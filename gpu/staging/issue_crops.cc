@@ -16,14 +16,14 @@ namespace {
 // The column of the places of rows' crops: the one before the deferred operations.
 size_t CropColumn(const DeviceRing& ring) { return ring.plan().host.size() - 2; }
 
-std::span<const uint64_t> PlacesOf(const DeviceRing& ring, const StagedBatch& entry) {
+std::span<const uint64_t> PlacesOf(const DeviceRing& ring, const RingEntry& entry) {
   return entry.host.columns()[CropColumn(ring)].as<const uint64_t>().subspan(
       static_cast<size_t>(entry.first_row), static_cast<size_t>(entry.rows));
 }
 
 }  // namespace
 
-Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entry) {
+Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const RingEntry& entry) {
   const uint64_t row_bytes = ring.row_bytes(0);
   const auto* const from = static_cast<const uint8_t*>(entry.host.images().data) +
                            static_cast<size_t>(entry.first_row) * row_bytes;
@@ -40,7 +40,7 @@ Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entr
   return copied;
 }
 
-decode::CropBatch CropsOf(const DeviceRing& ring, const StagedBatch& entry, uint64_t first_byte) {
+decode::CropBatch CropsOf(const DeviceRing& ring, const RingEntry& entry, uint64_t first_byte) {
   const void* const places = entry.raw + ring.offset(CropColumn(ring));
   return {.bytes = entry.raw + ring.crops_offset(),
           .first_byte = first_byte,
@@ -62,7 +62,7 @@ void SetMost(decode::CropBatch& batch, std::span<const uint64_t> places, const u
   }
 }
 
-Status IssueCrops(const DeviceRing& ring, const StagedBatch& entry) {
+Status IssueCrops(const DeviceRing& ring, const RingEntry& entry) {
   // Places count from the first part's region. The device has only the region of its own part.
   const CropRegion& crops = entry.host.crops()[entry.part];
   decode::CropBatch batch = CropsOf(ring, entry, crops.begin());

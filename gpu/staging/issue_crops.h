@@ -12,15 +12,15 @@ namespace stoker {
 
 // Copies the entry's rows of entry.host's first column that the host has decoded, on the copy
 // stream. Returns the copied bytes.
-Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const StagedBatch& entry);
+Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const RingEntry& entry);
 
 // The crops on the device of the entry's rows, which begin `first_byte` bytes into the regions of
 // the batch; without the sizes of the largest crop, which SetMost sets. `memory`: the regions on
 // the host, to which `places` lead.
-decode::CropBatch CropsOf(const DeviceRing& ring, const StagedBatch& entry, uint64_t first_byte);
+decode::CropBatch CropsOf(const DeviceRing& ring, const RingEntry& entry, uint64_t first_byte);
 void SetMost(decode::CropBatch& batch, std::span<const uint64_t> places, const uint8_t* memory);
 
 // Decodes the crops that were copied to the rows of `entry.raw`, on the deferred stream.
-Status IssueCrops(const DeviceRing& ring, const StagedBatch& entry);
+Status IssueCrops(const DeviceRing& ring, const RingEntry& entry);
 
 }  // namespace stoker

@@ -147,7 +147,7 @@ void AddFigures(const BenchReport& report, ReportText& text) {
 void AddDevice(const BenchReport& report, ReportText& text) {
   const DeviceFigures& figures = *report.device;
   const DeviceBench& asked = *report.options.device;
-  const double rate = RateOf(figures.staged.timed_bytes, figures.staged.copy_ns);
+  const double rate = RateOf(figures.copies.timed_bytes, figures.copies.copy_ns);
   text.Figure("to the device", SpeedText(rate),
               fmt::format("{}; {:.0f} % of a bare copy's {} ({} each)", asked.name.ToString(),
                           100 * rate / figures.bare_copy_rate, SpeedText(figures.bare_copy_rate),
@@ -161,13 +161,13 @@ void AddDevice(const BenchReport& report, ReportText& text) {
         fmt::format("simulated, {}; alone {}", Duration(static_cast<double>(asked.step_ns) * 1e-9),
                     Duration(static_cast<double>(figures.bare_step_ns) * 1e-9)));
   }
-  text.Figure("stager waited", Duration(static_cast<double>(figures.staged.host_wait_ns) * 1e-9),
+  text.Figure("stager waited", Duration(static_cast<double>(figures.copies.host_wait_ns) * 1e-9),
               fmt::format("for batches; {} for the step, {} for copies",
-                          Duration(static_cast<double>(figures.staged.ring_wait_ns) * 1e-9),
-                          Duration(static_cast<double>(figures.staged.copy_wait_ns) * 1e-9)));
+                          Duration(static_cast<double>(figures.copies.ring_wait_ns) * 1e-9),
+                          Duration(static_cast<double>(figures.copies.copy_wait_ns) * 1e-9)));
   text.Figure("pinned", MemoryText(report.loader.pinned_bytes),
               fmt::format("and {} on the device, {} batches",
-                          MemoryText(figures.staged.device_bytes), asked.options.buffers));
+                          MemoryText(figures.copies.device_bytes), asked.options.buffers));
 }
 
 void AddStages(const BenchReport& report, ReportText& text) {

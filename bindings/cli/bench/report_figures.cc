@@ -106,9 +106,9 @@ double IdleShare(const DeviceFigures& figures) {
   return idle == 0 ? 0 : idle / (idle + static_cast<double>(figures.steps.step_ns));
 }
 double HiddenShare(const DeviceFigures& figures) {
-  if (figures.staged.copy_ns == 0) return 0;
+  if (figures.copies.copy_ns == 0) return 0;
   return std::max(0.0, 1 - static_cast<double>(figures.steps.idle_ns) /
-                               static_cast<double>(figures.staged.copy_ns));
+                               static_cast<double>(figures.copies.copy_ns));
 }
 double MeanStep(const DeviceFigures& figures) {
   return figures.steps.steps == 0 ? 0

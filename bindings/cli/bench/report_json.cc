@@ -26,19 +26,19 @@ Json DeviceJson(const BenchReport& report) {
           {"step_s", static_cast<double>(asked.step_ns) * 1e-9},
           {"measured_step_s", MeanStep(figures)},
           {"bare_step_s", static_cast<double>(figures.bare_step_ns) * 1e-9},
-          {"copied_bytes", figures.staged.copied_bytes},
-          {"copy_bytes_per_second", RateOf(figures.staged.timed_bytes, figures.staged.copy_ns)},
+          {"copied_bytes", figures.copies.copied_bytes},
+          {"copy_bytes_per_second", RateOf(figures.copies.timed_bytes, figures.copies.copy_ns)},
           {"bare_copy_bytes_per_second", figures.bare_copy_rate},
           {"copy_bytes", figures.copy_bytes},
           {"copies_hidden_at_least", HiddenShare(figures)},
           {"idle_for_input", IdleShare(figures)},
           {"stager_waited_s",
-           {{"batches", static_cast<double>(figures.staged.host_wait_ns) * 1e-9},
-            {"ring", static_cast<double>(figures.staged.ring_wait_ns) * 1e-9},
-            {"copies", static_cast<double>(figures.staged.copy_wait_ns) * 1e-9}}},
+           {{"batches", static_cast<double>(figures.copies.host_wait_ns) * 1e-9},
+            {"ring", static_cast<double>(figures.copies.ring_wait_ns) * 1e-9},
+            {"copies", static_cast<double>(figures.copies.copy_wait_ns) * 1e-9}}},
           {"pinned_bytes", report.loader.pinned_bytes},
           {"pinning_s", static_cast<double>(report.loader.pinning_ns) * 1e-9},
-          {"device_bytes", figures.staged.device_bytes}};
+          {"device_bytes", figures.copies.device_bytes}};
 }
 
 // A counter as JSON; null if it has no place there.

@@ -154,8 +154,8 @@ Status Run::Stream(uint64_t first_epoch, uint64_t end_epoch) {
   if (device_ == nullptr) return StreamThrough(*loader, first_epoch, end_epoch);
   TRY(MeasureBare(*loader));
   Status s = StreamThrough(*loader, first_epoch, end_epoch);
-  report_.device->staged += loader->StageStats();
-  report_.device->staged.device_bytes = loader->StageStats().device_bytes;
+  report_.device->copies += loader->CopyStats();
+  report_.device->copies.device_bytes = loader->CopyStats().device_bytes;
   return s;
 }
 

@@ -13,7 +13,7 @@
 #include "engine/metrics/trace_file.h"
 #include "engine/options/options.h"
 #include "engine/runtime/runtime.h"
-#include "gpu/staging/stager.h"
+#include "gpu/staging/device_copier.h"
 
 namespace stoker {
 
@@ -78,7 +78,7 @@ CpuSplit SplitCpu(const CpuAccount& account);
 
 // Nanoseconds are measured by the device's events. Rates are in bytes per second.
 struct DeviceFigures {
-  StagerStats staged;         // amount and waits of the copies
+  DeviceCopyStats copies;     // amount and waits of the copies
   double bare_copy_rate = 0;  // of a pinned copy of a batch's bytes alone
   uint64_t copy_bytes = 0;    // the size of that copy
   uint64_t bare_step_ns = 0;  // of a step alone; 0 means there are no steps

@@ -134,9 +134,9 @@ py::dict DeviceLoaderHandle::Stats() const {
   const LoaderStats loader = StatsNow(*loader_);
   py::dict all = StatsOf(loader, /*of_device=*/false);
   if (on_cpu_) return all;
-  const StagerStats stats = [this] {
+  const DeviceCopyStats stats = [this] {
     const WithoutGil released;
-    return loader_->StageStats();
+    return loader_->CopyStats();
   }();
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
   for (const auto& [name, value] : StatsOf(loader, /*of_device=*/true)) all[name] = value;

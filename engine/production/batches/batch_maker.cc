@@ -1,7 +1,7 @@
 #include "engine/production/batches/batch_maker.h"
 
+#include "gpu/staging/device_copier.h"
 #include "gpu/staging/split_batch.h"
-#include "gpu/staging/stager.h"
 
 namespace stoker {
 
@@ -17,6 +17,6 @@ Status BatchMaker::Append(BatchName /*batch*/) {
   return Error{Code::kFailedPrecondition, "batches go to a device"};
 }
 
-StagerStats BatchMaker::StageStats() const { return {}; }
+DeviceCopyStats BatchMaker::CopyStats() const { return {}; }
 
 }  // namespace stoker

@@ -1,5 +1,5 @@
 // BatchMaker: what gives a loader its batches, one after another. It is a Producer or, for a loader
-// with devices, the Staging that takes a Producer's batches to them.
+// with devices, the DeviceStage that takes a Producer's batches to them.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace stoker {
 class Producer;
 struct LoaderStats;
 struct SplitBatch;
-struct StagerStats;
+struct DeviceCopyStats;
 
-// Not thread-safe, except Cancel, Stop, TryStop, Stats and StageStats.
+// Not thread-safe, except Cancel, Stop, TryStop, Stats and CopyStats.
 class BatchMaker {
  public:
   virtual ~BatchMaker() = default;
 
-  // Waits for the next batch: see Producer, and Staging. FailedPrecondition if batches go to
+  // Waits for the next batch: see Producer, and DeviceStage. FailedPrecondition if batches go to
   // devices, or do not.
   virtual Result<Batch> Next(const Interrupt& interrupt);
   virtual Result<SplitBatch> NextOnDevices(const Interrupt& interrupt);
@@ -53,7 +53,7 @@ class BatchMaker {
   [[nodiscard]] virtual bool TryStop() = 0;
 
   virtual LoaderStats Stats() const = 0;  // with a device, waits are those for device batches
-  virtual StagerStats StageStats() const;
+  virtual DeviceCopyStats CopyStats() const;
   virtual const std::vector<ColumnSpec>& columns() const = 0;  // of the delivered batches
 
   virtual Producer& producer() = 0;  // of the batches on the host

@@ -579,7 +579,7 @@ TEST_F(StokerCTest, ColumnsSayWhetherTheyArePinned) {
 
 TEST_F(StokerCTest, ABatchOnADeviceIsReleasedOnceOnTheStreamThatWaitedForIt) {
   const auto this_thread = std::this_thread::get_id();
-  int records = 0;  // by this thread, not by the stager's
+  int records = 0;  // by this thread, not by the copier's
   const auto device = std::make_shared<HookedDevice>(
       stoker::MakeHostDevice(), [&](DeviceCall call) -> stoker::Status {
         if (call == DeviceCall::kRecord && std::this_thread::get_id() == this_thread) ++records;

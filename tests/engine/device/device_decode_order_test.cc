@@ -82,7 +82,7 @@ TEST_P(DeviceDecodeOrderTest, DecodesAndDoesNotFinishWhileTheConsumerReads) {
   first.WaitOn(reader_).value();
   slow->HoldBack(reader_);
   inner_->Copy(read.data(), first.images().data, bytes, reader_).value();
-  const StagedBatch& entry = *first.Owner();
+  const RingEntry& entry = *first.Owner();
   first.Release();
 
   const DeviceBatch second = got->NextOnDevice().value();

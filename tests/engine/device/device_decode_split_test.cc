@@ -164,7 +164,7 @@ TEST_P(DeviceDecodeSplitTest, NothingIsCopiedTwice) {
     while (NextOf(*iterator).value()) {
     }
     EXPECT_EQ(loader->Stats().decoded.on_device, uint64_t{kPhotos});
-    copied.push_back(loader->StageStats().copied_bytes);
+    copied.push_back(loader->CopyStats().copied_bytes);
   }
   // The rows of one device's columns lie on pages of their own, which are copied with them.
   EXPECT_LE(copied[1], copied[0]);
@@ -183,7 +183,7 @@ TEST_P(DeviceDecodeSplitTest, TheyTakeAsMuchMemoryAsOne) {
     options.depth = 2;
     const auto loader = Open(options);
     EXPECT_TRUE(NextOf(*loader->Iterate()).value());
-    memory.push_back({loader->StageStats().device_bytes, loader->Stats().slot_bytes});
+    memory.push_back({loader->CopyStats().device_bytes, loader->Stats().slot_bytes});
   }
   constexpr uint64_t kPages = 64 << 10;  // what begins on a page of its own
   for (const Memory& of : {memory[1], memory[2]}) {

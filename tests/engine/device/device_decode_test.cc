@@ -358,10 +358,10 @@ TEST_P(DeviceDecodeTest, OnlyTheBitsAreCopied) {
   auto iterator = loader->Iterate();
   while (iterator->NextOnDevice().value()) {
   }
-  const StagerStats staged = loader->StageStats();
+  const DeviceCopyStats copies = loader->CopyStats();
   EXPECT_EQ(loader->Stats().decoded.on_device, uint64_t{kPhotos});
-  EXPECT_EQ(staged.batches, 5u);
-  EXPECT_LT(staged.copied_bytes, uint64_t{kPhotos} * 400 * 400 * 3 / 4);
+  EXPECT_EQ(copies.batches, 5u);
+  EXPECT_LT(copies.copied_bytes, uint64_t{kPhotos} * 400 * 400 * 3 / 4);
 }
 
 TEST_P(DeviceDecodeTest, SeekAndStop) {
@@ -517,7 +517,7 @@ TEST_P(DeviceDecodeTest, TheDevicesMemoryIsCountedAndFreed) {
     options.to_device = {.devices = {hooked}, .decodes = decodes};
     auto loader = Loader::Open(options).value();
     EXPECT_TRUE(*loader->Iterate()->NextOnDevice());
-    const uint64_t bytes = loader->StageStats().device_bytes;
+    const uint64_t bytes = loader->CopyStats().device_bytes;
     if (!decodes) without = bytes;
     // Four batches' crops, and the samples of one; 16 rows at least.
     if (decodes) {

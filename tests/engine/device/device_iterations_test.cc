@@ -94,14 +94,14 @@ TEST_F(DeviceIterationsTest, DeliversTheHostLoadersBytes) {
 TEST_F(DeviceIterationsTest, PrefetchesTheNextEpoch) {
   auto loader = Open(Options());
   EXPECT_EQ(Rest(*loader->Iterate()).size(), kPerEpoch);
-  for (int i = 0; i < 2000 && loader->StageStats().batches < kPerEpoch + 3; ++i) {
+  for (int i = 0; i < 2000 && loader->CopyStats().batches < kPerEpoch + 3; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_EQ(loader->StageStats().batches, kPerEpoch + 3) << "as many as the ring has room for";
+  EXPECT_EQ(loader->CopyStats().batches, kPerEpoch + 3) << "as many as the ring has room for";
   const auto wanted = Epoch(Options(), 1);
   auto next = loader->Iterate();
   EXPECT_EQ(Of(next->NextOnDevice().value()), wanted[0]);
-  EXPECT_LE(loader->StageStats().batches, kPerEpoch + 4) << "none of them was made again";
+  EXPECT_LE(loader->CopyStats().batches, kPerEpoch + 4) << "none of them was made again";
 }
 
 TEST_F(DeviceIterationsTest, PositionFollowsDelivery) {
@@ -193,11 +193,11 @@ TEST_F(DeviceIterationsTest, InterleavedIteratorsAreIndependent) {
     EXPECT_EQ(Of(other->NextOnDevice().value()), second[n]);
   }
   // One ring stays for the next iteration.
-  const uint64_t ring = loader->StageStats().device_bytes;
+  const uint64_t ring = loader->CopyStats().device_bytes;
   one.reset();
   other.reset();
-  EXPECT_EQ(loader->StageStats().device_bytes, ring);
-  EXPECT_EQ(loader->StageStats().batches >= 2 * kPerEpoch, true);
+  EXPECT_EQ(loader->CopyStats().device_bytes, ring);
+  EXPECT_EQ(loader->CopyStats().batches >= 2 * kPerEpoch, true);
 }
 
 TEST_F(DeviceIterationsTest, ABadSampleFailsOnlyItsBatch) {

@@ -67,7 +67,7 @@ TEST_P(DeviceLoaderTest, DeliversTheHostLoadersBatches) {
     }
     EXPECT_FALSE(got->NextOnDevice().value()) << "an epoch's end";
   }
-  EXPECT_GE(loader->StageStats().batches, 18u);
+  EXPECT_GE(loader->CopyStats().batches, 18u);
   EXPECT_GT(loader->Stats().pinned_bytes, 0u);
 }
 
@@ -75,7 +75,7 @@ TEST_P(DeviceLoaderTest, ColumnsShareOneSlab) {
   auto loader = Open(Options());
   const DeviceBatch batch = loader->Iterate()->NextOnDevice().value();
   // Images and labels lie on pages of their own, and so do the deferred operations.
-  EXPECT_EQ(loader->StageStats().copied_bytes % loader->StageStats().batches, 0u);
+  EXPECT_EQ(loader->CopyStats().copied_bytes % loader->CopyStats().batches, 0u);
   EXPECT_EQ(loader->Stats().slot_bytes % 4096, 0u) << "no column has memory elsewhere";
 }
 

@@ -109,7 +109,7 @@ TEST_P(DeviceSplitTest, OperationsAreDeferredAlsoIfRowsAreMixed) {
     auto iterator = loader->Iterate();
     while (iterator->NextOnDevices().value()) {
     }
-    const StagerStats stats = loader->StageStats();
+    const DeviceCopyStats stats = loader->CopyStats();
     const uint64_t rows = options.batch_size + (mixed ? 2 : 0);  // one more for each device
     EXPECT_LT(stats.copied_bytes, stats.batches * rows * (64 * 64 * 3 + 500));
   }

@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "gpu/staging/device_ring.h"
-#include "tests/gpu/staging/staging.h"
+#include "tests/gpu/staging/copier_setup.h"
 
 namespace stoker {
 namespace {
 
+using ::stoker::testing::CopierSetupOptions;
 using ::stoker::testing::DeviceCall;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
 using ::stoker::testing::ExpectRight;
 using ::stoker::testing::HookedDevice;
 using ::stoker::testing::PinnedBytes;
-using ::stoker::testing::StagingOptions;
 using ::stoker::testing::StreamReader;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -143,25 +143,25 @@ TEST_P(PieceCopierTest, LeavesNothingBehind) {
   EXPECT_EQ(device_->alive(), alive);
 }
 
-class StagerPiecesTest : public ::testing::TestWithParam<DeviceUnderTest> {};
-INSTANTIATE_TEST_SUITE_P(, StagerPiecesTest, ::testing::ValuesIn(DevicesUnderTest()),
+class DeviceCopierPiecesTest : public ::testing::TestWithParam<DeviceUnderTest> {};
+INSTANTIATE_TEST_SUITE_P(, DeviceCopierPiecesTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
 // Batches of two pieces, with a column in the middle of the second.
-StagingOptions LargeBatches() {
-  StagingOptions options;
+CopierSetupOptions LargeBatches() {
+  CopierSetupOptions options;
   options.host.columns = {{"image", DType::kU8, {600, 1200, 3}}, {"label", DType::kI64, {}}};
   options.host.batch_size = 5;
   options.host.epoch_rows = 5 * 2;
   return options;
 }
 
-TEST_P(StagerPiecesTest, LargeBatchesAreCopiedInPieces) {
-  testing::Staging staging(GetParam(), LargeBatches());
-  StreamReader reader(staging.device);
-  for (int i = 0; i < 2; ++i) ExpectRight(reader, staging.Next(), 0, i);
-  staging.stager.reset();
-  const std::vector<HookedDevice::Copied> copies = staging.device->copies();
+TEST_P(DeviceCopierPiecesTest, LargeBatchesAreCopiedInPieces) {
+  testing::CopierSetup setup(GetParam(), LargeBatches());
+  StreamReader reader(setup.device);
+  for (int i = 0; i < 2; ++i) ExpectRight(reader, setup.Next(), 0, i);
+  setup.copier.reset();
+  const std::vector<HookedDevice::Copied> copies = setup.device->copies();
   ASSERT_GE(copies.size(), 4U);
   for (size_t i = 0; i + 1 < copies.size(); i += 2) {
     EXPECT_EQ(copies[i].bytes, PieceCopier::kPieceBytes);
@@ -170,18 +170,18 @@ TEST_P(StagerPiecesTest, LargeBatchesAreCopiedInPieces) {
   }
 }
 
-TEST_P(StagerPiecesTest, PiecesMayHaveAnotherSizeOrBeWhole) {
+TEST_P(DeviceCopierPiecesTest, PiecesMayHaveAnotherSizeOrBeWhole) {
   constexpr size_t kMib = size_t{1} << 20, kBytes = 10'801'152 + 5 * 8;  // the labels are aligned
   for (const auto& [piece, sizes] :
        {std::pair(3 * kMib, std::vector{3 * kMib, 3 * kMib, 3 * kMib, kBytes - 9 * kMib}),
         std::pair(PieceCopier::kWhole, std::vector{kBytes})}) {
-    StagingOptions options = LargeBatches();
+    CopierSetupOptions options = LargeBatches();
     options.piece_bytes = piece;
-    testing::Staging staging(GetParam(), options);
-    StreamReader reader(staging.device);
-    for (int i = 0; i < 2; ++i) ExpectRight(reader, staging.Next(), 0, i);
-    staging.stager.reset();
-    const std::vector<HookedDevice::Copied> copies = staging.device->copies();
+    testing::CopierSetup setup(GetParam(), options);
+    StreamReader reader(setup.device);
+    for (int i = 0; i < 2; ++i) ExpectRight(reader, setup.Next(), 0, i);
+    setup.copier.reset();
+    const std::vector<HookedDevice::Copied> copies = setup.device->copies();
     ASSERT_GE(copies.size(), 2 * sizes.size());
     for (size_t i = 0; i < 2 * sizes.size(); ++i) {
       EXPECT_EQ(copies[i].bytes, sizes[i % sizes.size()]) << i;
@@ -189,19 +189,19 @@ TEST_P(StagerPiecesTest, PiecesMayHaveAnotherSizeOrBeWhole) {
   }
 }
 
-TEST_P(StagerPiecesTest, AFailedPieceEndsTheStagerAndReturnsTheBatch) {
+TEST_P(DeviceCopierPiecesTest, AFailedPieceEndsTheDeviceCopierAndReturnsTheBatch) {
   for (int nth = 1; nth <= 4; ++nth) {
     std::atomic<int> left = nth;
-    StagingOptions options = LargeBatches();
+    CopierSetupOptions options = LargeBatches();
     options.hook = [&left](DeviceCall call) -> Status {
       if (call != DeviceCall::kCopy || --left != 0) return {};
       return Error{Code::kUnavailable, "injected"};
     };
-    testing::Staging staging(GetParam(), options);
-    Result<DeviceBatch> batch = staging.stager->Next();
-    while (batch.ok()) batch = staging.stager->Next();
+    testing::CopierSetup setup(GetParam(), options);
+    Result<DeviceBatch> batch = setup.copier->Next();
+    while (batch.ok()) batch = setup.copier->Next();
     EXPECT_THAT(batch.error().cause, HasSubstr("injected"));
-    EXPECT_EQ(staging.source.lent(), 0);
+    EXPECT_EQ(setup.source.lent(), 0);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/batch/batch.h"
-#include "gpu/staging/stager.h"
+#include "gpu/staging/device_copier.h"
 
 namespace stoker::testing {
 

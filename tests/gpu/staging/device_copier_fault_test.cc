@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "gpu/staging/device_ring.h"
-#include "tests/gpu/staging/staging.h"
+#include "tests/gpu/staging/copier_setup.h"
 #include "tests/testing/effort.h"
 
 namespace stoker {
 namespace {
 
+using ::stoker::testing::CopierSetupOptions;
 using ::stoker::testing::DeviceCall;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
@@ -26,7 +27,6 @@ using ::stoker::testing::FakeHostBatches;
 using ::stoker::testing::HookedDevice;
 using ::stoker::testing::PlanOf;
 using ::stoker::testing::ReadBatch;
-using ::stoker::testing::StagingOptions;
 using ::stoker::testing::StreamReader;
 using ::testing::HasSubstr;
 
@@ -66,10 +66,10 @@ struct FaultyDevice {
 
 // Takes batches until there is an error, and three more times; reads what it gets. The consumer's
 // own errors count too.
-std::vector<Error> Consume(Stager& stager, StreamReader& reader, int batches) {
+std::vector<Error> Consume(DeviceCopier& copier, StreamReader& reader, int batches) {
   std::vector<Error> errors;
   for (int i = 0; errors.empty() ? i < batches : errors.size() < 3; ++i) {
-    Result<DeviceBatch> batch = stager.Next();
+    Result<DeviceBatch> batch = copier.Next();
     if (!batch.ok()) {
       errors.push_back(batch.error());
       continue;
@@ -94,12 +94,12 @@ std::vector<Error> Consume(Stager& stager, StreamReader& reader, int batches) {
   return errors;
 }
 
-class StagerFaultTest : public ::testing::TestWithParam<DeviceUnderTest> {
+class DeviceCopierFaultTest : public ::testing::TestWithParam<DeviceUnderTest> {
  protected:
   // Returns whether the fault occurred.
   bool Run(Fault fault, bool has_deferred_ops) {
     SCOPED_TRACE("call " + std::to_string(fault.at));
-    StagingOptions options;
+    CopierSetupOptions options;
     options.has_deferred_ops = has_deferred_ops;
     FaultyDevice faulty(GetParam(), fault);
     StreamReader reader(faulty.device);
@@ -107,14 +107,14 @@ class StagerFaultTest : public ::testing::TestWithParam<DeviceUnderTest> {
     FakeHostBatches source(options.host);
     {
       Result<std::shared_ptr<DeviceRing>> ring =
-          Stager::MakeRing(faulty.device, PlanOf(options), options.buffers);
+          DeviceCopier::MakeRing(faulty.device, PlanOf(options), options.buffers);
       if (!ring.ok()) {
         EXPECT_THAT(ring.error().cause, HasSubstr("injected"));
         EXPECT_EQ(faulty.device->alive(), 0);
         return true;
       }
-      Stager stager(*std::move(ring), source, {.across_epochs = true, .patience = {}});
-      const std::vector<Error> errors = Consume(stager, reader, 16);
+      DeviceCopier copier(*std::move(ring), source, {.across_epochs = true, .patience = {}});
+      const std::vector<Error> errors = Consume(copier, reader, 16);
       for (const Error& error : errors) {
         EXPECT_EQ(error.code, Code::kUnavailable);
         EXPECT_THAT(error.cause, HasSubstr("injected"));
@@ -127,10 +127,10 @@ class StagerFaultTest : public ::testing::TestWithParam<DeviceUnderTest> {
     return faulty.failed;
   }
 };
-INSTANTIATE_TEST_SUITE_P(, StagerFaultTest, ::testing::ValuesIn(DevicesUnderTest()),
+INSTANTIATE_TEST_SUITE_P(, DeviceCopierFaultTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
-TEST_P(StagerFaultTest, SurvivesAFailureAtEveryCall) {
+TEST_P(DeviceCopierFaultTest, SurvivesAFailureAtEveryCall) {
   for (const Failing failing : {Failing::kOnce, Failing::kFromThenOn}) {
     for (const bool has_deferred_ops : {false, true}) {
       int at = 1;
@@ -141,7 +141,7 @@ TEST_P(StagerFaultTest, SurvivesAFailureAtEveryCall) {
 }
 
 // How often some calls are made depends on the threads, so each kind of call also fails by itself.
-TEST_P(StagerFaultTest, SurvivesAFailureAtEveryCallOfEachKind) {
+TEST_P(DeviceCopierFaultTest, SurvivesAFailureAtEveryCallOfEachKind) {
   for (const DeviceCall call :
        {DeviceCall::kAllocate, DeviceCall::kMakeStream, DeviceCall::kMakeEvent, DeviceCall::kRecord,
         DeviceCall::kWait, DeviceCall::kDone, DeviceCall::kRecordAll, DeviceCall::kCopy,
@@ -152,53 +152,53 @@ TEST_P(StagerFaultTest, SurvivesAFailureAtEveryCallOfEachKind) {
   }
 }
 
-// Only the stager's own streams are waited for: another thread may capture a graph.
-TEST_P(StagerFaultTest, AFailedCopyInvalidatesNoCapture) {
+// Only the copier's own streams are waited for: another thread may capture a graph.
+TEST_P(DeviceCopierFaultTest, AFailedCopyInvalidatesNoCapture) {
   for (const bool has_deferred_ops : {false, true}) {
-    StagingOptions options;
+    CopierSetupOptions options;
     options.has_deferred_ops = has_deferred_ops;
     FaultyDevice faulty(GetParam(), {.at = 5, .only = DeviceCall::kCopy});
     StreamReader reader(faulty.device);
-    testing::Staging staging(faulty.device, options);
-    EXPECT_EQ(Consume(*staging.stager, reader, 16).size(), 3U);
-    EXPECT_EQ(staging.source.lent(), 0);
+    testing::CopierSetup setup(faulty.device, options);
+    EXPECT_EQ(Consume(*setup.copier, reader, 16).size(), 3U);
+    EXPECT_EQ(setup.source.lent(), 0);
     EXPECT_EQ(faulty.device->count(DeviceCall::kSynchronizeAll), 0);
   }
 }
 
-// The consumer's stream no longer exists and cannot be waited for, so the stager waits for all work
+// The consumer's stream no longer exists and cannot be waited for, so the copier waits for all work
 // of the device.
-TEST_P(StagerFaultTest, AConsumersFailedRecordIsNotADeviceError) {
+TEST_P(DeviceCopierFaultTest, AConsumersFailedRecordIsNotADeviceError) {
   // The releasing thread is the consumer's, on which records fail.
   const std::thread::id consumer = std::this_thread::get_id();
-  StagingOptions options;
+  CopierSetupOptions options;
   options.hook = [consumer](DeviceCall call) -> Status {
     if (call != DeviceCall::kRecord || std::this_thread::get_id() != consumer) return {};
     return Error{Code::kUnavailable, "no such stream"};
   };
-  testing::Staging staging(GetParam(), options);
-  StreamReader reader(staging.device);
+  testing::CopierSetup setup(GetParam(), options);
+  StreamReader reader(setup.device);
   for (int epoch = 0; epoch < testing::Effort(20); ++epoch) {
     std::vector<ReadBatch> reads(6);
     for (ReadBatch& read : reads) {
-      DeviceBatch batch = staging.Next();
+      DeviceBatch batch = setup.Next();
       reader.Work(5);
       reader.Issue(batch, read).value();
     }
     reader.Await();
     for (const ReadBatch& read : reads) ExpectRight(read);
-    EXPECT_FALSE(staging.Next());
+    EXPECT_FALSE(setup.Next());
   }
-  EXPECT_GT(staging.device->count(DeviceCall::kRecordAll), 0);
+  EXPECT_GT(setup.device->count(DeviceCall::kRecordAll), 0);
 }
 
-TEST_P(StagerFaultTest, OutOfMemoryErrorCountsBatches) {
+TEST_P(DeviceCopierFaultTest, OutOfMemoryErrorCountsBatches) {
   const auto device =
       std::make_shared<HookedDevice>(GetParam().MakeDelayed(), [](DeviceCall call) -> Status {
         if (call != DeviceCall::kAllocate) return {};
         return Error{.code = Code::kResourceExhausted, .cause = "no memory", .advice = "Wait"};
       });
-  const auto ring = Stager::MakeRing(device, PlanOf({}), 5);
+  const auto ring = DeviceCopier::MakeRing(device, PlanOf({}), 5);
   ASSERT_FALSE(ring.ok());
   EXPECT_EQ(ring.error().code, Code::kResourceExhausted);
   EXPECT_THAT(ring.error().cause, HasSubstr("5 batches of 8192 bytes"));
@@ -207,16 +207,16 @@ TEST_P(StagerFaultTest, OutOfMemoryErrorCountsBatches) {
   EXPECT_EQ(device->alive(), 0);
 }
 
-TEST_P(StagerFaultTest, OutOfMemoryErrorOfCropsNamesTheirSamples) {
-  StagingOptions options;
+TEST_P(DeviceCopierFaultTest, OutOfMemoryErrorOfCropsNamesTheirSamples) {
+  CopierSetupOptions options;
   options.has_deferred_ops = options.has_work = true;
-  StagePlan plan = PlanOf(options);
+  CopyPlan plan = PlanOf(options);
   plan.crops = {.bytes = 4096, .samples = 512};
   plan.host.insert(plan.host.end() - 1, {"crop", DType::kU64, {}});
   for (const int failing : {1, 2}) {  // the samples come first
     FaultyDevice faulty(GetParam(), {.at = failing, .only = DeviceCall::kAllocate},
                         Code::kResourceExhausted);
-    const auto ring = Stager::MakeRing(faulty.device, plan, 5);
+    const auto ring = DeviceCopier::MakeRing(faulty.device, plan, 5);
     ASSERT_FALSE(ring.ok());
     EXPECT_EQ(ring.error().code, Code::kResourceExhausted);
     EXPECT_THAT(ring.error().cause,
@@ -231,51 +231,51 @@ TEST_P(StagerFaultTest, OutOfMemoryErrorOfCropsNamesTheirSamples) {
   }
 }
 
-TEST_P(StagerFaultTest, RefusesInconsistentPlans) {
-  StagingOptions options;
+TEST_P(DeviceCopierFaultTest, RefusesInconsistentPlans) {
+  CopierSetupOptions options;
   options.has_deferred_ops = true;
   options.has_work = true;
-  const StagePlan right = PlanOf(options);
-  const auto code = [&](const StagePlan& plan, int buffers) {
-    const auto ring = Stager::MakeRing(GetParam().MakeDelayed(), plan, buffers);
+  const CopyPlan right = PlanOf(options);
+  const auto code = [&](const CopyPlan& plan, int buffers) {
+    const auto ring = DeviceCopier::MakeRing(GetParam().MakeDelayed(), plan, buffers);
     return ring.ok() ? std::nullopt : std::optional(ring.error().code);
   };
   EXPECT_EQ(code(right, 2), std::nullopt);
   EXPECT_EQ(code(right, 64), std::nullopt);
-  std::vector<std::pair<StagePlan, int>> wrong = {{right, 1}, {right, 65}, {right, -1}};
+  std::vector<std::pair<CopyPlan, int>> wrong = {{right, 1}, {right, 65}, {right, -1}};
   const auto add = [&](auto change) {
     wrong.emplace_back(right, 3);
     change(wrong.back().first);
   };
-  add([](StagePlan& plan) { plan.batch_size = 0; });
-  add([](StagePlan& plan) { plan.piece_bytes = 0; });
-  add([](StagePlan& plan) { plan.host.clear(); });
-  add([](StagePlan& plan) { plan.device.clear(); });
-  add([](StagePlan& plan) { plan.device = plan.host; });  // the work would be delivered
-  add([](StagePlan& plan) { plan.device[1].dtype = DType::kF32; });
-  add([](StagePlan& plan) { plan.device[0].dtype = DType::kF32; });
-  add([](StagePlan& plan) { plan.device[0].row_shape = {3, 4, 8}; });
-  add([](StagePlan& plan) { plan.host[0].dtype = DType::kI8; });
-  add([](StagePlan& plan) { plan.job.width = 9; });
-  add([](StagePlan& plan) { plan.job.boxes = 1; });
-  add([](StagePlan& plan) { plan.job.layout = Layout::kNchw; });
+  add([](CopyPlan& plan) { plan.batch_size = 0; });
+  add([](CopyPlan& plan) { plan.piece_bytes = 0; });
+  add([](CopyPlan& plan) { plan.host.clear(); });
+  add([](CopyPlan& plan) { plan.device.clear(); });
+  add([](CopyPlan& plan) { plan.device = plan.host; });  // the work would be delivered
+  add([](CopyPlan& plan) { plan.device[1].dtype = DType::kF32; });
+  add([](CopyPlan& plan) { plan.device[0].dtype = DType::kF32; });
+  add([](CopyPlan& plan) { plan.device[0].row_shape = {3, 4, 8}; });
+  add([](CopyPlan& plan) { plan.host[0].dtype = DType::kI8; });
+  add([](CopyPlan& plan) { plan.job.width = 9; });
+  add([](CopyPlan& plan) { plan.job.boxes = 1; });
+  add([](CopyPlan& plan) { plan.job.layout = Layout::kNchw; });
   // Crops, and no column of their places: the one before the work is that of the labels.
-  add([](StagePlan& plan) { plan.crops = {.bytes = 4096, .samples = 4096}; });
+  add([](CopyPlan& plan) { plan.crops = {.bytes = 4096, .samples = 4096}; });
   const auto add_crops = [&](auto change) {
-    add([&](StagePlan& plan) {
+    add([&](CopyPlan& plan) {
       plan.crops = {.bytes = 4096, .samples = 4096};
       plan.host.insert(plan.host.end() - 1, {"crop", DType::kU64, {}});
       change(plan);
     });
   };
-  add_crops([&](StagePlan& plan) {
+  add_crops([&](CopyPlan& plan) {
     EXPECT_EQ(code(plan, 2), std::nullopt);
     plan.device.push_back(plan.host[2]);  // the places would be delivered
   });
-  add_crops([](StagePlan& plan) { plan.host[2].dtype = DType::kI64; });
-  add_crops([](StagePlan& plan) { plan.host[2].row_shape = {2}; });
-  add_crops([](StagePlan& plan) { plan.has_deferred_ops = false; });
-  add_crops([](StagePlan& plan) {
+  add_crops([](CopyPlan& plan) { plan.host[2].dtype = DType::kI64; });
+  add_crops([](CopyPlan& plan) { plan.host[2].row_shape = {2}; });
+  add_crops([](CopyPlan& plan) { plan.has_deferred_ops = false; });
+  add_crops([](CopyPlan& plan) {
     plan.has_work = false;
     plan.host.pop_back();
   });

@@ -1,4 +1,4 @@
-// A stager with everything it needs, and a consumer that checks every byte.
+// A copier with everything it needs, and a consumer that checks every byte.
 #pragma once
 
 #include <chrono>
@@ -9,15 +9,15 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/staging/device_copier.h"
 #include "gpu/staging/piece_copier.h"
-#include "gpu/staging/stager.h"
 #include "tests/testing/devices/devices.h"
 #include "tests/testing/devices/fake_host_batches.h"
 #include "tests/testing/devices/hooked_device.h"
 
 namespace stoker::testing {
 
-struct StagingOptions {
+struct CopierSetupOptions {
   HostBatchesOptions host;
   int buffers = 3;
   bool across_epochs = true;
@@ -29,19 +29,19 @@ struct StagingOptions {
   HookedDevice::Hook hook;
 };
 
-StagePlan PlanOf(const StagingOptions& options);
+CopyPlan PlanOf(const CopierSetupOptions& options);
 
-// Destroyed in this order: stager, ring, source, device.
-struct Staging {
-  explicit Staging(const DeviceUnderTest& under_test, StagingOptions options = {});
-  Staging(std::shared_ptr<HookedDevice> on, StagingOptions options);
+// Destroyed in this order: copier, ring, source, device.
+struct CopierSetup {
+  explicit CopierSetup(const DeviceUnderTest& under_test, CopierSetupOptions options = {});
+  CopierSetup(std::shared_ptr<HookedDevice> on, CopierSetupOptions options);
 
-  DeviceBatch Next() { return stager->Next().value(); }
+  DeviceBatch Next() { return copier->Next().value(); }
 
   std::shared_ptr<HookedDevice> device;
   FakeHostBatches source;
   std::shared_ptr<DeviceRing> ring;
-  std::unique_ptr<Stager> stager;
+  std::unique_ptr<DeviceCopier> copier;
 };
 
 // A copy of a batch in pinned memory, to which copies are asynchronous.

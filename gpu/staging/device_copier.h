@@ -1,4 +1,4 @@
-// Stager: copies batches to the device while earlier ones are used.
+// DeviceCopier: copies batches to the device while earlier ones are used.
 //
 //   host batches ─ copy (a stream of its own) ─ event ─ deferred operations (another) ─ event ─
 //   DeviceBatch
@@ -11,7 +11,7 @@
 // waits until the entry's last batch has been finished, and the deferred operations for its last
 // users; without deferred operations the copy waits for these. The consumer's stream waits for the
 // entry's event. With several devices, each has a ring and streams of its own, and a part of every
-// batch. The host blocks only in two places: the stager's thread, before it fills an entry
+// batch. The host blocks only in two places: the copier's thread, before it fills an entry
 // whose last copy is not done, and the consumer, in Next, for a batch that has not been issued yet.
 #pragma once
 
@@ -42,7 +42,7 @@ class HostBatches {
 };
 
 // How a host batch's columns reach the device.
-struct StagePlan {
+struct CopyPlan {
   std::vector<ColumnSpec> host;    // the host's columns; the last one may be DeferredOps (has_work)
   std::vector<ColumnSpec> device;  // the delivered columns: the first `device.size()` of the host's
   int64_t batch_size = 0;          // on one device
@@ -67,32 +67,32 @@ struct StagePlan {
 class Trace;
 class DeviceRing;  // device memory for a few batches, and their events; shared with leases
 
-struct StagerOptions {
+struct DeviceCopierOptions {
   bool across_epochs = false;  // continues into the next epoch before this one's end has been taken
   // How long Next waits for another thread to release a batch if the consumer holds all.
   std::chrono::milliseconds patience{2000};
   const Trace* trace = nullptr;
 };
 
-class Stager {
+class DeviceCopier {
  public:
   static constexpr int kFewestBuffers = 2, kMaxBuffers = 64;
   static Status CheckBuffers(int buffers);  // otherwise InvalidArgument
 
   // Allocates device memory for `buffers` batches; `timed`: the device measures the copies.
   // InvalidArgument, ResourceExhausted.
-  static Result<std::shared_ptr<DeviceRing>> MakeRing(std::shared_ptr<Device> device,
-                                                      StagePlan plan, int buffers,
-                                                      bool timed = false);
+  static Result<std::shared_ptr<DeviceRing>> MakeRing(std::shared_ptr<Device> device, CopyPlan plan,
+                                                      int buffers, bool timed = false);
 
-  // Splits batches among `rings`, one or more of the same plan, which no other live stager uses.
-  // `source` and the trace must outlive the stager. The first Next starts its thread.
-  Stager(std::vector<std::shared_ptr<DeviceRing>> rings, HostBatches& source,
-         const StagerOptions& options = {});
-  Stager(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options = {});
+  // Splits batches among `rings`, one or more of the same plan, which no other live copier uses.
+  // `source` and the trace must outlive the copier. The first Next starts its thread.
+  DeviceCopier(std::vector<std::shared_ptr<DeviceRing>> rings, HostBatches& source,
+               const DeviceCopierOptions& options = {});
+  DeviceCopier(std::shared_ptr<DeviceRing> ring, HostBatches& source,
+               const DeviceCopierOptions& options = {});
   // Stops. Does not wait for the device: host batches whose copies are in flight are released by
-  // the ring's next stager, by DeviceRing::ReleaseHosts, or with the ring.
-  ~Stager();
+  // the ring's next copier, by DeviceRing::ReleaseHosts, or with the ring.
+  ~DeviceCopier();
 
   // Returns the next batch in order; an empty one at the end of an epoch. Does not wait for the
   // batch's arrival, which its event signals. An error of the source replaces its batch, and the
@@ -103,7 +103,7 @@ class Stager {
   Result<DeviceBatch> Next(const Interrupt& interrupt = {});  // precondition: one ring
 
   void Stop();  // any thread
-  StagerStats Stats() const;
+  DeviceCopyStats Stats() const;
 
  private:
   class Impl;

@@ -1,4 +1,4 @@
-#include "tests/gpu/staging/staging.h"
+#include "tests/gpu/staging/copier_setup.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ constexpr size_t kPage = 4096;
 
 size_t RoundUp(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-HostBatchesOptions HostOf(const StagingOptions& options,
+HostBatchesOptions HostOf(const CopierSetupOptions& options,
                           const std::shared_ptr<HookedDevice>& device = {}) {
   HostBatchesOptions host = options.host;
   if (device != nullptr) host.pinned_for = device->inner();
@@ -29,8 +29,8 @@ HostBatchesOptions HostOf(const StagingOptions& options,
 
 }  // namespace
 
-StagePlan PlanOf(const StagingOptions& options) {
-  StagePlan plan;
+CopyPlan PlanOf(const CopierSetupOptions& options) {
+  CopyPlan plan;
   plan.host = HostOf(options).columns;
   plan.device = options.host.columns;
   plan.batch_size = options.host.batch_size;
@@ -42,15 +42,17 @@ StagePlan PlanOf(const StagingOptions& options) {
   return plan;
 }
 
-Staging::Staging(const DeviceUnderTest& under_test, StagingOptions options)
-    : Staging(std::make_shared<HookedDevice>(under_test.MakeDelayed(), options.hook), options) {}
+CopierSetup::CopierSetup(const DeviceUnderTest& under_test, CopierSetupOptions options)
+    : CopierSetup(std::make_shared<HookedDevice>(under_test.MakeDelayed(), options.hook), options) {
+}
 
-Staging::Staging(std::shared_ptr<HookedDevice> on, StagingOptions options)
+CopierSetup::CopierSetup(std::shared_ptr<HookedDevice> on, CopierSetupOptions options)
     : device(std::move(on)),
       source(HostOf(options, device)),
-      ring(Stager::MakeRing(device, PlanOf(options), options.buffers, options.timed).value()),
-      stager(std::make_unique<Stager>(
-          ring, source, StagerOptions{.across_epochs = options.across_epochs, .patience = {}})) {}
+      ring(DeviceCopier::MakeRing(device, PlanOf(options), options.buffers, options.timed).value()),
+      copier(std::make_unique<DeviceCopier>(
+          ring, source,
+          DeviceCopierOptions{.across_epochs = options.across_epochs, .patience = {}})) {}
 
 StreamReader::StreamReader(const std::shared_ptr<HookedDevice>& device)
     : kept_(device),

@@ -9,24 +9,24 @@
 #include <vector>
 
 #include "gpu/staging/device_ring.h"
-#include "tests/gpu/staging/staging.h"
+#include "tests/gpu/staging/copier_setup.h"
 
 namespace stoker {
 namespace {
 
+using ::stoker::testing::CopierSetupOptions;
 using ::stoker::testing::FakeCuda;
 using ::stoker::testing::FakeHostBatches;
 using ::stoker::testing::OpenFakeDevice;
 using ::stoker::testing::PlanOf;
-using ::stoker::testing::StagingOptions;
 
 // Returns the errors of three calls in a row, or none if 20 batches succeeded. A consumer whom Next
 // does not tell of an error may learn of it from the batch.
-std::vector<Error> Consume(Stager& stager, DeviceStream stream) {
+std::vector<Error> Consume(DeviceCopier& copier, DeviceStream stream) {
   std::vector<Error> errors;
   bool told = false;
   for (int i = 0; errors.size() < 3 && (i < 20 || told || !errors.empty()); ++i) {
-    Result<DeviceBatch> batch = stager.Next();
+    Result<DeviceBatch> batch = copier.Next();
     if (!batch.ok()) {
       errors.push_back(batch.error());
     } else if (*batch) {
@@ -42,15 +42,15 @@ bool IsLost(const std::string& call, int nth) {
   FakeCuda cuda;
   const std::shared_ptr<Device> device = OpenFakeDevice().value();
   const DeviceStream stream = device->MakeStream().value();
-  StagingOptions options;
+  CopierSetupOptions options;
   options.has_deferred_ops = true;
   options.host.pinned_for = device;
   FakeHostBatches source(options.host);
   {
-    Stager stager(Stager::MakeRing(device, PlanOf(options), options.buffers).value(), source,
-                  {.across_epochs = true, .patience = {}});
+    DeviceCopier copier(DeviceCopier::MakeRing(device, PlanOf(options), options.buffers).value(),
+                        source, {.across_epochs = true, .patience = {}});
     cuda.Inject({.call = call, .nth = nth, .error = cudaErrorIllegalAddress, .later = true});
-    const std::vector<Error> errors = Consume(stager, stream);
+    const std::vector<Error> errors = Consume(copier, stream);
     EXPECT_TRUE(std::all_of(errors.begin(), errors.end(),
                             [](const Error& e) { return e.code == Code::kUnavailable; }));
   }
@@ -60,7 +60,7 @@ bool IsLost(const std::string& call, int nth) {
   return cuda.Calls(call) >= nth;
 }
 
-TEST(StagerLostTest, ReportsFailureOfAnyWorkOnTheStream) {
+TEST(DeviceCopierLostTest, ReportsFailureOfAnyWorkOnTheStream) {
   for (const char* call : {"cudaMemcpyAsync", "LaunchDeferredOps", "cudaEventRecord"}) {
     int nth = 1;
     while (IsLost(call, nth)) ++nth;

@@ -1,4 +1,4 @@
-#include "gpu/staging/stager.h"
+#include "gpu/staging/device_copier.h"
 
 #include <algorithm>
 #include <chrono>
@@ -56,7 +56,7 @@ Error AllAreHeld(const DeviceRing& ring) {
 // reads nothing any more.
 void AwaitStreams(DeviceRing& ring) {
   Device& device = *ring.device();
-  const StagedBatch& entry = ring.entry(0);  // its events may be late
+  const RingEntry& entry = ring.entry(0);  // its events may be late
   const bool done = device.Record(entry.copied, ring.copy_stream()).ok() &&
                     device.Synchronize(entry.copied).ok() &&
                     device.Record(entry.arrived, ring.deferred_stream()).ok() &&
@@ -66,10 +66,10 @@ void AwaitStreams(DeviceRing& ring) {
 
 }  // namespace
 
-class Stager::Impl {
+class DeviceCopier::Impl {
  public:
   using Rings = std::vector<std::shared_ptr<DeviceRing>>;
-  Impl(Rings rings, HostBatches& source, const StagerOptions& options)
+  Impl(Rings rings, HostBatches& source, const DeviceCopierOptions& options)
       : rings_(std::move(rings)),
         source_(source),
         options_(options),
@@ -82,7 +82,7 @@ class Stager::Impl {
 
   Result<SplitBatch> Next(const Interrupt& interrupt);
   void Stop();
-  StagerStats Stats() const;
+  DeviceCopyStats Stats() const;
   bool here() const { return rings_[0]->process().here(); }
 
  private:
@@ -93,16 +93,16 @@ class Stager::Impl {
   bool Ended() const { return !ready_.empty() || device_error_ || stopped_.load(); }
   const DeviceRing* HeldRing() const;
 
-  // The body of the stager's thread.
+  // The body of the copier's thread.
   void Run();
-  using Entries = std::vector<StagedBatch*>;  // one of each ring, in order
+  using Entries = std::vector<RingEntry*>;  // one of each ring, in order
   bool Acquire(Entries& entries);
   Result<Batch> TakeFromSource();
   Status Check(const Batch& host) const;
   Status Stage(const Entries& entries, const Batch& host);
-  Status StageRows(StagedBatch& entry, int64_t first, int64_t end);
-  Status AwaitCopy(StagedBatch& entry);
-  Result<bool> ReleaseCopied(StagedBatch& entry);
+  Status StageRows(RingEntry& entry, int64_t first, int64_t end);
+  Status AwaitCopy(RingEntry& entry);
+  Result<bool> ReleaseCopied(RingEntry& entry);
   Status ReleaseAllCopied();
   void HandOver(Result<SplitBatch> next);
   void HandOverAndPause(Result<SplitBatch> next);
@@ -111,11 +111,11 @@ class Stager::Impl {
 
   const Rings rings_;
   HostBatches& source_;
-  const StagerOptions options_;
+  const DeviceCopierOptions options_;
   const Trace silence_;
   const Trace& trace_;
 
-  bool batch_since_end_ = true;  // used by the stager's thread only
+  bool batch_since_end_ = true;  // used by the copier's thread only
 
   std::mutex mutex_;
   std::condition_variable ready_changed_;
@@ -130,7 +130,7 @@ class Stager::Impl {
   Counter ring_wait_ns_ = 0, host_wait_ns_ = 0, copy_wait_ns_ = 0;
 };
 
-Result<SplitBatch> Stager::Impl::Next(const Interrupt& interrupt) {
+Result<SplitBatch> DeviceCopier::Impl::Next(const Interrupt& interrupt) {
   TRY(rings_[0]->process().Check(rings_[0]->device()->name().ToString()));
   std::unique_lock lock(mutex_);
   if (Status s = Start(); !s.ok()) return s.error();
@@ -156,7 +156,7 @@ Result<SplitBatch> Stager::Impl::Next(const Interrupt& interrupt) {
     Reclaim(lock);
   }
   if (device_error_) return *device_error_;
-  if (stopped_.load()) return Cancelled("the stager was stopped");
+  if (stopped_.load()) return Cancelled("the copier was stopped");
   Result<SplitBatch> next = std::move(ready_.front());
   ready_.pop_front();
   for (size_t i = 0; next.ok() && i < next->parts.size(); ++i) {
@@ -165,8 +165,8 @@ Result<SplitBatch> Stager::Impl::Next(const Interrupt& interrupt) {
   return next;
 }
 
-// An error here comes from the device and ends the stager.
-void Stager::Impl::Reclaim(std::unique_lock<std::mutex>& lock) {
+// An error here comes from the device and ends the copier.
+void DeviceCopier::Impl::Reclaim(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   Status status;
   for (size_t i = 0; status.ok() && i < rings_.size(); ++i) status = rings_[i]->Reclaim();
@@ -181,7 +181,7 @@ void Stager::Impl::Reclaim(std::unique_lock<std::mutex>& lock) {
 }
 
 // Waits for a while; returns whether it was interrupted.
-bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt) {
+bool DeviceCopier::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& interrupt) {
   if (ready_changed_.wait_for(lock, kInterruptInterval, [&] { return Ended(); })) return false;
   if (!interrupt) return false;
   lock.unlock();  // `interrupt` may be slow, or call Stop
@@ -191,20 +191,20 @@ bool Stager::Impl::Await(std::unique_lock<std::mutex>& lock, const Interrupt& in
 }
 
 // Requires mutex_.
-Status Stager::Impl::Start() {
+Status DeviceCopier::Impl::Start() {
   if (thread_.joinable() || stopped_.load()) return {};
-  ASSIGN_OR_RETURN(thread_, StartThread("the stager's thread", [this] { Run(); }));
+  ASSIGN_OR_RETURN(thread_, StartThread("the copier's thread", [this] { Run(); }));
   return {};
 }
 
-// The ring that keeps the stager from making another batch, because the consumer holds all of it.
-const DeviceRing* Stager::Impl::HeldRing() const {
+// The ring that keeps the copier from making another batch, because the consumer holds all of it.
+const DeviceRing* DeviceCopier::Impl::HeldRing() const {
   const auto held =
       std::ranges::find_if(rings_, [](const auto& ring) { return ring->AllHandedOut(); });
   return held == rings_.end() ? nullptr : held->get();
 }
 
-void Stager::Impl::Stop() {
+void DeviceCopier::Impl::Stop() {
   {
     std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -214,11 +214,11 @@ void Stager::Impl::Stop() {
   WakeRings();
 }
 
-void Stager::Impl::WakeRings() {
+void DeviceCopier::Impl::WakeRings() {
   for (const auto& ring : rings_) ring->Wake();
 }
 
-void Stager::Impl::Run() {
+void DeviceCopier::Impl::Run() {
   NameThread("stoker/stager");
   Status status;
   Entries entries;
@@ -234,7 +234,7 @@ void Stager::Impl::Run() {
       host->Release();
       if (!status.ok()) break;
       SplitBatch batch;
-      for (StagedBatch* entry : entries) batch.parts.emplace_back(entry->ring->Lend(*entry));
+      for (RingEntry* entry : entries) batch.parts.emplace_back(entry->ring->Lend(*entry));
       entries.clear();
       HandOver(std::move(batch));
       batch_since_end_ = true;
@@ -244,23 +244,23 @@ void Stager::Impl::Run() {
       HandOverAndPause(SplitBatch());
     }
   }
-  for (StagedBatch* entry : entries) entry->ring->Abandon(*entry);
+  for (RingEntry* entry : entries) entry->ring->Abandon(*entry);
   End(std::move(status));
 }
 
 // Adds the entries that are missing; returns false if stopped.
-bool Stager::Impl::Acquire(Entries& entries) {
+bool DeviceCopier::Impl::Acquire(Entries& entries) {
   if (entries.size() == rings_.size()) return true;
   const WaitTimer timer(trace_, "stoker.stage.ring", ring_wait_ns_);
   while (entries.size() < rings_.size()) {
-    StagedBatch* const entry = rings_[entries.size()]->Acquire(stopped_);
+    RingEntry* const entry = rings_[entries.size()]->Acquire(stopped_);
     if (entry == nullptr) return false;
     entries.push_back(entry);
   }
   return true;
 }
 
-Result<Batch> Stager::Impl::TakeFromSource() {
+Result<Batch> DeviceCopier::Impl::TakeFromSource() {
   const WaitTimer timer(trace_, "stoker.stage.host", host_wait_ns_);
   Result<Batch> host = source_.Next([this] { return stopped_.load(); });
   if (!host.ok() || !*host) return host;
@@ -269,8 +269,8 @@ Result<Batch> Stager::Impl::TakeFromSource() {
 }
 
 // Checks that the host batch fits the rings.
-Status Stager::Impl::Check(const Batch& host) const {
-  const StagePlan& plan = rings_[0]->plan();
+Status DeviceCopier::Impl::Check(const Batch& host) const {
+  const CopyPlan& plan = rings_[0]->plan();
   const int64_t batch_size = plan.batch_size * static_cast<int64_t>(rings_.size());
   const size_t regions = plan.crops.bytes != 0 ? rings_.size() : 0;
   if (host.crops().size() != regions) {
@@ -287,12 +287,12 @@ Status Stager::Impl::Check(const Batch& host) const {
 }
 
 // Issues all work that makes the batch. Cancelled if stopped before any of it.
-Status Stager::Impl::Stage(const Entries& entries, const Batch& host) {
-  for (StagedBatch* entry : entries) TRY(AwaitCopy(*entry));
+Status DeviceCopier::Impl::Stage(const Entries& entries, const Batch& host) {
+  for (RingEntry* entry : entries) TRY(AwaitCopy(*entry));
   const TraceSpan span(trace_, "stoker.copy", host.epoch(), host.index());
   const auto parts = static_cast<int64_t>(entries.size());
   for (int64_t i = 0; i < parts; ++i) {
-    StagedBatch& entry = *entries[static_cast<size_t>(i)];
+    RingEntry& entry = *entries[static_cast<size_t>(i)];
     entry.host = host.Share();
     entry.part = static_cast<size_t>(i);
     TRY(StageRows(entry, FirstRowOfPart(host.rows(), i, parts),
@@ -303,7 +303,7 @@ Status Stager::Impl::Stage(const Entries& entries, const Batch& host) {
 }
 
 // Issues the work that makes the part of entry.host from row `first` to `end`.
-Status Stager::Impl::StageRows(StagedBatch& entry, int64_t first, int64_t end) {
+Status DeviceCopier::Impl::StageRows(RingEntry& entry, int64_t first, int64_t end) {
   entry.first_row = first;
   entry.rows = end - first;
   entry.name = entry.host.name();
@@ -316,15 +316,15 @@ Status Stager::Impl::StageRows(StagedBatch& entry, int64_t first, int64_t end) {
   return {};
 }
 
-// Releases the entry's previous host batch first: this limits how far the stager runs ahead of the
+// Releases the entry's previous host batch first: this limits how far the copier runs ahead of the
 // device.
-Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
+Status DeviceCopier::Impl::AwaitCopy(RingEntry& entry) {
   constexpr std::chrono::microseconds kShort{100}, kLong{1000};
   Result<bool> copied = ReleaseCopied(entry);
   if (copied.ok() && *copied) return {};
   const WaitTimer timer(trace_, "stoker.stage.copy", copy_wait_ns_);
   for (auto pause = kShort; copied.ok() && !*copied; pause = std::min(2 * pause, kLong)) {
-    if (stopped_.load()) return Cancelled("the stager was stopped");
+    if (stopped_.load()) return Cancelled("the copier was stopped");
     std::this_thread::sleep_for(pause);
     copied = ReleaseCopied(entry);
   }
@@ -332,7 +332,7 @@ Status Stager::Impl::AwaitCopy(StagedBatch& entry) {
 }
 
 // Returns whether the entry holds no host batch (any more).
-Result<bool> Stager::Impl::ReleaseCopied(StagedBatch& entry) {
+Result<bool> DeviceCopier::Impl::ReleaseCopied(RingEntry& entry) {
   if (!entry.host) return true;
   Device& device = *entry.ring->device();
   Result<bool> copied = device.Done(entry.copied);
@@ -346,7 +346,7 @@ Result<bool> Stager::Impl::ReleaseCopied(StagedBatch& entry) {
   return true;
 }
 
-Status Stager::Impl::ReleaseAllCopied() {
+Status DeviceCopier::Impl::ReleaseAllCopied() {
   for (const auto& ring : rings_) {
     for (size_t ring_index = 0; ring_index < ring->size(); ++ring_index) {
       if (Result<bool> copied = ReleaseCopied(ring->entry(ring_index)); !copied.ok()) {
@@ -357,14 +357,14 @@ Status Stager::Impl::ReleaseAllCopied() {
   return {};
 }
 
-void Stager::Impl::HandOver(Result<SplitBatch> next) {
+void DeviceCopier::Impl::HandOver(Result<SplitBatch> next) {
   std::lock_guard lock(mutex_);
   ready_.push_back(std::move(next));
   ready_changed_.notify_one();
 }
 
 // Continues when the item has been taken and Next is called again.
-void Stager::Impl::HandOverAndPause(Result<SplitBatch> next) {
+void DeviceCopier::Impl::HandOverAndPause(Result<SplitBatch> next) {
   std::unique_lock lock(mutex_);
   asked_ = false;
   ready_.push_back(std::move(next));
@@ -372,9 +372,9 @@ void Stager::Impl::HandOverAndPause(Result<SplitBatch> next) {
   asked_changed_.wait(lock, [&] { return asked_ || stopped_.load(); });
 }
 
-// After an error the stager's thread gives the copies' sources back; otherwise the ring owns the
+// After an error the copier's thread gives the copies' sources back; otherwise the ring owns the
 // copies in flight.
-void Stager::Impl::End(Status status) {
+void DeviceCopier::Impl::End(Status status) {
   const bool stopped = !status.ok() && status.error().code == Code::kCancelled;
   if (status.ok() || stopped) status = ReleaseAllCopied();
   if (status.ok()) return;
@@ -387,53 +387,56 @@ void Stager::Impl::End(Status status) {
   ready_changed_.notify_all();
 }
 
-StagerStats Stager::Impl::Stats() const {
-  StagerStats stats{.batches = batches_.load(std::memory_order_relaxed),
-                    .copied_bytes = copied_bytes_.load(std::memory_order_relaxed),
-                    .copy_ns = copy_ns_.load(std::memory_order_relaxed),
-                    .timed_bytes = timed_bytes_.load(std::memory_order_relaxed),
-                    .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
-                    .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
-                    .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed)};
+DeviceCopyStats DeviceCopier::Impl::Stats() const {
+  DeviceCopyStats stats{.batches = batches_.load(std::memory_order_relaxed),
+                        .copied_bytes = copied_bytes_.load(std::memory_order_relaxed),
+                        .copy_ns = copy_ns_.load(std::memory_order_relaxed),
+                        .timed_bytes = timed_bytes_.load(std::memory_order_relaxed),
+                        .ring_wait_ns = ring_wait_ns_.load(std::memory_order_relaxed),
+                        .host_wait_ns = host_wait_ns_.load(std::memory_order_relaxed),
+                        .copy_wait_ns = copy_wait_ns_.load(std::memory_order_relaxed)};
   AddRingStats(rings_, stats);
   return stats;
 }
 
-Status Stager::CheckBuffers(int buffers) {
+Status DeviceCopier::CheckBuffers(int buffers) {
   if (buffers >= kFewestBuffers && buffers <= kMaxBuffers) return {};
   return Error{Code::kInvalidArgument, "buffers is " + std::to_string(buffers) +
                                            "; it must be from " + std::to_string(kFewestBuffers) +
                                            " to " + std::to_string(kMaxBuffers)};
 }
 
-Result<std::shared_ptr<DeviceRing>> Stager::MakeRing(std::shared_ptr<Device> device, StagePlan plan,
-                                                     int buffers, bool timed) {
+Result<std::shared_ptr<DeviceRing>> DeviceCopier::MakeRing(std::shared_ptr<Device> device,
+                                                           CopyPlan plan, int buffers, bool timed) {
   return DeviceRing::Make(std::move(device), std::move(plan), buffers, timed);
 }
 
-Stager::Stager(std::vector<std::shared_ptr<DeviceRing>> rings, HostBatches& source,
-               const StagerOptions& options)
+DeviceCopier::DeviceCopier(std::vector<std::shared_ptr<DeviceRing>> rings, HostBatches& source,
+                           const DeviceCopierOptions& options)
     : impl_(std::make_unique<Impl>(std::move(rings), source, options)) {}
 
-Stager::Stager(std::shared_ptr<DeviceRing> ring, HostBatches& source, const StagerOptions& options)
-    : Stager(std::vector{std::move(ring)}, source, options) {}
+DeviceCopier::DeviceCopier(std::shared_ptr<DeviceRing> ring, HostBatches& source,
+                           const DeviceCopierOptions& options)
+    : DeviceCopier(std::vector{std::move(ring)}, source, options) {}
 
 // A forked child has neither the thread nor, perhaps, valid locks.
-Stager::~Stager() {
+DeviceCopier::~DeviceCopier() {
   if (!impl_->here()) (void)impl_.release();
 }
 
-Result<SplitBatch> Stager::NextParts(const Interrupt& interrupt) { return impl_->Next(interrupt); }
+Result<SplitBatch> DeviceCopier::NextParts(const Interrupt& interrupt) {
+  return impl_->Next(interrupt);
+}
 
-Result<DeviceBatch> Stager::Next(const Interrupt& interrupt) {
+Result<DeviceBatch> DeviceCopier::Next(const Interrupt& interrupt) {
   ASSIGN_OR_RETURN(SplitBatch batch, impl_->Next(interrupt));
   return std::move(batch).Whole();
 }
 
-void Stager::Stop() {
+void DeviceCopier::Stop() {
   if (impl_->here()) impl_->Stop();
 }
 
-StagerStats Stager::Stats() const { return impl_->Stats(); }
+DeviceCopyStats DeviceCopier::Stats() const { return impl_->Stats(); }
 
 }  // namespace stoker

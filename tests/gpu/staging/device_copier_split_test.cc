@@ -1,4 +1,4 @@
-// A stager with several devices: each gets its rows of every batch, and what holds for one device
+// A copier with several devices: each gets its rows of every batch, and what holds for one device
 // holds for each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,13 +13,14 @@
 
 #include "core/result/try.h"
 #include "gpu/staging/device_ring.h"
-#include "tests/gpu/staging/staging.h"
+#include "tests/gpu/staging/copier_setup.h"
 #include "tests/testing/effort.h"
 
 namespace stoker {
 namespace {
 
 using ::stoker::testing::BytesOf;
+using ::stoker::testing::CopierSetupOptions;
 using ::stoker::testing::DeviceCall;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
@@ -30,7 +31,6 @@ using ::stoker::testing::FakeHostBatches;
 using ::stoker::testing::HookedDevice;
 using ::stoker::testing::PlanOf;
 using ::stoker::testing::ReadBatch;
-using ::stoker::testing::StagingOptions;
 using ::stoker::testing::StreamReader;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
@@ -49,26 +49,26 @@ Devices Several(const DeviceUnderTest& under_test, size_t count,
   return devices;
 }
 
-StagePlan PlanOfPart(const StagingOptions& options, size_t parts) {
-  StagePlan plan = PlanOf(options);
+CopyPlan PlanOfPart(const CopierSetupOptions& options, size_t parts) {
+  CopyPlan plan = PlanOf(options);
   plan.batch_size /= static_cast<int64_t>(parts);
   return plan;
 }
 
 using Rings = std::vector<std::shared_ptr<DeviceRing>>;
 
-Result<Rings> MakeRings(const Devices& devices, const StagingOptions& options) {
+Result<Rings> MakeRings(const Devices& devices, const CopierSetupOptions& options) {
   Rings rings;
   for (const auto& device : devices) {
     Result<std::shared_ptr<DeviceRing>> ring =
-        Stager::MakeRing(device, PlanOfPart(options, devices.size()), options.buffers);
+        DeviceCopier::MakeRing(device, PlanOfPart(options, devices.size()), options.buffers);
     if (!ring.ok()) return ring.error();
     rings.push_back(*std::move(ring));
   }
   return rings;
 }
 
-testing::HostBatchesOptions HostOf(const Devices& devices, StagingOptions options) {
+testing::HostBatchesOptions HostOf(const Devices& devices, CopierSetupOptions options) {
   options.host.pinned_for = devices[0]->inner();
   if (options.has_work) {
     options.host.zeros = options.host.columns.size();
@@ -77,25 +77,25 @@ testing::HostBatchesOptions HostOf(const Devices& devices, StagingOptions option
   return options.host;
 }
 
-// Destroyed in this order: stager, rings, source, devices.
+// Destroyed in this order: copier, rings, source, devices.
 struct Split {
-  explicit Split(Devices on, const StagingOptions& options = {})
+  explicit Split(Devices on, const CopierSetupOptions& options = {})
       : devices(std::move(on)),
         source(HostOf(devices, options)),
         rings(MakeRings(devices, options).value()),
-        stager(std::make_unique<Stager>(rings, source,
-                                        StagerOptions{.across_epochs = true, .patience = {}})) {}
+        copier(std::make_unique<DeviceCopier>(
+            rings, source, DeviceCopierOptions{.across_epochs = true, .patience = {}})) {}
 
   // The next batch that is not an epoch's end.
   SplitBatch Next() {
-    SplitBatch batch = stager->NextParts().value();
-    return batch ? std::move(batch) : stager->NextParts().value();
+    SplitBatch batch = copier->NextParts().value();
+    return batch ? std::move(batch) : copier->NextParts().value();
   }
 
   Devices devices;
   FakeHostBatches source;
   Rings rings;
-  std::unique_ptr<Stager> stager;
+  std::unique_ptr<DeviceCopier> copier;
 };
 
 // Reads the part on its device, and expects these rows of its batch; returns an error of the
@@ -116,8 +116,8 @@ Status ExpectRows(StreamReader& reader, const DeviceBatch& part, int64_t first, 
   return {};
 }
 
-class StagerSplitTest : public ::testing::TestWithParam<DeviceUnderTest> {};
-INSTANTIATE_TEST_SUITE_P(, StagerSplitTest, ::testing::ValuesIn(DevicesUnderTest()),
+class DeviceCopierSplitTest : public ::testing::TestWithParam<DeviceUnderTest> {};
+INSTANTIATE_TEST_SUITE_P(, DeviceCopierSplitTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
 void ExpectAllRows(Split& split, std::vector<std::unique_ptr<StreamReader>>& readers, int batches) {
@@ -147,11 +147,11 @@ void ExpectAllRows(Split& split, std::vector<std::unique_ptr<StreamReader>>& rea
   }
 }
 
-TEST_P(StagerSplitTest, EachDeviceGetsItsRowsOfEveryBatch) {
+TEST_P(DeviceCopierSplitTest, EachDeviceGetsItsRowsOfEveryBatch) {
   for (const size_t count : {1, 2, 4}) {  // the last batch of an epoch has 3 rows
     for (const bool has_deferred_ops : {false, true}) {
       for (const bool one_slab : {true, false}) {
-        StagingOptions options;
+        CopierSetupOptions options;
         options.has_deferred_ops = options.has_work = has_deferred_ops;
         options.host.one_slab = one_slab;
         Split split(Several(GetParam(), count), options);
@@ -166,20 +166,20 @@ TEST_P(StagerSplitTest, EachDeviceGetsItsRowsOfEveryBatch) {
   }
 }
 
-TEST_P(StagerSplitTest, OfTheRowBeforeOnlyWhatTheJobReadsIsCopied) {
-  StagingOptions options;
+TEST_P(DeviceCopierSplitTest, OfTheRowBeforeOnlyWhatTheJobReadsIsCopied) {
+  CopierSetupOptions options;
   options.has_deferred_ops = options.has_work = true;
   const Devices devices = Several(GetParam(), 2);
   FakeHostBatches source(HostOf(devices, options));
-  StagePlan plan = PlanOfPart(options, devices.size());
+  CopyPlan plan = PlanOfPart(options, devices.size());
   plan.has_row_before = plan.job.mixes = true;
   Rings rings;
   for (const auto& device : devices) {
-    rings.push_back(Stager::MakeRing(device, plan, options.buffers).value());
+    rings.push_back(DeviceCopier::MakeRing(device, plan, options.buffers).value());
   }
-  Stager stager(std::move(rings), source, {.across_epochs = true, .patience = {}});
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(stager.NextParts().value());
-  stager.Stop();
+  DeviceCopier copier(std::move(rings), source, {.across_epochs = true, .patience = {}});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(copier.NextParts().value());
+  copier.Stop();
   std::vector<ptrdiff_t> rows;  // copies of one row of each column; the parts have two rows or more
   for (const ColumnSpec& column : plan.host) {
     rows.push_back(
@@ -191,31 +191,31 @@ TEST_P(StagerSplitTest, OfTheRowBeforeOnlyWhatTheJobReadsIsCopied) {
 }
 
 // The fake reports what is used on another device than it was made for.
-TEST(StagerOnTwoFakeDevicesTest, EachUsesItsOwnDevice) {
+TEST(DeviceCopierOnTwoFakeDevicesTest, EachUsesItsOwnDevice) {
   FakeCuda cuda({.devices = 2});
   {
     Devices devices;
     for (const int ordinal : {0, 1}) {
       devices.push_back(std::make_shared<HookedDevice>(testing::OpenFakeDevice(ordinal).value()));
     }
-    StagingOptions options;
+    CopierSetupOptions options;
     options.has_deferred_ops = options.has_work = true;
     Split split(devices, options);
     std::vector<std::unique_ptr<StreamReader>> readers;
     for (const auto& device : devices) readers.push_back(std::make_unique<StreamReader>(device));
     ExpectAllRows(split, readers, 20);
-    EXPECT_GE(split.stager->Stats().batches, 20U);
+    EXPECT_GE(split.copier->Stats().batches, 20U);
     EXPECT_TRUE(cuda.HasContext(0) && cuda.HasContext(1));
   }
   EXPECT_EQ(cuda.Held(), FakeHeld());
   EXPECT_THAT(cuda.Violations(), ::testing::IsEmpty());
 }
 
-TEST_P(StagerSplitTest, AllBuffersOfOneDeviceHeldIsAnErrorThatSkipsNothing) {
+TEST_P(DeviceCopierSplitTest, AllBuffersOfOneDeviceHeldIsAnErrorThatSkipsNothing) {
   Split split(Several(GetParam(), 2));
   std::vector<DeviceBatch> held;
   for (int i = 0; i < 3; ++i) held.push_back(std::move(split.Next().parts[1]));
-  const Result<SplitBatch> none = split.stager->NextParts();
+  const Result<SplitBatch> none = split.copier->NextParts();
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, Code::kResourceExhausted);
   EXPECT_THAT(none.error().cause, HasSubstr("3 batches on"));
@@ -223,7 +223,7 @@ TEST_P(StagerSplitTest, AllBuffersOfOneDeviceHeldIsAnErrorThatSkipsNothing) {
   EXPECT_EQ(split.Next().name().index, 3U);
 }
 
-TEST_P(StagerSplitTest, APartOutlivesTheOthersAndEverything) {
+TEST_P(DeviceCopierSplitTest, APartOutlivesTheOthersAndEverything) {
   auto split = std::make_unique<Split>(Several(GetParam(), 2));
   const Devices devices = split->devices;
   {
@@ -237,10 +237,10 @@ TEST_P(StagerSplitTest, APartOutlivesTheOthersAndEverything) {
 }
 
 // Takes batches until there is an error, which it returns, or `most`; reads all parts.
-std::optional<Error> Consume(Stager& stager, std::vector<std::unique_ptr<StreamReader>>& readers,
-                             int most) {
+std::optional<Error> Consume(DeviceCopier& copier,
+                             std::vector<std::unique_ptr<StreamReader>>& readers, int most) {
   for (int i = 0; i < most; ++i) {
-    const Result<SplitBatch> batch = stager.NextParts();
+    const Result<SplitBatch> batch = copier.NextParts();
     if (!batch.ok()) return batch.error();
     int64_t first = 0;
     for (size_t p = 0; p < batch->parts.size(); ++p) {
@@ -252,7 +252,7 @@ std::optional<Error> Consume(Stager& stager, std::vector<std::unique_ptr<StreamR
 }
 
 // The second device fails at each of its calls in turn.
-TEST_P(StagerSplitTest, AFailureOfOneDeviceEndsAll) {
+TEST_P(DeviceCopierSplitTest, AFailureOfOneDeviceEndsAll) {
   std::atomic<bool> fault = true;
   int at = 0;
   while (fault) {
@@ -264,7 +264,7 @@ TEST_P(StagerSplitTest, AFailureOfOneDeviceEndsAll) {
       fault = true;
       return Error{Code::kUnavailable, "injected"};
     };
-    StagingOptions options;
+    CopierSetupOptions options;
     options.has_deferred_ops = true;
     const Devices devices = Several(GetParam(), 2, hook);
     FakeHostBatches source(HostOf(devices, options));
@@ -273,11 +273,11 @@ TEST_P(StagerSplitTest, AFailureOfOneDeviceEndsAll) {
       for (const auto& device : devices) readers.push_back(std::make_unique<StreamReader>(device));
       Result<Rings> rings = MakeRings(devices, options);
       if (rings.ok()) {
-        Stager stager(*std::move(rings), source, {.across_epochs = true, .patience = {}});
-        const std::optional<Error> error = Consume(stager, readers, 8);
+        DeviceCopier copier(*std::move(rings), source, {.across_epochs = true, .patience = {}});
+        const std::optional<Error> error = Consume(copier, readers, 8);
         if (error) {
           EXPECT_THAT(error->cause, HasSubstr("injected"));
-          EXPECT_FALSE(stager.NextParts().ok()) << "it is over once it is";
+          EXPECT_FALSE(copier.NextParts().ok()) << "it is over once it is";
         }
       }
     }
@@ -287,30 +287,30 @@ TEST_P(StagerSplitTest, AFailureOfOneDeviceEndsAll) {
   EXPECT_GT(at, 50);  // it has been through all of a run
 }
 
-// It waits for the second device's ring, and has an entry of the first one's, which the next stager
+// It waits for the second device's ring, and has an entry of the first one's, which the next copier
 // finds.
-TEST_P(StagerSplitTest, StopEndsAWaitForOneOfTheRings) {
+TEST_P(DeviceCopierSplitTest, StopEndsAWaitForOneOfTheRings) {
   Split split(Several(GetParam(), 2));
   std::vector<DeviceBatch> held;
   for (int i = 0; i < 3; ++i) held.push_back(std::move(split.Next().parts[1]));
-  split.stager->Stop();
-  split.stager.reset();
+  split.copier->Stop();
+  split.copier.reset();
   held.clear();
   FakeHostBatches again(HostOf(split.devices, {}));
-  Stager next(split.rings, again, {.across_epochs = true, .patience = {}});
+  DeviceCopier next(split.rings, again, {.across_epochs = true, .patience = {}});
   std::vector<SplitBatch> all;
   for (int i = 0; i < 3; ++i) all.push_back(next.NextParts().value());
   EXPECT_EQ(all.back().name().index, 2U);
   EXPECT_EQ(next.NextParts().error().code, Code::kResourceExhausted);
 }
 
-TEST_P(StagerSplitTest, RefusesABatchWithMoreRows) {
-  StagingOptions options;
+TEST_P(DeviceCopierSplitTest, RefusesABatchWithMoreRows) {
+  CopierSetupOptions options;
   Split split(Several(GetParam(), 2), options);
   options.host.batch_size = 18;
   FakeHostBatches larger(HostOf(split.devices, options));
-  Stager stager(split.rings, larger, {.patience = {}});
-  const Result<SplitBatch> none = stager.NextParts();
+  DeviceCopier copier(split.rings, larger, {.patience = {}});
+  const Result<SplitBatch> none = copier.NextParts();
   ASSERT_FALSE(none.ok());
   EXPECT_THAT(none.error().cause, HasSubstr("at most 2 columns and 16 rows"));
 }

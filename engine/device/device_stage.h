@@ -1,5 +1,5 @@
-// Staging: rings of device memory, one on each device, and the stager that fills them with batches
-// of a producer.
+// DeviceStage: rings of device memory, one on each device, and the copier that fills them with
+// batches of a producer.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 #include "core/batch/batch.h"
 #include "core/result/result.h"
-#include "engine/device/staged_waits.h"
+#include "engine/device/copy_waits.h"
 #include "engine/metrics/stats.h"
 #include "engine/order/batch_sequence.h"
 #include "engine/production/batches/batch_maker.h"
 #include "engine/production/producer.h"
 #include "engine/production/producer_options.h"
+#include "gpu/staging/device_copier.h"
 #include "gpu/staging/split_batch.h"
-#include "gpu/staging/stager.h"
 
 namespace stoker {
 
-class Staging final : public BatchMaker {
+class DeviceStage final : public BatchMaker {
  public:
-  // Allocates a ring of device buffers on each device of the producer's options. Staging starts at
-  // the first batch of epoch 0, and epochs follow each other.
-  static Result<std::unique_ptr<Staging>> Open(std::unique_ptr<Producer> producer,
-                                               const ProducerOptions& own);
-  ~Staging() override { End(); }
+  // Allocates a ring of device buffers on each device of the producer's options. DeviceStage starts
+  // at the first batch of epoch 0, and epochs follow each other.
+  static Result<std::unique_ptr<DeviceStage>> Open(std::unique_ptr<Producer> producer,
+                                                   const ProducerOptions& own);
+  ~DeviceStage() override { End(); }
 
-  // Like Stager::NextParts, but epochs follow each other without a mark. Cancelled after Stop.
+  // Like DeviceCopier::NextParts, but epochs follow each other without a mark. Cancelled after
+  // Stop.
   Result<SplitBatch> NextOnDevices(const Interrupt& interrupt) override;
 
   // Like Producer::Seek, without kAppended. Pending batches are dropped unless the batch is
@@ -41,29 +42,29 @@ class Staging final : public BatchMaker {
   }
   Schedule schedule() const override { return repeat_ ? Schedule::kSameEpoch : Schedule::kEpochs; }
   uint64_t passed() const override { return passed_; }
-  void EndEpoch() override {}  // the stager consumes the end-of-epoch marker itself
+  void EndEpoch() override {}  // the copier consumes the end-of-epoch marker itself
 
   void Cancel() override { producer_->Cancel(); }
   void Stop() override;
   [[nodiscard]] bool TryStop() override;
 
   LoaderStats Stats() const override;
-  StagerStats StageStats() const override;
+  DeviceCopyStats CopyStats() const override;
   const std::vector<ColumnSpec>& columns() const override;  // on the device
   Producer& producer() override { return *producer_; }
 
  private:
-  Staging(std::vector<std::shared_ptr<DeviceRing>> rings, std::unique_ptr<Producer> producer);
+  DeviceStage(std::vector<std::shared_ptr<DeviceRing>> rings, std::unique_ptr<Producer> producer);
 
-  // Supplies the stager with the producer's batches, on the stager's thread.
+  // Supplies the copier with the producer's batches, on the copier's thread.
   class Source final : public HostBatches {
    public:
-    Source(Producer& producer, StagedWaits& waits) : producer_(producer), waits_(waits) {}
+    Source(Producer& producer, CopyWaits& waits) : producer_(producer), waits_(waits) {}
 
     Result<Batch> Next(const Interrupt& interrupt) override;
 
     // Whether this error, which Next returned, replaced a batch. Must be called for errors in the
-    // order in which they came; the stager's own errors never replace one. Thread-safe.
+    // order in which they came; the copier's own errors never replace one. Thread-safe.
     bool ReplacedBatch(const Error& error);
 
    private:
@@ -73,7 +74,7 @@ class Staging final : public BatchMaker {
     };
 
     Producer& producer_;
-    StagedWaits& waits_;
+    CopyWaits& waits_;
     std::mutex mutex_;
     std::deque<Failure> failures_;  // not yet seen by the consumer
   };
@@ -86,18 +87,18 @@ class Staging final : public BatchMaker {
 
   const std::unique_ptr<Producer> producer_;  // used by nothing else
   const std::vector<std::shared_ptr<DeviceRing>> rings_;
-  StagedWaits waits_;
+  CopyWaits waits_;
   bool repeat_ = false;      // repeat the same epoch
   bool needs_seek_ = false;  // the last one was interrupted, and nothing is produced
   BatchName next_;
-  bool at_end_ = false;  // the stager has not yet reported the end of the epoch before `next_`
+  bool at_end_ = false;  // the copier has not yet reported the end of the epoch before `next_`
   uint64_t passed_ = 0;
   std::mutex use_;           // held by Next
   mutable std::mutex ends_;  // guards the members below, which change only with both locks held
   std::unique_ptr<Source> source_;
-  std::unique_ptr<Stager> stager_;  // declared after the source, which it uses
+  std::unique_ptr<DeviceCopier> copier_;  // declared after the source, which it uses
   bool ended_ = false;
-  StagerStats past_;  // of earlier stagers
+  DeviceCopyStats past_;  // of earlier copiers
 };
 
 }  // namespace stoker

@@ -8,13 +8,13 @@
 #include "core/result/result.h"
 #include "engine/options/options.h"
 #include "engine/production/producer_options.h"
-#include "gpu/staging/stager.h"
+#include "gpu/staging/device_copier.h"
 
 namespace stoker {
 
 // The plan of each device's part. `host`: the columns of a producer with these options. Errors:
 // those of Plan::Compile.
-Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOptions& producer,
-                              const std::vector<ColumnSpec>& host);
+Result<CopyPlan> CopyPlanOf(const LoaderOptions& options, const ProducerOptions& producer,
+                            const std::vector<ColumnSpec>& host);
 
 }  // namespace stoker

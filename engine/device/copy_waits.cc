@@ -1,4 +1,4 @@
-#include "engine/device/staged_waits.h"
+#include "engine/device/copy_waits.h"
 
 #include <algorithm>
 
@@ -33,8 +33,8 @@ WaitCauses PartOf(const WaitCauses& causes, uint64_t amount, uint64_t whole) {
 
 }  // namespace
 
-WaitCauses ExplainStaged(const HostWait& host, uint64_t issued_ns, uint64_t asked_ns,
-                         uint64_t taken_ns) {
+WaitCauses ExplainCopyWait(const HostWait& host, uint64_t issued_ns, uint64_t asked_ns,
+                           uint64_t taken_ns) {
   const uint64_t end = std::max(asked_ns, taken_ns);
   const uint64_t begun = std::clamp(host.asked_ns, asked_ns, end);
   const uint64_t had = std::clamp(host.taken_ns, begun, end);
@@ -46,60 +46,61 @@ WaitCauses ExplainStaged(const HostWait& host, uint64_t issued_ns, uint64_t aske
   return causes;
 }
 
-StagedWaits::Totals& StagedWaits::Totals::operator+=(const Totals& other) {
+CopyWaits::Totals& CopyWaits::Totals::operator+=(const Totals& other) {
   wait_ns += other.wait_ns;
   waited += other.waited;
   consumer_ns += other.consumer_ns;
   return *this;
 }
 
-void StagedWaits::Totals::ReplaceWaitsOf(LoaderStats& stats) const {
+void CopyWaits::Totals::ReplaceWaitsOf(LoaderStats& stats) const {
   stats.wait_ns = wait_ns;
   stats.waited = waited;
   stats.consumer_ns = consumer_ns;
 }
 
-void StagedWaits::AddHostWait(const HostWait& wait) {
+void CopyWaits::AddHostWait(const HostWait& wait) {
   std::lock_guard lock(mutex_);
   pending_.push_back(wait);
 }
 
-void StagedWaits::AddDeviceWait(BatchName name, uint64_t issued_ns, uint64_t asked_ns,
-                                uint64_t taken_ns) {
+void CopyWaits::AddDeviceWait(BatchName name, uint64_t issued_ns, uint64_t asked_ns,
+                              uint64_t taken_ns) {
   std::lock_guard lock(mutex_);
   const auto host = std::ranges::find(pending_, name, &HostWait::name);
   if (host == pending_.end()) return Add({.other_ns = taken_ns - asked_ns}, asked_ns, taken_ns);
-  const WaitCauses causes = ExplainStaged(*host, issued_ns, asked_ns, taken_ns);
+  const WaitCauses causes = ExplainCopyWait(*host, issued_ns, asked_ns, taken_ns);
   pending_.erase(pending_.begin(), host + 1);
   Add(causes, asked_ns, taken_ns);
 }
 
-void StagedWaits::AddOtherWait(uint64_t asked_ns, uint64_t taken_ns) {
+void CopyWaits::AddOtherWait(uint64_t asked_ns, uint64_t taken_ns) {
   std::lock_guard lock(mutex_);
   Add({.other_ns = taken_ns - asked_ns}, asked_ns, taken_ns);
 }
 
-void StagedWaits::Add(const WaitCauses& causes, uint64_t asked_ns, uint64_t taken_ns) {
+void CopyWaits::Add(const WaitCauses& causes, uint64_t asked_ns, uint64_t taken_ns) {
   totals_.wait_ns += taken_ns - asked_ns;
   totals_.waited += causes;
   if (last_taken_ns_ != 0) totals_.consumer_ns += asked_ns - last_taken_ns_;
   last_taken_ns_ = taken_ns;
 }
 
-void StagedWaits::Drop() {
+void CopyWaits::Drop() {
   std::lock_guard lock(mutex_);
   pending_.clear();
   last_taken_ns_ = 0;
 }
 
-StagedWaits::Totals StagedWaits::totals() const {
+CopyWaits::Totals CopyWaits::totals() const {
   std::lock_guard lock(mutex_);
   return totals_;
 }
 
-Result<SplitBatch> TakeStaged(Stager& stager, StagedWaits& waits, const Interrupt& interrupt) {
+Result<SplitBatch> TakeFromCopier(DeviceCopier& copier, CopyWaits& waits,
+                                  const Interrupt& interrupt) {
   const uint64_t asked_ns = NowNanoseconds();
-  Result<SplitBatch> batch = stager.NextParts(interrupt);
+  Result<SplitBatch> batch = copier.NextParts(interrupt);
   const uint64_t taken_ns = NowNanoseconds();
   if (batch.ok() && *batch) {
     waits.AddDeviceWait(batch->name(), batch->issued_ns(), asked_ns, taken_ns);

@@ -1,6 +1,6 @@
-// A stager delivers every batch whole and in order, on whichever stream and however late it is
+// A copier delivers every batch whole and in order, on whichever stream and however late it is
 // read.
-#include "gpu/staging/stager.h"
+#include "gpu/staging/device_copier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,13 +9,15 @@
 #include <thread>
 
 #include "gpu/staging/device_ring.h"
-#include "tests/gpu/staging/staging.h"
+#include "tests/gpu/staging/copier_setup.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
 
 namespace stoker {
 namespace {
 
+using ::stoker::testing::CopierSetup;
+using ::stoker::testing::CopierSetupOptions;
 using ::stoker::testing::DeviceCall;
 using ::stoker::testing::DevicesUnderTest;
 using ::stoker::testing::DeviceUnderTest;
@@ -23,50 +25,48 @@ using ::stoker::testing::Effort;
 using ::stoker::testing::ExpectRight;
 using ::stoker::testing::Random;
 using ::stoker::testing::ReadBatch;
-using ::stoker::testing::Staging;
-using ::stoker::testing::StagingOptions;
 using ::stoker::testing::StreamReader;
 
-class StagerTest : public ::testing::TestWithParam<DeviceUnderTest> {};
-INSTANTIATE_TEST_SUITE_P(, StagerTest, ::testing::ValuesIn(DevicesUnderTest()),
+class DeviceCopierTest : public ::testing::TestWithParam<DeviceUnderTest> {};
+INSTANTIATE_TEST_SUITE_P(, DeviceCopierTest, ::testing::ValuesIn(DevicesUnderTest()),
                          ::testing::PrintToStringParamName());
 
 // Returns the next batch that is not an error; expects which one it is.
 struct InOrder {
-  Staging& staging;
+  CopierSetup& setup;
   uint64_t epoch = 0, index = 0;
 
   DeviceBatch Next() {
-    DeviceBatch batch = staging.Next();
+    DeviceBatch batch = setup.Next();
     if (!batch) {
-      EXPECT_EQ(index, staging.source.batches_per_epoch());
+      EXPECT_EQ(index, setup.source.batches_per_epoch());
       ++epoch;
       index = 0;
-      batch = staging.Next();
+      batch = setup.Next();
     }
     EXPECT_EQ(batch.epoch(), epoch);
     EXPECT_EQ(batch.index(), index);
-    EXPECT_EQ(batch.rows(), staging.source.RowsIn(index));
+    EXPECT_EQ(batch.rows(), setup.source.RowsIn(index));
     ++index;
     return batch;
   }
 };
 
-TEST_P(StagerTest, AConsumerOnItsOwnStreamSeesWholeBatches) {
-  Staging staging(GetParam());
-  StreamReader reader(staging.device);
-  InOrder batches{staging};
+TEST_P(DeviceCopierTest, AConsumerOnItsOwnStreamSeesWholeBatches) {
+  CopierSetup setup(GetParam());
+  StreamReader reader(setup.device);
+  InOrder batches{setup};
   for (int i = 0; i < Effort(5000); ++i) {
     const DeviceBatch batch = batches.Next();
     ExpectRight(reader, batch, batches.epoch, batches.index - 1);
   }
 }
 
-TEST_P(StagerTest, ABatchDescribesItselfAsTheHostBatchDid) {
-  Staging staging(GetParam());
-  for (uint64_t index = 0; index < staging.source.batches_per_epoch(); ++index) {
-    const DeviceBatch batch = staging.Next();
-    const int64_t rows = staging.source.RowsIn(index);
+TEST_P(DeviceCopierTest, ABatchDescribesItselfAsTheHostBatchDid) {
+  CopierSetup setup(GetParam());
+  for (uint64_t index = 0; index < setup.source.batches_per_epoch(); ++index) {
+    const DeviceBatch batch = setup.Next();
+    const int64_t rows = setup.source.RowsIn(index);
     ASSERT_EQ(batch.columns().size(), 2U);
     EXPECT_EQ(batch.images().name, "image");
     EXPECT_EQ(batch.images().dtype, DType::kU8);
@@ -75,47 +75,47 @@ TEST_P(StagerTest, ABatchDescribesItselfAsTheHostBatchDid) {
     EXPECT_THAT(batch.labels().shape, ::testing::ElementsAre(rows));
     ASSERT_EQ(batch.sample_ids().size(), static_cast<size_t>(rows));
     EXPECT_EQ(batch.sample_ids()[0], index * 16);
-    EXPECT_EQ(batch.device(), staging.device);
+    EXPECT_EQ(batch.device(), setup.device);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.images().data) % 256, 0U);
   }
 }
 
-TEST_P(StagerTest, ColumnsInOneSlabTakeOneCopy) {
+TEST_P(DeviceCopierTest, ColumnsInOneSlabTakeOneCopy) {
   for (const bool one_slab : {true, false}) {
-    StagingOptions options;
+    CopierSetupOptions options;
     options.host.one_slab = one_slab;
-    Staging staging(GetParam(), options);
-    StreamReader reader(staging.device);
-    const auto batches = static_cast<int>(staging.source.batches_per_epoch());
-    for (int i = 0; i < batches; ++i) ExpectRight(reader, staging.Next(), 0, i);
-    staging.stager.reset();
-    const int copies = staging.device->count(DeviceCall::kCopy);
+    CopierSetup setup(GetParam(), options);
+    StreamReader reader(setup.device);
+    const auto batches = static_cast<int>(setup.source.batches_per_epoch());
+    for (int i = 0; i < batches; ++i) ExpectRight(reader, setup.Next(), 0, i);
+    setup.copier.reset();
+    const int copies = setup.device->count(DeviceCall::kCopy);
     EXPECT_GE(copies, batches * (one_slab ? 1 : 2));
     EXPECT_LE(copies, (batches + 3) * (one_slab ? 1 : 2));  // and those copied ahead
   }
 }
 
-TEST_P(StagerTest, DeferredOpsFinishBeforeAColumnIsRead) {
+TEST_P(DeviceCopierTest, DeferredOpsFinishBeforeAColumnIsRead) {
   for (const bool has_work : {false, true}) {
-    StagingOptions options;
+    CopierSetupOptions options;
     options.has_deferred_ops = true;
     options.has_work = has_work;
-    Staging staging(GetParam(), options);
-    StreamReader reader(staging.device);
-    InOrder batches{staging};
+    CopierSetup setup(GetParam(), options);
+    StreamReader reader(setup.device);
+    InOrder batches{setup};
     for (int i = 0; i < Effort(500); ++i) {
       const DeviceBatch batch = batches.Next();
       ASSERT_EQ(batch.columns().size(), 2U);
       ExpectRight(reader, batch, batches.epoch, batches.index - 1);
     }
-    EXPECT_GE(staging.device->count(DeviceCall::kApplyDeferred), Effort(500));
+    EXPECT_GE(setup.device->count(DeviceCall::kApplyDeferred), Effort(500));
   }
 }
 
-TEST_P(StagerTest, BatchesDroppedEarlyHarmNoOthers) {
-  Staging staging(GetParam());
-  StreamReader reader(staging.device);
-  InOrder batches{staging};
+TEST_P(DeviceCopierTest, BatchesDroppedEarlyHarmNoOthers) {
+  CopierSetup setup(GetParam());
+  StreamReader reader(setup.device);
+  InOrder batches{setup};
   Random random(1);
   ReadBatch unread;
   for (int i = 0; i < Effort(2000); ++i) {
@@ -135,10 +135,10 @@ TEST_P(StagerTest, BatchesDroppedEarlyHarmNoOthers) {
   }
 }
 
-TEST_P(StagerTest, AHeldBatchKeepsItsBytesWhileHundredsGoBy) {
-  Staging staging(GetParam());
-  StreamReader reader(staging.device);
-  InOrder batches{staging};
+TEST_P(DeviceCopierTest, AHeldBatchKeepsItsBytesWhileHundredsGoBy) {
+  CopierSetup setup(GetParam());
+  StreamReader reader(setup.device);
+  InOrder batches{setup};
   const DeviceBatch held = batches.Next();
   const std::vector<uint64_t> ids(held.sample_ids().begin(), held.sample_ids().end());
   for (int i = 0; i < 300; ++i) {
@@ -150,17 +150,17 @@ TEST_P(StagerTest, AHeldBatchKeepsItsBytesWhileHundredsGoBy) {
   EXPECT_THAT(held.sample_ids(), ::testing::ElementsAreArray(ids));
 }
 
-TEST_P(StagerTest, HeldBatchesOutliveEverything) {
-  auto staging = std::make_unique<Staging>(GetParam());
-  const std::shared_ptr<testing::HookedDevice> device = staging->device;
+TEST_P(DeviceCopierTest, HeldBatchesOutliveEverything) {
+  auto setup = std::make_unique<CopierSetup>(GetParam());
+  const std::shared_ptr<testing::HookedDevice> device = setup->device;
   {
     StreamReader reader(device);
-    const DeviceBatch first = staging->Next();
-    DeviceBatch second = staging->Next();
-    const std::shared_ptr<const StagedBatch> owner = second.Owner();
-    const DeviceBatch same(std::const_pointer_cast<StagedBatch>(owner));
+    const DeviceBatch first = setup->Next();
+    DeviceBatch second = setup->Next();
+    const std::shared_ptr<const RingEntry> owner = second.Owner();
+    const DeviceBatch same(std::const_pointer_cast<RingEntry>(owner));
     second.Release();
-    staging.reset();
+    setup.reset();
     ExpectRight(reader, first, 0, 0);
     ExpectRight(reader, same, 0, 1);
     EXPECT_GT(device->alive(), 0);
@@ -169,10 +169,10 @@ TEST_P(StagerTest, HeldBatchesOutliveEverything) {
 }
 
 // The read is issued and the batch released long before the stream gets to the read.
-TEST_P(StagerTest, WorkIssuedBeforeReleaseReadsThatBatch) {
-  Staging staging(GetParam());
-  StreamReader reader(staging.device);
-  InOrder batches{staging};
+TEST_P(DeviceCopierTest, WorkIssuedBeforeReleaseReadsThatBatch) {
+  CopierSetup setup(GetParam());
+  StreamReader reader(setup.device);
+  InOrder batches{setup};
   std::deque<ReadBatch> reads;  // whose elements stay where they are
   for (int i = 0; i < Effort(1000); ++i) {
     DeviceBatch batch = batches.Next();
@@ -184,11 +184,11 @@ TEST_P(StagerTest, WorkIssuedBeforeReleaseReadsThatBatch) {
   for (const ReadBatch& read : reads) ExpectRight(read);
 }
 
-TEST_P(StagerTest, EachOfSeveralStreamsIsWaitedFor) {
-  Staging staging(GetParam());
+TEST_P(DeviceCopierTest, EachOfSeveralStreamsIsWaitedFor) {
+  CopierSetup setup(GetParam());
   std::deque<StreamReader> readers;
-  for (int i = 0; i < 3; ++i) readers.emplace_back(staging.device);
-  InOrder batches{staging};
+  for (int i = 0; i < 3; ++i) readers.emplace_back(setup.device);
+  InOrder batches{setup};
   Random random(2);
   std::deque<ReadBatch> reads;
   for (int i = 0; i < Effort(1000); ++i) {
@@ -201,12 +201,12 @@ TEST_P(StagerTest, EachOfSeveralStreamsIsWaitedFor) {
   for (const ReadBatch& read : reads) ExpectRight(read);
 }
 
-TEST_P(StagerTest, ReusesEventsForNewStreams) {
-  Staging staging(GetParam());
-  InOrder batches{staging};
+TEST_P(DeviceCopierTest, ReusesEventsForNewStreams) {
+  CopierSetup setup(GetParam());
+  InOrder batches{setup};
   for (int i = 0; i < 50; ++i) {
     DeviceBatch batch = batches.Next();
-    StreamReader reader(staging.device);
+    StreamReader reader(setup.device);
     ReadBatch read;
     reader.Issue(batch, read).value();
     batch.Release();
@@ -214,34 +214,34 @@ TEST_P(StagerTest, ReusesEventsForNewStreams) {
     ExpectRight(read);
   }
   // For each of three entries: copied, arrived, all_done, and one stream's; and the copier's.
-  EXPECT_LE(staging.device->count(DeviceCall::kMakeEvent), 13);
+  EXPECT_LE(setup.device->count(DeviceCall::kMakeEvent), 13);
 }
 
-TEST_P(StagerTest, MemoryIsFreedAfterTheWorkThatReadsIt) {
+TEST_P(DeviceCopierTest, MemoryIsFreedAfterTheWorkThatReadsIt) {
   for (int i = 0; i < Effort(50); ++i) {
-    auto staging = std::make_unique<Staging>(GetParam());
-    const std::shared_ptr<testing::HookedDevice> device = staging->device;
+    auto setup = std::make_unique<CopierSetup>(GetParam());
+    const std::shared_ptr<testing::HookedDevice> device = setup->device;
     StreamReader reader(device);
     ReadBatch read;
-    DeviceBatch batch = staging->Next();
+    DeviceBatch batch = setup->Next();
     batch.WaitOn(reader.stream()).value();
     reader.Work(20);
     reader.Issue(batch, read).value();
     batch.Release();
-    staging.reset();
+    setup.reset();
     EXPECT_EQ(device->alive(), 0);
     reader.Await();
     ExpectRight(read);
   }
 }
 
-TEST_P(StagerTest, TheHostMayWaitAndRead) {
-  Staging staging(GetParam());
-  InOrder batches{staging};
+TEST_P(DeviceCopierTest, TheHostMayWaitAndRead) {
+  CopierSetup setup(GetParam());
+  InOrder batches{setup};
   for (int i = 0; i < Effort(500); ++i) {
     const DeviceBatch batch = batches.Next();
     batch.Wait().value();
-    StreamReader reader(staging.device);  // waits for nothing by itself
+    StreamReader reader(setup.device);  // waits for nothing by itself
     ReadBatch read;
     reader.Read(batch, read);
     reader.Await();
@@ -249,21 +249,21 @@ TEST_P(StagerTest, TheHostMayWaitAndRead) {
   }
 }
 
-TEST_P(StagerTest, ReturnsHostBatches) {
-  Staging staging(GetParam());
-  StreamReader reader(staging.device);
-  InOrder batches{staging};
+TEST_P(DeviceCopierTest, ReturnsHostBatches) {
+  CopierSetup setup(GetParam());
+  StreamReader reader(setup.device);
+  InOrder batches{setup};
   for (int i = 0; i < Effort(500); ++i) {
     const DeviceBatch batch = batches.Next();
     ExpectRight(reader, batch, batches.epoch, batches.index - 1);
-    EXPECT_LE(staging.source.lent(), 4);
+    EXPECT_LE(setup.source.lent(), 4);
   }
   DeviceBatch held = batches.Next();
-  staging.stager.reset();
-  staging.ring.reset();
+  setup.copier.reset();
+  setup.ring.reset();
   held.Release();
-  EXPECT_EQ(staging.source.lent(), 0);
-  EXPECT_LE(staging.source.max_lent(), 4);  // as many as the ring has entries, and one
+  EXPECT_EQ(setup.source.lent(), 0);
+  EXPECT_LE(setup.source.max_lent(), 4);  // as many as the ring has entries, and one
 }
 
 }  // namespace

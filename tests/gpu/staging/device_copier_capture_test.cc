@@ -10,32 +10,32 @@
 #include <vector>
 
 #include "core/time/stage_times.h"
-#include "tests/gpu/staging/staging.h"
+#include "tests/gpu/staging/copier_setup.h"
 #include "tests/testing/effort.h"
 
 namespace stoker {
 namespace {
 
 using ::stoker::testing::Await;
+using ::stoker::testing::CopierSetup;
+using ::stoker::testing::CopierSetupOptions;
 using ::stoker::testing::DeviceCall;
 using ::stoker::testing::Effort;
 using ::stoker::testing::ExpectRight;
 using ::stoker::testing::FakeCuda;
 using ::stoker::testing::HookedDevice;
 using ::stoker::testing::OpenFakeDevice;
-using ::stoker::testing::Staging;
-using ::stoker::testing::StagingOptions;
 using ::stoker::testing::StreamReader;
 
-StagingOptions EndlessEpoch() {
-  StagingOptions options;
+CopierSetupOptions EndlessEpoch() {
+  CopierSetupOptions options;
   options.host.epoch_rows = 1 << 30;
   return options;
 }
 
-class StagerCaptureTest : public ::testing::Test {
+class DeviceCopierCaptureTest : public ::testing::Test {
  protected:
-  ~StagerCaptureTest() override {
+  ~DeviceCopierCaptureTest() override {
     for (const std::string& violation : cuda_.Violations()) ADD_FAILURE() << violation;
   }
 
@@ -45,10 +45,10 @@ class StagerCaptureTest : public ::testing::Test {
   class Consumer {
    public:
     using Use = std::function<void(const DeviceBatch&)>;
-    Consumer(Staging& staging, Use use)
-        : thread_([this, &staging, use = std::move(use)] {
+    Consumer(CopierSetup& setup, Use use)
+        : thread_([this, &setup, use = std::move(use)] {
             while (!ended_.load()) {
-              Result<DeviceBatch> batch = staging.stager->Next([this] { return ended_.load(); });
+              Result<DeviceBatch> batch = setup.copier->Next([this] { return ended_.load(); });
               if (!batch.ok()) continue;  // interrupted
               use(*batch);
               batch->Release();
@@ -76,12 +76,12 @@ class StagerCaptureTest : public ::testing::Test {
 
 // XLA captures parts of its programs by default, in threads of its own (in the mode thread-local);
 // PyTorch's torch.cuda.graph captures in the mode global.
-TEST_F(StagerCaptureTest, ACaptureOnAnotherThreadSurvivesBatchesWithNamedStreams) {
-  Staging staging(device_, EndlessEpoch());
+TEST_F(DeviceCopierCaptureTest, ACaptureOnAnotherThreadSurvivesBatchesWithNamedStreams) {
+  CopierSetup setup(device_, EndlessEpoch());
   StreamReader reader(device_);
   const DeviceStream captured = device_->inner()->MakeStream().value();
   {
-    const Consumer consumer(staging, [&, i = 0](const DeviceBatch& batch) mutable {
+    const Consumer consumer(setup, [&, i = 0](const DeviceBatch& batch) mutable {
       batch.MarkUntracked();  // as DLPack does
       batch.RecordStream(reader.stream()).value();
       ExpectRight(reader, batch, 0, i++);
@@ -98,24 +98,24 @@ TEST_F(StagerCaptureTest, ACaptureOnAnotherThreadSurvivesBatchesWithNamedStreams
     }
   }
   EXPECT_EQ(Recorded(), 0);
-  EXPECT_EQ(staging.stager->Stats().invalidated_captures, 0u);
+  EXPECT_EQ(setup.copier->Stats().invalidated_captures, 0u);
   device_->inner()->Destroy(captured);
 }
 
 // Users are unknown, and the capture can be seen: of a stream that is ordered with the legacy
 // default stream, or of one that another batch is used on.
-TEST_F(StagerCaptureTest, ACaptureThatCanBeSeenSurvivesBatchesOfUnknownUsers) {
+TEST_F(DeviceCopierCaptureTest, ACaptureThatCanBeSeenSurvivesBatchesOfUnknownUsers) {
   for (const bool blocking : {true, false}) {
-    Staging staging(device_, EndlessEpoch());
+    CopierSetup setup(device_, EndlessEpoch());
     const DeviceStream captured =
         blocking ? cuda_.MakeBlockingStream() : device_->inner()->MakeStream().value();
-    DeviceBatch held = staging.Next();
+    DeviceBatch held = setup.Next();
     held.RecordStream(captured).value();
     if (blocking) held.Release();
     cuda_.BeginCapture(captured);
     const int before = Recorded();
     {
-      const Consumer consumer(staging, [](const DeviceBatch& batch) {
+      const Consumer consumer(setup, [](const DeviceBatch& batch) {
         batch.MarkUntracked();
         batch.Wait().value();
       });
@@ -134,18 +134,18 @@ TEST_F(StagerCaptureTest, ACaptureThatCanBeSeenSurvivesBatchesOfUnknownUsers) {
 }
 
 // The batch's stream cannot be recorded now. That is no reason to record all streams.
-TEST_F(StagerCaptureTest, ABatchMayBeReleasedWhileItsStreamIsCaptured) {
-  Staging staging(device_, EndlessEpoch());
+TEST_F(DeviceCopierCaptureTest, ABatchMayBeReleasedWhileItsStreamIsCaptured) {
+  CopierSetup setup(device_, EndlessEpoch());
   StreamReader reader(device_), other(device_);
   for (int i = 0; i < 30;) {
-    DeviceBatch first = staging.Next(), second = staging.Next();
+    DeviceBatch first = setup.Next(), second = setup.Next();
     ExpectRight(reader, first, 0, i++);
     ExpectRight(other, second, 0, i++);
     cuda_.BeginCapture(reader.stream());
     first.Release();
     second.Release();
-    std::thread([&] { ExpectRight(other, staging.Next(), 0, i++); }).join();
-    std::thread([&] { ExpectRight(other, staging.Next(), 0, i++); }).join();
+    std::thread([&] { ExpectRight(other, setup.Next(), 0, i++); }).join();
+    std::thread([&] { ExpectRight(other, setup.Next(), 0, i++); }).join();
     EXPECT_TRUE(cuda_.EndCapture(reader.stream()));
   }
   EXPECT_EQ(Recorded(), 0);
@@ -153,40 +153,40 @@ TEST_F(StagerCaptureTest, ABatchMayBeReleasedWhileItsStreamIsCaptured) {
 
 // A capture that nothing tells of is over when RecordAll reports it. The next one is left alone for
 // longer.
-TEST_F(StagerCaptureTest, BacksOffFromCapturesThatCannotBeSeen) {
+TEST_F(DeviceCopierCaptureTest, BacksOffFromCapturesThatCannotBeSeen) {
   std::vector<uint64_t> refused;  // on the consumer's thread
-  StagingOptions options = EndlessEpoch();
+  CopierSetupOptions options = EndlessEpoch();
   const auto device =
       std::make_shared<HookedDevice>(device_->inner(), [&refused](DeviceCall call) -> Status {
         if (call != DeviceCall::kRecordAll || refused.size() == 4) return {};
         refused.push_back(NowNanoseconds());
         return Error{Code::kFailedPrecondition, "a stream is being captured"};
       });
-  Staging staging(device, options);
+  CopierSetup setup(device, options);
   for (int i = 0; i < 20; ++i) {
-    const DeviceBatch batch = staging.Next();
+    const DeviceBatch batch = setup.Next();
     batch.MarkUntracked();
     batch.Wait().value();
   }
   ASSERT_EQ(refused.size(), 4u);
-  EXPECT_EQ(staging.stager->Stats().invalidated_captures, 4u);
+  EXPECT_EQ(setup.copier->Stats().invalidated_captures, 4u);
   for (size_t i = 1; i < refused.size(); ++i) {
     EXPECT_GE(refused[i] - refused[i - 1], uint64_t{50'000'000} << (i - 1)) << i;
   }
 }
 
 // Batches whose users are unknown still arrive, and are right, after captures that came to harm.
-TEST_F(StagerCaptureTest, UnknownUsersAndUnseenCapturesGoOn) {
-  Staging staging(device_, EndlessEpoch());
+TEST_F(DeviceCopierCaptureTest, UnknownUsersAndUnseenCapturesGoOn) {
+  CopierSetup setup(device_, EndlessEpoch());
   const DeviceStream captured = device_->inner()->MakeStream().value();
   StreamReader reader(device_);
   {
-    const Consumer consumer(staging, [&, i = 0](const DeviceBatch& batch) mutable {
+    const Consumer consumer(setup, [&, i = 0](const DeviceBatch& batch) mutable {
       batch.MarkUntracked();
       ExpectRight(reader, batch, 0, i++);
     });
     cuda_.BeginCapture(captured);
-    Await([&] { return staging.stager->Stats().invalidated_captures > 0; });
+    Await([&] { return setup.copier->Stats().invalidated_captures > 0; });
     EXPECT_FALSE(cuda_.EndCapture(captured)) << "documented in docs/gpu.md";
     const int taken = consumer.taken();
     Await([&] { return consumer.taken() > taken + 20; });

@@ -1,16 +1,16 @@
-#include "engine/device/staging.h"
+#include "engine/device/device_stage.h"
 
 #include <utility>
 
 #include "core/result/try.h"
 #include "core/time/stage_times.h"
-#include "engine/device/stage_plan.h"
+#include "engine/device/copy_plan.h"
 #include "gpu/backend/nvtx.h"
 #include "gpu/staging/device_ring.h"
 
 namespace stoker {
 
-Result<Batch> Staging::Source::Next(const Interrupt& interrupt) {
+Result<Batch> DeviceStage::Source::Next(const Interrupt& interrupt) {
   const uint64_t passed = producer_.passed();
   const uint64_t asked_ns = NowNanoseconds();
   Result<Batch> batch = producer_.Next(interrupt);
@@ -23,7 +23,7 @@ Result<Batch> Staging::Source::Next(const Interrupt& interrupt) {
   return batch;
 }
 
-bool Staging::Source::ReplacedBatch(const Error& error) {
+bool DeviceStage::Source::ReplacedBatch(const Error& error) {
   const std::lock_guard lock(mutex_);
   if (failures_.empty()) return false;
   const auto [first, replaced_batch] = failures_.front();
@@ -34,28 +34,29 @@ bool Staging::Source::ReplacedBatch(const Error& error) {
   return replaced_batch;
 }
 
-Result<std::unique_ptr<Staging>> Staging::Open(std::unique_ptr<Producer> producer,
-                                               const ProducerOptions& own) {
+Result<std::unique_ptr<DeviceStage>> DeviceStage::Open(std::unique_ptr<Producer> producer,
+                                                       const ProducerOptions& own) {
   const LoaderOptions& options = producer->options();
   ListenForProfiler(options.runtime->trace());
-  ASSIGN_OR_RETURN(StagePlan plan, StagePlanOf(options, own, producer->columns()));
+  ASSIGN_OR_RETURN(CopyPlan plan, CopyPlanOf(options, own, producer->columns()));
   const DeviceOptions& to = *options.to_device;
   std::vector<std::shared_ptr<DeviceRing>> rings;
   for (const std::shared_ptr<Device>& device : to.devices) {
     ASSIGN_OR_RETURN(std::shared_ptr<DeviceRing> ring,
-                     Stager::MakeRing(device, plan, to.buffers, to.timed));
+                     DeviceCopier::MakeRing(device, plan, to.buffers, to.timed));
     rings.push_back(std::move(ring));
   }
-  return std::unique_ptr<Staging>(new Staging(std::move(rings), std::move(producer)));
+  return std::unique_ptr<DeviceStage>(new DeviceStage(std::move(rings), std::move(producer)));
 }
 
-Staging::Staging(std::vector<std::shared_ptr<DeviceRing>> rings, std::unique_ptr<Producer> producer)
+DeviceStage::DeviceStage(std::vector<std::shared_ptr<DeviceRing>> rings,
+                         std::unique_ptr<Producer> producer)
     : producer_(std::move(producer)), rings_(std::move(rings)) {
   const std::lock_guard lock(ends_);
   Begin();
 }
 
-Status Staging::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
+Status DeviceStage::Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) {
   TRY(producer_->CheckSeek(batch));
   const std::lock_guard use(use_);
   needs_seek_ = true;
@@ -71,32 +72,32 @@ Status Staging::Seek(BatchName batch, Schedule schedule, const Interrupt& interr
 }
 
 // Requires ends_.
-void Staging::Begin() {
+void DeviceStage::Begin() {
   source_ = std::make_unique<Source>(*producer_, waits_);
-  stager_ = std::make_unique<Stager>(
+  copier_ = std::make_unique<DeviceCopier>(
       rings_, *source_,
-      StagerOptions{.across_epochs = true, .trace = &producer_->options().runtime->trace()});
+      DeviceCopierOptions{.across_epochs = true, .trace = &producer_->options().runtime->trace()});
 }
 
-Result<SplitBatch> Staging::NextOnDevices(const Interrupt& interrupt) {
+Result<SplitBatch> DeviceStage::NextOnDevices(const Interrupt& interrupt) {
   TRY(producer_->options().runtime->CheckProcess());
   const std::lock_guard use(use_);
-  if (stager_ == nullptr) return Error{Code::kCancelled, "the loader was stopped"};
+  if (copier_ == nullptr) return Error{Code::kCancelled, "the loader was stopped"};
   Result<SplitBatch> batch = Take(interrupt);
   if (batch.ok() ? static_cast<bool>(*batch) : source_->ReplacedBatch(batch.error())) Pass();
   return batch;
 }
 
-// The end of an epoch is taken together with the next batch, not before: the stager reports it when
+// The end of an epoch is taken together with the next batch, not before: the copier reports it when
 // a ring entry is free, and for that the consumer might have to release a batch.
-Result<SplitBatch> Staging::Take(const Interrupt& interrupt) {
-  Result<SplitBatch> batch = TakeStaged(*stager_, waits_, interrupt);
+Result<SplitBatch> DeviceStage::Take(const Interrupt& interrupt) {
+  Result<SplitBatch> batch = TakeFromCopier(*copier_, waits_, interrupt);
   if (!batch.ok() || *batch || !at_end_) return batch;
   at_end_ = false;
-  return TakeStaged(*stager_, waits_, interrupt);
+  return TakeFromCopier(*copier_, waits_, interrupt);
 }
 
-void Staging::Pass() {
+void DeviceStage::Pass() {
   producer_->CountDelivered();
   ++passed_;
   if (++next_.index != producer_->batches_from(next_.start)) return;
@@ -104,23 +105,23 @@ void Staging::Pass() {
   next_ = {repeat_ ? next_.epoch : next_.epoch + 1, 0};
 }
 
-void Staging::Stop() {
+void DeviceStage::Stop() {
   producer_->Stop();
   End();
 }
 
-bool Staging::TryStop() {
+bool DeviceStage::TryStop() {
   if (!producer_->TryStop()) return false;
   End();
   return true;
 }
 
-// Stops and joins the stager's thread; a waiting Next returns Cancelled.
-void Staging::End() {
+// Stops and joins the copier's thread; a waiting Next returns Cancelled.
+void DeviceStage::End() {
   {
     const std::lock_guard lock(ends_);
     ended_ = true;
-    if (stager_ != nullptr) stager_->Stop();
+    if (copier_ != nullptr) copier_->Stop();
   }
   const std::lock_guard use(use_);
   Drop();
@@ -129,32 +130,32 @@ void Staging::End() {
 }
 
 // Requires use_.
-void Staging::Drop() {
+void DeviceStage::Drop() {
   std::unique_ptr<Source> source;
-  std::unique_ptr<Stager> stager;  // destroyed first: it uses the source
+  std::unique_ptr<DeviceCopier> copier;  // destroyed first: it uses the source
   const std::lock_guard lock(ends_);
   source.swap(source_);
-  stager.swap(stager_);
-  if (stager == nullptr) return;
-  stager->Stop();
-  past_ += stager->Stats();
+  copier.swap(copier_);
+  if (copier == nullptr) return;
+  copier->Stop();
+  past_ += copier->Stats();
   waits_.Drop();
 }
 
-LoaderStats Staging::Stats() const {
+LoaderStats DeviceStage::Stats() const {
   LoaderStats stats = producer_->Stats();
   waits_.totals().ReplaceWaitsOf(stats);
   return stats;
 }
 
-StagerStats Staging::StageStats() const {
+DeviceCopyStats DeviceStage::CopyStats() const {
   const std::lock_guard lock(ends_);
-  StagerStats all = past_;
-  if (stager_ != nullptr) all += stager_->Stats();
+  DeviceCopyStats all = past_;
+  if (copier_ != nullptr) all += copier_->Stats();
   AddRingStats(rings_, all);
   return all;
 }
 
-const std::vector<ColumnSpec>& Staging::columns() const { return rings_[0]->plan().device; }
+const std::vector<ColumnSpec>& DeviceStage::columns() const { return rings_[0]->plan().device; }
 
 }  // namespace stoker

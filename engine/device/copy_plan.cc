@@ -1,4 +1,4 @@
-#include "engine/device/stage_plan.h"
+#include "engine/device/copy_plan.h"
 
 #include <algorithm>
 
@@ -7,14 +7,14 @@
 
 namespace stoker {
 
-Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOptions& producer,
-                              const std::vector<ColumnSpec>& host) {
-  StagePlan stage;
-  stage.host = host;
-  stage.device = host;
-  stage.batch_size = options.batch_size / static_cast<int64_t>(options.to_device->devices.size());
-  if (const size_t chosen = options.to_device->piece_bytes; chosen != 0) stage.piece_bytes = chosen;
-  if (!producer.defer_to_device) return stage;
+Result<CopyPlan> CopyPlanOf(const LoaderOptions& options, const ProducerOptions& producer,
+                            const std::vector<ColumnSpec>& host) {
+  CopyPlan copy;
+  copy.host = host;
+  copy.device = host;
+  copy.batch_size = options.batch_size / static_cast<int64_t>(options.to_device->devices.size());
+  if (const size_t chosen = options.to_device->piece_bytes; chosen != 0) copy.piece_bytes = chosen;
+  if (!producer.defer_to_device) return copy;
   ASSIGN_OR_RETURN(Plan plan,
                    Plan::Compile(options.transforms, {.dtype = options.dtype,
                                                       .layout = options.layout,
@@ -22,14 +22,14 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
                                                       .decode = options.decode,
                                                       .defer_to_device = true,
                                                       .limits = options.limits}));
-  stage.device.pop_back();  // the deferred operations
-  stage.crops = producer.crops;
-  if (stage.crops.bytes != 0) stage.device.pop_back();  // the places of crops
-  stage.device[0].dtype = options.dtype;
-  stage.device[0].row_shape = plan.finished_shape();
-  stage.has_deferred_ops = true;
-  stage.has_work = true;
-  DeferredOpsJob& job = stage.job;
+  copy.device.pop_back();  // the deferred operations
+  copy.crops = producer.crops;
+  if (copy.crops.bytes != 0) copy.device.pop_back();  // the places of crops
+  copy.device[0].dtype = options.dtype;
+  copy.device[0].row_shape = plan.finished_shape();
+  copy.has_deferred_ops = true;
+  copy.has_work = true;
+  DeferredOpsJob& job = copy.job;
   job.height = plan.output_size().height;
   job.width = plan.output_size().width;
   job.dtype = options.dtype;
@@ -38,8 +38,8 @@ Result<StagePlan> StagePlanOf(const LoaderOptions& options, const ProducerOption
   std::copy(plan.bias().begin(), plan.bias().end(), job.bias);
   job.boxes = plan.boxes();
   job.mixes = options.mix.has_value();
-  stage.has_row_before = job.mixes && options.to_device->devices.size() > 1;
-  return stage;
+  copy.has_row_before = job.mixes && options.to_device->devices.size() > 1;
+  return copy;
 }
 
 }  // namespace stoker
