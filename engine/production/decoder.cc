@@ -100,9 +100,9 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
 // Feeds the plan with a sample and others that are ready, two of them interleaved. The last one is
 // alone for half its time, so a turn is long. It ends because other loaders have
 // tasks, too: after kTurnNs but not before kLeast samples, and after kMost at the latest.
-class Decoder::SampleFeed final : public ImageFeed {
+class Decoder::SampleQueue final : public ImageQueue {
  public:
-  SampleFeed(Decoder& decoder, uint32_t first, int worker, Samples& samples)
+  SampleQueue(Decoder& decoder, uint32_t first, int worker, Samples& samples)
       : decoder_(decoder),
         worker_(worker),
         samples_(samples),
@@ -295,7 +295,7 @@ void Decoder::Turn(uint32_t first, int worker, Samples& samples) {
 }
 
 void Decoder::Decode(uint32_t first, int worker, Samples& samples) {
-  SampleFeed(*this, first, worker, samples).Decode();
+  SampleQueue(*this, first, worker, samples).Decode();
 }
 
 void Decoder::Copy(uint32_t run, int worker, Samples& samples) {

@@ -89,7 +89,7 @@ class Decoder {
   void AddTo(LoaderStats& stats) const;
 
  private:
-  class SampleFeed;
+  class SampleQueue;
 
   WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
   JpegPacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }

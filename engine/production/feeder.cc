@@ -12,7 +12,7 @@ Feeder::Feeder(const LoaderOptions& options, const Sampler& order, const std::op
                uint32_t run, const Neighbours& neighbours)
     : order_(order),
       in_memory_(options.source->in_memory()),
-      feed_(options, order, plan, neighbours.samples, run),
+      queue_(options, order, plan, neighbours.samples, run),
       to_(neighbours),
       samples_(neighbours.samples),
       again_(samples_.count(), IndexSet::Begin::kEmpty) {}
@@ -38,7 +38,7 @@ size_t Feeder::Pull(std::span<ReadRequest*> requests) {
 size_t Feeder::PullNew(std::span<ReadRequest*> requests) {
   size_t pulled = 0, filled = 0, kept = 0, all_kept = 0;
   do {
-    filled = feed_.Fill(to_.assembler, requests.subspan(pulled));
+    filled = queue_.Fill(to_.assembler, requests.subspan(pulled));
     kept = 0;
     for (ReadRequest* read : requests.subspan(pulled, filled)) {
       const uint32_t index = samples_.IndexOf(*read);
@@ -71,7 +71,7 @@ bool Feeder::IsInCache(uint32_t index) {
 
 void Feeder::SubmitRuns() {
   while (!to_.lifecycle.stopped()) {
-    const std::optional<uint32_t> run = feed_.NextRun(to_.assembler);
+    const std::optional<uint32_t> run = queue_.NextRun(to_.assembler);
     if (!run) return;
     samples_[*run].work = to_.memory.Begin();
     Submit(*run);
@@ -131,7 +131,7 @@ void Feeder::ReadAgain(uint32_t index) {
 
 void Feeder::Substitute(uint32_t index) {
   SampleInFlight& sample = samples_[index];
-  feed_.SetSample(
+  queue_.SetSample(
       sample, order_.SubstituteFor(sample.draw.epoch, sample.draw.position, sample.substitutes++));
   sample.cached.state = CachedSample::State::kNone;
   ReadAgain(index);

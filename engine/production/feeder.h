@@ -14,7 +14,7 @@
 #include "engine/production/batches/assembler.h"
 #include "engine/production/batches/loader_trace.h"
 #include "engine/production/lifecycle.h"
-#include "engine/production/samples/read_feed.h"
+#include "engine/production/samples/read_queue.h"
 #include "engine/production/samples/sample_cache.h"
 #include "engine/production/samples/samples_in_flight.h"
 #include "engine/production/samples/worker_tasks.h"
@@ -75,7 +75,7 @@ class Feeder final : public ReadClient {
 
   const Sampler& order_;
   const bool in_memory_;  // the samples are in memory
-  ReadFeed feed_;
+  ReadQueue queue_;
   Neighbours to_;
   SamplesInFlight& samples_;
   IndexSet again_;  // to be read again

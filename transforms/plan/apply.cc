@@ -53,7 +53,7 @@ struct ImageContext {
   }
 
   ImageDecoder decoder;
-  GrowingBuffer crop_index;  // for the feed
+  GrowingBuffer crop_index;  // for the queue
   std::vector<ViewContext> views;
   ViewsSink all_views;  // for more than one
   Reduction reduction = 1;
@@ -166,28 +166,28 @@ class ApplyWatch {
   StageTimes seen_;
 };
 
-// Wraps a feed so that, when Done is called, the times are up to date and the row is visible to
+// Wraps a queue so that, when Done is called, the times are up to date and the row is visible to
 // other threads.
-class TimedFeed final : public ImageFeed {
+class TimedQueue final : public ImageQueue {
  public:
-  TimedFeed(ImageFeed& feed, ApplyWatch& watch) : feed_(feed), watch_(watch) {}
+  TimedQueue(ImageQueue& queue, ApplyWatch& watch) : queue_(queue), watch_(watch) {}
   std::optional<EncodedImage> Next(GrowingBuffer& crop_index) override {
-    return feed_.Next(crop_index);
+    return queue_.Next(crop_index);
   }
   void Done(uint32_t tag, Status status) override {
     FlushEmitted();
     watch_.Add();
-    feed_.Done(tag, std::move(status));
+    queue_.Done(tag, std::move(status));
     watch_.Skip();
   }
 
  private:
-  ImageFeed& feed_;
+  ImageQueue& queue_;
   ApplyWatch& watch_;
 };
 
-// A feed of one sample.
-class Single final : public ImageFeed {
+// A queue of one sample.
+class Single final : public ImageQueue {
  public:
   explicit Single(const EncodedImage& image) : image_(image) {}
   std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
@@ -211,36 +211,36 @@ std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudge
           [](Workspace* workspace) { delete workspace; }};
 }
 
-void Plan::ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const {
+void Plan::ApplyAll(ImageQueue& samples, Workspace& workspace, StageTimes& times) const {
   ApplyWatch watch(workspace, times);
-  TimedFeed feed(samples, watch);
+  TimedQueue queue(samples, watch);
   ImageContext &a = workspace.contexts[0], &b = workspace.contexts[1];
   for (bool more = true; more || a.image || b.image;) {
     more = false;
-    for (ImageContext* context : {&a, &b}) more = Begin(feed, *context) || more;
+    for (ImageContext* context : {&a, &b}) more = Begin(queue, *context) || more;
     if (a.image && b.image) {
       ImageDecoder::AdvanceBoth(a.decoder, b.decoder);
     } else if (a.image || b.image) {
       (a.image ? a : b).decoder.Advance();
     }
     for (ImageContext* context : {&a, &b}) {
-      if (context->image && !context->decoder.decoding()) End(feed, *context);
+      if (context->image && !context->decoder.decoding()) End(queue, *context);
     }
   }
 }
 
 // Begins one sample if the context is free; returns false if there was none. (A sample without
 // pixels, or one that cannot be decoded in pieces, is finished at once.)
-bool Plan::Begin(ImageFeed& feed, ImageContext& context) const {
+bool Plan::Begin(ImageQueue& queue, ImageContext& context) const {
   if (context.image) return false;
-  const std::optional<EncodedImage> next = feed.Next(context.crop_index);
+  const std::optional<EncodedImage> next = queue.Next(context.crop_index);
   if (!next) return false;
   Result<bool> pixels = Open(*next, context);
   if (pixels.ok() && *pixels) {
     context.image = next->tag;
-    if (!context.decoder.decoding()) End(feed, context);
+    if (!context.decoder.decoding()) End(queue, context);
   } else {
-    feed.Done(next->tag, pixels.ok() ? EmitRows(context) : std::move(pixels).error());
+    queue.Done(next->tag, pixels.ok() ? EmitRows(context) : std::move(pixels).error());
   }
   return true;
 }
@@ -258,10 +258,10 @@ Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const 
   return true;
 }
 
-void Plan::End(ImageFeed& feed, ImageContext& context) const {
+void Plan::End(ImageQueue& queue, ImageContext& context) const {
   Status status = context.decoder.Finish();
   if (status.ok()) status = EmitRows(context);
-  feed.Done(*std::exchange(context.image, std::nullopt), std::move(status));
+  queue.Done(*std::exchange(context.image, std::nullopt), std::move(status));
 }
 
 Status Plan::Apply(const EncodedImage& image, Workspace& workspace, StageTimes& times) const {

@@ -26,7 +26,7 @@
 #include "transforms/decode/orientation.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/plan/drawn.h"
-#include "transforms/plan/image_feed.h"
+#include "transforms/plan/image_queue.h"
 #include "transforms/resize/axis_filter.h"
 #include "transforms/spec/transform.h"
 
@@ -127,7 +127,7 @@ class Plan {
   // Decodes the samples of `samples` and writes their batch rows until no sample is left. Two
   // samples are decoded interleaved, which is faster than one after the other. Adds to `times`
   // before each Done.
-  void ApplyAll(ImageFeed& samples, Workspace& workspace, StageTimes& times) const;
+  void ApplyAll(ImageQueue& samples, Workspace& workspace, StageTimes& times) const;
 
   // Does the same for one sample. Precondition of the overloads without other rows: there is one
   // view. Those without an EncodedImage write the row even if the plan decodes on a device.
@@ -166,7 +166,7 @@ class Plan {
  private:
   class Drawing;
   Plan() = default;
-  bool Begin(ImageFeed& feed, ImageContext& context) const;
+  bool Begin(ImageQueue& queue, ImageContext& context) const;
   Result<bool> Open(const EncodedImage& image, ImageContext& context) const;
   struct StoredImage {
     ImageSize size;
@@ -180,7 +180,7 @@ class Plan {
   bool StartCrop(const EncodedImage& image, const StoredImage& stored, ImageContext& context) const;
   std::optional<OnWorker> GiveCrop(const EncodedImage& image, const StoredImage& stored,
                                    ImageContext& context) const;
-  void End(ImageFeed& feed, ImageContext& context) const;
+  void End(ImageQueue& queue, ImageContext& context) const;
   Status EmitRows(ImageContext& context) const;
   Status EmitRow(ViewContext& context) const;
   Status Augment(ViewContext& context) const;

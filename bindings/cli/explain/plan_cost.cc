@@ -25,7 +25,7 @@ constexpr const char* kMixed = "once all its rows are complete; not measured";
 constexpr size_t kTogether = 32;  // images in memory at a time
 
 // Feeds some of a source's images, from memory.
-class Group final : public ImageFeed {
+class Group final : public ImageQueue {
  public:
   Group(const Plan& plan, uint64_t seed)
       : budget_(WorkingMemory(plan.options().limits)), seed_(seed), row_(plan.row_bytes()) {}

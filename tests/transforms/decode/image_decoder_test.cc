@@ -1,4 +1,4 @@
-// Formats are told from the bytes, and all of them become rows in one feed.
+// Formats are told from the bytes, and all of them become rows in one queue.
 #include "transforms/decode/image_decoder.h"
 
 #include <gmock/gmock.h>
@@ -201,7 +201,7 @@ TEST(ImageDecoder, DecodeFailsUnlessAnImageIsOpen) {
   }
 }
 
-// ---- in a feed
+// ---- in a queue
 
 const Plan& ThePlan() {
   static const Plan plan =
@@ -258,9 +258,9 @@ struct Outcome {
   std::string error;
 };
 
-class SomeFeed final : public ImageFeed {
+class SomeQueue final : public ImageQueue {
  public:
-  explicit SomeFeed(const std::vector<std::vector<uint8_t>>& samples) : samples_(samples) {
+  explicit SomeQueue(const std::vector<std::vector<uint8_t>>& samples) : samples_(samples) {
     outcomes.resize(samples.size());
     for (Outcome& o : outcomes) o.row.resize(ThePlan().row_bytes());
   }
@@ -283,23 +283,23 @@ class SomeFeed final : public ImageFeed {
   size_t next_ = 0;
 };
 
-TEST(MixedFeed, RowsMatchTheReference) {
+TEST(MixedQueue, RowsMatchTheReference) {
   std::vector<std::vector<uint8_t>> samples;
   for (int n = 0; n < testing::Effort(400); ++n)
     samples.push_back(MakeEncoded(static_cast<uint64_t>(n)));
   MemoryBudget budget(64 << 20);
   const auto workspace = ThePlan().MakeWorkspace(budget);
-  SomeFeed feed(samples);
+  SomeQueue queue(samples);
   StageTimes times;
-  ThePlan().ApplyAll(feed, *workspace, times);
-  ASSERT_EQ(feed.done.size(), samples.size());
+  ThePlan().ApplyAll(queue, *workspace, times);
+  ASSERT_EQ(queue.done.size(), samples.size());
   size_t good = 0;
   for (size_t i = 0; i < samples.size(); ++i) {
     std::vector<uint8_t> wanted(ThePlan().row_bytes());
     const Status status = ApplyReference(ThePlan(), Unpadded(samples[i]), {1, 0, i}, wanted.data());
-    ASSERT_EQ(feed.outcomes[i].error, status.ok() ? "" : status.error().ToString()) << i;
+    ASSERT_EQ(queue.outcomes[i].error, status.ok() ? "" : status.error().ToString()) << i;
     if (!status.ok()) continue;
-    ASSERT_EQ(feed.outcomes[i].row, wanted) << i;
+    ASSERT_EQ(queue.outcomes[i].row, wanted) << i;
     ++good;
   }
   EXPECT_GT(good, samples.size() / 2);

@@ -79,9 +79,9 @@ struct Outcome {
 std::string TextOf(const Status& status) { return status.ok() ? "" : status.error().ToString(); }
 
 // Gives the samples in order, and now and then says that there is none.
-class SomeFeed final : public ImageFeed {
+class SomeQueue final : public ImageQueue {
  public:
-  SomeFeed(const std::vector<Sample>& samples, uint64_t seed)
+  SomeQueue(const std::vector<Sample>& samples, uint64_t seed)
       : samples_(samples), random_({seed, 0, 0}, 0) {
     outcomes.resize(samples.size());
     for (Outcome& o : outcomes) o.row.resize(ThePlan().row_bytes());
@@ -139,10 +139,10 @@ Alone OneByOne(const std::vector<Sample>& samples) {
 void ExpectTheSameInTurns(const std::vector<Sample>& samples, const Alone& alone, uint64_t seed) {
   MemoryBudget budget(256 << 20);
   const auto workspace = ThePlan().MakeWorkspace(budget);
-  SomeFeed feed(samples, seed);
-  while (!feed.ended()) ThePlan().ApplyAll(feed, *workspace, feed.times);
+  SomeQueue queue(samples, seed);
+  while (!queue.ended()) ThePlan().ApplyAll(queue, *workspace, queue.times);
   for (size_t i = 0; i < samples.size(); ++i) {
-    const Outcome &got = feed.outcomes[i], &wanted = alone.outcomes[i];
+    const Outcome &got = queue.outcomes[i], &wanted = alone.outcomes[i];
     ASSERT_EQ(got.error, wanted.error) << i;
     ASSERT_TRUE(!wanted.error.empty() || got.row == wanted.row) << i;
   }

@@ -33,7 +33,7 @@ Bytes PackedPhotograph() {
 }
 
 // Feeds one image.
-class OneImage final : public ImageFeed {
+class OneImage final : public ImageQueue {
  public:
   explicit OneImage(const EncodedImage& image) : image_(image) {}
   std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {

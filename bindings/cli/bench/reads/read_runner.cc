@@ -24,7 +24,7 @@
 #include "engine/order/sampler.h"
 #include "engine/production/check_options.h"
 #include "engine/production/producer_parts.h"
-#include "engine/production/samples/read_feed.h"
+#include "engine/production/samples/read_queue.h"
 #include "engine/runtime/read_service.h"
 #include "transforms/plan/plan.h"
 

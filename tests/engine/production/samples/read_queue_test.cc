@@ -1,5 +1,5 @@
-// ReadFeed makes requests for rows in order, once each, and no more than allowed.
-#include "engine/production/samples/read_feed.h"
+// ReadQueue makes requests for rows in order, once each, and no more than allowed.
+#include "engine/production/samples/read_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@
 namespace stoker {
 namespace {
 
-class ReadFeedTest : public ::testing::Test {
+class ReadQueueTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kBatch = 4;
 
-  ReadFeedTest() {
+  ReadQueueTest() {
     options_.source = photos_.Source();
     options_.batch_size = kBatch;
     options_.shuffle = true;
@@ -40,10 +40,10 @@ class ReadFeedTest : public ::testing::Test {
   std::vector<ReadRequest*> requests_ = std::vector<ReadRequest*>(32);
 };
 
-TEST_F(ReadFeedTest, RowsBecomeRequestsInOrder) {
+TEST_F(ReadQueueTest, RowsBecomeRequestsInOrder) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/false);
-  ReadFeed feed(options_, order_, /*plan=*/{}, samples, /*run=*/1);
-  ASSERT_EQ(feed.Fill(assembler_, requests_), 2 * kBatch) << "two batches are in production";
+  ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/1);
+  ASSERT_EQ(queue.Fill(assembler_, requests_), 2 * kBatch) << "two batches are in production";
   for (uint32_t i = 0; i < 2 * kBatch; ++i) {
     const SampleInFlight& sample = samples[samples.IndexOf(*requests_[i])];
     const uint64_t index = 1 + i / kBatch;
@@ -56,36 +56,36 @@ TEST_F(ReadFeedTest, RowsBecomeRequestsInOrder) {
     EXPECT_EQ(sample.draw.position, entry.position);
     EXPECT_EQ(sample.reads_in_flight, i + 1);
   }
-  EXPECT_EQ(feed.Fill(assembler_, requests_), 0u) << "no row is claimed twice";
+  EXPECT_EQ(queue.Fill(assembler_, requests_), 0u) << "no row is claimed twice";
   EXPECT_EQ(samples.reading(), 2 * kBatch);
 }
 
-TEST_F(ReadFeedTest, RespectsTheSpanAndTheLimitOfReads) {
+TEST_F(ReadQueueTest, RespectsTheSpanAndTheLimitOfReads) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/false);
-  ReadFeed feed(options_, order_, /*plan=*/{}, samples, /*run=*/1);
-  EXPECT_EQ(feed.Fill(assembler_, std::span(requests_).first(3)), 3u);
+  ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/1);
+  EXPECT_EQ(queue.Fill(assembler_, std::span(requests_).first(3)), 3u);
   samples.SetLimits(/*reads=*/5, /*in_use=*/32);
-  EXPECT_EQ(feed.Fill(assembler_, requests_), 2u);
-  EXPECT_EQ(feed.Fill(assembler_, requests_), 0u);
+  EXPECT_EQ(queue.Fill(assembler_, requests_), 2u);
+  EXPECT_EQ(queue.Fill(assembler_, requests_), 0u);
   samples.EndRead();
-  EXPECT_EQ(feed.Fill(assembler_, requests_), 1u);
+  EXPECT_EQ(queue.Fill(assembler_, requests_), 1u);
 }
 
-TEST_F(ReadFeedTest, TakesNoSampleWithoutARow) {
+TEST_F(ReadQueueTest, TakesNoSampleWithoutARow) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/false);
-  ReadFeed feed(options_, order_, /*plan=*/{}, samples, /*run=*/1);
-  ASSERT_EQ(feed.Fill(assembler_, requests_), 2 * kBatch);
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(feed.Fill(assembler_, requests_), 0u);
+  ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/1);
+  ASSERT_EQ(queue.Fill(assembler_, requests_), 2 * kBatch);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(queue.Fill(assembler_, requests_), 0u);
   uint32_t left = 0;
   while (samples.Take()) ++left;
   EXPECT_EQ(left, 32 - 2 * kBatch);
 }
 
-TEST_F(ReadFeedTest, RunsOfRowsInMemoryEndWithTheirBatch) {
+TEST_F(ReadQueueTest, RunsOfRowsInMemoryEndWithTheirBatch) {
   SamplesInFlight samples(32, budget_, /*in_memory=*/true);
-  ReadFeed feed(options_, order_, /*plan=*/{}, samples, /*run=*/3);
+  ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/3);
   std::vector<uint32_t> sizes;
-  while (const std::optional<uint32_t> run = feed.NextRun(assembler_)) {
+  while (const std::optional<uint32_t> run = queue.NextRun(assembler_)) {
     sizes.push_back(samples[*run].ticket.rows);
   }
   EXPECT_EQ(sizes, (std::vector<uint32_t>{3, 1, 3, 1}));

@@ -1,4 +1,4 @@
-#include "engine/production/samples/read_feed.h"
+#include "engine/production/samples/read_queue.h"
 
 #include "core/time/stage_times.h"
 
@@ -15,15 +15,15 @@ ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sam
   return rows ? source.RangeOfRows(sample, rows->begin, rows->end) : source.RangeOf(sample);
 }
 
-ReadFeed::ReadFeed(const LoaderOptions& options, const Sampler& sampler,
-                   const std::optional<Plan>& plan, SamplesInFlight& samples, uint32_t run)
+ReadQueue::ReadQueue(const LoaderOptions& options, const Sampler& sampler,
+                     const std::optional<Plan>& plan, SamplesInFlight& samples, uint32_t run)
     : options_(options),
       sampler_(sampler),
       plan_(plan ? &*plan : nullptr),
       samples_(samples),
       run_(run) {}
 
-size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
+size_t ReadQueue::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
   const bool behind_workers = samples_.BehindWorkers();
   // Requests of calls, which take a thread each, need not be collected.
   if (samples_.TooFewFree() && options_.source->calls() == 0) return 0;
@@ -50,7 +50,7 @@ size_t ReadFeed::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
   return filled;
 }
 
-void ReadFeed::SetSample(SampleInFlight& to, uint64_t sample) const {
+void ReadQueue::SetSample(SampleInFlight& to, uint64_t sample) const {
   ReadRequest& read = to.read;
   read.sample = sample;
   const ByteRange range = RangeToRead(*options_.source, plan_, sample, to.draw);
@@ -59,7 +59,7 @@ void ReadFeed::SetSample(SampleInFlight& to, uint64_t sample) const {
   options_.source->PathOf(range.file, read.path);
 }
 
-std::optional<uint32_t> ReadFeed::NextRun(Assembler& assembler) {
+std::optional<uint32_t> ReadQueue::NextRun(Assembler& assembler) {
   while (!samples_.TooFewFree()) {
     const std::optional<uint32_t> index = samples_.Take();
     if (!index) continue;

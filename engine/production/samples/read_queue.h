@@ -1,4 +1,4 @@
-// ReadFeed: order → reader. Makes read requests for the next rows of the batches in production, in
+// ReadQueue: order → reader. Makes read requests for the next rows of the batches in production, in
 // order.
 #pragma once
 
@@ -24,12 +24,12 @@ ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sam
 
 // Thread-safe and lock-free. Each row is claimed by one sample; a sample that finds no row to claim
 // is returned.
-class ReadFeed {
+class ReadQueue {
  public:
   // The references must outlive it. `plan`: which rows of an image a sample needs; none means all.
   // `run`: the maximum number of rows in memory that a worker fills per task.
-  ReadFeed(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
-           SamplesInFlight& samples, uint32_t run);
+  ReadQueue(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
+            SamplesInFlight& samples, uint32_t run);
 
   // Fills as many requests as rows, free samples and the limit on reads allow; they count as reads
   // in flight from then on.

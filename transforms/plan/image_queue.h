@@ -1,4 +1,4 @@
-// ImageFeed: supplies Plan::ApplyAll with encoded samples, one after another.
+// ImageQueue: supplies Plan::ApplyAll with encoded samples, one after another.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class CropRegion;
 
 // A sample whose bytes have been read.
 struct EncodedImage {
-  uint32_t tag = 0;                       // an identifier chosen by the feed
+  uint32_t tag = 0;                       // an identifier chosen by the queue
   std::span<const uint8_t> bytes{};       // with kBufferPadding readable bytes after them
   DrawKey key{};                          // the key of its random transforms
   void* row = nullptr;                    // row_bytes() of any alignment: row_shape()
@@ -33,9 +33,9 @@ struct EncodedImage {
 
 // Hands samples to ApplyAll and takes them back. All memory that a sample refers to must stay valid
 // until Done.
-class ImageFeed {
+class ImageQueue {
  public:
-  virtual ~ImageFeed() = default;
+  virtual ~ImageQueue() = default;
 
   // Returns none if no sample is ready now; Next may be called again. `crop_index`: memory that the
   // sample's crop index may be read into, and that is the sample's until Done. It counts in the
