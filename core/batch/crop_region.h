@@ -22,8 +22,8 @@ struct CropRoom {
 
 class CropRegion {
  public:
-  // A place for a crop, which begins `at` bytes after memory().
-  struct Place {
+  // A slice for a crop, which begins `at` bytes after memory().
+  struct Slice {
     uint64_t at = 0;
     uint64_t samples = 0;  // where its samples begin in the device's scratch memory
   };
@@ -37,12 +37,12 @@ class CropRegion {
     samples_ = std::min(room.samples, kMost);
     Clear();
   }
-  // Gives up all places. Must be called before the rows of another batch are claimed.
+  // Gives up all slices. Must be called before the rows of another batch are claimed.
   void Clear() { taken_.store(0, std::memory_order_relaxed); }
 
-  // Takes a place for a crop of CropMaker's sizes; none means there is no room for it. Any thread;
+  // Takes a slice for a crop of CropMaker's sizes; none means there is no room for it. Any thread;
   // takes no lock.
-  std::optional<Place> Take(size_t bytes, uint64_t samples) {
+  std::optional<Slice> Take(size_t bytes, uint64_t samples) {
     const uint64_t units = bytes / decode::kCropAlignment;
     uint64_t taken = taken_.load(std::memory_order_relaxed);
     while (units <= units_ - UnitsOf(taken) && samples <= samples_ - SamplesOf(taken)) {
@@ -50,12 +50,12 @@ class CropRegion {
                                         std::memory_order_relaxed)) {
         continue;
       }
-      return Place{begin_ + UnitsOf(taken) * decode::kCropAlignment, SamplesOf(taken)};
+      return Slice{begin_ + UnitsOf(taken) * decode::kCropAlignment, SamplesOf(taken)};
     }
     return std::nullopt;
   }
 
-  // No larger crop finds a place any more, until Clear.
+  // No larger crop finds a slice any more, until Clear.
   uint64_t bytes_left() const { return units_ * decode::kCropAlignment - bytes(); }
 
   uint8_t* memory() const { return memory_; }  // of all regions of the batch

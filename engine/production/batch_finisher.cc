@@ -28,7 +28,7 @@ void BatchFinisher::End(uint32_t index, uint64_t work_ns, Status status, int wor
   const RowTicket ticket = sample.ticket;
   const SamplePath path = sample.path;
   const RowCost cost = CostOf(path.times(), sample.reads_in_flight, work_ns);
-  samples_.SetPlace(index, SamplesInFlight::Place::kNone);
+  samples_.SetState(index, SamplesInFlight::State::kNone);
   samples_.Give(index);
   if (samples_.waiting() && (wakes_early_ || !samples_.TooFewFree())) reads_.Wake();
   const Assembler::BatchState state = assembler_.RowsDone(ticket, cost, std::move(status));

@@ -6,8 +6,6 @@
 
 namespace stoker {
 
-using Place = SamplesInFlight::Place;
-
 Feeder::Feeder(const LoaderOptions& options, const Sampler& order, const std::optional<Plan>& plan,
                uint32_t run, const Neighbours& neighbours)
     : order_(order),
@@ -48,7 +46,7 @@ size_t Feeder::PullNew(std::span<ReadRequest*> requests) {
         Submit(index);
         continue;
       }
-      samples_.SetPlace(index, Place::kReading);
+      samples_.SetState(index, SamplesInFlight::State::kReading);
       requests[pulled++] = read;
     }
     all_kept += kept;
@@ -92,7 +90,7 @@ size_t Feeder::PullRetry(std::span<ReadRequest*> requests) {
     return 0;
   }
   samples_.BeginRead(retry->sample);
-  samples_.SetPlace(retry->sample, Place::kReading);
+  samples_.SetState(retry->sample, SamplesInFlight::State::kReading);
   requests[0] = &sample.read;
   return 1;
 }
@@ -104,7 +102,7 @@ size_t Feeder::PullAgain(std::span<ReadRequest*> requests) {
     const std::optional<uint32_t> index = again_.Take();
     if (!index) break;
     samples_.BeginRead(*index);
-    samples_.SetPlace(*index, Place::kReading);
+    samples_.SetState(*index, SamplesInFlight::State::kReading);
     requests[pulled++] = &samples_[*index].read;
   }
   return pulled;
@@ -153,7 +151,7 @@ void Feeder::PutBack(uint32_t index) {
 void Feeder::Postpone(uint32_t index) {
   samples_[index].read.buffer.Free();
   samples_[index].path.times().begun_ns = 0;
-  samples_.SetPlace(index, Place::kPostponed);
+  samples_.SetState(index, SamplesInFlight::State::kPostponed);
   to_.memory.JoinWaitList(index, std::move(samples_[index].work));
   if (to_.lifecycle.ending()) DropPostponed();
 }

@@ -203,12 +203,12 @@ std::optional<BatchName> Producer::position() const {
 
 Status Producer::CheckSeek(BatchName batch) const {
   TRY(runtime_.CheckProcess());
-  return CheckPlace("Seek to", batch, sampler_);
+  return CheckPosition("Seek to", batch, sampler_);
 }
 
 Status Producer::Append(BatchName batch) {
   TRY(runtime_.CheckProcess());
-  TRY(CheckPlace("Append", batch, sampler_));
+  TRY(CheckPosition("Append", batch, sampler_));
   if (assembler_.schedule() != Schedule::kAppended) TRY(Seek(batch, Schedule::kAppended));
   assembler_.Append(batch);
   return {};

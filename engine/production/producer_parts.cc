@@ -207,7 +207,7 @@ Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptio
                        std::move(own->cache), std::move(memory)};
 }
 
-Status CheckPlace(const char* call, BatchName batch, const Sampler& order) {
+Status CheckPosition(const char* call, BatchName batch, const Sampler& order) {
   if (batch.epoch > kMaxEpochs) {
     return Error{Code::kInvalidArgument, std::string(call) + " epoch " +
                                              std::to_string(batch.epoch) + "; at most " +

@@ -113,7 +113,7 @@ struct ProducerParts {
 Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptions> own);
 
 // InvalidArgument: there is no such batch. `call`: the function that was given its name.
-Status CheckPlace(const char* call, BatchName batch, const Sampler& order);
+Status CheckPosition(const char* call, BatchName batch, const Sampler& order);
 
 // The error of taking a batch when as many are lent as `options` allow.
 Error TooManyLent(const LoaderOptions& options, const SlotPool& slots);

@@ -41,9 +41,9 @@ std::string AwaitedInVain(BatchName batch, uint64_t patience_ns) {
 uint64_t UnfinishedWork::State() const {
   uint64_t state = maps_ != nullptr ? maps_->calls() : 0;
   for (uint32_t i = 0; i < samples_.count(); ++i) {
-    const SamplesInFlight::Placed placed = samples_.PlaceOf(i);
-    const std::array<uint64_t, 3> words{placed.sample, placed.row,
-                                        static_cast<uint64_t>(placed.place)};
+    const SamplesInFlight::Snapshot snapshot = samples_.SnapshotOf(i);
+    const std::array<uint64_t, 3> words{snapshot.sample, snapshot.row,
+                                        static_cast<uint64_t>(snapshot.state)};
     state = Hash64({reinterpret_cast<const uint8_t*>(words.data()), sizeof(words)}, state);
   }
   return state;
@@ -51,9 +51,9 @@ uint64_t UnfinishedWork::State() const {
 
 // Names the files of the samples that are needed first: the others may only wait for their turn
 // after them.
-std::string UnfinishedWork::FilesOf(std::vector<SamplesInFlight::Placed> samples) const {
+std::string UnfinishedWork::FilesOf(std::vector<SamplesInFlight::Snapshot> samples) const {
   if (source_.in_memory()) return "";
-  std::ranges::sort(samples, {}, &SamplesInFlight::Placed::row);
+  std::ranges::sort(samples, {}, &SamplesInFlight::Snapshot::row);
   std::string names;
   for (size_t i = 0; i < std::min(samples.size(), kFilesNamed); ++i) {
     std::string file;
@@ -64,27 +64,27 @@ std::string UnfinishedWork::FilesOf(std::vector<SamplesInFlight::Placed> samples
 }
 
 std::string UnfinishedWork::Describe() const {
-  using Place = SamplesInFlight::Place;
-  std::array<std::vector<SamplesInFlight::Placed>, 5> placed;
+  using State = SamplesInFlight::State;
+  std::array<std::vector<SamplesInFlight::Snapshot>, 5> by_state;
   for (uint32_t i = 0; i < samples_.count(); ++i) {
-    const SamplesInFlight::Placed sample = samples_.PlaceOf(i);
-    placed[static_cast<size_t>(sample.place)].push_back(sample);
+    const SamplesInFlight::Snapshot sample = samples_.SnapshotOf(i);
+    by_state[static_cast<size_t>(sample.state)].push_back(sample);
   }
   std::string text;
-  const auto add = [&](Place place, const std::string& one, const std::string& several) {
-    const auto& those = placed[static_cast<size_t>(place)];
+  const auto add = [&](State state, const std::string& one, const std::string& several) {
+    const auto& those = by_state[static_cast<size_t>(state)];
     if (AddCount(text, those.size(), one, several)) text += FilesOf(those);
   };
   if (source_.calls() != 0) {
-    add(Place::kReading, "call of the source has not ended", "calls of the source have not ended");
+    add(State::kReading, "call of the source has not ended", "calls of the source have not ended");
   } else {
-    add(Place::kReading, "read has not ended", "reads have not ended");
+    add(State::kReading, "read has not ended", "reads have not ended");
   }
   const std::string function = map_ != nullptr && maps_ == nullptr ? ", or in " + map_->name() : "";
-  add(Place::kWorking, "sample is being decoded" + function,
+  add(State::kWorking, "sample is being decoded" + function,
       "samples are being decoded" + function);
-  add(Place::kReady, "sample waits for a worker", "samples wait for a worker");
-  add(Place::kPostponed, "sample waits for memory", "samples wait for memory");
+  add(State::kReady, "sample waits for a worker", "samples wait for a worker");
+  add(State::kPostponed, "sample waits for memory", "samples wait for memory");
   if (maps_ != nullptr) {
     AddCount(text, static_cast<uint64_t>(maps_->calling()),
              "call of " + map_->name() + " has not ended",

@@ -29,7 +29,7 @@ class UnfinishedWork {
   std::string Describe() const;
 
  private:
-  std::string FilesOf(std::vector<SamplesInFlight::Placed> samples) const;
+  std::string FilesOf(std::vector<SamplesInFlight::Snapshot> samples) const;
 
   const SampleSource& source_;
   const SamplesInFlight& samples_;

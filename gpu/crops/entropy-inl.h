@@ -239,7 +239,7 @@ constexpr void TransformBlock(const std::array<std::array<uint16_t, 8>, 8>& fact
 }
 
 // A block of an MCU.
-struct BlockPlace {
+struct BlockPosition {
   uint32_t component;
   uint32_t column, row;    // among the component's blocks of the MCU
   uint32_t columns, rows;  // how many those are
@@ -247,7 +247,7 @@ struct BlockPlace {
 constexpr uint32_t BlocksOfMcu(const DeviceCrop& crop) {
   return crop.gray != 0 ? 1 : (1U << crop.wide << crop.tall) + 2;
 }
-constexpr BlockPlace PlaceOf(const DeviceCrop& crop, uint32_t block) {
+constexpr BlockPosition PositionOf(const DeviceCrop& crop, uint32_t block) {
   const uint32_t columns = 1U << crop.wide, luma = columns << crop.tall;
   if (block >= luma) return {block - luma + 1, 0, 0, 1, 1};
   return {0, block % columns, block / columns, columns, 1U << crop.tall};
@@ -263,8 +263,8 @@ struct EntropyParts {
 };
 
 // Returns where a block of the MCU in this column and row of the crop's samples begins.
-constexpr RowOfBlock* SamplesOf(const EntropyParts& parts, const BlockPlace& block, uint32_t column,
-                                uint32_t row) {
+constexpr RowOfBlock* SamplesOf(const EntropyParts& parts, const BlockPosition& block,
+                                uint32_t column, uint32_t row) {
   const CropPlane& plane = parts.crop->plane[block.component];
   const uint32_t x = column * block.columns + block.column, y = row * block.rows + block.row;
   return parts.samples + size_t{plane.first} * (kGroupSamples / 8) + size_t{y} * plane.stride + x;
@@ -282,7 +282,7 @@ constexpr void DecodeInterval(const EntropyParts& parts, const CropInterval& int
   for (uint32_t mcu = 0; mcu < mcus; ++mcu) {
     const bool wanted = mcu >= skipped;
     for (uint32_t i = 0; i < blocks; ++i) {
-      const BlockPlace block = PlaceOf(crop, i);
+      const BlockPosition block = PositionOf(crop, i);
       const uint32_t c = block.component, dc = crop.dc_codes[c], ac = crop.ac_codes[c];
       const uint32_t columns = DecodeBlock(
           {&parts.codes[dc], &parts.codes[ac], &memory.codes[dc], &memory.codes[ac]}, memory.order,

@@ -94,7 +94,7 @@ class ArrowBatches {
   std::optional<std::vector<Block>> blocks_;  // of a file's footer; nullopt means this is a stream
   size_t next_block_ = 0;
   ArrowSchema schema_;
-  ArrowPlace counts_;  // of all fields
+  ArrowPosition counts_;  // of all fields
   bool has_union_validity_ = false;
   std::vector<uint8_t> metadata_;  // of the message that was read last, with what is before it
 };

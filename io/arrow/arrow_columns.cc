@@ -96,7 +96,7 @@ Result<ArrowColumn> FindColumn(const ArrowBatches& file, const std::string& in_f
   }
   auto field = fields.begin();
   for (; field->name != in_file; ++field) {
-    PassField(*field, file.has_union_validity(), column.place);
+    PassField(*field, file.has_union_validity(), column.position);
   }
   column.field = *field;
   return column;
@@ -105,13 +105,13 @@ Result<ArrowColumn> FindColumn(const ArrowBatches& file, const std::string& in_f
 // Goes from a struct, which Hugging Face's Image is, to the bytes in it.
 Status EnterStruct(bool has_union_validity, ArrowColumn& column) {
   const ArrowField whole = column.field;
-  column.around.push_back(column.place);
-  ++column.place.nodes;
-  ++column.place.buffers;
+  column.around.push_back(column.position);
+  ++column.position.nodes;
+  ++column.position.buffers;
   for (const ArrowField& child : whole.children) {
     column.field = child;
     if (child.name == "bytes") return {};
-    PassField(child, has_union_validity, column.place);
+    PassField(child, has_union_validity, column.position);
   }
   column.field = whole;
   return BadColumn(column, ", in which there are no bytes");
@@ -136,10 +136,10 @@ Status EnterLists(ArrowColumn& column) {
     const auto width = static_cast<uint64_t>(column.field.width);
     if (width > kMost / elements) return BadColumn(whole, ": a row has more than 2^32 elements");
     elements *= width;
-    column.around.push_back(column.place);
+    column.around.push_back(column.position);
     column.row_shape.push_back(column.field.width);
-    ++column.place.nodes;
-    ++column.place.buffers;
+    ++column.position.nodes;
+    ++column.position.buffers;
     const ArrowField child = column.field.children[0];
     column.field = child;
   }

@@ -14,12 +14,12 @@
 namespace stoker {
 
 struct ArrowColumn {
-  std::string name;     // in a batch
-  std::string in_file;  // in the file, for messages
-  ArrowField field{};   // the field of encoded bytes if the image is a struct
-  ArrowPlace place{};   // the place of that field in a record batch
-  // The structs that contain the field: the place of each one's node and validity buffer.
-  std::vector<ArrowPlace> around{};
+  std::string name;          // in a batch
+  std::string in_file;       // in the file, for messages
+  ArrowField field{};        // the field of encoded bytes if the image is a struct
+  ArrowPosition position{};  // the position of that field in a record batch
+  // The structs that contain the field: the position of each one's node and validity buffer.
+  std::vector<ArrowPosition> around{};
   // The type of a row; without meaning for the image.
   DType dtype{};
   std::vector<int64_t> row_shape{};  // at most 2^32 elements, so products with rows do not wrap

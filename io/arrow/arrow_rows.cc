@@ -88,13 +88,13 @@ class BatchReader {
   }
 
   // Returns the `i`-th buffer of a field, whose first buffer is its validity.
-  ArrowBuffer BufferAt(const ArrowPlace& place, size_t i) const {
-    size_t index = place.buffers + i;
-    for (size_t view = 0; view < place.views; ++view) index += batch_.view_buffers[view];
+  ArrowBuffer BufferAt(const ArrowPosition& position, size_t i) const {
+    size_t index = position.buffers + i;
+    for (size_t view = 0; view < position.views; ++view) index += batch_.view_buffers[view];
     return batch_.buffers[index];
   }
   ArrowBuffer BufferOf(const ArrowColumn& column, size_t i) const {
-    return BufferAt(column.place, i);
+    return BufferAt(column.position, i);
   }
 
   // Reads the first `bytes` of a range that lies in the file.
@@ -113,13 +113,13 @@ class BatchReader {
   // Finds the rows whose image is null. Refuses those that are a path without bytes.
   Result<std::vector<bool>> MissingImages(const ArrowColumn& column) {
     std::vector<bool> missing(batch_.rows);
-    for (const ArrowPlace& place : column.around) {
-      TRY(ForEachNull(column, place, 1, [&](uint64_t row) -> Status {
+    for (const ArrowPosition& position : column.around) {
+      TRY(ForEachNull(column, position, 1, [&](uint64_t row) -> Status {
         missing[row] = true;
         return {};
       }));
     }
-    TRY(ForEachNull(column, column.place, 1, [&](uint64_t row) -> Status {
+    TRY(ForEachNull(column, column.position, 1, [&](uint64_t row) -> Status {
       if (!column.around.empty() && !missing[row]) return OnlyPath(column, row);
       missing[row] = true;
       return {};
@@ -134,26 +134,26 @@ class BatchReader {
       TRY(CheckNulls(column, column.around[i], elements));
       if (i < column.row_shape.size()) elements *= static_cast<uint64_t>(column.row_shape[i]);
     }
-    return CheckNulls(column, column.place, elements);
+    return CheckNulls(column, column.position, elements);
   }
 
-  Status CheckNulls(const ArrowColumn& column, const ArrowPlace& place, uint64_t per_row) {
-    return ForEachNull(column, place, per_row, [&](uint64_t row) -> Status {
+  Status CheckNulls(const ArrowColumn& column, const ArrowPosition& position, uint64_t per_row) {
+    return ForEachNull(column, position, per_row, [&](uint64_t row) -> Status {
       return Refuse(Code::kInvalidArgument, InRow(column, row) + " is null");
     });
   }
 
   // `per_row`: number of elements in a row, at least 1. Calls `take` with the row of each null.
   template <typename Take>
-  Status ForEachNull(const ArrowColumn& column, const ArrowPlace& place, uint64_t per_row,
+  Status ForEachNull(const ArrowColumn& column, const ArrowPosition& position, uint64_t per_row,
                      Take take) {
-    const ArrowNode& node = batch_.nodes[place.nodes];
+    const ArrowNode& node = batch_.nodes[position.nodes];
     if (batch_.rows > std::numeric_limits<int64_t>::max() / per_row ||
         static_cast<uint64_t>(node.rows) != batch_.rows * per_row) {
       return Damaged(column, "the number of rows differs from that of its record batch");
     }
     if (node.nulls == 0) return {};
-    const ArrowBuffer validity = BufferAt(place, 0);
+    const ArrowBuffer validity = BufferAt(position, 0);
     const auto elements = static_cast<uint64_t>(node.rows);
     if (!Has(validity, elements / 8 + (elements % 8 == 0 ? 0 : 1), 1)) {
       return Damaged(column, "the bitmap of nulls is too short");

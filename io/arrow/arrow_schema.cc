@@ -121,12 +121,12 @@ Result<ArrowSchema> ParseArrowSchema(FlatBuffer& buffer, const FlatTable& schema
   return parsed;
 }
 
-void PassField(const ArrowField& field, bool has_union_validity, ArrowPlace& place) {
-  ++place.nodes;
-  place.buffers += BuffersOf(field, has_union_validity);
+void PassField(const ArrowField& field, bool has_union_validity, ArrowPosition& position) {
+  ++position.nodes;
+  position.buffers += BuffersOf(field, has_union_validity);
   if (field.is_dictionary) return;
-  if (field.type == ArrowType::kBinaryView || field.type == ArrowType::kUtf8View) ++place.views;
-  for (const ArrowField& child : field.children) PassField(child, has_union_validity, place);
+  if (field.type == ArrowType::kBinaryView || field.type == ArrowType::kUtf8View) ++position.views;
+  for (const ArrowField& child : field.children) PassField(child, has_union_validity, position);
 }
 
 std::string DescribeType(const ArrowField& field) {

@@ -57,14 +57,14 @@ struct ArrowSchema {
   std::string huggingface;  // the metadata that Hugging Face's datasets writes, JSON; may be empty
 };
 
-// The place of a field's buffers in a record batch, or how many it has: fields follow each other,
-// each followed by its children.
-struct ArrowPlace {
+// The position of a field's buffers in a record batch, or how many it has: fields follow each
+// other, each followed by its children.
+struct ArrowPosition {
   size_t nodes = 0;
   size_t buffers = 0;
   size_t views = 0;  // fields with further buffers, whose number each batch says
 
-  friend bool operator==(const ArrowPlace&, const ArrowPlace&) = default;
+  friend bool operator==(const ArrowPosition&, const ArrowPosition&) = default;
 };
 
 // Errors without file and offset: DataLoss (damaged), Unimplemented (big-endian; a type that the
@@ -72,9 +72,9 @@ struct ArrowPlace {
 // deeper than 64).
 Result<ArrowSchema> ParseArrowSchema(FlatBuffer& buffer, const FlatTable& schema);
 
-// Moves `place` after a field and its children. `has_union_validity`: whether unions have one more
-// buffer, as before version 5 of the format.
-void PassField(const ArrowField& field, bool has_union_validity, ArrowPlace& place);
+// Moves `position` after a field and its children. `has_union_validity`: whether unions have one
+// more buffer, as before version 5 of the format.
+void PassField(const ArrowField& field, bool has_union_validity, ArrowPosition& position);
 
 // Returns pyarrow's name of the type: "struct<bytes: binary, path: string>", "int64".
 std::string DescribeType(const ArrowField& field);

@@ -5,7 +5,7 @@ namespace stoker {
 FlatTable FlatBuffer::Root() { return TableAt(Load<uint32_t>(0)); }
 
 // A table begins with the distance back to its vtable, which has its own size in bytes, the size of
-// the table, and the place of each field in the table.
+// the table, and the position of each field in the table.
 FlatTable FlatBuffer::TableAt(size_t at) {
   const auto back = Load<int32_t>(at);
   const auto vtable = static_cast<int64_t>(at) - back;
@@ -16,17 +16,17 @@ FlatTable FlatBuffer::TableAt(size_t at) {
   return {*this, at};
 }
 
-size_t FlatTable::PlaceOf(size_t field) const {
+size_t FlatTable::PositionOf(size_t field) const {
   if (!present()) return 0;
   const size_t vtable = at_ - static_cast<size_t>(buffer_->Load<int32_t>(at_));
   const size_t entry = (2 + field) * sizeof(uint16_t);
   if (entry + sizeof(uint16_t) > buffer_->Load<uint16_t>(vtable)) return 0;
-  const auto place = buffer_->Load<uint16_t>(vtable + entry);
-  return place == 0 ? 0 : at_ + place;
+  const auto position = buffer_->Load<uint16_t>(vtable + entry);
+  return position == 0 ? 0 : at_ + position;
 }
 
 size_t FlatTable::Follow(size_t field) const {
-  const size_t at = PlaceOf(field);
+  const size_t at = PositionOf(field);
   if (at == 0) return 0;
   const size_t to = at + buffer_->Load<uint32_t>(at);
   return buffer_->Has(to, sizeof(uint32_t)) ? to : 0;

@@ -36,8 +36,8 @@ class FlatTable {
   friend class FlatBuffer;
   FlatTable(FlatBuffer& buffer, size_t at) : buffer_(&buffer), at_(at) {}
 
-  size_t PlaceOf(size_t field) const;  // 0: absent
-  size_t Follow(size_t field) const;   // where the field's offset leads; 0 means absent
+  size_t PositionOf(size_t field) const;  // 0: absent
+  size_t Follow(size_t field) const;      // where the field's offset leads; 0 means absent
 
   FlatBuffer* buffer_ = nullptr;
   size_t at_ = 0;
@@ -97,7 +97,7 @@ class FlatBuffer {
 
 template <typename T>
 T FlatTable::Number(size_t field, T otherwise) const {
-  const size_t at = PlaceOf(field);
+  const size_t at = PositionOf(field);
   return at == 0 ? otherwise : buffer_->Load<T>(at);
 }
 

@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// The place of a range in a segment, and the checksum of its bytes (Crc32c, starting from the key's
-// `check`).
+// The extent of a range in a segment, and the checksum of its bytes (Crc32c, starting from the
+// key's `check`).
 struct CacheRecord {
   uint64_t key = 0;  // RangeKey::number (cached_object.h)
   uint64_t position = 0;

@@ -17,7 +17,7 @@ namespace stoker {
 
 namespace {
 
-// The records of places that are being filled.
+// The records of extents that are being filled.
 constexpr uint64_t kRecordsInFlight = 64;
 
 // Bytes read at a time, so that the checksum finds them in the core's own cache.
@@ -154,11 +154,11 @@ int CacheSegment::Append(const WriteCall& write, const CacheFolder& folder,
   }
   const CacheFile& index = index_.open() ? index_ : again;
   // A torn record at the end is overwritten.
-  const uint64_t place = index.Look().bytes / kCacheRecordBytes * kCacheRecordBytes;
-  const uint64_t end = place + kCacheRecordBytes;
+  const uint64_t offset = index.Look().bytes / kCacheRecordBytes * kCacheRecordBytes;
+  const uint64_t end = offset + kCacheRecordBytes;
   if (WholeBlocks(data_.Look().bytes) + WholeBlocks(end) > name_.capacity) return EFBIG;
   if (end > FileSizeLimit()) return EFBIG;
-  return index.Write(write, place, PackCacheRecord(record, name_.number));
+  return index.Write(write, offset, PackCacheRecord(record, name_.number));
 }
 
 }  // namespace stoker

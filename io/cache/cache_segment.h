@@ -1,8 +1,8 @@
 // CacheSegment: an open segment of a cache (io/cache/cache_folder.h).
 //
-// Bytes are only added at its end, and never changed. A place is reserved by making the file
+// Bytes are only added at its end, and never changed. An extent is reserved by making the file
 // longer, then filled without a lock, and others learn of it once its record is in the index. So a
-// kill or a crash of the machine leaves a place without a record, or a record whose checksum
+// kill or a crash of the machine leaves an extent without a record, or a record whose checksum
 // does not match the bytes.
 #pragma once
 
@@ -52,7 +52,7 @@ class CacheSegment {
   // Thread-safe.
   bool Use();
 
-  // Fills a reserved place. Thread-safe.
+  // Fills a reserved extent. Thread-safe.
   int Write(const WriteCall& write, uint64_t position, std::span<const uint8_t> bytes) const {
     return data_.Write(write, position, bytes);
   }
@@ -65,7 +65,7 @@ class CacheSegment {
   void Load(const std::function<void(const CacheRecord&)>& take);
   // Returns EFBIG if there is no room.
   int Reserve(uint64_t length, uint64_t& position) const;
-  // Gives back a place that was not filled. It is free again if it is the last one.
+  // Gives back an extent that was not filled. It is free again if it is the last one.
   void GiveBack(uint64_t position, uint64_t length) const;
   int Append(const WriteCall& write, const CacheFolder& folder, const CacheRecord& record);
   // Stops loading the records of other processes.

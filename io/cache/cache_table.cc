@@ -10,8 +10,8 @@ constexpr int kPositionBits = 40;
 // Places in a slot that is never used.
 constexpr uint64_t kEmptyEntry = ~uint64_t{0}, kRemovedEntry = ~uint64_t{0} - 1;
 
-uint64_t PackPlace(const CachePlace& place) {
-  return uint64_t{place.slot} << kPositionBits | place.position;
+uint64_t PackExtent(const CacheExtent& extent) {
+  return uint64_t{extent.slot} << kPositionBits | extent.position;
 }
 
 // Returns where the search for a key begins, from bits that do not choose the part.
@@ -27,21 +27,21 @@ size_t CacheTable::Seek(const Part& part, uint64_t key) {
   size_t at = HomeOf(key, part.entries.size());
   while (true) {
     const Entry& entry = part.entries[at];
-    if (entry.place == kEmptyEntry) return at;
-    if (entry.place != kRemovedEntry && entry.key == key) return at;
+    if (entry.extent == kEmptyEntry) return at;
+    if (entry.extent != kRemovedEntry && entry.key == key) return at;
     if (++at == part.entries.size()) at = 0;
   }
 }
 
 void CacheTable::Rebuild(Part& part, uint32_t without) {
-  constexpr Entry kNone{.place = kEmptyEntry};
+  constexpr Entry kNone{.extent = kEmptyEntry};
   std::vector<Entry> old(part.size * 3 / 2 + 16, kNone);
   std::swap(old, part.entries);
   part.size = part.taken = 0;
   part.bytes = 0;
   for (const Entry& entry : old) {
-    if (entry.place == kEmptyEntry || entry.place == kRemovedEntry ||
-        entry.place >> kPositionBits == without) {
+    if (entry.extent == kEmptyEntry || entry.extent == kRemovedEntry ||
+        entry.extent >> kPositionBits == without) {
       continue;
     }
     part.entries[Seek(part, entry.key)] = entry;
@@ -51,41 +51,43 @@ void CacheTable::Rebuild(Part& part, uint32_t without) {
   part.taken = part.size;
 }
 
-std::optional<CachePlace> CacheTable::Find(uint64_t key) const {
+std::optional<CacheExtent> CacheTable::Find(uint64_t key) const {
   const Part& part = PartOf(key);
   const std::lock_guard lock(part.mutex);
   if (part.size == 0) return std::nullopt;
   const Entry& entry = part.entries[Seek(part, key)];
-  if (entry.place == kEmptyEntry) return std::nullopt;
-  return CachePlace{.slot = static_cast<uint32_t>(entry.place >> kPositionBits),
-                    .position = entry.place & (kMostPositions - 1),
-                    .length = entry.length,
-                    .checksum = entry.checksum};
+  if (entry.extent == kEmptyEntry) return std::nullopt;
+  return CacheExtent{.slot = static_cast<uint32_t>(entry.extent >> kPositionBits),
+                     .position = entry.extent & (kMostPositions - 1),
+                     .length = entry.length,
+                     .checksum = entry.checksum};
 }
 
-void CacheTable::Put(uint64_t key, const CachePlace& place) {
+void CacheTable::Put(uint64_t key, const CacheExtent& extent) {
   Part& part = PartOf(key);
   const std::lock_guard lock(part.mutex);
   if ((part.taken + 1) * 8 > part.entries.size() * 7) Rebuild(part, kMostSlots);
   Entry& entry = part.entries[Seek(part, key)];
-  if (entry.place == kEmptyEntry) {
+  if (entry.extent == kEmptyEntry) {
     ++part.taken;
     ++part.size;
   } else {
     part.bytes -= entry.length;
   }
-  part.bytes += place.length;
-  entry = {
-      .key = key, .place = PackPlace(place), .length = place.length, .checksum = place.checksum};
+  part.bytes += extent.length;
+  entry = {.key = key,
+           .extent = PackExtent(extent),
+           .length = extent.length,
+           .checksum = extent.checksum};
 }
 
-void CacheTable::Remove(uint64_t key, const CachePlace& place) {
+void CacheTable::Remove(uint64_t key, const CacheExtent& extent) {
   Part& part = PartOf(key);
   const std::lock_guard lock(part.mutex);
   if (part.size == 0) return;
   Entry& entry = part.entries[Seek(part, key)];
-  if (entry.place != PackPlace(place)) return;
-  entry.place = kRemovedEntry;
+  if (entry.extent != PackExtent(extent)) return;
+  entry.extent = kRemovedEntry;
   --part.size;
   part.bytes -= entry.length;
 }

@@ -1,4 +1,4 @@
-// CacheTable: maps the keys of a cache's ranges to their places, in 27 to 42 bytes for each.
+// CacheTable: maps the keys of a cache's ranges to their extents, in 27 to 42 bytes for each.
 #pragma once
 
 #include <array>
@@ -10,26 +10,27 @@
 
 namespace stoker {
 
-// The place of a range: its segment, its position there, its length, and the checksum of its bytes.
-struct CachePlace {
+// The extent of a range: its segment, its position there, its length, and the checksum of its
+// bytes.
+struct CacheExtent {
   uint32_t slot = 0;      // the process' number of the segment, below kMostSlots
   uint64_t position = 0;  // below kMostPositions
   uint32_t length = 0;
   uint32_t checksum = 0;
 
-  friend bool operator==(const CachePlace&, const CachePlace&) = default;
+  friend bool operator==(const CacheExtent&, const CacheExtent&) = default;
 };
 
-// Thread-safe. A key that is put again has its latest place.
+// Thread-safe. A key that is put again has its latest extent.
 class CacheTable {
  public:
   static constexpr uint32_t kMostSlots = (uint32_t{1} << 24) - 1;
   static constexpr uint64_t kMostPositions = uint64_t{1} << 40;
 
-  std::optional<CachePlace> Find(uint64_t key) const;
-  void Put(uint64_t key, const CachePlace& place);
-  // Does nothing if the key has another place by now.
-  void Remove(uint64_t key, const CachePlace& place);
+  std::optional<CacheExtent> Find(uint64_t key) const;
+  void Put(uint64_t key, const CacheExtent& extent);
+  // Does nothing if the key has another extent by now.
+  void Remove(uint64_t key, const CacheExtent& extent);
   void RemoveSlot(uint32_t slot);  // looks at every range
   void Clear();
 
@@ -40,7 +41,7 @@ class CacheTable {
  private:
   struct Entry {
     uint64_t key = 0;
-    uint64_t place = 0;  // the slot above 40 bits of position
+    uint64_t extent = 0;  // the slot above 40 bits of position
     uint32_t length = 0;
     uint32_t checksum = 0;
   };
@@ -50,7 +51,7 @@ class CacheTable {
   // a time.
   struct Part {
     mutable std::mutex mutex;
-    std::vector<Entry> entries;  // empty and removed entries have places that do not exist
+    std::vector<Entry> entries;  // empty and removed entries have extents that do not exist
     size_t taken = 0;            // entries that are not empty
     size_t size = 0;             // entries with a range
     uint64_t bytes = 0;          // of these ranges

@@ -22,7 +22,7 @@ constexpr uint64_t kLeastSegmentBytes = 1 << 20, kMostSegmentBytes = uint64_t{64
 constexpr size_t kMostOpenSegments = 512;
 
 // The length of a range of 4 GiB and more is part of its key, and only there.
-CachePlace PlaceIn(uint32_t slot, const CacheRecord& record) {
+CacheExtent ExtentIn(uint32_t slot, const CacheRecord& record) {
   constexpr uint64_t kMost = ~uint32_t{0};
   return {.slot = slot,
           .position = record.position,
@@ -80,41 +80,41 @@ bool DiskCache::Prefetch(const CachedObject& object, uint64_t offset, uint64_t l
 }
 
 std::optional<uint64_t> DiskCache::Prefetch(const RangeKey& key) {
-  const std::optional<CachePlace> place = PlaceOf(key);
-  const auto segment = place ? SegmentAt(place->slot) : nullptr;
+  const std::optional<CacheExtent> extent = ExtentOf(key);
+  const auto segment = extent ? SegmentAt(extent->slot) : nullptr;
   if (segment == nullptr) {
     ++misses_;
     return std::nullopt;
   }
-  segment->Prefetch(place->position, place->length);
-  return place->length;
+  segment->Prefetch(extent->position, extent->length);
+  return extent->length;
 }
 
-std::optional<CachePlace> DiskCache::PlaceOf(const RangeKey& key) {
-  std::optional<CachePlace> place = table_.Find(key.number);
-  if (place) return place;
+std::optional<CacheExtent> DiskCache::ExtentOf(const RangeKey& key) {
+  std::optional<CacheExtent> extent = table_.Find(key.number);
+  if (extent) return extent;
   // If the lock is taken, another thread looks for what others have kept, or adds a range.
   if (std::unique_lock writing(writing_, std::try_to_lock); writing) Refresh();
   return table_.Find(key.number);
 }
 
 DiskCache::Found DiskCache::TryRead(const RangeKey& key, std::span<uint8_t> to) {
-  const std::optional<CachePlace> place = PlaceOf(key);
-  if (!place) return Found::kNo;
-  const std::shared_ptr<CacheSegment> segment = SegmentAt(place->slot);
+  const std::optional<CacheExtent> extent = ExtentOf(key);
+  if (!extent) return Found::kNo;
+  const std::shared_ptr<CacheSegment> segment = SegmentAt(extent->slot);
   if (segment == nullptr) {  // forgotten while its records were loaded
-    table_.Remove(key.number, *place);
+    table_.Remove(key.number, *extent);
     return Found::kNo;
   }
-  switch (segment->Read(place->position, to, key.check, place->checksum)) {
+  switch (segment->Read(extent->position, to, key.check, extent->checksum)) {
     case CacheSegment::Outcome::kRead:
       return Found::kYes;
     case CacheSegment::Outcome::kGone:
-      Forget(place->slot);
+      Forget(extent->slot);
       return Found::kNo;
     case CacheSegment::Outcome::kDamaged:
       ++damaged_;
-      table_.Remove(key.number, *place);
+      table_.Remove(key.number, *extent);
       return Found::kBroken;
     case CacheSegment::Outcome::kFailed:
       break;
@@ -205,7 +205,7 @@ void DiskCache::LoadNewest() {
   if (newest_ == nullptr) return;
   newest_->Load([this](const CacheRecord& record) {
     if (record.position >= CacheTable::kMostPositions) return;
-    table_.Put(record.key, PlaceIn(newest_slot_, record));
+    table_.Put(record.key, ExtentIn(newest_slot_, record));
   });
 }
 
@@ -236,13 +236,14 @@ bool DiskCache::Write(const RangeKey& key, std::span<const uint8_t> bytes) {
     ++refused_;
     return false;
   }
-  const std::optional<Reserved> place = Reserve(key, bytes.size());
-  if (!place) return false;
+  const std::optional<Reserved> reserved = Reserve(key, bytes.size());
+  if (!reserved) return false;
   const CacheRecord record{.key = key.number,
-                           .position = place->position,
+                           .position = reserved->position,
                            .length = bytes.size(),
                            .checksum = Crc32c(bytes, key.check)};
-  return Commit(*place, record, place->segment->Write(settings_.write, place->position, bytes));
+  return Commit(*reserved, record,
+                reserved->segment->Write(settings_.write, reserved->position, bytes));
 }
 
 std::optional<DiskCache::Reserved> DiskCache::Reserve(const RangeKey& key, uint64_t length) {
@@ -260,11 +261,11 @@ std::optional<DiskCache::Reserved> DiskCache::Reserve(const RangeKey& key, uint6
   // Another process was faster, or another thread is about to be.
   if (table_.Find(key.number)) return std::nullopt;
   if (std::ranges::find(pending_, key.number) != pending_.end()) return std::nullopt;
-  Reserved place;
-  const int failed = detached_ ? EFBIG : ReserveAnywhere(length, place);
+  Reserved reserved;
+  const int failed = detached_ ? EFBIG : ReserveAnywhere(length, reserved);
   if (failed == 0) {
     pending_.push_back(key.number);
-    return place;
+    return reserved;
   }
   if (failed == EFBIG) {
     ++refused_;
@@ -275,11 +276,11 @@ std::optional<DiskCache::Reserved> DiskCache::Reserve(const RangeKey& key, uint6
   return std::nullopt;
 }
 
-int DiskCache::ReserveAnywhere(uint64_t length, Reserved& place) {
+int DiskCache::ReserveAnywhere(uint64_t length, Reserved& reserved) {
   for (const bool again : {false, true}) {
     if (newest_ != nullptr && newest_->Use()) {
-      place = {.segment = newest_, .slot = newest_slot_};
-      const int failed = newest_->Reserve(length, place.position);
+      reserved = {.segment = newest_, .slot = newest_slot_};
+      const int failed = newest_->Reserve(length, reserved.position);
       if (failed != EFBIG) return failed;
     }
     if (again) break;
@@ -337,7 +338,7 @@ void DiskCache::Trim() {
   if (lock) (void)MakeRoom(bytes_ - kCacheBlockBytes, settings_.idle, taken);
 }
 
-bool DiskCache::Commit(const Reserved& place, const CacheRecord& record, int failed) {
+bool DiskCache::Commit(const Reserved& reserved, const CacheRecord& record, int failed) {
   const std::lock_guard writing(writing_);
   std::erase(pending_, record.key);
   const std::optional<CacheLock> lock = folder_.Lock();
@@ -345,14 +346,14 @@ bool DiskCache::Commit(const Reserved& place, const CacheRecord& record, int fai
     Fail(errno, "cannot lock the cache");
     return false;
   }
-  if (failed == 0) failed = place.segment->Append(settings_.write, folder_, record);
+  if (failed == 0) failed = reserved.segment->Append(settings_.write, folder_, record);
   if (failed == 0) {
-    table_.Put(record.key, PlaceIn(place.slot, record));
+    table_.Put(record.key, ExtentIn(reserved.slot, record));
     ++kept_;
     kept_bytes_ += record.length;
     return true;
   }
-  place.segment->GiveBack(record.position, record.length);
+  reserved.segment->GiveBack(record.position, record.length);
   if (failed == EFBIG) {
     ++refused_;
     return false;

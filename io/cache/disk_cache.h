@@ -108,7 +108,7 @@ class DiskCache {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // The place reserved for a range that is being written.
+  // The extent reserved for a range that is being written.
   struct Reserved {
     std::shared_ptr<CacheSegment> segment;
     uint32_t slot = 0;
@@ -117,7 +117,7 @@ class DiskCache {
 
   std::shared_ptr<CacheSegment> SegmentAt(uint32_t slot) const;
   void Forget(uint32_t slot);
-  std::optional<CachePlace> PlaceOf(const RangeKey& key);
+  std::optional<CacheExtent> ExtentOf(const RangeKey& key);
   enum class Found { kYes, kNo, kBroken };
   Found TryRead(const RangeKey& key, std::span<uint8_t> to);
 
@@ -130,13 +130,13 @@ class DiskCache {
   void Detach();
   // These also require the folder's lock.
   void Trim();
-  int ReserveAnywhere(uint64_t length, Reserved& place);
+  int ReserveAnywhere(uint64_t length, Reserved& reserved);
   int AddSegment(uint64_t length);
   int MakeRoom(uint64_t most, std::chrono::seconds idle, uint64_t& taken,
                size_t files = ~size_t{0});
 
   std::optional<Reserved> Reserve(const RangeKey& key, uint64_t length);
-  bool Commit(const Reserved& place, const CacheRecord& record, int failed);
+  bool Commit(const Reserved& reserved, const CacheRecord& record, int failed);
   bool IsPaused(uint64_t length) const;
   void Pause(uint64_t length);
   void Fail(int error_number, const std::string& what);
@@ -154,7 +154,7 @@ class DiskCache {
   std::shared_ptr<CacheSegment> newest_;  // the segment to which ranges are added
   uint32_t newest_slot_ = 0;
   std::vector<SegmentName> found_;     // the segments that the folder had when it was last listed
-  std::vector<uint64_t> pending_;      // numbers of the keys for which a place is reserved
+  std::vector<uint64_t> pending_;      // numbers of the keys for which an extent is reserved
   std::optional<uint64_t> last_seen_;  // the folder's last number at that time
   bool detached_ = false;              // the folder was removed
 

@@ -16,12 +16,12 @@ constexpr size_t kMostTogether = size_t{16} << 20;
 
 }  // namespace
 
-Error RefuseText(const std::string& path, const TextPlace& place, const std::string& cause,
+Error RefuseText(const std::string& path, const TextPosition& position, const std::string& cause,
                  std::string advice) {
   return {.code = Code::kInvalidArgument,
-          .cause = "line " + std::to_string(place.line) + ": " + cause,
+          .cause = "line " + std::to_string(position.line) + ": " + cause,
           .file = path,
-          .offset = place.offset,
+          .offset = position.offset,
           .advice = std::move(advice)};
 }
 

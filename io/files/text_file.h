@@ -12,14 +12,14 @@
 
 namespace stoker {
 
-// A place in a text, for messages.
-struct TextPlace {
+// A position in a text, for messages.
+struct TextPosition {
   uint64_t line = 1;    // from 1
   uint64_t offset = 0;  // in bytes from the start of the file
 };
 
 // Returns an InvalidArgument like "train.csv at byte 120: line 7: …".
-Error RefuseText(const std::string& path, const TextPlace& place, const std::string& cause,
+Error RefuseText(const std::string& path, const TextPosition& position, const std::string& cause,
                  std::string advice = "");
 
 // Holds the bytes that are being looked at, and reads more on request. Memory: the longest part

@@ -17,7 +17,7 @@ CsvReader::CsvReader(TextFile file, char delimiter)
 Result<bool> CsvReader::Next(std::vector<std::string_view>& fields) {
   ASSIGN_OR_RETURN(const bool there, SkipBlankLines());
   if (!there) return false;
-  place_ = {.line = line_, .offset = file_.offset()};
+  position_ = {.line = line_, .offset = file_.offset()};
   found_.clear();
   size_t at = 0;
   for (bool more = true; more;) {

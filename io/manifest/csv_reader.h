@@ -31,12 +31,12 @@ class CsvReader {
   Result<bool> Next(std::vector<std::string_view>& fields);
 
   // The beginning of the record that Next returned last.
-  const TextPlace& place() const { return place_; }
+  const TextPosition& position() const { return position_; }
   const std::string& path() const { return file_.path(); }
 
   // Returns an error that names that record.
   Error Refuse(const std::string& cause, std::string advice = "") const {
-    return RefuseText(path(), place_, cause, std::move(advice));
+    return RefuseText(path(), position_, cause, std::move(advice));
   }
 
  private:
@@ -61,7 +61,7 @@ class CsvReader {
   char delimiter_;
   std::array<bool, 256> ends_plain_{};  // bytes that no plain field contains
   uint64_t line_ = 1;                   // at the position of reading
-  TextPlace place_;
+  TextPosition position_;
   std::vector<Field> found_;  // of the record
   std::string undoubled_;     // the fields of the record that had doubled quotes
 };

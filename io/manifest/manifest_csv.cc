@@ -66,7 +66,7 @@ class CsvManifest {
     }
     table_.paths.Add(path);
     for (size_t i = 0; i < roles_.values.size(); ++i) {
-      table_.columns[i].AddField(fields_[roles_.values[i]], reader_.place());
+      table_.columns[i].AddField(fields_[roles_.values[i]], reader_.position());
     }
     return {};
   }

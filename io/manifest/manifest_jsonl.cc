@@ -31,7 +31,7 @@ class JsonLines {
   Result<bool> Next(std::string_view& line) {
     for (;;) {
       file_.Skip(std::exchange(taken_, 0));
-      place_ = {.line = ++line_, .offset = file_.offset()};
+      position_ = {.line = ++line_, .offset = file_.offset()};
       size_t end = file_.bytes().find('\n');
       for (bool more = true; more && end == std::string_view::npos;) {
         const size_t before = file_.bytes().size();
@@ -47,12 +47,13 @@ class JsonLines {
 
   // Returns an error in the present line; `at`: its byte in the line.
   Error Refuse(const std::string& cause, std::string advice = "", size_t at = 0) const {
-    return RefuseText(file_.path(), {place_.line, place_.offset + at}, cause, std::move(advice));
+    return RefuseText(file_.path(), {position_.line, position_.offset + at}, cause,
+                      std::move(advice));
   }
 
  private:
   TextFile file_;
-  TextPlace place_;
+  TextPosition position_;
   uint64_t line_ = 0;
   size_t taken_ = 0;  // bytes of the last line
 };
@@ -169,8 +170,8 @@ class JsonRows {
     if (depth_ != 1) return true;
     if (!reads_values_) return AddKey(name);
     if (next_ == keys_.size() || keys_[next_].name != name) {
-      const auto found = places_.find(name);
-      next_ = found == places_.end() ? keys_.size() : found->second;
+      const auto found = indexes_.find(name);
+      next_ = found == indexes_.end() ? keys_.size() : found->second;
     }
     const bool there = next_ < keys_.size();
     key_ = nullptr;
@@ -197,7 +198,7 @@ class JsonRows {
 
   bool AddKey(const std::string& name) {
     if (keys_.size() == kMostKeys) return Fail("more than " + std::to_string(kMostKeys) + " keys");
-    if (!places_.emplace(name, keys_.size()).second)
+    if (!indexes_.emplace(name, keys_.size()).second)
       return Fail(Named("key", name) + " is there twice");
     keys_.push_back({.name = name});
     return true;
@@ -268,7 +269,7 @@ class JsonRows {
   }
 
   std::vector<JsonKey> keys_;  // in the order of the first line
-  std::map<std::string, size_t, std::less<>> places_;
+  std::map<std::string, size_t, std::less<>> indexes_;
   bool reads_values_ = false;
   bool others_ = false;
   ManifestTable table_;

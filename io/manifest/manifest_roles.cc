@@ -46,21 +46,21 @@ std::string Listed(const std::vector<std::string>& names) {
   return text;
 }
 
-std::optional<size_t> PlaceOf(const std::vector<std::string>& names, std::string_view name) {
+std::optional<size_t> IndexOf(const std::vector<std::string>& names, std::string_view name) {
   const auto found = std::ranges::find(names, name);
   if (name.empty() || found == names.end()) return std::nullopt;
   return static_cast<size_t>(found - names.begin());
 }
 
 Result<size_t> Need(const std::vector<std::string>& names, const std::string& name) {
-  if (const std::optional<size_t> place = PlaceOf(names, name)) return *place;
+  if (const std::optional<size_t> index = IndexOf(names, name)) return *index;
   return WrongColumn("there is no column '" + name + "'; the columns are " + Listed(names));
 }
 
 Result<size_t> FindPath(const std::vector<std::string>& names, const std::string& wanted) {
   if (!wanted.empty()) return Need(names, wanted);
   for (const char* usual : {"path", "file_name", "filename", "image", "filepath"}) {
-    if (const std::optional<size_t> place = PlaceOf(names, usual)) return *place;
+    if (const std::optional<size_t> index = IndexOf(names, usual)) return *index;
   }
   return WrongColumn(
       "no column has a usual name of paths, such as 'path' or 'file_name'; the columns are " +
@@ -75,11 +75,11 @@ Result<std::vector<size_t>> FindFurther(const std::vector<std::string>& names,
   std::vector<size_t> further;
   if (options.columns) {
     for (const std::string& name : *options.columns) {
-      ASSIGN_OR_RETURN(const size_t place, Need(names, name));
-      if (std::ranges::find(further, place) != further.end()) {
+      ASSIGN_OR_RETURN(const size_t index, Need(names, name));
+      if (std::ranges::find(further, index) != further.end()) {
         return WrongColumn("columns names '" + name + "' twice");
       }
-      further.push_back(place);
+      further.push_back(index);
     }
     return further;
   }
@@ -103,16 +103,16 @@ Result<ManifestRoles> FindRoles(const std::vector<std::string>& names,
   TRY(CheckNames(names));
   ManifestRoles roles;
   ASSIGN_OR_RETURN(roles.path, FindPath(names, options.path_column));
-  std::optional<size_t> label = PlaceOf(names, options.label_column.value_or("label"));
+  std::optional<size_t> label = IndexOf(names, options.label_column.value_or("label"));
   if (options.label_column && !options.label_column->empty()) {
     ASSIGN_OR_RETURN(label, Need(names, *options.label_column));
   }
   ASSIGN_OR_RETURN(const std::vector<size_t> further,
                    FindFurther(names, options, roles.path, label));
-  for (const size_t place : further) {
-    if (place == label || names[place] == "label" || names[place] == "image") {
-      return WrongColumn("column '" + names[place] + "' cannot be a further column: batches have " +
-                             (place == label ? "it as their label" : "another one of this name"),
+  for (const size_t index : further) {
+    if (index == label || names[index] == "label" || names[index] == "image") {
+      return WrongColumn("column '" + names[index] + "' cannot be a further column: batches have " +
+                             (index == label ? "it as their label" : "another one of this name"),
                          "Name the wanted ones with columns");
     }
   }

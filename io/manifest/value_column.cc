@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-void ValueColumn::AddField(std::string_view field, const TextPlace& place) {
-  if (field.empty() && !first_empty_) first_empty_ = place;
+void ValueColumn::AddField(std::string_view field, const TextPosition& position) {
+  if (field.empty() && !first_empty_) first_empty_ = position;
   if (lost_text_ || (field.empty() && type_ == Type::kUnknown)) {
     ++rows_;
     return;

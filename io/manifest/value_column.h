@@ -28,9 +28,9 @@ class ValueColumn {
 
   // Adds a field of a text. The column is of int64 while all fields are integers, of float64 while
   // all are numbers, and otherwise of text. An empty field fits any type: for a number it is 0, and
-  // first_empty() is its place.
-  void AddField(std::string_view field, const TextPlace& place);
-  const std::optional<TextPlace>& first_empty() const { return first_empty_; }
+  // first_empty() is its position.
+  void AddField(std::string_view field, const TextPosition& position);
+  const std::optional<TextPosition>& first_empty() const { return first_empty_; }
 
   // Add a value whose type is known. Return false if it does not fit the values before it; an
   // integer fits numbers, and a number fits integers.
@@ -71,7 +71,7 @@ class ValueColumn {
   Type type_ = Type::kUnknown;
   uint64_t rows_ = 0;
   bool lost_text_ = false;
-  std::optional<TextPlace> first_empty_;
+  std::optional<TextPosition> first_empty_;
   std::optional<size_t> width_;  // of vectors; nullopt means rows are single values
   bool in_vector_ = false;
   size_t elements_ = 0;  // of the vector that is being added, or was last

@@ -50,14 +50,14 @@ ByteRange SelectedSource::Part::Moved(ByteRange range) const {
   return range;
 }
 
-SelectedSource::Place SelectedSource::Find(uint64_t id) const {
+SelectedSource::Location SelectedSource::Find(uint64_t id) const {
   if (ids_) return {.part = parts_.front(), .id = (*ids_)[id]};
   const Part& part = *std::ranges::upper_bound(parts_, id, {}, &Part::end);
   return {.part = part, .id = id - part.begin};
 }
 
 Status SelectedSource::Load(uint64_t id, LoadedSample& loaded) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   return at.source().Load(at.id, loaded);
 }
 
@@ -68,22 +68,22 @@ void SelectedSource::AddCalled(std::vector<const SampleSource*>& called) const {
 Result<std::span<const uint8_t>> SelectedSource::Unpack(uint64_t id,
                                                         std::span<const uint8_t> record,
                                                         std::span<uint8_t> rows) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   return at.source().Unpack(at.id, record, rows);
 }
 
 ByteRange SelectedSource::RangeOf(uint64_t id) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   return at.part.Moved(at.source().RangeOf(at.id));
 }
 
 bool SelectedSource::has_row_ranges(uint64_t id) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   return at.source().has_row_ranges(at.id);
 }
 
 ByteRange SelectedSource::RangeOfRows(uint64_t id, int top, int bottom) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   return at.part.Moved(at.source().RangeOfRows(at.id, top, bottom));
 }
 
@@ -106,7 +106,7 @@ void SelectedSource::FixedRows(size_t field, std::span<const uint64_t> ids, void
     const Part& part = Find(ids.front()).part;
     size_t count = 0;
     for (; count < std::min(ids.size(), theirs.size()); ++count) {
-      const Place at = Find(ids[count]);
+      const Location at = Find(ids[count]);
       if (&at.part != &part) break;
       theirs[count] = at.id;
     }
@@ -117,7 +117,7 @@ void SelectedSource::FixedRows(size_t field, std::span<const uint64_t> ids, void
 }
 
 std::span<const uint8_t> SelectedSource::View(size_t field, uint64_t id) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   return at.source().View(field, at.id);
 }
 
@@ -128,17 +128,17 @@ bool SelectedSource::may_have_crop_index() const {
 
 std::span<const uint8_t> SelectedSource::ReadCropIndex(uint64_t id, uint64_t most,
                                                        GrowingBuffer& memory) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   return at.source().ReadCropIndex(at.id, most, memory);
 }
 
 void SelectedSource::NameOf(uint64_t id, std::string& name) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   at.source().NameOf(at.id, name);
 }
 
 ImageFacts SelectedSource::FactsOf(uint64_t id) const {
-  const Place at = Find(id);
+  const Location at = Find(id);
   return at.source().FactsOf(at.id);
 }
 

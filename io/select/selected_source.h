@@ -72,13 +72,13 @@ class SelectedSource final : public SampleSource {
     ByteRange Moved(ByteRange range) const;
   };
   // A sample's part, and its id there.
-  struct Place {
+  struct Location {
     const Part& part;
     uint64_t id = 0;
     const SampleSource& source() const { return *part.source; }
   };
   // Precondition: id < size().
-  Place Find(uint64_t id) const;
+  Location Find(uint64_t id) const;
 
   const std::string name_;
   std::vector<Part> parts_;

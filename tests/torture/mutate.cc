@@ -93,7 +93,7 @@ class Mutator {
 
   // Half of them among the headers: others are in coded data nearly always. Precondition: there are
   // bytes.
-  size_t Place() {
+  size_t AnyPosition() {
     constexpr size_t kHeaders = 700;
     return Below(Chance(0.5) ? std::min(kHeaders, bytes_.size()) : bytes_.size());
   }
@@ -101,7 +101,7 @@ class Mutator {
   // As often of a few bytes as of many thousand.
   ByteSpan Range() {
     if (bytes_.empty()) return {};
-    const size_t at = Place();
+    const size_t at = AnyPosition();
     const uint64_t longest = uint64_t{1} << Below(18);
     return {at, std::min<size_t>(1 + Below(longest), bytes_.size() - at)};
   }
@@ -120,7 +120,7 @@ class Mutator {
     bytes_.insert(bytes_.begin() + Offset(at), what.begin(), what.end());
   }
   void Insert(const Bytes& what) {
-    const size_t at = bytes_.empty() ? 0 : Place();
+    const size_t at = bytes_.empty() ? 0 : AnyPosition();
     for (uint64_t times = 1 + Below(4); times > 0; --times) Insert(at, what);
   }
   void Replace(ByteSpan span, const Bytes& by) {
@@ -146,13 +146,13 @@ class Mutator {
   void FlipBits() {
     if (bytes_.empty()) return;
     for (uint64_t n = uint64_t{1} << Below(6); n > 0; --n) {
-      bytes_[Place()] ^= static_cast<uint8_t>(1U << Below(8));
+      bytes_[AnyPosition()] ^= static_cast<uint8_t>(1U << Below(8));
     }
   }
 
   void SetBytes() {
     if (bytes_.empty()) return;
-    for (uint64_t n = uint64_t{1} << Below(7); n > 0; --n) bytes_[Place()] = AnyByte();
+    for (uint64_t n = uint64_t{1} << Below(7); n > 0; --n) bytes_[AnyPosition()] = AnyByte();
   }
 
   void Splice() {

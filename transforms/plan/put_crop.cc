@@ -10,10 +10,10 @@ OnWorker ReasonOf(const Error& error) {
 }
 
 bool PutCrop(const CropMaker& maker, CropRegion& region, uint64_t& crop_at) {
-  const std::optional<CropRegion::Place> place = region.Take(maker.bytes(), maker.samples());
-  if (!place) return false;
-  maker.Write(place->samples, region.memory() + place->at);
-  crop_at = place->at;
+  const std::optional<CropRegion::Slice> slice = region.Take(maker.bytes(), maker.samples());
+  if (!slice) return false;
+  maker.Write(slice->samples, region.memory() + slice->at);
+  crop_at = slice->at;
   return true;
 }
 

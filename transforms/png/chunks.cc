@@ -126,7 +126,7 @@ std::optional<Text> MetadataOf(const Chunk& chunk) {
   return type ? ReadText(*type, chunk.data) : std::nullopt;
 }
 
-std::optional<Text>& PlaceOf(Text::Kind kind, Walk& walk) {
+std::optional<Text>& FieldOf(Text::Kind kind, Walk& walk) {
   switch (kind) {
     case Text::Kind::kExif:
       return walk.exif;
@@ -141,7 +141,7 @@ std::optional<Text>& PlaceOf(Text::Kind kind, Walk& walk) {
 // Uses metadata with an orientation wherever it is, if its checksum is right.
 void TakeMetadata(const Chunk& chunk, Walk& walk) {
   const std::optional<Text> text = MetadataOf(chunk);
-  if (text && SumIsRight(walk.bytes, chunk)) PlaceOf(text->kind, walk) = text;
+  if (text && SumIsRight(walk.bytes, chunk)) FieldOf(text->kind, walk) = text;
 }
 
 // Returns the orientation, in Pillow's order: eXIf, its text form only where there is none, XMP.

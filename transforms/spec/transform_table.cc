@@ -788,12 +788,12 @@ std::string TextOf(const Parameter& parameter, const Transform& transform) {
 
 // The place of a type in the variant.
 template <typename T, size_t... places>
-constexpr size_t PlaceOf(std::index_sequence<places...> /*of the variant*/) {
+constexpr size_t IndexIn(std::index_sequence<places...> /*of the variant*/) {
   return ((std::is_same_v<T, std::variant_alternative_t<places, Transform>> ? places : 0) + ...);
 }
 template <typename T>
 constexpr size_t IndexOf(const T& /*transform*/) {
-  return PlaceOf<T>(std::make_index_sequence<std::variant_size_v<Transform>>());
+  return IndexIn<T>(std::make_index_sequence<std::variant_size_v<Transform>>());
 }
 
 template <size_t... places>

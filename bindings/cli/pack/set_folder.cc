@@ -103,7 +103,7 @@ Status SetFolder::ReadShards(const std::vector<uint32_t>& numbers) {
     const auto index = static_cast<uint32_t>(shards_.size());
     const PackedShard& shard = shards_.emplace_back(std::move(read));
     for (uint32_t entry = 0; entry < shard.entries.size(); ++entry) {
-      known_.emplace(shard.paths[entry], Place{index, entry});
+      known_.emplace(shard.paths[entry], Location{index, entry});
     }
   }
   return {};
@@ -132,8 +132,8 @@ Result<SetFolder::Written> SetFolder::WriteIndex() {
   TRY(ReadShards(std::exchange(begun_, {})));
   std::vector<MergedSample> samples;
   samples.reserve(known_.size());
-  for (const auto& [path, place] : known_) {
-    samples.push_back({path, shards_[place.shard].entries[place.entry].sample});
+  for (const auto& [path, at] : known_) {
+    samples.push_back({path, shards_[at.shard].entries[at.entry].sample});
   }
   Result<MergedSet> merged = MergeShards(std::move(samples));
   if (!merged.ok()) return std::move(merged).error().WithFile(path_);

@@ -49,7 +49,7 @@ class SetFolder {
   Result<Written> WriteIndex();
 
  private:
-  struct Place {
+  struct Location {
     uint32_t shard = 0, entry = 0;  // indexes in shards_ and its entries
   };
 
@@ -59,8 +59,8 @@ class SetFolder {
   std::string path_;
   Descriptor lock_;                 // of the folder
   std::deque<PackedShard> shards_;  // which stay where they are: known_ has views of their paths
-  std::unordered_map<std::string_view, Place> known_;  // by path, in the shards' tables
-  std::vector<uint32_t> begun_;                        // numbers of the shards of this run
+  std::unordered_map<std::string_view, Location> known_;  // by path, in the shards' tables
+  std::vector<uint32_t> begun_;                           // numbers of the shards of this run
   uint32_t next_ = 0;
   bool has_index_ = false;
 };

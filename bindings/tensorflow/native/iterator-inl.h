@@ -50,8 +50,8 @@ class BatchIterator : public data::DatasetIterator<DatasetT> {
     }
     if (!providers.empty()) splits_ = providers.front();
     const auto* const library = ctx->flr();
-    TF_RETURN_IF_ERROR(
-        CheckPlace(this->dataset()->placement(), library == nullptr ? nullptr : library->device()));
+    TF_RETURN_IF_ERROR(CheckPlacement(this->dataset()->placement(),
+                                      library == nullptr ? nullptr : library->device()));
     return CheckBound();
   }
 

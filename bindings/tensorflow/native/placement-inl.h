@@ -75,7 +75,7 @@ inline absl::Status FindPlacement(tensorflow::OpKernelContext* ctx, const std::s
 // Checks that an iterator runs where the dataset was placed. A step that TensorFlow has for the CPU
 // only (map, take, a `for` over the dataset in a tf.function, ...) has an iterator there, and would
 // take the device's memory for the host's.
-inline absl::Status CheckPlace(const Placement& placement, const tensorflow::Device* device) {
+inline absl::Status CheckPlacement(const Placement& placement, const tensorflow::Device* device) {
   if (!placement.on_device ||
       (device != nullptr && device->name() == placement.tensorflow_device)) {
     return absl::OkStatus();

@@ -26,7 +26,7 @@ SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_m
       free_(count, IndexSet::Begin::kFull),
       ready_(count, IndexSet::Begin::kEmpty),
       rows_(count),
-      places_(count),
+      states_(count),
       max_reading_(count),
       max_in_use_(count) {
   for (SampleInFlight& sample : samples_) {
@@ -101,26 +101,26 @@ void SamplesInFlight::BeginRead(uint32_t index) {
   samples_[index].reads_in_flight = reading_.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-void SamplesInFlight::SetPlace(uint32_t index, Place place) {
+void SamplesInFlight::SetState(uint32_t index, State state) {
   const SampleInFlight& sample = samples_[index];
   rows_[index].store(OrderOf(sample.ticket), std::memory_order_relaxed);
-  places_[index].store(sample.read.sample << 3 | static_cast<uint64_t>(place),
+  states_[index].store(sample.read.sample << 3 | static_cast<uint64_t>(state),
                        std::memory_order_relaxed);
 }
 
 void SamplesInFlight::SetReady(uint32_t index) {
-  SetPlace(index, Place::kReady);
+  SetState(index, State::kReady);
   ready_.Give(index);
   tasks_.fetch_add(kOneReady, std::memory_order_release);
 }
 
 uint32_t SamplesInFlight::ready() const { return ReadyIn(tasks_.load(std::memory_order_relaxed)); }
 
-SamplesInFlight::Placed SamplesInFlight::PlaceOf(uint32_t index) const {
-  const uint64_t placed = places_[index].load(std::memory_order_relaxed);
-  return {.sample = placed >> 3,
+SamplesInFlight::Snapshot SamplesInFlight::SnapshotOf(uint32_t index) const {
+  const uint64_t snapshot = states_[index].load(std::memory_order_relaxed);
+  return {.sample = snapshot >> 3,
           .row = rows_[index].load(std::memory_order_relaxed),
-          .place = static_cast<Place>(placed & 7)};
+          .state = static_cast<State>(snapshot & 7)};
 }
 
 std::optional<uint32_t> SamplesInFlight::TakeReady() {

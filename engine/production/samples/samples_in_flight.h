@@ -83,14 +83,14 @@ class SamplesInFlight {
 
   // The stage that a sample is in, for reports of stalls: set by the thread that owns the sample,
   // read by any.
-  enum class Place : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
-  void SetPlace(uint32_t index, Place place);
-  struct Placed {
+  enum class State : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
+  void SetState(uint32_t index, State state);
+  struct Snapshot {
     uint64_t sample = 0;  // its id; unknown for samples in memory
     uint64_t row = 0;     // which row it becomes: lower for those that are needed earlier
-    Place place = Place::kNone;
+    State state = State::kNone;
   };
-  Placed PlaceOf(uint32_t index) const;
+  Snapshot SnapshotOf(uint32_t index) const;
   uint32_t count() const { return free_.count(); }
 
   // Frees the sample's buffer if it has grown and memory is scarce; otherwise a few large files
@@ -113,8 +113,8 @@ class SamplesInFlight {
   // Both counts are in one word, because a task that saw only one of them change could leave a
   // sample without a task.
   std::atomic<uint64_t> tasks_{0};
-  std::vector<std::atomic<uint64_t>> rows_;    // Placed::row
-  std::vector<std::atomic<uint64_t>> places_;  // the rest of Placed
+  std::vector<std::atomic<uint64_t>> rows_;    // Snapshot::row
+  std::vector<std::atomic<uint64_t>> states_;  // the rest of Snapshot
   std::atomic<bool> waiting_{false};
   std::atomic<uint32_t> reading_{0};
   std::atomic<uint32_t> max_reading_;

@@ -4,8 +4,6 @@
 
 namespace stoker {
 
-using Place = SamplesInFlight::Place;
-
 WorkerTasks::WorkerTasks(SamplesInFlight& samples, MemoryLease& memory, Executor& executor,
                          Turn turn, void* context)
     : samples_(samples),
@@ -42,13 +40,13 @@ void WorkerTasks::Run(void* tasks, uint32_t, int worker) {
 void WorkerTasks::BeginTurn(int worker) {
   const std::optional<uint32_t> first = samples_.TakeReady();
   if (!first) return;  // the task is spare
-  samples_.SetPlace(*first, Place::kWorking);
+  samples_.SetState(*first, SamplesInFlight::State::kWorking);
   turn_(context_, *first, worker);
 }
 
 std::optional<uint32_t> WorkerTasks::TakeFurther() {
   const std::optional<uint32_t> taken = samples_.TakeFurther(concurrency_.limit());
-  if (taken) samples_.SetPlace(*taken, Place::kWorking);
+  if (taken) samples_.SetState(*taken, SamplesInFlight::State::kWorking);
   return taken;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-using Place = SamplesInFlight::Place;
+using State = SamplesInFlight::State;
 
 TEST(UnfinishedWork, NamesTheSamplesThatAreNeededFirst) {
   const testing::PhotoFolder photos(8, 2);
@@ -21,17 +21,17 @@ TEST(UnfinishedWork, NamesTheSamplesThatAreNeededFirst) {
   const UnfinishedWork work(*source, samples, /*map=*/nullptr, /*maps=*/nullptr);
   EXPECT_THAT(work.Describe(), StartsWith("none of its samples has begun"));
 
-  const auto put = [&](uint32_t row, Place place) {
+  const auto put = [&](uint32_t row, State state) {
     const uint32_t index = samples.Take().value();
     samples[index].ticket.row = row;
     samples[index].read.sample = row;
-    samples.SetPlace(index, place);
+    samples.SetState(index, state);
     return index;
   };
-  put(4, Place::kReading);
-  const uint32_t second = put(1, Place::kReading);
-  put(2, Place::kWorking);
-  put(3, Place::kPostponed);
+  put(4, State::kReading);
+  const uint32_t second = put(1, State::kReading);
+  put(2, State::kWorking);
+  put(3, State::kPostponed);
   const std::string said = work.Describe();
   EXPECT_THAT(said, HasSubstr("2 reads have not ended (" + photos.FileOf(1) + ", " +
                               photos.FileOf(4) + ")"));
@@ -40,7 +40,7 @@ TEST(UnfinishedWork, NamesTheSamplesThatAreNeededFirst) {
 
   const uint64_t before = work.State();
   EXPECT_EQ(work.State(), before) << "nothing has moved";
-  samples.SetPlace(second, Place::kReady);
+  samples.SetState(second, State::kReady);
   EXPECT_NE(work.State(), before);
 }
 

@@ -16,32 +16,32 @@ namespace {
 TEST(CacheTable, DoesWhatAMapDoes) {
   testing::Random random(1);
   CacheTable table;
-  std::map<uint64_t, CachePlace> twin;
+  std::map<uint64_t, CacheExtent> twin;
   for (int i = 0; i < testing::Effort(200'000); ++i) {
     // Keys in few parts and at few homes, so that searches are long and wrap around.
     const uint64_t key = static_cast<uint64_t>(random.Between(0, 2)) << 58 |
                          static_cast<uint64_t>(random.Between(0, 300)) << 20 |
                          static_cast<uint64_t>(random.OneIn(2) ? 0 : 0xFFFF'0000);
-    const CachePlace place{.slot = static_cast<uint32_t>(random.Between(0, 5)),
-                           .position = static_cast<uint64_t>(random.Between(0, 1000)),
-                           .length = static_cast<uint32_t>(random.Between(1, 1000)),
-                           .checksum = static_cast<uint32_t>(i)};
+    const CacheExtent extent{.slot = static_cast<uint32_t>(random.Between(0, 5)),
+                             .position = static_cast<uint64_t>(random.Between(0, 1000)),
+                             .length = static_cast<uint32_t>(random.Between(1, 1000)),
+                             .checksum = static_cast<uint32_t>(i)};
     const auto known = twin.find(key);
     if (random.OneIn(3)) {
-      table.Put(key, place);
-      twin[key] = place;
+      table.Put(key, extent);
+      twin[key] = extent;
     } else if (random.OneIn(3) && known != twin.end()) {
-      // Remove works only with the place that the key has.
-      CachePlace other = known->second;
+      // Remove works only with the extent that the key has.
+      CacheExtent other = known->second;
       if (random.OneIn(2)) ++other.position;
       const bool same = other == known->second;
       table.Remove(key, other);
       if (same) twin.erase(known);
     } else if (random.OneIn(2000)) {
-      table.RemoveSlot(place.slot);
-      std::erase_if(twin, [&](const auto& range) { return range.second.slot == place.slot; });
+      table.RemoveSlot(extent.slot);
+      std::erase_if(twin, [&](const auto& range) { return range.second.slot == extent.slot; });
     } else {
-      const std::optional<CachePlace> found = table.Find(key);
+      const std::optional<CacheExtent> found = table.Find(key);
       ASSERT_EQ(found.has_value(), known != twin.end()) << i;
       if (found) {
         ASSERT_EQ(*found, known->second) << i;
@@ -62,10 +62,10 @@ TEST(CacheTable, DoesWhatAMapDoes) {
 
 TEST(CacheTable, KeepsTheLargestPlaces) {
   CacheTable table;
-  const CachePlace last{.slot = CacheTable::kMostSlots - 1,
-                        .position = CacheTable::kMostPositions - 1,
-                        .length = ~uint32_t{0},
-                        .checksum = ~uint32_t{0}};
+  const CacheExtent last{.slot = CacheTable::kMostSlots - 1,
+                         .position = CacheTable::kMostPositions - 1,
+                         .length = ~uint32_t{0},
+                         .checksum = ~uint32_t{0}};
   table.Put(~uint64_t{0}, last);
   EXPECT_EQ(table.Find(~uint64_t{0}), last);
   EXPECT_FALSE(table.Find(0));

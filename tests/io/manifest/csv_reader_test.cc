@@ -174,12 +174,12 @@ TEST(CsvReader, SaysWhereRecordsBegin) {
   std::vector<std::string_view> fields;
   ASSERT_TRUE(reader.Next(fields).value());
   EXPECT_THAT(fields, ElementsAre("a", "b\n\r\n"));
-  EXPECT_EQ(reader.place().line, 2u);
-  EXPECT_EQ(reader.place().offset, 1u);
+  EXPECT_EQ(reader.position().line, 2u);
+  EXPECT_EQ(reader.position().offset, 1u);
   ASSERT_TRUE(reader.Next(fields).value());
   EXPECT_THAT(fields, ElementsAre("c"));
-  EXPECT_EQ(reader.place().line, 6u);
-  EXPECT_EQ(reader.place().offset, 13u);
+  EXPECT_EQ(reader.position().line, 6u);
+  EXPECT_EQ(reader.position().offset, 13u);
   EXPECT_FALSE(reader.Next(fields).value());
   EXPECT_FALSE(reader.Next(fields).value());
 }

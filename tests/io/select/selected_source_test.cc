@@ -38,7 +38,7 @@ std::vector<uintptr_t> FunctionsOf(const SampleSource& source, size_t count) {
 }
 
 // By the same: a virtual function is its offset in the table, 1 more on x86-64.
-size_t PlaceOfLast() {
+size_t LastIndex() {
   auto last = &Least::Last;
   uintptr_t offset = 0;
   std::memcpy(&offset, &last, sizeof(offset));
@@ -48,7 +48,7 @@ size_t PlaceOfLast() {
 // A function that SelectedSource does not override is the same in both tables. If this fails after
 // a function was added to SampleSource, forward it in SelectedSource.
 TEST(SelectedSource, OverridesEveryFunction) {
-  const size_t count = PlaceOfLast();
+  const size_t count = LastIndex();
   ASSERT_GE(count, 20U);
   const auto least = std::make_shared<Least>();
   const SelectedSource selected("combine", {least}, nullptr);

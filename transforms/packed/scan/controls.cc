@@ -4,7 +4,7 @@ namespace stoker::packed {
 namespace {
 
 // Word `k` has `width` bits, from bit `bit` of its half. Returns the bit after it.
-constexpr int Place(Control& control, int k, int width, int bit) {
+constexpr int PutBits(Control& control, int k, int width, int bit) {
   const auto i = static_cast<size_t>(k);
   const int first = width == 0 ? 0 : bit / 8;
   control.bytes[2 * i] = static_cast<uint8_t>(first);
@@ -24,7 +24,7 @@ constexpr Controls MakeControls() {
     int bit = 0;
     for (int k = 0; k < kQuadWords; ++k) {
       if (k == kQuadWords / 2) bit = half % 8;
-      bit = Place(controls.quad[i], k, width[k % 4], bit);
+      bit = PutBits(controls.quad[i], k, width[k % 4], bit);
     }
     Control& control = controls.quad[i];
     for (size_t k = 0; k < control.bytes.size(); ++k) {
@@ -34,7 +34,7 @@ constexpr Controls MakeControls() {
   }
   for (size_t code = 0; code < controls.dc.size(); ++code) {
     const int width = DcWidth(static_cast<int>(code));
-    for (int k = 0; k < kRunBlocks; ++k) Place(controls.dc[code], k, width, k % 8 * width);
+    for (int k = 0; k < kRunBlocks; ++k) PutBits(controls.dc[code], k, width, k % 8 * width);
   }
   return controls;
 }
