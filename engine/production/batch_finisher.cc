@@ -25,28 +25,28 @@ void BatchFinisher::End(uint32_t index, uint64_t work_ns, Status status, int wor
   SampleInFlight& sample = samples_[index];
   const WorkToken work = std::move(sample.work);  // ends after everything else in this function
   samples_.TrimBuffer(index, memory_);
-  const RowTicket ticket = sample.ticket;
+  const RowClaim claim = sample.claim;
   const SamplePath path = sample.path;
   const RowCost cost = CostOf(path.times(), sample.reads_in_flight, work_ns);
   samples_.SetState(index, SamplesInFlight::State::kNone);
   samples_.Give(index);
   if (samples_.waiting() && (wakes_early_ || !samples_.TooFewFree())) reads_.Wake();
-  const Assembler::BatchState state = assembler_.RowsDone(ticket, cost, std::move(status));
-  if (state != Assembler::BatchState::kRowsMissing) Finish(ticket, path, state, worker);
+  const Assembler::BatchState state = assembler_.RowsDone(claim, cost, std::move(status));
+  if (state != Assembler::BatchState::kRowsMissing) Finish(claim, path, state, worker);
 }
 
-void BatchFinisher::Finish(const RowTicket& ticket, const SamplePath& last_row,
+void BatchFinisher::Finish(const RowClaim& claim, const SamplePath& last_row,
                            Assembler::BatchState state, int worker) {
-  if (state == Assembler::BatchState::kWhole) assembler_.DropRows(ticket);
-  const bool failed = state == Assembler::BatchState::kFailed || ticket.slot->rows == 0;
+  if (state == Assembler::BatchState::kWhole) assembler_.DropRows(claim);
+  const bool failed = state == Assembler::BatchState::kFailed || claim.slot->rows == 0;
   BatchCost spent;
   if (decoder_.mixes() && !failed) {
-    const TraceSpan span(trace_, "stoker.mix", ticket.slot->epoch, ticket.slot->index);
-    spent.mix_ns = decoder_.Mix(*ticket.slot, worker);
+    const TraceSpan span(trace_, "stoker.mix", claim.slot->epoch, claim.slot->index);
+    spent.mix_ns = decoder_.Mix(*claim.slot, worker);
   }
-  if (maps_ == nullptr) return assembler_.Complete(ticket, last_row, spent);
+  if (maps_ == nullptr) return assembler_.Complete(claim, last_row, spent);
   spent.whole_ns = NowNanoseconds();
-  maps_->Give({ticket, last_row, spent, failed});
+  maps_->Give({claim, last_row, spent, failed});
 }
 
 }  // namespace stoker

@@ -32,12 +32,12 @@ class BatchFinisher {
         wakes_early_(wakes_early),
         trace_(trace) {}
 
-  // The rows of the sample's ticket are written, or failed. `work_ns`: a worker's time for them.
+  // The rows of the sample's claim are written, or failed. `work_ns`: a worker's time for them.
   // Ending the sample may be the last access to the producer.
   void End(uint32_t sample, uint64_t work_ns, Status status, int worker);
 
  private:
-  void Finish(const RowTicket& ticket, const SamplePath& last_row, Assembler::BatchState state,
+  void Finish(const RowClaim& claim, const SamplePath& last_row, Assembler::BatchState state,
               int worker);
 
   SamplesInFlight& samples_;

@@ -168,8 +168,8 @@ class Decoder::SampleQueue final : public ImageQueue {
       pace_.End(sample.path.times(), NowNanoseconds());
       return samples_.Done(index, {What::kNoMemory, 0, std::move(status)}, worker_);
     }
-    const RowTicket& ticket = sample.ticket;
-    ticket.slot->sample_ids[ticket.row] = sample.read.sample;
+    const RowClaim& claim = sample.claim;
+    claim.slot->sample_ids[claim.row] = sample.read.sample;
     const bool decoded = status.ok();
     if (decoded) status = WriteRest(sample);
     if (decoder_.cache_ != nullptr && status.ok()) {
@@ -209,8 +209,8 @@ class Decoder::SampleQueue final : public ImageQueue {
 
   // Writes the other columns of the row, then calls the program's function of rows.
   Status WriteRest(const SampleInFlight& sample) {
-    TRY(decoder_.WriteFields(sample.ticket, sample.read.rows));
-    return decoder_.MapRows(sample.ticket, times_);
+    TRY(decoder_.WriteFields(sample.claim, sample.read.rows));
+    return decoder_.MapRows(sample.claim, times_);
   }
 
   std::optional<uint32_t> Take() {
@@ -243,8 +243,8 @@ class Decoder::SampleQueue final : public ImageQueue {
   EncodedImage Encoded(uint32_t index, GrowingBuffer& crop_index) {
     SampleInFlight& sample = decoder_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
-    Slot& slot = *sample.ticket.slot;
-    const uint32_t row = sample.ticket.row;
+    Slot& slot = *sample.claim.slot;
+    const uint32_t row = sample.claim.row;
     CropRegion* const crops = decoder_.CropsOf(slot, row);
     return {index,
             sample.image,
@@ -302,15 +302,15 @@ void Decoder::Copy(uint32_t run, int worker, Samples& samples) {
   const uint64_t before = NowNanoseconds();
   WorkerPace& pace = paces_[static_cast<size_t>(worker)];
   pace.Begin(samples_[run].path.times(), before);
-  const RowTicket ticket = samples_[run].ticket;
+  const RowClaim claim = samples_[run].claim;
   StageTimes times;
-  Status status = FillRun(ticket, worker, times);
+  Status status = FillRun(claim, worker, times);
   const uint64_t after = NowNanoseconds();
   pace.End(samples_[run].path.times(), after);
   if (MustWait(samples_[run], status)) {
     return samples.Done(run, {What::kNoMemory, 0, std::move(status)}, worker);
   }
-  counters(worker).Add(ticket.rows, 0, times, after - before);
+  counters(worker).Add(claim.rows, 0, times, after - before);
   const What what = status.ok() ? What::kRow : What::kFailed;
   samples.Done(run, {what, after - before, std::move(status)}, worker);
 }
@@ -324,12 +324,12 @@ bool Decoder::MustWait(const SampleInFlight& sample, Status& status) const {
 }
 
 // Images are transformed if there is a plan.
-Status Decoder::FillRun(const RowTicket& ticket, int worker, StageTimes& times) {
-  Slot& slot = *ticket.slot;
+Status Decoder::FillRun(const RowClaim& claim, int worker, StageTimes& times) {
+  Slot& slot = *claim.slot;
   const Field& image = source_.fields()[0];
-  const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(ticket.row, ticket.rows);
+  const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(claim.row, claim.rows);
   std::vector<void*> other_rows(plan_ ? plan_->views() - 1 : 0);
-  uint32_t row = ticket.row;
+  uint32_t row = claim.row;
   for (uint64_t& id : ids) {
     const SamplerEntry entry = sampler_.At(slot.name(), row);
     id = entry.sample;
@@ -341,52 +341,52 @@ Status Decoder::FillRun(const RowTicket& ticket, int worker, StageTimes& times) 
     }
     ++row;
   }
-  TRY(WriteFields(ticket, {}));
-  return MapRows(ticket, times);
+  TRY(WriteFields(claim, {}));
+  return MapRows(claim, times);
 }
 
 // Writes all columns but the one that the plan writes. `loaded`: the rows of the kLoaded fields of
-// the ticket's only row; empty if it failed. Precondition: the rows' ids are known.
-Status Decoder::WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const {
-  Slot& slot = *ticket.slot;
-  const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(ticket.row, ticket.rows);
+// the claim's only row; empty if it failed. Precondition: the rows' ids are known.
+Status Decoder::WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const {
+  Slot& slot = *claim.slot;
+  const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(claim.row, claim.rows);
   for (size_t field = plan_ ? 1 : 0; field < fields_; ++field) {
     const size_t column = field_columns_[field];
     const bool labels = mixer_ && field == mixer_->label_column();
     if (const size_t bytes = LoadedBytes(source_.fields()[field]); bytes != 0) {
       if (loaded.empty()) continue;
       if (labels) {
-        TRY(mixer_->WriteLabel(loaded.data(), ids[0], slot, ticket.row));
+        TRY(mixer_->WriteLabel(loaded.data(), ids[0], slot, claim.row));
       } else if (IsString(source_.fields()[field].dtype)) {
         std::string_view string;
         std::memcpy(&string, loaded.data(), bytes);
-        TRY(slot.SetString(column, ticket.row, string));
+        TRY(slot.SetString(column, claim.row, string));
       } else {
-        std::memcpy(slot.Row(column, ticket.row), loaded.data(), bytes);
+        std::memcpy(slot.Row(column, claim.row), loaded.data(), bytes);
       }
       loaded = loaded.subspan(bytes);
     } else if (labels) {
-      TRY(mixer_->WriteLabels(source_, ids, slot, ticket.row));
+      TRY(mixer_->WriteLabels(source_, ids, slot, claim.row));
     } else {
-      source_.FixedRows(field, ids, slot.Row(column, ticket.row));
+      source_.FixedRows(field, ids, slot.Row(column, claim.row));
     }
   }
   if (adds_labels_) {
-    std::fill_n(static_cast<int64_t*>(slot.Row(1, ticket.row)), ticket.rows, kNoLabel);
+    std::fill_n(static_cast<int64_t*>(slot.Row(1, claim.row)), claim.rows, kNoLabel);
   }
   for (const size_t column : added_) {
-    std::memset(slot.Row(column, ticket.row), 0, columns_[column].row_bytes() * ticket.rows);
+    std::memset(slot.Row(column, claim.row), 0, columns_[column].row_bytes() * claim.rows);
   }
   return {};
 }
 
 // Calls the program's function, if it has one for rows.
-Status Decoder::MapRows(const RowTicket& ticket, StageTimes& times) const {
+Status Decoder::MapRows(const RowClaim& claim, StageTimes& times) const {
   if (map_ == nullptr) return {};
-  const Slot& slot = *ticket.slot;
+  const Slot& slot = *claim.slot;
   const uint64_t before = NowNanoseconds();
   Status status;
-  for (uint32_t row = ticket.row; row < ticket.row + ticket.rows && status.ok(); ++row) {
+  for (uint32_t row = claim.row; row < claim.row + claim.rows && status.ok(); ++row) {
     const uint64_t position = sampler_.PositionOf(slot.name(), row);
     status = map_->MapRow(MappedRow(columns_, slot, row, position, options_.seed));
   }

@@ -96,9 +96,9 @@ class Decoder {
   void Decode(uint32_t first, int worker, Samples& samples);
   void Copy(uint32_t run, int worker, Samples& samples);
   bool MustWait(const SampleInFlight& sample, Status& status) const;
-  Status FillRun(const RowTicket& ticket, int worker, StageTimes& times);
-  Status WriteFields(const RowTicket& ticket, std::span<const uint8_t> loaded) const;
-  Status MapRows(const RowTicket& ticket, StageTimes& times) const;
+  Status FillRun(const RowClaim& claim, int worker, StageTimes& times);
+  Status WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const;
+  Status MapRows(const RowClaim& claim, StageTimes& times) const;
   std::span<void* const> OtherRows(const Slot& slot, uint32_t row, std::vector<void*>& rows) const;
   void* WorkOf(const Slot& slot, uint32_t row) const;
   int32_t* SizeAt(const Slot& slot, uint32_t row) const;

@@ -124,7 +124,7 @@ void Feeder::Submit(uint32_t index) {
 void Feeder::ReadAgain(uint32_t index) {
   samples_.TrimBuffer(index, to_.memory);
   samples_[index].path.Claim(NowNanoseconds(), /*behind_workers=*/false);
-  PutBack(index);
+  Requeue(index);
 }
 
 void Feeder::Substitute(uint32_t index) {
@@ -137,7 +137,7 @@ void Feeder::Substitute(uint32_t index) {
 
 // After this call the sample belongs to Pull, which reads it again, or it has ended because work
 // ends: nobody would pull it. See Lifecycle::ending.
-void Feeder::PutBack(uint32_t index) {
+void Feeder::Requeue(uint32_t index) {
   again_.Give(index);
   if (to_.lifecycle.ending()) {
     DropAgain();

@@ -69,7 +69,7 @@ class Feeder final : public ReadClient {
   void SubmitRuns();
   bool IsInCache(uint32_t index);
   void Submit(uint32_t index);
-  void PutBack(uint32_t index);
+  void Requeue(uint32_t index);
   void DropPostponed();
   void DropAgain();
 

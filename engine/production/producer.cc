@@ -123,10 +123,10 @@ OnBad Producer::ActionOn(uint32_t index, Error& error) {
   if (lifecycle_.ending()) return OnBad::kFail;
   const SampleInFlight& sample = samples_[index];
   std::optional<BadRow> bad =
-      bad_.Judge(sample.read.sample, sample.ticket.row, sample.substitutes, error);
+      bad_.Judge(sample.read.sample, sample.claim.row, sample.substitutes, error);
   if (!bad) return OnBad::kFail;
   const OnBad action = bad->action;
-  assembler_.AddBadRow(sample.ticket, *std::move(bad));
+  assembler_.AddBadRow(sample.claim, *std::move(bad));
   return action;
 }
 

@@ -57,7 +57,7 @@ void ReadySamples::Read() {
       SimulateWork(wait_ns);
       wait_ns = std::min<uint64_t>(2 * wait_ns, 1'000'000);  // workers may be suspended for long
     }
-    samples_[*index].ticket.batch = claimed_.fetch_add(1);
+    samples_[*index].claim.batch = claimed_.fetch_add(1);
     samples_.SetReady(*index);
     Send(1);
   }
@@ -83,7 +83,7 @@ void ReadySamples::Work() {
     --tasks_;
     lock.unlock();
     if (limit_.Enter()) {
-      std::optional<uint32_t> taken = samples_.TakeReady();  // none if the task is spare
+      std::optional<uint32_t> taken = samples_.TakeReady();  // none if the task is surplus
       for (int more = 3; taken; --more) {
         samples_.Give(*taken);
         ++taken_;

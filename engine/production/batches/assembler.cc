@@ -94,7 +94,7 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   return true;
 }
 
-std::optional<RowTicket> Assembler::Claim(uint32_t most) {
+std::optional<RowClaim> Assembler::Claim(uint32_t most) {
   uint64_t claim = claimed_.load(std::memory_order_relaxed);
   while (claim < opened_.load(std::memory_order_acquire) * batch_size_) {
     const uint64_t batch = claim / batch_size_;
@@ -107,20 +107,20 @@ std::optional<RowTicket> Assembler::Claim(uint32_t most) {
     const uint64_t tag = EntryOf(batch).rows.load(std::memory_order_relaxed);
     if (tag > RowsTag(batch, row) && tag <= RowsTag(batch, static_cast<uint32_t>(batch_size_))) {
       const auto left = static_cast<uint32_t>(tag - RowsTag(batch, row));
-      return RowTicket{batch, row, std::min(rows, left), EntryOf(batch).slot};
+      return RowClaim{batch, row, std::min(rows, left), EntryOf(batch).slot};
     }
     claim = claimed_.load(std::memory_order_relaxed);
   }
   return std::nullopt;
 }
 
-Assembler::BatchState Assembler::RowsDone(const RowTicket& ticket, const RowCost& cost,
+Assembler::BatchState Assembler::RowsDone(const RowClaim& claim, const RowCost& cost,
                                           Status status) {
-  Entry& entry = EntryOf(ticket.batch);
+  Entry& entry = EntryOf(claim.batch);
   if (!status.ok()) {
     std::lock_guard lock(mutex_);
-    if (entry.failures++ == 0 || ticket.row < entry.failed_row) {
-      entry.failed_row = ticket.row;
+    if (entry.failures++ == 0 || claim.row < entry.failed_row) {
+      entry.failed_row = claim.row;
       entry.error = std::move(status).error();
     }
   }
@@ -132,33 +132,33 @@ Assembler::BatchState Assembler::RowsDone(const RowTicket& ticket, const RowCost
     entry.reads_in_flight.fetch_add(cost.reads_in_flight, std::memory_order_relaxed);
   }
   UpdateMax(entry.longest_ns, cost.longest_ns);
-  if (entry.missing.fetch_sub(ticket.rows, std::memory_order_acq_rel) != ticket.rows) {
+  if (entry.missing.fetch_sub(claim.rows, std::memory_order_acq_rel) != claim.rows) {
     return BatchState::kRowsMissing;
   }
-  entry.last_sample = ticket.slot->sample_ids[ticket.row];
+  entry.last_sample = claim.slot->sample_ids[claim.row];
   // The thread that wrote `error` decremented `missing` before this one did.
   return entry.error ? BatchState::kFailed : BatchState::kWhole;
 }
 
-void Assembler::AddBadRow(const RowTicket& ticket, BadRow bad) {
+void Assembler::AddBadRow(const RowClaim& claim, BadRow bad) {
   const std::lock_guard lock(mutex_);
-  EntryOf(ticket.batch).bad.push_back(std::move(bad));
+  EntryOf(claim.batch).bad.push_back(std::move(bad));
 }
 
 // A row ends with one action: nothing follows a kDrop.
-void Assembler::DropRows(const RowTicket& ticket) {
-  const std::vector<BadRow>& bad = EntryOf(ticket.batch).bad;
+void Assembler::DropRows(const RowClaim& claim) {
+  const std::vector<BadRow>& bad = EntryOf(claim.batch).bad;
   std::vector<uint32_t> dropped;
   for (const BadRow& row : bad) {
     if (row.action == OnBad::kDrop) dropped.push_back(row.row);
   }
-  if (!dropped.empty()) ticket.slot->DropRows(std::move(dropped));
+  if (!dropped.empty()) claim.slot->DropRows(std::move(dropped));
 }
 
-void Assembler::Complete(const RowTicket& ticket, const SamplePath& last_row, const BatchCost& cost,
+void Assembler::Complete(const RowClaim& claim, const SamplePath& last_row, const BatchCost& cost,
                          Status status) {
   std::lock_guard lock(mutex_);
-  Entry& entry = EntryOf(ticket.batch);
+  Entry& entry = EntryOf(claim.batch);
   entry.work_ns.fetch_add(cost.mix_ns, std::memory_order_relaxed);
   entry.cost = cost;
   if (!status.ok()) entry.error = std::move(status).error();

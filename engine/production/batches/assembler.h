@@ -30,7 +30,7 @@
 namespace stoker {
 
 // A claim on consecutive rows of one batch, and the slot to write them to.
-struct RowTicket {
+struct RowClaim {
   uint64_t batch = 0;  // its number in the sequence
   uint32_t row = 0;    // the first row
   uint32_t rows = 1;
@@ -77,25 +77,25 @@ class Assembler {
 
   // Claims the next row to read, or up to `most` rows of one batch. Returns none while all rows in
   // production are claimed. Any thread; takes no lock.
-  std::optional<RowTicket> Claim(uint32_t most = 1);
+  std::optional<RowClaim> Claim(uint32_t most = 1);
 
   // Reports that the rows were written, or failed; a failure fails the whole batch, with the error
   // of its lowest row. Returns whether the batch is now without missing rows: it then belongs to
   // the caller alone until Complete. Any thread; takes a lock only for failures.
   enum class BatchState : uint8_t { kRowsMissing, kWhole, kFailed };
-  BatchState RowsDone(const RowTicket& ticket, const RowCost& cost, Status status);
+  BatchState RowsDone(const RowClaim& claim, const RowCost& cost, Status status);
 
-  // Records that the ticket's row had a bad sample. Must not be called after the row's RowsDone.
+  // Records that the claim's row had a bad sample. Must not be called after the row's RowsDone.
   // Any thread; takes a lock.
-  void AddBadRow(const RowTicket& ticket, BadRow bad);
+  void AddBadRow(const RowClaim& claim, BadRow bad);
 
-  // Takes the rows with OnBad::kDrop out of the ticket's batch. Precondition: RowsDone returned
+  // Takes the rows with OnBad::kDrop out of the claim's batch. Precondition: RowsDone returned
   // kWhole.
-  void DropRows(const RowTicket& ticket);
+  void DropRows(const RowClaim& claim);
 
-  // Makes the ticket's batch deliverable or, if `status` is an error, that error in its place.
+  // Makes the claim's batch deliverable or, if `status` is an error, that error in its place.
   // Precondition: RowsDone returned kWhole, or it returned kFailed and `status` is OK.
-  void Complete(const RowTicket& ticket, const SamplePath& last_row, const BatchCost& cost,
+  void Complete(const RowClaim& claim, const SamplePath& last_row, const BatchCost& cost,
                 Status status = {});
 
   // Sets the depth from now on and opens the batches that it allows. Precondition: `depth` is 1 to

@@ -60,7 +60,7 @@ int MapThreads::calling() const {
 void MapThreads::Give(WholeBatch batch) {
   const std::lock_guard lock(mutex_);
   if (!open_) return;
-  const bool is_next = batch.ticket.batch == next_;
+  const bool is_next = batch.claim.batch == next_;
   waiting_.push_back(std::move(batch));
   if (is_next) given_.notify_one();
 }
@@ -77,7 +77,7 @@ void MapThreads::Run() {
     ++calling_;
     lock.unlock();
     Status status = batch->failed ? Status() : Call(*batch);
-    assembler_.Complete(batch->ticket, batch->last_row, batch->cost, std::move(status));
+    assembler_.Complete(batch->claim, batch->last_row, batch->cost, std::move(status));
     lock.lock();
     if (--calling_ == 0) ended_.notify_all();
   }
@@ -86,7 +86,7 @@ void MapThreads::Run() {
 // Requires mutex_. Returns the batch whose turn it is. If the batch after it has arrived, too,
 // another thread is woken.
 std::optional<MapThreads::WholeBatch> MapThreads::Take() {
-  const auto number = [](const WholeBatch& batch) { return batch.ticket.batch; };
+  const auto number = [](const WholeBatch& batch) { return batch.claim.batch; };
   const auto found = std::ranges::find(waiting_, next_, number);
   if (found == waiting_.end()) return std::nullopt;
   WholeBatch batch = std::move(*found);
@@ -97,7 +97,7 @@ std::optional<MapThreads::WholeBatch> MapThreads::Take() {
 }
 
 Status MapThreads::Call(WholeBatch& whole) {
-  Slot* const slot = whole.ticket.slot;
+  Slot* const slot = whole.claim.slot;
   const TraceSpan span(trace_, "stoker.map", slot->epoch, slot->index);
   const Batch batch = slots_.View(slot);
   const uint64_t before = NowNanoseconds();

@@ -24,7 +24,7 @@ class MapThreads {
  public:
   // A batch without missing rows.
   struct WholeBatch {
-    RowTicket ticket;
+    RowClaim claim;
     SamplePath last_row;
     BatchCost cost;
     bool failed = false;  // a failed batch is not mapped, and keeps its place in the order

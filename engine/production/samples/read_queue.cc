@@ -32,16 +32,16 @@ size_t ReadQueue::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
   while (filled < requests.size() && samples_.MayRead()) {
     const std::optional<uint32_t> index = samples_.Take();
     if (!index) break;
-    const std::optional<RowTicket> ticket = assembler.Claim();
-    if (!ticket) {
+    const std::optional<RowClaim> claim = assembler.Claim();
+    if (!claim) {
       samples_.Give(*index);
       break;
     }
     SampleInFlight& next = samples_[*index];
     samples_.BeginRead(*index);
-    const SamplerEntry entry = sampler_.At(ticket->slot->name(), ticket->row);
-    next.ticket = *ticket;
-    next.draw = {options_.seed, ticket->slot->epoch, entry.position};
+    const SamplerEntry entry = sampler_.At(claim->slot->name(), claim->row);
+    next.claim = *claim;
+    next.draw = {options_.seed, claim->slot->epoch, entry.position};
     next.substitutes = 0;
     next.path.Claim(now, behind_workers);
     SetSample(next, entry.sample);
@@ -63,12 +63,12 @@ std::optional<uint32_t> ReadQueue::NextRun(Assembler& assembler) {
   while (!samples_.TooFewFree()) {
     const std::optional<uint32_t> index = samples_.Take();
     if (!index) continue;
-    const std::optional<RowTicket> ticket = assembler.Claim(run_);
-    if (!ticket) {
+    const std::optional<RowClaim> claim = assembler.Claim(run_);
+    if (!claim) {
       samples_.Give(*index);
       return std::nullopt;
     }
-    samples_[*index].ticket = *ticket;
+    samples_[*index].claim = *claim;
     samples_[*index].path.Claim(NowNanoseconds(), /*behind_workers=*/true);
     return index;
   }

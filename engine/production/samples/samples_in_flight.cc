@@ -10,13 +10,13 @@ namespace stoker {
 
 namespace {
 
-uint64_t OrderOf(const RowTicket& ticket) { return ticket.batch << 21 | ticket.row; }
+uint64_t OrderOf(const RowClaim& claim) { return claim.batch << 21 | claim.row; }
 
 // The two counts in SamplesInFlight::tasks_.
 constexpr uint64_t kOneReady = 1;
-constexpr uint64_t kOneSpare = uint64_t{1} << 32;
+constexpr uint64_t kOneSurplus = uint64_t{1} << 32;
 uint32_t ReadyIn(uint64_t tasks) { return static_cast<uint32_t>(tasks); }
-uint32_t SpareIn(uint64_t tasks) { return static_cast<uint32_t>(tasks >> 32); }
+uint32_t SurplusIn(uint64_t tasks) { return static_cast<uint32_t>(tasks >> 32); }
 
 }  // namespace
 
@@ -103,7 +103,7 @@ void SamplesInFlight::BeginRead(uint32_t index) {
 
 void SamplesInFlight::SetState(uint32_t index, State state) {
   const SampleInFlight& sample = samples_[index];
-  rows_[index].store(OrderOf(sample.ticket), std::memory_order_relaxed);
+  rows_[index].store(OrderOf(sample.claim), std::memory_order_relaxed);
   states_[index].store(sample.read.sample << 3 | static_cast<uint64_t>(state),
                        std::memory_order_relaxed);
 }
@@ -128,10 +128,10 @@ std::optional<uint32_t> SamplesInFlight::TakeReady() {
   uint64_t left = 0;
   do {
     if (tasks == 0) return std::nullopt;
-    left = tasks - (SpareIn(tasks) != 0 ? kOneSpare : kOneReady);
+    left = tasks - (SurplusIn(tasks) != 0 ? kOneSurplus : kOneReady);
   } while (!tasks_.compare_exchange_weak(tasks, left, std::memory_order_acquire,
                                          std::memory_order_relaxed));
-  if (SpareIn(tasks) != 0) return std::nullopt;
+  if (SurplusIn(tasks) != 0) return std::nullopt;
   return TakeOldest();
 }
 
@@ -139,7 +139,7 @@ std::optional<uint32_t> SamplesInFlight::TakeFurther(uint32_t least) {
   uint64_t tasks = tasks_.load(std::memory_order_relaxed);
   do {
     if (ReadyIn(tasks) < std::max(least, 1U)) return std::nullopt;
-  } while (!tasks_.compare_exchange_weak(tasks, tasks - kOneReady + kOneSpare,
+  } while (!tasks_.compare_exchange_weak(tasks, tasks - kOneReady + kOneSurplus,
                                          std::memory_order_acquire, std::memory_order_relaxed));
   return TakeOldest();
 }

@@ -24,7 +24,7 @@ namespace stoker {
 struct SampleInFlight {
   ReadRequest read;  // its id in the source, the file's bytes, and their buffer
   DrawKey draw;      // the key of its random transforms
-  RowTicket ticket;  // the row that it becomes
+  RowClaim claim;    // the row that it becomes
   WorkToken work;    // while it is in progress
   SamplePath path;
   uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0 means in memory
@@ -73,12 +73,12 @@ class SamplesInFlight {
   void SetReady(uint32_t index);
   uint32_t ready() const;
   // For a task: takes the ready sample whose row is needed first, because completing later rows
-  // first finishes no batch. None if the task is spare.
+  // first finishes no batch. None if the task is surplus.
   std::optional<uint32_t> TakeReady();
   // For a worker that has a sample: takes a further one, if at least `least` are ready, and makes
-  // one task spare, whichever begins next. Otherwise tasks whose samples are taken would take those
-  // that become ready later, more and more tasks would wait, and the tasks of other loaders after
-  // them.
+  // one task surplus, whichever begins next. Otherwise tasks whose samples are taken would take
+  // those that become ready later, more and more tasks would wait, and the tasks of other loaders
+  // after them.
   std::optional<uint32_t> TakeFurther(uint32_t least);
 
   // The stage that a sample is in, for reports of stalls: set by the thread that owns the sample,
@@ -108,10 +108,10 @@ class SamplesInFlight {
   std::vector<SampleInFlight> samples_;
   IndexSet free_;
   IndexSet ready_;
-  // Counts the samples in ready_ that no thread is about to take, and the spare tasks (times 2^32).
-  // Their sum is the number of tasks that have not taken a sample or found that they are spare.
-  // Both counts are in one word, because a task that saw only one of them change could leave a
-  // sample without a task.
+  // Counts the samples in ready_ that no thread is about to take, and the surplus tasks (times
+  // 2^32). Their sum is the number of tasks that have not taken a sample or found that they are
+  // surplus. Both counts are in one word, because a task that saw only one of them change could
+  // leave a sample without a task.
   std::atomic<uint64_t> tasks_{0};
   std::vector<std::atomic<uint64_t>> rows_;    // Snapshot::row
   std::vector<std::atomic<uint64_t>> states_;  // the rest of Snapshot

@@ -27,7 +27,7 @@ void WorkerTasks::Send(WorkToken task) {
   executor_.Submit({&WorkerTasks::Run, this, 0});
 }
 
-// A spare task, whose sample another worker has taken in addition to its own, enters and leaves,
+// A surplus task, whose sample another worker has taken in addition to its own, enters and leaves,
 // too, because tasks that were refused wait for the next one to leave.
 void WorkerTasks::Run(void* tasks, uint32_t, int worker) {
   auto& self = *static_cast<WorkerTasks*>(tasks);
@@ -39,7 +39,7 @@ void WorkerTasks::Run(void* tasks, uint32_t, int worker) {
 
 void WorkerTasks::BeginTurn(int worker) {
   const std::optional<uint32_t> first = samples_.TakeReady();
-  if (!first) return;  // the task is spare
+  if (!first) return;  // the task is surplus
   samples_.SetState(*first, SamplesInFlight::State::kWorking);
   turn_(context_, *first, worker);
 }

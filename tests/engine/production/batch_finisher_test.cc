@@ -22,16 +22,16 @@ class BatchFinisherTest : public testing::LastStages {
   // Claims the next row for a sample, which a worker has.
   uint32_t Claim() {
     const uint32_t index = samples_.Take().value();
-    samples_[index].ticket = assembler_->Claim().value();
-    samples_[index].ticket.slot->sample_ids[samples_[index].ticket.row] = index;
+    samples_[index].claim = assembler_->Claim().value();
+    samples_[index].claim.slot->sample_ids[samples_[index].claim.row] = index;
     samples_[index].work = lease_->Begin();
     return index;
   }
 
   // The sample's row is left out.
   void Drop(uint32_t index) {
-    const RowTicket& ticket = samples_[index].ticket;
-    assembler_->AddBadRow(ticket, {.row = ticket.row, .action = OnBad::kDrop, .error = {}});
+    const RowClaim& claim = samples_[index].claim;
+    assembler_->AddBadRow(claim, {.row = claim.row, .action = OnBad::kDrop, .error = {}});
   }
 
   uint64_t mixes() const {

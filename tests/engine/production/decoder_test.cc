@@ -86,7 +86,7 @@ class DecoderTest : public ::testing::Test {
     const uint32_t index = samples_.Take().value();
     SampleInFlight& sample = samples_[index];
     const SamplerEntry entry = order_->At({}, row);
-    sample.ticket = {.row = row, .slot = slot_};
+    sample.claim = {.row = row, .slot = slot_};
     sample.read.sample = entry.sample;
     sample.draw = {options_.seed, 0, entry.position};
     sample.read.path = photos_.FileOf(entry.sample);
@@ -314,7 +314,7 @@ TEST_F(DecoderTest, RowsInMemoryAreCopiedColumnByColumn) {
                        .value();
   Open(options);
   const uint32_t run = samples_.Take().value();
-  samples_[run].ticket = {.row = 1, .rows = 3, .slot = slot_};
+  samples_[run].claim = {.row = 1, .rows = 3, .slot = slot_};
   decoder_->Turn(run, 0, flow_);
   ASSERT_EQ(flow_.done.size(), 1u);
   EXPECT_TRUE(flow_.done[0].status.ok());

@@ -47,8 +47,7 @@ class FeederTest : public testing::LastStages {
   }
 
   void End(uint32_t index) {
-    samples_[index].ticket.slot->sample_ids[samples_[index].ticket.row] =
-        samples_[index].read.sample;
+    samples_[index].claim.slot->sample_ids[samples_[index].claim.row] = samples_[index].read.sample;
     finisher_->End(index, 0, {}, 0);
   }
 
@@ -87,7 +86,7 @@ TEST_F(FeederTest, ASampleThatIsReadAgainComesBeforeNewRowsAndKeepsItsOwn) {
   feeder_->ReadAgain(pulled[1]);
   EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[1]});
   EXPECT_EQ(samples_[pulled[1]].read.sample, id);
-  EXPECT_EQ(samples_[pulled[1]].ticket.row, 1u);
+  EXPECT_EQ(samples_[pulled[1]].claim.row, 1u);
   Read({pulled[1]});
   for (const uint32_t index : pulled) End(index);
 }
@@ -103,7 +102,7 @@ TEST_F(FeederTest, ASubstituteTakesTheRowAndTheDraws) {
   EXPECT_NE(sample.read.sample, bad);
   EXPECT_EQ(sample.read.sample, order_.SubstituteFor(draw.epoch, draw.position, 0));
   EXPECT_EQ(sample.read.path, photos_.FileOf(sample.read.sample));
-  EXPECT_EQ(sample.ticket.row, 2u);
+  EXPECT_EQ(sample.claim.row, 2u);
   EXPECT_EQ(sample.draw.position, draw.position);
   EXPECT_EQ(sample.substitutes, 1u);
   Read({pulled[2]});

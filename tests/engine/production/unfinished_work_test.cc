@@ -23,7 +23,7 @@ TEST(UnfinishedWork, NamesTheSamplesThatAreNeededFirst) {
 
   const auto put = [&](uint32_t row, State state) {
     const uint32_t index = samples.Take().value();
-    samples[index].ticket.row = row;
+    samples[index].claim.row = row;
     samples[index].read.sample = row;
     samples.SetState(index, state);
     return index;

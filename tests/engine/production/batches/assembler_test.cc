@@ -25,7 +25,7 @@ class AssemblerTest : public ::testing::Test {
                                    order_.batches_per_epoch(), epochs));
   }
 
-  static Assembler::BatchState RowsDone(Assembler& assembler, const RowTicket& row,
+  static Assembler::BatchState RowsDone(Assembler& assembler, const RowClaim& row,
                                         Status status = {}) {
     for (uint32_t r = row.row; r < row.row + row.rows; ++r) row.slot->sample_ids[r] = r;
     const Assembler::BatchState state = assembler.RowsDone(row, {.work_ns = 10}, std::move(status));
@@ -36,7 +36,7 @@ class AssemblerTest : public ::testing::Test {
   // Claims and finishes rows until none are left.
   static int CompleteAllRows(Assembler& assembler) {
     int rows = 0;
-    while (const std::optional<RowTicket> row = assembler.Claim()) {
+    while (const std::optional<RowClaim> row = assembler.Claim()) {
       (void)RowsDone(assembler, *row);
       ++rows;
     }
@@ -58,12 +58,12 @@ TEST_F(AssemblerTest, HandsOutEachRowOnceAndNoMoreBatchesThanItsDepth) {
   Assembler assembler = Make(/*depth=*/2);
   for (uint64_t batch = 0; batch < 2; ++batch) {
     for (uint32_t row = 0; row < kBatch; ++row) {
-      const std::optional<RowTicket> ticket = assembler.Claim();
-      ASSERT_TRUE(ticket);
-      EXPECT_EQ(ticket->batch, batch);
-      EXPECT_EQ(ticket->row, row);
-      EXPECT_EQ(ticket->slot->index, batch);
-      (void)RowsDone(assembler, *ticket);
+      const std::optional<RowClaim> claim = assembler.Claim();
+      ASSERT_TRUE(claim);
+      EXPECT_EQ(claim->batch, batch);
+      EXPECT_EQ(claim->row, row);
+      EXPECT_EQ(claim->slot->index, batch);
+      (void)RowsDone(assembler, *claim);
     }
   }
   EXPECT_FALSE(assembler.Claim()) << "two batches are in production";
@@ -73,8 +73,8 @@ TEST_F(AssemblerTest, HandsOutEachRowOnceAndNoMoreBatchesThanItsDepth) {
 
 TEST_F(AssemblerTest, DeliversInOrderHoweverRowsComplete) {
   Assembler assembler = Make(/*depth=*/2);
-  std::vector<RowTicket> rows;
-  while (const std::optional<RowTicket> row = assembler.Claim()) rows.push_back(*row);
+  std::vector<RowClaim> rows;
+  while (const std::optional<RowClaim> row = assembler.Claim()) rows.push_back(*row);
   ASSERT_EQ(rows.size(), 2 * kBatch);
   for (size_t i = rows.size(); i-- > 0;) {
     const bool last_of_its_batch = i % kBatch == 0;
@@ -106,7 +106,7 @@ TEST_F(AssemblerTest, GoesThroughTheEpochsAndEnds) {
 TEST_F(AssemblerTest, AClaimNeverSpansTwoBatches) {
   Assembler assembler = Make(/*depth=*/3);
   std::vector<uint32_t> sizes;
-  while (const std::optional<RowTicket> rows = assembler.Claim(3)) {
+  while (const std::optional<RowClaim> rows = assembler.Claim(3)) {
     sizes.push_back(rows->rows);
     (void)RowsDone(assembler, *rows);
   }
@@ -115,8 +115,8 @@ TEST_F(AssemblerTest, AClaimNeverSpansTwoBatches) {
 
 TEST_F(AssemblerTest, AFailedBatchReportsTheErrorOfItsLowestRow) {
   Assembler assembler = Make(/*depth=*/2);
-  std::vector<RowTicket> rows;
-  while (const std::optional<RowTicket> row = assembler.Claim()) rows.push_back(*row);
+  std::vector<RowClaim> rows;
+  while (const std::optional<RowClaim> row = assembler.Claim()) rows.push_back(*row);
   EXPECT_EQ(RowsDone(assembler, rows[3], Bad("the third")), Assembler::BatchState::kRowsMissing);
   (void)RowsDone(assembler, rows[1], Bad("the first"));
   (void)RowsDone(assembler, rows[0]);

@@ -48,8 +48,8 @@ TEST_F(ReadQueueTest, RowsBecomeRequestsInOrder) {
     const SampleInFlight& sample = samples[samples.IndexOf(*requests_[i])];
     const uint64_t index = 1 + i / kBatch;
     const SamplerEntry entry = order_.At({3, index}, i % kBatch);
-    EXPECT_EQ(sample.ticket.slot->index, index);
-    EXPECT_EQ(sample.ticket.row, i % kBatch);
+    EXPECT_EQ(sample.claim.slot->index, index);
+    EXPECT_EQ(sample.claim.row, i % kBatch);
     EXPECT_EQ(sample.read.sample, entry.sample);
     EXPECT_EQ(sample.read.path, photos_.FileOf(entry.sample));
     EXPECT_EQ(sample.draw.epoch, 3u);
@@ -86,7 +86,7 @@ TEST_F(ReadQueueTest, RunsOfRowsInMemoryEndWithTheirBatch) {
   ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/3);
   std::vector<uint32_t> sizes;
   while (const std::optional<uint32_t> run = queue.NextRun(assembler_)) {
-    sizes.push_back(samples[*run].ticket.rows);
+    sizes.push_back(samples[*run].claim.rows);
   }
   EXPECT_EQ(sizes, (std::vector<uint32_t>{3, 1, 3, 1}));
   EXPECT_EQ(samples.reading(), 0u);

@@ -71,34 +71,34 @@ TEST(SamplesInFlight, SamplesInMemoryNeedNoBuffers) {
 TEST(SamplesInFlight, TakesTheReadySampleNeededFirst) {
   MemoryBudget memory(kPlentyForSamples);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
-  const std::vector<RowTicket> rows = {{.batch = 1, .row = 0},
-                                       {.batch = 0, .row = 3},
-                                       {.batch = 2, .row = 1},
-                                       {.batch = 0, .row = 2}};
-  for (const RowTicket& row : rows) {
+  const std::vector<RowClaim> rows = {{.batch = 1, .row = 0},
+                                      {.batch = 0, .row = 3},
+                                      {.batch = 2, .row = 1},
+                                      {.batch = 0, .row = 2}};
+  for (const RowClaim& row : rows) {
     const uint32_t index = samples.Take().value();
-    samples[index].ticket = row;
+    samples[index].claim = row;
     samples.SetReady(index);
   }
   EXPECT_EQ(samples.ready(), 4u);
   for (const size_t next : {3, 1, 0, 2}) {
-    const RowTicket& ticket = samples[samples.TakeReady().value()].ticket;
-    EXPECT_EQ(ticket.batch, rows[next].batch);
-    EXPECT_EQ(ticket.row, rows[next].row);
+    const RowClaim& claim = samples[samples.TakeReady().value()].claim;
+    EXPECT_EQ(claim.batch, rows[next].batch);
+    EXPECT_EQ(claim.row, rows[next].row);
   }
   EXPECT_FALSE(samples.TakeReady());
 }
 
-TEST(SamplesInFlight, AFurtherSampleMakesTheNextTaskSpare) {
+TEST(SamplesInFlight, AFurtherSampleMakesTheNextTaskSurplus) {
   MemoryBudget memory(kPlentyForSamples);
   SamplesInFlight samples(16, memory, /*in_memory=*/false);
   const auto add = [&samples](uint64_t batch) {
     const uint32_t index = samples.Take().value();
-    samples[index].ticket.batch = batch;
+    samples[index].claim.batch = batch;
     samples.SetReady(index);
   };
   const auto batch_of = [&samples](std::optional<uint32_t> taken) {
-    return samples[taken.value()].ticket.batch;
+    return samples[taken.value()].claim.batch;
   };
   EXPECT_FALSE(samples.TakeFurther(0));
   for (const uint64_t batch : {2, 0, 1}) add(batch);
@@ -106,7 +106,7 @@ TEST(SamplesInFlight, AFurtherSampleMakesTheNextTaskSpare) {
   EXPECT_EQ(batch_of(samples.TakeFurther(3)), 0u);
   EXPECT_EQ(batch_of(samples.TakeFurther(2)), 1u);
   EXPECT_EQ(samples.ready(), 1u);
-  // Two of the tasks are spare, and stay so when another sample becomes ready.
+  // Two of the tasks are surplus, and stay so when another sample becomes ready.
   add(3);
   EXPECT_FALSE(samples.TakeReady());
   EXPECT_FALSE(samples.TakeReady());

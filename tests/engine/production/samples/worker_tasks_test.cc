@@ -16,7 +16,7 @@ class WorkerTasksTest : public ::testing::Test {
   // Claims a sample for this row, as if its bytes had arrived.
   uint32_t Ready(uint32_t row) {
     const uint32_t index = samples_.Take().value();
-    samples_[index].ticket.row = row;
+    samples_[index].claim.row = row;
     tasks_.Add(index);
     return index;
   }
@@ -43,7 +43,7 @@ TEST_F(WorkerTasksTest, TheRowThatIsNeededFirstComesFirst) {
   EXPECT_TRUE(lease_->TryDrain(std::chrono::milliseconds(1))) << "no task counts any more";
 }
 
-TEST_F(WorkerTasksTest, ASampleThatATurnTakesMakesATaskSpare) {
+TEST_F(WorkerTasksTest, ASampleThatATurnTakesMakesATaskSurplus) {
   Ready(0);
   const uint32_t second = Ready(1);
   Ready(2);
@@ -54,7 +54,7 @@ TEST_F(WorkerTasksTest, ASampleThatATurnTakesMakesATaskSpare) {
   in_turn_ = [&](int) { EXPECT_FALSE(tasks_.TakeFurther()); };
   while (executor_.RunOne()) {
   }
-  EXPECT_EQ(turns_.size(), 2u) << "three samples, two turns, and a spare task";
+  EXPECT_EQ(turns_.size(), 2u) << "three samples, two turns, and a surplus task";
 }
 
 TEST_F(WorkerTasksTest, ARefusedTaskIsSentAgain) {
