@@ -61,7 +61,7 @@ void SlowReader::ReapInner(bool wait) {
 
 size_t SlowReader::Reap(std::span<ReadRequest*> done, bool wait) {
   constexpr std::chrono::milliseconds kMax(50);
-  constexpr std::chrono::microseconds kLook(200);  // polling interval while waiting for both
+  constexpr std::chrono::microseconds kPollEvery(200);  // polling interval while waiting for both
   const SlowDisk::Time give_up = steady_clock::now() + kMax;
   while (true) {
     if (inner_->in_flight() > 0) ReapInner(wait && held_.empty());
@@ -77,7 +77,8 @@ size_t SlowReader::Reap(std::span<ReadRequest*> done, bool wait) {
       return true;
     });
     if (count > 0 || !wait || in_flight() == 0 || now >= give_up) return count;
-    std::this_thread::sleep_until(inner_->in_flight() > 0 ? std::min(next, now + kLook) : next);
+    std::this_thread::sleep_until(inner_->in_flight() > 0 ? std::min(next, now + kPollEvery)
+                                                          : next);
   }
 }
 

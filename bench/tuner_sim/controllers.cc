@@ -28,7 +28,7 @@ class HillClimber : public Controller {
   TunerSettings Start() override { return settings_; }
 
   TunerSettings Observe(const BatchRecord& record) override {
-    Learn(record);
+    Update(record);
     if (record.taken_ns < next_) return settings_;
     period_ = std::min(period_ * 2, 60e9);  // 10 ms at first, then less and less often
     next_ = record.taken_ns + static_cast<uint64_t>(period_);
@@ -37,7 +37,7 @@ class HillClimber : public Controller {
   }
 
  private:
-  void Learn(const BatchRecord& record) {
+  void Update(const BatchRecord& record) {
     const double share = 1 / std::min(100.0, ++seen_);
     const auto learn = [share](double& mean, double value) { mean += (value - mean) * share; };
     learn(work_, static_cast<double>(record.work_ns));

@@ -208,7 +208,7 @@ void AddLoader(py::module_& module) {
             return PrometheusText(StatsNow(*self.loader()), name);
           },
           py::arg("name"))
-      .def("looks", [](const LoaderHandle& self) { return Looks(self.loader()); })
+      .def("looks", [](const LoaderHandle& self) { return LoaderSnapshots(self.loader()); })
       .def(
           "trace",
           [](const LoaderHandle& self, const py::bytes& path, uint64_t memory) {

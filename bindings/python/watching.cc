@@ -12,7 +12,7 @@ namespace stoker::python {
 
 namespace py = pybind11;
 
-std::optional<std::pair<std::string, std::string>> Looks::Look() {
+std::optional<std::pair<std::string, std::string>> LoaderSnapshots::Take() {
   const WithoutGil released;
   const std::shared_ptr<const Loader> loader = loader_.lock();
   if (loader == nullptr) return std::nullopt;
@@ -41,7 +41,7 @@ std::tuple<uint64_t, uint64_t, uint64_t> TraceHandle::Stop() {
 }
 
 void AddWatching(py::module_& module) {
-  py::class_<Looks>(module, "Looks").def("look", &Looks::Look);
+  py::class_<LoaderSnapshots>(module, "Looks").def("look", &LoaderSnapshots::Take);
   py::class_<TraceHandle>(module, "Trace").def("stop", &TraceHandle::Stop);
 }
 

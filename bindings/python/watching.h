@@ -1,4 +1,4 @@
-// Looks and TraceHandle (stoker._stoker.Looks and Trace): the panel and the trace for
+// LoaderSnapshots and TraceHandle (stoker._stoker.Looks and Trace): the panel and the trace for
 // stoker/_watching.py.
 #pragma once
 
@@ -17,13 +17,13 @@
 namespace stoker::python {
 
 // Takes snapshots of a loader, without keeping it alive. With the GIL held; one thread at a time.
-class Looks {
+class LoaderSnapshots {
  public:
-  explicit Looks(std::weak_ptr<const Loader> loader) : loader_(std::move(loader)) {}
+  explicit LoaderSnapshots(std::weak_ptr<const Loader> loader) : loader_(std::move(loader)) {}
 
   // Returns the panel and the line, empty at the first call; none means the loader no longer
   // exists.
-  std::optional<std::pair<std::string, std::string>> Look();
+  std::optional<std::pair<std::string, std::string>> Take();
 
  private:
   const std::weak_ptr<const Loader> loader_;

@@ -44,12 +44,12 @@ class IndexSet {
     return (words_[index / 64].fetch_and(~bit, std::memory_order_acquire) & bit) != 0;
   }
 
-  // Calls `look` with each number that is in the set; a snapshot.
-  template <typename Look>
-  void ForEach(const Look& look) const {
+  // Calls `visit` with each number that is in the set; a snapshot.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
     for (uint32_t w = 0; w < Words(); ++w) {
       for (uint64_t bits = words_[w].load(std::memory_order_acquire); bits != 0; bits &= bits - 1) {
-        look(w * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
+        visit(w * 64 + static_cast<uint32_t>(std::countr_zero(bits)));
       }
     }
   }

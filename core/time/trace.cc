@@ -69,7 +69,7 @@ std::shared_ptr<TraceListener> Trace::listener(const void* owner) const {
 }
 
 template <typename Call>
-void Trace::Tell(const Call& call) const {
+void Trace::Notify(const Call& call) const {
   const uint32_t on = on_.load(std::memory_order_relaxed);
   for (size_t i = 0; on >> i != 0; ++i) {
     if ((on >> i & 1) == 0 || !entries_[i].Enter()) continue;
@@ -79,15 +79,15 @@ void Trace::Tell(const Call& call) const {
 }
 
 void Trace::Counter(const TraceSource& source, const char* name, double value) const {
-  Tell([&](TraceListener& listener) { listener.Counter(source, name, value); });
+  Notify([&](TraceListener& listener) { listener.Counter(source, name, value); });
 }
 
 void Trace::Instant(const TraceSource& source, const char* name, std::string_view text) const {
-  Tell([&](TraceListener& listener) { listener.Instant(source, name, text); });
+  Notify([&](TraceListener& listener) { listener.Instant(source, name, text); });
 }
 
 void Trace::Task(const TraceSource& source, const TraceTask& task) const {
-  Tell([&](TraceListener& listener) { listener.Task(source, task); });
+  Notify([&](TraceListener& listener) { listener.Task(source, task); });
 }
 
 template <typename Call>

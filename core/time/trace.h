@@ -62,7 +62,7 @@ class Trace {
   };
 
   template <typename Call>
-  void Tell(const Call& call) const;
+  void Notify(const Call& call) const;
 
   std::atomic<uint32_t> on_{0};  // the entries that listen, by bit
   mutable std::array<Entry, kMax> entries_;

@@ -7,20 +7,20 @@
 
 namespace stoker {
 
-bool StallWatch::Look(uint64_t now_ns, uint64_t state) {
-  constexpr uint64_t kMostBetweenLooks = 1'000'000'000;
+bool StallWatch::Poll(uint64_t now_ns, uint64_t state) {
+  constexpr uint64_t kMostBetweenPolls = 1'000'000'000;
   if (patience_ns_ == 0) return false;
-  const std::optional<Seen> before = std::exchange(last_, Seen{state, now_ns});
+  const std::optional<Observation> before = std::exchange(last_, Observation{state, now_ns});
   if (!before || before->state != state) {
     still_ns_ = 0;
-    told_ = false;
+    reported_ = false;
     return false;
   }
-  still_ns_ += std::min(now_ns - before->at_ns, kMostBetweenLooks);
-  return still_ns_ >= patience_ns_ && !std::exchange(told_, true);
+  still_ns_ += std::min(now_ns - before->at_ns, kMostBetweenPolls);
+  return still_ns_ >= patience_ns_ && !std::exchange(reported_, true);
 }
 
-void StallWatch::Tell(std::string what) {
+void StallWatch::Report(std::string what) {
   const std::lock_guard lock(mutex_);
   ++stalls_;
   stall_ = std::move(what);

@@ -10,7 +10,7 @@ namespace stoker {
 
 struct LoaderStats;
 
-// Begin and Look are called by one thread at a time, Tell and AddTo by any.
+// Begin and Poll are called by one thread at a time, Report and AddTo by any.
 class StallWatch {
  public:
   // Nothing must have moved for this long; 0 means never.
@@ -22,24 +22,24 @@ class StallWatch {
   // Called every now and then while the consumer waits, with a hash of everything that moves.
   // Returns true once for each stall. Time in which nobody looked, because the process was stopped,
   // hardly counts.
-  [[nodiscard]] bool Look(uint64_t now_ns, uint64_t state);
+  [[nodiscard]] bool Poll(uint64_t now_ns, uint64_t state);
 
   // Sets the description of the stall, for the statistics.
-  void Tell(std::string what);
+  void Report(std::string what);
   void AddTo(LoaderStats& stats) const;
 
   uint64_t patience_ns() const { return patience_ns_; }
 
  private:
-  struct Seen {
+  struct Observation {
     uint64_t state;
     uint64_t at_ns;
   };
 
   const uint64_t patience_ns_;
-  std::optional<Seen> last_;
+  std::optional<Observation> last_;
   uint64_t still_ns_ = 0;  // for how long nothing has moved
-  bool told_ = false;      // Look has returned true for this stall
+  bool reported_ = false;  // Poll has returned true for this stall
 
   mutable std::mutex mutex_;
   uint64_t stalls_ = 0;  // this and the following: under mutex_

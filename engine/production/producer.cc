@@ -145,14 +145,14 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
     const TraceSpan span(runtime_.trace(), "stoker.wait", next->epoch, next->index);
     stalls_.Begin();
     return assembler_.Take([this, &interrupt] {
-      LookForStall();
+      CheckForStall();
       return interrupt && interrupt();
     });
   }();
   if (!batch.ok() && batch.error().code == Code::kCancelled) return batch;
   trace_.Batch(assembler_.last(), assembler_.last_row(), settings_.settings());
-  settings_.Learn(assembler_.last());
-  // Take and Learn may have opened batches: reader threads claim their rows (Pull).
+  settings_.Observe(assembler_.last());
+  // Take and Observe may have opened batches: reader threads claim their rows (Pull).
   reads_.Wake();
   bad_.Taken(*next, assembler_.last_bad(), !batch.ok());
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
@@ -164,11 +164,11 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   return batch;
 }
 
-void Producer::LookForStall() {
-  if (stalls_.patience_ns() == 0 || !stalls_.Look(NowNanoseconds(), unfinished_.State())) return;
+void Producer::CheckForStall() {
+  if (stalls_.patience_ns() == 0 || !stalls_.Poll(NowNanoseconds(), unfinished_.State())) return;
   std::string what = unfinished_.Describe();
   runtime_.Log(AwaitedInVain(*assembler_.position(), stalls_.patience_ns()) + what);
-  stalls_.Tell(std::move(what));
+  stalls_.Report(std::move(what));
 }
 
 // ---- Settings, positions, start and stop

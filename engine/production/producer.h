@@ -125,7 +125,7 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   Lifecycle::Work WorkOfStages();
   BatchSequence SequenceFrom(BatchName batch, Schedule schedule = Schedule::kEpochs) const;
   void Apply(const TunerSettings& settings);
-  void LookForStall();
+  void CheckForStall();
 
   const LoaderOptions options_;
   Runtime& runtime_;

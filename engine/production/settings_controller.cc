@@ -60,7 +60,7 @@ TunerLimits SettingsController::Granted() const {
   return granted;
 }
 
-void SettingsController::Learn(const BatchRecord& batch) {
+void SettingsController::Observe(const BatchRecord& batch) {
   {
     std::lock_guard lock(mutex_);
     waited_ += batch.waited;
@@ -70,8 +70,8 @@ void SettingsController::Learn(const BatchRecord& batch) {
   last_taken_ns_ = batch.taken_ns;
   if (memory_.shared() && batch.taken_ns >= next_report_ns_) ReportNeeds(batch.taken_ns);
   const auto limited = tuner_.SetLimits(Granted(), batch.taken_ns);
-  if (!limited.empty()) CarryOut(limited);
-  if (const auto decisions = tuner_.Observe(batch); !decisions.empty()) CarryOut(decisions);
+  if (!limited.empty()) ApplyDecisions(limited);
+  if (const auto decisions = tuner_.Observe(batch); !decisions.empty()) ApplyDecisions(decisions);
 }
 
 // Called rarely, because the tuner needs a millisecond or two to compute the needs.
@@ -88,7 +88,7 @@ void SettingsController::ReportNeeds(uint64_t now_ns) {
 // now, the depth is raised as far as there is room, and the tuner is told the limit. (A grant is a
 // share, not free memory: another loader may still hold batches that its consumer has not taken, or
 // samples may hold memory that was theirs before the line moved.)
-void SettingsController::CarryOut(std::span<const TunerDecision> decisions) {
+void SettingsController::ApplyDecisions(std::span<const TunerDecision> decisions) {
   const int wanted = tuner_.settings().depth;
   const int room = TakeSlots(wanted);
   Keep(decisions, room);

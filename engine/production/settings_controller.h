@@ -53,10 +53,10 @@ class SettingsController {
   SettingsController(const TunerOptions& options, const TunerLimits& most, MemoryLease& memory,
                      SlotPool& slots, const LoaderTrace& trace, Apply apply);
 
-  void Start() { CarryOut({}); }
+  void Start() { ApplyDecisions({}); }
 
   // Must be called for each batch that was taken.
-  void Learn(const BatchRecord& batch);
+  void Observe(const BatchRecord& batch);
 
   const TunerSettings& settings() const { return settings_; }
 
@@ -68,7 +68,7 @@ class SettingsController {
 
   TunerLimits Granted() const;
   void ReportNeeds(uint64_t now_ns);
-  void CarryOut(std::span<const TunerDecision> decisions);
+  void ApplyDecisions(std::span<const TunerDecision> decisions);
   void Keep(std::span<const TunerDecision> decisions, int room);
   int TakeSlots(int depth);
 

@@ -20,10 +20,10 @@ constexpr double kLoose = 1.4;
 constexpr double kTooMuch = 1.7;
 
 // A look replays the model, which costs the consumer up to a millisecond: 2 % at most.
-constexpr uint64_t kLookEvery = 50'000'000;  // ns
-constexpr int kLookAfter = 4;                // batches at least,
-constexpr uint64_t kSlow = 1'000'000'000;    // unless they took as many ns as this
-constexpr int kChooseEvery = 4;  // looks, while nothing is amiss: a choice is 30 replays
+constexpr uint64_t kUpdateEvery = 50'000'000;  // ns
+constexpr int kUpdateAfter = 4;                // batches at least,
+constexpr uint64_t kSlow = 1'000'000'000;      // unless they took as many ns as this
+constexpr int kChooseEvery = 4;  // updates, while nothing is amiss: a choice is 30 replays
 
 // Smaller settings are chosen when they have been enough for this many batches, half of the
 // model's, and a second at least, except at the start; twice as many after each shrinking that had
@@ -136,7 +136,7 @@ struct Tuner::State {
 
   uint64_t looked_ns = 0;
   int64_t batches = 0;
-  int since_look = 0, since_change = 0, looks = 0;
+  int since_update = 0, since_change = 0, updates = 0;
 
   double loss = 0;  // the mean of the last loss_batches
   int loss_batches = 0;
@@ -151,7 +151,7 @@ struct Tuner::State {
     return Within(wanted, options.fixed, limits);
   }
 
-  void Look(uint64_t now) {
+  void Update(uint64_t now) {
     if (const int fresh = model.Changed(); fresh != 0) {
       model.Forget(fresh);
       Hold(now);
@@ -164,7 +164,7 @@ struct Tuner::State {
   // settings would have been enough for long.
   void Decide(uint64_t now) {
     const Choice choice(model, options, limits);
-    loss_batches = std::min(loss_batches + since_look, kLossBatches);
+    loss_batches = std::min(loss_batches + since_update, kLossBatches);
     const TunerModel::Time was = model.Observed(since_change);
     const double seen = was.waited / std::max(1.0, was.total - was.waited) / options.wait_target;
     double lost = std::min(choice.Loss(settings), kMaxBeyondSeen * seen);
@@ -172,9 +172,9 @@ struct Tuner::State {
     // depth is allowed and avoids them.
     const bool alone = settings.depth == 1 && Clamp(kStart).depth > 1 && choice.AvoidsWaits();
     if (alone) lost = std::max(lost, seen);
-    loss += (lost - loss) * std::min(1.0, 1.0 * since_look / std::max(1, loss_batches));
+    loss += (lost - loss) * std::min(1.0, 1.0 * since_update / std::max(1, loss_batches));
     const bool enough = loss <= kTooMuch;
-    if (enough && ++looks % kChooseEvery != 0) return;
+    if (enough && ++updates % kChooseEvery != 0) return;
     const TunerSettings chosen = choice.Choose();
     peak = Most(peak, chosen);
     const int64_t held = batches - hold_began;
@@ -245,14 +245,14 @@ std::span<const TunerDecision> Tuner::Observe(const BatchRecord& batch) {
   State& s = *state_;
   s.decided = 0;
   s.model.Add(batch);
-  ++s.batches, ++s.since_look, ++s.since_change;
+  ++s.batches, ++s.since_update, ++s.since_change;
   const uint64_t now = batch.taken_ns;
   if (s.looked_ns == 0) s.looked_ns = batch.opened_ns;
   const uint64_t since = now - std::min(now, s.looked_ns);
-  if (since < kLookEvery || (s.since_look < kLookAfter && since < kSlow)) return {};
+  if (since < kUpdateEvery || (s.since_update < kUpdateAfter && since < kSlow)) return {};
   s.looked_ns = now;
-  s.Look(now);
-  s.since_look = 0;
+  s.Update(now);
+  s.since_update = 0;
   return {s.decisions.data(), s.decided};
 }
 

@@ -25,7 +25,7 @@ int CacheFile::Open(int folder, const std::string& name, int flags) {
   return failed != 0 ? failed : EPERM;
 }
 
-CacheFile::State CacheFile::Look() const {
+CacheFile::State CacheFile::Stat() const {
   struct stat info {};
   if (fstat(*file_, &info) != 0) return {.removed = true};
   return {.bytes = static_cast<uint64_t>(info.st_size),

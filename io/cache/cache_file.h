@@ -32,7 +32,7 @@ class CacheFile {
     int64_t modified = 0;  // seconds since 1970
     bool removed = false;  // it has no name any more
   };
-  State Look() const;  // reports a removed file if fstat fails
+  State Stat() const;  // reports a removed file if fstat fails
 
   // Returns the number of bytes read, which is less than requested only at the end of the file; on
   // failure minus the errno.

@@ -194,7 +194,7 @@ int64_t CacheFolder::LastUse(const SegmentName& name) const {
 bool CacheFolder::Remove(const SegmentName& name, int64_t idle) const {
   CacheFile data;
   if (data.Open(*folder_, name.Data(), O_RDWR) != 0) return false;
-  if (idle > 0 && time(nullptr) - data.Look().modified < idle) return false;
+  if (idle > 0 && time(nullptr) - data.Stat().modified < idle) return false;
   if (flock(data.descriptor(), LOCK_EX | LOCK_NB) != 0) return false;
   // Otherwise processes that have the file open would keep its disk space. They find that it is too
   // short.

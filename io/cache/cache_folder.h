@@ -68,7 +68,7 @@ class CacheFolder {
   int descriptor() const { return *folder_; }
   bool writable() const { return writable_; }
   // Whether somebody has removed the cache's files.
-  bool removed() const { return lock_.Look().removed; }
+  bool removed() const { return lock_.Stat().removed; }
 
   // Waits up to a second for other processes; longer waits are avoided because a stopped process
   // may hold the lock. Returns nullopt if the lock was not free in that time. The kernel releases

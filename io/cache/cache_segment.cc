@@ -76,7 +76,7 @@ CacheSegment::Outcome CacheSegment::Read(uint64_t position, std::span<uint8_t> t
       return Outcome::kFailed;
     }
     if (static_cast<uint64_t>(got) < piece.size()) {
-      const CacheFile::State state = data_.Look();
+      const CacheFile::State state = data_.Stat();
       return state.removed || state.bytes == 0 ? Outcome::kGone : Outcome::kDamaged;
     }
     sum = Crc32c(piece, sum);
@@ -91,7 +91,7 @@ bool CacheSegment::Use() {
   if (in_use_.load(std::memory_order_relaxed)) return true;
   // A process that removes the segment briefly holds an exclusive lock on it.
   if (flock(data_.descriptor(), LOCK_SH | LOCK_NB) != 0) return false;
-  if (data_.Look().removed) return false;
+  if (data_.Stat().removed) return false;
   in_use_.store(true, std::memory_order_relaxed);
   return true;
 }
@@ -105,13 +105,13 @@ void CacheSegment::Touch() {
   touched_.store(now, std::memory_order_relaxed);
   (void)futimens(data_.descriptor(), nullptr);
   // Somebody may have removed the file by hand, to regain its disk space.
-  if (data_.Look().removed) in_use_.store(false, std::memory_order_relaxed);
+  if (data_.Stat().removed) in_use_.store(false, std::memory_order_relaxed);
 }
 
 void CacheSegment::Load(const std::function<void(const CacheRecord&)>& take) {
   constexpr uint64_t kRecordsAtATime = 2048;
   if (!index_.open()) return;
-  const uint64_t end = index_.Look().bytes / kCacheRecordBytes * kCacheRecordBytes;
+  const uint64_t end = index_.Stat().bytes / kCacheRecordBytes * kCacheRecordBytes;
   if (end == seen_) return;
   seen_ = end;
   std::vector<uint8_t> bytes;
@@ -130,9 +130,9 @@ void CacheSegment::Load(const std::function<void(const CacheRecord&)>& take) {
 }
 
 int CacheSegment::Reserve(uint64_t length, uint64_t& position) const {
-  const CacheFile::State data = data_.Look();
+  const CacheFile::State data = data_.Stat();
   if (data.removed) return EFBIG;
-  const uint64_t start = data.bytes, records = index_.Look().bytes;
+  const uint64_t start = data.bytes, records = index_.Stat().bytes;
   if (length > name_.capacity || start > name_.capacity - length) return EFBIG;
   const uint64_t ahead = records + kRecordsInFlight * kCacheRecordBytes;
   const uint64_t end = start + length;
@@ -143,7 +143,7 @@ int CacheSegment::Reserve(uint64_t length, uint64_t& position) const {
 }
 
 void CacheSegment::GiveBack(uint64_t position, uint64_t length) const {
-  if (data_.Look().bytes == position + length) (void)data_.Resize(position);
+  if (data_.Stat().bytes == position + length) (void)data_.Resize(position);
 }
 
 int CacheSegment::Append(const WriteCall& write, const CacheFolder& folder,
@@ -154,9 +154,9 @@ int CacheSegment::Append(const WriteCall& write, const CacheFolder& folder,
   }
   const CacheFile& index = index_.open() ? index_ : again;
   // A torn record at the end is overwritten.
-  const uint64_t offset = index.Look().bytes / kCacheRecordBytes * kCacheRecordBytes;
+  const uint64_t offset = index.Stat().bytes / kCacheRecordBytes * kCacheRecordBytes;
   const uint64_t end = offset + kCacheRecordBytes;
-  if (WholeBlocks(data_.Look().bytes) + WholeBlocks(end) > name_.capacity) return EFBIG;
+  if (WholeBlocks(data_.Stat().bytes) + WholeBlocks(end) > name_.capacity) return EFBIG;
   if (end > FileSizeLimit()) return EFBIG;
   return index.Write(write, offset, PackCacheRecord(record, name_.number));
 }

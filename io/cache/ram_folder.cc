@@ -72,7 +72,7 @@ Status RamFolder::TryOpen(bool& again) {
     return errno == EWOULDBLOCK || errno == EINTR ? Status() : CannotUse(errno, path_);
   }
   // The file is removed before the folder, by a process that has locked it alone.
-  again = users_.Look().removed;
+  again = users_.Stat().removed;
   return {};
 }
 
@@ -94,7 +94,7 @@ RamFolder::~RamFolder() {
   if (!users_.open() || getpid() != process_) return;
   // If several processes leave at once, each gives up its shared lock first, so the last one gets
   // the exclusive lock.
-  if (flock(users_.descriptor(), LOCK_EX | LOCK_NB) == 0 && !users_.Look().removed) Remove();
+  if (flock(users_.descriptor(), LOCK_EX | LOCK_NB) == 0 && !users_.Stat().removed) Remove();
 }
 
 // The lock's file goes last: until then no other process uses the folder.

@@ -198,7 +198,7 @@ uint32_t Scheduler::Start(void* (*run)(void*), void* argument) {
   thread.priority = DrawPriority();
   thread.ready_at = ready_.size();
   ready_.push_back(&thread);
-  next_look_ = 0;
+  next_due_ = 0;
   return thread.number;
 }
 
@@ -251,18 +251,18 @@ void Scheduler::Name(const char* name) {
 // ---- Which thread goes on
 
 // Called at a point at which something is due.
-void Scheduler::Look() {
+void Scheduler::HandleDue() {
   if (points_ >= kMostPoints) Fail("it does not end");
   if (now_ns_ >= next_deadline_) EndTimedWaits();
   if (points_ >= next_disturb_) Disturb();
   if (points_ >= next_suspension_) return SuspendCurrent();
-  if (points_ < next_look_) return;
+  if (points_ < next_due_) return;
   if (schedule_.policy == Policy::kRandom) {
-    next_look_ = points_ + 1 + Below(2 * period_);
+    next_due_ = points_ + 1 + Below(2 * period_);
   } else {
     ChangePriority();
   }
-  next_look_ = std::min(next_look_, next_suspension_);
+  next_due_ = std::min(next_due_, next_suspension_);
   SwitchTo(Choose());
 }
 
@@ -277,7 +277,7 @@ void Scheduler::ChangePriority() {
     for (const auto& thread : threads_) thread->priority = DrawPriority();
     next_draw_ = points_ + kMostAlone;
   }
-  next_look_ = changes_.empty() ? next_draw_ : std::min(next_draw_, changes_.back());
+  next_due_ = changes_.empty() ? next_draw_ : std::min(next_draw_, changes_.back());
 }
 
 int64_t Scheduler::DrawPriority() { return static_cast<int64_t>(Below(1'000'000)); }
@@ -375,7 +375,7 @@ void Scheduler::Wake(Thread& thread, bool timed_out) {
   thread.deadline_ns = kNever;
   thread.ready_at = ready_.size();
   ready_.push_back(&thread);
-  if (schedule_.policy == Policy::kPriorities) next_look_ = 0;
+  if (schedule_.policy == Policy::kPriorities) next_due_ = 0;
 }
 
 void Scheduler::WakeAllOn(const void* on, Waits waits) {

@@ -86,7 +86,7 @@ class Scheduler {
   // A scheduling point.
   void Point() {
     now_ns_ += step_ns_;
-    if (++points_ >= next_look_ || now_ns_ >= next_deadline_) Look();
+    if (++points_ >= next_due_ || now_ns_ >= next_deadline_) HandleDue();
   }
   // `place`: the address of code that comes to a scheduling point next.
   void ComeTo(const void* place) {
@@ -164,7 +164,7 @@ class Scheduler {
   Thread& Of(uint32_t number) { return *threads_[number - 1]; }
   const Thread& Of(uint32_t number) const { return *threads_[number - 1]; }
 
-  void Look();
+  void HandleDue();
   void Disturb();
   bool IsSlow(const void* place);
   void SuspendCurrent();
@@ -189,7 +189,7 @@ class Scheduler {
 
   const Schedule schedule_;
   uint64_t random_;
-  uint64_t points_ = 0, next_look_ = 0;
+  uint64_t points_ = 0, next_due_ = 0;
   uint64_t now_ns_ = 0, next_deadline_ = kNever;
   uint64_t switches_ = 0, digest_ = 0;
   // Drawn once for each run.

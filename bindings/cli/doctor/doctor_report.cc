@@ -16,12 +16,12 @@ using Json = nlohmann::ordered_json;
 
 // One finding: a line of the text, and the members of the JSON object that say the same.
 struct Fact {
-  enum class Look : uint8_t { kPlain, kGood, kMissing };
+  enum class Style : uint8_t { kPlain, kGood, kMissing };
 
   std::string name;  // at the beginning of the line; empty means the line belongs to the one before
   std::string text;
   Json members = Json::object();
-  Look look = Look::kPlain;
+  Style style = Style::kPlain;
 };
 using Facts = std::vector<Fact>;
 
@@ -38,7 +38,7 @@ Fact LibrariesFact(const DoctorReport& report) {
   for (const auto& [name, version, found] : report.libraries) {
     fact.text += fmt::format("{}{} {}", fact.text.empty() ? "" : ", ", name, version);
     fact.members["libraries"][name] = version;
-    if (!found) fact.look = Fact::Look::kMissing;
+    if (!found) fact.style = Fact::Style::kMissing;
   }
   return fact;
 }
@@ -59,7 +59,7 @@ Facts MachineFacts(const DoctorReport& report) {
       {"reader",
        report.reader_reason,
        {{"reader", report.reader}, {"reader_reason", report.reader_reason}},
-       report.reader == "uring" ? Fact::Look::kGood : Fact::Look::kPlain},
+       report.reader == "uring" ? Fact::Style::kGood : Fact::Style::kPlain},
       {"memlock",
        memlock ? MemoryText(*memlock) : "no limit",
        {{"memlock_bytes", Known(memlock.has_value(), memlock.value_or(0))}}},
@@ -91,7 +91,7 @@ Facts CudaFacts(const DoctorReport& report) {
       {"no device",
        cuda.why_not,
        {{"why_not", Known(!cuda.why_not.empty(), cuda.why_not)}},
-       Fact::Look::kMissing},
+       Fact::Style::kMissing},
       {"pinned", "nothing: only a loader for a device pins memory", {{"registered_bytes", 0}}},
   };
 }
@@ -118,7 +118,7 @@ Facts DeviceFacts(const CudaReport::Found& device) {
         {"name", device.name},
         {"memory_bytes", device.memory_bytes},
         {"capability", capability}},
-       Fact::Look::kGood},
+       Fact::Style::kGood},
       {"",
        fmt::format("bus {}, NUMA node {}", device.bus,
                    node_known ? std::to_string(device.numa_node) : "unknown"),
@@ -140,15 +140,15 @@ class Page {
     for (const Fact& fact : facts) {
       if (fact.text.empty()) continue;
       const std::string text = cli::Hung(fact.text, kIndent, columns_);
-      text_ += fmt::format("  {:<15}{}\n", fact.name, Painted(CodeOf(fact.look), text));
+      text_ += fmt::format("  {:<15}{}\n", fact.name, Painted(CodeOf(fact.style), text));
     }
   }
   std::string Take() { return std::move(text_); }
 
  private:
-  static const char* CodeOf(Fact::Look look) {
-    if (look == Fact::Look::kPlain) return "";
-    return look == Fact::Look::kGood ? "32" : "33";
+  static const char* CodeOf(Fact::Style style) {
+    if (style == Fact::Style::kPlain) return "";
+    return style == Fact::Style::kGood ? "32" : "33";
   }
   std::string Painted(std::string_view code, const std::string& text) const {
     return colour_ && !code.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;

@@ -43,12 +43,12 @@ Exit codes: 0 no file is broken; 1 one is, or the folder is missing or has no im
 3 the system (permission, memory, I/O); 130 interrupted.)";
 
 // Looks at the files that a packed set was made of.
-Result<DatasetReport> LookAtSet(const std::string& folder, const InspectOptions& options,
-                                const InspectProgress& progress) {
+Result<DatasetReport> InspectSet(const std::string& folder, const InspectOptions& options,
+                                 const InspectProgress& progress) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const PackedIndex> index, OpenPackedIndex(folder));
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source, Packed(folder, index));
   WarnOfPackedSplits(folder, source->classes());
-  return Inspect(*source, options, progress, [&]() -> LookAtSample {
+  return Inspect(*source, options, progress, [&]() -> InspectSample {
     auto restorer = std::make_shared<FileRestorer>(*source, *index);
     return [&, restorer](uint64_t id, std::string& path) -> FileFacts {
       source->NameOf(id, path);
@@ -58,19 +58,19 @@ Result<DatasetReport> LookAtSet(const std::string& folder, const InspectOptions&
         facts.error = std::move(file).error();
         return facts;
       }
-      facts = FileInspector::LookAt(*file);
+      facts = FileInspector::InspectBytes(*file);
       if (facts.error) facts.error = std::move(*facts.error).WithFile(path);
       return facts;
     };
   });
 }
 
-Result<DatasetReport> Look(const InspectArguments& given) {
+Result<DatasetReport> RunInspect(const InspectArguments& given) {
   const int threads = static_cast<int>(given.threads);
   const InspectOptions options{.threads = threads,
                                .list_broken = static_cast<size_t>(given.list_broken)};
   WatchedWork work;
-  if (IsPackedSet(given.directory)) return LookAtSet(given.directory, options, work.progress());
+  if (IsPackedSet(given.directory)) return InspectSet(given.directory, options, work.progress());
   TRY(CheckIsFolder("inspect", given.directory));
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    ImageFolder(given.directory, {.threads = threads, .allow_empty = true}));
@@ -79,7 +79,7 @@ Result<DatasetReport> Look(const InspectArguments& given) {
 }
 
 Result<int> RunInspectCommand(const InspectArguments& given) {
-  ASSIGN_OR_RETURN(const DatasetReport report, Look(given));
+  ASSIGN_OR_RETURN(const DatasetReport report, RunInspect(given));
   std::string text = given.json ? InspectJson(report) : InspectText(report, WidthOfPage());
   if (!text.ends_with('\n')) text += '\n';
   TRY(Print(text));

@@ -138,7 +138,7 @@ class Inspection {
       : source_(source), options_(options), progress_(progress) {}
 
   // The body of each thread.
-  void Run(const LookAtSample& look) {
+  void Run(const InspectSample& look) {
     Counts counts;
     std::string path;
     while (!cancelled_) {
@@ -212,22 +212,22 @@ void FillReport(Counts& counts, size_t list_broken, DatasetReport& report) {
 
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
                               const InspectProgress& progress) {
-  return Inspect(source, options, progress, [&source]() -> LookAtSample {
+  return Inspect(source, options, progress, [&source]() -> InspectSample {
     auto inspector = std::make_shared<FileInspector>();
     return [&source, inspector](uint64_t id, std::string& path) {
       source.PathOf(source.RangeOf(id).file, path);
-      return inspector->Look(path);
+      return inspector->Inspect(path);
     };
   });
 }
 
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
                               const InspectProgress& progress,
-                              const std::function<LookAtSample()>& make_look) {
+                              const std::function<InspectSample()>& make_inspect) {
   TRY(CheckThreads(options.threads));
   const auto start = std::chrono::steady_clock::now();
   Inspection inspection(source, options, progress);
-  InParallel(options.threads, [&] { inspection.Run(make_look()); });
+  InParallel(options.threads, [&] { inspection.Run(make_inspect()); });
   if (inspection.cancelled()) {
     return Error{Code::kCancelled, "stopped before all samples were inspected", source.Describe()};
   }

@@ -66,7 +66,7 @@ using InspectProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Looks at the file of a sample, whose path below its folder, or any other, replaces `path`. Used
 // by one thread.
-using LookAtSample = std::function<FileFacts(uint64_t id, std::string& path)>;
+using InspectSample = std::function<FileFacts(uint64_t id, std::string& path)>;
 
 // Opens every file of `source` once. A file counts as broken if it cannot be opened, is empty or
 // not an image, or is a JPEG, PNG or WebP whose header cannot be read. Damage and truncation after
@@ -77,9 +77,9 @@ using LookAtSample = std::function<FileFacts(uint64_t id, std::string& path)>;
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options = {},
                               const InspectProgress& progress = {});
 
-// The same with the files that `make_look`, which each thread calls once, looks at.
+// The same with the files that `make_inspect`, which each thread calls once, looks at.
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
                               const InspectProgress& progress,
-                              const std::function<LookAtSample()>& make_look);
+                              const std::function<InspectSample()>& make_inspect);
 
 }  // namespace stoker

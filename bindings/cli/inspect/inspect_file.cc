@@ -110,7 +110,7 @@ Status ReadImageHeader(const ReadAt& at, FileFacts& facts) {
   return {};
 }
 
-Status LookThrough(uint64_t size, const ReadAt& at, FileFacts& facts) {
+Status ReadHeader(uint64_t size, const ReadAt& at, FileFacts& facts) {
   facts.bytes = size;
   if (size == 0) return Error{Code::kDataLoss, "the file is empty"};
   ASSIGN_OR_RETURN(std::span<const uint8_t> start, at(0, kSniffBytes));
@@ -119,10 +119,10 @@ Status LookThrough(uint64_t size, const ReadAt& at, FileFacts& facts) {
   return ReadImageHeader(at, facts);
 }
 
-Status LookThroughFile(OpenFile& file, FileFacts& facts) {
+Status ReadHeaderOfFile(OpenFile& file, FileFacts& facts) {
   ASSIGN_OR_RETURN(uint64_t size, file.Size());
   file.ExpectLittle();
-  return LookThrough(
+  return ReadHeader(
       size, [&file](uint64_t offset, size_t n) { return file.At(offset, n); }, facts);
 }
 
@@ -131,17 +131,17 @@ Status LookThroughFile(OpenFile& file, FileFacts& facts) {
 FileInspector::FileInspector() : state_(std::make_unique<State>()) {}
 FileInspector::~FileInspector() = default;
 
-FileFacts FileInspector::Look(const std::string& path) {
+FileFacts FileInspector::Inspect(const std::string& path) {
   FileFacts facts;
   OpenFile file(path, state_->window);
-  Status status = LookThroughFile(file, facts);
+  Status status = ReadHeaderOfFile(file, facts);
   if (!status.ok()) facts.error = std::move(status).error().WithFile(path);
   return facts;
 }
 
-FileFacts FileInspector::LookAt(std::span<const uint8_t> file) {
+FileFacts FileInspector::InspectBytes(std::span<const uint8_t> file) {
   FileFacts facts;
-  Status status = LookThrough(file.size(), InMemory(file), facts);
+  Status status = ReadHeader(file.size(), InMemory(file), facts);
   if (!status.ok()) facts.error = std::move(status).error();
   return facts;
 }

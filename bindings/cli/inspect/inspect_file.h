@@ -30,9 +30,9 @@ class FileInspector {
   FileInspector();
   ~FileInspector();
 
-  FileFacts Look(const std::string& path);
+  FileFacts Inspect(const std::string& path);
   // The same of a file's bytes; errors name no file.
-  static FileFacts LookAt(std::span<const uint8_t> file);
+  static FileFacts InspectBytes(std::span<const uint8_t> file);
 
  private:
   struct State;

@@ -61,7 +61,7 @@ struct Content {
   bool has_index = false;
 };
 
-Result<Content> LookInto(const std::string& folder) {
+Result<Content> ListFolder(const std::string& folder) {
   Content content;
   std::error_code failed;
   for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
@@ -87,7 +87,7 @@ Result<Content> LookInto(const std::string& folder) {
 
 Result<SetFolder> SetFolder::Open(const std::string& folder) {
   ASSIGN_OR_RETURN(Descriptor lock, Lock(folder));
-  ASSIGN_OR_RETURN(const Content content, LookInto(folder));
+  ASSIGN_OR_RETURN(const Content content, ListFolder(folder));
   SetFolder set(folder, std::move(lock));
   set.has_index_ = content.has_index;
   TRY(set.ReadShards(content.shards));

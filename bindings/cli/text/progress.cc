@@ -36,13 +36,14 @@ std::string LongDuration(double seconds) {
 }  // namespace
 
 void Pace::Add(Clock::time_point now, const Progress& progress) {
-  const bool gap = !looks_.empty() && now - looks_.back().when > kWindow;
+  const bool gap = !observations_.empty() && now - observations_.back().when > kWindow;
   // A second gap in a row is not a pause: samples take that long.
-  if (gap && !after_gap_) looks_.clear();
+  if (gap && !after_gap_) observations_.clear();
   after_gap_ = gap;
-  looks_.push_back({now, progress});
-  while (looks_.size() > 2 && looks_[1].when + kWindow <= now) looks_.pop_front();
-  const Look& first = looks_.front();
+  observations_.push_back({now, progress});
+  while (observations_.size() > 2 && observations_[1].when + kWindow <= now)
+    observations_.pop_front();
+  const Observation& first = observations_.front();
   if (now - first.when < kLeast) return;
   const double seconds = SecondsOf(now - first.when);
   samples_per_second_ = static_cast<double>(progress.samples - first.progress.samples) / seconds;
@@ -50,8 +51,8 @@ void Pace::Add(Clock::time_point now, const Progress& progress) {
 }
 
 std::optional<double> Pace::seconds_left() const {
-  if (looks_.empty() || done_per_second_ <= 0) return std::nullopt;
-  const Progress& last = looks_.back().progress;
+  if (observations_.empty() || done_per_second_ <= 0) return std::nullopt;
+  const Progress& last = observations_.back().progress;
   if (last.total == 0) return std::nullopt;
   return static_cast<double>(last.total - std::min(last.done, last.total)) / done_per_second_;
 }

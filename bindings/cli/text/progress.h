@@ -32,12 +32,12 @@ class Pace {
   std::optional<double> seconds_left() const;
 
  private:
-  struct Look {
+  struct Observation {
     Clock::time_point when;
     Progress progress;
   };
 
-  std::deque<Look> looks_;  // of the window
+  std::deque<Observation> observations_;  // of the window
   bool after_gap_ = false;
   std::optional<double> samples_per_second_;
   double done_per_second_ = 0;

@@ -77,7 +77,7 @@ class DeviceLoaderHandle {
   std::string Prometheus(const std::string& name) const {
     return PrometheusText(StatsNow(*loader_), name);
   }
-  Looks NewLooks() const { return Looks(loader_); }
+  LoaderSnapshots NewSnapshots() const { return LoaderSnapshots(loader_); }
   const std::vector<std::string>& devices() const { return devices_; }
 
  private:
@@ -164,7 +164,7 @@ void AddDeviceLoader(py::module_& module) {
       .def("stop", &DeviceLoaderHandle::Stop)
       .def("stats", &DeviceLoaderHandle::Stats)
       .def("prometheus", &DeviceLoaderHandle::Prometheus, py::arg("name"))
-      .def("looks", &DeviceLoaderHandle::NewLooks)
+      .def("looks", &DeviceLoaderHandle::NewSnapshots)
       .def_property_readonly("devices", &DeviceLoaderHandle::devices);
 }
 

@@ -20,10 +20,10 @@ void LoaderTrace::Batch(const BatchRecord& batch, const LastRow& last_row,
   trace_.Counter(loader(), "depth", settings.depth);
   trace_.Counter(loader(), "workers", settings.workers);
   trace_.Counter(loader(), "reads", settings.reads);
-  TellBatch(batch, last_row);
+  ReportBatch(batch, last_row);
 }
 
-void LoaderTrace::TellBatch(const BatchRecord& batch, const LastRow& last_row) const {
+void LoaderTrace::ReportBatch(const BatchRecord& batch, const LastRow& last_row) const {
   const SampleTimes& row = last_row.times;
   const uint64_t mapped_from = batch.complete_ns - std::min(batch.map_ns, batch.complete_ns);
   const uint64_t mixed_until = row.done_ns + batch.mix_ns;

@@ -28,7 +28,7 @@ class LoaderTrace {
   void Samples(uint32_t reading, uint32_t ready) const;
 
  private:
-  void TellBatch(const BatchRecord& batch, const LastRow& last_row) const;
+  void ReportBatch(const BatchRecord& batch, const LastRow& last_row) const;
   TraceSource loader() const { return {number_, name_}; }
 
   const Trace& trace_;

@@ -154,7 +154,7 @@ void SampleCache::Contents::Set(uint64_t key, uint64_t hash) {
 
 // Returns none for what is not a file of its own, or an object of unknown version. A part of a file
 // may be read from one that has been replaced since, because readers keep such files open.
-std::optional<SampleCache::FileKey> SampleCache::KeyOf(const ReadRequest& read, Look look) {
+std::optional<SampleCache::FileKey> SampleCache::KeyOf(const ReadRequest& read, Pass pass) {
   KeyNumbers numbers{.offset = read.offset, .length = read.length};
   if (const ObjectVersions* const objects = source_.objects();
       objects != nullptr && IsObjectUrl(read.path)) {
@@ -177,7 +177,7 @@ std::optional<SampleCache::FileKey> SampleCache::KeyOf(const ReadRequest& read, 
   FileKey key{.key = KeyFrom(numbers, read.path), .at_rest = IsAtRest(*stamp, now_ns)};
   if (stamp->is_proof()) return key;
   const std::optional<uint64_t> known =
-      look == Look::kFirst ? contents_.Find(key.key.number) : std::nullopt;
+      pass == Pass::kFirst ? contents_.Find(key.key.number) : std::nullopt;
   if (!known) {
     const Result<uint64_t> content = ContentHashOf(read.path, *stamp);
     if (!content.ok()) return std::nullopt;
@@ -192,7 +192,7 @@ std::optional<SampleCache::FileKey> SampleCache::KeyOf(const ReadRequest& read, 
 
 void SampleCache::Find(const ReadRequest& read, CachedSample& cached) {
   cached.state = State::kNone;
-  const std::optional<FileKey> key = KeyOf(read, Look::kFirst);
+  const std::optional<FileKey> key = KeyOf(read, Pass::kFirst);
   if (!key) {
     ++unused_;
     return;
@@ -229,7 +229,7 @@ void SampleCache::Pack(ReadRequest& read, CachedSample& cached, std::span<const 
     return;
   }
   // The file may have changed after it was looked at, and before it was read.
-  if (const std::optional<FileKey> now = KeyOf(read, Look::kAgain); !now || now->key != cached.key)
+  if (const std::optional<FileKey> now = KeyOf(read, Pass::kAgain); !now || now->key != cached.key)
     return;
   cached.state = State::kMissing;
   const Result<std::span<const uint8_t>> packed = packer.PackPixels(image);

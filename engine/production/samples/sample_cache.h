@@ -107,8 +107,8 @@ class SampleCache {
   };
 
   // kAgain: after the file was read, so that parts of its content are compared again.
-  enum class Look { kFirst, kAgain };
-  std::optional<FileKey> KeyOf(const ReadRequest& read, Look look);
+  enum class Pass { kFirst, kAgain };
+  std::optional<FileKey> KeyOf(const ReadRequest& read, Pass pass);
   std::optional<FileStamp> StampAt(const std::string& path);
 
   const std::unique_ptr<RamFolder> ram_;  // null: the store is on disk. Declared before the store

@@ -14,9 +14,9 @@ class PaceTest : public ::testing::Test {
  protected:
   // `samples` more are done, one at a time, each after `each`.
   void Work(uint64_t samples, Pace::Clock::duration each) {
-    for (uint64_t i = 0; i < samples; ++i) Look(1, each);
+    for (uint64_t i = 0; i < samples; ++i) Observe(1, each);
   }
-  void Look(uint64_t samples, Pace::Clock::duration after) {
+  void Observe(uint64_t samples, Pace::Clock::duration after) {
     now_ += after;
     done_ += samples;
     pace_.Add(now_, {.done = done_, .total = 1000, .samples = done_});
@@ -37,17 +37,17 @@ TEST_F(PaceTest, SaysNothingInTheFirstSecond) {
 }
 
 TEST_F(PaceTest, TellsNoTimeLeftWhileNothingMoves) {
-  for (int i = 0; i < 20; ++i) Look(0, 100ms);
+  for (int i = 0; i < 20; ++i) Observe(0, 100ms);
   EXPECT_EQ(Text(), ", 0 samples/s");
   Work(200, 100ms);
   EXPECT_EQ(Text(), ", 10 samples/s, 80 s left");
-  for (int i = 0; i < 200; ++i) Look(0, 100ms);  // it stands still, and is asked for
+  for (int i = 0; i < 200; ++i) Observe(0, 100ms);  // it stands still, and is asked for
   EXPECT_EQ(Text(), ", 0 samples/s");
 }
 
 TEST_F(PaceTest, LeavesAPauseOut) {
   Work(100, 100ms);
-  Look(1, 1h);
+  Observe(1, 1h);
   EXPECT_EQ(Text(), ", 10 samples/s, 90 s left");
   Work(9, 100ms);  // less than a second later the rate is still that before the pause
   EXPECT_EQ(Text(), ", 10 samples/s, 89 s left");

@@ -13,7 +13,7 @@ constexpr uint64_t kSecond = 1'000'000'000, kPatience = 30 * kSecond, kLookEvery
 int Stalls(StallWatch& watch, uint64_t& now, uint64_t seconds, uint64_t state) {
   int stalls = 0;
   for (const uint64_t end = now + seconds * kSecond; now < end; now += kLookEvery) {
-    stalls += watch.Look(now, state) ? 1 : 0;
+    stalls += watch.Poll(now, state) ? 1 : 0;
   }
   return stalls;
 }
@@ -62,8 +62,8 @@ TEST(StallWatch, StatisticsHaveTheLastStallAndTheirNumber) {
   watch.AddTo(stats);
   EXPECT_EQ(stats.stalls, 0u);
   EXPECT_EQ(stats.stall, "");
-  watch.Tell("first");
-  watch.Tell("second");
+  watch.Report("first");
+  watch.Report("second");
   watch.AddTo(stats);
   EXPECT_EQ(stats.stalls, 2u);
   EXPECT_EQ(stats.stall, "second");

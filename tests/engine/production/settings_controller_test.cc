@@ -59,7 +59,7 @@ class SettingsControllerTest : public ::testing::Test {
     batch.work_ns = kSecond / 4;
     batch.longest_ns = kSecond / 8;
     batch.waited = {.decode_ns = waited_ns};
-    controller_->Learn(batch);
+    controller_->Observe(batch);
   }
 
   // Takes eight batches at once, then pauses for two seconds; a batch takes a quarter of a second.
@@ -74,7 +74,7 @@ class SettingsControllerTest : public ::testing::Test {
       batch.taken_ns = std::max(batch.asked_ns, batch.complete_ns);
       batch.work_ns = 4 * (kSecond / 4);
       batch.longest_ns = kSecond / 4;
-      controller_->Learn(batch);
+      controller_->Observe(batch);
       taken_ns_.push_back(batch.taken_ns);
     }
   }

@@ -129,7 +129,7 @@ TEST(Tuner, APauseDoesNotIncreaseDepth) {
   }
 }
 
-// More batches pass between two looks than the mean loss covers. If the tuner overshot, it would
+// More batches pass between two updates than the mean loss covers. If the tuner overshot, it would
 // find reasons to grow for seconds after the load has gone.
 TEST(Tuner, ShrinksAfterVeryHighBatchRates) {
   constexpr double kStep = 3'000;

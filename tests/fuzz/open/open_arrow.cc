@@ -17,7 +17,7 @@
 namespace stoker::testing {
 namespace {
 
-void LookThroughImages(const SampleSource& source, uint64_t bytes) {
+void VisitImages(const SampleSource& source, uint64_t bytes) {
   std::vector<uint64_t> ids(source.size());
   std::iota(ids.begin(), ids.end(), 0);
   for (const uint64_t id : ids) {
@@ -38,7 +38,7 @@ void LookThroughImages(const SampleSource& source, uint64_t bytes) {
 
 void OpenWith(const std::string& path, const ArrowOptions& options, uint64_t bytes) {
   const Result<std::shared_ptr<const SampleSource>> source = Arrow(path, options);
-  if (source.ok()) return LookThroughImages(**source, bytes);
+  if (source.ok()) return VisitImages(**source, bytes);
   Require(source.error().file == path, "errors name the file");
   Require(source.error().code != Code::kDataLoss || source.error().offset, "damage has an offset");
 }

@@ -24,7 +24,7 @@ void RequireAPathBelow(const std::string& path) {
   Require(path.back() != '/' && path.find('\0') == std::string::npos, "paths are those of files");
 }
 
-void LookThrough(const DatasetIndex& index, size_t input) {
+void Visit(const DatasetIndex& index, size_t input) {
   const ImageList& list = index.list();
   Require(!list.files.empty() && index.images() == list.files.size(), "facts of each image");
   Require(index.memory_bytes() + list.memory_bytes() <= 4 * input + 8192, "memory is bounded");
@@ -69,7 +69,7 @@ void OpenFuzzedIndex(std::span<const uint8_t> bytes) {
           "the input is put into a file");
   const Result<DatasetIndex> index = DatasetIndex::Open(path);
   if (index.ok()) {
-    LookThrough(*index, file.size());
+    Visit(*index, file.size());
   } else {
     Require(index.error().file == path, "errors name the file");
   }

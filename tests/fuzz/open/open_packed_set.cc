@@ -28,7 +28,7 @@ void CheckRecord(const Sample& sample, uint64_t bytes) {
           "records lie in their shard");
 }
 
-void LookThroughIndex(const PackedIndex& index, size_t input) {
+void VisitIndex(const PackedIndex& index, size_t input) {
   const ImageList& list = index.list();
   Promise(!list.files.empty() && index.samples().size() == list.files.size(), "each is stored");
   Promise(index.memory_bytes() <= 4 * input + 8192, "memory is bounded");
@@ -46,7 +46,7 @@ void LookThroughIndex(const PackedIndex& index, size_t input) {
   }
 }
 
-void LookThroughShard(const PackedShard& shard, size_t input) {
+void VisitShard(const PackedShard& shard, size_t input) {
   Promise(shard.paths.size() == shard.entries.size(), "each record has a path");
   Promise(shard.paths.memory_bytes() + shard.entries.size() * sizeof(Entry) <= 4 * input + 8192,
           "memory is bounded");
@@ -77,11 +77,11 @@ void OpenFuzzedPackedSet(std::span<const uint8_t> bytes) {
           "the input is put into a file");
   if (is_shard) {
     const Result<PackedShard> shard = ReadPackedShard(path, kNumber);
-    if (shard.ok()) LookThroughShard(*shard, file.size());
+    if (shard.ok()) VisitShard(*shard, file.size());
     Promise(shard.ok() || shard.error().file == path, "errors name the file");
   } else {
     const Result<PackedIndex> index = PackedIndex::Open(path);
-    if (index.ok()) LookThroughIndex(*index, file.size());
+    if (index.ok()) VisitIndex(*index, file.size());
     Promise(index.ok() || index.error().file == path, "errors name the file");
   }
 }

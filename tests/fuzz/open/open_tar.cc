@@ -25,7 +25,7 @@ namespace {
 
 const std::array<std::string, 1> kTexts = {"txt"};  // of a column
 
-void LookThroughMembers(const TarMembers& all, const FileStamp& stamp, const std::string& path) {
+void VisitMembers(const TarMembers& all, const FileStamp& stamp, const std::string& path) {
   const std::optional<TarMembers> again = UnpackTarIndex(PackTarIndex(all, stamp), stamp);
   Require(again && again->names == all.names && again->labels == all.labels,
           "an index gives members back");
@@ -56,7 +56,7 @@ void LookThroughMembers(const TarMembers& all, const FileStamp& stamp, const std
 }
 
 // An index file of the texts of two members, regardless of its content.
-void LookThroughTexts(std::span<const uint8_t> bytes) {
+void VisitTexts(std::span<const uint8_t> bytes) {
   constexpr FileStamp kStamp{.bytes = 1 << 20, .modified_ns = 1};
   std::vector<uint8_t> file(bytes.begin(), bytes.end());
   (void)SignTarTexts(file, kStamp);
@@ -70,13 +70,13 @@ void LookThroughTexts(std::span<const uint8_t> bytes) {
 void OpenFuzzedTar(std::span<const uint8_t> bytes) {
   constexpr std::string_view kMagic = "STKTARIX";
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with("STKTARTX")) return LookThroughTexts(bytes);
+  if (text.starts_with("STKTARTX")) return VisitTexts(bytes);
   if (text.starts_with(kMagic)) {
     constexpr FileStamp kStamp{.bytes = 1 << 20, .modified_ns = 1};
     std::vector<uint8_t> file(bytes.begin(), bytes.end());
     (void)SignTarIndex(file, kStamp);
     const std::optional<TarMembers> members = UnpackTarIndex(file, kStamp);
-    if (members) LookThroughMembers(*members, kStamp, "archive");
+    if (members) VisitMembers(*members, kStamp, "archive");
     return;
   }
   static const int descriptor = memfd_create("tar", MFD_CLOEXEC);
@@ -87,7 +87,7 @@ void OpenFuzzedTar(std::span<const uint8_t> bytes) {
   FileStamp stamp;
   const Result<TarMembers> members = ReadTarMembers(InputFile::Open(path).value(), stamp, kTexts);
   if (members.ok()) {
-    LookThroughMembers(*members, stamp, path);
+    VisitMembers(*members, stamp, path);
   } else {
     Require(members.error().file == path, "errors name the archive");
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr FileStamp kTfStamp{.bytes = 1 << 10, .modified_ns = 1};
 
-void LookThroughRecords(const TfRecords& all, const FileStamp& stamp) {
+void VisitRecords(const TfRecords& all, const FileStamp& stamp) {
   uint64_t begin = 0;
   for (const uint64_t end : all.ends) {
     Require(end >= begin + kTfRecordAround && end <= stamp.bytes, "records lie in the file");
@@ -83,7 +83,7 @@ void OpenFuzzedRecords(std::span<const uint8_t> bytes) {
             "errors name file and offset");
     return;
   }
-  LookThroughRecords(*records, stamp);
+  VisitRecords(*records, stamp);
   uint64_t begin = 0;
   for (const uint64_t end : records->ends) {
     const auto data = DataOfTfRecord(bytes.subspan(begin, end - begin));
@@ -100,7 +100,7 @@ void OpenFuzzedTfRecord(std::span<const uint8_t> bytes) {
     std::vector<uint8_t> file(bytes.begin(), bytes.end());
     (void)SignTfRecordIndex(file, kTfStamp);
     const std::optional<TfRecords> records = UnpackTfRecordIndex(file, kTfStamp);
-    if (records) LookThroughRecords(*records, kTfStamp);
+    if (records) VisitRecords(*records, kTfStamp);
     return;
   }
   OpenFuzzedRecords(bytes);

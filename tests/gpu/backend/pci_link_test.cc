@@ -20,7 +20,7 @@ class PciLinkTest : public ::testing::Test {
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(root_ + "/0000:3b:00.0/" + name) << text << "\n";
   }
-  PciLink Look() { return LinkOf("0000:3B:00.0", root_); }
+  PciLink ReadLink() { return LinkOf("0000:3B:00.0", root_); }
 
   std::string root_;
 };
@@ -39,8 +39,8 @@ TEST_F(PciLinkTest, ComputesTheBandwidthOfEachGeneration) {
   for (const auto& one : cases) {
     Write("current_link_speed", one.speed);
     Write("current_link_width", one.width);
-    EXPECT_DOUBLE_EQ(Look().gb_s, one.gb_s) << one.speed;
-    EXPECT_EQ(Look().best_gb_s, 0);
+    EXPECT_DOUBLE_EQ(ReadLink().gb_s, one.gb_s) << one.speed;
+    EXPECT_EQ(ReadLink().best_gb_s, 0);
   }
 }
 
@@ -50,7 +50,7 @@ TEST_F(PciLinkTest, ReportsCurrentAndBestBandwidthAndNode) {
   Write("max_link_speed", "16.0 GT/s PCIe");
   Write("max_link_width", "16");
   Write("numa_node", "1");
-  const PciLink link = Look();
+  const PciLink link = ReadLink();
   EXPECT_DOUBLE_EQ(link.gb_s, 4);
   EXPECT_DOUBLE_EQ(link.best_gb_s, 32 * 128.0 / 130);
   EXPECT_EQ(link.numa_node, 1);
@@ -60,20 +60,20 @@ TEST_F(PciLinkTest, MissingOrMalformedFilesAreUnknown) {
   const auto unknown = [](const PciLink& link) {
     return link.gb_s == 0 && link.best_gb_s == 0 && link.numa_node == -1;
   };
-  EXPECT_TRUE(unknown(Look()));
+  EXPECT_TRUE(unknown(ReadLink()));
   EXPECT_TRUE(unknown(LinkOf("", root_)));
   EXPECT_TRUE(unknown(LinkOf("../..", root_)));
   Write("current_link_speed", "Unknown");
   Write("current_link_width", "0");
   Write("numa_node", "-1");
-  EXPECT_TRUE(unknown(Look()));
+  EXPECT_TRUE(unknown(ReadLink()));
   Write("current_link_speed", "16.0 GT/s PCIe");
-  EXPECT_TRUE(unknown(Look()));  // a width of 0
+  EXPECT_TRUE(unknown(ReadLink()));  // a width of 0
   Write("current_link_width", "255");
-  EXPECT_TRUE(unknown(Look()));  // as reported by a device that has gone
+  EXPECT_TRUE(unknown(ReadLink()));  // as reported by a device that has gone
   Write("current_link_speed", "-1");
   Write("current_link_width", "nan");
-  EXPECT_TRUE(unknown(Look()));
+  EXPECT_TRUE(unknown(ReadLink()));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ inline void Keep(DiskCache& cache, const CachedObject& object, uint64_t offset, 
 
 enum class Hit { kNo, kRight, kWrong };
 
-inline Hit Look(DiskCache& cache, const CachedObject& object, uint64_t offset, size_t length) {
+inline Hit Lookup(DiskCache& cache, const CachedObject& object, uint64_t offset, size_t length) {
   std::vector<uint8_t> got(length);
   if (!cache.Read(object, offset, got)) return Hit::kNo;
   return got == ContentOf(object, offset, length) ? Hit::kRight : Hit::kWrong;

@@ -31,7 +31,7 @@ using testing::FilesOf;
 using testing::Hit;
 using testing::Keep;
 using testing::kMiB;
-using testing::Look;
+using testing::Lookup;
 using testing::ObjectOf;
 using testing::OpenCache;
 using testing::TempFolder;
@@ -47,7 +47,7 @@ void KeepAll(DiskCache& cache) {
 int HitsOfAll(DiskCache& cache) {
   int hits = 0;
   for (int i = 0; i < kRanges; ++i) {
-    const Hit hit = Look(cache, ObjectOf(i), 7, kLength);
+    const Hit hit = Lookup(cache, ObjectOf(i), 7, kLength);
     EXPECT_NE(hit, Hit::kWrong) << i;
     hits += hit == Hit::kRight ? 1 : 0;
   }
@@ -201,7 +201,7 @@ TEST_F(DamagedCache, ALockWithAnyContentIsALock) {
     const auto cache = OpenCache(path, 4 * kMiB);
     EXPECT_EQ(HitsOfAll(*cache), kRanges);
     Keep(*cache, ObjectOf(1000), content.size(), 10);
-    EXPECT_EQ(Look(*cache, ObjectOf(1000), content.size(), 10), Hit::kRight);
+    EXPECT_EQ(Lookup(*cache, ObjectOf(1000), content.size(), 10), Hit::kRight);
   }
 }
 
@@ -226,7 +226,7 @@ TEST_F(DamagedCache, AFileThatIsRemovedWhileItIsUsedIsReplaced) {
   fs::remove(data);
   fs::remove(index);
   Keep(*cache, ObjectOf(1), 1, 10);
-  EXPECT_EQ(Look(*OpenCache(path, 4 * kMiB), ObjectOf(1), 1, 10), Hit::kRight);
+  EXPECT_EQ(Lookup(*OpenCache(path, 4 * kMiB), ObjectOf(1), 1, 10), Hit::kRight);
 }
 
 // Writes of more than `room` bytes in all fail as on a full disk; the last one that fits is torn.
@@ -306,7 +306,7 @@ TEST(FullDisk, FilesThatNobodyUsesMakeRoomThereToo) {
   EXPECT_EQ(cache->counts().removed, 1U);
   disk.room = kMiB;
   Keep(*cache, ObjectOf(2), 0, 900'000);
-  EXPECT_EQ(Look(*cache, ObjectOf(2), 0, 900'000), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(2), 0, 900'000), Hit::kRight);
 }
 
 constexpr int kSkip = 77;  // of a child process
@@ -324,7 +324,7 @@ TEST(FullDisk, OfTheSystem) {
     const DiskCacheCounts counts = cache->counts();
     if (counts.kept < 15 || counts.disk_errors + counts.kept != 40) return 1;
     for (int i = 0; i < 40; ++i) {
-      if (Look(*cache, ObjectOf(i), 0, 100'000) == Hit::kWrong) return 2;
+      if (Lookup(*cache, ObjectOf(i), 0, 100'000) == Hit::kWrong) return 2;
     }
     return cache->counts().hits == counts.kept ? 0 : 3;
   });
@@ -364,7 +364,7 @@ TEST(FullDisk, WithoutAFreeDescriptorNothingIsAddedAndHitsStay) {
     const DiskCacheCounts counts = cache->counts();
     if (counts.disk_errors + counts.kept != 30 || counts.kept > 10) return 2;
     for (int i = 0; i < 9; ++i) {
-      if (Look(*cache, ObjectOf(i), 0, 100'000) != Hit::kRight) return 3;
+      if (Lookup(*cache, ObjectOf(i), 0, 100'000) != Hit::kRight) return 3;
     }
     return 0;
   });

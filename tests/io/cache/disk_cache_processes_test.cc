@@ -22,7 +22,7 @@ using testing::AllocatedBytes;
 using testing::Hit;
 using testing::Keep;
 using testing::kMiB;
-using testing::Look;
+using testing::Lookup;
 using testing::ObjectOf;
 using testing::OpenCache;
 using testing::TempFolder;
@@ -51,7 +51,7 @@ Drawn Draw(testing::Random& random, int round) {
   testing::Random random(seed);
   while (true) {
     const Drawn drawn = Draw(random, round);
-    if (Look(*cache, drawn.object, drawn.offset, drawn.length) == Hit::kWrong) _exit(1);
+    if (Lookup(*cache, drawn.object, drawn.offset, drawn.length) == Hit::kWrong) _exit(1);
     Keep(*cache, drawn.object, drawn.offset, drawn.length);
   }
 }
@@ -85,7 +85,7 @@ TEST(CacheProcesses, KilledWritersLeaveNothingWrongAndTheBoundHolds) {
       const uint64_t enough = cache->counts().hits + static_cast<uint64_t>(random.Between(1, 60));
       while (cache->counts().hits < enough) {
         const Drawn drawn = Draw(random, round);
-        ASSERT_NE(Look(*cache, drawn.object, drawn.offset, drawn.length), Hit::kWrong);
+        ASSERT_NE(Lookup(*cache, drawn.object, drawn.offset, drawn.length), Hit::kWrong);
         ASSERT_LE(AllocatedBytes(path), kBytes);
       }
       Kill(writer);
@@ -99,7 +99,7 @@ TEST(CacheProcesses, KilledWritersLeaveNothingWrongAndTheBoundHolds) {
   // It can still be written to.
   const auto cache = OpenCache(path, kBytes, kNoPause);
   Keep(*cache, ObjectOf(1000), 0, 1000);
-  EXPECT_EQ(Look(*cache, ObjectOf(1000), 0, 1000), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(1000), 0, 1000), Hit::kRight);
 }
 
 TEST(CacheProcesses, OneThatIsKilledWithTheLockDoesNotKeepIt) {
@@ -120,15 +120,15 @@ TEST(CacheProcesses, OneThatIsKilledWithTheLockDoesNotKeepIt) {
   char done = 0;
   ASSERT_EQ(read(ready[0], &done, 1), 1);
   ASSERT_EQ(done, 1);
-  EXPECT_EQ(Look(*cache, ObjectOf(2), 0, 10), Hit::kRight) << "reading needs no lock";
-  EXPECT_EQ(Look(*OpenCache(folder.Path("cache"), kMiB), ObjectOf(2), 0, 10), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(2), 0, 10), Hit::kRight) << "reading needs no lock";
+  EXPECT_EQ(Lookup(*OpenCache(folder.Path("cache"), kMiB), ObjectOf(2), 0, 10), Hit::kRight);
   Keep(*cache, ObjectOf(1), 0, 10);  // waits in vain
   EXPECT_EQ(cache->counts().disk_errors, 1U);
   EXPECT_NE(cache->Warning().find("cannot lock the cache"), std::string::npos);
   Kill(child);
   const auto again = OpenCache(folder.Path("cache"), kMiB);
   Keep(*again, ObjectOf(1), 0, 10);
-  EXPECT_EQ(Look(*again, ObjectOf(1), 0, 10), Hit::kRight);
+  EXPECT_EQ(Lookup(*again, ObjectOf(1), 0, 10), Hit::kRight);
   close(ready[0]);
   close(ready[1]);
 }
@@ -140,14 +140,14 @@ TEST(CacheProcesses, AForkedChildAddsNothing) {
   const pid_t child = fork();
   if (child == 0) {
     Keep(*cache, ObjectOf(2), 0, 10);
-    _exit(Look(*cache, ObjectOf(1), 0, 10) == Hit::kRight ? 0 : 1);
+    _exit(Lookup(*cache, ObjectOf(1), 0, 10) == Hit::kRight ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(Look(*cache, ObjectOf(2), 0, 10), Hit::kNo);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(2), 0, 10), Hit::kNo);
   Keep(*cache, ObjectOf(3), 0, 10);
-  EXPECT_EQ(Look(*cache, ObjectOf(3), 0, 10), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(3), 0, 10), Hit::kRight);
 }
 
 // Threads with two caches of one folder, like two processes: adding, reading, removing.
@@ -165,7 +165,7 @@ TEST(CacheThreads, ReadWhatOthersAddWhileFilesAreRemoved) {
         testing::Random random(static_cast<uint32_t>(round) * 10 + i);
         for (int n = 0; n < 400; ++n) {
           const Drawn drawn = Draw(random, round);
-          const Hit hit = Look(cache, drawn.object, drawn.offset, drawn.length);
+          const Hit hit = Lookup(cache, drawn.object, drawn.offset, drawn.length);
           wrong += hit == Hit::kWrong ? 1 : 0;
           hits += hit == Hit::kRight ? 1 : 0;
           if (hit == Hit::kNo) Keep(cache, drawn.object, drawn.offset, drawn.length);

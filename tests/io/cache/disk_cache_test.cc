@@ -21,7 +21,7 @@ using testing::FilesOf;
 using testing::Hit;
 using testing::Keep;
 using testing::kMiB;
-using testing::Look;
+using testing::Lookup;
 using testing::ObjectOf;
 using testing::OpenCache;
 using testing::TempFolder;
@@ -43,13 +43,13 @@ TEST(DiskCache, HasExactlyTheRangesThatWereKept) {
   const TempFolder folder;
   const auto cache = OpenCache(folder.Path("made/for/it"), kMiB);
   const CachedObject object = ObjectOf(1);
-  EXPECT_EQ(Look(*cache, object, 100, 1000), Hit::kNo);
+  EXPECT_EQ(Lookup(*cache, object, 100, 1000), Hit::kNo);
   Keep(*cache, object, 100, 1000);
-  EXPECT_EQ(Look(*cache, object, 100, 1000), Hit::kRight);
-  EXPECT_EQ(Look(*cache, object, 100, 999), Hit::kNo);
-  EXPECT_EQ(Look(*cache, object, 101, 999), Hit::kNo);
-  EXPECT_EQ(Look(*cache, ObjectOf(2), 100, 1000), Hit::kNo);
-  EXPECT_EQ(Look(*cache, ObjectOf(1, "\"v2\""), 100, 1000), Hit::kNo);
+  EXPECT_EQ(Lookup(*cache, object, 100, 1000), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, object, 100, 999), Hit::kNo);
+  EXPECT_EQ(Lookup(*cache, object, 101, 999), Hit::kNo);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(2), 100, 1000), Hit::kNo);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(1, "\"v2\""), 100, 1000), Hit::kNo);
   EXPECT_TRUE(cache->Read(object, 5, {}));  // nothing to read
   cache->Write(object, 5, {});
   Keep(*cache, object, 100, 1000);  // is there
@@ -72,7 +72,7 @@ TEST(DiskCache, PrefetchesWhatItHas) {
   Keep(*cache, ObjectOf(1), 0, 1000);
   EXPECT_TRUE(cache->Prefetch(ObjectOf(1), 0, 1000));
   EXPECT_FALSE(cache->Prefetch(ObjectOf(1), 0, 999));
-  EXPECT_EQ(Look(*cache, ObjectOf(1), 0, 1000), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(1), 0, 1000), Hit::kRight);
   EXPECT_EQ(cache->counts().misses, 2U);
 }
 
@@ -115,7 +115,7 @@ TEST(DiskCache, DoesWhatASetDoes) {
       twin.insert(range);
     } else {
       const Hit hit =
-          Look(cache, object, static_cast<uint64_t>(offset), static_cast<size_t>(length));
+          Lookup(cache, object, static_cast<uint64_t>(offset), static_cast<size_t>(length));
       ASSERT_EQ(hit, twin.contains(range) ? Hit::kRight : Hit::kNo) << i;
     }
     if (random.OneIn(500)) {
@@ -173,9 +173,9 @@ TEST(DiskCache, RangesLargerThanAFileAreKeptAndThoseLargerThanTheCacheAreNot) {
   Keep(*cache, ObjectOf(3), 0, 100);
   Keep(*cache, ObjectOf(4), 0, 15 * kMiB);
   Keep(*cache, ObjectOf(5), 0, 15 * kMiB);
-  EXPECT_EQ(Look(*cache, ObjectOf(3), 0, 100), Hit::kRight);
-  EXPECT_EQ(Look(*cache, ObjectOf(4), 0, 15 * kMiB), Hit::kRight);
-  EXPECT_EQ(Look(*cache, ObjectOf(5), 0, 15 * kMiB), Hit::kNo);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(3), 0, 100), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(4), 0, 15 * kMiB), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(5), 0, 15 * kMiB), Hit::kNo);
   EXPECT_EQ(cache->counts().refused, 3U);
   EXPECT_LE(AllocatedBytes(folder.Path("cache")), 20 * kMiB);
 }
@@ -196,7 +196,7 @@ void Fill(DiskCache& cache, const CachedObject& object) {
 int HitsOf(DiskCache& cache, const CachedObject& object) {
   int hits = 0;
   for (uint64_t i = 0; i < 45; ++i) {
-    const Hit hit = Look(cache, object, i * 100'000, 100'000);
+    const Hit hit = Lookup(cache, object, i * 100'000, 100'000);
     EXPECT_NE(hit, Hit::kWrong);
     hits += hit == Hit::kRight ? 1 : 0;
   }
@@ -248,12 +248,12 @@ TEST(DiskCache, TheLeastRecentlyUsedFilesGoFirst) {
   Fill(*OpenCache(path, 4 * kMiB), ObjectOf(1));
   Age(path);
   // The first file is used again.
-  EXPECT_EQ(Look(*OpenCache(path, 4 * kMiB), ObjectOf(1), 0, 100'000), Hit::kRight);
+  EXPECT_EQ(Lookup(*OpenCache(path, 4 * kMiB), ObjectOf(1), 0, 100'000), Hit::kRight);
   const auto cache = OpenCache(path, 4 * kMiB, kAtOnce);
   Keep(*cache, ObjectOf(2), 0, 900'000);
   EXPECT_EQ(cache->counts().removed, 1U);
-  EXPECT_EQ(Look(*cache, ObjectOf(1), 0, 100'000), Hit::kRight);
-  EXPECT_EQ(Look(*cache, ObjectOf(1), 1'500'000, 100'000), Hit::kNo);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(1), 0, 100'000), Hit::kRight);
+  EXPECT_EQ(Lookup(*cache, ObjectOf(1), 1'500'000, 100'000), Hit::kNo);
 }
 
 // Another job may have kept it a minute ago.

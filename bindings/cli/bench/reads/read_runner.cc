@@ -33,7 +33,7 @@ namespace stoker {
 namespace {
 
 constexpr uint32_t kReadsInFlight = 64;  // if none are given: a loader's most
-constexpr std::chrono::milliseconds kLookEvery{100};
+constexpr std::chrono::milliseconds kPollEvery{100};
 
 // The byte ranges that a loader reads for its rows.
 struct SampleRanges {
@@ -72,10 +72,10 @@ class ThrowAway final : public ReadClient {
   // Ends the epoch after the reads in flight.
   void Cancel() { cancelled_ = true; }
 
-  // Returns whether the epoch is over, after at most kLookEvery.
+  // Returns whether the epoch is over, after at most kPollEvery.
   bool WaitALittle() {
     std::unique_lock lock(mutex_);
-    return ended_.wait_for(lock, kLookEvery, [this] { return finished_; });
+    return ended_.wait_for(lock, kPollEvery, [this] { return finished_; });
   }
 
   uint64_t samples() const { return samples_.load(std::memory_order_relaxed); }

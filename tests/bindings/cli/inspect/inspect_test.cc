@@ -47,7 +47,7 @@ class InspectTest : public ::testing::Test {
   }
   void Photo(const std::string& path, const PhotographRecipe& recipe) { File(path, Photo(recipe)); }
 
-  DatasetReport Look(const InspectOptions& options = {}) {
+  DatasetReport InspectFolder(const InspectOptions& options = {}) {
     auto source = ImageFolder(root_.string());
     EXPECT_TRUE(source.ok()) << source.error().ToString();
     Result<DatasetReport> report = Inspect(**source, options);
@@ -81,7 +81,7 @@ std::string NamesOf(const std::vector<Error>& errors) {
 
 TEST_F(InspectTest, CountsEverything) {
   MakeDataset();
-  const DatasetReport report = Look();
+  const DatasetReport report = InspectFolder();
   EXPECT_EQ(report.samples, 10u);
   ASSERT_EQ(report.classes.size(), 2u);
   EXPECT_EQ(report.classes[1].name, "b");
@@ -125,7 +125,7 @@ TEST_F(InspectTest, ReadsSizesOfPngAndWebp) {
   File("a/two.webp", text(testing::MakeWebp({.width = 90, .height = 10, .alpha = true})));
   File("b/cut.png", text(testing::MakePng()).substr(0, 200));
   File("b/cut.webp", text(testing::MakeWebp()).substr(0, 200));
-  const DatasetReport headers = Look();
+  const DatasetReport headers = InspectFolder();
   EXPECT_EQ(headers.formats, (std::map<std::string, uint64_t>{{"PNG", 2}, {"WebP", 2}}));
   EXPECT_EQ(headers.undecodable, 0u);
   EXPECT_EQ(headers.broken, 0u);
@@ -141,7 +141,7 @@ TEST_F(InspectTest, TheSmallestWebpIsSound) {
                                  'B',  'P', 'V', 'P', '8',  'L',  0x08, 0,   0,   0,
                                  0x2F, 0,   0,   0,   0,    0x88, 0x88, 0x08};
   File("a.webp", std::string(std::begin(bytes), std::end(bytes)));
-  const DatasetReport report = Look();
+  const DatasetReport report = InspectFolder();
   EXPECT_EQ(report.broken, 0u) << InspectText(report);
   EXPECT_EQ(report.width.max, 1);
 }
@@ -155,7 +155,7 @@ TEST_F(InspectTest, StopsReadingZerosAfterTheFirstMarker) {
                    "bytes of its header belong to no segment")}) {
     File(name, start);
     fs::resize_file(root_ / name, uint64_t{1} << 40);
-    const DatasetReport report = Look();
+    const DatasetReport report = InspectFolder();
     ASSERT_EQ(report.broken, 1u);
     EXPECT_THAT(report.broken_files[0].cause, HasSubstr(cause));
     fs::remove(root_ / name);
@@ -164,7 +164,7 @@ TEST_F(InspectTest, StopsReadingZerosAfterTheFirstMarker) {
 
 TEST_F(InspectTest, BrokenFilesAreListedInOrder) {
   MakeDataset();
-  const DatasetReport headers = Look();
+  const DatasetReport headers = InspectFolder();
   EXPECT_EQ(headers.broken, 4u);
   EXPECT_EQ(NamesOf(headers.broken_files), "cut_header.jpg empty.jpg lost.jpg text.jpg ");
   EXPECT_EQ(headers.broken_files[0].code, Code::kDataLoss);
@@ -172,7 +172,7 @@ TEST_F(InspectTest, BrokenFilesAreListedInOrder) {
   EXPECT_EQ(headers.broken_files[1].cause, "the file is empty");
   EXPECT_EQ(headers.broken_files[2].code, Code::kNotFound);
 
-  const DatasetReport two = Look({.list_broken = 2});
+  const DatasetReport two = InspectFolder({.list_broken = 2});
   EXPECT_EQ(two.broken, 4u);
   EXPECT_EQ(NamesOf(two.broken_files), "cut_header.jpg empty.jpg ");
 }
@@ -186,8 +186,8 @@ TEST_F(InspectTest, DoesNotDependOnThreads) {
       Photo(name, {.width = 16 + i, .height = 20});
     }
   }
-  DatasetReport one = Look({.threads = 1, .list_broken = 20});
-  DatasetReport many = Look({.threads = 5, .list_broken = 20});
+  DatasetReport one = InspectFolder({.threads = 1, .list_broken = 20});
+  DatasetReport many = InspectFolder({.threads = 5, .list_broken = 20});
   EXPECT_EQ(one.broken, 43u);
   one.seconds = many.seconds = 0;
   EXPECT_EQ(InspectJson(one), InspectJson(many));
@@ -202,7 +202,7 @@ TEST_F(InspectTest, FindsHeadersFarIntoTheFile) {
     far += std::string(65533, '\xFF');
   }
   File("a/2.jpg", far + photo.substr(2));
-  const DatasetReport report = Look();
+  const DatasetReport report = InspectFolder();
   EXPECT_EQ(report.broken, 0u);
   EXPECT_EQ(report.width.min, 31);
   EXPECT_EQ(report.width.count, 2u);
@@ -215,7 +215,7 @@ TEST_F(InspectTest, DistinguishesHtmlPagesFromSvg) {
   File("a/3.jpg", "<?xml version='1.0'?><!DOCTYPE html PUBLIC ''><html><svg></svg>");
   File("a/4.jpg", "\xEF\xBB\xBF <?xml version='1.0'?>\n<!-- > <html> --><!DOCTYPE svg><svg>");
   File("a/5.jpg", "<svg xmlns='http://www.w3.org/2000/svg'/>");
-  const DatasetReport report = Look();
+  const DatasetReport report = InspectFolder();
   EXPECT_THAT(report.formats, ElementsAre(Pair("SVG", 2), Pair("unknown", 3)));
   EXPECT_EQ(report.broken, 3u);
   EXPECT_EQ(report.undecodable, 2u);
@@ -225,7 +225,7 @@ TEST_F(InspectTest, ReportsSkippedFiles) {
   Photo("a/1.jpg", {.width = 31, .height = 33});
   File("a/2.gif", "GIF89a");
   File("a/\x1b[2J.gif", "GIF89a");
-  const DatasetReport report = Look();
+  const DatasetReport report = InspectFolder();
   EXPECT_EQ(report.samples, 1u);
   EXPECT_EQ(report.skipped.by_extension, (std::map<std::string, uint64_t>{{".gif", 2}}));
   EXPECT_THAT(InspectText(report),
@@ -265,7 +265,7 @@ TEST_F(InspectTest, RefusesThreadsOutOfRange) {
 
 TEST_F(InspectTest, TextHasEveryFigure) {
   MakeDataset();
-  const std::string text = InspectText(Look({.list_broken = 2}));
+  const std::string text = InspectText(InspectFolder({.list_broken = 2}));
   EXPECT_THAT(text, HasSubstr("samples        10 in "));
   EXPECT_THAT(text, HasSubstr("2, from 3 (a) to 7 (b) samples"));
   EXPECT_THAT(text, HasSubstr("JPEG 6 (66.7%), GIF 1 (11.1%)"));
@@ -281,7 +281,7 @@ TEST_F(InspectTest, TextHasEveryFigure) {
 
 TEST_F(InspectTest, TextOfAFlatFolderWithoutJpegsOmitsChroma) {
   File("a.jpg", "");
-  const std::string text = InspectText(Look());
+  const std::string text = InspectText(InspectFolder());
   EXPECT_THAT(text, HasSubstr("the folder is flat"));
   EXPECT_THAT(text, HasSubstr("broken: 1 of 1"));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("chroma")));
@@ -289,7 +289,7 @@ TEST_F(InspectTest, TextOfAFlatFolderWithoutJpegsOmitsChroma) {
 
 TEST_F(InspectTest, HostileNamesAreHarmless) {
   File("a\n\x1B[31m\xFF\xC2\x9Bz/\xE6\x97\xA5.jpg", "x");
-  const DatasetReport report = Look();
+  const DatasetReport report = InspectFolder();
   const std::string text = InspectText(report);
   EXPECT_THAT(text, HasSubstr("a\\n\\x1b[31m\\xff\\xc2\\x9bz/\xE6\x97\xA5.jpg"));
   EXPECT_EQ(text.find('\x1B'), std::string::npos);
@@ -299,7 +299,7 @@ TEST_F(InspectTest, HostileNamesAreHarmless) {
 
 TEST_F(InspectTest, JsonHasTheReportsFields) {
   MakeDataset();
-  const auto json = nlohmann::json::parse(InspectJson(Look()));
+  const auto json = nlohmann::json::parse(InspectJson(InspectFolder()));
   EXPECT_EQ(json["samples"], 10);
   EXPECT_EQ(json["classes"][0]["name"], "a");
   EXPECT_EQ(json["classes"][0]["samples"], 3);
@@ -321,7 +321,7 @@ TEST_F(InspectTest, FindsNoDamageInRealPhotographs) {
     fs::create_directories(root_ / photos[i].parent_path().filename());
     fs::copy_file(photos[i], root_ / photos[i].parent_path().filename() / name);
   }
-  const DatasetReport report = Look();
+  const DatasetReport report = InspectFolder();
   EXPECT_EQ(report.broken, 0u) << InspectText(report);
   EXPECT_EQ(report.width.count, photos.size());
 }
