@@ -22,14 +22,14 @@ class IdleWorkers {
   static constexpr size_t kMostKept = 64;
 
   // Lends a worker to one thread, for its own lifetime.
-  class Lent {
+  class Borrowed {
    public:
-    explicit Lent(IdleWorkers& from) : from_(from), worker_(from.Take()) {
+    explicit Borrowed(IdleWorkers& from) : from_(from), worker_(from.Take()) {
       if (worker_ == nullptr) worker_ = from.make_();
     }
-    ~Lent() { from_.Return(std::move(worker_)); }
-    Lent(const Lent&) = delete;
-    Lent& operator=(const Lent&) = delete;
+    ~Borrowed() { from_.Return(std::move(worker_)); }
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
 
     Worker& operator*() const { return *worker_; }
     Worker* operator->() const { return worker_.get(); }
@@ -46,7 +46,7 @@ class IdleWorkers {
   IdleWorkers(const IdleWorkers&) = delete;
   IdleWorkers& operator=(const IdleWorkers&) = delete;
 
-  Lent Lend() { return Lent(*this); }
+  Borrowed Lend() { return Borrowed(*this); }
 
   // Returns what `call` returns, a Result, for a worker. If the call found no room for memory, it
   // is repeated once with a new worker, after all idle ones were freed: what earlier calls needed
@@ -54,7 +54,7 @@ class IdleWorkers {
   template <typename Call>
   auto Run(const Call& call) {
     {
-      Lent worker = Lend();
+      Borrowed worker = Lend();
       auto result = call(*worker);
       if (result.ok() || result.error().wanted_bytes == 0) return result;
       worker.Free();

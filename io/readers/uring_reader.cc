@@ -49,19 +49,19 @@ struct Flight {
   ReadRequest* request = nullptr;
   KeptFile* file = nullptr;  // null: the file is not kept open
   Chain chain;
-  uint64_t begun_ns = 0;      // when it got this place, if there is a time limit
+  uint64_t begun_ns = 0;      // when it began, if there is a time limit
   uint64_t cancelled_ns = 0;  // when it was first cancelled for taking longer; 0 if it was not
   bool enlarged = false;      // the buffer has already been grown to the file's size
 
   // For a read that was given up: the number of results that are missing, and the memory and file
-  // that the kernel may use until they come. No other read takes this place meanwhile.
+  // that the kernel may use until they come. No other read takes this flight meanwhile.
   uint8_t lost = 0;
   GrowingBuffer lost_buffer;
   KeptFile* lost_file = nullptr;
 };
 
-// A request that found no place, because reads are lost.
-struct Unplaced {
+// A request that waits for a flight, because reads are lost.
+struct WaitingRead {
   ReadRequest* request;
   bool given_up = false;
 };
@@ -135,7 +135,7 @@ class UringReader final : public Reader {
         calls_(std::move(calls)),
         process_(getpid()) {
     for (auto* indices : {&free_, &queued_, &finished_, &larger_}) indices->reserve(reads);
-    unplaced_.reserve(reads);
+    waiting_.reserve(reads);
     for (uint32_t i = reads; i > 0; --i) free_.push_back(i - 1);
   }
   ~UringReader() override;
@@ -159,11 +159,11 @@ class UringReader final : public Reader {
   unsigned Send();
   void NoteEntry(int result);
   size_t DeliverFinished(std::span<ReadRequest*> done);
-  size_t DeliverUnplaced(std::span<ReadRequest*> done);
-  bool Resolve(const Unplaced& unplaced, uint64_t now);
+  size_t DeliverWaiting(std::span<ReadRequest*> done);
+  bool Resolve(const WaitingRead& waiting, uint64_t now);
   ReadRequest* Deliver(Flight& flight);
   void Collect();
-  void Place();
+  void StartWaiting();
   void Complete(uint32_t index, ChainStep step, int32_t result);
   void EndLate();
   void CancelChain(uint32_t index);
@@ -176,10 +176,10 @@ class UringReader final : public Reader {
   void Wait(int64_t longest_ns);
   void CancelWhatIsNoFile();
   void Cancel(uint64_t user_data, unsigned flags);
-  size_t in_kernel() const { return in_flight_ - finished_.size() - unplaced_.size(); }
+  size_t in_kernel() const { return in_flight_ - finished_.size() - waiting_.size(); }
 
   const uint64_t limit_ns_;  // for each read; 0 means none
-  uint64_t looked_ns_ = 0;   // for late reads
+  uint64_t polled_ns_ = 0;   // for late reads
   io_uring ring_{};
   bool IsOurs() const { return IdentityOf(ring_.ring_fd) == identity_; }
 
@@ -193,13 +193,13 @@ class UringReader final : public Reader {
   size_t lost_ = 0;       // flights that are lost
   // Indices of flights. A flight that is in none of these lists is in the kernel, or lost there.
   std::vector<uint32_t> free_;
-  std::vector<uint32_t> queued_;    // in the submission queue, in its order
-  std::vector<uint32_t> finished_;  // to be returned by Reap
-  std::vector<uint32_t> larger_;    // to be sent again with a larger buffer
-  std::vector<Unplaced> unplaced_;  // in order
-  uint64_t full_since_ns_ = 0;      // unplaced_ has been waiting, and no place has become free
-  uint64_t waiting_since_ = 0;      // in NowNanoseconds
-  ReaderCounts counts_;             // of the ring
+  std::vector<uint32_t> queued_;      // in the submission queue, in its order
+  std::vector<uint32_t> finished_;    // to be returned by Reap
+  std::vector<uint32_t> larger_;      // to be sent again with a larger buffer
+  std::vector<WaitingRead> waiting_;  // in order
+  uint64_t full_since_ns_ = 0;        // since then reads wait and no flight has become free
+  uint64_t waiting_since_ = 0;        // in NowNanoseconds
+  ReaderCounts counts_;               // of the ring
   const std::shared_ptr<const FileCalls> calls_;  // of ReadPlainly
   const pid_t process_;
 };
@@ -220,8 +220,8 @@ UringReader::~UringReader() {
   if (!open_) return;
   waiting_since_ = NowNanoseconds();
   broken_ = broken_ || !IsOurs();
-  in_flight_ -= unplaced_.size();
-  unplaced_.clear();
+  in_flight_ -= waiting_.size();
+  waiting_.clear();
   // A forked child inherits this memory, but not the reads: only their owner waits for them.
   while (getpid() == process_ && in_kernel() > 0) {
     // Repeated, because a cancelled read is followed by a probe that may block, too.
@@ -241,28 +241,28 @@ UringReader::~UringReader() {
 size_t UringReader::Submit(std::span<ReadRequest* const> requests) {
   const size_t taken = std::min(requests.size(), capacity() - in_flight());
   if (in_kernel() == 0) waiting_since_ = NowNanoseconds();
-  if (unplaced_.empty()) full_since_ns_ = NowNanoseconds();
+  if (waiting_.empty()) full_since_ns_ = NowNanoseconds();
   for (ReadRequest* request : requests.first(taken)) {
-    unplaced_.push_back({request});
+    waiting_.push_back({request});
     ++in_flight_;
   }
-  Place();
+  StartWaiting();
   SendQueued();
   return taken;
 }
 
-// Starts requests for which there is a place.
-void UringReader::Place() {
-  const size_t n = std::min(unplaced_.size(), free_.size());
+// Starts requests for which there is a free flight.
+void UringReader::StartWaiting() {
+  const size_t n = std::min(waiting_.size(), free_.size());
   if (n == 0) return;
-  for (const Unplaced& unplaced : std::span(unplaced_).first(n)) {
+  for (const WaitingRead& waiting : std::span(waiting_).first(n)) {
     const uint32_t index = free_.back();
     free_.pop_back();
-    flights_[index].request = unplaced.request;
+    flights_[index].request = waiting.request;
     Start(index);
   }
-  unplaced_.erase(unplaced_.begin(), unplaced_.begin() + static_cast<ptrdiff_t>(n));
-  if (!unplaced_.empty()) full_since_ns_ = NowNanoseconds();
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<ptrdiff_t>(n));
+  if (!waiting_.empty()) full_since_ns_ = NowNanoseconds();
 }
 
 // Adds the chain to the submission queue or, if a chain cannot read this file, reads it plainly.
@@ -407,14 +407,14 @@ size_t UringReader::Reap(std::span<ReadRequest*> done, bool wait) {
     (void)io_uring_get_events(&ring_);
     Collect();
   }
-  const bool plainly = broken_ && !unplaced_.empty();
+  const bool plainly = broken_ && !waiting_.empty();
   if (wait && finished_.empty() && !plainly) {
     Wait(kLongestWaitNs);
     Collect();
   }
   if (limit_ns_ != 0) EndLate();
   size_t n = DeliverFinished(done);
-  n += DeliverUnplaced(done.subspan(n));
+  n += DeliverWaiting(done.subspan(n));
   in_flight_ -= n;
   return n;
 }
@@ -430,27 +430,27 @@ size_t UringReader::DeliverFinished(std::span<ReadRequest*> done) {
   return n;
 }
 
-// Requests without a place that need none: the ring is broken, or all places have been lost for too
-// long, or nobody wants them.
-size_t UringReader::DeliverUnplaced(std::span<ReadRequest*> done) {
-  if (unplaced_.empty()) return 0;
+// Requests that wait for a flight and need none: the ring is broken, or all flights have been lost
+// for too long, or nobody wants them.
+size_t UringReader::DeliverWaiting(std::span<ReadRequest*> done) {
+  if (waiting_.empty()) return 0;
   const uint64_t now = NowNanoseconds();
   size_t n = 0;
-  std::erase_if(unplaced_, [&](const Unplaced& unplaced) {
-    if (n == done.size() || !Resolve(unplaced, now)) return false;
-    done[n++] = unplaced.request;
+  std::erase_if(waiting_, [&](const WaitingRead& waiting) {
+    if (n == done.size() || !Resolve(waiting, now)) return false;
+    done[n++] = waiting.request;
     return true;
   });
   return n;
 }
 
-bool UringReader::Resolve(const Unplaced& unplaced, uint64_t now) {
-  ReadRequest& request = *unplaced.request;
+bool UringReader::Resolve(const WaitingRead& waiting, uint64_t now) {
+  ReadRequest& request = *waiting.request;
   const bool late = limit_ns_ != 0 && free_.empty() && now - full_since_ns_ >= limit_ns_;
-  if (!unplaced.given_up && !broken_ && !late) return false;
+  if (!waiting.given_up && !broken_ && !late) return false;
   request.size = 0;
   request.status = {};
-  if (unplaced.given_up) {
+  if (waiting.given_up) {
     request.status = Error{.code = Code::kCancelled, .cause = "the read was given up"};
   } else if (broken_) {
     ReadPlainly(request, *calls_);
@@ -461,8 +461,8 @@ bool UringReader::Resolve(const Unplaced& unplaced, uint64_t now) {
 }
 
 void UringReader::GiveUp(const void* owner) {
-  for (Unplaced& unplaced : unplaced_) {
-    unplaced.given_up = unplaced.given_up || unplaced.request->owner == owner;
+  for (WaitingRead& waiting : waiting_) {
+    waiting.given_up = waiting.given_up || waiting.request->owner == owner;
   }
 }
 
@@ -503,7 +503,7 @@ void UringReader::Collect() {
   if (n > 0) waiting_since_ = NowNanoseconds();
   for (uint32_t index : larger_) Queue(index, ChainKind::kFile);
   larger_.clear();
-  Place();
+  StartWaiting();
   SendQueued();
 }
 
@@ -525,9 +525,9 @@ void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
 // Time during which nobody looked counts little, because chains may not have gone on either.
 void UringReader::EndLate() {
   const uint64_t now = NowNanoseconds();
-  const uint64_t passed = now - looked_ns_;
+  const uint64_t passed = now - polled_ns_;
   if (passed < kLookForLateNs) return;
-  looked_ns_ = now;
+  polled_ns_ = now;
   const uint64_t counted = std::clamp(limit_ns_ / 4, kLeastCountedNs, kMostCountedNs);
   const uint64_t away = passed - std::min(passed, counted);
   full_since_ns_ = std::min(full_since_ns_ + away, now);

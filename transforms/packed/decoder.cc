@@ -21,14 +21,14 @@ using packed::kRunGroups;
 
 struct PackedJpegDecoder::State {
   State(const DecodeLimits& l, MemoryBudget* budget)
-      : limits(l), memory(budget != nullptr ? *budget : uncounted) {}
+      : limits(l), memory(budget != nullptr ? *budget : unlimited) {}
 
   Status Start(const Rect& region, Reduction reduction, RowSink& sink);
   Status DecodeRow(int mcu_row, RowSink& sink);
   Status TransformRow(const BlockRow& row);
 
   DecodeLimits limits;
-  MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
+  MemoryBudget unlimited{std::numeric_limits<uint64_t>::max()};
   MemoryBudget& memory;
   GrowingBuffer samples{memory};  // the planes'
   jpeg::Planes planes;

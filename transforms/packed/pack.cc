@@ -58,8 +58,8 @@ size_t EndOfScan(std::span<const uint8_t> jpeg, size_t from) {
 
 struct JpegPacker::State {
   explicit State(MemoryBudget* budget)
-      : coefficients(budget != nullptr ? *budget : uncounted),
-        packed(budget != nullptr ? *budget : uncounted) {}
+      : coefficients(budget != nullptr ? *budget : unlimited),
+        packed(budget != nullptr ? *budget : unlimited) {}
 
   Status ReadHeader(std::span<const uint8_t> jpeg);
   Status PackAll(std::span<const uint8_t> jpeg);
@@ -76,7 +76,7 @@ struct JpegPacker::State {
   size_t directory_bytes() const { return directory.size() * sizeof(packed::DirectoryEntry); }
   uint32_t RowBytes() const { return static_cast<uint32_t>(size - (rows_at - header_at)); }
 
-  MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
+  MemoryBudget unlimited{std::numeric_limits<uint64_t>::max()};
   jpeg::McuParser parser;
   jpeg::CoefficientRows coefficients;
   packed::JpegRestorer restorer;

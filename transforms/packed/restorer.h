@@ -23,8 +23,8 @@ class JpegRestorer {
   Status RestoreRow(const PackedFile& file, int mcu_row, const BlockRows& rows);
   Status Reserve(const BlockRows& rows);
 
-  MemoryBudget uncounted_{std::numeric_limits<uint64_t>::max()};
-  GrowingBuffer memory_{uncounted_};
+  MemoryBudget unlimited_{std::numeric_limits<uint64_t>::max()};
+  GrowingBuffer memory_{unlimited_};
   std::array<int16_t*, 4> words_{};  // of each row of blocks
   RunReader reader_;
   ScanWriter writer_;

@@ -39,10 +39,10 @@ TEST(IdleWorkers, AreKeptUpToALimit) {
     idle.Lend()->bytes = IdleWorkers<Counted>::kKeptBytes + 1;
     EXPECT_EQ(alive, 0) << "a large one is freed";
     {
-      std::vector<std::unique_ptr<IdleWorkers<Counted>::Lent>> many;
+      std::vector<std::unique_ptr<IdleWorkers<Counted>::Borrowed>> many;
       std::set<Counted*> different;
       for (size_t i = 0; i < IdleWorkers<Counted>::kMostKept + 3; ++i) {
-        many.push_back(std::make_unique<IdleWorkers<Counted>::Lent>(idle));
+        many.push_back(std::make_unique<IdleWorkers<Counted>::Borrowed>(idle));
         different.insert(&**many.back());
       }
       EXPECT_EQ(different.size(), many.size());

@@ -391,7 +391,7 @@ TEST_P(LateReadsOfFiles, ThatCannotBeCancelledAreLeftToTheKernel) {
 }
 
 // Each read takes longer than the limit, but the other place becomes free again and again.
-TEST_P(LateReadsOfFiles, LetOthersWaitForAPlace) {
+TEST_P(LateReadsOfFiles, LetOthersWaitForAFlight) {
   reads = 2;
   depth = 1;
   const auto slow = [](const std::string&, uint64_t) {

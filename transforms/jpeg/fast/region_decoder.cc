@@ -20,7 +20,7 @@
 namespace stoker::jpeg {
 
 struct RegionDecoder::State {
-  explicit State(MemoryBudget* budget) : memory(budget != nullptr ? *budget : uncounted) {}
+  explicit State(MemoryBudget* budget) : memory(budget != nullptr ? *budget : unlimited) {}
 
   size_t ListBlockRows();
   void AssignBlocks();
@@ -58,7 +58,7 @@ struct RegionDecoder::State {
   Fallback why = Fallback::kNone;
   std::array<Quantiser, 3> quantiser;
 
-  MemoryBudget uncounted{std::numeric_limits<uint64_t>::max()};
+  MemoryBudget unlimited{std::numeric_limits<uint64_t>::max()};
   MemoryBudget& memory;
   Planes planes;
   GrowingBuffer samples{memory};       // the planes'

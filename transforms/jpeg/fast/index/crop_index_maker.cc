@@ -12,7 +12,7 @@ namespace stoker::jpeg {
 CropIndexMaker::CropIndexMaker(int interval)
     : interval_(interval),
       parser_(std::make_unique<McuParser>()),
-      rows_(std::make_unique<CoefficientRows>(uncounted_)) {}
+      rows_(std::make_unique<CoefficientRows>(unlimited_)) {}
 CropIndexMaker::~CropIndexMaker() = default;
 
 Fallback CropIndexMaker::FindEntryPoints(std::span<const uint8_t> file, const FrameHeader& header,

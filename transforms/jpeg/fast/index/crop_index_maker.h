@@ -36,7 +36,7 @@ class CropIndexMaker {
 
   const int interval_;
   std::unique_ptr<McuParser> parser_;
-  MemoryBudget uncounted_{MemoryBudget::kNoLimit};
+  MemoryBudget unlimited_{MemoryBudget::kNoLimit};
   std::unique_ptr<CoefficientRows> rows_;
   std::vector<EntryPoint> entry_points_;
 };
