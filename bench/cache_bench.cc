@@ -68,11 +68,11 @@ void Report(benchmark::State& state, size_t length) {
 }
 
 // Returns the object that a benchmark reads from, which is made once for each length.
-template <typename Made>
-const Made& MadeOnce(size_t length) {
-  static std::map<size_t, std::unique_ptr<Made>> made;
+template <typename Object>
+const Object& MakeOnce(size_t length) {
+  static std::map<size_t, std::unique_ptr<Object>> made;
   auto& each = made[length];
-  if (each == nullptr) each = std::make_unique<Made>(length);
+  if (each == nullptr) each = std::make_unique<Object>(length);
   return *each;
 }
 
@@ -115,7 +115,7 @@ struct LargeFile {
 
 void Cached(benchmark::State& state) {
   const auto length = static_cast<size_t>(state.range(0));
-  DiskCache& cache = *MadeOnce<CacheOfRanges>(length).cache;
+  DiskCache& cache = *MakeOnce<CacheOfRanges>(length).cache;
   std::vector<uint8_t> to(length);
   std::mt19937_64 random(2);
   for (auto _ : state) {
@@ -128,7 +128,7 @@ void Cached(benchmark::State& state) {
 // Reads files like a reader reads a folder of images.
 void OneFileEach(benchmark::State& state) {
   const auto length = static_cast<size_t>(state.range(0));
-  const std::vector<std::string>& paths = MadeOnce<ManyFiles>(length).paths;
+  const std::vector<std::string>& paths = MakeOnce<ManyFiles>(length).paths;
   std::vector<uint8_t> to(length);
   std::mt19937_64 random(2);
   for (auto _ : state) {
@@ -143,7 +143,7 @@ void OneFileEach(benchmark::State& state) {
 
 void OneFileForAll(benchmark::State& state) {
   const auto length = static_cast<size_t>(state.range(0));
-  const int file = *MadeOnce<LargeFile>(length).file;
+  const int file = *MakeOnce<LargeFile>(length).file;
   std::vector<uint8_t> to(length);
   std::mt19937_64 random(2);
   for (auto _ : state) {

@@ -30,7 +30,7 @@ MutableImageView Discard::Reserve(int rows) {
 
 namespace {
 
-void Must(const Status& status) {
+void CheckOk(const Status& status) {
   if (!status.ok()) std::abort();
 }
 
@@ -43,7 +43,7 @@ Rect StartOf(Resampler& resampler, const Photo& photo, Box box, const PixelOutpu
 
 void Sequential::Rows(const Photo& photo, const Rect& region) {
   if (!decoder_.Open(photo.bytes()).ok()) std::abort();
-  Must(decoder_.Decode(region, discard_));
+  CheckOk(decoder_.Decode(region, discard_));
 }
 
 void Sequential::Batch(const Photo& photo, Box box, const PixelOutput& output,
@@ -57,7 +57,7 @@ void Sequential::BatchFromImage(const Photo& photo, Box box, const PixelOutput& 
   const WholeImage image = DecodeWhole(photo.bytes()).value();
   const Rect region = StartOf(resampler_, photo, box, output);
   const auto pixel = static_cast<size_t>(BytesPerPixel(image.layout));
-  Must(resampler_.Begin({image.layout, region}));
+  CheckOk(resampler_.Begin({image.layout, region}));
   for (int y = 0; y < region.height; ++y) {
     const MutableImageView view = resampler_.Reserve(1);
     const size_t at = (static_cast<size_t>(region.y + y) * static_cast<size_t>(image.size.width) +
@@ -75,7 +75,7 @@ void Sequential::Begin(const Photo& photo, Box box, const PixelOutput& output,
   decoder_.Start(region, resampler_, index);
 }
 
-void Sequential::Finish() { Must(decoder_.Finish()); }
+void Sequential::Finish() { CheckOk(decoder_.Finish()); }
 
 void Packed::Open(const Photo& photo) {
   const std::span<const uint8_t> packed(photo.packed);
@@ -85,13 +85,13 @@ void Packed::Open(const Photo& photo) {
 
 void Packed::Rows(const Photo& photo, const Rect& region) {
   Open(photo);
-  Must(decoder_.Decode(region, discard_));
+  CheckOk(decoder_.Decode(region, discard_));
 }
 
 void Packed::Batch(const Photo& photo, Box box, const PixelOutput& output) {
   const Rect region = StartOf(resampler_, photo, box, output);
   Open(photo);
-  Must(decoder_.Decode(region, resampler_));
+  CheckOk(decoder_.Decode(region, resampler_));
 }
 
 bool ForDevice::PackedCrop(const Photo& photo, Box box, std::span<uint8_t> to) {
@@ -99,7 +99,7 @@ bool ForDevice::PackedCrop(const Photo& photo, Box box, std::span<uint8_t> to) {
   if (packed.empty()) return false;
   const auto file = packed::PackedFile::Open(packed.first(packed.size() - kBufferPadding));
   if (!file.ok()) std::abort();
-  Must(maker_.Plan(*file, photo.task[static_cast<size_t>(box)]));
+  CheckOk(maker_.Plan(*file, photo.task[static_cast<size_t>(box)]));
   if (maker_.bytes() > to.size()) std::abort();
   maker_.Write(0, to.data());
   return true;
@@ -111,7 +111,7 @@ bool ForDevice::PlainCrop(const Photo& photo, Box box, std::span<const uint8_t> 
   if (!decoder_.Open(photo.bytes()).ok()) std::abort();
   const auto jpeg = decoder_.Indexed(index);
   if (!jpeg) std::abort();
-  Must(maker_.Plan(*jpeg, photo.task[static_cast<size_t>(box)]));
+  CheckOk(maker_.Plan(*jpeg, photo.task[static_cast<size_t>(box)]));
   if (maker_.bytes() > to.size()) std::abort();
   maker_.Write(0, to.data());
   return true;

@@ -24,7 +24,7 @@ namespace {
 using Opened = Result<std::shared_ptr<const SampleSource>>;
 
 // A source that only the process that made it has.
-Error Elsewhere(const std::string& samples, const char* advice) {
+Error OtherProcessError(const std::string& samples, const char* advice) {
   return {.code = Code::kFailedPrecondition,
           .cause = samples +
                    " in the memory of the process that made the loader; this is another one, or "
@@ -211,22 +211,23 @@ std::vector<SourceRow> MakeTable() {
       {.kind = "arrays",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
-         return Elsewhere("these arrays are", "Keep the loader, make it here, or read from files");
+         return OtherProcessError("these arrays are",
+                                  "Keep the loader, make it here, or read from files");
        }},
       {.kind = "files",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
-         return Elsewhere("this list of files is", "Keep the loader, or make it here");
+         return OtherProcessError("this list of files is", "Keep the loader, or make it here");
        }},
       {.kind = "dataset",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
-         return Elsewhere("this dataset is", "Keep the loader, or make it here");
+         return OtherProcessError("this dataset is", "Keep the loader, or make it here");
        }},
       {.kind = "derived",
        .arguments = {{.name = "key", .standard = "", .is_path = false}},
        .open = [](const SourceArguments& /*given*/, int /*threads*/) -> Opened {
-         return Elsewhere("this choice of samples is", "Keep the loader, or make it here");
+         return OtherProcessError("this choice of samples is", "Keep the loader, or make it here");
        }},
       {.kind = "manifest",
        .arguments = {{.name = "path"},

@@ -76,9 +76,9 @@ class Load {
   }
 
   // Whether both are still running.
-  Result<bool> Lasts() const {
-    ASSIGN_OR_RETURN(const bool kernel, device_.Done(kernel_ends_));
-    ASSIGN_OR_RETURN(const bool copies, device_.Done(copies_end_));
+  Result<bool> IsRunning() const {
+    ASSIGN_OR_RETURN(const bool kernel, device_.IsDone(kernel_ends_));
+    ASSIGN_OR_RETURN(const bool copies, device_.IsDone(copies_end_));
     return !kernel && !copies;
   }
 
@@ -110,7 +110,7 @@ Result<RecordTimes> MeasureRecords(Device& device, bool busy, int calls) {
     TRY(AddTime(record, [&] { return device.Record(event, scratch.stream()); }));
     TRY(AddTime(record_all, [&] { return device.RecordAll(event); }));
     if (!busy) continue;
-    ASSIGN_OR_RETURN(const bool lasts, load.Lasts());
+    ASSIGN_OR_RETURN(const bool lasts, load.IsRunning());
     if (!lasts) break;
   }
   if (busy) TRY(load.Await());

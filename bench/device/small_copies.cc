@@ -64,8 +64,8 @@ class Copies {
 
   // Issues a large copy and, somewhere in its course, a small one. Returns the time of the small
   // one in nanoseconds, and adds that of the large one.
-  Result<uint64_t> Both(const Way& way, PieceCopier& copier, bool to_device, double at,
-                        uint64_t& large_ns) {
+  Result<uint64_t> CopyBoth(const Way& way, PieceCopier& copier, bool to_device, double at,
+                            uint64_t& large_ns) {
     TRY(device_->Record(begun_, large_stream_));
     TRY(IssueLarge(way, copier));
     TRY(device_->Record(ended_, large_stream_));
@@ -121,12 +121,13 @@ Status Measure(const std::shared_ptr<Device>& device, size_t large, const Way& w
   uint64_t large_ns = 0;
   Spread spreads[2];
   for (const bool to_device : {false, true}) {
-    TRY(copies.Both(way, *copier, to_device, 0, large_ns));  // the first one is not counted
+    TRY(copies.CopyBoth(way, *copier, to_device, 0, large_ns));  // the first one is not counted
     std::vector<uint64_t> small;
     for (int i = 0; i < times; ++i) {
       const double at =
           0.8 * (i + 0.5) / times;  // not at the end, when nothing is left to wait for
-      ASSIGN_OR_RETURN(small.emplace_back(), copies.Both(way, *copier, to_device, at, large_ns));
+      ASSIGN_OR_RETURN(small.emplace_back(),
+                       copies.CopyBoth(way, *copier, to_device, at, large_ns));
     }
     spreads[to_device ? 1 : 0] = SpreadOf(std::move(small));
   }

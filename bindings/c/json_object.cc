@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 constexpr int kDeepest = 8;  // the loader spec needs 4
 
 // Returns a value for messages: one line of printable ASCII, truncated.
-std::string Shown(const Json& value) {
+std::string DisplayText(const Json& value) {
   constexpr size_t kMax = 60;
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list of " + std::to_string(value.size());
@@ -90,7 +90,7 @@ Result<JsonObject> JsonObject::Parse(std::string_view text, const std::string& w
   }
   if (!state->value.is_object()) {
     return Error{Code::kInvalidArgument,
-                 what + " is " + Shown(state->value) + "; it must be an object"};
+                 what + " is " + DisplayText(state->value) + "; it must be an object"};
   }
   return JsonObject(std::move(state));
 }
@@ -102,7 +102,7 @@ bool JsonObject::IsNull(const char* key) {
   return read != nullptr && read->is_null();
 }
 
-void JsonObject::Required(const char* key) {
+void JsonObject::RequireKey(const char* key) {
   if (!Has(key)) state_->Fail(key, "is missing");
 }
 
@@ -113,7 +113,7 @@ std::optional<uint64_t> JsonObject::Whole(const char* key, uint64_t low, uint64_
     const auto number = value->get<uint64_t>();
     if (number >= low && number <= high) return number;
   }
-  state_->Fail(key, "is " + Shown(*value) + "; it must be a whole number from " +
+  state_->Fail(key, "is " + DisplayText(*value) + "; it must be a whole number from " +
                         std::to_string(low) + " to " + std::to_string(high));
   return {};
 }
@@ -124,14 +124,15 @@ void JsonObject::Boolean(const char* key, bool& value) {
   if (read->is_boolean()) {
     value = read->get<bool>();
   } else {
-    state_->Fail(key, "is " + Shown(*read) + "; it must be true or false");
+    state_->Fail(key, "is " + DisplayText(*read) + "; it must be true or false");
   }
 }
 
 void JsonObject::Text(const char* key, std::string& value) {
   const Json* read = state_->Find(key);
   if (read == nullptr) return;
-  if (!read->is_string()) return state_->Fail(key, "is " + Shown(*read) + "; it must be a string");
+  if (!read->is_string())
+    return state_->Fail(key, "is " + DisplayText(*read) + "; it must be a string");
   const auto& text = read->get_ref<const std::string&>();
   if (text.find('\0') != std::string::npos) return state_->Fail(key, "has a NUL in it");
   value = text;
@@ -143,7 +144,7 @@ std::optional<size_t> JsonObject::Choice(const char* key, std::span<const char* 
   for (size_t i = 0; i < names.size(); ++i) {
     if (read->is_string() && read->get_ref<const std::string&>() == names[i]) return i;
   }
-  state_->Fail(key, "is " + Shown(*read) + "; it must be " + Listed(names));
+  state_->Fail(key, "is " + DisplayText(*read) + "; it must be " + Listed(names));
   return {};
 }
 
@@ -152,7 +153,7 @@ void JsonObject::Number(const char* key, double& value, double low, double high)
   if (read == nullptr) return;
   const std::optional<double> number = state_->Finite(*read);
   if (!number || *number < low || *number > high) {
-    return state_->Fail(key, "is " + Shown(*read) + "; it must be a number from " +
+    return state_->Fail(key, "is " + DisplayText(*read) + "; it must be a number from " +
                                  Json(low).dump() + " to " + Json(high).dump());
   }
   value = *number;
@@ -163,11 +164,11 @@ void JsonObject::Numbers(const char* key, std::span<double> values) {
   if (read == nullptr) return;
   const std::string must = "; it must be a list of " + std::to_string(values.size()) + " numbers";
   if (!read->is_array() || read->size() != values.size()) {
-    return state_->Fail(key, "is " + Shown(*read) + must);
+    return state_->Fail(key, "is " + DisplayText(*read) + must);
   }
   for (size_t i = 0; i < values.size(); ++i) {
     const std::optional<double> number = state_->Finite((*read)[i]);
-    if (!number) return state_->Fail(key, "holds " + Shown((*read)[i]) + must);
+    if (!number) return state_->Fail(key, "holds " + DisplayText((*read)[i]) + must);
     values[i] = *number;
   }
 }
@@ -178,7 +179,7 @@ void JsonObject::Integers(const char* key, std::span<int> values, int low, int h
   const std::string must = "; it must be a list of " + std::to_string(values.size()) +
                            " integers from " + std::to_string(low) + " to " + std::to_string(high);
   if (!read->is_array() || read->size() != values.size()) {
-    return state_->Fail(key, "is " + Shown(*read) + must);
+    return state_->Fail(key, "is " + DisplayText(*read) + must);
   }
   for (size_t i = 0; i < values.size(); ++i) {
     const Json& element = (*read)[i];
@@ -186,7 +187,7 @@ void JsonObject::Integers(const char* key, std::span<int> values, int low, int h
                           ? element.get<uint64_t>() <= static_cast<uint64_t>(high)
                           : element.is_number_integer() && element.get<int64_t>() <= high;
     if (!fits || element.get<int64_t>() < low) {
-      return state_->Fail(key, "holds " + Shown(element) + must);
+      return state_->Fail(key, "holds " + DisplayText(element) + must);
     }
     values[i] = element.get<int>();
   }
@@ -199,7 +200,7 @@ JsonObject JsonObject::Object(const char* key) {
     if (read->is_object()) {
       inner->value = *read;
     } else {
-      state_->Fail(key, "is " + Shown(*read) + "; it must be an object");
+      state_->Fail(key, "is " + DisplayText(*read) + "; it must be an object");
     }
   }
   return JsonObject(std::move(inner));
@@ -210,7 +211,7 @@ std::vector<JsonObject> JsonObject::Objects(const char* key, size_t most) {
   const Json* read = state_->Find(key);
   if (read == nullptr) return objects;
   if (!read->is_array() || read->size() > most) {
-    state_->Fail(key, "is " + Shown(*read) + "; it must be a list of at most " +
+    state_->Fail(key, "is " + DisplayText(*read) + "; it must be a list of at most " +
                           std::to_string(most) + " objects");
     return objects;
   }
@@ -219,8 +220,8 @@ std::vector<JsonObject> JsonObject::Objects(const char* key, size_t most) {
     auto inner = std::make_unique<State>();
     inner->path = state_->PathOf(key) + "[" + std::to_string(i) + "]";
     if (!element.is_object()) {
-      state_->status = Error{Code::kInvalidArgument,
-                             inner->path + " is " + Shown(element) + "; it must be an object"};
+      state_->status = Error{Code::kInvalidArgument, inner->path + " is " + DisplayText(element) +
+                                                         "; it must be an object"};
       return objects;
     }
     inner->value = element;
@@ -240,7 +241,7 @@ Status JsonObject::CheckAllRead() const {
   for (const auto& [key, unused] : state_->value.items()) {
     if (std::find(state_->known.begin(), state_->known.end(), key) != state_->known.end()) continue;
     const std::string where = state_->path.empty() ? "" : " in " + state_->path;
-    return Error{Code::kInvalidArgument, Shown(Json(key)) + where + " is not a known key"};
+    return Error{Code::kInvalidArgument, DisplayText(Json(key)) + where + " is not a known key"};
   }
   return {};
 }

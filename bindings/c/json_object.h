@@ -25,7 +25,7 @@ class JsonObject {
   ~JsonObject();
   JsonObject(JsonObject&&) noexcept;
 
-  void Required(const char* key);
+  void RequireKey(const char* key);
   bool Has(const char* key) const;
   bool IsNull(const char* key);  // reads null; returns false if the key is missing, or has a value
 

@@ -32,7 +32,7 @@ struct SourceSpec {
 
 void ReadArgument(JsonObject& object, const SourceArgument& argument, SourceArguments& arguments) {
   const char* name = argument.name;
-  if (argument.standard == nullptr) object.Required(name);
+  if (argument.standard == nullptr) object.RequireKey(name);
   std::string text;
   object.Text(name, text);
   if (!object.Has(name)) return;
@@ -50,7 +50,7 @@ SourceSpec ReadSource(JsonObject& object) {
   std::vector<const char*> kinds;
   for (const SourceRow& row : AllSources()) kinds.push_back(row.kind);
   SourceSpec spec;
-  object.Required("kind");
+  object.RequireKey("kind");
   if (const std::optional<size_t> index = object.Choice("kind", kinds)) {
     spec.kind = kinds[*index];
     for (const SourceArgument& argument : AllSources()[*index].arguments) {
@@ -136,7 +136,7 @@ Result<LoaderOptions> ParseLoaderSpec(std::string_view json,
   object.Text("map", function);
   bool pins = false;
   object.Boolean("pin_memory", pins);
-  object.Required("source");
+  object.RequireKey("source");
   JsonObject described = object.Object("source");
   const SourceSpec spec = ReadSource(described);
   if (object.Has("source")) object.Fail(described.CheckAllRead());

@@ -10,7 +10,7 @@ namespace {
 std::variant<MixUp, CutMix> ReadChoice(JsonObject& object) {
   static constexpr std::array<const char*, 2> kNames = {"MixUp", "CutMix"};
   double alpha = 1;
-  object.Required("name");
+  object.RequireKey("name");
   const std::optional<size_t> name = object.Choice("name", kNames);
   object.Number("alpha", alpha, kMinAlpha, kMaxAlpha);
   if (name == size_t{1}) return CutMix{alpha};
@@ -24,7 +24,7 @@ std::optional<BatchMix> ReadMix(JsonObject& object) {
   JsonObject described = object.Object("mix");
   if (!wanted) return {};
   BatchMix mix;
-  described.Required("choices");
+  described.RequireKey("choices");
   for (JsonObject& choice : described.Objects("choices", kMaxMixes)) {
     mix.choices.push_back(ReadChoice(choice));
     described.Fail(choice.CheckAllRead());

@@ -86,7 +86,7 @@ struct OptionReader {
 }  // namespace
 
 void ReadOption(JsonObject& object, const OptionInfo& option, const OptionValue& value) {
-  if (option.required) object.Required(option.name);
+  if (option.required) object.RequireKey(option.name);
   std::visit(OptionReader{object, option}, value);
 }
 

@@ -15,7 +15,7 @@ Transform Read(JsonObject& object, const std::vector<const TransformRow*>& rows)
   std::vector<const char*> names;
   names.reserve(rows.size());
   for (const TransformRow* row : rows) names.push_back(row->name);
-  object.Required("name");
+  object.RequireKey("name");
   const std::optional<size_t> index = object.Choice("name", names);
   if (!index) return {};
   Transform transform = rows[*index]->standard;
@@ -32,7 +32,7 @@ void ReadTransforms(JsonObject& object, RandomApply& apply) {
   for (const TransformRow& row : AllTransforms()) {
     if (AsPixelTransform(row.standard)) rows.push_back(&row);
   }
-  object.Required("transforms");
+  object.RequireKey("transforms");
   for (JsonObject& inner : object.Objects("transforms", kMaxTransforms)) {
     const std::optional<PixelTransform> read = AsPixelTransform(Read(inner, rows));
     if (read) apply.transforms.push_back(*read);

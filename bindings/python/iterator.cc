@@ -137,7 +137,7 @@ Status CheckNotInOwnCall(const LoaderOptions& options) {
 
 // Returns a named tuple of `columns`. Class.__new__ is called, and not the class or its _make,
 // because those are Python functions.
-py::object Named(const py::object& type, const py::tuple& columns) {
+py::object MakeNamedTuple(const py::object& type, const py::tuple& columns) {
   const py::tuple arguments = py::make_tuple(columns);
   auto* const of = reinterpret_cast<PyTypeObject*>(type.ptr());
   PyObject* const made = PyTuple_Type.tp_new(of, arguments.ptr(), nullptr);
@@ -243,7 +243,7 @@ py::object IteratorHandle::Next(const Form& form) {
   Check(fetched);
   py::object made;
   try {
-    if (!fetched_->end()) made = Made(form);
+    if (!fetched_->end()) made = MakeObject(form);
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   } catch (...) {
     iterator_->Postpone();
@@ -289,7 +289,7 @@ void IteratorHandle::Deliver() {
   for (const auto& part : delivered.parts) add_ids(part->sample_ids());
 }
 
-py::object IteratorHandle::Made(const Form& form) const {
+py::object IteratorHandle::MakeObject(const Form& form) const {
   py::object made;
   if (as_ != As::kParts) {
     made = MadeOf(fetched_->host ? nullptr : fetched_->parts[0], form);
@@ -321,7 +321,7 @@ py::object IteratorHandle::MadeOf(const std::shared_ptr<const DeviceBatch>& devi
   }
   if (form.ids) all[columns_] = py::array_t<int64_t>(ids.size(), SignedIds(ids).data());
   if (form.paths) all[all.size() - 1] = PathsOf(source, ids);
-  return form.type.is_none() ? py::object(all[0]) : Named(form.type, all);
+  return form.type.is_none() ? py::object(all[0]) : MakeNamedTuple(form.type, all);
 }
 
 BatchName IteratorHandle::Begin() {

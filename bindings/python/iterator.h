@@ -75,7 +75,7 @@ class IteratorHandle {
   Status Fetch();
   Status FetchNext();
   void Deliver();
-  pybind11::object Made(const Form& form) const;
+  pybind11::object MakeObject(const Form& form) const;
   // Returns the columns of the batch on the host or, if it is not null, of a part on a device.
   pybind11::object MadeOf(const std::shared_ptr<const DeviceBatch>& part, const Form& form) const;
 

@@ -109,7 +109,7 @@ class SlotPool::PinnedSlabs {
                    .cause = std::to_string(bytes) + " bytes would be pinned, and " +
                             std::to_string(available) + " are available"};
     }
-    Result<std::shared_ptr<const PinnedSlabs>> mapped = Mapped(pinning, bytes);
+    Result<std::shared_ptr<const PinnedSlabs>> mapped = Map(pinning, bytes);
     if (mapped.ok() || mapped.error().code == Code::kFailedPrecondition) return mapped;
     Result<void*> allocated = pinning->Allocate(bytes);
     if (allocated.ok()) {
@@ -137,8 +137,8 @@ class SlotPool::PinnedSlabs {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  static Result<std::shared_ptr<const PinnedSlabs>> Mapped(const std::shared_ptr<Pinning>& pinning,
-                                                           uint64_t bytes) {
+  static Result<std::shared_ptr<const PinnedSlabs>> Map(const std::shared_ptr<Pinning>& pinning,
+                                                        uint64_t bytes) {
     ASSIGN_OR_RETURN(Mapping memory, Mapping::Map(bytes, /*huge_pages=*/true));
     memory.PreferNode(pinning->numa_node());
     memory.KeepFromForks();

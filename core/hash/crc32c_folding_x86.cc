@@ -35,8 +35,9 @@ constexpr int64_t kMoveFirst = PowerOfX(kFoldedBits + 64 - 1);
 constexpr int64_t kMoveSecond = PowerOfX(kFoldedBits - 1);
 
 // Returns the bytes at `next`, plus `sum` moved to them.
-[[gnu::target("avx512f,vpclmulqdq"), gnu::always_inline]] inline __m512i Moved(
-    __m512i sum, __m512i powers, const uint8_t* next) {
+[[gnu::target("avx512f,vpclmulqdq"), gnu::always_inline]] inline __m512i Fold(__m512i sum,
+                                                                              __m512i powers,
+                                                                              const uint8_t* next) {
   constexpr int kXorOfThree = 0x96;
   return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(sum, powers, 0x00),
                                    _mm512_clmulepi64_epi128(sum, powers, 0x11),
@@ -56,10 +57,10 @@ constexpr int64_t kMoveSecond = PowerOfX(kFoldedBits - 1);
   __m512i third = _mm512_loadu_si512(at + 2 * kVectorBytes);
   __m512i fourth = _mm512_loadu_si512(at + 3 * kVectorBytes);
   for (at += kFoldedBytes; at != end; at += kFoldedBytes) {
-    first = Moved(first, powers, at);
-    second = Moved(second, powers, at + kVectorBytes);
-    third = Moved(third, powers, at + 2 * kVectorBytes);
-    fourth = Moved(fourth, powers, at + 3 * kVectorBytes);
+    first = Fold(first, powers, at);
+    second = Fold(second, powers, at + kVectorBytes);
+    third = Fold(third, powers, at + 2 * kVectorBytes);
+    fourth = Fold(fourth, powers, at + 3 * kVectorBytes);
   }
   _mm512_storeu_si512(folded.data(), first);
   _mm512_storeu_si512(folded.data() + kVectorBytes, second);

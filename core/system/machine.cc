@@ -86,7 +86,7 @@ uint64_t PageCache(const std::string& stat_file, const std::string& key,
   return cache - std::min(cache, kept);
 }
 
-uint64_t Left(std::optional<uint64_t> limit, std::optional<uint64_t> used, uint64_t cache) {
+uint64_t Remaining(std::optional<uint64_t> limit, std::optional<uint64_t> used, uint64_t cache) {
   if (!limit) return ~uint64_t{0};
   const uint64_t needed = used.value_or(0) - std::min(used.value_or(0), cache);
   return *limit - std::min(*limit, needed);
@@ -143,13 +143,14 @@ uint64_t AvailableMemory(const MachineRoot& root) {
   }
   for (const std::string& folder : Folders(root.cgroup, GroupOf(root, ""))) {
     bytes = std::min(
-        bytes, Left(ReadNumber(folder + "/memory.max"), ReadNumber(folder + "/memory.current"),
-                    PageCache(folder + "/memory.stat", "file", "shmem")));
+        bytes, Remaining(ReadNumber(folder + "/memory.max"), ReadNumber(folder + "/memory.current"),
+                         PageCache(folder + "/memory.stat", "file", "shmem")));
   }
   for (const std::string& folder : Folders(root.cgroup + "/memory", GroupOf(root, "memory"))) {
-    bytes = std::min(bytes, Left(ReadNumber(folder + "/memory.limit_in_bytes"),
-                                 ReadNumber(folder + "/memory.usage_in_bytes"),
-                                 PageCache(folder + "/memory.stat", "total_cache", "total_shmem")));
+    bytes = std::min(bytes,
+                     Remaining(ReadNumber(folder + "/memory.limit_in_bytes"),
+                               ReadNumber(folder + "/memory.usage_in_bytes"),
+                               PageCache(folder + "/memory.stat", "total_cache", "total_shmem")));
   }
   return bytes;
 }

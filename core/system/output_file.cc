@@ -107,7 +107,7 @@ Result<Target> Follow(const std::string& given) {
 }
 
 // Returns the file at a path of stoker's own, where links are not followed.
-Result<Target> Own(const std::string& path) {
+Result<Target> OwnFile(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) {
     if (errno == ENOENT) return Target{path, {}, false};
@@ -238,7 +238,7 @@ int WriteAll(std::span<const uint8_t> bytes, const WriteSome& write_some) {
 }  // namespace
 
 Result<OutputFile> OutputFile::Open(const std::string& path, Origin origin, Temporary temporary) {
-  ASSIGN_OR_RETURN(Target target, origin == Origin::kOwn ? Own(path) : Follow(path));
+  ASSIGN_OR_RETURN(Target target, origin == Origin::kOwn ? OwnFile(path) : Follow(path));
   if (target.info && S_ISDIR(target.info->st_mode)) return CannotWrite(EISDIR, path);
   if (!target.replaceable()) {
     OutputFile file(path, "");

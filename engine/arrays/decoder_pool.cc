@@ -118,7 +118,7 @@ class DecoderPool::Work {
       interrupted = Wait(interrupt);
       if (!interrupted) DecodePostponed();
     } while (!interrupted && !failed_ && next_ < inputs.size());
-    if (failed_) return Described();
+    if (failed_) return DescribeError();
     if (interrupted) return Error{Code::kCancelled, "decoding was interrupted"};
     return std::move(arrays);
   }
@@ -170,7 +170,7 @@ class DecoderPool::Work {
     return interrupted;
   }
 
-  Error Described() {
+  Error DescribeError() {
     Error error = std::move(error_);
     if (inputs[*failed_].path.empty()) {
       error.cause = "images[" + std::to_string(*failed_) + "]: " + error.cause;

@@ -111,7 +111,7 @@ std::string Grouped(const std::string& digits) {
 }
 
 // Returns the first characters of a text from a state, which may be hostile, safe to print.
-std::string Shown(std::string_view text) {
+std::string DisplayText(std::string_view text) {
   constexpr size_t kMost = 200;
   return text.size() <= kMost ? Printable(text) : Printable(text.substr(0, kMost)) + "…";
 }
@@ -119,13 +119,13 @@ std::string Shown(std::string_view text) {
 std::string Difference(std::string_view name, const std::string& was, const std::string& is) {
   if (name == kSamples) {
     return "the data set has " + Grouped(is) + (is == "1" ? " sample" : " samples") +
-           ", the state was saved on " + Shown(Grouped(was));
+           ", the state was saved on " + DisplayText(Grouped(was));
   }
   if (name == kFingerprint) {
-    return "the samples are different: the data set's fingerprint was " + Shown(was) + " and is " +
-           is;
+    return "the samples are different: the data set's fingerprint was " + DisplayText(was) +
+           " and is " + is;
   }
-  return Shown(name) + " was " + Shown(was) + " and is " + Shown(is);
+  return DisplayText(name) + " was " + DisplayText(was) + " and is " + DisplayText(is);
 }
 
 }  // namespace

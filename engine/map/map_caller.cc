@@ -15,7 +15,7 @@ constexpr int kMostMapCalls = 256;
 
 // Calls the program's code, which may throw.
 template <typename Call>
-Status Caught(const Call& call) {
+Status CatchExceptions(const Call& call) {
   try {
     return call();
   } catch (const std::exception& error) {
@@ -46,7 +46,7 @@ Result<MapCaller> MapCaller::Of(const MapFunction& function) {
   std::string name;
   int calls = 0;
   std::vector<ColumnSpec> columns;
-  const Status said = Caught([&]() -> Status {
+  const Status said = CatchExceptions([&]() -> Status {
     name = function.Describe();
     (void)function.InState();  // an error shows here: later the loader calls it without a catch
     calls = function.calls();
@@ -68,7 +68,7 @@ Result<MapCaller> MapCaller::Of(const MapFunction& function) {
 }
 
 Status MapCaller::MapRow(const MappedRow& row) const {
-  Status status = Caught([&] { return function_->MapRow(row); });
+  Status status = CatchExceptions([&] { return function_->MapRow(row); });
   if (status.ok()) return status;
   Error error = std::move(status).error();
   error.cause = name_ + " of sample " + std::to_string(row.sample()) + ": " + error.cause;
@@ -77,7 +77,7 @@ Status MapCaller::MapRow(const MappedRow& row) const {
 }
 
 Status MapCaller::MapBatch(const Batch& batch) const {
-  Status status = Caught([&] { return function_->MapBatch(batch); });
+  Status status = CatchExceptions([&] { return function_->MapBatch(batch); });
   if (status.ok()) return status;
   Error error = std::move(status).error();
   error.cause = TextOf(batch.name()) + ": " + error.cause;

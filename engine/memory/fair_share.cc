@@ -8,12 +8,12 @@ namespace stoker {
 
 namespace {
 
-uint64_t Most(const FairClaim& claim) { return std::max(claim.minimum, claim.need); }
+uint64_t CapOf(const FairClaim& claim) { return std::max(claim.minimum, claim.need); }
 
 // Returns the share of a claim at water level `level`.
 uint64_t ShareAt(double level, const FairClaim& claim) {
   const double share = level * claim.weight;
-  if (share >= static_cast<double>(Most(claim))) return Most(claim);
+  if (share >= static_cast<double>(CapOf(claim))) return CapOf(claim);
   return std::max(claim.minimum, static_cast<uint64_t>(share));
 }
 
@@ -49,7 +49,7 @@ std::vector<uint64_t> FairShares(uint64_t total, std::span<const FairClaim> clai
     total -= std::min(total, shares.back());
   }
   for (size_t i = 0; i < claims.size() && total > 0; ++i) {
-    if (shares[i] == Most(claims[i])) continue;
+    if (shares[i] == CapOf(claims[i])) continue;
     ++shares[i];
     --total;
   }

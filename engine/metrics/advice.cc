@@ -30,7 +30,7 @@ double Seconds(uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
-std::string Fixed(double value, int digits) {
+std::string FixedText(double value, int digits) {
   std::array<char, 400> text{};  // at most 309 digits
   (void)std::snprintf(text.data(), text.size(), "%.*f", digits, value);
   return text.data();
@@ -39,12 +39,12 @@ std::string Fixed(double value, int digits) {
 // "0.3%", "41%".
 std::string Percent(double share) {
   const double percent = 100 * std::clamp(share, 0.0, 1.0);
-  return Fixed(percent, percent < 9.95 ? 1 : 0) + "%";
+  return FixedText(percent, percent < 9.95 ? 1 : 0) + "%";
 }
 
 // "6.2", "17", "3,420".
 std::string Number(double value) {
-  std::string text = Fixed(value, value < 9.95 ? 1 : 0);
+  std::string text = FixedText(value, value < 9.95 ? 1 : 0);
   const size_t point = std::min(text.find('.'), text.size());
   for (size_t at = point; at > 3; at -= 3) text.insert(at - 3, 1, ',');
   return text;
@@ -58,7 +58,7 @@ std::string Rate(double bytes_per_second) {
   return Number(bytes_per_second) + kUnits[unit];
 }
 
-std::string Upper(std::string text) {
+std::string Capitalize(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
   return text;
 }
@@ -100,25 +100,25 @@ class Adviser {
     }
     if (causes_[0].first == 0) return "The consumer waited " + Percent(share_) + " of the time.";
     const Cause cause = causes_[0].second;
-    return (OnlyTakesBatches() && cause != Cause::kOther ? Limit(cause) : Waited(cause)) +
-           (cause == Cause::kDecode ? Left() + Others() : "") + Next() +
+    return (OnlyTakesBatches() && cause != Cause::kOther ? Limit(cause) : DescribeWait(cause)) +
+           (cause == Cause::kDecode ? DescribeLeft() + DescribeOthers() : "") + Next() +
            Sentence(RemediesFor(cause));
   }
 
   // `cold`: see FirstChange.
-  std::string First(bool cold) const {
+  std::string FirstAdvice(bool cold) const {
     if (TooEarly() || share_ < kNoWait || causes_[0].first == 0) return "";
     std::vector<const Remedy*> remedies = RemediesFor(causes_[0].second);
     if (cold) std::erase_if(remedies, [](const Remedy* one) { return one->kind == Kind::kCached; });
     if (remedies.empty()) return "";
     const auto first =
         std::ranges::find_if(remedies, [](const Remedy* one) { return one->kind != Kind::kCosts; });
-    return Upper(TextOf(first == remedies.end() ? *remedies.front() : **first)) + ".";
+    return Capitalize(TextOf(first == remedies.end() ? *remedies.front() : **first)) + ".";
   }
 
  private:
-  using What = TunerDecision::What;
-  using Because = TunerDecision::Because;
+  using Setting = TunerDecision::Setting;
+  using DecisionReason = TunerDecision::Reason;
 
   enum class Kind : uint8_t {
     kPlain,
@@ -205,7 +205,7 @@ class Adviser {
       if (i > 0) text += i + 1 < parts.size() ? ", " : parts.size() > 2 ? ", or " : " or ";
       text += TextOf(*parts[i]);
     }
-    return text.empty() ? text : " " + Upper(std::move(text)) + ".";
+    return text.empty() ? text : " " + Capitalize(std::move(text)) + ".";
   }
 
   bool Always() const { return true; }
@@ -235,14 +235,14 @@ class Adviser {
   }
 
   // Why workers decode most of what a device was to decode; none means they do not.
-  std::optional<OnWorker> WhyLeft() const {
+  std::optional<OnWorker> ReasonLeft() const {
     if (LeftToWorkers() <= stats_.decoded.on_device) return std::nullopt;
     const auto& left = stats_.decoded.on_worker;
     return static_cast<OnWorker>(std::ranges::max_element(left) - left.begin());
   }
 
-  std::string Left() const {
-    const std::optional<OnWorker> why = WhyLeft();
+  std::string DescribeLeft() const {
+    const std::optional<OnWorker> why = ReasonLeft();
     if (!why) return "";
     const auto left = static_cast<double>(LeftToWorkers());
     return " Workers decode " +
@@ -320,7 +320,7 @@ class Adviser {
   // For a consumer that takes batches as fast as they come.
   std::string Limit(Cause cause) const {
     const double seconds = wait_ + consumer_;
-    std::string text = Upper(NameOf(cause)) + " is the limit, at " +
+    std::string text = Capitalize(NameOf(cause)) + " is the limit, at " +
                        Number(rate_.value_or(static_cast<double>(stats_.samples) / seconds)) +
                        " samples/s";
     if (cause == Cause::kDecode && workers_ > 0) {
@@ -340,7 +340,7 @@ class Adviser {
   }
 
   // For a consumer that works on its batches.
-  std::string Waited(Cause cause) const {
+  std::string DescribeWait(Cause cause) const {
     const std::string waited = "The consumer waited " + Percent(share_) + " of the time";
     switch (cause) {
       case Cause::kDecode:
@@ -391,21 +391,21 @@ class Adviser {
            (OnlyTakesBatches() ? busy() > kAlways : !EnoughOnAverage());
   }
 
-  std::string Others() const {
+  std::string DescribeOthers() const {
     if (!OthersHaveWorkers()) return "";
     return " Other loaders have the rest of the " + std::to_string(stats_.threads) + " workers.";
   }
 
   // Whether the last change of this setting had this reason.
-  bool Last(What what, Because because) const {
-    const auto last = std::ranges::find(stats_.decisions.rbegin(), stats_.decisions.rend(), what,
-                                        &TunerDecision::what);
-    return last != stats_.decisions.rend() && last->because == because;
+  bool LastChangeWas(Setting setting, DecisionReason reason) const {
+    const auto last = std::ranges::find(stats_.decisions.rbegin(), stats_.decisions.rend(), setting,
+                                        &TunerDecision::setting);
+    return last != stats_.decisions.rend() && last->reason == reason;
   }
 
   // Whether one more batch would not fit into the half of the budget that is for batches.
   bool MemoryIsShort() const {
-    return Last(What::kDepth, Because::kLimit) ||
+    return LastChangeWas(Setting::kDepth, DecisionReason::kLimit) ||
            (stats_.slot_bytes > 0 && stats_.depth > 0 &&
             static_cast<double>(stats_.slot_bytes) * (stats_.depth + 1.0) >
                 static_cast<double>(stats_.memory_budget) / 2);
@@ -430,7 +430,7 @@ class Adviser {
     const auto [ns, cause] = causes_[1];
     const double share = Ratio(Seconds(ns), Seconds(stats_.waited.sum()));
     if (share < 0.25 || cause == Cause::kOther) return "";
-    return " " + Upper(NameOf(cause)) + " is next, with " + Percent(share) + " of the wait.";
+    return " " + Capitalize(NameOf(cause)) + " is next, with " + Percent(share) + " of the wait.";
   }
 
   // Whether the workers make enough on average, but not at times.
@@ -467,9 +467,9 @@ class Adviser {
         Ratio(static_cast<double>(cache.hits), static_cast<double>(cache.hits + cache.misses)));
   }
 
-  bool CropsLackRoom() const { return Decodes() && WhyLeft() == OnWorker::kNoRoom; }
+  bool CropsLackRoom() const { return Decodes() && ReasonLeft() == OnWorker::kNoRoom; }
   bool DeviceLeavesImages() const {
-    return Decodes() && WhyLeft() && WhyLeft() != OnWorker::kNotPrepared;
+    return Decodes() && ReasonLeft() && ReasonLeft() != OnWorker::kNotPrepared;
   }
 
   uint64_t Decoded() const {
@@ -478,14 +478,14 @@ class Adviser {
   }
   bool IndexIsStale() const {
     const DecodePaths& paths = stats_.decoded;
-    const bool changed = WhyLeft() == OnWorker::kDamaged && paths.fast > paths.packed;
+    const bool changed = ReasonLeft() == OnWorker::kDamaged && paths.fast > paths.packed;
     return Decodes() && (changed || paths.stale + paths.contradicted > Decoded() / 20);
   }
   bool LacksIndex() const {
     const DecodePaths& paths = stats_.decoded;
     return Decodes() && !IndexIsStale() && stats_.may_have_crop_index && paths.indexed == 0 &&
            paths.fast > Decoded() / 2 &&
-           (stats_.crops_at_random || WhyLeft() == OnWorker::kNotPrepared);
+           (stats_.crops_at_random || ReasonLeft() == OnWorker::kNotPrepared);
   }
   bool DecodesProgressive() const {
     return Decodes() &&
@@ -510,6 +510,8 @@ std::string Advice(const LoaderStats& stats, double samples_per_second) {
   return Adviser(stats, samples_per_second).Text();
 }
 
-std::string FirstChange(const LoaderStats& stats, bool cold) { return Adviser(stats).First(cold); }
+std::string FirstChange(const LoaderStats& stats, bool cold) {
+  return Adviser(stats).FirstAdvice(cold);
+}
 
 }  // namespace stoker

@@ -55,7 +55,7 @@ class Period {
   }
 
   // Returns the share of time that the consumer waited, and the causes, largest first.
-  std::string Waited() const {
+  std::string DescribeWait() const {
     if (now_.batches == before_.batches) return "no batch was taken";
     const WaitCauses &from = before_.waited, &to = now_.waited;
     std::array<double, kNamedCauses.size()> shares{};
@@ -77,7 +77,7 @@ class Period {
   }
 
   // Returns the busy share of each worker, 0 to 1.
-  std::vector<double> Busy() const {
+  std::vector<double> BusyShares() const {
     std::vector<double> busy;
     for (size_t i = 0; i < now_.worker_busy_ns.size(); ++i) {
       const uint64_t from = i < before_.worker_busy_ns.size() ? before_.worker_busy_ns[i] : 0;
@@ -123,9 +123,9 @@ std::string Bars(const std::vector<double>& shares) {
 
 std::string Panel(const LoaderStats& before, const LoaderStats& now, double seconds) {
   const Period period(before, now, seconds);
-  std::string text = period.Rate() + "   " + period.Waited() + "\n";
+  std::string text = period.Rate() + "   " + period.DescribeWait() + "\n";
   text += period.Settings("   ") + "\n";
-  const std::vector<double> busy = period.Busy();
+  const std::vector<double> busy = period.BusyShares();
   if (!busy.empty()) text += "busy " + PercentText(MeanOf(busy)) + " " + Bars(busy) + "\n";
   if (!now.decisions.empty()) text += TextOf(now.decisions.back()) + "\n";
   if (const std::string advice = Advice(now); !advice.empty()) text += advice + "\n";
@@ -134,8 +134,8 @@ std::string Panel(const LoaderStats& before, const LoaderStats& now, double seco
 
 std::string PanelLine(const LoaderStats& before, const LoaderStats& now, double seconds) {
   const Period period(before, now, seconds);
-  std::string text = period.Rate() + ", " + period.Waited() + ", " + period.Settings(", ");
-  const std::vector<double> busy = period.Busy();
+  std::string text = period.Rate() + ", " + period.DescribeWait() + ", " + period.Settings(", ");
+  const std::vector<double> busy = period.BusyShares();
   if (!busy.empty()) text += ", busy " + PercentText(MeanOf(busy));
   return text;
 }

@@ -13,8 +13,8 @@ namespace stoker {
 namespace {
 
 // Returns the last decisions of both, ordered by time.
-std::vector<TunerDecision> Together(const std::vector<TunerDecision>& a,
-                                    const std::vector<TunerDecision>& b) {
+std::vector<TunerDecision> MergeDecisions(const std::vector<TunerDecision>& a,
+                                          const std::vector<TunerDecision>& b) {
   std::vector<TunerDecision> both(a.size() + b.size());
   std::ranges::merge(a, b, both.begin(), {}, &TunerDecision::at_ns, &TunerDecision::at_ns);
   const size_t most = std::max(a.size(), b.size());
@@ -26,16 +26,16 @@ std::vector<TunerDecision> Together(const std::vector<TunerDecision>& a,
 struct Adder {
   const CounterValue& other;
 
-  void operator()(uint64_t* sum) const { *sum += *Other<uint64_t>(); }
-  void operator()(int* sum) const { *sum += *Other<int>(); }
-  void operator()(CoreTime* sum) const { *sum += *Other<CoreTime>(); }
+  void operator()(uint64_t* sum) const { *sum += *ValueOfOther<uint64_t>(); }
+  void operator()(int* sum) const { *sum += *ValueOfOther<int>(); }
+  void operator()(CoreTime* sum) const { *sum += *ValueOfOther<CoreTime>(); }
   void operator()(std::vector<uint64_t>* sum) const {
-    const std::vector<uint64_t>& one = *Other<std::vector<uint64_t>>();
+    const std::vector<uint64_t>& one = *ValueOfOther<std::vector<uint64_t>>();
     sum->resize(std::max(sum->size(), one.size()));
     for (size_t i = 0; i < one.size(); ++i) (*sum)[i] += one[i];
   }
   void operator()(std::vector<TunerDecision>* sum) const {
-    *sum = Together(*Other<std::vector<TunerDecision>>(), *sum);
+    *sum = MergeDecisions(*ValueOfOther<std::vector<TunerDecision>>(), *sum);
   }
   void operator()(const NamedCounts& sum) const {
     const NamedCounts& one = std::get<NamedCounts>(other);
@@ -45,7 +45,7 @@ struct Adder {
 
  private:
   template <typename Value>
-  const Value* Other() const {
+  const Value* ValueOfOther() const {
     return std::get<Value*>(other);
   }
 };

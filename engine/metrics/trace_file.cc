@@ -217,7 +217,7 @@ class Writer {
   void Thread(uint64_t id, std::string name, const std::vector<const Event*>& events);
   // Writes the tasks of each source, in as many tracks as there were concurrent tasks.
   void Sources();
-  void Dropped(uint64_t events, uint64_t since_ns) {
+  void WriteDropped(uint64_t events, uint64_t since_ns) {
     Json event = Basic(
         "i",
         std::to_string(events) + " events from here on are missing: they did not fit into memory",
@@ -267,7 +267,7 @@ class Writer {
     Put(event);
   }
 
-  void One(const Event& event, uint64_t tid);
+  void WriteEvent(const Event& event, uint64_t tid);
   void Span(const Event& event, uint64_t tid);
   void TasksOf(Source& source, uint64_t number);
   void Task(const Event& task, uint64_t pid, uint64_t tid);
@@ -293,11 +293,11 @@ void Writer::Thread(uint64_t id, std::string name, const std::vector<const Event
     name = "consumer (" + name + ")";
   }
   Track(pid_, id, name, place);
-  for (const Event* event : events) One(*event, id);
+  for (const Event* event : events) WriteEvent(*event, id);
   events_ += events.size();
 }
 
-void Writer::One(const Event& event, uint64_t tid) {
+void Writer::WriteEvent(const Event& event, uint64_t tid) {
   if (event.kind == Kind::kTask) {
     Source& source = sources_[event.detail->number];
     source.name = event.detail->name;
@@ -428,7 +428,7 @@ void TraceFile::WriteJson(const Recorder& recorder, uint64_t end_ns, std::FILE* 
     writer.Thread(thread, recorded.threads.at(thread), events);
   }
   writer.Sources();
-  if (recorded.dropped != 0) writer.Dropped(recorded.dropped, recorded.dropped_since_ns);
+  if (recorded.dropped != 0) writer.WriteDropped(recorded.dropped, recorded.dropped_since_ns);
   summary.events = writer.events();
   summary.dropped = recorded.dropped;
   writer.End({{"events", std::to_string(summary.events)},

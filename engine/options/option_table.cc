@@ -71,7 +71,7 @@ OptionValue CacheOf(LoaderOptions& options) {
 }
 
 template <typename Enum>
-OptionInfo::Choice Named(Enum value) {
+OptionInfo::Choice ChoiceValue(Enum value) {
   return {NameOf(value), value};
 }
 
@@ -86,15 +86,17 @@ std::vector<LoaderOptionRow> MakeTable() {
       {.option = Number<&O::seed>("seed", 0, 0),  // a uint64_t, which has no bounds
        .doc = "seed of the order and of every random transform",
        .flag_group = kMain},
-      {.option = ChoiceOf<&O::dtype>("dtype", {Named(DType::kU8), Named(DType::kF16),
-                                               Named(DType::kBF16), Named(DType::kF32)}),
+      {.option =
+           ChoiceOf<&O::dtype>("dtype", {ChoiceValue(DType::kU8), ChoiceValue(DType::kF16),
+                                         ChoiceValue(DType::kBF16), ChoiceValue(DType::kF32)}),
        .doc = "data type of transformed images",
        .more = "Also takes the objects of NumPy, TensorFlow and JAX for these types. The "
                "conversion costs little, and rounds as astype does from float32. NumPy "
                "arrays of bfloat16 need the package ml_dtypes; tensors (`to_device`) do "
                "not.",
        .of_images = true},
-      {.option = ChoiceOf<&O::layout>("layout", {Named(Layout::kNhwc), Named(Layout::kNchw)}),
+      {.option =
+           ChoiceOf<&O::layout>("layout", {ChoiceValue(Layout::kNhwc), ChoiceValue(Layout::kNchw)}),
        .doc = "memory layout of transformed images",
        .more = "\"NHWC\": channels last; \"NCHW\": a plane for each channel, as in PyTorch.",
        .of_images = true},
@@ -118,8 +120,8 @@ std::vector<LoaderOptionRow> MakeTable() {
       {.option = Flag<&O::exif_orientation>("exif_orientation"),
        .doc = "turn photographs as their EXIF tag says",
        .of_images = true},
-      {.option =
-           ChoiceOf<&O::decode>("decode", {Named(DecodeSize::kFull), Named(DecodeSize::kScaled)}),
+      {.option = ChoiceOf<&O::decode>(
+           "decode", {ChoiceValue(DecodeSize::kFull), ChoiceValue(DecodeSize::kScaled)}),
        .doc = "decode JPEGs at their full size, or scaled down",
        .more =
            "\"scaled\": a JPEG whose crop is at least twice as high and as wide as what it is "

@@ -17,8 +17,6 @@
 
 namespace stoker {
 
-using What = SampleOutcome::What;
-
 namespace {
 
 // Precondition: rows are uint8 (height, width, 3).
@@ -127,7 +125,7 @@ class Decoder::SampleQueue final : public ImageQueue {
         if (decoder_.cache_->Read(sample.read, sample.cached, sample.image)) {
           return Encoded(*index, crop_index);
         }
-        samples_.Done(*index, {.what = What::kReadAgain}, worker_);
+        samples_.Done(*index, {.kind = SampleOutcome::Kind::kReadAgain}, worker_);
         continue;
       }
       sample.image = {sample.read.buffer.data(), sample.read.size};
@@ -166,7 +164,7 @@ class Decoder::SampleQueue final : public ImageQueue {
     SampleInFlight& sample = decoder_.samples_[index];
     if (decoder_.MustWait(sample, status)) {
       pace_.End(sample.path.times(), NowNanoseconds());
-      return samples_.Done(index, {What::kNoMemory, 0, std::move(status)}, worker_);
+      return samples_.Done(index, {SampleOutcome::Kind::kNoMemory, 0, std::move(status)}, worker_);
     }
     const RowClaim& claim = sample.claim;
     claim.slot->sample_ids[claim.row] = sample.read.sample;
@@ -178,12 +176,13 @@ class Decoder::SampleQueue final : public ImageQueue {
     const uint64_t work = Count(sample.read.size);
     pace_.End(sample.path.times(), since_);
     if (status.ok()) {
-      samples_.Done(index, {What::kRow, work}, worker_);
+      samples_.Done(index, {SampleOutcome::Kind::kRow, work}, worker_);
     } else {
       Error error = NamedError(decoder_.source_, sample.read.sample,
                                std::move(status).error().WithFile(sample.read.path));
-      const What what = decoded ? What::kFailed : What::kUnusable;
-      samples_.Done(index, {what, work, std::move(error)}, worker_);
+      const SampleOutcome::Kind kind =
+          decoded ? SampleOutcome::Kind::kFailed : SampleOutcome::Kind::kUnusable;
+      samples_.Done(index, {kind, work, std::move(error)}, worker_);
     }
     if (decoder_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
@@ -204,7 +203,7 @@ class Decoder::SampleQueue final : public ImageQueue {
     SampleInFlight& sample = decoder_.samples_[index];
     sample.cached.state = CachedSample::State::kNone;
     pace_.End(sample.path.times(), NowNanoseconds());
-    samples_.Done(index, {.what = What::kReadAgain}, worker_);
+    samples_.Done(index, {.kind = SampleOutcome::Kind::kReadAgain}, worker_);
   }
 
   // Writes the other columns of the row, then calls the program's function of rows.
@@ -308,11 +307,12 @@ void Decoder::Copy(uint32_t run, int worker, Samples& samples) {
   const uint64_t after = NowNanoseconds();
   pace.End(samples_[run].path.times(), after);
   if (MustWait(samples_[run], status)) {
-    return samples.Done(run, {What::kNoMemory, 0, std::move(status)}, worker);
+    return samples.Done(run, {SampleOutcome::Kind::kNoMemory, 0, std::move(status)}, worker);
   }
   counters(worker).Add(claim.rows, 0, times, after - before);
-  const What what = status.ok() ? What::kRow : What::kFailed;
-  samples.Done(run, {what, after - before, std::move(status)}, worker);
+  const SampleOutcome::Kind kind =
+      status.ok() ? SampleOutcome::Kind::kRow : SampleOutcome::Kind::kFailed;
+  samples.Done(run, {kind, after - before, std::move(status)}, worker);
 }
 
 // The error of a sample that has waited already becomes final, and says what would help.

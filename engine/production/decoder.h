@@ -28,7 +28,7 @@ namespace stoker {
 
 // The result of a worker's attempt to turn a sample into rows.
 struct SampleOutcome {
-  enum class What : uint8_t {
+  enum class Kind : uint8_t {
     kRow,        // its rows are written
     kUnusable,   // it could not be read or decoded
     kFailed,     // its rows could not be written for another reason
@@ -36,7 +36,7 @@ struct SampleOutcome {
     kReadAgain,  // its bytes must be read from its file
   };
 
-  What what = What::kRow;
+  Kind kind = Kind::kRow;
   // The worker's time; 0 for kNoMemory and kReadAgain, which do not count yet.
   uint64_t work_ns = 0;
   Status status{};  // the error of kUnusable, kFailed and kNoMemory

@@ -107,10 +107,10 @@ std::optional<uint32_t> Producer::TakeReady() {
 
 // Worker → assembler, or back to the reader.
 void Producer::Done(uint32_t sample, SampleOutcome outcome, int worker) {
-  using What = SampleOutcome::What;
-  if (outcome.what == What::kReadAgain) return feeder_.ReadAgain(sample);
-  if (outcome.what == What::kNoMemory && !lifecycle_.stopped()) return feeder_.Postpone(sample);
-  if (outcome.what == What::kUnusable) {
+  if (outcome.kind == SampleOutcome::Kind::kReadAgain) return feeder_.ReadAgain(sample);
+  if (outcome.kind == SampleOutcome::Kind::kNoMemory && !lifecycle_.stopped())
+    return feeder_.Postpone(sample);
+  if (outcome.kind == SampleOutcome::Kind::kUnusable) {
     Error error = std::move(outcome.status).error();
     const OnBad action = ActionOn(sample, error);
     if (action == OnBad::kSubstitute) return feeder_.Substitute(sample);
@@ -154,7 +154,7 @@ Result<Batch> Producer::Next(const Interrupt& interrupt) {
   settings_.Observe(assembler_.last());
   // Take and Observe may have opened batches: reader threads claim their rows (Pull).
   reads_.Wake();
-  bad_.Taken(*next, assembler_.last_bad(), !batch.ok());
+  bad_.RecordTaken(*next, assembler_.last_bad(), !batch.ok());
   if (batch.ok()) delivered_.fetch_add(1, std::memory_order_relaxed);
   ++passed_;
   const bool last = next->index + 1 == batches_from(next->start);

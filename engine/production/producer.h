@@ -85,7 +85,7 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   // Reports that the next one of the batches that Next returned has been delivered, so that its bad
   // samples count. For a loader with a device, whose copier calls Next ahead of the consumer. Any
   // thread.
-  void CountDelivered() { bad_.Delivered(); }
+  void CountDelivered() { bad_.RecordDelivered(); }
 
   // The wait of the last Next that returned a batch, by cause.
   const WaitCauses& waited() const { return assembler_.last().waited; }

@@ -46,10 +46,10 @@ SettingsController::SettingsController(const TunerOptions& options, const TunerL
       trace_(trace),
       apply_(std::move(apply)),
       room_(memory.plan().depth),
-      tuner_(options, Granted()) {}
+      tuner_(options, GrantedLimits()) {}
 
 // Returns the limits that are left after the other loaders' shares.
-TunerLimits SettingsController::Granted() const {
+TunerLimits SettingsController::GrantedLimits() const {
   const uint64_t batches = memory_.batch_bytes() / slots_.slot_bytes();
   TunerLimits granted = most_;
   granted.depth =
@@ -69,7 +69,7 @@ void SettingsController::Observe(const BatchRecord& batch) {
   }
   last_taken_ns_ = batch.taken_ns;
   if (memory_.shared() && batch.taken_ns >= next_report_ns_) ReportNeeds(batch.taken_ns);
-  const auto limited = tuner_.SetLimits(Granted(), batch.taken_ns);
+  const auto limited = tuner_.SetLimits(GrantedLimits(), batch.taken_ns);
   if (!limited.empty()) ApplyDecisions(limited);
   if (const auto decisions = tuner_.Observe(batch); !decisions.empty()) ApplyDecisions(decisions);
 }
@@ -96,7 +96,7 @@ void SettingsController::ApplyDecisions(std::span<const TunerDecision> decisions
     constexpr uint64_t kLater = 1'000'000'000;
     next_growth_ns_ = last_taken_ns_ + kLater;
     room_ = room;
-    Keep(tuner_.SetLimits(Granted(), last_taken_ns_), room);
+    Keep(tuner_.SetLimits(GrantedLimits(), last_taken_ns_), room);
   }
   apply_(tuner_.settings());
   std::lock_guard lock(mutex_);
@@ -108,7 +108,7 @@ void SettingsController::ApplyDecisions(std::span<const TunerDecision> decisions
 // is not repeated while that lasts.
 void SettingsController::Keep(std::span<const TunerDecision> decisions, int room) {
   for (TunerDecision decision : decisions) {
-    if (decision.what == TunerDecision::What::kDepth) {
+    if (decision.setting == TunerDecision::Setting::kDepth) {
       if (decision.to > room) continue;
       decision.from = settings_.depth;
       const bool refused = decision.from == decision.to;

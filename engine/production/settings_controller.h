@@ -66,7 +66,7 @@ class SettingsController {
  private:
   static constexpr size_t kDecisionsKept = 64;
 
-  TunerLimits Granted() const;
+  TunerLimits GrantedLimits() const;
   void ReportNeeds(uint64_t now_ns);
   void ApplyDecisions(std::span<const TunerDecision> decisions);
   void Keep(std::span<const TunerDecision> decisions, int room);
@@ -82,7 +82,7 @@ class SettingsController {
   uint64_t next_growth_ns_ = 0;  // after this: try again for more slots than `room_`
   int room_;                     // at first, until a batch was delivered: the plan's
   bool refused_ = false;         // the last decision on the depth: a growth without room
-  Tuner tuner_;                  // declared after what Granted reads
+  Tuner tuner_;                  // declared after what GrantedLimits reads
 
   mutable std::mutex mutex_;  // guards the members below
   WaitCauses waited_;

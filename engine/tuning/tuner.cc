@@ -8,7 +8,7 @@
 namespace stoker {
 namespace {
 
-using Because = TunerDecision::Because;
+using DecisionReason = TunerDecision::Reason;
 
 // Starts with all workers, because short jobs end before anything is learnt.
 constexpr TunerSettings kStart{.depth = kFirstDepth, .workers = 1 << 30, .reads = 8};
@@ -43,13 +43,13 @@ constexpr int kLossBatchesAfterShrinking = kHold / 2;
 constexpr std::array kSettings = {&TunerSettings::depth, &TunerSettings::workers,
                                   &TunerSettings::reads};
 
-TunerSettings Most(TunerSettings a, const TunerSettings& b) {
+TunerSettings MaxOf(TunerSettings a, const TunerSettings& b) {
   for (const auto setting : kSettings) a.*setting = std::max(a.*setting, b.*setting);
   return a;
 }
 
 // A setting that the user has fixed stays as it is.
-TunerSettings Within(TunerSettings wanted, const TunerSettings& fixed, const TunerLimits& most) {
+TunerSettings ClampTo(TunerSettings wanted, const TunerSettings& fixed, const TunerLimits& most) {
   for (const auto setting : kSettings) {
     const int limit = std::max(1, most.*setting);
     wanted.*setting = fixed.*setting != 0 ? fixed.*setting : std::clamp(wanted.*setting, 1, limit);
@@ -63,8 +63,8 @@ class Choice {
   Choice(const TunerModel& model, const TunerOptions& options, const TunerLimits& most)
       : model_(model),
         options_(options),
-        top_(
-            Within({most.depth, most.workers, model.read_latency().Useful()}, options.fixed, most)),
+        top_(ClampTo({most.depth, most.workers, model.read_latency().Useful()}, options.fixed,
+                     most)),
         best_(model.Replay(top_)) {}
 
   // Returns the share of time that is lost against the best settings, in units of wait_target.
@@ -85,19 +85,19 @@ class Choice {
     TunerSettings s = top_;
     s.depth = MinDepth(s, 0.7);
     s.depth += s.depth / 4;
-    s.workers = Fewest(s, &TunerSettings::workers, 0.8 * kLoose);
+    s.workers = FindSmallest(s, &TunerSettings::workers, 0.8 * kLoose);
     s.workers += (s.workers + 3) / 8;
-    s.reads = Fewest(s, &TunerSettings::reads, 0.9 * kLoose);
+    s.reads = FindSmallest(s, &TunerSettings::reads, 0.9 * kLoose);
     s.reads += (s.reads + 2) / 4;
-    s = Within(s, options_.fixed, top_);
+    s = ClampTo(s, options_.fixed, top_);
     s.depth = MinDepth(s, 1);
-    return Within(s, options_.fixed, top_);
+    return ClampTo(s, options_.fixed, top_);
   }
 
  private:
   int MinDepth(const TunerSettings& s, double part) const {
-    const int loose = Fewest(s, &TunerSettings::depth, kLoose * part);
-    const int depth = std::min(Fewest(s, &TunerSettings::depth, part), loose * 7 / 5);
+    const int loose = FindSmallest(s, &TunerSettings::depth, kLoose * part);
+    const int depth = std::min(FindSmallest(s, &TunerSettings::depth, part), loose * 7 / 5);
     // At a depth of one, waits show what the model missed, unless the consumer waits anyway.
     if (depth == 1 && !AvoidsWaits() && Loss({1, s.workers, s.reads}) > 0) return 2;
     return depth;
@@ -105,7 +105,7 @@ class Choice {
 
   // Finds the least value of one setting that loses at most `loss`, by bisection: a larger value
   // never loses more.
-  int Fewest(TunerSettings s, int TunerSettings::*setting, double loss) const {
+  int FindSmallest(TunerSettings s, int TunerSettings::*setting, double loss) const {
     int low = 1, high = s.*setting;
     while (low < high) {
       const int middle = s.*setting = low + (high - low) / 2;
@@ -148,11 +148,11 @@ struct Tuner::State {
   bool shrunk = false;  // by the last change
 
   TunerSettings Clamp(const TunerSettings& wanted) const {
-    return Within(wanted, options.fixed, limits);
+    return ClampTo(wanted, options.fixed, limits);
   }
 
   void Update(uint64_t now) {
-    if (const int fresh = model.Changed(); fresh != 0) {
+    if (const int fresh = model.CountSinceChange(); fresh != 0) {
       model.Forget(fresh);
       Hold(now);
       loss_batches = 0;
@@ -176,17 +176,17 @@ struct Tuner::State {
     const bool enough = loss <= kTooMuch;
     if (enough && ++updates % kChooseEvery != 0) return;
     const TunerSettings chosen = choice.Choose();
-    peak = Most(peak, chosen);
+    peak = MaxOf(peak, chosen);
     const int64_t held = batches - hold_began;
     const uint64_t held_ns = now - std::min(now, hold_began_ns);
     if (!enough) {
-      TunerSettings more = Most(settings, chosen);
+      TunerSettings more = MaxOf(settings, chosen);
       if (alone) more.depth = std::max(more.depth, 2);
       // Grows by half at most, or by two if that is more.
       more.depth = std::min(more.depth, std::max(settings.depth + 2, settings.depth * 3 / 2));
       if (Clamp(more) == settings) return;
       if (shrunk) hold = std::min(2 * hold, kLossBatches);
-      Change(Clamp(more), now, Because::kWaits);
+      Change(Clamp(more), now, DecisionReason::kWaits);
       loss = std::min(loss, 1.0);
     } else if (held_ns >= kHoldNs && held >= hold / 4) {
       const bool all = held >= hold;
@@ -195,7 +195,7 @@ struct Tuner::State {
         if (!all && setting != &TunerSettings::workers) continue;
         less.*setting = std::min(less.*setting, std::max(peak.*setting, less.*setting / 2));
       }
-      Change(Clamp(less), now, Because::kNoWait);
+      Change(Clamp(less), now, DecisionReason::kNoWait);
       if (all) Hold(now);
     }
   }
@@ -206,10 +206,10 @@ struct Tuner::State {
     hold_began_ns = now;
   }
 
-  void Change(const TunerSettings& to, uint64_t now, Because because) {
+  void Change(const TunerSettings& to, uint64_t now, DecisionReason reason) {
     if (to == settings) return;
-    shrunk = because == Because::kNoWait;
-    TunerDecision decision{.because = because, .at_ns = now};
+    shrunk = reason == DecisionReason::kNoWait;
+    TunerDecision decision{.reason = reason, .at_ns = now};
     if (model.count() != 0) {
       const TunerModel::Time was = model.Observed(model.count()), expected = model.Replay(to);
       const double to_ms = 1e-6 / model.count();
@@ -220,14 +220,14 @@ struct Tuner::State {
       decision.read_latency_ms = model.read_latency().At(settings.reads) * 1e-6;
     }
     for (size_t i = 0; i < kSettings.size(); ++i) {
-      decision.what = static_cast<TunerDecision::What>(i);
+      decision.setting = static_cast<TunerDecision::Setting>(i);
       decision.from = settings.*kSettings[i];
       decision.to = to.*kSettings[i];
       if (decision.from != decision.to) decisions[decided++] = decision;
     }
     settings = to;
     since_change = 0;
-    if (because == Because::kWaits) Hold(now);
+    if (reason == DecisionReason::kWaits) Hold(now);
     if (shrunk) loss_batches = std::min(loss_batches, kLossBatchesAfterShrinking);
   }
 };
@@ -262,7 +262,7 @@ std::span<const TunerDecision> Tuner::SetLimits(const TunerLimits& limits, uint6
   if (limits == s.limits) return {};
   s.limits = limits;
   s.loss_batches = 0;  // there may be more to win
-  s.Change(s.Clamp(s.settings), now_ns, Because::kLimit);
+  s.Change(s.Clamp(s.settings), now_ns, DecisionReason::kLimit);
   return {s.decisions.data(), s.decided};
 }
 
@@ -270,10 +270,10 @@ const TunerSettings& Tuner::settings() const { return state_->settings; }
 
 TunerSettings Tuner::needs(const TunerLimits& most) const {
   const State& s = *state_;
-  const TunerSettings now = Within(s.settings, s.options.fixed, most);
+  const TunerSettings now = ClampTo(s.settings, s.options.fixed, most);
   if (s.model.count() == 0) return now;
   const Choice choice(s.model, s.options, most);
-  return choice.Loss(now) <= kTooMuch ? now : Most(now, choice.Choose());
+  return choice.Loss(now) <= kTooMuch ? now : MaxOf(now, choice.Choose());
 }
 
 }  // namespace stoker

@@ -15,12 +15,12 @@ std::string Print(const char* format, Values... values) {
 
 std::string WhyOf(const TunerDecision& d) {
   const std::string waited = Print("the consumer waited %.1f%% of the time", 100 * d.waited);
-  switch (d.because) {
-    case TunerDecision::Because::kWaits:
+  switch (d.reason) {
+    case TunerDecision::Reason::kWaits:
       return waited + Print(", and would wait %.1f%% with %d", 100 * d.expected, d.to);
-    case TunerDecision::Because::kNoWait:
+    case TunerDecision::Reason::kNoWait:
       return waited + Print(", and would wait no longer with %d", d.to);
-    case TunerDecision::Because::kLimit:
+    case TunerDecision::Reason::kLimit:
       break;
   }
   return "no more is allowed now: other loaders need it, or memory is short";
@@ -30,9 +30,9 @@ std::string WhyOf(const TunerDecision& d) {
 
 std::string TextOf(const TunerDecision& d) {
   static constexpr std::array kNames = {"depth", "workers", "reads in flight"};
-  const char* const name = kNames[static_cast<size_t>(d.what)];
+  const char* const name = kNames[static_cast<size_t>(d.setting)];
   std::string text = Print("%s %d → %d: ", name, d.from, d.to) + WhyOf(d);
-  if (d.because == TunerDecision::Because::kLimit || d.work_ms <= 0) return text;
+  if (d.reason == TunerDecision::Reason::kLimit || d.work_ms <= 0) return text;
   text += Print(" (a batch takes %.3g ms of workers' time, a step %.3g ms", d.work_ms, d.gap_ms);
   if (d.read_latency_ms > 0) text += Print(", a read %.3g ms", d.read_latency_ms);
   return text + ")";

@@ -8,14 +8,14 @@
 namespace stoker {
 
 struct TunerDecision {
-  enum class What : uint8_t { kDepth, kWorkers, kReads };
-  enum class Because : uint8_t {
+  enum class Setting : uint8_t { kDepth, kWorkers, kReads };
+  enum class Reason : uint8_t {
     kWaits,   // the consumer waits more than it would with the new setting
     kNoWait,  // a smaller setting is as good
     kLimit,   // no more is allowed now: other loaders need it, or memory is short
   };
-  What what = What::kDepth;
-  Because because = Because::kWaits;
+  Setting setting = Setting::kDepth;
+  Reason reason = Reason::kWaits;
   int from = 0;
   int to = 0;
   uint64_t at_ns = 0;          // taken_ns of the batch that it follows

@@ -91,14 +91,14 @@ void TunerModel::Forget(int keep) {
   count_ = std::min(count_, keep);
   read_latency_ = {};
   for (int i = count_ - 1; i >= 0; --i) {
-    const Cost& cost = Back(i);
+    const Cost& cost = CostBack(i);
     if (cost.reads != 0) read_latency_.Add(cost.in_flight, cost.read / cost.reads);
   }
 }
 
 template <typename Value>
 double* TunerModel::SortedOf(int from, int count, Value value) const {
-  for (int i = 0; i < count; ++i) sorted_[i] = value(Back(from + i));
+  for (int i = 0; i < count; ++i) sorted_[i] = value(CostBack(from + i));
   std::sort(sorted_.begin(), sorted_.begin() + count);
   return sorted_.data();
 }
@@ -111,7 +111,8 @@ double TunerModel::LongestGap() const {
   if (parts < 3) return SortedOf(0, count_, [](const Cost& c) { return c.gap; })[count_ / 2];
   for (int k = 0; k < parts; ++k) {
     sorted_[k] = 0;
-    for (int i = 0; i < length; ++i) sorted_[k] = std::max(sorted_[k], Back(k * length + i).gap);
+    for (int i = 0; i < length; ++i)
+      sorted_[k] = std::max(sorted_[k], CostBack(k * length + i).gap);
   }
   std::sort(sorted_.begin(), sorted_.begin() + parts, std::greater());
   return sorted_[2];
@@ -121,9 +122,9 @@ TunerModel::Time TunerModel::Observed(int batches) const {
   Time time;
   const double longest_gap = LongestGap();
   for (int i = 0; i < std::min(batches, count_); ++i) {
-    time.waited += Back(i).waited;
-    time.total += Back(i).waited + std::min(Back(i).gap, longest_gap);
-    time.work += Back(i).work;
+    time.waited += CostBack(i).waited;
+    time.total += CostBack(i).waited + std::min(CostBack(i).gap, longest_gap);
+    time.work += CostBack(i).work;
   }
   return time;
 }
@@ -139,7 +140,7 @@ TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
   Time time;
   double opened = 0, read_until = 0, work_until = 0, taken = 0, began = 0;
   for (int j = 0; j < first + count_; ++j) {
-    const Cost& cost = Back(count_ - 1 - (j < first ? j : j - first));
+    const Cost& cost = CostBack(count_ - 1 - (j < first ? j : j - first));
     if (j == first) began = taken;
     if (j >= depth) opened = std::max(opened, taken_[j - depth]);
     if (cost.stopped > 0) opened = std::max(opened, taken + std::min(cost.stopped, longest_gap));
@@ -149,7 +150,7 @@ TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
       const double measured = read_latency_.At(cost.in_flight);
       const double scale = measured > 0 ? latency / measured : 1;
       const double each = scale * cost.read / cost.reads, all = scale * cost.read / reads;
-      const double claimed = std::max(opened, Worked(j - ahead / cost.rows));
+      const double claimed = std::max(opened, MeanWork(j - ahead / cost.rows));
       const double begun = std::max(read_until - each, claimed);
       first_row = std::max(read_until, claimed + each);
       read_until = std::max(read_until, claimed) + all;
@@ -183,14 +184,14 @@ TunerModel::Time TunerModel::Replay(const TunerSettings& settings) const {
 
 // Returns the time at which workers had done `batches` batches, which may be a fraction. The batch
 // that is being replayed is not known yet.
-double TunerModel::Worked(double batches) const {
+double TunerModel::MeanWork(double batches) const {
   if (batches <= 1) return 0;
   const int whole = static_cast<int>(batches);
   const double until = worked_[whole - 1];
   return until + (batches - whole) * std::max(0.0, worked_[whole] - until);
 }
 
-int TunerModel::Changed() const {
+int TunerModel::CountSinceChange() const {
   constexpr int kRecent = 12;        // the fewest batches with meaningful quartiles
   constexpr int kCompared = 128;     // batches before them
   constexpr double kClearly = 1.25;  // the factor beyond the spread that is a change

@@ -60,7 +60,7 @@ class TunerModel {
 
   // The number of last batches that differ for good from those before, in the consumer's step, the
   // work for a row, or the latency of reads; 0 where none do.
-  int Changed() const;
+  int CountSinceChange() const;
 
   struct Time {
     double total = 0;
@@ -90,13 +90,13 @@ class TunerModel {
     double stopped = 0;  // production stood still so long after the batch before was taken
   };
 
-  const Cost& Back(int i) const {  // 0: the newest
+  const Cost& CostBack(int i) const {  // 0: the newest
     return costs_[(next_ - 1 - static_cast<uint64_t>(i)) & (kWindow - 1)];
   }
   template <typename Value>
   double* SortedOf(int from, int count, Value value) const;
   double LongestGap() const;
-  double Worked(double batches) const;
+  double MeanWork(double batches) const;
 
   std::array<Cost, kWindow> costs_{};
   uint64_t next_ = 0, last_taken_ = 0;

@@ -49,7 +49,7 @@ Error DriverMissing() {
   return error;
 }
 
-Error NoneFound() {
+Error NoDeviceError() {
   Error error{.code = Code::kFailedPrecondition, .cause = "the NVIDIA driver finds no device"};
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible == nullptr) {
@@ -86,7 +86,7 @@ Result<int> CountCudaDevices() {
   if (error == cudaSuccess && count > 0) return count;
   (void)cudaGetLastError();
   if (error == cudaErrorInsufficientDriver) return DriverMissing();
-  if (error == cudaSuccess || error == cudaErrorNoDevice) return NoneFound();
+  if (error == cudaSuccess || error == cudaErrorNoDevice) return NoDeviceError();
   Error other{.code = Code::kFailedPrecondition,
               .cause = "CUDA cannot be used: cudaGetDeviceCount: " + WordsOf(error),
               .advice = "`nvidia-smi` says whether the driver works"};

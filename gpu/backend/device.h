@@ -98,7 +98,7 @@ class Device {
   // never recorded is done. FailedPrecondition for a stream that is being captured.
   virtual Status Wait(DeviceStream stream, DeviceEvent event) = 0;
   // Never blocks. Errors of the work before the event are returned here, and by Synchronize.
-  virtual Result<bool> Done(DeviceEvent event) = 0;
+  virtual Result<bool> IsDone(DeviceEvent event) = 0;
   virtual Status Synchronize(DeviceEvent event) = 0;  // sleeps until the event is done
   // Waits for all streams, including those of others. Invalidates captures, as RecordAll does.
   virtual Status SynchronizeAll() = 0;
@@ -123,7 +123,7 @@ struct CudaReport {
   int min_driver = 0;   // lowest CUDA version that the driver must have
   int driver = 0;       // the driver's; 0 means there is none
   std::string why_not;  // why no device can be used; empty means one can
-  struct Found {
+  struct DeviceInfo {
     int ordinal = 0;
     std::string name;
     uint64_t memory_bytes = 0;
@@ -135,7 +135,7 @@ struct CudaReport {
     double best_link_gb_s = 0;
     int numa_node = -1;  // of the device; -1 means unknown
   };
-  std::vector<Found> devices;
+  std::vector<DeviceInfo> devices;
 };
 CudaReport LookForCuda();
 

@@ -126,7 +126,7 @@ class CudaDevice final : public Device {
     return Outside("cudaStreamWaitEvent", stream,
                    [&] { return cudaStreamWaitEvent(Of(stream), Of(event), 0); });
   }
-  Result<bool> Done(DeviceEvent event) override {
+  Result<bool> IsDone(DeviceEvent event) override {
     bool done = true;
     TRY(Do("cudaEventQuery", [&] {
       const cudaError_t error = cudaEventQuery(Of(event));

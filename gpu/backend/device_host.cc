@@ -103,7 +103,7 @@ class HostDevice final : public Device {
   Status Wait(DeviceStream stream, DeviceEvent event) override {
     return On(stream, [&](HostStream& on) { EventOf(event).HoldBack(on); });
   }
-  Result<bool> Done(DeviceEvent event) override {
+  Result<bool> IsDone(DeviceEvent event) override {
     TRY(process_.Check("host"));
     return EventOf(event).Done();
   }

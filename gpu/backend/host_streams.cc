@@ -60,7 +60,7 @@ class HostEvent::Point {
     passed_ns_ = NowNanoseconds();
     passing_.notify_all();
   }
-  bool Passed() {
+  bool HasPassed() {
     std::lock_guard lock(mutex_);
     return missing_ == 0;
   }
@@ -107,7 +107,7 @@ void HostEvent::HoldBack(HostStream& stream) const {
 
 bool HostEvent::Done() const {
   const std::shared_ptr<Point> point = last();
-  return point == nullptr || point->Passed();
+  return point == nullptr || point->HasPassed();
 }
 
 void HostEvent::Synchronize() const {

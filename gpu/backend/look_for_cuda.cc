@@ -10,8 +10,8 @@ namespace stoker {
 namespace {
 
 // Properties of a device that cannot be read stay unknown.
-CudaReport::Found Describe(int ordinal) {
-  CudaReport::Found found;
+CudaReport::DeviceInfo Describe(int ordinal) {
+  CudaReport::DeviceInfo found;
   found.ordinal = ordinal;
   cudaDeviceProp properties;
   if (cudaGetDeviceProperties(&properties, ordinal) == cudaSuccess) {

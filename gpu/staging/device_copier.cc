@@ -335,7 +335,7 @@ Status DeviceCopier::Impl::AwaitCopy(RingEntry& entry) {
 Result<bool> DeviceCopier::Impl::ReleaseCopied(RingEntry& entry) {
   if (!entry.host) return true;
   Device& device = *entry.ring->device();
-  Result<bool> copied = device.Done(entry.copied);
+  Result<bool> copied = device.IsDone(entry.copied);
   if (!copied.ok() || !*copied) return copied;
   entry.host.Release();
   if (!entry.ring->timed()) return true;

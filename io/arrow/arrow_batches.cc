@@ -168,16 +168,16 @@ Result<std::vector<uint8_t>> ArrowBatches::ReadFooter() {
 // have at most the file's bytes, so that rows take memory in proportion to the file even if blocks
 // overlap.
 Status ArrowBatches::TakeBlocks(const FlatVector& blocks, uint64_t footer) {
-  struct Given {
+  struct StoredBlock {
     int64_t at;
     int32_t message_bytes, padding;
     int64_t body_bytes;
   };
-  static_assert(sizeof(Given) == kBlockBytes);
+  static_assert(sizeof(StoredBlock) == kBlockBytes);
   blocks_.emplace();
   uint64_t left = footer;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const auto given = blocks.At<Given>(i);
+    const auto given = blocks.At<StoredBlock>(i);
     const Block block{.at = static_cast<uint64_t>(given.at),
                       .message_bytes = static_cast<uint64_t>(given.message_bytes),
                       .body_bytes = static_cast<uint64_t>(given.body_bytes)};

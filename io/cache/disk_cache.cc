@@ -64,9 +64,10 @@ bool DiskCache::Read(const CachedObject& object, uint64_t offset, std::span<uint
 
 bool DiskCache::Read(const RangeKey& key, std::span<uint8_t> to) {
   if (to.empty()) return true;
-  Found found = TryRead(key, to);
-  if (found == Found::kNo) found = TryRead(key, to);  // its segment was removed: others may have it
-  if (found != Found::kYes) {
+  ReadResult found = TryRead(key, to);
+  if (found == ReadResult::kNo)
+    found = TryRead(key, to);  // its segment was removed: others may have it
+  if (found != ReadResult::kYes) {
     ++misses_;
     return false;
   }
@@ -98,29 +99,29 @@ std::optional<CacheExtent> DiskCache::ExtentOf(const RangeKey& key) {
   return table_.Find(key.number);
 }
 
-DiskCache::Found DiskCache::TryRead(const RangeKey& key, std::span<uint8_t> to) {
+DiskCache::ReadResult DiskCache::TryRead(const RangeKey& key, std::span<uint8_t> to) {
   const std::optional<CacheExtent> extent = ExtentOf(key);
-  if (!extent) return Found::kNo;
+  if (!extent) return ReadResult::kNo;
   const std::shared_ptr<CacheSegment> segment = SegmentAt(extent->slot);
   if (segment == nullptr) {  // forgotten while its records were loaded
     table_.Remove(key.number, *extent);
-    return Found::kNo;
+    return ReadResult::kNo;
   }
   switch (segment->Read(extent->position, to, key.check, extent->checksum)) {
     case CacheSegment::Outcome::kRead:
-      return Found::kYes;
+      return ReadResult::kYes;
     case CacheSegment::Outcome::kGone:
       Forget(extent->slot);
-      return Found::kNo;
+      return ReadResult::kNo;
     case CacheSegment::Outcome::kDamaged:
       ++damaged_;
       table_.Remove(key.number, *extent);
-      return Found::kBroken;
+      return ReadResult::kBroken;
     case CacheSegment::Outcome::kFailed:
       break;
   }
   Fail(errno, "cannot read " + segment->name().Data());
-  return Found::kBroken;
+  return ReadResult::kBroken;
 }
 
 std::shared_ptr<CacheSegment> DiskCache::SegmentAt(uint32_t slot) const {

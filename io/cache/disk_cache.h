@@ -118,8 +118,8 @@ class DiskCache {
   std::shared_ptr<CacheSegment> SegmentAt(uint32_t slot) const;
   void Forget(uint32_t slot);
   std::optional<CacheExtent> ExtentOf(const RangeKey& key);
-  enum class Found { kYes, kNo, kBroken };
-  Found TryRead(const RangeKey& key, std::span<uint8_t> to);
+  enum class ReadResult { kYes, kNo, kBroken };
+  ReadResult TryRead(const RangeKey& key, std::span<uint8_t> to);
 
   // These functions require writing_.
   void Refresh();

@@ -217,7 +217,7 @@ Status NumberClasses(const ImageFolderOptions& options, const std::string& direc
 
 Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& directory,
                                                         const ImageFolderOptions& options) {
-  using Made = std::shared_ptr<const SampleSource>;
+  using SourcePtr = std::shared_ptr<const SampleSource>;
   TRY(CheckThreads(options.threads));
   if (IsObjectUrl(directory)) {
     return Error{.code = Code::kUnimplemented,
@@ -236,7 +236,7 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
     TRY(NumberClasses(options, directory, list));
     std::optional<uint64_t> fingerprint;
     if (options.class_names.empty()) fingerprint = index->fingerprint();
-    return Made(
+    return SourcePtr(
         std::make_shared<FolderSource>(directory, std::move(list), std::move(found), fingerprint));
   }
   ASSIGN_OR_RETURN(ImageList list,
@@ -249,8 +249,8 @@ Result<std::shared_ptr<const SampleSource>> ImageFolder(const std::string& direc
     if (list.Fingerprint() != index->fingerprint()) found.warning = IsOlder(*index, positions);
   }
   TRY(NumberClasses(options, directory, list));
-  return Made(std::make_shared<FolderSource>(directory, std::move(list), std::move(found),
-                                             std::move(positions)));
+  return SourcePtr(std::make_shared<FolderSource>(directory, std::move(list), std::move(found),
+                                                  std::move(positions)));
 }
 
 }  // namespace stoker

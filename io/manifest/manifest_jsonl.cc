@@ -175,7 +175,7 @@ class JsonRows {
     }
     const bool there = next_ < keys_.size();
     key_ = nullptr;
-    if (!there) return others_ || Fail(Named("key", name) + " is not in the first line");
+    if (!there) return others_ || Fail(WithName("key", name) + " is not in the first line");
     JsonKey& key = keys_[next_++];
     if (std::exchange(key.line, lines_ + 1) == lines_ + 1) {
       return Fail("key '" + key.name + "' is there twice");
@@ -192,14 +192,14 @@ class JsonRows {
   }
 
  private:
-  static std::string Named(const char* what, const std::string& name) {
+  static std::string WithName(const char* what, const std::string& name) {
     return IsColumnName(name) ? what + (" '" + name + "'") : "a " + std::string(what);
   }
 
   bool AddKey(const std::string& name) {
     if (keys_.size() == kMostKeys) return Fail("more than " + std::to_string(kMostKeys) + " keys");
     if (!indexes_.emplace(name, keys_.size()).second)
-      return Fail(Named("key", name) + " is there twice");
+      return Fail(WithName("key", name) + " is there twice");
     keys_.push_back({.name = name});
     return true;
   }

@@ -33,7 +33,7 @@ constexpr Need kFeatures[] = {
     {IORING_FEAT_LINKED_FILE, "links that use what an earlier one opened", "Linux 5.17"},
 };
 
-Error Lacks(const char* what, const char* since) {
+Error LacksFeature(const char* what, const char* since) {
   return {.code = Code::kUnimplemented,
           .cause = std::string("this kernel's io_uring lacks ") + what + " (" + since + ")",
           .advice = kUsePread};
@@ -57,7 +57,7 @@ Error SetupError(int error_number) {
               .cause = "no memory may be locked for an io_uring (ENOMEM)",
               .advice = "Raise the limit (ulimit -l) or lower the number of reads in flight"};
     case EINVAL:
-      return Lacks("the flags of its set-up", "Linux 5.19");
+      return LacksFeature("the flags of its set-up", "Linux 5.19");
     default:
       return {.code = Code::kUnavailable,
               .cause = "io_uring cannot be set up: " + Words(error_number),
@@ -82,16 +82,16 @@ int OpenRing(io_uring& ring, uint32_t reads) {
 
 Status CheckAndRegister(io_uring& ring, uint32_t reads, uint32_t files) {
   for (const Need& need : kFeatures) {
-    if ((ring.features & need.what) == 0) return Lacks(need.name, need.since);
+    if ((ring.features & need.what) == 0) return LacksFeature(need.name, need.since);
   }
   io_uring_probe* probe = io_uring_get_probe_ring(&ring);
-  if (probe == nullptr) return Lacks("the list of its operations", "Linux 5.6");
+  if (probe == nullptr) return LacksFeature("the list of its operations", "Linux 5.6");
   const Need* missing = nullptr;
   for (const Need& need : kOperations) {
     if (!io_uring_opcode_supported(probe, static_cast<int>(need.what))) missing = &need;
   }
   io_uring_free_probe(probe);
-  if (missing != nullptr) return Lacks(missing->name, missing->since);
+  if (missing != nullptr) return LacksFeature(missing->name, missing->since);
 
   const int e = io_uring_register_files_sparse(&ring, reads + files);
   if (e == -EMFILE) {
@@ -100,7 +100,7 @@ Status CheckAndRegister(io_uring& ring, uint32_t reads, uint32_t files) {
                           " reads in flight",
                  .advice = "Raise the limit (ulimit -n) or lower the number of reads in flight"};
   }
-  if (e == -EINVAL) return Lacks("sparse tables of direct descriptors", "Linux 5.19");
+  if (e == -EINVAL) return LacksFeature("sparse tables of direct descriptors", "Linux 5.19");
   if (e < 0) return SetupError(-e);
   return {};
 }

@@ -74,9 +74,9 @@ class ObjectReader final : public Reader {
  private:
   // Returns the object of a range that a cache keeps; null means there is no cache, or `request` is
   // not a range.
-  const ObjectVersions::Known* KeptOf(const ReadRequest& request) const {
+  const ObjectVersions::KnownVersion* KeptOf(const ReadRequest& request) const {
     if (request.length == kUnknownLength) return nullptr;
-    const ObjectVersions::Known* const known = versions_.Find(request.path);
+    const ObjectVersions::KnownVersion* const known = versions_.Find(request.path);
     return known != nullptr && known->cache != nullptr ? known : nullptr;
   }
 
@@ -101,7 +101,7 @@ class ObjectReader final : public Reader {
   }
 
   bool ReadFromCache(ReadRequest& request) const {
-    const ObjectVersions::Known& kept = *KeptOf(request);
+    const ObjectVersions::KnownVersion& kept = *KeptOf(request);
     // Without memory, the fetch fails with an error that says so.
     if (!MakeRoom(request.buffer, request.length).ok()) return false;
     const std::span<uint8_t> to(request.buffer.data(), request.length);
@@ -129,7 +129,7 @@ class ObjectReader final : public Reader {
     next.url = request.path;
     next.offset = request.offset;
     next.length = request.length;
-    const ObjectVersions::Known* const known = versions_.Find(request.path);
+    const ObjectVersions::KnownVersion* const known = versions_.Find(request.path);
     next.expected = known == nullptr ? nullptr : &known->version;
     next.buffer = &request.buffer;
     next.owner = request.owner;

@@ -28,8 +28,8 @@ void ObjectVersions::Add(const std::string& url, ObjectVersion version,
   const std::string content = version.content == 0 ? "" : " " + std::to_string(version.content);
   const CachedObject cached(ObjectIdentity(url), version.Text() + content, version.bytes);
   DiskCache* const keeps = version.Identifies(url) ? cache.get() : nullptr;
-  objects_.insert_or_assign(url,
-                            Known{.version = std::move(version), .cached = cached, .cache = keeps});
+  objects_.insert_or_assign(
+      url, KnownVersion{.version = std::move(version), .cached = cached, .cache = keeps});
   if (keeps != nullptr) AddCache(cache);
 }
 
@@ -65,7 +65,7 @@ uint64_t ObjectVersions::memory_bytes() const {
   constexpr uint64_t kNode = 48;  // a node of the map, without its value
   uint64_t bytes = 0;
   for (const auto& [url, known] : objects_) {
-    bytes += kNode + sizeof(std::string) + sizeof(Known) + url.capacity() +
+    bytes += kNode + sizeof(std::string) + sizeof(KnownVersion) + url.capacity() +
              known.version.etag.capacity();
   }
   return bytes;

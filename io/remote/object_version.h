@@ -53,7 +53,7 @@ struct ObjectVersion {
 // The versions of a source's objects, by URL.
 class ObjectVersions {
  public:
-  struct Known {
+  struct KnownVersion {
     ObjectVersion version;
     CachedObject cached;         // the object's keys in the cache
     DiskCache* cache = nullptr;  // keeps its ranges; null means no cache does
@@ -65,7 +65,7 @@ class ObjectVersions {
            const std::shared_ptr<DiskCache>& cache = nullptr);
   void Add(const ObjectVersions& others);
   // Returns null if the object was not opened with the source.
-  const Known* Find(std::string_view url) const {
+  const KnownVersion* Find(std::string_view url) const {
     const auto found = objects_.find(url);
     return found == objects_.end() ? nullptr : &found->second;
   }
@@ -81,7 +81,7 @@ class ObjectVersions {
  private:
   void AddCache(const std::shared_ptr<DiskCache>& cache);
 
-  std::map<std::string, Known, std::less<>> objects_;
+  std::map<std::string, KnownVersion, std::less<>> objects_;
   std::vector<std::shared_ptr<DiskCache>> caches_;  // each one once
 };
 

@@ -45,7 +45,7 @@ SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, IdLis
   parts_.front().file_end = first()->files();
 }
 
-ByteRange SelectedSource::Part::Moved(ByteRange range) const {
+ByteRange SelectedSource::Part::WithFileOfSource(ByteRange range) const {
   range.file += static_cast<uint32_t>(file_begin);
   return range;
 }
@@ -74,7 +74,7 @@ Result<std::span<const uint8_t>> SelectedSource::Unpack(uint64_t id,
 
 ByteRange SelectedSource::RangeOf(uint64_t id) const {
   const Location at = Find(id);
-  return at.part.Moved(at.source().RangeOf(at.id));
+  return at.part.WithFileOfSource(at.source().RangeOf(at.id));
 }
 
 bool SelectedSource::has_row_ranges(uint64_t id) const {
@@ -84,7 +84,7 @@ bool SelectedSource::has_row_ranges(uint64_t id) const {
 
 ByteRange SelectedSource::RangeOfRows(uint64_t id, int top, int bottom) const {
   const Location at = Find(id);
-  return at.part.Moved(at.source().RangeOfRows(at.id, top, bottom));
+  return at.part.WithFileOfSource(at.source().RangeOfRows(at.id, top, bottom));
 }
 
 void SelectedSource::PathOf(uint32_t file, std::string& path) const {

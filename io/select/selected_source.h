@@ -69,7 +69,7 @@ class SelectedSource final : public SampleSource {
     uint64_t file_begin = 0, file_end = 0;  // of its files
 
     // Returns the range of one of its samples, with the file's number among those of all parts.
-    ByteRange Moved(ByteRange range) const;
+    ByteRange WithFileOfSource(ByteRange range) const;
   };
   // A sample's part, and its id there.
   struct Location {

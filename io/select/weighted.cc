@@ -20,7 +20,7 @@ namespace stoker {
 
 namespace {
 
-using Made = std::shared_ptr<const SampleSource>;
+using SourcePtr = std::shared_ptr<const SampleSource>;
 
 class WeightedOrder final : public SampleOrder {
  public:
@@ -42,7 +42,7 @@ class WeightedOrder final : public SampleOrder {
 
 class RepeatedOrder final : public SampleOrder {
  public:
-  RepeatedOrder(Made source, uint32_t times, uint64_t positions)
+  RepeatedOrder(SourcePtr source, uint32_t times, uint64_t positions)
       : source_(std::move(source)), times_(times), positions_(positions) {}
 
   uint64_t positions() const override { return positions_; }
@@ -55,13 +55,13 @@ class RepeatedOrder final : public SampleOrder {
   uint64_t memory_bytes() const override { return sizeof(*this); }
 
  private:
-  const Made source_;
+  const SourcePtr source_;
   const uint32_t times_;
   const uint64_t positions_;
 };
 
-Made WithOrder(const char* name, Made source, std::shared_ptr<const SampleOrder> order) {
-  std::vector<Made> one{std::move(source)};
+SourcePtr WithOrder(const char* name, SourcePtr source, std::shared_ptr<const SampleOrder> order) {
+  std::vector<SourcePtr> one{std::move(source)};
   return std::make_shared<SelectedSource>(name, std::move(one), std::move(order));
 }
 
@@ -154,7 +154,7 @@ std::vector<double> WeightsByClass(const ClassOf& of) {
 
 }  // namespace
 
-Result<Made> Weighted(Made source, std::span<const double> weights, uint64_t samples) {
+Result<SourcePtr> Weighted(SourcePtr source, std::span<const double> weights, uint64_t samples) {
   TRY(CheckNoOrder("weighted", source.get()));
   TRY(CheckForTable("weighted", *source));
   TRY(CheckWeights("weighted", weights, source->size(), "samples"));
@@ -163,8 +163,8 @@ Result<Made> Weighted(Made source, std::span<const double> weights, uint64_t sam
                    std::make_shared<WeightedOrder>(weights, positions));
 }
 
-Result<Made> Balanced(Made source, const BalancedOptions& options,
-                      std::span<const int64_t> classes) {
+Result<SourcePtr> Balanced(SourcePtr source, const BalancedOptions& options,
+                           std::span<const int64_t> classes) {
   TRY(CheckNoOrder("balanced", source.get()));
   TRY(CheckClasses(*source, classes));
   ASSIGN_OR_RETURN(const uint64_t positions,
@@ -182,7 +182,7 @@ Result<Made> Balanced(Made source, const BalancedOptions& options,
   return WithOrder("balanced", std::move(source), std::move(order));
 }
 
-Result<Made> Repeated(Made source, uint32_t times, uint64_t samples) {
+Result<SourcePtr> Repeated(SourcePtr source, uint32_t times, uint64_t samples) {
   if (source == nullptr) return Error{Code::kInvalidArgument, "repeated: no source was given"};
   if (times == 0)
     return Error{Code::kInvalidArgument, "repeated: times is 0; it must be at least 1"};

@@ -49,7 +49,7 @@ ShardIndexHeader HeaderOf(const std::array<char, 8>& magic, const FileStamp& sta
 }
 
 // Applies the rule in shard_index_file.h.
-bool IsBelieved(const InputFile& index) {
+bool IsTrusted(const InputFile& index) {
   const Result<FileRights> rights = index.Rights();
   if (!rights.ok() || (rights->mode & (S_IWGRP | S_IWOTH)) != 0) return false;
   return rights->user == geteuid() || rights->user == 0;
@@ -182,7 +182,7 @@ std::optional<std::vector<uint8_t>> ReadIndexFile(const InputFile& shard,
                                                   const FileStamp& stamp, std::string_view part) {
   const std::string path = ShardIndexPath(shard.path(), stamp, part);
   const Result<InputFile> file = InputFile::Open(path, InputFile::Links::kRefused);
-  if (!file.ok() || !IsBelieved(*file)) return std::nullopt;
+  if (!file.ok() || !IsTrusted(*file)) return std::nullopt;
   try {
     Result<std::vector<uint8_t>> bytes = ContentOf(*file, shard, magic, stamp);
     if (!bytes.ok()) return std::nullopt;

@@ -56,7 +56,7 @@ size_t BytesOfAll(const Texts& texts) {
 }
 
 // Returns the position after the character at `at`, which may have a backslash.
-size_t After(std::string_view text, size_t at) {
+size_t PositionAfter(std::string_view text, size_t at) {
   return std::min(at + (text[at] == '\\' ? 2 : 1), text.size());
 }
 
@@ -64,7 +64,7 @@ size_t After(std::string_view text, size_t at) {
 size_t FindAnyOf(std::string_view characters, std::string_view text) {
   const size_t first = text.find_first_of(characters);
   if (first == std::string_view::npos) return first;  // no backslash matters
-  for (size_t at = 0; at < text.size(); at = After(text, at)) {
+  for (size_t at = 0; at < text.size(); at = PositionAfter(text, at)) {
     if (characters.find(text[at]) != std::string_view::npos) return at;
   }
   return std::string_view::npos;
@@ -294,7 +294,7 @@ class WildcardSearch {
 std::vector<std::string_view> SplitAtColons(std::string_view text) {
   std::vector<std::string_view> parts;
   size_t begin = 0;
-  for (size_t at = 0; at < text.size(); at = After(text, at)) {
+  for (size_t at = 0; at < text.size(); at = PositionAfter(text, at)) {
     if (at < begin || text.substr(at, 2) != "::") continue;
     parts.push_back(text.substr(begin, at - begin));
     begin = at + 2;
@@ -419,7 +419,7 @@ bool MatchesWildcards(std::string_view name, std::string_view wildcards) {
       star_end = n;
     } else if (w < wildcards.size() &&
                (wildcards[w] == '?' || wildcards[w + (quoted ? 1 : 0)] == name[n])) {
-      w = After(wildcards, w);
+      w = PositionAfter(wildcards, w);
       ++n;
     } else if (star) {
       w = *star + 1;

@@ -158,7 +158,8 @@ class Grouping {
     }
     if (*made_.labelled == labelled) return {};
     const std::string_view without = labelled ? std::string_view(made_.example) : key_;
-    if (const std::optional<size_t> label = Find(without, kTarLabel)) return Apart(*label);
+    if (const std::optional<size_t> label = Find(without, kTarLabel))
+      return NotAdjacentError(*label);
     return MixedLabels(path_, offset, key_, labelled, "'" + Printable(made_.example) + "'",
                        labelled ? "" : OnlyHas());
   }
@@ -173,7 +174,7 @@ class Grouping {
   }
 
   // Returns the error that a member is not next to the others of its sample.
-  Error Apart(size_t member) const {
+  Error NotAdjacentError(size_t member) const {
     const std::string_view key = SplitMemberName(all_.NameOf(member))->key;
     size_t other = 0;  // the first one with the key
     while (!HasKey(other, key)) ++other;
@@ -241,7 +242,8 @@ class Grouping {
   }
 
   Error NoMember(const std::string& extension) const {
-    if (const std::optional<size_t> member = Find(key_, extension)) return Apart(*member);
+    if (const std::optional<size_t> member = Find(key_, extension))
+      return NotAdjacentError(*member);
     return SampleError(path_, all_.members[*first_].offset,
                        "the sample '" + Printable(key_) + "' has no member with the extension '" +
                            Printable(extension) + "', which a column is made of" + OnlyHas(),

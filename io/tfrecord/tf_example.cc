@@ -31,7 +31,7 @@ Error BadMessage(const std::string& what) {
 
 // Calls a function that reads a message: protozero throws if the bytes are not one.
 template <typename Read>
-Status Guarded(const Read& read) {
+Status CatchParseErrors(const Read& read) {
   try {
     return read();
   } catch (const protozero::exception& error) {
@@ -67,7 +67,7 @@ Status ReadFeature(pbf_reader message, TfFeature& feature) {
 // Calls `visit` with each feature.
 template <typename Visit>
 Status VisitFeatures(std::span<const uint8_t> example, const Visit& visit) {
-  return Guarded([&]() -> Status {
+  return CatchParseErrors([&]() -> Status {
     pbf_reader message(ViewOf(example));
     while (message.next(1, kMessage)) {  // Example.features
       pbf_reader features = message.get_message();
@@ -175,7 +175,7 @@ Result<std::vector<TfFeature>> FirstFeatures(std::span<const uint8_t> example, s
 Result<uint64_t> CountValues(const TfFeature& feature) {
   uint64_t count = 0;
   const auto one_more = [&count](auto /*value*/) { ++count; };
-  TRY(Guarded([&]() -> Status {
+  TRY(CatchParseErrors([&]() -> Status {
     if (feature.kind == TfFeature::Kind::kBytes) ForEachBytes(feature.list, one_more);
     if (feature.kind == TfFeature::Kind::kFloats) ForEach<Float>(feature.list, one_more);
     if (feature.kind == TfFeature::Kind::kIntegers) ForEach<Integer>(feature.list, one_more);
@@ -187,7 +187,7 @@ Result<uint64_t> CountValues(const TfFeature& feature) {
 Result<std::span<const uint8_t>> OnlyBytes(const TfFeature& feature) {
   std::span<const uint8_t> only;
   uint64_t count = 0;
-  TRY(Guarded([&]() -> Status {
+  TRY(CatchParseErrors([&]() -> Status {
     ForEachBytes(feature.list, [&](std::span<const uint8_t> value) {
       only = value;
       ++count;
@@ -201,7 +201,7 @@ Result<std::span<const uint8_t>> OnlyBytes(const TfFeature& feature) {
 Status CopyValues(const TfFeature& feature, std::span<uint8_t> rows) {
   RowFiller fill(rows);
   const bool are_floats = feature.kind == TfFeature::Kind::kFloats;
-  TRY(Guarded([&]() -> Status {
+  TRY(CatchParseErrors([&]() -> Status {
     const auto take = [&fill](auto value) { fill(value); };
     are_floats ? ForEach<Float>(feature.list, take) : ForEach<Integer>(feature.list, take);
     return {};

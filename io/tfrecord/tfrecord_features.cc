@@ -48,7 +48,7 @@ std::string AdviceFor(const Field& field) {
          "leave the column out";
 }
 
-Error Advised(Error error, const Field& field) {
+Error WithAdvice(Error error, const Field& field) {
   if (error.code == Code::kUnimplemented) error.advice = AdviceFor(field);
   return error;
 }
@@ -189,11 +189,11 @@ Result<std::span<const uint8_t>> UnpackExample(std::span<const uint8_t> example,
     if (i == 0) continue;
     const size_t bytes = field.row_bytes();
     Status status = CopyRow(found[i], field, rows.first(bytes));
-    if (!status.ok()) return Advised(std::move(status).error(), field);
+    if (!status.ok()) return WithAdvice(std::move(status).error(), field);
     rows = rows.subspan(bytes);
   }
   Result<std::span<const uint8_t>> image = OnlyBytes(found[0]);
-  if (!image.ok()) return Advised(std::move(image).error(), features.fields[0]);
+  if (!image.ok()) return WithAdvice(std::move(image).error(), features.fields[0]);
   return image;
 }
 

@@ -103,7 +103,7 @@ class HeaderScan {
       const size_t ahead = length < kSmall ? kWindow : kTfRecordAround;
       window_at_ = at;
       ASSIGN_OR_RETURN(window_bytes_, file_.ReadAt(at, std::span(window_).first(ahead)));
-      if (window_bytes_ < count) return Changed();
+      if (window_bytes_ < count) return ShortenedError();
     }
     return std::span<const uint8_t>(window_).subspan(at - window_at_, count);
   }
@@ -135,7 +135,7 @@ class HeaderScan {
          .offset = 0});
   }
 
-  Error Changed() const {
+  Error ShortenedError() const {
     return {.code = Code::kDataLoss,
             .cause = "the file became shorter while it was read",
             .file = file_.path(),

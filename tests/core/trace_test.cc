@@ -16,35 +16,35 @@ namespace {
 using ::testing::ElementsAre;
 
 // Records the calls of one thread.
-class Told final : public TraceListener {
+class CallRecorder final : public TraceListener {
  public:
-  explicit Told(bool* gone = nullptr) : gone_(gone) {}
-  ~Told() override {
+  explicit CallRecorder(bool* gone = nullptr) : gone_(gone) {}
+  ~CallRecorder() override {
     if (gone_ != nullptr) *gone_ = true;
   }
 
   int64_t Begin(const char* name) override {
-    told.push_back("begin " + std::string(name));
+    calls.push_back("begin " + std::string(name));
     return next_++;
   }
   int64_t BeginBatch(const char* name, uint64_t epoch, uint64_t index) override {
-    told.push_back("begin " + std::string(name) + " " + std::to_string(epoch) + ":" +
-                   std::to_string(index));
+    calls.push_back("begin " + std::string(name) + " " + std::to_string(epoch) + ":" +
+                    std::to_string(index));
     return next_++;
   }
-  void End(int64_t span) override { told.push_back("end " + std::to_string(span)); }
+  void End(int64_t span) override { calls.push_back("end " + std::to_string(span)); }
   void Counter(const TraceSource& source, const char* name, double value) override {
-    told.push_back(std::string(name) + " of " + std::to_string(source.number) + " is " +
-                   std::to_string(static_cast<int>(value)));
+    calls.push_back(std::string(name) + " of " + std::to_string(source.number) + " is " +
+                    std::to_string(static_cast<int>(value)));
   }
   void Instant(const TraceSource&, const char* name, std::string_view text) override {
-    told.push_back(std::string(name) + ": " + std::string(text));
+    calls.push_back(std::string(name) + ": " + std::string(text));
   }
   void Task(const TraceSource&, const TraceTask& task) override {
-    told.push_back("task " + std::string(task.name));
+    calls.push_back("task " + std::string(task.name));
   }
 
-  std::vector<std::string> told;
+  std::vector<std::string> calls;
 
  private:
   bool* const gone_;
@@ -61,8 +61,8 @@ TEST(Trace, WithoutListenersIsANoOp) {
 
 TEST(Trace, ReportsSpansCountersAndInstants) {
   Trace trace;
-  const auto told = std::make_shared<Told>();
-  ASSERT_TRUE(trace.Listen(&trace, told));
+  const auto calls = std::make_shared<CallRecorder>();
+  ASSERT_TRUE(trace.Listen(&trace, calls));
   EXPECT_TRUE(trace.listening());
   {
     const TraceSpan outer(trace, "outer");
@@ -71,8 +71,8 @@ TEST(Trace, ReportsSpansCountersAndInstants) {
     trace.Instant({}, "decision", "why");
     trace.Task({}, {.name = "batch"});
   }
-  EXPECT_THAT(told->told, ElementsAre("begin outer", "begin inner 2:17", "depth of 3 is 4",
-                                      "decision: why", "task batch", "end 8", "end 7"));
+  EXPECT_THAT(calls->calls, ElementsAre("begin outer", "begin inner 2:17", "depth of 3 is 4",
+                                        "decision: why", "task batch", "end 8", "end 7"));
 }
 
 TEST(Trace, ListenersMayImplementSpansOnly) {
@@ -93,16 +93,16 @@ TEST(Trace, ListenersMayImplementSpansOnly) {
 
 TEST(Trace, SupportsSeveralListeners) {
   Trace trace;
-  const auto first = std::make_shared<Told>();
-  const auto second = std::make_shared<Told>();
+  const auto first = std::make_shared<CallRecorder>();
+  const auto second = std::make_shared<CallRecorder>();
   ASSERT_TRUE(trace.Listen(&first, first));
   {
     const TraceSpan span(trace, "a");
     ASSERT_TRUE(trace.Listen(&second, second));
     { const TraceSpan both(trace, "b"); }
   }
-  EXPECT_THAT(first->told, ElementsAre("begin a", "begin b", "end 8", "end 7"));
-  EXPECT_THAT(second->told, ElementsAre("begin b", "end 7"));  // "a" began before
+  EXPECT_THAT(first->calls, ElementsAre("begin a", "begin b", "end 8", "end 7"));
+  EXPECT_THAT(second->calls, ElementsAre("begin b", "end 7"));  // "a" began before
   EXPECT_EQ(trace.listener(&first), first);
   EXPECT_EQ(trace.listener(&second), second);
   EXPECT_EQ(trace.listener(&trace), nullptr);
@@ -111,21 +111,21 @@ TEST(Trace, SupportsSeveralListeners) {
 TEST(Trace, AListenerReplacesTheOneOfTheSameKey) {
   Trace trace;
   bool gone = false;
-  ASSERT_TRUE(trace.Listen(&trace, std::make_shared<Told>(&gone)));
-  const auto next = std::make_shared<Told>();
+  ASSERT_TRUE(trace.Listen(&trace, std::make_shared<CallRecorder>(&gone)));
+  const auto next = std::make_shared<CallRecorder>();
   ASSERT_TRUE(trace.Listen(&trace, next));
   EXPECT_TRUE(gone);
   EXPECT_EQ(trace.listener(&trace), next);
   { const TraceSpan span(trace, "a"); }
-  EXPECT_THAT(next->told, ElementsAre("begin a", "end 7"));
+  EXPECT_THAT(next->calls, ElementsAre("begin a", "end 7"));
 }
 
 TEST(Trace, ListenersLiveUntilTheirOpenSpansEnd) {
   Trace trace;
   bool gone = false;
-  auto told = std::make_shared<Told>(&gone);
-  std::vector<std::string>& seen = told->told;
-  ASSERT_TRUE(trace.Listen(&trace, std::move(told)));
+  auto calls = std::make_shared<CallRecorder>(&gone);
+  std::vector<std::string>& seen = calls->calls;
+  ASSERT_TRUE(trace.Listen(&trace, std::move(calls)));
   {
     const TraceSpan span(trace, "a");
     ASSERT_TRUE(trace.Listen(&trace, nullptr));
@@ -139,12 +139,12 @@ TEST(Trace, ListenersLiveUntilTheirOpenSpansEnd) {
 
 TEST(Trace, RefusesTooManyListeners) {
   Trace trace;
-  std::vector<std::shared_ptr<Told>> all;
+  std::vector<std::shared_ptr<CallRecorder>> all;
   for (int i = 0; i < Trace::kMax; ++i) {
-    all.push_back(std::make_shared<Told>());
+    all.push_back(std::make_shared<CallRecorder>());
     ASSERT_TRUE(trace.Listen(all.back().get(), all.back()));
   }
-  const auto more = std::make_shared<Told>();
+  const auto more = std::make_shared<CallRecorder>();
   EXPECT_FALSE(trace.Listen(more.get(), more));
   EXPECT_EQ(trace.listener(more.get()), nullptr);
   {
@@ -154,9 +154,9 @@ TEST(Trace, RefusesTooManyListeners) {
   }
   EXPECT_TRUE(trace.Listen(more.get(), more));
   { const TraceSpan span(trace, "b"); }
-  EXPECT_THAT(more->told, ElementsAre("begin b", "end 7"));
-  EXPECT_THAT(all[3]->told, ElementsAre("begin a", "end 7"));
-  EXPECT_THAT(all[4]->told, ElementsAre("begin a", "end 7", "begin b", "end 8"));
+  EXPECT_THAT(more->calls, ElementsAre("begin b", "end 7"));
+  EXPECT_THAT(all[3]->calls, ElementsAre("begin a", "end 7"));
+  EXPECT_THAT(all[4]->calls, ElementsAre("begin a", "end 7", "begin b", "end 8"));
 }
 
 TEST(Trace, NumbersAreDistinct) {

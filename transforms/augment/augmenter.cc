@@ -84,7 +84,7 @@ Status Augmenter::Do(const InPlace& step) {
 // ---- Steps that write to the other buffer.
 
 template <typename Write>
-Status Augmenter::Into(ImageSize size, Write write) {
+Status Augmenter::ReplaceTile(ImageSize size, Write write) {
   ASSIGN_OR_RETURN(Tile to, TileIn(other_, size));
   write(to);
   std::swap(current_, other_);
@@ -93,27 +93,27 @@ Status Augmenter::Into(ImageSize size, Write write) {
 }
 
 Status Augmenter::Do(const AdjustSharpness& step) {
-  return Into(tile_.size, [&](const Tile& to) { Sharpen(tile_, step.factor, to); });
+  return ReplaceTile(tile_.size, [&](const Tile& to) { Sharpen(tile_, step.factor, to); });
 }
 
 Status Augmenter::Do(const Blur& step) {
   TRY(scratch_.Grow(BlurScratchBytes(step, tile_.size)));
-  return Into(tile_.size, [&](const Tile& to) { Blurred(tile_, step, scratch_.data(), to); });
+  return ReplaceTile(tile_.size, [&](const Tile& to) { BlurTo(tile_, step, scratch_.data(), to); });
 }
 
 Status Augmenter::Do(const Affine& step) {
   const Result<size_t> bytes = AffineScratchBytes(tile_.size);
   if (!bytes) return bytes.error();
   TRY(scratch_.Grow(*bytes));
-  return Into(tile_.size, [&](const Tile& to) { Mapped(tile_, step, scratch_.data(), to); });
+  return ReplaceTile(tile_.size, [&](const Tile& to) { MapTo(tile_, step, scratch_.data(), to); });
 }
 
 Status Augmenter::Do(const Reframe& step) {
-  return Into(step.window.size(), [&](const Tile& to) { Reframed(tile_, step, to); });
+  return ReplaceTile(step.window.size(), [&](const Tile& to) { ReframeTo(tile_, step, to); });
 }
 
 Status Augmenter::Do(const Mirror& step) {
-  return Into(tile_.size, [&](const Tile& to) { Mirrored(tile_, step, to); });
+  return ReplaceTile(tile_.size, [&](const Tile& to) { MirrorTo(tile_, step, to); });
 }
 
 }  // namespace stoker

@@ -36,7 +36,7 @@ class Augmenter {
   // Calls write(Tile) to produce an image of that size in the other buffer, which then becomes the
   // tile's.
   template <typename Write>
-  Status Into(ImageSize size, Write write);
+  Status ReplaceTile(ImageSize size, Write write);
 
   Status Do(const AdjustSharpness& step);
   Status Do(const Blur& step);

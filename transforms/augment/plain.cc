@@ -45,19 +45,19 @@ class PlainStep {
     }
   }
   void operator()(const AdjustSharpness& step) {
-    Into(size_, [&](const Tile& to) { SharpenPlain(tile_, step.factor, to); });
+    ReplaceTile(size_, [&](const Tile& to) { SharpenPlain(tile_, step.factor, to); });
   }
   void operator()(const Blur& step) {
-    Into(size_, [&](const Tile& to) { BlurredPlain(tile_, step, to); });
+    ReplaceTile(size_, [&](const Tile& to) { BlurPlain(tile_, step, to); });
   }
   void operator()(const Affine& step) {
-    Into(size_, [&](const Tile& to) { MappedPlain(tile_, step, to); });
+    ReplaceTile(size_, [&](const Tile& to) { MapPlain(tile_, step, to); });
   }
   void operator()(const Reframe& step) {
-    Into(step.window.size(), [&](const Tile& to) { ReframedPlain(tile_, step, to); });
+    ReplaceTile(step.window.size(), [&](const Tile& to) { ReframePlain(tile_, step, to); });
   }
   void operator()(const Mirror& step) {
-    Into(size_, [&](const Tile& to) { MirroredPlain(tile_, step, to); });
+    ReplaceTile(size_, [&](const Tile& to) { MirrorPlain(tile_, step, to); });
   }
 
  private:
@@ -66,7 +66,7 @@ class PlainStep {
   }
 
   template <typename Write>
-  void Into(ImageSize size, Write write) {
+  void ReplaceTile(ImageSize size, Write write) {
     std::vector<uint8_t> written(3 * Tile{nullptr, size}.plane_bytes());
     write(Tile{written.data(), size});
     size_ = size;

@@ -45,7 +45,7 @@ struct Space {
 };
 
 // The space of AutoAugment and RandAugment; translations are relative to 331 pixels.
-Space Searched(ImageSize size) {
+Space SearchSpace(ImageSize size) {
   return {0.3, 150.0 / 331.0 * size.width, 150.0 / 331.0 * size.height, 30.0, 0.9, 4};
 }
 constexpr Space kWide = {0.99, 32.0, 32.0, 135.0, 0.99, 6};
@@ -241,7 +241,7 @@ void DrawPolicy(const AutoAugment& policy, ImageSize size, RandomStream& random,
     if (random.Uniform() > choice.probability) continue;
     Steps(size, random, steps)
         .Add(choice.operation,
-             {Searched(size), choice.bin, kSearchedBins, policy.interpolation, policy.fill});
+             {SearchSpace(size), choice.bin, kSearchedBins, policy.interpolation, policy.fill});
   }
 }
 
@@ -250,7 +250,7 @@ void DrawPolicy(const RandAugment& policy, ImageSize size, RandomStream& random,
   for (int i = 0; i < policy.num_ops; ++i) {
     Steps(size, random, steps)
         .Add(static_cast<Operation>(random.Below(kOperations)),
-             {Searched(size), policy.magnitude, policy.num_magnitude_bins, policy.interpolation,
+             {SearchSpace(size), policy.magnitude, policy.num_magnitude_bins, policy.interpolation,
               policy.fill});
   }
 }

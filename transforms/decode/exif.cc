@@ -199,7 +199,7 @@ void App1Segments::Take(std::span<const uint8_t> segment) {
   }
 }
 
-Orientation App1Segments::Found() const {
+Orientation App1Segments::orientation() const {
   std::optional<uint32_t> value = ExifValue(Parts(exif_).first(parts_));
   if (!value && xmp_) value = XmpValue(*xmp_);
   return OrientationOf(value);

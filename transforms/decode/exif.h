@@ -36,7 +36,7 @@ class App1Segments {
   static constexpr size_t kMaxParts = 32;  // 2 MiB of EXIF; further ones are ignored
 
   void Take(std::span<const uint8_t> segment);  // EXIF, XMP or neither
-  Orientation Found() const;
+  Orientation orientation() const;
 
  private:
   std::array<std::span<const uint8_t>, kMaxParts> exif_;

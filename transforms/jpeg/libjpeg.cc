@@ -310,7 +310,7 @@ uint64_t MinScanBits(const jpeg_decompress_struct& jpeg) {
 ImageInfo InfoOf(const jpeg_decompress_struct& jpeg, const State& s) {
   ImageInfo info;
   info.size = {static_cast<int>(jpeg.image_width), static_cast<int>(jpeg.image_height)};
-  info.orientation = s.app1.Found();
+  info.orientation = s.app1.orientation();
   info.components = jpeg.num_components;
   if (jpeg.num_components >= 3) {
     info.chroma_columns = jpeg.max_h_samp_factor / jpeg.comp_info[1].h_samp_factor;

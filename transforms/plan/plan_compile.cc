@@ -145,7 +145,7 @@ class Compiler {
 
   Error RefuseBefore(size_t index) const {
     const std::string before = NameOf(transforms_[index]), after = NameOf(transforms_[index_]);
-    return Refuse(index, Named(index_) + " comes after it",
+    return Refuse(index, NameAt(index_) + " comes after it",
                   before == after ? "Remove one of the two" : "Move " + before + " after " + after);
   }
 
@@ -171,7 +171,7 @@ class Compiler {
     if (crop_ && Larger(size, *size_)) {
       return Refuse(index_,
                     SizeText(size) + " is larger than the " + SizeText(*size_) + " that " +
-                        Named(*crop_) + " leaves: it would only add a black border",
+                        NameAt(*crop_) + " leaves: it would only add a black border",
                     "Remove one of the two crops");
     }
     Crop(size);
@@ -241,7 +241,7 @@ class Compiler {
     for (size_t i = 0; i < index_; ++i) {
       const auto* erasing = std::get_if<RandomErasing>(&transforms_[i]);
       if (erasing != nullptr && erasing->noise) {
-        return Refuse(i, "its normal numbers would be normalized again by " + Named(index_),
+        return Refuse(i, "its normal numbers would be normalized again by " + NameAt(index_),
                       "Move it after Normalize");
       }
     }
@@ -262,7 +262,7 @@ class Compiler {
                     "Give a larger size");
     }
     if (normalize_ && t.fill != Fill{}) {
-      return Refuse(index_, "fill is not normalized by " + Named(*normalize_) + " before it",
+      return Refuse(index_, "fill is not normalized by " + NameAt(*normalize_) + " before it",
                     "Move it before Normalize, or leave fill out: the padding is zero then");
     }
     pad_to_ = index_;
@@ -343,13 +343,13 @@ class Compiler {
   Status Resample() {
     if (resample_) {
       return Refuse(index_,
-                    "a second resampling: " + Named(*resample_) +
+                    "a second resampling: " + NameAt(*resample_) +
                         " resamples already; resampling twice is slower and blurs",
                     "Let one transform resample to the final size");
     }
     if (step_) {
       return Refuse(*step_,
-                    Named(index_) + " resamples after it, so that it would have to run on " +
+                    NameAt(index_) + " resamples after it, so that it would have to run on " +
                         "the whole photograph",
                     "Move it after the resampling");
     }
@@ -358,13 +358,13 @@ class Compiler {
     return {};
   }
 
-  std::string Named(size_t index) const {
+  std::string NameAt(size_t index) const {
     return "transforms[" + std::to_string(index) + "], " + NameOf(transforms_[index]);
   }
 
   Error Refuse(size_t index, const std::string& cause, std::string advice) const {
     return {.code = Code::kInvalidArgument,
-            .cause = Named(index) + ": " + cause,
+            .cause = NameAt(index) + ": " + cause,
             .advice = std::move(advice)};
   }
 

@@ -112,7 +112,7 @@ Parameter Size(const char* doc) {
   return Sides<height, width>("size", "sides", first, second, doc);
 }
 
-Choices Named(std::span<const Interpolation> interpolations) {
+Choices ChoicesOf(std::span<const Interpolation> interpolations) {
   Choices choices;
   for (const Interpolation each : interpolations) choices.push_back({NameOf(each), each});
   return choices;
@@ -122,7 +122,7 @@ Choices Named(std::span<const Interpolation> interpolations) {
 template <auto member>
 Parameter HowPixelsBlend() {
   return Single<member>(
-      "interpolation", {.name = "interpolation", .choices = Named(kInterpolations)},
+      "interpolation", {.name = "interpolation", .choices = ChoicesOf(kInterpolations)},
       "Pillow's filter: \"bilinear\", \"bicubic\", \"lanczos\", \"box\" or \"nearest\", or "
       "torchvision's or Pillow's names for it. \"box\" is not called \"area\": in OpenCV and "
       "TensorFlow that also weighs partly covered pixels.");
@@ -140,7 +140,7 @@ Parameter HowPixelsMove() {
   return Single<member>(
       "interpolation",
       {.name = "interpolation",
-       .choices = Named(std::array{Interpolation::kNearest, Interpolation::kBilinear})},
+       .choices = ChoicesOf(std::array{Interpolation::kNearest, Interpolation::kBilinear})},
       "where pixels move: \"nearest\" or \"bilinear\", or torchvision's or "
       "Pillow's names for it.");
 }

@@ -30,7 +30,7 @@ uint32_t Number(std::span<const uint8_t> bytes, size_t at, size_t count) {
   return value;
 }
 
-bool Named(std::span<const uint8_t> bytes, size_t at, std::string_view name) {
+bool HasName(std::span<const uint8_t> bytes, size_t at, std::string_view name) {
   return bytes.size() >= at + name.size() &&
          std::equal(name.begin(), name.end(), bytes.begin() + static_cast<ptrdiff_t>(at),
                     [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
@@ -76,7 +76,7 @@ class Chunks {
 
   size_t at() const { return at_; }
   bool end() const { return bytes_.size() - std::min(at_, bytes_.size()) < kFrameBytes; }
-  bool Is(std::string_view name) const { return Named(bytes_, at_, name); }
+  bool Is(std::string_view name) const { return HasName(bytes_, at_, name); }
   uint64_t length() const { return Number(bytes_, at_ + kNameBytes, 4); }
   bool whole() const { return length() <= bytes_.size() - at_ - kFrameBytes; }
   std::span<const uint8_t> data() const {
@@ -107,8 +107,8 @@ Error Truncated(uint64_t offset) {
 namespace {
 
 // Returns the file up to its declared end.
-Result<std::span<const uint8_t>> Own(std::span<const uint8_t> bytes) {
-  if (!Named(bytes, 0, "RIFF") || !Named(bytes, 8, "WEBP")) {
+Result<std::span<const uint8_t>> RiffFile(std::span<const uint8_t> bytes) {
+  if (!HasName(bytes, 0, "RIFF") || !HasName(bytes, 8, "WEBP")) {
     return Error{Code::kDataLoss, "not a WebP", {}, 0, kRecreate};
   }
   const uint64_t length = Number(bytes, kNameBytes, 4);
@@ -177,7 +177,7 @@ Orientation FindOrientation(Chunks chunk, uint8_t flags) {
 }  // namespace
 
 Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
-  ASSIGN_OR_RETURN(std::span<const uint8_t> own, Own(bytes));
+  ASSIGN_OR_RETURN(std::span<const uint8_t> own, RiffFile(bytes));
   Chunks chunk(own);
   std::optional<Extended> extended;
   if (!chunk.end() && chunk.Is("VP8X")) {
@@ -206,15 +206,15 @@ Result<Container> ReadContainer(std::span<const uint8_t> bytes) {
 
 Result<ImageSize> ReadSize(std::span<const uint8_t> bytes) {
   constexpr size_t kData = kFirstChunk + kFrameBytes;
-  const bool lossless = Named(bytes, kFirstChunk, "VP8L");
+  const bool lossless = HasName(bytes, kFirstChunk, "VP8L");
   // A lossless image of one color may be shorter than the other headers.
   if (bytes.size() < (lossless ? kData + kLosslessBytes : kSizeBytes)) {
     return Truncated(bytes.size());
   }
   const std::span<const uint8_t> data = bytes.subspan(kData);
-  if (Named(bytes, kFirstChunk, "VP8X")) return ExtendedOf(data).canvas;
+  if (HasName(bytes, kFirstChunk, "VP8X")) return ExtendedOf(data).canvas;
   std::optional<ImageSize> size;
-  if (Named(bytes, kFirstChunk, "VP8 ")) size = LossySize(data);
+  if (HasName(bytes, kFirstChunk, "VP8 ")) size = LossySize(data);
   if (lossless) size = LosslessSize(data);
   if (!size) return Damaged("its image has no valid header", kFirstChunk);
   return *size;

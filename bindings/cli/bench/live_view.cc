@@ -47,7 +47,7 @@ void LiveView::Show(std::string_view head, const std::function<LoaderStats()>& s
   recent_.Add(stats(), now);
   if (terminal_) {
     const TerminalSize size = SizeOfTerminal();
-    std::string lines = Broken(fmt::format("{}\n{}", head, recent_.panel()), size.columns - 1);
+    std::string lines = BreakLines(fmt::format("{}\n{}", head, recent_.panel()), size.columns - 1);
     lines = FirstLines(lines, size.rows - 1);  // the cursor is below them
     fmt::print(stderr, "{}", Redraw(drawn_, lines));
     drawn_ = static_cast<int>(std::ranges::count(lines, '\n'));

@@ -33,7 +33,7 @@ size_t Distance(std::string_view a, std::string_view b) {
 }
 
 // Returns `given` without parts that are not typing errors: leading dashes, capitals, and a value.
-std::string Bare(std::string_view given) {
+std::string StripDecoration(std::string_view given) {
   given = given.substr(0, given.find('='));
   given.remove_prefix(std::min(given.find_first_not_of('-'), given.size()));
   return CLI::detail::to_lower(std::string(given));
@@ -103,11 +103,11 @@ Error Unexpected(const CLI::App& app, const std::string& of, const std::vector<s
 
 std::string Nearest(std::string_view given, std::span<const std::string> known) {
   constexpr size_t kFewest = 3;  // significant letters
-  const std::string typed = Bare(given);
+  const std::string typed = StripDecoration(given);
   std::string nearest;
   size_t least = std::max<size_t>(1, typed.size() / 3) + 1;
   for (const std::string& name : known) {
-    const std::string bare = Bare(name);
+    const std::string bare = StripDecoration(name);
     const bool begins = typed.size() >= kFewest && bare.starts_with(typed);
     const size_t distance = begins ? 1 : Distance(typed, bare);
     if (typed.empty() || distance >= least || distance >= bare.size()) continue;

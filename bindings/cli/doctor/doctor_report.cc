@@ -31,7 +31,7 @@ std::string Version(int version) {
 }
 
 // Returns null if unknown.
-Json Known(bool known, Json value) { return known ? std::move(value) : Json(); }
+Json ValueOrNull(bool known, Json value) { return known ? std::move(value) : Json(); }
 
 Fact LibrariesFact(const DoctorReport& report) {
   Fact fact{.name = "libraries", .text = "", .members = {{"libraries", Json::object()}}};
@@ -62,7 +62,7 @@ Facts MachineFacts(const DoctorReport& report) {
        report.reader == "uring" ? Fact::Style::kGood : Fact::Style::kPlain},
       {"memlock",
        memlock ? MemoryText(*memlock) : "no limit",
-       {{"memlock_bytes", Known(memlock.has_value(), memlock.value_or(0))}}},
+       {{"memlock_bytes", ValueOrNull(memlock.has_value(), memlock.value_or(0))}}},
       {"simd",
        report.simd.starts_with("AVX3") ? "AVX-512 (Highway's " + report.simd + ")" : report.simd,
        {{"simd", report.simd}}},
@@ -78,25 +78,25 @@ Facts CudaFacts(const DoctorReport& report) {
   return {
       {"built with",
        cuda.built ? "CUDA " + Version(cuda.runtime) : "",
-       {{"built", cuda.built}, {"runtime", Known(cuda.runtime > 0, Version(cuda.runtime))}}},
+       {{"built", cuda.built}, {"runtime", ValueOrNull(cuda.runtime > 0, Version(cuda.runtime))}}},
       {"driver",
        cuda.built ? fmt::format("{}; CUDA {} is the least that is needed", driver,
                                 Version(cuda.min_driver))
                   : "",
-       {{"least_driver", Known(cuda.min_driver > 0, Version(cuda.min_driver))},
-        {"driver", Known(cuda.driver > 0, Version(cuda.driver))}}},
+       {{"least_driver", ValueOrNull(cuda.min_driver > 0, Version(cuda.min_driver))},
+        {"driver", ValueOrNull(cuda.driver > 0, Version(cuda.driver))}}},
       {"visible",
        visible ? fmt::format("CUDA_VISIBLE_DEVICES=\"{}\"", *visible) : "",
-       {{"visible_devices", Known(visible.has_value(), visible.value_or(""))}}},
+       {{"visible_devices", ValueOrNull(visible.has_value(), visible.value_or(""))}}},
       {"no device",
        cuda.why_not,
-       {{"why_not", Known(!cuda.why_not.empty(), cuda.why_not)}},
+       {{"why_not", ValueOrNull(!cuda.why_not.empty(), cuda.why_not)}},
        Fact::Style::kMissing},
       {"pinned", "nothing: only a loader for a device pins memory", {{"registered_bytes", 0}}},
   };
 }
 
-std::string LinkText(const CudaReport::Found& device) {
+std::string LinkText(const CudaReport::DeviceInfo& device) {
   if (device.link_gb_s == 0) return "unknown";
   std::string text = SpeedText(device.link_gb_s * 1e9) + " each way";
   if (device.best_link_gb_s > device.link_gb_s) {
@@ -106,7 +106,7 @@ std::string LinkText(const CudaReport::Found& device) {
   return text;
 }
 
-Facts DeviceFacts(const CudaReport::Found& device) {
+Facts DeviceFacts(const CudaReport::DeviceInfo& device) {
   const std::string capability =
       fmt::format("{}.{}", device.capability / 10, device.capability % 10);
   const bool node_known = device.numa_node >= 0;
@@ -122,11 +122,11 @@ Facts DeviceFacts(const CudaReport::Found& device) {
       {"",
        fmt::format("bus {}, NUMA node {}", device.bus,
                    node_known ? std::to_string(device.numa_node) : "unknown"),
-       {{"bus", device.bus}, {"numa_node", Known(node_known, device.numa_node)}}},
+       {{"bus", device.bus}, {"numa_node", ValueOrNull(node_known, device.numa_node)}}},
       {"",
        "link " + LinkText(device),
-       {{"link_gb_s", Known(device.link_gb_s > 0, device.link_gb_s)},
-        {"best_link_gb_s", Known(device.best_link_gb_s > 0, device.best_link_gb_s)}}},
+       {{"link_gb_s", ValueOrNull(device.link_gb_s > 0, device.link_gb_s)},
+        {"best_link_gb_s", ValueOrNull(device.best_link_gb_s > 0, device.best_link_gb_s)}}},
   };
 }
 
@@ -174,7 +174,7 @@ std::string DoctorText(const DoctorReport& report, bool colour, const cli::PageW
   page.Add(MachineFacts(report));
   page.Head("cuda");
   page.Add(CudaFacts(report));
-  for (const CudaReport::Found& device : report.cuda.devices) page.Add(DeviceFacts(device));
+  for (const CudaReport::DeviceInfo& device : report.cuda.devices) page.Add(DeviceFacts(device));
   return page.Take();
 }
 
@@ -183,7 +183,7 @@ std::string DoctorJson(const DoctorReport& report) {
   json.update(MembersOf(MachineFacts(report)));
   json["cuda"] = MembersOf(CudaFacts(report));
   json["cuda"]["devices"] = Json::array();
-  for (const CudaReport::Found& device : report.cuda.devices) {
+  for (const CudaReport::DeviceInfo& device : report.cuda.devices) {
     json["cuda"]["devices"].push_back(MembersOf(DeviceFacts(device)));
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -75,7 +75,7 @@ using App1Copies = std::vector<std::vector<uint8_t>>;
 Orientation OrientationIn(const App1Copies& copies) {
   App1Segments segments;
   for (const auto& copy : copies) segments.Take(copy);
-  return segments.Found();
+  return segments.orientation();
 }
 
 Status ReadSegment(uint8_t marker, std::span<const uint8_t> segment, uint64_t offset,

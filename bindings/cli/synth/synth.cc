@@ -31,11 +31,11 @@ constexpr int kVersion = 1;  // of the photographs: another version makes other 
 constexpr int kMaxClasses = 100000;
 
 // The parameters that determine the photographs, except their number.
-struct Made {
+struct SynthMarker {
   int version = 0;
   uint64_t seed = 0;
   int classes = 0;
-  friend bool operator==(const Made&, const Made&) = default;
+  friend bool operator==(const SynthMarker&, const SynthMarker&) = default;
 };
 
 Error Invalid(std::string cause, std::string advice, std::string file = {}) {
@@ -115,7 +115,7 @@ Status RemoveFrom(const fs::path& directory, uint64_t count) {
   return {};
 }
 
-std::optional<Made> ReadMarker(const fs::path& directory) {
+std::optional<SynthMarker> ReadMarker(const fs::path& directory) {
   constexpr std::streamsize kLongest = 4096;
   std::ifstream file(directory / kMarker, std::ios::binary);
   std::string text(kLongest, '\0');
@@ -126,10 +126,11 @@ std::optional<Made> ReadMarker(const fs::path& directory) {
   for (const char* key : {"version", "seed", "classes"}) {
     if (!json.contains(key) || !json[key].is_number_integer()) return std::nullopt;
   }
-  return Made{json["version"].get<int>(), json["seed"].get<uint64_t>(), json["classes"].get<int>()};
+  return SynthMarker{json["version"].get<int>(), json["seed"].get<uint64_t>(),
+                     json["classes"].get<int>()};
 }
 
-Status WriteMarker(const fs::path& directory, const Made& made) {
+Status WriteMarker(const fs::path& directory, const SynthMarker& made) {
   const nlohmann::json json = {{"made_by", "stoker synth"},
                                {"version", made.version},
                                {"seed", made.seed},
@@ -141,13 +142,14 @@ Status WriteMarker(const fs::path& directory, const Made& made) {
 
 // Prepares `directory`, or refuses it if stoker may not write to it. Returns whether it contains
 // part of the photographs already.
-Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOptions& options) {
+Result<bool> Prepare(const fs::path& directory, const SynthMarker& made,
+                     const SynthOptions& options) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return CannotWrite(error.value(), directory);
   const bool empty = fs::is_empty(directory, error);
   if (error) return SystemError(error.value(), "cannot read this folder", directory);
-  const std::optional<Made> before = ReadMarker(directory);
+  const std::optional<SynthMarker> before = ReadMarker(directory);
   if (!empty && !before && !options.overwrite) {
     return Invalid("this folder is not empty, and stoker did not make it (no " +
                        std::string(kMarker) + " in it)",
@@ -179,7 +181,7 @@ Result<bool> Prepare(const fs::path& directory, const Made& made, const SynthOpt
 // Writes photographs: each thread takes the next one until none is left or a thread has failed.
 class Writer {
  public:
-  Writer(const fs::path& directory, const Made& made, bool keep, const SynthOptions& options,
+  Writer(const fs::path& directory, const SynthMarker& made, bool keep, const SynthOptions& options,
          const SynthProgress& progress)
       : directory_(directory), made_(made), keep_(keep), options_(options), progress_(progress) {
     summary_.classes = made.classes;
@@ -234,7 +236,7 @@ class Writer {
   }
 
   const fs::path directory_;
-  const Made made_;
+  const SynthMarker made_;
   const bool keep_;
   const SynthOptions& options_;
   const SynthProgress& progress_;
@@ -265,11 +267,11 @@ Status Check(const SynthOptions& options) {
 Result<SynthSummary> WritePhotographs(const std::string& directory, const SynthOptions& options,
                                       const SynthProgress& progress) {
   TRY(Check(options));
-  const Made made{.version = kVersion,
-                  .seed = options.seed,
-                  .classes = options.classes != 0
-                                 ? options.classes
-                                 : static_cast<int>(std::min<uint64_t>(20, options.count))};
+  const SynthMarker made{.version = kVersion,
+                         .seed = options.seed,
+                         .classes = options.classes != 0
+                                        ? options.classes
+                                        : static_cast<int>(std::min<uint64_t>(20, options.count))};
   const Result<bool> keep = Prepare(directory, made, options);
   if (!keep.ok()) return keep.error();
   Writer writer(directory, made, *keep, options, progress);

@@ -57,7 +57,7 @@ std::string Hung(std::string_view text, size_t indent, size_t columns) {
   return hung;
 }
 
-std::string Broken(std::string_view lines, size_t columns) {
+std::string BreakLines(std::string_view lines, size_t columns) {
   std::string text;
   while (!lines.empty()) {
     std::string_view line = TakeLine(lines);

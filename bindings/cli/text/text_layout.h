@@ -30,6 +30,6 @@ std::string Hung(std::string_view text, size_t indent, size_t columns);
 
 // Returns `lines` with those that are wider than `columns` broken, at a blank if there is one and
 // otherwise within a word. Each line ends with a line feed.
-std::string Broken(std::string_view lines, size_t columns);
+std::string BreakLines(std::string_view lines, size_t columns);
 
 }  // namespace stoker::cli

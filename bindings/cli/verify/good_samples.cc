@@ -147,7 +147,7 @@ class ClassCounts {
     if (good) ++good_[label];
   }
 
-  std::vector<std::string> Lost() const {
+  std::vector<std::string> MissingClasses() const {
     std::vector<std::string> names;
     for (size_t i = 0; i < all_.size(); ++i) {
       if (all_[i] != 0 && good_[i] == 0) names.push_back(source_.classes()[i]);
@@ -206,7 +206,7 @@ Result<GoodSamples> WriteGoodSamples(const SampleSource& source, const BadSample
   }
   TRY(flush());
   TRY(file.Commit(OutputFile::Sync::kToDisk));
-  written.lost_classes = classes.Lost();
+  written.lost_classes = classes.MissingClasses();
   return written;
 }
 

@@ -36,7 +36,7 @@ std::span<const T> SpanOf(const Numbers<T>& numbers) {
 
 // Calls `make`, which returns a source, without the GIL.
 template <typename Make>
-SourceHandle Made(const Make& make) {
+SourceHandle HandleOf(const Make& make) {
   Result<std::shared_ptr<const SampleSource>> source = [&] {
     const WithoutGil released;
     return make();
@@ -45,7 +45,7 @@ SourceHandle Made(const Make& make) {
 }
 
 SourceHandle MakeSubset(const SourceHandle& source, const Numbers<uint64_t>& indices) {
-  return Made([&] { return Subset(source.source, SpanOf(indices)); });
+  return HandleOf([&] { return Subset(source.source, SpanOf(indices)); });
 }
 
 Numbers<uint64_t> SubsetIdsOf(const SourceHandle& source) {
@@ -76,7 +76,7 @@ SourceHandle MakeCombined(const std::vector<SourceHandle>& handles,
   std::vector<std::shared_ptr<const SampleSource>> sources;
   sources.reserve(handles.size());
   for (const SourceHandle& handle : handles) sources.push_back(handle.source);
-  return Made([&] {
+  return HandleOf([&] {
     return weights ? Combine(std::move(sources), SpanOf(*weights), samples)
                    : Combine(std::move(sources));
   });
@@ -84,20 +84,20 @@ SourceHandle MakeCombined(const std::vector<SourceHandle>& handles,
 
 SourceHandle MakeWeighted(const SourceHandle& source, const Numbers<double>& weights,
                           uint64_t samples) {
-  return Made([&] { return Weighted(source.source, SpanOf(weights), samples); });
+  return HandleOf([&] { return Weighted(source.source, SpanOf(weights), samples); });
 }
 
 // `classes`: empty if labels are in memory.
 SourceHandle MakeBalanced(const SourceHandle& source, bool replacement, uint64_t samples,
                           const Numbers<int64_t>& classes) {
-  return Made([&] {
+  return HandleOf([&] {
     return Balanced(source.source, {.replacement = replacement, .samples = samples},
                     SpanOf(classes));
   });
 }
 
 SourceHandle MakeRepeated(const SourceHandle& source, uint32_t times, uint64_t samples) {
-  return Made([&] { return Repeated(source.source, times, samples); });
+  return HandleOf([&] { return Repeated(source.source, times, samples); });
 }
 
 }  // namespace

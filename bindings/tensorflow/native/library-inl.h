@@ -209,7 +209,7 @@ class Wait {
   const stoker_interrupt* interrupt() const { return &interrupt_; }
 
  private:
-  static int Asked(void* self) {
+  static int IsInterrupted(void* self) {
     if (static_cast<Wait*>(self)->cancelled_) return 1;
     auto* const interrupted = TheBinding().interrupted.load(std::memory_order_acquire);
     return interrupted != nullptr && interrupted(nullptr) != 0;
@@ -220,7 +220,7 @@ class Wait {
   tensorflow::CancellationToken token_ = 0;
   bool registered_ = false;
   std::atomic<bool> cancelled_{false};
-  const stoker_interrupt interrupt_{sizeof(stoker_interrupt), &Wait::Asked, this};
+  const stoker_interrupt interrupt_{sizeof(stoker_interrupt), &Wait::IsInterrupted, this};
 };
 
 }  // namespace stoker_tf

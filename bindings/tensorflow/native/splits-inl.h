@@ -53,7 +53,7 @@ class ReplayedEpochs {
   }
 
   // A replayed job began another epoch.
-  void Began(const std::string& key) {
+  void NoteBegun(const std::string& key) {
     tensorflow::mutex_lock lock(mutex_);
     Loader& loader = loaders_[key];
     if (loader.asked) loader = {};  // another dispatcher starts in this process
@@ -64,7 +64,7 @@ class ReplayedEpochs {
   // another, so it is the last one; for two simultaneous jobs it is unknown.
   absl::Status Resume(const std::string& key, int64_t* epoch) {
     tensorflow::mutex_lock lock(mutex_);
-    Loader& loader = Asked(key);
+    Loader& loader = EndReplay(key);
     if (loader.resumed) {
       return absl::FailedPreconditionError(
           "two iterations of one loader were under way when tf.data service's dispatcher was "
@@ -78,7 +78,7 @@ class ReplayedEpochs {
   // Returns the loader's next epoch, after all that were replayed.
   int64_t Take(const std::string& key) {
     tensorflow::mutex_lock lock(mutex_);
-    Asked(key);
+    EndReplay(key);
     return static_cast<int64_t>(Api().epoch_take(key.c_str()));
   }
 
@@ -91,7 +91,7 @@ class ReplayedEpochs {
 
   // The loader, when a worker asks. The first time, its counter (a new process starts at 0) moves
   // past the replayed epochs; later the program sets it (follow_epochs).
-  Loader& Asked(const std::string& key) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Loader& EndReplay(const std::string& key) TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Loader& loader = loaders_[key];
     const auto replayed = static_cast<uint64_t>(loader.epochs);
     if (!loader.asked && Api().epoch_next(key.c_str()) < replayed) {
@@ -179,7 +179,7 @@ class BatchSplits : public tensorflow::data::SplitProvider {
 
   // The result of this split is discarded.
   void Replay() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (next_ % batches_ == 0 && pinned_ < 0) ReplayedEpochs::Get().Began(source_->epochs());
+    if (next_ % batches_ == 0 && pinned_ < 0) ReplayedEpochs::Get().NoteBegun(source_->epochs());
   }
 
   absl::Status DecideEpoch() TF_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

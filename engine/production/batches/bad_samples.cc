@@ -22,13 +22,13 @@ std::optional<BadRow> BadSamples::Judge(uint64_t sample, uint32_t row, uint32_t 
   return BadRow{row, sample, *fault, action, error};
 }
 
-void BadSamples::Taken(BatchName batch, const std::vector<BadRow>& bad, bool failed) {
+void BadSamples::RecordTaken(BatchName batch, const std::vector<BadRow>& bad, bool failed) {
   if (counts_ == Counts::kWhenTaken) return log_->Count(batch, order_.RowsIn(batch), bad, failed);
   const std::lock_guard lock(mutex_);
   undelivered_.push_back({batch, bad, failed});
 }
 
-void BadSamples::Delivered() {
+void BadSamples::RecordDelivered() {
   Undelivered first;
   {
     const std::lock_guard lock(mutex_);

@@ -22,7 +22,7 @@ class BadSamples {
  public:
   enum class Counts : uint8_t {
     kWhenTaken,      // a batch that is taken has been delivered
-    kWhenDelivered,  // Delivered says so, for one batch after the other
+    kWhenDelivered,  // RecordDelivered says so, for one batch after the other
   };
 
   // `order` must outlive it.
@@ -37,9 +37,9 @@ class BadSamples {
 
   // Must be called for each batch that was taken, in order. `bad`: its bad rows, by row; `failed`:
   // an error was taken instead of the batch.
-  void Taken(BatchName batch, const std::vector<BadRow>& bad, bool failed);
+  void RecordTaken(BatchName batch, const std::vector<BadRow>& bad, bool failed);
   // Must be called for each batch, in the same order, if Counts::kWhenDelivered.
-  void Delivered();
+  void RecordDelivered();
   // The batches that were taken and not delivered never will be.
   void DropUndelivered();
 

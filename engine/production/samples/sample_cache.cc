@@ -158,7 +158,7 @@ std::optional<SampleCache::FileKey> SampleCache::KeyOf(const ReadRequest& read, 
   KeyNumbers numbers{.offset = read.offset, .length = read.length};
   if (const ObjectVersions* const objects = source_.objects();
       objects != nullptr && IsObjectUrl(read.path)) {
-    const ObjectVersions::Known* const known = objects->Find(read.path);
+    const ObjectVersions::KnownVersion* const known = objects->Find(read.path);
     if (known == nullptr || !known->version.Identifies(read.path)) return std::nullopt;
     const RangeKey range = known->cached.KeyOf(read.offset, read.length);
     numbers.number = range.number;

@@ -28,17 +28,17 @@ TEST(TextLayout, LeavesLongWordsWhole) {
   EXPECT_EQ(Hung("one two", 80, 40), "one\n" + std::string(80, ' ') + "two");
 }
 
-TEST(Broken, KeepsLinesThatFit) {
-  EXPECT_EQ(Broken("", 5), "");
-  EXPECT_EQ(Broken("abcde\n\nfg", 5), "abcde\n\nfg\n");
-  EXPECT_EQ(Broken("█████\n", 5), "█████\n");  // characters, not bytes
+TEST(BreakLines, KeepsLinesThatFit) {
+  EXPECT_EQ(BreakLines("", 5), "");
+  EXPECT_EQ(BreakLines("abcde\n\nfg", 5), "abcde\n\nfg\n");
+  EXPECT_EQ(BreakLines("█████\n", 5), "█████\n");  // characters, not bytes
 }
 
-TEST(Broken, BreaksLongLinesAtSpaces) {
-  EXPECT_EQ(Broken("ab cd ef", 5), "ab cd\nef\n");
-  EXPECT_EQ(Broken("ab cde ef", 5), "ab\ncde\nef\n");
-  EXPECT_EQ(Broken("abcdefg h", 5), "abcde\nfg h\n");
-  EXPECT_EQ(Broken("████████ █", 5), "█████\n███ █\n");
+TEST(BreakLines, BreaksLongLinesAtSpaces) {
+  EXPECT_EQ(BreakLines("ab cd ef", 5), "ab cd\nef\n");
+  EXPECT_EQ(BreakLines("ab cde ef", 5), "ab\ncde\nef\n");
+  EXPECT_EQ(BreakLines("abcdefg h", 5), "abcde\nfg h\n");
+  EXPECT_EQ(BreakLines("████████ █", 5), "█████\n███ █\n");
 }
 
 }  // namespace

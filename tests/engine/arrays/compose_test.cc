@@ -44,7 +44,7 @@ std::vector<uint8_t> RowOf(const Column& images, size_t row) {
   return {data, data + bytes};
 }
 
-std::unique_ptr<Compose> Made(ComposeOptions options) {
+std::unique_ptr<Compose> MakeCompose(ComposeOptions options) {
   return Compose::Create(std::move(options)).value();
 }
 
@@ -93,7 +93,7 @@ TEST(Compose, MakesTheRowsOfALoader) {
       options.runtime = Runtime::Create(testing::RuntimeUnderTest(2)).value();
       const auto loader = Loader::Open(options).value();
       const auto compose =
-          Made({.transforms = options.transforms, .dtype = dtype, .layout = layout});
+          MakeCompose({.transforms = options.transforms, .dtype = dtype, .layout = layout});
       for (uint64_t epoch = 0; epoch < 2; ++epoch) {
         const Batch batch = loader->Iterate()->Next().value();
         const Column& images = batch.images();
@@ -129,7 +129,7 @@ TEST(Compose, HasTheLoadersOptions) {
   cut.resize(photo.size() / 2);
   const std::vector<Transform> transforms = {Resize{.height = 40, .width = 60}};
   const std::vector<uint8_t> plain =
-      Composed(Made({.transforms = transforms})->Apply(photo).value().array);
+      Composed(MakeCompose({.transforms = transforms})->Apply(photo).value().array);
   struct Case {
     ComposeOptions options;
     std::vector<uint8_t> image;
@@ -150,7 +150,7 @@ TEST(Compose, HasTheLoadersOptions) {
     options.batch_size = 1;
     options.runtime = Runtime::Create(testing::RuntimeUnderTest(1)).value();
     const Batch batch = Loader::Open(options).value()->Iterate()->Next().value();
-    const std::vector<uint8_t> made = Composed(Made(given)->Apply(image).value().array);
+    const std::vector<uint8_t> made = Composed(MakeCompose(given)->Apply(image).value().array);
     EXPECT_EQ(made, RowOf(batch.images(), 0));
     EXPECT_NE(made, plain);
   }
@@ -173,7 +173,8 @@ TEST(Compose, MakesTheRowsOfAPaddedImageAndOfAView) {
   of_views.views = {{CenterCrop{.height = 8, .width = 8}}, kTraining};
   const Batch batch = Loader::Open(options).value()->Iterate()->Next().value();
   const Batch views = Loader::Open(of_views).value()->Iterate()->Next().value();
-  const auto pads = Made({.transforms = padded}), view = Made({.transforms = kTraining});
+  const auto pads = MakeCompose({.transforms = padded}),
+             view = MakeCompose({.transforms = kTraining});
   const auto sizes = batch.column("image_size")->as<int32_t>();
   for (uint32_t row = 0; row < kRows; ++row) {
     const std::string path = photos.FileOf(batch.sample_ids()[row]);
@@ -193,7 +194,7 @@ TEST(Compose, RefusesKeysOutOfRange) {
   view.plane[0] = static_cast<const uint8_t*>(whole.memory.get());
   view.stride[0] = 60 * 3;
   for (const std::vector<Transform>& transforms : {kTraining, std::vector<Transform>()}) {
-    const auto compose = Made({.transforms = transforms});
+    const auto compose = MakeCompose({.transforms = transforms});
     for (const DrawKey& key : {DrawKey{.epoch = uint64_t{1} << 32}, {.view = kMaxViews}}) {
       EXPECT_EQ(ErrorOf(compose->Apply(jpeg, key)).code, Code::kInvalidArgument);
       EXPECT_EQ(ErrorOf(compose->Apply(view, key)).code, Code::kInvalidArgument);
@@ -207,7 +208,7 @@ TEST(Compose, RefusesImagesBeyondItsLimits) {
       {.width = 40, .height = 30, .scans = testing::JpegScans::kProgressive, .seed = 1});
   for (const std::vector<Transform>& transforms : {kTraining, std::vector<Transform>()}) {
     for (const DecodeLimits& limits : {DecodeLimits{.max_pixels = 1199}, {.max_scans = 2}}) {
-      const auto compose = Made({.transforms = transforms, .limits = limits});
+      const auto compose = MakeCompose({.transforms = transforms, .limits = limits});
       EXPECT_EQ(ErrorOf(compose->Apply(progressive)).code, Code::kResourceExhausted);
       EXPECT_TRUE(compose->Apply(testing::MakeJpeg({.width = 30, .height = 39})).ok());
     }
@@ -223,7 +224,7 @@ TEST(Compose, WritesIntoMemoryOfTheCaller) {
   ImageView view{.size = {.width = 60, .height = 30}};
   view.plane[0] = static_cast<const uint8_t*>(whole.memory.get());
   view.stride[0] = 60 * 3;
-  const auto compose = Made({.transforms = kTraining, .dtype = DType::kF32});
+  const auto compose = MakeCompose({.transforms = kTraining, .dtype = DType::kF32});
   const std::vector<uint8_t> wanted = Composed(compose->Apply(png).value().array);
   GuardedRow given(*compose);
   EXPECT_EQ(Composed(compose->ApplyToFile(path, {}, given.data()).value().array), wanted);
@@ -233,7 +234,7 @@ TEST(Compose, WritesIntoMemoryOfTheCaller) {
   EXPECT_EQ(Composed(compose->Apply(view, {}, given.data()).value().array), wanted);
   EXPECT_TRUE(given.intact());
 
-  const auto whole_images = Made({});
+  const auto whole_images = MakeCompose({});
   EXPECT_FALSE(whole_images->shape());
   const Error refused = ErrorOf(whole_images->Apply(png, {}, given.data()));
   EXPECT_EQ(refused.code, Code::kInvalidArgument);
@@ -245,7 +246,7 @@ TEST(Compose, DoesNotKeepMuchMemory) {
   std::vector<uint8_t> long_file = testing::MakeJpeg({.width = 64, .height = 64});
   long_file.resize(33 << 20);
   for (const std::vector<Transform>& transforms : {kTraining, std::vector<Transform>()}) {
-    const auto compose = Made({.transforms = transforms, .memory_budget = 38 << 20});
+    const auto compose = MakeCompose({.transforms = transforms, .memory_budget = 38 << 20});
     EXPECT_TRUE(compose->Apply(long_file).ok());
     EXPECT_TRUE(compose->Apply(NeedsSevenMebibytes()).ok());
   }
@@ -264,8 +265,8 @@ TEST(Compose, AcceptsAnImageWhateverCameBefore) {
   for (const auto& [threads, mebibytes, budget] : {Case{1, 28, 34}, {4, 14, 64}}) {
     const std::vector<uint8_t> before = file_of(mebibytes);
     for (const std::vector<Transform>& transforms : {kTraining, std::vector<Transform>()}) {
-      const auto compose =
-          Made({.transforms = transforms, .memory_budget = static_cast<uint64_t>(budget) << 20});
+      const auto compose = MakeCompose(
+          {.transforms = transforms, .memory_budget = static_cast<uint64_t>(budget) << 20});
       std::barrier together(threads);
       std::vector<std::thread> calls;
       for (int t = 0; t < threads; ++t) {
@@ -308,8 +309,8 @@ TEST(Compose, TakesPixels) {
        .plane = {plane, plane + kStride * kHeight, plane + 2 * kStride * kHeight},
        .stride = {kStride, kStride, kStride}}};
   for (const std::vector<Transform>& transforms : {kTraining, std::vector<Transform>()}) {
-    const auto compose = Made({.transforms = transforms, .limits = {.max_pixels = 1}});
-    const auto of_files = Made({.transforms = transforms});
+    const auto compose = MakeCompose({.transforms = transforms, .limits = {.max_pixels = 1}});
+    const auto of_files = MakeCompose({.transforms = transforms});
     for (uint64_t position = 0; position < 5; ++position) {
       const DrawKey key{.seed = 3, .position = position};
       const std::vector<uint8_t> wanted = Composed(of_files->Apply(png, key).value().array);
@@ -323,7 +324,7 @@ TEST(Compose, TakesPixels) {
 TEST(Compose, RefusesPixelsWithoutASide) {
   const uint8_t pixel[3] = {};
   for (const std::vector<Transform>& transforms : {kTraining, std::vector<Transform>()}) {
-    const auto compose = Made({.transforms = transforms});
+    const auto compose = MakeCompose({.transforms = transforms});
     for (const ImageSize size :
          {ImageSize{0, 1}, ImageSize{1, 0}, ImageSize{kMaxSidePixels + 1, 1}}) {
       ImageView view{.size = size};
@@ -339,19 +340,21 @@ TEST(Compose, WithoutTransformsItIsTheWholeImage) {
   ArrayRequest request;
   request.dtype = DType::kF32;
   request.layout = Layout::kNchw;
-  const auto compose = Made({.dtype = DType::kF32, .layout = Layout::kNchw});
+  const auto compose = MakeCompose({.dtype = DType::kF32, .layout = Layout::kNchw});
   const ComposedImage image = compose->Apply(jpeg).value();
   EXPECT_THAT(image.array.shape.sides, ElementsAre(3, 41, 30));
   EXPECT_FALSE(image.size);
   EXPECT_EQ(Composed(image.array), Composed(DecodeImage(jpeg, request).value()));
-  EXPECT_EQ(Composed(Made({})->Apply(jpeg).value().array), Composed(DecodeImage(jpeg).value()))
+  EXPECT_EQ(Composed(MakeCompose({})->Apply(jpeg).value().array),
+            Composed(DecodeImage(jpeg).value()))
       << "the array outlives its Compose";
-  const auto stored = Made({.exif_orientation = false});
+  const auto stored = MakeCompose({.exif_orientation = false});
   EXPECT_THAT(stored->Apply(jpeg).value().array.shape.sides, ElementsAre(30, 41, 3));
 }
 
 TEST(Compose, SaysWhichPartOfAPaddedArrayIsTheImage) {
-  const auto compose = Made({.transforms = {Resize{.size = 20}, PadTo{.height = 40, .width = 50}}});
+  const auto compose =
+      MakeCompose({.transforms = {Resize{.size = 20}, PadTo{.height = 40, .width = 50}}});
   const ComposedImage image =
       compose->Apply(testing::MakeJpeg({.width = 60, .height = 30, .seed = 1})).value();
   EXPECT_THAT(image.array.shape.sides, ElementsAre(40, 50, 3));
@@ -377,7 +380,7 @@ TEST(Compose, ErrorsAreThoseOfTheImage) {
   const testing::TempFolder folder;
   const std::string path = folder.Write("broken.jpg", "no image");
   for (const std::vector<Transform>& transforms : {kTraining, std::vector<Transform>()}) {
-    const auto compose = Made({.transforms = transforms, .memory_budget = 4 << 20});
+    const auto compose = MakeCompose({.transforms = transforms, .memory_budget = 4 << 20});
     EXPECT_EQ(compose->memory_budget(), uint64_t{4} << 20);
     EXPECT_EQ(ErrorOf(compose->Apply(std::span<const uint8_t>())).code, Code::kDataLoss);
     const Error broken = ErrorOf(compose->ApplyToFile(path));
@@ -396,12 +399,12 @@ TEST(Compose, ErrorsAreThoseOfTheImage) {
 TEST(Compose, ErrorsNameTheFile) {
   const testing::TempFolder folder;
   const std::string path = folder.Write("a.jpg", testing::MakeJpeg({.width = 64, .height = 64}));
-  const auto crops = Made({.transforms = {RandomCrop{.height = 65, .width = 65}}});
+  const auto crops = MakeCompose({.transforms = {RandomCrop{.height = 65, .width = 65}}});
   const Error small = ErrorOf(crops->ApplyToFile(path));
   EXPECT_EQ(small.code, Code::kInvalidArgument);
   EXPECT_EQ(small.file, path);
   EXPECT_EQ(ErrorOf(crops->ApplyToFile(path, {.view = kMaxViews})).file, path);
-  EXPECT_EQ(ErrorOf(Made({.memory_budget = 1})->ApplyToFile(path)).file, path);
+  EXPECT_EQ(ErrorOf(MakeCompose({.memory_budget = 1})->ApplyToFile(path)).file, path);
 }
 
 // The address space of a child has no room for 100 MB.
@@ -411,7 +414,7 @@ TEST(Compose, SaysThatTheSystemHasNoMemory) {
 #endif
   const testing::TempFolder folder;
   const std::string path = folder.Write("a.jpg", testing::MakeJpeg({.width = 64, .height = 64}));
-  const auto large = Made({.transforms = {Resize{.height = 6000, .width = 6000}}});
+  const auto large = MakeCompose({.transforms = {Resize{.height = 6000, .width = 6000}}});
   const int code = testing::ExitCodeOfChild([&] {
     const uint64_t bytes = testing::MemoryNow().mapped + (uint64_t{64} << 20);
     const rlimit limit{bytes, bytes};
@@ -424,13 +427,13 @@ TEST(Compose, SaysThatTheSystemHasNoMemory) {
 }
 
 TEST(Compose, HasABudgetByDefault) {
-  const uint64_t budget = Made({})->memory_budget();
+  const uint64_t budget = MakeCompose({})->memory_budget();
   EXPECT_GT(budget, 0U);
   EXPECT_LE(budget, uint64_t{4} << 30);
 }
 
 TEST(Compose, ThreadsDoNotDisturbEachOther) {
-  const auto compose = Made({.transforms = kTraining});
+  const auto compose = MakeCompose({.transforms = kTraining});
   std::vector<std::vector<uint8_t>> files, wanted;
   for (uint64_t i = 0; i < 20; ++i) {
     files.push_back(testing::MakeJpeg({.width = 200, .height = 150, .seed = i}));

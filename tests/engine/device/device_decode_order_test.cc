@@ -28,7 +28,7 @@ using ::stoker::testing::StreamHook;
 // Returns whether the event is done before a test that waits for it would be given up.
 bool EndsSoon(Device& device, DeviceEvent event) {
   const auto given_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!device.Done(event).value()) {
+  while (!device.IsDone(event).value()) {
     if (std::chrono::steady_clock::now() > given_up) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
@@ -91,7 +91,7 @@ TEST_P(DeviceDecodeOrderTest, DecodesAndDoesNotFinishWhileTheConsumerReads) {
   ASSERT_TRUE(recorded_);
   EXPECT_TRUE(EndsSoon(*inner_, decoded_)) << "decoding waits for the consumer";
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // in which it would be finished
-  EXPECT_FALSE(inner_->Done(entry.arrived).value());
+  EXPECT_FALSE(inner_->IsDone(entry.arrived).value());
   slow.reset();
   const ColumnBytes of_first = BytesOf(wanted->Next().value());
   EXPECT_TRUE(BytesOf(second, *inner_) == BytesOf(wanted->Next().value()));

@@ -136,7 +136,7 @@ TEST(LoaderState, NamesTheTransformsOfRandomApply) {
               HasSubstr(": transforms[1] was RandomApply and is RandomGrayscale. "));
 }
 
-TEST(LoaderState, NamesLimitsWhereBadSamplesAreForgiven) {
+TEST(LoaderState, NamesLimitsWhereBadSamplesAreHandled) {
   LoaderOptions saved = Numbers();
   saved.on_bad = BadPolicy::Parse("over_limits=drop").value();
   LoaderOptions here = saved;

@@ -346,7 +346,7 @@ TEST(Advice, DoesNotSuggestSettingATunedDepth) {
               HasSubstr(" at times. Allow more batches in production (memory_budget), add"));
   stats.memory_budget = 1'000'000'000;
   stats.decisions = {
-      {.what = TunerDecision::What::kDepth, .because = TunerDecision::Because::kLimit}};
+      {.setting = TunerDecision::Setting::kDepth, .reason = TunerDecision::Reason::kLimit}};
   EXPECT_THAT(Advice(stats),
               HasSubstr(" at times. Allow more batches in production (memory_budget), add"));
 }

@@ -200,11 +200,11 @@ class Miniature {
       const Event event = events_.top();
       events_.pop();
       now_ = event.at;
-      if (event.what == What::kRead) {
+      if (event.kind == Kind::kRead) {
         paths_[event.request].times().read_ns = now_;
         --reading_;
         ready_.push_back(event.request);
-      } else if (event.what == What::kDone) {
+      } else if (event.kind == Kind::kDone) {
         CompleteRead(event.request, event.worker);
       } else {
         Ask();
@@ -214,10 +214,10 @@ class Miniature {
   }
 
  private:
-  enum class What { kRead, kDone, kAsk };
+  enum class Kind { kRead, kDone, kAsk };
   struct Event {
     uint64_t at;
-    What what;
+    Kind kind;
     size_t request = 0, worker = 0;
     bool operator>(const Event& other) const { return at > other.at; }
   };
@@ -238,7 +238,7 @@ class Miniature {
       paths_[request].Claim(now_, behind);
       samples_[request] = claimed_;
       disk_ = std::max(job_.one_read_at_a_time ? disk_ : now_, now_) + job_.read(claimed_);
-      events_.push({disk_, What::kRead, request});
+      events_.push({disk_, Kind::kRead, request});
       ++reading_;
       ++claimed_;
     }
@@ -251,7 +251,7 @@ class Miniature {
       const size_t request = ready_.front();
       ready_.pop_front();
       paces_[worker].Begin(paths_[request].times(), now_);
-      events_.push({now_ + job_.decode(samples_[request]), What::kDone, request, worker});
+      events_.push({now_ + job_.decode(samples_[request]), Kind::kDone, request, worker});
     }
   }
 
@@ -274,7 +274,7 @@ class Miniature {
     // The first batches find an empty pipeline.
     if (delivered_ > job_.batches / 4) causes_ += CausesOf(complete_[delivered_], asked_, now_);
     asked_ = 0;
-    events_.push({now_ + job_.step(delivered_), What::kAsk});
+    events_.push({now_ + job_.step(delivered_), Kind::kAsk});
     ++delivered_;
   }
 

@@ -28,11 +28,11 @@ namespace {
 constexpr uint32_t kLeast = 8, kMost = 32;
 constexpr uint64_t kTurnNs = 8'000'000;
 
-using What = SampleOutcome::What;
+using Kind = SampleOutcome::Kind;
 
 struct Ended {
   uint32_t sample;
-  What what;
+  Kind kind;
   Status status;
 };
 
@@ -45,7 +45,7 @@ class FakeSamples final : public Decoder::Samples {
     return std::exchange(ready, {ready.begin() + 1, ready.end()}).front();
   }
   void Done(uint32_t sample, SampleOutcome outcome, int) override {
-    done.push_back({sample, outcome.what, std::move(outcome.status)});
+    done.push_back({sample, outcome.kind, std::move(outcome.status)});
   }
 
   std::deque<uint32_t> ready;
@@ -249,7 +249,7 @@ TEST_F(DecoderTest, TellsSamplesThatCannotBeUsedFromRows) {
   decoder_->Turn(unread, 0, flow_);
   ASSERT_EQ(flow_.done.size(), 3u);
   for (const Ended& done : flow_.done) {
-    EXPECT_EQ(done.what, done.sample == good ? What::kRow : What::kUnusable);
+    EXPECT_EQ(done.kind, done.sample == good ? Kind::kRow : Kind::kUnusable);
   }
 }
 
@@ -260,7 +260,7 @@ TEST_F(DecoderTest, PostponesSamplesWithoutMemory) {
       Error{.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
   decoder_->Turn(index, 0, flow_);
   ASSERT_EQ(flow_.done.size(), 1u);
-  EXPECT_EQ(flow_.done[0].what, What::kNoMemory);
+  EXPECT_EQ(flow_.done[0].kind, Kind::kNoMemory);
   LoaderStats stats;
   decoder_->AddTo(stats);
   EXPECT_EQ(stats.samples, 0u) << "it is counted when its row is written";

@@ -143,8 +143,8 @@ TEST_F(SettingsControllerTest, AGrowthThatFindsNoMemoryIsOneDecisionOfTheLimit) 
   EXPECT_EQ(controller_->settings().depth, 2);
   int refused = 0;
   for (const TunerDecision& decision : Stats().decisions) {
-    if (decision.what != TunerDecision::What::kDepth) continue;
-    EXPECT_EQ(decision.because, TunerDecision::Because::kLimit);
+    if (decision.setting != TunerDecision::Setting::kDepth) continue;
+    EXPECT_EQ(decision.reason, TunerDecision::Reason::kLimit);
     EXPECT_EQ(decision.from, 2);
     EXPECT_EQ(decision.to, 2);
     ++refused;

@@ -160,7 +160,7 @@ TEST(Tuner, UnchangedLimitsMakeNoDecision) {
   EXPECT_TRUE(tuner.SetLimits(kLimits, 1).empty());
   const auto fewer = tuner.SetLimits({.depth = 64, .workers = 2, .reads = 64}, 2);
   ASSERT_EQ(fewer.size(), 1u);
-  EXPECT_EQ(fewer[0].because, TunerDecision::Because::kLimit);
+  EXPECT_EQ(fewer[0].reason, TunerDecision::Reason::kLimit);
   EXPECT_EQ(tuner.settings().workers, 2);
 }
 
@@ -320,7 +320,7 @@ TEST(Tuner, LimitsApplyAtOnceAndAreLiftedAgain) {
   EXPECT_EQ(tuner.settings().depth, 1);
   ASSERT_FALSE(decisions.empty());
   for (const TunerDecision& decision : decisions) {
-    EXPECT_EQ(decision.because, TunerDecision::Because::kLimit);
+    EXPECT_EQ(decision.reason, TunerDecision::Reason::kLimit);
   }
   EXPECT_GE(tuner.needs(kLimits).workers, 5);  // what it would have
 
@@ -428,15 +428,15 @@ TEST(TunerModel, DetectsASlowerDiskButNotOtherSettings) {
       batch.longest_read_ns = latency;
       batch.reads_in_flight = 32 * in_flight;
       model.Add(batch);
-      changed |= model.Changed() != 0;
+      changed |= model.CountSinceChange() != 0;
     }
     EXPECT_EQ(changed, slower);
   }
 }
 
 TEST(TunerDecision, TextSaysWhatAndWhy) {
-  TunerDecision decision{.what = TunerDecision::What::kDepth,
-                         .because = TunerDecision::Because::kWaits,
+  TunerDecision decision{.setting = TunerDecision::Setting::kDepth,
+                         .reason = TunerDecision::Reason::kWaits,
                          .from = 4,
                          .to = 7,
                          .waited = 0.031,
@@ -447,14 +447,14 @@ TEST(TunerDecision, TextSaysWhatAndWhy) {
       TextOf(decision),
       "depth 4 → 7: the consumer waited 3.1% of the time, and would wait 0.2% with 7 (a batch "
       "takes 41 ms of workers' time, a step 18 ms)");
-  decision.what = TunerDecision::What::kReads;
-  decision.because = TunerDecision::Because::kNoWait;
+  decision.setting = TunerDecision::Setting::kReads;
+  decision.reason = TunerDecision::Reason::kNoWait;
   decision.to = 2;
   decision.read_latency_ms = 0.25;
   EXPECT_EQ(TextOf(decision),
             "reads in flight 4 → 2: the consumer waited 3.1% of the time, and would wait no longer "
             "with 2 (a batch takes 41 ms of workers' time, a step 18 ms, a read 0.25 ms)");
-  decision.because = TunerDecision::Because::kLimit;
+  decision.reason = TunerDecision::Reason::kLimit;
   EXPECT_EQ(TextOf(decision),
             "reads in flight 4 → 2: no more is allowed now: other loaders need it, or memory is "
             "short");

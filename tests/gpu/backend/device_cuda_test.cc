@@ -105,7 +105,7 @@ Status UseAll(Device& device, uint8_t* pages) {
       [&] { return device.Record(event, stream); },
       [&] { return device.Synchronize(event); },
       [&] {
-        const Result<bool> done = device.Done(event);
+        const Result<bool> done = device.IsDone(event);
         return done.ok() ? Status() : Status(done.error());
       },
       [&] { return device.RecordAll(event); },
@@ -287,7 +287,7 @@ TEST(DeviceCudaTest, DoesNotDisturbStreamCaptures) {
   std::vector<uint8_t> bytes(64);
   device->Copy(memory, bytes.data(), 64, other).value();
   device->Record(event, other).value();
-  EXPECT_TRUE(device->Done(event).ok());
+  EXPECT_TRUE(device->IsDone(event).ok());
   device->Synchronize(event).value();
   EXPECT_TRUE(cuda.EndCapture(captured));
   EXPECT_FALSE(device->IsCapturing(captured).value());
@@ -348,8 +348,8 @@ TEST(DeviceCudaTest, RecordAllWorksWithoutCuCtxRecordEvent) {
   device->Occupy(1000, stream).value();
   device->Record(event, stream).value();
   device->RecordAll(all).value();
-  EXPECT_TRUE(device->Done(all).value());
-  EXPECT_TRUE(device->Done(event).value());
+  EXPECT_TRUE(device->IsDone(all).value());
+  EXPECT_TRUE(device->IsDone(event).value());
   EXPECT_EQ(cuda.Calls("cuCtxRecordEvent"), 0);
   for (const DeviceEvent made : {event, all}) device->Destroy(made);
   device->Destroy(stream);

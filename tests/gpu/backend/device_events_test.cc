@@ -28,16 +28,16 @@ TEST_P(DeviceEventsTest, StreamsDoNotWaitForEachOther) {
   hook_.Hold();
   device_->Copy(on_device, from.data(), 64, held).value();
   device_->Record(of_held, held).value();
-  EXPECT_FALSE(device_->Done(of_held).value());
+  EXPECT_FALSE(device_->IsDone(of_held).value());
   AwaitHeld();
   device_->Copy(on_device + 64, from.data(), 64, free).value();
   device_->Record(of_free, free).value();
   device_->Synchronize(of_free).value();
-  EXPECT_TRUE(device_->Done(of_free).value());
-  EXPECT_FALSE(device_->Done(of_held).value());
+  EXPECT_TRUE(device_->IsDone(of_free).value());
+  EXPECT_FALSE(device_->IsDone(of_held).value());
   hook_.Release();
   device_->Synchronize(of_held).value();
-  EXPECT_TRUE(device_->Done(of_held).value());
+  EXPECT_TRUE(device_->IsDone(of_held).value());
   device_->Free(on_device);
   for (const DeviceEvent event : {of_held, of_free}) device_->Destroy(event);
   for (const DeviceStream stream : {held, free}) device_->Destroy(stream);
@@ -68,7 +68,7 @@ TEST_P(DeviceEventsTest, AnEventOrdersStreams) {
 TEST_P(DeviceEventsTest, AnEventNeverRecordedIsDone) {
   const DeviceStream stream = MakeStream();
   const DeviceEvent event = MakeEvent();
-  EXPECT_TRUE(device_->Done(event).value());
+  EXPECT_TRUE(device_->IsDone(event).value());
   device_->Synchronize(event).value();
   device_->Wait(stream, event).value();
   device_->SynchronizeAll().value();
@@ -85,10 +85,10 @@ TEST_P(DeviceEventsTest, TheLastRecordOfAnEventCounts) {
   device_->Copy(on_device, from.data(), 64, held).value();
   AwaitHeld();
   device_->Record(event, held).value();
-  EXPECT_FALSE(device_->Done(event).value());
+  EXPECT_FALSE(device_->IsDone(event).value());
   device_->Record(event, free).value();
   device_->Synchronize(event).value();  // would not end if it waited for `held`
-  EXPECT_TRUE(device_->Done(event).value());
+  EXPECT_TRUE(device_->IsDone(event).value());
   hook_.Release();
   device_->Free(on_device);
   device_->Destroy(event);
@@ -116,7 +116,7 @@ TEST_P(DeviceEventsTest, AnEventMayBeRecordedAgainOrDestroyedWhileAStreamWaits) 
     }
     device_->Copy(to.data(), on_device, 64, second).value();
     device_->Record(end, second).value();
-    EXPECT_FALSE(device_->Done(end).value());
+    EXPECT_FALSE(device_->IsDone(end).value());
     hook_.Release();
     device_->Synchronize(end).value();
     EXPECT_TRUE(std::ranges::equal(from.bytes(), to.bytes()));
@@ -154,10 +154,10 @@ TEST_P(DeviceEventsTest, RecordAllWaitsForAllStreams) {
   device_->Copy(on_device + 64, from.data(), 64, free).value();
   device_->Copy(on_device + 128, from.data(), 64, DeviceStream{}).value();
   device_->RecordAll(all).value();  // does not wait
-  EXPECT_FALSE(device_->Done(all).value());
+  EXPECT_FALSE(device_->IsDone(all).value());
   hook_.Release();
   device_->Synchronize(all).value();
-  EXPECT_TRUE(device_->Done(of_held).value());
+  EXPECT_TRUE(device_->IsDone(of_held).value());
   device_->Free(on_device);
   for (const DeviceEvent event : {all, of_held}) device_->Destroy(event);
   for (const DeviceStream stream : {held, free}) device_->Destroy(stream);

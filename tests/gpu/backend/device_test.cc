@@ -216,7 +216,7 @@ TEST_P(DeviceTest, AForkedChildIsRefused) {
     if (!refused(device_->Synchronize(event)) || !refused(device_->SynchronizeAll())) _exit(4);
     if (device_->Elapsed(event, event).ok()) _exit(7);
     if (device_->IsCapturing(stream).ok() || device_->AllocatePinned(64).ok()) _exit(8);
-    if (device_->Done(event).ok() || !refused(device_->Pin(bytes.data(), 4096))) _exit(5);
+    if (device_->IsDone(event).ok() || !refused(device_->Pin(bytes.data(), 4096))) _exit(5);
     device_->Unpin(bytes.data());
     device_->Free(on_device);
     device_->Destroy(event);

@@ -77,7 +77,7 @@ TEST_P(SlowStreamTest, HoldsUpBatchesWhoseUsersAreUnknown) {
   const DeviceBatch batch = setup.Next();
   batch.WaitOn(reader.stream()).value();
   device_->inner()->Record(event, reader.stream()).value();
-  EXPECT_FALSE(device_->inner()->Done(event).value());
+  EXPECT_FALSE(device_->inner()->IsDone(event).value());
   slow.reset();
   ExpectRight(reader, batch, 0, options.buffers);
   device_->inner()->Destroy(event);
@@ -130,7 +130,7 @@ void ExpectReuseAfterTheUsers(CopierSetup& setup, StreamHook& hook, const Failur
   ASSERT_EQ(entry.ring_index, 0U) << "the memory of the first one";
   if (!failure.after_wait) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // in which it would be finished
-    EXPECT_FALSE(setup.device->inner()->Done(entry.arrived).value());
+    EXPECT_FALSE(setup.device->inner()->IsDone(entry.arrived).value());
     slow.reset();
   }
   ExpectRight(reader, next, 0, 1);
@@ -156,15 +156,15 @@ void ExpectCopiesAheadOfSlowWork(CopierSetup& setup, int buffers, StreamHook& ho
     const DeviceBatch again = setup.Next();
     const RingEntry& entry = *again.Owner();
     ASSERT_EQ(entry.ring_index, 0U) << "the memory of the first one";
-    testing::Await([&] { return device.Done(entry.copied).value(); });
-    EXPECT_FALSE(device.Done(entry.arrived).value());
+    testing::Await([&] { return device.IsDone(entry.copied).value(); });
+    EXPECT_FALSE(device.IsDone(entry.arrived).value());
     again.WaitOn(reader.stream()).value();
     reader.Read(again, read_again);
   }
   for (int i = 1; i < buffers; ++i) (void)setup.Next();
   const DeviceBatch third = setup.Next();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // in which it would be copied
-  EXPECT_FALSE(device.Done(third.Owner()->copied).value());
+  EXPECT_FALSE(device.IsDone(third.Owner()->copied).value());
   slow.reset();
   ExpectRight(reader, third, 0, static_cast<uint64_t>(2 * buffers));
   ExpectRight(read_again);

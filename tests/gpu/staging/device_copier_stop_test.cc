@@ -157,7 +157,7 @@ TEST_P(DeviceCopierStopTest, StopsWhileWaitingForACopy) {
   setup->copier->Stop();
   ExpectStopped(*setup->copier);
   setup->copier.reset();
-  EXPECT_FALSE(device.Done(caught_up).value()) << "nobody has waited for that";
+  EXPECT_FALSE(device.IsDone(caught_up).value()) << "nobody has waited for that";
   EXPECT_GT(setup->source.lent(), 0) << "and its copies have not begun";
   ExpectNothingLeft(std::move(setup));
   device.Destroy(caught_up);

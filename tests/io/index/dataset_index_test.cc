@@ -96,7 +96,7 @@ class DatasetIndexTest : public ::testing::Test {
 
 constexpr uint64_t kAny = ~uint64_t{0};
 
-Bytes Found(const DatasetIndex& index, uint32_t image, uint64_t most = kAny) {
+Bytes ReadRecord(const DatasetIndex& index, uint32_t image, uint64_t most = kAny) {
   MemoryBudget budget(MemoryBudget::kNoLimit);
   GrowingBuffer memory(budget);
   const std::span<const uint8_t> record = index.Read(image, most, memory);
@@ -125,7 +125,7 @@ void ExpectSame(const DatasetIndex& index, const ImageList& list) {
   ASSERT_EQ(index.images(), list.files.size());
   for (uint32_t i = 0; i < index.images(); ++i) {
     ASSERT_EQ(index.FactsOf(i), FactsOfImage(i));
-    ASSERT_EQ(Found(index, i), RecordOfImage(i));
+    ASSERT_EQ(ReadRecord(index, i), RecordOfImage(i));
     ASSERT_EQ(index.HasRecord(i), i % 7 != 0);
   }
 }
@@ -219,7 +219,7 @@ TEST_F(DatasetIndexTest, EveryChangedByteIsNoticedOrBelongsToARecord) {
       }
       size_t differ = 0;
       for (uint32_t i = 0; i < index->images(); ++i) {
-        const Bytes found = Found(*index, i);
+        const Bytes found = ReadRecord(*index, i);
         ASSERT_EQ(found.size(), RecordOfImage(i).size()) << at;
         differ += found == RecordOfImage(i) ? 0 : 1;
       }
@@ -265,8 +265,8 @@ TEST_F(DatasetIndexTest, ReadRespectsItsLimits) {
   ASSERT_TRUE(writer.Add({}, Bytes(100, 1)).ok());
   ASSERT_TRUE(writer.Commit(list).ok());
   const DatasetIndex index = DatasetIndex::Open(path_).value();
-  EXPECT_EQ(Found(index, 0, 99), Bytes());
-  EXPECT_EQ(Found(index, 0, 100), Bytes(100, 1));
+  EXPECT_EQ(ReadRecord(index, 0, 99), Bytes());
+  EXPECT_EQ(ReadRecord(index, 0, 100), Bytes(100, 1));
   MemoryBudget budget(100);
   GrowingBuffer memory(budget);
   EXPECT_TRUE(index.Read(0, 100, memory).empty()) << "memory comes in pages";
@@ -283,12 +283,12 @@ TEST_F(DatasetIndexTest, TruncationWhileOpenIsHarmless) {
     fs::resize_file(path_, size);
     EXPECT_EQ(PathsAndLabels(index.list()), PathsAndLabels(list));
     for (uint32_t i = 0; i < index.images(); ++i) {
-      const Bytes found = Found(index, i);
+      const Bytes found = ReadRecord(index, i);
       ASSERT_TRUE(found.empty() || found == RecordOfImage(i));
     }
   }
   fs::resize_file(path_, 0);
-  for (uint32_t i = 0; i < index.images(); ++i) ASSERT_TRUE(Found(index, i).empty());
+  for (uint32_t i = 0; i < index.images(); ++i) ASSERT_TRUE(ReadRecord(index, i).empty());
 }
 
 TEST_F(DatasetIndexTest, DeletionWhileOpenIsHarmless) {

@@ -30,7 +30,7 @@ std::span<const uint8_t> AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-TfFeature Found(const std::string& example, const std::string& name) {
+TfFeature FindFeature(const std::string& example, const std::string& name) {
   TfFeature found;
   EXPECT_TRUE(FindFeatures(AsBytes(example), {&name, 1}, {&found, 1}).ok());
   return found;
@@ -47,19 +47,19 @@ TEST(TfExample, FindsFeaturesByName) {
       ExampleOf(BytesFeature("image", {"jpeg"}) + IntegerFeature("label", {-7}) +
                 FloatFeature("box", {0.5F, -1.5F}) + BytesFeature("names", {"a", "b"}) +
                 LengthDelimited(1, LengthDelimited(1, "nothing")));
-  const TfFeature image = Found(example, "image");
+  const TfFeature image = FindFeature(example, "image");
   EXPECT_EQ(image.kind, TfFeature::Kind::kBytes);
   const auto bytes = OnlyBytes(image).value();
   EXPECT_EQ(std::string(bytes.begin(), bytes.end()), "jpeg");
-  EXPECT_THAT(Integers(Found(example, "label")), ElementsAre(-7));
-  const TfFeature box = Found(example, "box");
+  EXPECT_THAT(Integers(FindFeature(example, "label")), ElementsAre(-7));
+  const TfFeature box = FindFeature(example, "box");
   std::array<float, 2> values{};
   EXPECT_EQ(CountValues(box).value(), 2u);
   ASSERT_TRUE(CopyValues(box, {reinterpret_cast<uint8_t*>(values.data()), 8}).ok());
   EXPECT_THAT(values, ElementsAre(0.5F, -1.5F));
-  EXPECT_EQ(CountValues(Found(example, "names")).value(), 2u);
-  EXPECT_EQ(Found(example, "nothing").kind, TfFeature::Kind::kNone);
-  EXPECT_EQ(Found(example, "imag").kind, TfFeature::Kind::kNone);
+  EXPECT_EQ(CountValues(FindFeature(example, "names")).value(), 2u);
+  EXPECT_EQ(FindFeature(example, "nothing").kind, TfFeature::Kind::kNone);
+  EXPECT_EQ(FindFeature(example, "imag").kind, TfFeature::Kind::kNone);
   EXPECT_EQ(FirstFeatures(AsBytes(example), 9).value().size(), 5u);
   EXPECT_EQ(FirstFeatures(AsBytes(example), 2).value().size(), 2u);
 }
@@ -67,26 +67,27 @@ TEST(TfExample, FindsFeaturesByName) {
 TEST(TfExample, RefusesOtherNumbersOfValues) {
   const std::string example = ExampleOf(BytesFeature("two", {"a", "b"}) + BytesFeature("none", {}) +
                                         IntegerFeature("three", {1, 2, 3}));
-  EXPECT_THAT(OnlyBytes(Found(example, "two")).error().cause,
+  EXPECT_THAT(OnlyBytes(FindFeature(example, "two")).error().cause,
               HasSubstr("'two' has 2 byte strings; it must have one"));
-  EXPECT_THAT(OnlyBytes(Found(example, "none")).error().cause, HasSubstr("'none' has 0 byte"));
-  EXPECT_EQ(OnlyBytes(Found(example, "none")).error().code, Code::kUnimplemented);
+  EXPECT_THAT(OnlyBytes(FindFeature(example, "none")).error().cause,
+              HasSubstr("'none' has 0 byte"));
+  EXPECT_EQ(OnlyBytes(FindFeature(example, "none")).error().code, Code::kUnimplemented);
   std::array<uint8_t, 17> rows{};
   rows.back() = 9;
-  const Status status = CopyValues(Found(example, "three"), std::span(rows).first(16));
+  const Status status = CopyValues(FindFeature(example, "three"), std::span(rows).first(16));
   EXPECT_EQ(status.error().code, Code::kUnimplemented);
   EXPECT_THAT(status.error().cause, HasSubstr("'three' has 3 values, and 2 in the first record"));
   EXPECT_EQ(rows.back(), 9) << "nothing is written behind the rows";
   std::array<uint8_t, 32> more{};
-  EXPECT_FALSE(CopyValues(Found(example, "three"), more).ok());
+  EXPECT_FALSE(CopyValues(FindFeature(example, "three"), more).ok());
 }
 
 TEST(TfExample, TakesTheLastOfSeveral) {
   const std::string example = ExampleOf(IntegerFeature("x", {1}) + IntegerFeature("x", {2}));
-  EXPECT_THAT(Integers(Found(example, "x")), ElementsAre(2));
+  EXPECT_THAT(Integers(FindFeature(example, "x")), ElementsAre(2));
   const std::string pieces =
       ExampleOf(IntegerFeature("y", {1})) + ExampleOf(IntegerFeature("x", {3}));
-  EXPECT_THAT(Integers(Found(pieces, "x")), ElementsAre(3));
+  EXPECT_THAT(Integers(FindFeature(pieces, "x")), ElementsAre(3));
 }
 
 // A parser must accept both, whatever the message's definition says.
@@ -95,7 +96,7 @@ TEST(TfExample, TakesValuesThatAreNotPacked) {
   const std::string feature = LengthDelimited(3, list);
   const std::string example =
       ExampleOf(LengthDelimited(1, LengthDelimited(2, feature) + LengthDelimited(1, "x")));
-  EXPECT_THAT(Integers(Found(example, "x")), ElementsAre(5, 6, 7));
+  EXPECT_THAT(Integers(FindFeature(example, "x")), ElementsAre(5, 6, 7));
 }
 
 TEST(TfExample, RefusesAFeatureInPieces) {

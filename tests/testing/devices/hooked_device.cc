@@ -80,9 +80,9 @@ Status HookedDevice::Wait(DeviceStream stream, DeviceEvent event) {
   return inner_->Wait(stream, event);
 }
 
-Result<bool> HookedDevice::Done(DeviceEvent event) {
+Result<bool> HookedDevice::IsDone(DeviceEvent event) {
   if (Status s = Before(DeviceCall::kDone); !s.ok()) return s.error();
-  return inner_->Done(event);
+  return inner_->IsDone(event);
 }
 
 Status HookedDevice::Synchronize(DeviceEvent event) {

@@ -70,7 +70,7 @@ class HookedDevice final : public Device {
   Status RecordAll(DeviceEvent event) override;
   Result<bool> IsCapturing(DeviceStream stream) override { return inner_->IsCapturing(stream); }
   Status Wait(DeviceStream stream, DeviceEvent event) override;
-  Result<bool> Done(DeviceEvent event) override;
+  Result<bool> IsDone(DeviceEvent event) override;
   Status Synchronize(DeviceEvent event) override;
   Status SynchronizeAll() override;
   Result<uint64_t> Elapsed(DeviceEvent begin, DeviceEvent end) override;

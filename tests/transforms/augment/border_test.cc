@@ -6,7 +6,7 @@ namespace stoker {
 namespace {
 
 // The reference: moves towards the image one step after the other.
-int64_t Mirrored(int64_t at, int64_t size, bool edge_twice) {
+int64_t MirrorIndex(int64_t at, int64_t size, bool edge_twice) {
   while (at < 0 || at >= size) {
     if (at < 0) at = edge_twice ? -1 - at : -at;
     if (at >= size) at = edge_twice ? 2 * size - 1 - at : 2 * size - 2 - at;
@@ -17,9 +17,9 @@ int64_t Mirrored(int64_t at, int64_t size, bool edge_twice) {
 TEST(Border, MirrorsAsOftenAsNeeded) {
   for (const int64_t size : {1, 2, 3, 7, 224}) {
     for (int64_t at = -1000; at <= 1000; ++at) {
-      const int64_t reflected = size == 1 ? 0 : Mirrored(at, size, false);
+      const int64_t reflected = size == 1 ? 0 : MirrorIndex(at, size, false);
       ASSERT_EQ(Padded(at, size, Padding::kReflect), reflected) << at << " of " << size;
-      ASSERT_EQ(Padded(at, size, Padding::kSymmetric), Mirrored(at, size, true));
+      ASSERT_EQ(Padded(at, size, Padding::kSymmetric), MirrorIndex(at, size, true));
     }
   }
 }

@@ -62,8 +62,8 @@ void ExpectAllSame(ImageSize size) {
     const Memory scratch(BlurScratchBytes(blur, size));
     ExpectSame(
         size, size,
-        [&](const Tile& from, const Tile& to) { Blurred(from, blur, scratch.data(), to); },
-        [&](const Tile& from, const Tile& to) { BlurredPlain(from, blur, to); });
+        [&](const Tile& from, const Tile& to) { BlurTo(from, blur, scratch.data(), to); },
+        [&](const Tile& from, const Tile& to) { BlurPlain(from, blur, to); });
   }
   for (const auto& [how, padding] : {std::pair(Interpolation::kNearest, Padding::kConstant),
                                      std::pair(Interpolation::kBilinear, Padding::kConstant),
@@ -73,22 +73,22 @@ void ExpectAllSame(ImageSize size) {
     const Memory scratch(AffineScratchBytes(size).value());
     ExpectSame(
         size, size,
-        [&](const Tile& from, const Tile& to) { Mapped(from, affine, scratch.data(), to); },
-        [&](const Tile& from, const Tile& to) { MappedPlain(from, affine, to); });
+        [&](const Tile& from, const Tile& to) { MapTo(from, affine, scratch.data(), to); },
+        [&](const Tile& from, const Tile& to) { MapPlain(from, affine, to); });
   }
   ExpectSame(
       size, size,
       [](const Tile& from, const Tile& to) {
-        Mirrored(from, {true, true}, to);
+        MirrorTo(from, {true, true}, to);
       },
       [](const Tile& from, const Tile& to) {
-        MirroredPlain(from, {true, true}, to);
+        MirrorPlain(from, {true, true}, to);
       });
   const Reframe reframe{{-5, -7, size.width + 3, size.height + 20}, Padding::kReflect};
   ExpectSame(
       size, reframe.window.size(),
-      [&](const Tile& from, const Tile& to) { Reframed(from, reframe, to); },
-      [&](const Tile& from, const Tile& to) { ReframedPlain(from, reframe, to); });
+      [&](const Tile& from, const Tile& to) { ReframeTo(from, reframe, to); },
+      [&](const Tile& from, const Tile& to) { ReframePlain(from, reframe, to); });
 }
 
 TEST(Bounds, KernelsTouchTheirTilesAndScratchOnly) {

@@ -158,7 +158,7 @@ std::vector<uint8_t> ExifPayload(int orientation) {
 Orientation OfApp1(std::span<const uint8_t> segment) {
   App1Segments segments;
   segments.Take(segment);
-  return segments.Found();
+  return segments.orientation();
 }
 
 TEST(Exif, IgnoresOrientationsOutOfRange) {

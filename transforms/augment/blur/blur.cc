@@ -20,7 +20,7 @@ namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void BlurAll(const Tile& from, const Blur& blur, uint8_t*, const Tile& to) {
-  BlurredPlain(from, blur, to);
+  BlurPlain(from, blur, to);
 }
 
 #else
@@ -171,7 +171,7 @@ namespace stoker {
 
 HWY_EXPORT(BlurAll);
 
-void Blurred(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to) {
+void BlurTo(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to) {
   HWY_DYNAMIC_DISPATCH(BlurAll)(from, blur, scratch, to);
 }
 

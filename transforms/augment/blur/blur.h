@@ -20,12 +20,12 @@ inline constexpr int kMiddleBits = 7;
 // machine.
 int GaussianWeights(int taps, double sigma, int16_t* weights);
 
-// Returns the bytes of scratch memory that Blurred needs.
+// Returns the bytes of scratch memory that BlurTo needs.
 size_t BlurScratchBytes(const Blur& blur, ImageSize size);
 
 // `to`: of the same size, not overlapping. `scratch`: BlurScratchBytes bytes, aligned like a
 // GrowingBuffer's.
-void Blurred(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to);
-void BlurredPlain(const Tile& from, const Blur& blur, const Tile& to);  // the reference
+void BlurTo(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to);
+void BlurPlain(const Tile& from, const Blur& blur, const Tile& to);  // the reference
 
 }  // namespace stoker

@@ -50,7 +50,7 @@ int GaussianWeights(int taps, double sigma, int16_t* weights) {
   return shift;
 }
 
-void BlurredPlain(const Tile& from, const Blur& blur, const Tile& to) {
+void BlurPlain(const Tile& from, const Blur& blur, const Tile& to) {
   const auto [width, height] = from.size;
   const Kernel along(blur.taps.width, blur.sigma_x), down(blur.taps.height, blur.sigma_y);
   std::vector<int> middle(static_cast<size_t>(width));

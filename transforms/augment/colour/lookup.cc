@@ -56,19 +56,19 @@ class Table {
  public:
   explicit Table(const ValueTable& table) : table_(table.data()) {}
   HWY_INLINE hn::Vec<Bytes> operator()(hn::Vec<Bytes> values) const {
-    return Chosen<0, 16>(values, hn::And(values, hn::Set(Bytes(), 15)));
+    return LookUpIn<0, 16>(values, hn::And(values, hn::Set(Bytes(), 15)));
   }
 
  private:
   template <size_t first, size_t tables>
-  HWY_INLINE hn::Vec<Bytes> Chosen(hn::Vec<Bytes> values, hn::Vec<Bytes> low) const {
+  HWY_INLINE hn::Vec<Bytes> LookUpIn(hn::Vec<Bytes> values, hn::Vec<Bytes> low) const {
     if constexpr (tables == 1) {
       return hn::TableLookupBytes(hn::LoadDup128(Bytes(), table_ + 16 * first), low);
     } else {
       constexpr size_t kHalf = tables / 2;
       const auto upper = hn::TestBit(values, hn::Set(Bytes(), 16 * kHalf));
-      return hn::IfThenElse(upper, Chosen<first + kHalf, kHalf>(values, low),
-                            Chosen<first, kHalf>(values, low));
+      return hn::IfThenElse(upper, LookUpIn<first + kHalf, kHalf>(values, low),
+                            LookUpIn<first, kHalf>(values, low));
     }
   }
   const uint8_t* table_;

@@ -20,7 +20,7 @@ namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void MapAll(const Tile& from, const Affine& affine, uint8_t*, const Tile& to) {
-  MappedPlain(from, affine, to);
+  MapPlain(from, affine, to);
 }
 
 #else
@@ -263,7 +263,7 @@ Result<size_t> AffineScratchBytes(ImageSize size) {
   return static_cast<size_t>(pixels) * sizeof(uint32_t) + 4 * kTileOverread;
 }
 
-void Mapped(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
+void MapTo(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
   HWY_DYNAMIC_DISPATCH(MapAll)(from, affine, scratch, to);
 }
 

@@ -37,14 +37,14 @@ struct AffineAxis {
   bool is_mirrored = false;  // the second half of a period is the first one, mirrored
 };
 
-// Returns the bytes of scratch memory that Mapped needs. ResourceExhausted if indices would
+// Returns the bytes of scratch memory that MapTo needs. ResourceExhausted if indices would
 // overflow.
 Result<size_t> AffineScratchBytes(ImageSize size);
 
 // Samples the source. kNearest takes the pixel nearest to the position, ties to even; kBilinear
 // interpolates between the four pixels around it. `to`: of the same size, not overlapping.
 // `scratch`: AffineScratchBytes bytes, aligned like a GrowingBuffer's.
-void Mapped(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to);
-void MappedPlain(const Tile& from, const Affine& affine, const Tile& to);  // the reference
+void MapTo(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to);
+void MapPlain(const Tile& from, const Affine& affine, const Tile& to);  // the reference
 
 }  // namespace stoker

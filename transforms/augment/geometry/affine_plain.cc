@@ -105,7 +105,7 @@ AffineAxis::AffineAxis(Padding padding, int size) : low(0), high(static_cast<flo
   }
 }
 
-void MappedPlain(const Tile& from, const Affine& affine, const Tile& to) {
+void MapPlain(const Tile& from, const Affine& affine, const Tile& to) {
   const AffineSource source(affine.matrix, from.size);
   const AffineAxis across(affine.padding, from.size.width);
   const AffineAxis down(affine.padding, from.size.height);

@@ -15,7 +15,7 @@ double Sine(double degrees) { return Sin(degrees * (kPi / 180)); }
 double Cosine(double degrees) { return Sine(90 - degrees); }
 double Tangent(double degrees) { return Sine(degrees) / Cosine(degrees); }
 
-double Within(const Range& range, RandomStream& random) {
+double DrawIn(const Range& range, RandomStream& random) {
   return random.Uniform(range[0], range[1]);
 }
 
@@ -40,7 +40,7 @@ Point CenterOf(const T& transform, ImageSize size) {
 }
 
 // Moves the fixed point of a matrix to `center`, and the result by `moved`.
-Matrix About(Point center, Point moved, Matrix matrix) {
+Matrix MoveCenter(Point center, Point moved, Matrix matrix) {
   const Point from{center.x + moved.x, center.y + moved.y};
   matrix[2] += center.x - matrix[0] * from.x - matrix[1] * from.y;
   matrix[5] += center.y - matrix[3] * from.x - matrix[4] * from.y;
@@ -69,44 +69,44 @@ std::array<double, 6> Rotation(double degrees) {
 
 // The inverse of rotation × scaling × shear along y × shear along x, about the center.
 Affine DrawAffine(const RandomAffine& transform, ImageSize size, RandomStream& random) {
-  const double angle = Within(transform.degrees, random);
+  const double angle = DrawIn(transform.degrees, random);
   Point moved;
   moved.x = WholePixels(transform.translate_x, size.width, random);
   moved.y = WholePixels(transform.translate_y, size.height, random);
-  const double scale = Within(transform.scale, random);
-  const double shear_x = Within(transform.shear_x, random);
-  const double shear_y = Within(transform.shear_y, random);
+  const double scale = DrawIn(transform.scale, random);
+  const double shear_x = DrawIn(transform.shear_x, random);
+  const double shear_y = DrawIn(transform.shear_y, random);
   const double a = Cosine(angle - shear_y) / Cosine(shear_y);
   const double c = Sine(angle - shear_y) / Cosine(shear_y);
   const double b = -a * Tangent(shear_x) - Sine(angle), d = Cosine(angle) - c * Tangent(shear_x);
   const Matrix matrix{d / scale, -b / scale, 0, -c / scale, a / scale, 0};
-  return StepOf(transform, About(CenterOf(transform, size), moved, matrix));
+  return StepOf(transform, MoveCenter(CenterOf(transform, size), moved, matrix));
 }
 
 Affine DrawAffine(const RandomRotation& transform, ImageSize size, RandomStream& random) {
-  const Matrix matrix = Rotation(Within(transform.degrees, random));
-  return StepOf(transform, About(CenterOf(transform, size), {}, matrix));
+  const Matrix matrix = Rotation(DrawIn(transform.degrees, random));
+  return StepOf(transform, MoveCenter(CenterOf(transform, size), {}, matrix));
 }
 
 Affine DrawAffine(const RandomZoom& transform, ImageSize, RandomStream& random) {
-  const double height = 1 + Within(transform.height_factor, random);
+  const double height = 1 + DrawIn(transform.height_factor, random);
   const double width =
-      transform.width_factor ? 1 + Within(*transform.width_factor, random) : height;
+      transform.width_factor ? 1 + DrawIn(*transform.width_factor, random) : height;
   return StepOf(transform, {width, 0, 0, 0, height, 0});
 }
 
 Affine DrawAffine(const RandomTranslation& transform, ImageSize size, RandomStream& random) {
-  const double down = size.height * Within(transform.height_factor, random);
-  const double right = size.width * Within(transform.width_factor, random);
+  const double down = size.height * DrawIn(transform.height_factor, random);
+  const double right = size.width * DrawIn(transform.width_factor, random);
   return StepOf(transform, {1, 0, -right, 0, 1, -down});
 }
 
 Affine DrawAffine(const RandomShear& transform, ImageSize size, RandomStream& random) {
   const double sign = random.Uniform() > 0.5 ? -1 : 1;
-  const double y = sign * Within(transform.y_factor, random);
-  const double x = sign * Within(transform.x_factor, random);
+  const double y = sign * DrawIn(transform.y_factor, random);
+  const double x = sign * DrawIn(transform.x_factor, random);
   const Point first{(1 - size.width) / 2.0, (1 - size.height) / 2.0};
-  return StepOf(transform, About(first, {}, {1, x, 0, y, 1, 0}));
+  return StepOf(transform, MoveCenter(first, {}, {1, x, 0, y, 1, 0}));
 }
 
 }  // namespace stoker

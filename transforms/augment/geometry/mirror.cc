@@ -18,7 +18,7 @@ namespace {
 #if HWY_TARGET == HWY_SCALAR
 
 void MirrorAll(const Tile& from, const Mirror& mirror, const Tile& to) {
-  MirroredPlain(from, mirror, to);
+  MirrorPlain(from, mirror, to);
 }
 
 #else
@@ -66,7 +66,7 @@ namespace stoker {
 
 HWY_EXPORT(MirrorAll);
 
-void Mirrored(const Tile& from, const Mirror& mirror, const Tile& to) {
+void MirrorTo(const Tile& from, const Mirror& mirror, const Tile& to) {
   HWY_DYNAMIC_DISPATCH(MirrorAll)(from, mirror, to);
 }
 

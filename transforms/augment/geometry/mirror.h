@@ -7,7 +7,7 @@
 namespace stoker {
 
 // `to`: of the same size, not overlapping.
-void Mirrored(const Tile& from, const Mirror& mirror, const Tile& to);
-void MirroredPlain(const Tile& from, const Mirror& mirror, const Tile& to);  // the reference
+void MirrorTo(const Tile& from, const Mirror& mirror, const Tile& to);
+void MirrorPlain(const Tile& from, const Mirror& mirror, const Tile& to);  // the reference
 
 }  // namespace stoker

@@ -2,7 +2,7 @@
 
 namespace stoker {
 
-void MirroredPlain(const Tile& from, const Mirror& mirror, const Tile& to) {
+void MirrorPlain(const Tile& from, const Mirror& mirror, const Tile& to) {
   const auto [width, height] = from.size;
   for (size_t c = 0; c < 3; ++c) {
     for (int y = 0; y < height; ++y) {

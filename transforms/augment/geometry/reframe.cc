@@ -26,7 +26,7 @@ void PadRow(const uint8_t* source, int width, const Reframe& reframe, uint8_t fi
 
 }  // namespace
 
-void Reframed(const Tile& from, const Reframe& reframe, const Tile& to) {
+void ReframeTo(const Tile& from, const Reframe& reframe, const Tile& to) {
   const Rect& window = reframe.window;
   // The window's columns inside the image.
   const auto inside = [&](int64_t at) {

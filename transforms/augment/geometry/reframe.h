@@ -7,7 +7,7 @@
 namespace stoker {
 
 // `to`: of the window's size, not overlapping.
-void Reframed(const Tile& from, const Reframe& reframe, const Tile& to);
-void ReframedPlain(const Tile& from, const Reframe& reframe, const Tile& to);  // the reference
+void ReframeTo(const Tile& from, const Reframe& reframe, const Tile& to);
+void ReframePlain(const Tile& from, const Reframe& reframe, const Tile& to);  // the reference
 
 }  // namespace stoker

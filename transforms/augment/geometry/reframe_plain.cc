@@ -3,7 +3,7 @@
 
 namespace stoker {
 
-void ReframedPlain(const Tile& from, const Reframe& reframe, const Tile& to) {
+void ReframePlain(const Tile& from, const Reframe& reframe, const Tile& to) {
   const Rect& window = reframe.window;
   for (size_t c = 0; c < 3; ++c) {
     for (int y = 0; y < window.height; ++y) {

@@ -156,7 +156,7 @@ class Parser {
       c.dc = s[2 + 2 * i] >> 4;
       c.ac = s[2 + 2 * i] & 15;
     }
-    header_.orientation = app1_.Found();
+    header_.orientation = app1_.orientation();
     for (Fallback why : {CheckTables(), CheckColor(), CheckSampling()}) {
       if (why != Fallback::kNone) return why;
     }

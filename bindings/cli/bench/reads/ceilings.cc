@@ -32,7 +32,7 @@ using Gate = std::barrier<>;
 
 // Runs `work(i, gate)` on a thread for each i below `threads`; all of them may wait at the gate
 // once. Fails if the system gives fewer threads.
-Status Together(int threads, const std::function<void(int, Gate&)>& work) {
+Status RunOnThreads(int threads, const std::function<void(int, Gate&)>& work) {
   Gate gate(threads);
   Status status;
   std::vector<std::thread> running;
@@ -120,7 +120,7 @@ Result<Ceiling> MeasureDecoding(const SampleSource& source, const Plan& plan, ui
   ASSIGN_OR_RETURN(const double expected, Probe(source, plan, seed, ask));
   const PlanWork work = WorkOf(source, expected, seed);
   std::vector<Result<PlanCost>> costs(static_cast<size_t>(ceilings.workers), PlanCost());
-  TRY(Together(ceilings.workers, [&](int worker, Gate& /*gate*/) {
+  TRY(RunOnThreads(ceilings.workers, [&](int worker, Gate& /*gate*/) {
     PlanWork own = work;
     own.seed += static_cast<uint64_t>(worker);
     const auto& go_on = worker == 0 ? std::function(ask) : std::function(still_wanted);
@@ -168,7 +168,7 @@ Result<Ceiling> MeasureMemory(const BenchOptions& options, const Ceilings& ceili
   const size_t bytes = std::min(kBeyondCaches, budget > 0 ? budget : DefaultMemory()) / workers;
   const size_t rows = std::max<size_t>(bytes / ceilings.image_bytes, 2);
   std::vector<Result<double>> rates(workers, 0.0);
-  TRY(Together(ceilings.workers, [&](int worker, Gate& gate) {
+  TRY(RunOnThreads(ceilings.workers, [&](int worker, Gate& gate) {
     const Result<Mapping> memory = Mapping::Map(rows * ceilings.image_bytes, /*huge_pages=*/true);
     if (memory.ok()) std::memset(memory->data(), 0, memory->size());  // the kernel provides pages
     gate.arrive_and_wait();

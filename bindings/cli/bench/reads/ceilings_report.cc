@@ -54,7 +54,7 @@ bool Measured(const Ceiling& part) { return part.images_per_second > 0; }
 
 // The share of what a part that was measured could do that the run reached; none if the run's rate
 // is unknown.
-std::optional<double> Reached(const Ceilings& ceilings, const Ceiling& part) {
+std::optional<double> ShareReached(const Ceilings& ceilings, const Ceiling& part) {
   const std::optional<double> rate = RunRate(ceilings.run);
   return rate ? std::optional(*rate / part.images_per_second) : std::nullopt;
 }
@@ -81,7 +81,7 @@ std::string RunText(const BenchReport& run) {
 
 Json PartJson(const Ceilings& ceilings, const Ceiling& part) {
   if (!Measured(part)) return {{"why_not", part.why_not}};
-  const std::optional<double> reached = Reached(ceilings, part);
+  const std::optional<double> reached = ShareReached(ceilings, part);
   return {{"images_per_second", part.images_per_second},
           {"bytes_per_second", part.bytes_per_second},
           {"reached", reached ? Json(*reached) : Json(nullptr)}};
@@ -101,7 +101,7 @@ std::string CeilingsText(const Ceilings& ceilings, const cli::PageWidth& width) 
   for (const Row& row : Rows(ceilings)) {
     if (Measured(row.ceiling)) {
       text.Add(fmt::format(kLine, row.name, Rounded(row.ceiling.images_per_second),
-                           PercentText(Reached(ceilings, row.ceiling))),
+                           PercentText(ShareReached(ceilings, row.ceiling))),
                row.text);
     } else {
       text.Add(fmt::format(kLine, row.name, "-", "-"), row.ceiling.why_not);

@@ -62,12 +62,12 @@ class SynthTest : public ::testing::Test {
       const std::string name = fs::relative(entry.path(), directory_).string();
       if (!entry.is_regular_file() || name == ".stoker-synth") continue;
       std::ifstream file(entry.path(), std::ios::binary);
-      files[name] = Told({std::istreambuf_iterator<char>(file), {}});
+      files[name] = SummaryOf({std::istreambuf_iterator<char>(file), {}});
     }
     return files;
   }
 
-  static std::string Told(const std::string& bytes) {
+  static std::string SummaryOf(const std::string& bytes) {
     if (bytes.size() < 100) return bytes;
     return std::to_string(bytes.size()) + " bytes, hash " +
            std::to_string(std::hash<std::string>()(bytes)) +
@@ -90,7 +90,7 @@ TEST_F(SynthTest, WritesPhotographsThatImageFolderLists) {
     const std::string name =
         "class0" + std::to_string(i % 3) + "/photo_00000" + std::to_string(i) + ".jpg";
     ASSERT_TRUE(files.contains(name)) << name;
-    EXPECT_EQ(files.at(name), Told({expected.begin(), expected.end()}));
+    EXPECT_EQ(files.at(name), SummaryOf({expected.begin(), expected.end()}));
     bytes += expected.size();
   }
   EXPECT_EQ(summary.bytes, bytes);

@@ -49,7 +49,7 @@ class VerifyTest : public ::testing::Test {
     return Verify(source, options).value();
   }
   // Returns "1 truncated 812; …": ids, faults and offsets.
-  static std::string Found(const VerifyReport& report) {
+  static std::string Describe(const VerifyReport& report) {
     std::string text;
     for (size_t i = 0; i < report.bad.size(); ++i) {
       const BadSample sample = report.bad[i];
@@ -100,7 +100,7 @@ TEST_F(VerifyTest, FindsEveryKindOfBadSample) {
               ElementsAre(Pair(2, "unsupported"), Pair(3, "truncated"), Pair(4, "truncated"),
                           Pair(5, "truncated"), Pair(6, "truncated"), Pair(7, "vanished"),
                           Pair(8, "over_limits"), Pair(9, "undecodable")))
-      << Found(report);
+      << Describe(report);
   EXPECT_EQ(report.bad[1].offset, whole.size() - 200);
 }
 
@@ -109,7 +109,7 @@ TEST_F(VerifyTest, AFolderInPlaceOfAFileIsUnreadable) {
   const Source source = Folder();
   fs::remove(Path("a.jpg"));
   fs::create_directory(Path("a.jpg"));
-  EXPECT_EQ(Found(Check(*source)), "0 unreadable; ");
+  EXPECT_EQ(Describe(Check(*source)), "0 unreadable; ");
 }
 
 TEST_F(VerifyTest, AFileThatMayNotBeReadIsUnreadable) {
@@ -121,7 +121,7 @@ TEST_F(VerifyTest, AFileThatMayNotBeReadIsUnreadable) {
   ASSERT_EQ(seteuid(user == 0 ? 65534 : user), 0);  // root reads everything
   const VerifyReport report = Check(*source, {.threads = 1});
   ASSERT_EQ(seteuid(user), 0);
-  EXPECT_EQ(Found(report), "1 unreadable; ");
+  EXPECT_EQ(Describe(report), "1 unreadable; ");
 }
 
 // No image within the limits takes so much, but a file may.
@@ -131,7 +131,7 @@ TEST_F(VerifyTest, AFileLargerThanTheMemoryIsOverTheLimits) {
   fs::resize_file(Path("b.jpg"), uint64_t{5} << 30);  // takes no room on the disk
   const Source source = Folder();
   const VerifyReport report = Check(*source);
-  EXPECT_EQ(Found(report), "1 over_limits; ");
+  EXPECT_EQ(Describe(report), "1 over_limits; ");
   EXPECT_THAT(VerifyText(*source, report, 1), HasSubstr("or raise --max-pixels"));
 }
 
@@ -154,7 +154,7 @@ TEST_F(VerifyTest, AMachineWithoutDescriptorsIsNoFaultOfSamples) {
   EXPECT_THAT(report->error->cause, HasSubstr("Too many open files"));
   EXPECT_TRUE(report->interrupted);
   EXPECT_EQ(report->checked, 0u);
-  EXPECT_EQ(Found(*report), "");
+  EXPECT_EQ(Describe(*report), "");
 }
 
 TEST_F(VerifyTest, WhatWasFoundBeforeTheMachineLackedSomethingIsReported) {
@@ -174,7 +174,7 @@ TEST_F(VerifyTest, WhatWasFoundBeforeTheMachineLackedSomethingIsReported) {
   ASSERT_TRUE(report->error.has_value());
   EXPECT_EQ(report->error->file, Path("c.jpg"));
   EXPECT_TRUE(report->interrupted);
-  EXPECT_EQ(Found(*report), "0 undecodable 0; 1 undecodable 0; ");
+  EXPECT_EQ(Describe(*report), "0 undecodable 0; 1 undecodable 0; ");
   EXPECT_THAT(VerifyText(*source, *report, 9), HasSubstr("2 of 4 samples checked in"));
   const auto json = nlohmann::json::parse(Json(*source, *report));
   EXPECT_EQ(json["checked"], 2);
@@ -204,7 +204,7 @@ TEST_F(VerifyTest, SamplesOfArchives) {
                                testing::TarEnd());
   const VerifyReport report = Check(*Tar(Path("one.tar")).value());
   const size_t begin = testing::TarFile("1.jpg", whole).size() + 512;
-  EXPECT_EQ(Found(report), "1 truncated " + std::to_string(begin + cut.size()) + "; ");
+  EXPECT_EQ(Describe(report), "1 truncated " + std::to_string(begin + cut.size()) + "; ");
 }
 
 TEST_F(VerifyTest, RecordsOfTfRecordFiles) {
@@ -215,7 +215,7 @@ TEST_F(VerifyTest, RecordsOfTfRecordFiles) {
   bytes[second + 500] = static_cast<char>(bytes[second + 500] ^ 1);
   folder_.Write("one.tfrecord", bytes);
   const VerifyReport report = Check(*TfRecord(Path("one.tfrecord")).value());
-  ASSERT_EQ(report.bad.size(), 2u) << Found(report);
+  ASSERT_EQ(report.bad.size(), 2u) << Describe(report);
   EXPECT_THAT(report.bad[0].cause, HasSubstr("checksum"));
   EXPECT_EQ(report.bad[0].fault, SampleFault::kUndecodable);
   const size_t image = bytes.find("no image");
@@ -227,7 +227,7 @@ TEST_F(VerifyTest, MissingEndMarkersAreCountedAndNotBad) {
   File("lost.jpg", whole.substr(0, whole.size() - 2) + std::string(100, '\0'));
   const Source source = Folder();
   const VerifyReport report = Check(*source);
-  EXPECT_EQ(Found(report), "");
+  EXPECT_EQ(Describe(report), "");
   EXPECT_EQ(report.no_end_marker, 1u);
   EXPECT_THAT(VerifyText(*source, report, 100),
               HasSubstr("without an end marker, but complete: 1 JPEG\n"));
@@ -242,7 +242,7 @@ TEST_F(VerifyTest, AcceptedTruncatedSamplesAreCountedAndNotBad) {
   EXPECT_EQ(Check(*source).bad.counts()[static_cast<size_t>(SampleFault::kTruncated)], 2u);
   EXPECT_EQ(Check(*source).accepted_truncated, 0u);
   const VerifyReport report = Check(*source, {.limits = {.accept_truncated = true}});
-  EXPECT_EQ(Found(report), "2 truncated 100; ");
+  EXPECT_EQ(Describe(report), "2 truncated 100; ");
   EXPECT_EQ(report.accepted_truncated, 1u);
   EXPECT_THAT(VerifyText(*source, report, 100), HasSubstr("truncated, and accepted: 1 JPEG\n"));
   EXPECT_EQ(nlohmann::json::parse(Json(*source, report))["accepted_truncated"], 1);
@@ -362,7 +362,7 @@ TEST_F(VerifyTest, RealPhotographsAreGood) {
   for (const fs::path& photo : photos) list += fs::absolute(photo).string() + "\n";
   const VerifyReport report = Check(*Manifest(folder_.Write("all.csv", list)).value());
   EXPECT_EQ(report.checked, photos.size());
-  EXPECT_EQ(Found(report), "");
+  EXPECT_EQ(Describe(report), "");
 }
 
 }  // namespace

@@ -50,21 +50,21 @@ TEST_F(BadSamplesAloneTest, SubstitutesOfSubstitutesEnd) {
 
 TEST_F(BadSamplesAloneTest, ABatchCountsOnceAndWhenItIsDelivered) {
   BadSamples at_once = Make(BadSamples::Counts::kWhenTaken);
-  at_once.Taken({0, 0}, Bad(at_once), /*failed=*/false);
+  at_once.RecordTaken({0, 0}, Bad(at_once), /*failed=*/false);
   EXPECT_EQ(counted(), 1u);
 
   BadSamples later = Make(BadSamples::Counts::kWhenDelivered);
-  later.Taken({0, 1}, Bad(later), false);
-  later.Taken({0, 2}, {}, false);
-  later.Taken({0, 3}, Bad(later), false);
+  later.RecordTaken({0, 1}, Bad(later), false);
+  later.RecordTaken({0, 2}, {}, false);
+  later.RecordTaken({0, 3}, Bad(later), false);
   EXPECT_EQ(counted(), 1u) << "on its way";
-  later.Delivered();
+  later.RecordDelivered();
   EXPECT_EQ(counted(), 2u);
-  later.Delivered();
+  later.RecordDelivered();
   EXPECT_EQ(counted(), 2u) << "that batch has none";
   later.DropUndelivered();
-  later.Taken({1, 0}, {}, false);
-  later.Delivered();
+  later.RecordTaken({1, 0}, {}, false);
+  later.RecordDelivered();
   EXPECT_EQ(counted(), 2u) << "a dropped batch never counts";
 }
 

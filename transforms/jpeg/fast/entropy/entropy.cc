@@ -336,12 +336,12 @@ void ParseBothAs(McuRun& first, McuRun& second) {
   b.SaveState(!b_on);
 }
 
-void One(McuRun& run) {
+void ParseOne(McuRun& run) {
   if (run.store) return ParseAs<Decoding>(run);
   ParseAs<Skipping>(run);
 }
 
-void Two(McuRun& a, McuRun& b) {
+void ParseTwo(McuRun& a, McuRun& b) {
   if (a.store && b.store) return ParseBothAs<Decoding, Decoding>(a, b);
   if (a.store) return ParseBothAs<Decoding, Skipping>(a, b);
   if (b.store) return ParseBothAs<Decoding, Skipping>(b, a);
@@ -355,8 +355,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace stoker::jpeg {
 
-HWY_EXPORT(One);
-HWY_EXPORT(Two);
+HWY_EXPORT(ParseOne);
+HWY_EXPORT(ParseTwo);
 
 void ListSteps(EntropyState& state) {
   size_t at = 0;
@@ -384,9 +384,9 @@ McuRun StartRun(EntropyState& state, bool store, int column, int count) {
   return {&state, store, column, count, in_round * state.blocks, -1};
 }
 
-void Parse(McuRun& run) { HWY_DYNAMIC_DISPATCH(One)(run); }
+void Parse(McuRun& run) { HWY_DYNAMIC_DISPATCH(ParseOne)(run); }
 
-void ParseBoth(McuRun& a, McuRun& b) { HWY_DYNAMIC_DISPATCH(Two)(a, b); }
+void ParseBoth(McuRun& a, McuRun& b) { HWY_DYNAMIC_DISPATCH(ParseTwo)(a, b); }
 
 }  // namespace stoker::jpeg
 #endif
