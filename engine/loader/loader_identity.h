@@ -17,7 +17,7 @@ namespace stoker {
 // names it: "views[3]" is "views[1]". Values that are left at their defaults are
 // left out: a state stays short, and one that was saved before an option existed still fits.
 // Options that decide which samples are bad (max_pixels, max_scans, accept_truncated,
-// accept_16_bits) are there where on_bad forgives what they decide, and only there: otherwise
+// accept_16_bits) are there where on_bad handles what they decide, and only there: otherwise
 // they change errors and not batches.
 using Identity = std::vector<std::pair<std::string, std::string>>;
 

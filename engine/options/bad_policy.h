@@ -26,7 +26,7 @@ class BadPolicy {
  public:
   // Parses one action for all classes but kForbidden ("drop"), or a list
   // ("truncated=drop,vanished=substitute"), which leaves the other classes at kFail. A server that
-  // forbids all objects would end an epoch without an error, so that class is only forgiven by
+  // forbids all objects would end an epoch without an error, so that class is only handled by
   // name. InvalidArgument says what is wrong with the text.
   static Result<BadPolicy> Parse(std::string_view text);
 

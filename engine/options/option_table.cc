@@ -172,7 +172,7 @@ std::vector<LoaderOptionRow> MakeTable() {
            "\"fail\": an error takes the place of the batch; \"substitute\": a random other "
            "sample takes the sample's place, the same one in each run; \"drop\": the batch is a "
            "row shorter. Classes: vanished, unreadable, truncated, undecodable, over_limits, "
-           "unsupported; and forbidden (a server answers 403), which is only forgiven by name. "
+           "unsupported; and forbidden (a server answers 403), which is only handled by name. "
            "Also takes a dictionary of them.",
        .flag_group = kBad,
        .flag_value = "fail|substitute|drop|LIST"},

@@ -21,7 +21,7 @@ struct LoaderOptionRow {
   const char* zero = nullptr;
   bool of_images = false;       // an option of Compose and of recipes, too
   bool changes_batches = true;  // the batches of all ranks together depend on it
-  // It decides which samples have this fault. Where on_bad forgives that, batches depend on it,
+  // It decides which samples have this fault. Where on_bad handles that, batches depend on it,
   // too; otherwise only errors do.
   std::optional<SampleFault> decides{};
   // The group in `stoker bench --help` that has a flag for it, "" the main one; null means no flag.

@@ -289,7 +289,7 @@ class Group {
     if (batch != batches.end()) Fail(Name() + ": there are further batches");
   }
 
-  // A sample may need more than the budget, which no policy forgives.
+  // A sample may need more than the budget, which no policy handles.
   void Count(const Error& error, const ExpectedBatch& expected, uint64_t samples, Epochs& epoch) {
     if (error.code == Code::kResourceExhausted && !FaultOf(error)) {
       const bool advises =

@@ -53,7 +53,7 @@ struct LibJpeg::State {
   std::array<JHUFF_TBL, 2> standard_dc{};
   std::array<JHUFF_TBL, 2> standard_ac{};
 
-  bool forgiving() const { return past_end && end == JpegEnd::kTruncated; }
+  bool tolerates_damage() const { return past_end && end == JpegEnd::kTruncated; }
   size_t offset() const {
     return past_end ? size : static_cast<size_t>(source.next_input_byte - begin);
   }
@@ -125,7 +125,8 @@ Status Run(State& s, void (*step)(State&)) {
 }
 
 void EmitMessage(j_common_ptr jpeg, int level) {
-  if (level < 0 && IsDamage(jpeg->err->msg_code) && !StateOf(jpeg).forgiving()) ErrorExit(jpeg);
+  if (level < 0 && IsDamage(jpeg->err->msg_code) && !StateOf(jpeg).tolerates_damage())
+    ErrorExit(jpeg);
 }
 
 void OutputMessage(j_common_ptr) {}
@@ -231,7 +232,7 @@ void ReadHeaderStep(State& s) {
 void CheckComponents(State& s) {
   for (int i = 0; i < s.jpeg.num_components; ++i) {
     const jpeg_component_info& component = s.jpeg.comp_info[i];
-    if (component.quant_table == nullptr && s.forgiving()) continue;
+    if (component.quant_table == nullptr && s.tolerates_damage()) continue;
     if (component.quant_table == nullptr) GiveUp(s, kNoScan);
     if (component.quant_table->quantval[0] == 0) {
       ERREXIT1(&s.jpeg, JERR_NO_QUANT_TABLE, component.quant_tbl_no);

@@ -52,7 +52,7 @@ class Calls:
         except TypeError as error:
             raise TypeError(f"{self.name}[0]: {error}") from None
         except Exception:
-            pass  # a bad sample, which on_bad may forgive
+            pass  # a bad sample, which on_bad may handle
         return rows
 
     def __len__(self) -> int:

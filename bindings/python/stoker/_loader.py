@@ -124,7 +124,7 @@ class Loader:
             "fail": an error takes the place of the batch; "substitute": a random other sample takes the
             sample's place, the same one in each run; "drop": the batch is a row shorter. Classes: vanished,
             unreadable, truncated, undecodable, over_limits, unsupported; and forbidden (a server answers
-            403), which is only forgiven by name. Also takes a dictionary of them.
+            403), which is only handled by name. Also takes a dictionary of them.
         max_bad_fraction: share of the samples that may be substituted or dropped, after the first 1,000;
             beyond it the run ends with a DataLossError, 0 to 1.
         bad_samples_file: a file that a line of JSON is appended to for each bad sample, when its batch is
