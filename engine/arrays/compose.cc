@@ -72,7 +72,7 @@ class Compose::State {
     if (!plan_) return Whole(image, into);
     return WithPlan(into, [&](Worker& worker, void* row, int32_t* size) {
       StageTimes times;
-      return plan_->Apply(image, key, *worker.workspace, row, times, /*work=*/nullptr, size);
+      return plan_->Apply(image, key, *worker.workspace, {.row = row, .size = size}, times);
     });
   }
 

@@ -1,19 +1,16 @@
 #include "engine/production/decoder.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "core/batch/batch_parts.h"
 #include "core/result/try.h"
 #include "core/time/core_time.h"
 #include "core/time/stage_times.h"
 #include "engine/memory/memory_plan.h"
-#include "engine/production/producer_parts.h"
 #include "io/source/field.h"
+#include "transforms/plan/plan_run.h"
 
 namespace stoker {
 
@@ -47,26 +44,6 @@ Error Unread(Error error) {
   return error;
 }
 
-std::vector<size_t> ColumnsOfFields(const SampleSource& source,
-                                    std::span<const ColumnSpec> columns) {
-  std::vector<size_t> of(source.fields().size());
-  for (size_t field = 0; field < of.size(); ++field) {
-    of[field] = ColumnOfField(source, field, columns);
-  }
-  return of;
-}
-
-// Returns the indices of the columns that a function adds. `map`: null: none.
-std::vector<size_t> AddedBy(const MapCaller* map, std::span<const ColumnSpec> columns) {
-  std::vector<size_t> added;
-  if (map == nullptr) return added;
-  for (const ColumnSpec& column : map->columns()) {
-    const auto found = std::ranges::find(columns, column.name, &ColumnSpec::name);
-    added.push_back(static_cast<size_t>(found - columns.begin()));
-  }
-  return added;
-}
-
 }  // namespace
 
 Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
@@ -78,13 +55,7 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
       sampler_(sampler),
       plan_(std::move(plan)),
       mixer_(std::move(mixer)),
-      map_(map != nullptr && map->calls() == 0 ? map : nullptr),
-      columns_(std::move(columns)),
-      fields_(source_.fields().size()),
-      field_columns_(ColumnsOfFields(source_, columns_)),
-      added_(AddedBy(map, columns_)),
-      adds_labels_(AddsLabels(source_, plan_, map)),
-      size_column_(SizeColumn(source_, plan_)),
+      columns_(options, sampler, plan_, mixer_, map, std::move(columns)),
       has_records_(source_.has_records()),
       cache_(cache),
       samples_(samples),
@@ -95,24 +66,45 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
   for (int i = 0; cache_ != nullptr && i < workers; ++i) packers_.emplace_back(&memory);
 }
 
-// Feeds the plan with a sample and others that are ready, two of them interleaved. The last one is
-// alone for half its time, so a turn is long. It ends because other loaders have
-// tasks, too: after kTurnNs but not before kLeast samples, and after kMost at the latest.
-class Decoder::SampleQueue final : public ImageQueue {
+// Decodes a sample and others that are ready, two of them interleaved. The last one is alone for
+// half its time, so a turn is long. It ends because other loaders have tasks, too: after kTurnNs
+// but not before kLeast samples, and after kMost at the latest.
+class Decoder::DecodingTurn {
  public:
-  SampleQueue(Decoder& decoder, uint32_t first, int worker, Samples& samples)
+  DecodingTurn(Decoder& decoder, uint32_t first, int worker, Samples& samples)
       : decoder_(decoder),
         worker_(worker),
         samples_(samples),
         workspace_(decoder.workspace(worker)),
         counters_(decoder.counters(worker)),
         pace_(decoder.paces_[static_cast<size_t>(worker)]),
-        next_(first),
-        other_rows_(decoder.plan_->views() - 1) {}
+        next_(first) {}
 
-  void Decode() { decoder_.plan_->ApplyAll(*this, workspace_, times_); }
+  void Run() {
+    PlanRun run(*decoder_.plan_, workspace_, times_);
+    for (Fill(run); run.busy(); Fill(run)) {
+      if (std::optional<FinishedRows> rows = run.Advance()) {
+        Finish(rows->tag, std::move(rows->status));
+        run.SkipTime();
+      }
+    }
+  }
 
-  std::optional<EncodedImage> Next(GrowingBuffer& crop_index) override {
+ private:
+  static constexpr int kLeast = 8, kMost = 32;
+  static constexpr uint64_t kTurnNs = 8'000'000;
+  static constexpr uint64_t kSmallIndexBytes = 16 << 10;  // worth its memory anyway
+
+  void Fill(PlanRun& run) {
+    while (run.has_room()) {
+      const std::optional<EncodedImage> image = Pull(run);
+      if (!image) return;
+      run.Begin(*image);
+    }
+  }
+
+  // Ends samples that cannot be decoded, and returns the next one that can.
+  std::optional<EncodedImage> Pull(PlanRun& run) {
     while (const std::optional<uint32_t> index = Take()) {
       ++taken_;
       SampleInFlight& sample = decoder_.samples_[*index];
@@ -123,7 +115,7 @@ class Decoder::SampleQueue final : public ImageQueue {
       if (sample.cached.state == CachedSample::State::kKept) {
         sample.image_at = 0;
         if (decoder_.cache_->Read(sample.read, sample.cached, sample.image)) {
-          return Encoded(*index, crop_index);
+          return Encoded(*index, run.crop_index());
         }
         samples_.Done(*index, {.kind = SampleOutcome::Kind::kReadAgain}, worker_);
         continue;
@@ -138,12 +130,13 @@ class Decoder::SampleQueue final : public ImageQueue {
       if (decoder_.cache_ != nullptr) {
         decoder_.cache_->Pack(sample.read, sample.cached, sample.image, decoder_.packer(worker_));
       }
-      return Encoded(*index, crop_index);
+      return Encoded(*index, run.crop_index());
     }
     return std::nullopt;
   }
 
-  void Done(uint32_t index, Status status) override {
+  // Ends a sample whose rows are finished, or gives it back.
+  void Finish(uint32_t index, Status status) {
     SampleInFlight& sample = decoder_.samples_[index];
     const bool is_file = sample.cached.has_bytes_of_file();
     if (!status.ok() && !decoder_.MustWait(sample, status)) {
@@ -153,11 +146,6 @@ class Decoder::SampleQueue final : public ImageQueue {
     if (!status.ok()) status = InFile(std::move(status).error(), sample);
     End(index, std::move(status));
   }
-
- private:
-  static constexpr int kLeast = 8, kMost = 32;
-  static constexpr uint64_t kTurnNs = 8'000'000;
-  static constexpr uint64_t kSmallIndexBytes = 16 << 10;  // worth its memory anyway
 
   // Takes a sample that is finished, or could not be read.
   void End(uint32_t index, Status status) {
@@ -169,7 +157,7 @@ class Decoder::SampleQueue final : public ImageQueue {
     const RowClaim& claim = sample.claim;
     claim.slot->sample_ids[claim.row] = sample.read.sample;
     const bool decoded = status.ok();
-    if (decoded) status = WriteRest(sample);
+    if (decoded) status = decoder_.columns_.Write(claim, sample.read.rows, times_);
     if (decoder_.cache_ != nullptr && status.ok()) {
       decoder_.cache_->Keep(sample.cached, sample.image);
     }
@@ -206,12 +194,6 @@ class Decoder::SampleQueue final : public ImageQueue {
     samples_.Done(index, {.kind = SampleOutcome::Kind::kReadAgain}, worker_);
   }
 
-  // Writes the other columns of the row, then calls the program's function of rows.
-  Status WriteRest(const SampleInFlight& sample) {
-    TRY(decoder_.WriteFields(sample.claim, sample.read.rows));
-    return decoder_.MapRows(sample.claim, times_);
-  }
-
   std::optional<uint32_t> Take() {
     if (next_) return std::exchange(next_, std::nullopt);
     const bool is_long = taken_ >= kLeast && NowNanoseconds() - begun_ >= kTurnNs;
@@ -242,19 +224,10 @@ class Decoder::SampleQueue final : public ImageQueue {
   EncodedImage Encoded(uint32_t index, GrowingBuffer& crop_index) {
     SampleInFlight& sample = decoder_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
-    Slot& slot = *sample.claim.slot;
-    const uint32_t row = sample.claim.row;
-    CropRegion* const crops = decoder_.CropsOf(slot, row);
-    return {index,
-            sample.image,
-            sample.draw,
-            slot.Row(0, row),
-            ReadCropIndex(sample, /*for_device=*/crops != nullptr, crop_index),
-            decoder_.WorkOf(slot, row),
-            decoder_.SizeAt(slot, row),
-            decoder_.OtherRows(slot, row, other_rows_),
-            crops,
-            decoder_.CropAt(slot, row)};
+    const RowClaim& claim = sample.claim;
+    const OutputRows rows = decoder_.columns_.RowsOf(*claim.slot, claim.row, other_rows_);
+    return {index, sample.image, sample.draw, rows,
+            ReadCropIndex(sample, /*for_device=*/rows.crops != nullptr, crop_index)};
   }
 
   // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the
@@ -274,7 +247,7 @@ class Decoder::SampleQueue final : public ImageQueue {
   WorkerCounters& counters_;
   WorkerPace& pace_;
   std::optional<uint32_t> next_;
-  std::vector<void*> other_rows_;  // of the sample that Next returned
+  std::vector<void*> other_rows_;  // of the sample that Pull returned
   int taken_ = 0;
   StageTimes times_;  // measured since since_, not yet counted
   const uint64_t begun_ = NowNanoseconds();
@@ -294,7 +267,7 @@ void Decoder::Turn(uint32_t first, int worker, Samples& samples) {
 }
 
 void Decoder::Decode(uint32_t first, int worker, Samples& samples) {
-  SampleQueue(*this, first, worker, samples).Decode();
+  DecodingTurn(*this, first, worker, samples).Run();
 }
 
 void Decoder::Copy(uint32_t run, int worker, Samples& samples) {
@@ -328,7 +301,7 @@ Status Decoder::FillRun(const RowClaim& claim, int worker, StageTimes& times) {
   Slot& slot = *claim.slot;
   const Field& image = source_.fields()[0];
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(claim.row, claim.rows);
-  std::vector<void*> other_rows(plan_ ? plan_->views() - 1 : 0);
+  std::vector<void*> other_rows;
   uint32_t row = claim.row;
   for (uint64_t& id : ids) {
     const SamplerEntry entry = sampler_.At(slot.name(), row);
@@ -336,100 +309,11 @@ Status Decoder::FillRun(const RowClaim& claim, int worker, StageTimes& times) {
     if (plan_) {
       TRY(plan_->Apply(ImageOf(image, source_.View(0, id)),
                        {options_.seed, slot.epoch, entry.position}, workspace(worker),
-                       slot.Row(0, row), times, WorkOf(slot, row), SizeAt(slot, row),
-                       OtherRows(slot, row, other_rows)));
+                       columns_.RowsOf(slot, row, other_rows), times));
     }
     ++row;
   }
-  TRY(WriteFields(claim, {}));
-  return MapRows(claim, times);
-}
-
-// Writes all columns but the one that the plan writes. `loaded`: the rows of the kLoaded fields of
-// the claim's only row; empty if it failed. Precondition: the rows' ids are known.
-Status Decoder::WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const {
-  Slot& slot = *claim.slot;
-  const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(claim.row, claim.rows);
-  for (size_t field = plan_ ? 1 : 0; field < fields_; ++field) {
-    const size_t column = field_columns_[field];
-    const bool labels = mixer_ && field == mixer_->label_column();
-    if (const size_t bytes = LoadedBytes(source_.fields()[field]); bytes != 0) {
-      if (loaded.empty()) continue;
-      if (labels) {
-        TRY(mixer_->WriteLabel(loaded.data(), ids[0], slot, claim.row));
-      } else if (IsString(source_.fields()[field].dtype)) {
-        std::string_view string;
-        std::memcpy(&string, loaded.data(), bytes);
-        TRY(slot.SetString(column, claim.row, string));
-      } else {
-        std::memcpy(slot.Row(column, claim.row), loaded.data(), bytes);
-      }
-      loaded = loaded.subspan(bytes);
-    } else if (labels) {
-      TRY(mixer_->WriteLabels(source_, ids, slot, claim.row));
-    } else {
-      source_.FixedRows(field, ids, slot.Row(column, claim.row));
-    }
-  }
-  if (adds_labels_) {
-    std::fill_n(static_cast<int64_t*>(slot.Row(1, claim.row)), claim.rows, kNoLabel);
-  }
-  for (const size_t column : added_) {
-    std::memset(slot.Row(column, claim.row), 0, columns_[column].row_bytes() * claim.rows);
-  }
-  return {};
-}
-
-// Calls the program's function, if it has one for rows.
-Status Decoder::MapRows(const RowClaim& claim, StageTimes& times) const {
-  if (map_ == nullptr) return {};
-  const Slot& slot = *claim.slot;
-  const uint64_t before = NowNanoseconds();
-  Status status;
-  for (uint32_t row = claim.row; row < claim.row + claim.rows && status.ok(); ++row) {
-    const uint64_t position = sampler_.PositionOf(slot.name(), row);
-    status = map_->MapRow(MappedRow(columns_, slot, row, position, options_.seed));
-  }
-  times.map_ns += NowNanoseconds() - before;
-  return status;
-}
-
-// Fills `rows`, one for each view after the first, with the addresses of a row's views, and returns
-// them.
-std::span<void* const> Decoder::OtherRows(const Slot& slot, uint32_t row,
-                                          std::vector<void*>& rows) const {
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = slot.Row(fields_ + i, row);
-  return rows;
-}
-
-// Returns the address for a row's deferred operations; null if there are none.
-void* Decoder::WorkOf(const Slot& slot, uint32_t row) const {
-  return plan_->work_bytes() == 0 ? nullptr : slot.Row(slot.columns.size() - 1, row);
-}
-
-// Whether the row is mixed with one of another device's part.
-bool Decoder::MixesAcrossParts(const Slot& slot, int64_t row) const {
-  const auto parts = static_cast<int64_t>(slot.crops.size());
-  return mixer_ && parts > 1 &&
-         row + 1 == FirstRowOfPart(slot.rows, PartOfRow(slot.rows, row, parts) + 1, parts);
-}
-
-// Returns where the crop of a row goes, or null if a worker must decode it.
-CropRegion* Decoder::CropsOf(Slot& slot, uint32_t row) const {
-  if (slot.crops.empty() || MixesAcrossParts(slot, row)) return nullptr;
-  return &slot.crops[static_cast<size_t>(
-      PartOfRow(slot.rows, row, static_cast<int64_t>(slot.crops.size())))];
-}
-
-// Returns the address for the place of a row's crop; null if the workers decode all rows.
-uint64_t* Decoder::CropAt(const Slot& slot, uint32_t row) const {
-  if (!plan_->options().decode_on_device) return nullptr;
-  return static_cast<uint64_t*>(slot.Row(slot.columns.size() - 2, row));
-}
-
-// Returns the address for the size of a row's image; null if all images have the row's.
-int32_t* Decoder::SizeAt(const Slot& slot, uint32_t row) const {
-  return size_column_ ? static_cast<int32_t*>(slot.Row(*size_column_, row)) : nullptr;
+  return columns_.Write(claim, {}, times);
 }
 
 uint64_t Decoder::Mix(Slot& slot, int worker) {

@@ -20,6 +20,7 @@
 #include "engine/options/options.h"
 #include "engine/order/sampler.h"
 #include "engine/production/mixer.h"
+#include "engine/production/row_columns.h"
 #include "engine/production/samples/sample_cache.h"
 #include "engine/production/samples/samples_in_flight.h"
 #include "transforms/plan/plan.h"
@@ -70,6 +71,8 @@ class Decoder {
           std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
           SampleCache* cache, SamplesInFlight& samples, MemoryBudget& memory, Refuse refuse,
           int workers);
+  Decoder(const Decoder&) = delete;  // columns_ refers to its plan and mixer
+  Decoder& operator=(const Decoder&) = delete;
 
   // Decodes this photograph and a few others that are ready, two of them interleaved; or fills the
   // rows of this sample, which is in memory.
@@ -89,7 +92,7 @@ class Decoder {
   void AddTo(LoaderStats& stats) const;
 
  private:
-  class SampleQueue;
+  class DecodingTurn;
 
   WorkerCounters& counters(int worker) { return counters_[static_cast<size_t>(worker)]; }
   JpegPacker& packer(int worker) { return packers_[static_cast<size_t>(worker)]; }
@@ -97,29 +100,15 @@ class Decoder {
   void Copy(uint32_t run, int worker, Samples& samples);
   bool MustWait(const SampleInFlight& sample, Status& status) const;
   Status FillRun(const RowClaim& claim, int worker, StageTimes& times);
-  Status WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const;
-  Status MapRows(const RowClaim& claim, StageTimes& times) const;
-  std::span<void* const> OtherRows(const Slot& slot, uint32_t row, std::vector<void*>& rows) const;
-  void* WorkOf(const Slot& slot, uint32_t row) const;
-  int32_t* SizeAt(const Slot& slot, uint32_t row) const;
-  bool MixesAcrossParts(const Slot& slot, int64_t row) const;
-  CropRegion* CropsOf(Slot& slot, uint32_t row) const;
-  uint64_t* CropAt(const Slot& slot, uint32_t row) const;
 
   const LoaderOptions& options_;
   const SampleSource& source_;
   const Sampler& sampler_;
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
-  const MapCaller* const map_;               // of rows; null means none
-  const std::vector<ColumnSpec> columns_;    // of a batch
-  const size_t fields_;                      // of the source
-  const std::vector<size_t> field_columns_;  // by field: ColumnOfField
-  const std::vector<size_t> added_;          // the columns of the program's function
-  const bool adds_labels_;                   // AddsLabels
-  const std::optional<size_t> size_column_;  // SizeColumn
-  const bool has_records_;                   // SampleSource::has_records
-  SampleCache* const cache_;                 // null: none
+  const RowColumns columns_;  // declared after the plan and the mixer
+  const bool has_records_;    // SampleSource::has_records
+  SampleCache* const cache_;  // null: none
   SamplesInFlight& samples_;
   const Refuse refuse_;
   std::vector<JpegPacker> packers_;  // by worker; none without a cache

@@ -90,8 +90,7 @@ Status SoakModel::MakeRow(uint64_t epoch, const ExpectedRow& expected) {
   StageTimes times;
   return plan_->Apply({.bytes = std::span(padded_).first(file.size()),
                        .key = {options_.seed, epoch, expected.position},
-                       .row = row_.data(),
-                       .other_rows = others},
+                       .to = {.row = row_.data(), .other_rows = others}},
                       *workspace_, times);
 }
 

@@ -26,7 +26,7 @@
 #include "transforms/decode/orientation.h"
 #include "transforms/decode/reduction.h"
 #include "transforms/plan/drawn.h"
-#include "transforms/plan/image_queue.h"
+#include "transforms/plan/encoded_image.h"
 #include "transforms/resize/axis_filter.h"
 #include "transforms/spec/transform.h"
 
@@ -124,13 +124,9 @@ class Plan {
   // Memory is charged to `budget`, which must outlive the workspace.
   std::unique_ptr<Workspace, void (*)(Workspace*)> MakeWorkspace(MemoryBudget& budget) const;
 
-  // Decodes the samples of `samples` and writes their batch rows until no sample is left. Two
-  // samples are decoded interleaved, which is faster than one after the other. Adds to `times`
-  // before each Done.
-  void ApplyAll(ImageQueue& samples, Workspace& workspace, StageTimes& times) const;
-
-  // Does the same for one sample. Precondition of the overloads without other rows: there is one
-  // view. Those without an EncodedImage write the row even if the plan decodes on a device.
+  // Decodes one sample and writes its batch rows (PlanRun, plan_run.h, does so for many). Adds to
+  // `times`. Precondition of the overload with one row: there is one view. It writes the row even
+  // if the plan decodes on a device; so does the one for decoded images.
   Status Apply(const EncodedImage& image, Workspace& workspace, StageTimes& times) const;
   Status Apply(std::span<const uint8_t> bytes, const DrawKey& key, Workspace& workspace, void* row,
                StageTimes& times, std::span<const uint8_t> crop_index = {}, void* work = nullptr,
@@ -140,9 +136,8 @@ class Plan {
   // planar RGB: makes the same draws and writes the same bytes as for a lossless file of the image
   // (without an EXIF orientation). Reads no byte outside the image's pixel rows. InvalidArgument
   // names a side.
-  Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace, void* row,
-               StageTimes& times, void* work = nullptr, int32_t* size = nullptr,
-               std::span<void* const> other_rows = {}) const;
+  Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace,
+               const OutputRows& to, StageTimes& times) const;
 
   // One line that says what was fused. Explain (explain.h) has the details.
   std::string Describe() const;
@@ -165,8 +160,8 @@ class Plan {
 
  private:
   class Drawing;
+  friend class PlanRun;
   Plan() = default;
-  bool Begin(ImageQueue& queue, ImageContext& context) const;
   Result<bool> Open(const EncodedImage& image, ImageContext& context) const;
   struct StoredImage {
     ImageSize size;
@@ -180,7 +175,6 @@ class Plan {
   bool StartCrop(const EncodedImage& image, const StoredImage& stored, ImageContext& context) const;
   std::optional<OnWorker> GiveCrop(const EncodedImage& image, const StoredImage& stored,
                                    ImageContext& context) const;
-  void End(ImageQueue& queue, ImageContext& context) const;
   Status EmitRows(ImageContext& context) const;
   Status EmitRow(ViewContext& context) const;
   Status Augment(ViewContext& context) const;

@@ -14,6 +14,7 @@
 #include "core/memory/buffer.h"
 #include "core/result/try.h"
 #include "io/samples/sample_reads.h"
+#include "transforms/plan/plan_run.h"
 
 namespace stoker {
 
@@ -24,11 +25,14 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kMixed = "once all its rows are complete; not measured";
 constexpr size_t kTogether = 32;  // images in memory at a time
 
-// Feeds some of a source's images, from memory.
-class Group final : public ImageQueue {
+// Some of a source's images, in memory.
+class Group {
  public:
   Group(const Plan& plan, uint64_t seed)
-      : budget_(WorkingMemory(plan.options().limits)), seed_(seed), row_(plan.row_bytes()) {}
+      : plan_(plan),
+        budget_(WorkingMemory(plan.options().limits)),
+        seed_(seed),
+        row_(plan.row_bytes()) {}
 
   // Fails if the image cannot be read.
   Status Add(const SampleSource& source, uint64_t id) {
@@ -51,26 +55,19 @@ class Group final : public ImageQueue {
   }
   size_t size() const { return images_.size(); }
 
-  // Begins a round with each image once; `epoch` changes the draws.
-  void Start(uint64_t epoch) {
-    epoch_ = epoch;
-    next_ = 0;
+  // Applies the plan to each image once; `epoch` changes the draws.
+  void Apply(uint64_t epoch, Workspace& workspace, StageTimes& times) {
     refused_ = 0;
-  }
-  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
-    if (next_ == images_.size()) return std::nullopt;
-    const Image& image = images_[next_];
-    return EncodedImage{static_cast<uint32_t>(next_++),
-                        image.encoded,
-                        {seed_, epoch_, image.id},
-                        row_.data(),
-                        image.crop_index};
-  }
-  void Done(uint32_t tag, Status status) override {
-    if (status.ok()) return;
-    ++refused_;
-    if (refusal_.empty()) {
-      refusal_ = std::move(status).error().WithFile(images_[tag].path).Message(cli::FlagOf);
+    size_t next = 0;
+    PlanRun run(plan_, workspace, times);
+    const auto fill = [&] {
+      while (next < images_.size() && run.has_room()) run.Begin(Encoded(next++, epoch));
+    };
+    for (fill(); run.busy(); fill()) {
+      std::optional<FinishedRows> rows = run.Advance();
+      if (!rows || rows->status.ok()) continue;
+      Refuse(images_[rows->tag], std::move(rows->status).error());
+      run.SkipTime();
     }
   }
   uint64_t refused() const { return refused_; }
@@ -86,12 +83,24 @@ class Group final : public ImageQueue {
     std::span<const uint8_t> crop_index;  // within it
   };
 
+  EncodedImage Encoded(size_t index, uint64_t epoch) {
+    const Image& image = images_[index];
+    return {.tag = static_cast<uint32_t>(index),
+            .bytes = image.encoded,
+            .key = {seed_, epoch, image.id},
+            .to = {.row = row_.data()},
+            .crop_index = image.crop_index};
+  }
+  void Refuse(const Image& image, Error error) {
+    ++refused_;
+    if (refusal_.empty()) refusal_ = std::move(error).WithFile(image.path).Message(cli::FlagOf);
+  }
+
+  const Plan& plan_;
   MemoryBudget budget_;
   uint64_t seed_;
-  uint64_t epoch_ = 0;
   std::vector<Image> images_;
   std::vector<uint8_t> row_;  // two images alternately write to it; it is never read
-  size_t next_ = 0;
   uint64_t refused_ = 0;
   std::string refusal_;
 };
@@ -105,14 +114,13 @@ double Microseconds(uint64_t nanoseconds, const PlanCost& cost) {
 
 Error Interrupted() { return {Code::kCancelled, "interrupted"}; }
 
-// Applies the plan to a group that has begun a round, and adds what it cost. Null: it is not
-// counted.
-void ApplyOnce(const Plan& plan, Workspace& workspace, Group& group, PlanCost* cost) {
+// Applies the plan to a group, and adds the cost to `cost`, if it is not null.
+void ApplyOnce(Workspace& workspace, Group& group, uint64_t epoch, PlanCost* cost) {
   StageTimes times;
   const std::vector<uint64_t> before = TransformTimesOf(workspace);
   const CoreClock clock;
   const uint64_t started = NowNanoseconds();
-  plan.ApplyAll(group, workspace, times);
+  group.Apply(epoch, workspace, times);
   if (cost == nullptr) return;
   cost->work_ns += NowNanoseconds() - started;
   if (const std::optional<CoreTime> time = clock.Read()) cost->clocked += *time;
@@ -175,8 +183,7 @@ Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const
     }
     for (int round = 0; round <= work.rounds && (round < 2 || !late()); ++round) {
       if (!keep_going(done, total)) return Interrupted();
-      group.Start(static_cast<uint64_t>(round));
-      ApplyOnce(plan, *workspace, group, round > 0 ? &cost : nullptr);
+      ApplyOnce(*workspace, group, static_cast<uint64_t>(round), round > 0 ? &cost : nullptr);
     }
     cost.refused += group.refused();
     if (cost.first_refusal.empty()) cost.first_refusal = group.refusal();

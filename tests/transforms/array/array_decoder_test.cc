@@ -195,7 +195,7 @@ TEST_F(ArrayDecoderTest, ResizedArraysAreThePlans) {
     const auto workspace = plan.MakeWorkspace(budget_);
     std::vector<uint8_t> want(plan.row_bytes());
     StageTimes times;
-    ASSERT_TRUE(plan.Apply(view, {}, *workspace, want.data(), times).ok());
+    ASSERT_TRUE(plan.Apply(view, {}, *workspace, {.row = want.data()}, times).ok());
     ASSERT_LE(Apart(got.bytes, want), sample.orientation == Orientation::kNormal ? 0 : 1)
         << sample.name;
     if (n % 2 == 0) {

@@ -1,4 +1,4 @@
-// Formats are told from the bytes, and all of them become rows in one queue.
+// Formats are told from the bytes, and all of them become rows of one run.
 #include "transforms/decode/image_decoder.h"
 
 #include <gmock/gmock.h>
@@ -20,6 +20,7 @@
 #include "tests/transforms/whole.h"
 #include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"
+#include "transforms/plan/plan_run.h"
 #include "transforms/plan/reference.h"
 #include "transforms/png/reference_decoder.h"
 #include "transforms/webp/reference_decoder.h"
@@ -201,7 +202,7 @@ TEST(ImageDecoder, DecodeFailsUnlessAnImageIsOpen) {
   }
 }
 
-// ---- in a queue
+// ---- interleaved
 
 const Plan& ThePlan() {
   static const Plan plan =
@@ -258,48 +259,46 @@ struct Outcome {
   std::string error;
 };
 
-class SomeQueue final : public ImageQueue {
- public:
-  explicit SomeQueue(const std::vector<std::vector<uint8_t>>& samples) : samples_(samples) {
-    outcomes.resize(samples.size());
-    for (Outcome& o : outcomes) o.row.resize(ThePlan().row_bytes());
+std::vector<Outcome> ApplyInterleaved(const std::vector<std::vector<uint8_t>>& samples) {
+  std::vector<Outcome> outcomes(samples.size());
+  std::map<uint32_t, int> finished;
+  MemoryBudget budget(64 << 20);
+  const auto workspace = ThePlan().MakeWorkspace(budget);
+  StageTimes times;
+  PlanRun run(ThePlan(), *workspace, times);
+  size_t next = 0;
+  const auto fill = [&] {
+    for (; run.has_room() && next < samples.size(); ++next) {
+      outcomes[next].row.resize(ThePlan().row_bytes());
+      run.Begin({static_cast<uint32_t>(next),
+                 Unpadded(samples[next]),
+                 {1, 0, next},
+                 {.row = outcomes[next].row.data()},
+                 {}});
+    }
+  };
+  for (fill(); run.busy(); fill()) {
+    const std::optional<FinishedRows> rows = run.Advance();
+    if (!rows) continue;
+    EXPECT_EQ(finished[rows->tag]++, 0);
+    if (!rows->status.ok()) outcomes[rows->tag].error = rows->status.error().ToString();
   }
-  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
-    if (next_ == samples_.size()) return std::nullopt;
-    const size_t i = next_++;
-    return EncodedImage{
-        static_cast<uint32_t>(i), Unpadded(samples_[i]), {1, 0, i}, outcomes[i].row.data(), {}};
-  }
-  void Done(uint32_t tag, Status status) override {
-    EXPECT_EQ(done[tag]++, 0);
-    if (!status.ok()) outcomes[tag].error = status.error().ToString();
-  }
+  EXPECT_EQ(finished.size(), samples.size());
+  return outcomes;
+}
 
-  std::vector<Outcome> outcomes;
-  std::map<uint32_t, int> done;
-
- private:
-  const std::vector<std::vector<uint8_t>>& samples_;
-  size_t next_ = 0;
-};
-
-TEST(MixedQueue, RowsMatchTheReference) {
+TEST(MixedFormats, RowsMatchTheReference) {
   std::vector<std::vector<uint8_t>> samples;
   for (int n = 0; n < testing::Effort(400); ++n)
     samples.push_back(MakeEncoded(static_cast<uint64_t>(n)));
-  MemoryBudget budget(64 << 20);
-  const auto workspace = ThePlan().MakeWorkspace(budget);
-  SomeQueue queue(samples);
-  StageTimes times;
-  ThePlan().ApplyAll(queue, *workspace, times);
-  ASSERT_EQ(queue.done.size(), samples.size());
+  const std::vector<Outcome> outcomes = ApplyInterleaved(samples);
   size_t good = 0;
   for (size_t i = 0; i < samples.size(); ++i) {
     std::vector<uint8_t> wanted(ThePlan().row_bytes());
     const Status status = ApplyReference(ThePlan(), Unpadded(samples[i]), {1, 0, i}, wanted.data());
-    ASSERT_EQ(queue.outcomes[i].error, status.ok() ? "" : status.error().ToString()) << i;
+    ASSERT_EQ(outcomes[i].error, status.ok() ? "" : status.error().ToString()) << i;
     if (!status.ok()) continue;
-    ASSERT_EQ(queue.outcomes[i].row, wanted) << i;
+    ASSERT_EQ(outcomes[i].row, wanted) << i;
     ++good;
   }
   EXPECT_GT(good, samples.size() / 2);

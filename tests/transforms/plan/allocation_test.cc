@@ -85,12 +85,13 @@ TEST(Crops, AllocateNothingAfterTheLargest) {
   const auto epoch = [&] {
     StageTimes times;
     for (uint64_t n = 0; n < 60; ++n) {
-      EncodedImage image{.bytes = plain, .key = {1, 0, n}, .row = row.data(), .crop_index = index};
+      EncodedImage image{
+          .bytes = plain, .key = {1, 0, n}, .to = {.row = row.data()}, .crop_index = index};
       if (n % 2 == 0) image.bytes = std::span(packed).first(packed.size() - kBufferPadding);
       uint64_t crop_at = decode::kNoCrop;
-      image.work = work.data();
-      image.crops = &region;
-      image.crop_at = &crop_at;
+      image.to.work = work.data();
+      image.to.crops = &region;
+      image.to.crop_at = &crop_at;
       region.Clear();
       ASSERT_TRUE(plan.Apply(image, *workspace, times).ok());
       ASSERT_EQ(crop_at, 0u);

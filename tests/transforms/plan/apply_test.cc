@@ -184,7 +184,7 @@ TEST_P(OnTarget, PixelsMatchTheirFileAndTheReference) {
     for (const ImageView& view : {ViewOf(image), interleaved.view, planar.view}) {
       std::vector<uint8_t> row(plan.row_bytes() + 3, 0x5a);  // unaligned, with guards
       times = {};
-      const Status status = plan.Apply(view, key, *workspace, row.data() + 1, times);
+      const Status status = plan.Apply(view, key, *workspace, {.row = row.data() + 1}, times);
       ASSERT_TRUE(status.ok()) << status.error().ToString();
       ASSERT_TRUE(ApplyReference(plan, view, key, plain.data()).ok());
       ASSERT_EQ(std::memcmp(wanted.data(), row.data() + 1, plan.row_bytes()), 0)
@@ -311,7 +311,7 @@ TEST(Apply, RefusesSidesOutOfRange) {
   const auto apply = [&](int width, int height) {
     StageTimes times;
     return plan.Apply(ImageView{PixelLayout::kInterleaved, {width, height}, {pixels.data()}, {0}},
-                      {}, *workspace, row.data(), times);
+                      {}, *workspace, {.row = row.data()}, times);
   };
   for (const auto& [width, height] : {std::pair{0, 1}, {1, 0}, {65536, 1}, {1, 65536}, {-1, 3}}) {
     const Status status = apply(width, height);

@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/batch/crop_region.h"
@@ -32,21 +30,6 @@ Bytes PackedPhotograph() {
   return PackJpeg(Unpadded(jpeg)).value();
 }
 
-// Feeds one image.
-class OneImage final : public ImageQueue {
- public:
-  explicit OneImage(const EncodedImage& image) : image_(image) {}
-  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
-    return std::exchange(image_, std::nullopt);
-  }
-  void Done(uint32_t /*tag*/, Status status) override { done = std::move(status); }
-
-  std::optional<Status> done;
-
- private:
-  std::optional<EncodedImage> image_;
-};
-
 class DecodeOnDevice : public ::testing::Test {
  protected:
   static Plan Compiled(bool decode_on_device) {
@@ -60,15 +43,10 @@ class DecodeOnDevice : public ::testing::Test {
   }
 
   Status Apply(std::span<const uint8_t> file, std::span<const uint8_t> crop_index = {}) {
-    OneImage one({.bytes = file,
-                  .row = row_.data(),
-                  .crop_index = crop_index,
-                  .work = work_.data(),
-                  .crops = &region_,
-                  .crop_at = &crop_at_});
     StageTimes times;
-    plan_.ApplyAll(one, *workspace_, times);
-    return *std::move(one.done);
+    const OutputRows rows{
+        .row = row_.data(), .work = work_.data(), .crops = &region_, .crop_at = &crop_at_};
+    return plan_.Apply({.bytes = file, .to = rows, .crop_index = crop_index}, *workspace_, times);
   }
   uint64_t WithoutRoom() const {
     return PathsOf(*workspace_).on_worker[static_cast<size_t>(OnWorker::kNoRoom)];
@@ -145,7 +123,8 @@ TEST_F(DecodeOnDevice, ARowIsWrittenIfThereIsNoPlaceForItsCrop) {
   EXPECT_EQ(row_, wanted);
   const Bytes pixels(size_t{3} * 90 * 70, 100);
   const ImageView image{PixelLayout::kInterleaved, {90, 70}, {pixels.data()}, {3 * 90}};
-  ASSERT_TRUE(plan_.Apply(image, {}, *workspace_, row_.data(), times, work_.data()).ok());
+  ASSERT_TRUE(
+      plan_.Apply(image, {}, *workspace_, {.row = row_.data(), .work = work_.data()}, times).ok());
   EXPECT_EQ(row_, Bytes(row_.size(), 100));
   EXPECT_EQ(OnDevice(), 0u);
 }

@@ -108,7 +108,7 @@ TEST(Geometry, MatchesOneStepAfterTheOther) {
     auto workspace = plan->MakeWorkspace(budget);
     std::vector<uint8_t> row(plan->row_bytes());
     StageTimes times;
-    ASSERT_TRUE(plan->Apply(ViewOf(image), key, *workspace, row.data(), times).ok());
+    ASSERT_TRUE(plan->Apply(ViewOf(image), key, *workspace, {.row = row.data()}, times).ok());
     stepped += testing::DrawnOf(*plan, key, image.size).steps.empty() ? 0 : 1;
     for (size_t i = 0; i < list.size(); ++i) {
       std::visit(NaiveApply{image, RandomStream(key, static_cast<uint32_t>(i))}, list[i]);
@@ -159,7 +159,8 @@ TEST(Geometry, IsThatOfTheListWithoutTransformsOfPixels) {
       auto workspace = plans[i]->MakeWorkspace(budget);
       rows[i].resize(plans[i]->row_bytes());
       StageTimes times;
-      ASSERT_TRUE(plans[i]->Apply(ViewOf(image), key, *workspace, rows[i].data(), times).ok());
+      ASSERT_TRUE(
+          plans[i]->Apply(ViewOf(image), key, *workspace, {.row = rows[i].data()}, times).ok());
     }
     ASSERT_EQ(rows[0], rows[1]) << n << ": " << plans[1]->Describe();
     ++applied;
@@ -246,7 +247,8 @@ TEST(Geometry, RotatedFilesMatchTheirUprightPixels) {
       std::vector<uint8_t> row(plan.row_bytes()), wanted(plan.row_bytes());
       StageTimes times;
       ASSERT_TRUE(plan.Apply({file.data(), size}, {1, 0, n}, *workspace, row.data(), times).ok());
-      ASSERT_TRUE(plan.Apply(ViewOf(seen), {1, 0, n}, *workspace, wanted.data(), times).ok());
+      ASSERT_TRUE(
+          plan.Apply(ViewOf(seen), {1, 0, n}, *workspace, {.row = wanted.data()}, times).ok());
       ASSERT_EQ(row, wanted) << "orientation " << orientation << ", sample " << n;
     }
   }

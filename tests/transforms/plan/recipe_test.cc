@@ -176,7 +176,7 @@ uint64_t PeakOf(const Plan& plan, const ImageView& image) {
   StageTimes times;
   for (int n = 0; n < testing::Effort(200); ++n) {
     const Status status =
-        plan.Apply(image, {1, 0, static_cast<uint64_t>(n)}, *workspace, row.data(), times);
+        plan.Apply(image, {1, 0, static_cast<uint64_t>(n)}, *workspace, {.row = row.data()}, times);
     EXPECT_TRUE(status.ok()) << plan.Describe();
   }
   return budget.peak();

@@ -100,8 +100,7 @@ TEST(RowsOf, AreEnough) {
       void* const other = to[1].data();
       return plan->Apply({.bytes = from.span(),
                           .key = key,
-                          .row = to[0].data(),
-                          .other_rows = {&other, plan->views() - 1}},
+                          .to = {.row = to[0].data(), .other_rows = {&other, plan->views() - 1}}},
                          *workspace, times);
     };
     ASSERT_TRUE(apply(whole, want).ok());

@@ -83,7 +83,7 @@ struct Rows {
       if (i != 0) others.push_back(rows.back().data() + 1);
     }
   }
-  uint8_t* first() { return rows[0].data() + 1; }
+  OutputRows output() { return {.row = rows[0].data() + 1, .other_rows = others}; }
   std::vector<std::vector<uint8_t>> rows;
   std::vector<void*> others;
 };
@@ -117,9 +117,8 @@ TEST(Views, EachIsWhatItsPlanMakesAlone) {
     const auto workspace = plan->MakeWorkspace(budget);
     Rows rows(*plan);
     StageTimes times;
-    const Status status = plan->Apply(
-        {.bytes = file.span(), .key = key, .row = rows.first(), .other_rows = rows.others},
-        *workspace, times);
+    const Status status =
+        plan->Apply({.bytes = file.span(), .key = key, .to = rows.output()}, *workspace, times);
     ASSERT_TRUE(status.ok()) << status.error().ToString();
     for (size_t i = 0; i < views.size(); ++i) {
       const Plan alone = Plan::Compile(views[i], options).value();
@@ -143,8 +142,7 @@ TEST(Views, OfDecodedImages) {
     const auto workspace = plan.MakeWorkspace(budget);
     Rows rows(plan);
     StageTimes times;
-    const Status status = plan.Apply(testing::ViewOf(image), key, *workspace, rows.first(), times,
-                                     nullptr, nullptr, rows.others);
+    const Status status = plan.Apply(testing::ViewOf(image), key, *workspace, rows.output(), times);
     ASSERT_TRUE(status.ok()) << status.error().ToString();
     for (size_t i = 0; i < views.size(); ++i) {
       std::vector<uint8_t> wanted(plan.view(i).row_bytes());
@@ -165,9 +163,7 @@ TEST(Views, AnImageIsDecodedOnceAndScaledOnlyWhereAllViewsAllowIt) {
     const auto workspace = plan.MakeWorkspace(budget);
     Rows rows(plan);
     StageTimes times;
-    EXPECT_TRUE(plan.Apply({.bytes = file.span(), .row = rows.first(), .other_rows = rows.others},
-                           *workspace, times)
-                    .ok());
+    EXPECT_TRUE(plan.Apply({.bytes = file.span(), .to = rows.output()}, *workspace, times).ok());
     const DecodePaths paths = PathsOf(*workspace);
     EXPECT_EQ(paths.fast, 1u);
     return paths;
@@ -195,9 +191,7 @@ TEST(Views, ScaledPixelsAreThoseOfEachAlone) {
     Rows rows(plan);
     StageTimes times;
     ASSERT_TRUE(
-        plan.Apply(
-                {.bytes = file.span(), .key = key, .row = rows.first(), .other_rows = rows.others},
-                *workspace, times)
+        plan.Apply({.bytes = file.span(), .key = key, .to = rows.output()}, *workspace, times)
             .ok());
     ASSERT_EQ(PathsOf(*workspace).scaled, 1u);
     for (size_t i = 0; i < views.size(); ++i) {
@@ -229,7 +223,7 @@ TEST(Views, AWorkspaceWithoutMemoryRefusesTheSampleAndMakesTheNext) {
   const auto workspace = plan.MakeWorkspace(budget);
   Rows rows(plan);
   StageTimes times;
-  const EncodedImage image{.bytes = file.span(), .row = rows.first(), .other_rows = rows.others};
+  const EncodedImage image{.bytes = file.span(), .to = rows.output()};
   Reservation all(budget);
   ASSERT_TRUE(all.Resize((16 << 20) - (100 << 10)));
   const Status refused = plan.Apply(image, *workspace, times);
@@ -263,9 +257,8 @@ TEST(Views, MemoryStaysWithinThePlan) {
     Rows rows(plan);
     StageTimes times;
     for (uint64_t n = 0; n < 30; ++n) {
-      EXPECT_TRUE(plan.Apply(testing::ViewOf(image), {1, 0, n}, *workspace, rows.first(), times,
-                             nullptr, nullptr, rows.others)
-                      .ok());
+      EXPECT_TRUE(
+          plan.Apply(testing::ViewOf(image), {1, 0, n}, *workspace, rows.output(), times).ok());
     }
     return budget.peak();
   };

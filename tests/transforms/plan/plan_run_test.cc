@@ -1,9 +1,11 @@
-// ApplyAll, which interleaves samples, gives the rows that Apply gives one by one.
+// PlanRun, which interleaves samples, gives the rows that Apply gives one by one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,10 +13,12 @@
 #include "core/memory/buffer.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
 #include "tests/testing/images/photos.h"
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/plan/plan.h"
+#include "transforms/plan/plan_run.h"
 
 namespace stoker {
 namespace {
@@ -78,41 +82,52 @@ struct Outcome {
 
 std::string TextOf(const Status& status) { return status.ok() ? "" : status.error().ToString(); }
 
-// Gives the samples in order, and now and then says that there is none.
-class SomeQueue final : public ImageQueue {
+// Begins the samples in order, in several runs: now and then none is ready.
+class SampleQueue {
  public:
-  SomeQueue(const std::vector<Sample>& samples, uint64_t seed)
+  SampleQueue(const std::vector<Sample>& samples, uint64_t seed)
       : samples_(samples), random_({seed, 0, 0}, 0) {
     outcomes.resize(samples.size());
     for (Outcome& o : outcomes) o.row.resize(ThePlan().row_bytes());
   }
 
-  std::optional<EncodedImage> Next(GrowingBuffer& /*crop_index*/) override {
-    if (next_ == samples_.size() || random_.Below(4) == 0) return std::nullopt;
-    const Sample& sample = samples_[next_];
-    begun_ = next_ + 1;
-    return EncodedImage{static_cast<uint32_t>(next_), sample.bytes(), sample.key,
-                        outcomes[next_++].row.data(), sample.index};
+  void Run(Workspace& workspace) {
+    PlanRun run(ThePlan(), workspace, times_);
+    for (Fill(run); run.busy(); Fill(run)) {
+      if (const std::optional<FinishedRows> rows = run.Advance()) Finish(rows->tag, rows->status);
+    }
   }
 
-  void Done(uint32_t tag, Status status) override {
-    EXPECT_LT(tag, begun_);
-    EXPECT_EQ(done_[tag]++, 0) << tag;
-    outcomes[tag].error = TextOf(status);
-    EXPECT_GE(times.decode_ns, seen_ns_);
-    seen_ns_ = times.decode_ns;
-  }
-
-  bool ended() const { return next_ == samples_.size() && done_.size() == samples_.size(); }
+  bool ended() const { return next_ == samples_.size() && finished_.size() == samples_.size(); }
 
   std::vector<Outcome> outcomes;
-  StageTimes times;
 
  private:
+  void Fill(PlanRun& run) {
+    while (run.has_room() && next_ < samples_.size() && random_.Below(4) != 0) {
+      const Sample& sample = samples_[next_];
+      run.Begin({static_cast<uint32_t>(next_),
+                 sample.bytes(),
+                 sample.key,
+                 {.row = outcomes[next_].row.data()},
+                 sample.index});
+      ++next_;
+    }
+  }
+
+  void Finish(uint32_t tag, const Status& status) {
+    EXPECT_LT(tag, next_);
+    EXPECT_EQ(finished_[tag]++, 0) << tag;
+    outcomes[tag].error = TextOf(status);
+    EXPECT_GE(times_.decode_ns, seen_ns_);
+    seen_ns_ = times_.decode_ns;
+  }
+
   const std::vector<Sample>& samples_;
   RandomStream random_;
-  size_t next_ = 0, begun_ = 0;
-  std::map<uint32_t, int> done_;
+  StageTimes times_;
+  size_t next_ = 0;
+  std::map<uint32_t, int> finished_;
   uint64_t seen_ns_ = 0;
 };
 
@@ -139,8 +154,8 @@ Alone OneByOne(const std::vector<Sample>& samples) {
 void ExpectTheSameInTurns(const std::vector<Sample>& samples, const Alone& alone, uint64_t seed) {
   MemoryBudget budget(256 << 20);
   const auto workspace = ThePlan().MakeWorkspace(budget);
-  SomeQueue queue(samples, seed);
-  while (!queue.ended()) ThePlan().ApplyAll(queue, *workspace, queue.times);
+  SampleQueue queue(samples, seed);
+  while (!queue.ended()) queue.Run(*workspace);
   for (size_t i = 0; i < samples.size(); ++i) {
     const Outcome &got = queue.outcomes[i], &wanted = alone.outcomes[i];
     ASSERT_EQ(got.error, wanted.error) << i;
@@ -154,7 +169,7 @@ void ExpectTheSameInTurns(const std::vector<Sample>& samples, const Alone& alone
   EXPECT_EQ(paths.contradicted, alone.paths.contradicted);
 }
 
-TEST(ApplyAll, EqualsApplyingOneByOne) {
+TEST(PlanRun, EqualsApplyingOneByOne) {
   std::vector<Sample> samples;
   for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(400)); ++n) {
     samples.push_back(MakeSample(n));
@@ -170,8 +185,101 @@ TEST(ApplyAll, EqualsApplyingOneByOne) {
   for (uint64_t seed = 0; seed < 3; ++seed) ExpectTheSameInTurns(samples, alone, seed);
 }
 
+// ---- The order of a run.
+
+std::vector<uint8_t> WithPadding(std::vector<uint8_t> file) {
+  file.resize(file.size() + kBufferPadding);
+  return file;
+}
+
+class RunOrder : public ::testing::Test {
+ protected:
+  void Begin(PlanRun& run, uint32_t tag, const std::vector<uint8_t>& padded) {
+    rows_[tag].resize(ThePlan().row_bytes());
+    run.Begin({.tag = tag,
+               .bytes = std::span(padded).first(padded.size() - kBufferPadding),
+               .key = {1, 0, tag},
+               .to = {.row = rows_[tag].data()}});
+  }
+
+  // Advances until rows are finished.
+  static uint32_t Finish(PlanRun& run) {
+    for (;;) {
+      if (const std::optional<FinishedRows> rows = run.Advance()) {
+        EXPECT_TRUE(rows->status.ok());
+        return rows->tag;
+      }
+    }
+  }
+
+  const std::vector<uint8_t> png_ = WithPadding(testing::MakePng({.width = 50, .height = 40}));
+  const std::vector<uint8_t> jpeg_ = WithPadding(testing::MakeJpeg({.width = 500, .height = 400}));
+  MemoryBudget budget_{64 << 20};
+  std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_ = ThePlan().MakeWorkspace(budget_);
+  StageTimes times_;
+  std::map<uint32_t, std::vector<uint8_t>> rows_;
+};
+
+TEST_F(RunOrder, FinishedRowsAreReturnedBeforeAnotherSampleIsBegun) {
+  PlanRun run(ThePlan(), *workspace_, times_);
+  EXPECT_FALSE(run.busy());
+  ASSERT_TRUE(run.has_room());
+  Begin(run, 7, png_);  // is decoded at once
+  EXPECT_FALSE(run.has_room());
+  EXPECT_EQ(Finish(run), 7u);
+  EXPECT_GT(times_.decode_ns, 0u);
+  EXPECT_FALSE(run.busy());
+  EXPECT_TRUE(run.has_room());
+}
+
+TEST_F(RunOrder, AJpegIsDecodedNextToOtherFormats) {
+  PlanRun run(ThePlan(), *workspace_, times_);
+  Begin(run, 0, jpeg_);
+  uint32_t others = 0;
+  for (bool ended = false; !ended && others < 10'000; ++others) {
+    if (run.has_room()) Begin(run, 1 + others, png_);
+    const std::optional<FinishedRows> rows = run.Advance();
+    ended = rows && rows->tag == 0;
+  }
+  EXPECT_LT(others, 10'000u);
+}
+
+TEST_F(RunOrder, PhotographsThatEndTogetherAreBothReturned) {
+  PlanRun run(ThePlan(), *workspace_, times_);
+  Begin(run, 0, jpeg_);
+  ASSERT_TRUE(run.has_room());
+  GrowingBuffer* const second = &run.crop_index();
+  Begin(run, 1, jpeg_);
+  EXPECT_FALSE(run.has_room());
+  const uint32_t first = Finish(run);
+  if (!run.has_room()) {  // the other one has ended, too
+    EXPECT_EQ(Finish(run), 1 - first);
+  }
+  EXPECT_TRUE(run.has_room());
+  EXPECT_TRUE(first == 1 || &run.crop_index() != second) << "memory of a sample in progress";
+}
+
+TEST_F(RunOrder, ARunThatIsDestroyedEarlyLeavesNothingBehind) {
+  {
+    PlanRun given_up(ThePlan(), *workspace_, times_);
+    Begin(given_up, 0, jpeg_);
+    Begin(given_up, 1, png_);
+  }
+  PlanRun run(ThePlan(), *workspace_, times_);
+  EXPECT_FALSE(run.busy());
+  Begin(run, 2, jpeg_);
+  EXPECT_EQ(Finish(run), 2u);
+  std::vector<uint8_t> alone(ThePlan().row_bytes());
+  const auto workspace = ThePlan().MakeWorkspace(budget_);
+  ASSERT_TRUE(ThePlan()
+                  .Apply(std::span(jpeg_).first(jpeg_.size() - kBufferPadding), {1, 0, 2},
+                         *workspace, alone.data(), times_)
+                  .ok());
+  EXPECT_EQ(rows_[2], alone);
+}
+
 // Runs on every instruction set, without and with an index.
-TEST(Photos, ApplyAllEqualsApplyingOneByOne) {
+TEST(Photos, PlanRunEqualsApplyingOneByOne) {
   const auto paths = testing::Photos();
   if (paths.empty()) GTEST_SKIP() << "STOKER_PHOTOS names no directory of photographs";
   const int most = std::max(4, testing::Effort(testing::Effort(400)));  // each is decoded 12 times

@@ -1,0 +1,59 @@
+// RowColumns: the columns of a batch's rows. It says where a plan writes, and writes the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/batch/slot_pool.h"
+#include "core/result/result.h"
+#include "core/time/stage_times.h"
+#include "engine/map/map_caller.h"
+#include "engine/options/options.h"
+#include "engine/order/sampler.h"
+#include "engine/production/mixer.h"
+#include "engine/production/samples/samples_in_flight.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker {
+
+// Immutable and thread-safe.
+class RowColumns {
+ public:
+  // `plan`: none if rows are copied as they are. `map`: the program's function, or null. `columns`:
+  // the columns of a batch. All references must outlive it.
+  RowColumns(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
+             const std::optional<Mixer>& mixer, const MapCaller* map,
+             std::vector<ColumnSpec> columns);
+
+  // Returns where the plan writes a row. `other_rows` is filled with the addresses of its other
+  // views. Precondition: there is a plan.
+  OutputRows RowsOf(Slot& slot, uint32_t row, std::vector<void*>& other_rows) const;
+
+  // Writes all columns but those that the plan writes, then calls the program's function, if it has
+  // one for rows. `loaded`: the rows of the kLoaded fields of the claim's only row; empty if it
+  // failed. Precondition: the rows' ids are known, and the plan has written its columns.
+  Status Write(const RowClaim& claim, std::span<const uint8_t> loaded, StageTimes& times) const;
+
+ private:
+  Status WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const;
+  Status MapRows(const RowClaim& claim, StageTimes& times) const;
+  CropRegion* CropsOf(Slot& slot, uint32_t row) const;
+  bool MixesAcrossParts(const Slot& slot, int64_t row) const;
+
+  const SampleSource& source_;
+  const Sampler& sampler_;
+  const uint64_t seed_;
+  const std::optional<Plan>& plan_;
+  const std::optional<Mixer>& mixer_;
+  const MapCaller* const map_;               // of rows; null means none
+  const std::vector<ColumnSpec> columns_;    // of a batch
+  const std::vector<size_t> field_columns_;  // by field: ColumnOfField
+  const std::vector<size_t> added_;          // the columns of the program's function
+  const bool adds_labels_;                   // AddsLabels
+  const std::optional<size_t> size_column_;  // SizeColumn
+};
+
+}  // namespace stoker

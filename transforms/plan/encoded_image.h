@@ -1,0 +1,37 @@
+// EncodedImage: a sample as a Plan takes it, and where its rows go.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/numbers/random.h"
+
+namespace stoker {
+
+class CropRegion;
+
+// Where the rows of one sample are written.
+struct OutputRows {
+  void* row = nullptr;  // of the first view: row_bytes() of any alignment, as row_shape()
+  // The rows of the plan's other views. The span, unlike the rows, is read at once.
+  std::span<void* const> other_rows{};
+  void* work = nullptr;     // work_bytes(), if the plan defers operations to a device
+  int32_t* size = nullptr;  // is set to the image's height and width in its row; may be null
+  // If the plan decodes on a device: where the crop goes that the device decodes instead of the
+  // row's pixels (null means nowhere, so the row is written), and what is set to its offset there,
+  // or to decode::kNoCrop if the row was written (null means it always is).
+  CropRegion* crops = nullptr;
+  uint64_t* crop_at = nullptr;
+};
+
+// A sample whose bytes have been read. All memory that it refers to must stay valid until its rows
+// are finished.
+struct EncodedImage {
+  uint32_t tag = 0;                  // an identifier chosen by the caller
+  std::span<const uint8_t> bytes{};  // with kBufferPadding readable bytes after them
+  DrawKey key{};                     // the key of its random transforms
+  OutputRows to{};
+  std::span<const uint8_t> crop_index{};  // see JpegDecoder::Decode; may be empty
+};
+
+}  // namespace stoker

@@ -1,0 +1,54 @@
+#include "transforms/plan/workspace.h"
+
+#include <memory>
+#include <utility>
+
+namespace stoker {
+
+uint64_t MemoryOf(const Workspace& workspace) { return workspace.memory.used(); }
+
+// Replaces the contexts by new ones and keeps their counts.
+void FreeMemoryOf(Workspace& workspace) {
+  workspace.paths = PathsOf(workspace);
+  for (ImageContext& context : workspace.contexts) {
+    ImageContext fresh(workspace.limits, workspace.transforms, workspace.memory);
+    for (size_t i = 0; i < fresh.views.size(); ++i) {
+      fresh.views[i].transform_ns = std::move(context.views[i].transform_ns);
+    }
+    context = std::move(fresh);
+  }
+}
+
+DecodePaths PathsOf(const Workspace& workspace) {
+  DecodePaths paths = workspace.paths;
+  for (const ImageContext& context : workspace.contexts) {
+    paths += context.decoder.paths();
+    paths.scaled += context.scaled;
+    paths.scalable += context.scalable;
+    paths.on_device += context.on_device;
+    paths.no_end_marker += context.no_end_marker;
+    for (size_t i = 0; i < kOnWorkerReasons; ++i) paths.on_worker[i] += context.on_worker[i];
+  }
+  return paths;
+}
+
+std::vector<uint64_t> TransformTimesOf(const Workspace& workspace) {
+  std::vector<uint64_t> times;
+  const auto& [a, b] = workspace.contexts;
+  for (size_t view = 0; view < a.views.size(); ++view) {
+    for (size_t i = 0; i < a.views[view].transform_ns.size(); ++i) {
+      times.push_back(a.views[view].transform_ns[i] + b.views[view].transform_ns[i]);
+    }
+  }
+  return times;
+}
+
+std::unique_ptr<Workspace, void (*)(Workspace*)> Plan::MakeWorkspace(MemoryBudget& budget) const {
+  std::vector<size_t> transforms;
+  transforms.reserve(views());
+  for (size_t i = 0; i < views(); ++i) transforms.push_back(view(i).transforms_.size());
+  return {new Workspace(options_.limits, std::move(transforms), budget),
+          [](Workspace* workspace) { delete workspace; }};
+}
+
+}  // namespace stoker

@@ -1,0 +1,84 @@
+// The memory in which a worker applies a plan: Workspace, and what it has for each of two samples.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
+#include "transforms/augment/augmenter.h"
+#include "transforms/decode/decoding.h"
+#include "transforms/decode/image_decoder.h"
+#include "transforms/device/crop_maker.h"
+#include "transforms/plan/drawn.h"
+#include "transforms/plan/plan.h"
+#include "transforms/plan/views_sink.h"
+#include "transforms/resize/resampler.h"
+
+namespace stoker {
+
+// The resampler and augmenter of one view of a sample in progress.
+struct ViewContext {
+  ViewContext(size_t transforms, MemoryBudget& budget)
+      : resampler(budget), augmenter(budget), transform_ns(transforms) {}
+
+  Resampler resampler;
+  Augmenter augmenter;
+  DrawnSample drawn;
+  void* row = nullptr;      // its destination
+  void* work = nullptr;     // destination of its deferred operations
+  int32_t* size = nullptr;  // destination of its height and width, or null
+  std::vector<uint64_t> transform_ns;
+  uint64_t augment_ns = 0;
+};
+
+// The decoder of one sample in progress, and its views.
+struct ImageContext {
+  // `transforms`: how many each view has.
+  ImageContext(const DecodeLimits& limits, const std::vector<size_t>& transforms,
+               MemoryBudget& budget)
+      : decoder(limits, &budget), crop_index(budget), all_views(budget), crop_maker(budget) {
+    for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
+  }
+
+  // Returns the sink that the decoder writes to.
+  RowSink& sink() {
+    if (views.size() == 1) return views[0].resampler;
+    return all_views;
+  }
+
+  ImageDecoder decoder;
+  GrowingBuffer crop_index;  // see PlanRun::crop_index
+  std::vector<ViewContext> views;
+  ViewsSink all_views;  // for more than one
+  Reduction reduction = 1;
+  std::optional<uint32_t> image;      // the tag of the image that was begun
+  std::optional<Status> finished;     // its rows, if no pixels were decoded
+  uint64_t scaled = 0, scalable = 0;  // as DecodePaths
+  CropMaker crop_maker;               // for a device that decodes
+  uint64_t on_device = 0;             // as DecodePaths
+  uint64_t no_end_marker = 0;         // likewise, of those
+  std::array<uint64_t, kOnWorkerReasons> on_worker{};
+};
+
+class Workspace {
+ public:
+  Workspace(const DecodeLimits& limits, std::vector<size_t> of_views, MemoryBudget& budget)
+      : limits(limits),
+        transforms(std::move(of_views)),
+        memory(MemoryBudget::kNoLimit, budget),
+        contexts{ImageContext(limits, transforms, memory),
+                 ImageContext(limits, transforms, memory)} {}
+
+  const DecodeLimits limits;
+  const std::vector<size_t> transforms;  // how many each view has
+  MemoryBudget memory;
+  std::array<ImageContext, 2> contexts;
+  DecodePaths paths;  // of freed contexts
+};
+
+}  // namespace stoker
