@@ -27,7 +27,7 @@ import time
 
 import stoker
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "python" / "support"))
 from object_server import ObjectServer
 
 TRANSFORMS = [stoker.RandomResizedCrop(224), stoker.RandomHorizontalFlip()]

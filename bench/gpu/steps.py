@@ -253,7 +253,7 @@ def python_tests(s: Settings) -> list[Step]:
     for framework, names in PYTHON_TESTS.items():
         for name in names:
             command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider",
-                       "--timeout", "40", f"tests/python/test_gpu.py::{name}"]  # fmt: skip
+                       "--timeout", "40", f"tests/python/device/test_gpu.py::{name}"]  # fmt: skip
             modules = [f"module:{module}" for module in ("pytest", "pytest_timeout", framework)]
             needs = ("gpu", *modules, f"file:{s.site}")
             made.append(Step(name, 5, 60, [command], needs, prints="pytest", env=given(s)))

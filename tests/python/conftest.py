@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from repository import BUILD, ROOT
 
 # A shell that starts the tests in the background ignores SIGINT, and programs that they start would inherit
 # that.
@@ -18,10 +19,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # If tests give programs a terminal, its cursor can be moved, whatever the tests' own terminal is.
 os.environ["TERM"] = "xterm"
 
-ROOT = pathlib.Path(__file__).parents[2]
-
 # Index files of the tests' shards, and TensorFlow's plugin, are not put into the user's cache folder.
-BUILD = pathlib.Path(os.environ.get("STOKER_BUILD", ROOT / "build")).resolve()
 os.environ["XDG_CACHE_HOME"] = str(BUILD / "cache")
 
 

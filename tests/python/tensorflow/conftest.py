@@ -5,7 +5,6 @@ Run by `./dev test`, or by hand: python -m pytest tests/python/tensorflow
 """
 
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -13,17 +12,13 @@ import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 tf = pytest.importorskip("tensorflow", minversion="2")
-np = pytest.importorskip("numpy")
 stoker = pytest.importorskip("stoker")
+from tensors import SAMPLES, SIZE  # noqa: E402
 
 # Two devices for tf.distribute; this must come before TensorFlow looks at any.
 tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
 )
-
-HERE = pathlib.Path(__file__).parent
-SIZE = 32
-SAMPLES = 48
 
 
 @pytest.fixture(scope="session")
@@ -54,46 +49,13 @@ def make(made):
     return loader
 
 
-def noting(seen):
-    """A step for map() that adds what passes through to `seen`."""
-
-    def note(images, labels):
-        seen.append((images.copy(), labels.copy()))
-        return images, labels
-
-    def noted(images, labels):
-        result = tf.numpy_function(note, [images, labels], [tf.uint8, tf.int64])
-        return tf.ensure_shape(result[0], images.shape), tf.ensure_shape(result[1], labels.shape)
-
-    return noted
-
-
-def arrays(dataset, *names):
-    """Returns all batches, as arrays that do not depend on stoker's memory. `names`: all columns of batches
-    that are dictionaries, in the order that is wanted.
-    """
-    if names:
-        batches = list(dataset)
-        assert all(type(batch) is dict and set(batch) == set(names) for batch in batches)
-        dataset = [[batch[name] for name in names] for batch in batches]
-    return [tuple(np.array(column) for column in batch) for batch in dataset]
-
-
-def same(got, want):
-    """Returns whether two lists of batches are equal to the byte."""
-    assert len(got) == len(want)
-    for batch, expected in zip(got, want):
-        for column, other in zip(batch, expected):
-            np.testing.assert_array_equal(np.asarray(column), np.asarray(other))
-
-
 @pytest.fixture
-def python():
-    """Runs a script of this folder in a process of its own, and returns what it printed."""
+def python(request):
+    """Runs a script of the test's folder in a process of its own, and returns what it printed."""
 
     def run(script, *arguments, timeout=120, status=0, **environment):
         process = subprocess.run(
-            [sys.executable, str(HERE / script), *map(str, arguments)],
+            [sys.executable, str(request.path.with_name(script)), *map(str, arguments)],
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **environment},
             capture_output=True,
             text=True,

@@ -1,6 +1,6 @@
 // apply_step STEP WIDTH HEIGHT COUNT [plain]: does one step on COUNT images of three planes, read
-// from stdin one after the other, and writes them to stdout. tests/python/test_augment_steps.py
-// compares them with torchvision.
+// from stdin one after the other, and writes them to stdout.
+// tests/python/transforms/test_augment_steps.py compares them with torchvision.
 //
 // STEP: its name and parameters with commas between them, as in brightness,1.5 (see Parse).
 #include <algorithm>

@@ -205,7 +205,7 @@ TEST(Exif, FirstSegmentWins) {
   EXPECT_EQ(OpenPadded(decoder, Padded(nonsense))->orientation, Orientation::kNormal);
 }
 
-// tests/python/test_exif.py compares with Pillow; here are both JPEG decoders.
+// tests/python/transforms/test_exif.py compares with Pillow; here are both JPEG decoders.
 TEST(Exif, MayBeCutIntoSegments) {
   const std::vector<uint8_t> exif = ExifPayload(6);
   constexpr size_t kPrefix = 6;

@@ -1,6 +1,7 @@
 // draw_plan SPEC FILE...: transforms JPEG files and writes their rows to stdout, one after the
 // other; for each file a line of JSON on stderr with the drawn parameters. The n-th file is drawn
-// with the key {1, 0, n}. tests/python/test_torchvision.py compares them with torchvision.
+// with the key {1, 0, n}. tests/python/transforms/test_torchvision.py compares them with
+// torchvision.
 //
 // draw_plan SPEC WIDTHxHEIGHTxCOUNT: only draws, for the keys {1, 0, 0} to {1, 0, COUNT - 1} and an
 // image of that size; the lines go to stdout.

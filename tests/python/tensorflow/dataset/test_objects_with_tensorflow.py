@@ -1,0 +1,23 @@
+"""Remote objects in a process where TensorFlow was loaded first, which has a libcurl of its own."""
+
+import subprocess
+import sys
+
+import pytest
+from object_server import ObjectServer
+
+READ = """
+import sys, tensorflow, stoker
+source = stoker.records(sys.argv[1], "uint8")
+print(sum(int(batch.sum()) for batch in stoker.Loader(source, [], batch_size=100).epoch(0)))
+"""
+
+
+@pytest.mark.long
+def test_libcurl_calls_its_own_functions(tmp_path):
+    (tmp_path / "bytes.bin").write_bytes(bytes(range(250)))
+    with ObjectServer(tmp_path) as server:
+        for _ in range(2):
+            command = [sys.executable, "-c", READ, f"{server.url}/bytes.bin"]
+            read = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            assert (read.returncode, read.stdout.strip()) == (0, str(sum(range(250)))), read.stderr
