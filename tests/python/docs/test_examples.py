@@ -4,10 +4,10 @@ import importlib.util
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 
+import forks
 import pytest
 from repository import ROOT
 
@@ -36,8 +36,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def native():
     """Skips if the dataset op cannot be built; otherwise it is built now, and not in an example's time."""
-    build = [sys.executable, "-m", "stoker", "build-tf-plugin"]
-    done = subprocess.run(build, capture_output=True, text=True, timeout=300, check=False)
+    done = forks.run("-m", "stoker", "build-tf-plugin", timeout=300)
     if done.returncode != 0:
         pytest.skip(f"no dataset op here: {done.stderr.strip().splitlines()[-1]}")
 
@@ -56,17 +55,10 @@ def run(request, op):
 
     def run_example(script, *arguments):
         environment = {**os.environ, "STOKER_TF_OP": op, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        command = [sys.executable, EXAMPLES / script, *arguments, "--quick"]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        with subprocess.Popen(command, env=environment, start_new_session=True, **pipes) as process:
-            try:
-                out, errors = process.communicate(timeout=SECONDS)
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)  # and the processes that it has started
-                raise
-        assert process.returncode == 0, out + errors
-        assert "FallbackWarning" not in errors
-        return out
+        done = forks.run(EXAMPLES / script, *arguments, "--quick", env=environment, timeout=SECONDS)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "FallbackWarning" not in done.stderr
+        return done.stdout
 
     return run_example
 

@@ -17,25 +17,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import pathlib
 import random
-import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Any
+
+import forks
 
 HERE = pathlib.Path(__file__).parent
 WORLDS = {1: 4, 3: 2, 8: 1}  # with their batch sizes
 WAYS = ("stoker", "other-worlds", "native", "fallback")
 OF_TENSORFLOW = ("native", "fallback")
-PROCESSES = multiprocessing.get_context("forkserver")
 
 # --- in a program that is killed ----------------------------------------------------------------------
 
@@ -68,24 +66,6 @@ def damaged(photos: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
     return copy
 
 
-def preload_tensorflow() -> None:
-    """Before the first program starts: they are forks of a process that has imported TensorFlow.
-
-    Importing it takes seconds, a program's life a fraction of one. Nothing of it, or of stoker, has started
-    before the fork.
-    """
-    PROCESSES.set_forkserver_preload(["tensorflow"])
-
-
-def run_program(script: str, arguments: list[str], output: Connection, errors: str) -> None:
-    """In a process of its own."""
-    os.dup2(output.fileno(), sys.stdout.fileno())
-    with open(errors, "w") as file:
-        os.dup2(file.fileno(), sys.stderr.fileno())
-    sys.argv = [script, *arguments]
-    runpy.run_path(script, run_name="__main__")
-
-
 def killed_run(
     script: pathlib.Path,
     folder: pathlib.Path,
@@ -102,23 +82,20 @@ def killed_run(
     folder.mkdir()
     done = 0
     while True:
-        reader, writer = PROCESSES.Pipe(duplex=False)
         errors = folder / "errors"
-        given = [str(folder), *map(str, arguments())]
-        process = PROCESSES.Process(target=run_program, args=(str(script), given, writer, str(errors)))
-        process.start()
-        writer.close()
-        with reader, open(reader.fileno(), closefd=False) as output:
+        with errors.open("w") as file:
+            process = forks.Piped(script, folder, *arguments(), stderr=file)
+        with process.stdin, process.stdout as output:
             if done < kills:
                 for _ in range(chance.randint(1, 12)):
                     output.readline()
                 time.sleep(chance.uniform(0, 0.005))  # any moment of a step, or of saving, is as good
                 process.kill()
             output.read()
-        process.join()
-        if process.exitcode == 0:
+        code = process.wait()
+        if code == 0:
             break
-        assert process.exitcode == -9, errors.read_text()[-3000:]
+        assert code == -9, errors.read_text()[-3000:]
         done += 1
     return [json.loads(line) for line in (folder / "log").read_text().splitlines()], done
 
@@ -171,7 +148,6 @@ def main() -> None:
     given = parser.parse_args()
     if any(way in OF_TENSORFLOW for way in given.ways.split(",")):
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-        preload_tensorflow()
     failed = 0
     print(f"{'way':<14} {'world':>7} {'kills':>6} {'runs that differ':>17} {'seconds':>8}")
     with tempfile.TemporaryDirectory() as name:

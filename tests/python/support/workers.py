@@ -2,9 +2,8 @@
 
 import contextlib
 import pathlib
-import subprocess
-import sys
 
+import forks
 import tensorflow as tf
 
 service = tf.data.experimental.service
@@ -16,21 +15,12 @@ def running(op, workers):
     """The dispatcher's target."""
     dispatcher = service.DispatchServer(service.DispatcherConfig(port=0))
     address = dispatcher.target.split("://")[1]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(WORKER), address, op],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(workers)
-    ]
+    processes = [forks.Piped(WORKER, address, op) for _ in range(workers)]
     try:
         for process in processes:
             assert process.stdout.readline() == "up\n"
         yield dispatcher.target
     finally:
         for process in processes:
-            process.kill()
-            process.wait()
+            process.end()
         dispatcher._stop()

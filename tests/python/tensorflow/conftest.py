@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 
+import forks
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -53,15 +54,8 @@ def make(made):
 def python(request):
     """Runs a script of the test's folder in a process of its own, and returns what it printed."""
 
-    def run(script, *arguments, timeout=120, status=0, **environment):
-        process = subprocess.run(
-            [sys.executable, str(request.path.with_name(script)), *map(str, arguments)],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **environment},
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+    def run(script, *arguments, timeout=120, status=0):
+        process = forks.run(request.path.with_name(script), *arguments, timeout=timeout)
         assert process.returncode == status, process.stderr[-3000:]
         return process.stdout
 

@@ -4,13 +4,11 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import forks
 import pytest
-import stoker
 import tensorflow as tf
 from stoker import _doctor as doctor
 from stoker.tensorflow import FallbackWarning, PluginError, _ops, build
@@ -164,15 +162,12 @@ def test_the_proof_takes_nothing_from_the_current_folder(good, cache, tmp_path, 
 
 def test_processes_that_start_together_build_once(good, cache, tmp_path, monkeypatch):
     compiler(tmp_path, monkeypatch, COPYING.format(tries=tmp_path / "tries", seconds=5, good=good))
-    script = "from stoker.tensorflow import build; print(build.plugin())"
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        for _ in range(3)
-    ]
-    assert len({process.communicate(timeout=300)[0] for process in processes}) == 1
-    assert [process.returncode for process in processes] == [0, 0, 0]
+    script = tmp_path / "build.py"
+    script.write_text("from stoker.tensorflow import build; print(build.plugin())")
+    with ThreadPoolExecutor(3) as threads:
+        runs = list(threads.map(lambda _: forks.run(script, timeout=300), range(3)))
+    assert len({run.stdout for run in runs}) == 1
+    assert [run.returncode for run in runs] == [0, 0, 0]
     assert (tmp_path / "tries").read_text() == "\n"
 
 
@@ -298,25 +293,12 @@ def test_the_environment_decides_for_auto(cache, monkeypatch, none_loaded, make,
 
 
 def test_the_command(filled):
-    out = subprocess.run(
-        [sys.executable, "-m", "stoker", "build-tf-plugin"],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert str(filled) in out
-    assert tf.__version__ in out
+    done = forks.run("-m", "stoker", "build-tf-plugin")
+    assert done.returncode == 0 and str(filled) in done.stdout and tf.__version__ in done.stdout
 
 
 def test_the_command_says_what_is_wrong(cache):
-    process = subprocess.run(
-        [sys.executable, "-m", "stoker", "build-tf-plugin"],
-        env={**os.environ, "CXX": "/nowhere/g++"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = forks.run("-m", "stoker", "build-tf-plugin", env={**os.environ, "CXX": "/nowhere/g++"})
     assert process.returncode == 1
     assert "CXX=/nowhere/g++ does not run" in process.stderr
 
@@ -339,12 +321,12 @@ def test_doctor_names_tensorflow_and_the_op(filled, cache, tmp_path, monkeypatch
     assert "CXX=no-such-compiler does not run" in told()["op_reason"]
 
 
-def test_importing_touches_no_device():
-    script = (
+def test_importing_touches_no_device(tmp_path):
+    (tmp_path / "script.py").write_text(
         "import stoker.tensorflow, tensorflow as tf\n"
         "cpu = tf.config.list_physical_devices('CPU')[0]\n"
         "tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 3)\n"
         "assert len(tf.config.list_logical_devices('CPU')) == 3\n"
     )
-    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
-    assert stoker.__version__
+    done = forks.run(tmp_path / "script.py")
+    assert done.returncode == 0, done.stderr

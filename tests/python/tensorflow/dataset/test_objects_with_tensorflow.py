@@ -1,8 +1,6 @@
 """Remote objects in a process where TensorFlow was loaded first, which has a libcurl of its own."""
 
-import subprocess
-import sys
-
+import forks
 import pytest
 from object_server import ObjectServer
 
@@ -16,8 +14,8 @@ print(sum(int(batch.sum()) for batch in stoker.Loader(source, [], batch_size=100
 @pytest.mark.long
 def test_libcurl_calls_its_own_functions(tmp_path):
     (tmp_path / "bytes.bin").write_bytes(bytes(range(250)))
+    (tmp_path / "read.py").write_text(READ)
     with ObjectServer(tmp_path) as server:
         for _ in range(2):
-            command = [sys.executable, "-c", READ, f"{server.url}/bytes.bin"]
-            read = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            read = forks.run(tmp_path / "read.py", f"{server.url}/bytes.bin")
             assert (read.returncode, read.stdout.strip()) == (0, str(sum(range(250)))), read.stderr

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import partial
 
+import forks
 import numpy as np
 import pytest
 import stoker
@@ -235,8 +236,9 @@ def test_another_process_opens_them_by_the_spec(samples, shards, tmp_path, op):
     )
     dataset = make(source, shuffle=False, batch_size=48).as_tf_dataset(op=op)
     (tmp_path / "graph").write_bytes(dataset._as_serialized_graph().numpy())
-    words = [sys.executable, "-c", ELSEWHERE, op, tmp_path / "graph"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
+    done = forks.run(tmp_path / "elsewhere.py", op, tmp_path / "graph")
+    assert done.returncode == 0, done.stderr
     labels = sum(sample["image/class/label"] for sample in samples)
     assert done.stdout.strip() == str([(labels, [sample["image/height"] for sample in samples])])
 

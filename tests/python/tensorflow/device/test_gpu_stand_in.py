@@ -5,8 +5,8 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
+import forks
 import pytest
 import tensorflow as tf
 from repository import ROOT
@@ -38,16 +38,8 @@ def stand_in(tmp_path_factory):
 
 def test_datasets_on_the_stand_in(stand_in):
     environment = {**os.environ, "STOKER_STAND_IN": str(stand_in), "CUDA_VISIBLE_DEVICES": ""}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not xla"]
-    run = subprocess.run(
-        [*command, str(HERE / "test_gpu_dataset.py")],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    words = ["pytest", "-q", "-p", "no:cacheprovider", "-k", "not xla", HERE / "test_gpu_dataset.py"]
+    run = forks.run("-m", *words, env=environment, timeout=300)
     assert run.returncode == 0, run.stdout + run.stderr
     summary = run.stdout.strip().splitlines()[-1]
     assert re.fullmatch(r"\d+ passed, 1 deselected.*", summary), run.stdout

@@ -15,14 +15,15 @@ import os
 import pathlib
 import random
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "support"))
 
+import forks
 import numpy as np
 import stoker.tensorflow
 import tensorflow as tf
@@ -60,15 +61,10 @@ def role():
 
 
 class Waiting:
-    """A process that has imported TensorFlow, which takes seconds, and can start at once."""
+    """A process that has loaded the op, and can start at once."""
 
     def __init__(self, op):
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, "--role"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._process = forks.Piped(__file__, "--role")
         self._tell({"op": op})
 
     def become(self, **config):
@@ -78,10 +74,7 @@ class Waiting:
         return self
 
     def kill(self):
-        self._process.kill()
-        self._process.wait()
-        self._process.stdin.close()
-        self._process.stdout.close()
+        self._process.end()
 
     def _tell(self, message):
         self._process.stdin.write(json.dumps(message) + "\n")

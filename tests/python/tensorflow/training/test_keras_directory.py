@@ -4,9 +4,8 @@ import importlib.util
 import os
 import pathlib
 import re
-import subprocess
-import sys
 
+import forks
 import keras
 import keras_directory
 import numpy as np
@@ -20,14 +19,9 @@ SUITE = "keras.src.utils.image_dataset_utils_test"
 def test_keras_own_tests():
     if importlib.util.find_spec(SUITE) is None:
         pytest.skip("this Keras comes without its tests")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "keras_directory", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [*command, "-c", os.devnull, "--rootdir", HERE, "--pyargs", SUITE, "-k", "not grain"],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "PYTHONPATH": str(HERE), "KERAS_BACKEND": "tensorflow"},
-    )
+    words = ["pytest", "-q", "-p", "keras_directory", "-p", "no:cacheprovider", "-c", os.devnull]
+    where = ["--rootdir", HERE, "--pyargs", SUITE, "-k", "not grain"]
+    done = forks.run("-m", *words, *where, timeout=600, env={**os.environ, "PYTHONPATH": str(HERE)})
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 15
     assert int(re.search(r"stoker made (\d+) data sets", done.stdout)[1]) >= 20
