@@ -4,8 +4,8 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 
+import compiled
 import forks
 import pytest
 import tensorflow as tf
@@ -22,18 +22,18 @@ SOURCES = [
 
 
 @pytest.fixture(scope="module")
-def stand_in(tmp_path_factory):
+def stand_in():
     """The stand-in as a library. TensorFlow's headers for it are C, but its streams are C++20."""
     if shutil.which("g++") is None:
         pytest.skip("no g++")
     if tf.test.is_built_with_cuda():
         pytest.skip("this TensorFlow has kernels for GPUs itself")
-    library = tmp_path_factory.mktemp("gpu") / "stand_in.so"
     flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread", f"-I{ROOT}"]
     include = ["-isystem", tf.sysconfig.get_include()]
     link = [*tf.sysconfig.get_link_flags(), "-l:libtensorflow_cc.so.2"]
-    subprocess.run(["g++", *flags, *include, *map(str, SOURCES), "-o", str(library), *link], check=True)
-    return library
+    command = ["g++", *flags, *include, *SOURCES, *link]
+    headers = sorted(path for room in ("core", "gpu") for path in (ROOT / room).rglob("*.h"))
+    return compiled.library("gpu_stand_in", command, [*SOURCES, *headers], tf.__version__)
 
 
 def test_datasets_on_the_stand_in(stand_in):

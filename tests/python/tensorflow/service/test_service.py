@@ -3,9 +3,9 @@
 import os
 import pathlib
 import re
-import subprocess
 import time
 
+import compiled
 import kills
 import numpy as np
 import pytest
@@ -112,13 +112,12 @@ def test_distributed_save(make, op, tmp_path, repetitions):
 
 
 @pytest.fixture(scope="module")
-def split_state(tmp_path_factory):
+def split_state():
     """The op of split_state.cc."""
-    library = tmp_path_factory.mktemp("op") / "split_state.so"
     flags = [*tf.sysconfig.get_compile_flags(), "-fPIC", "-shared", "-w"]
     source = pathlib.Path(__file__).with_name("split_state.cc")
-    compiler = os.environ.get("CXX", "c++")
-    subprocess.run([compiler, *flags, source, "-o", library, *tf.sysconfig.get_link_flags()], check=True)
+    command = [os.environ.get("CXX", "c++"), *flags, source, *tf.sysconfig.get_link_flags()]
+    library = compiled.library("split_state", command, [source], tf.__version__)
     return tf.load_op_library(str(library)).stoker_test_split_state
 
 
