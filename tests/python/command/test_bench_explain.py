@@ -80,18 +80,6 @@ def test_the_report_has_the_documented_members(report):
 
 
 @pytest.mark.long
-def test_text(command, photos):
-    text = explain(command, photos)
-    lines = [line.split() for line in text.splitlines()]
-    assert [words[0] for words in lines if words and words[0] in PARTS] == list(PARTS)
-    rates = {words[0]: words[1] for words in lines if words and words[0] in PARTS}
-    for name in PARTS[:3]:
-        assert re.fullmatch(r"[\d,]+", rates[name]), rates
-    assert rates["copy"] != "-" or " no device: " in text
-    assert "To change first: " in text
-
-
-@pytest.mark.long
 def test_cold_storage_is_measured_cold(command, photos, tmp_path):
     photos = shutil.copytree(photos, tmp_path / "photos")  # which no other test reads meanwhile
     os.sync()  # what has not been written stays in the page cache
@@ -185,8 +173,8 @@ def test_ctrl_c_leaves_what_was_measured(command, photos, at, times, missing):
         assert report["alone"][name] == {"why_not": "interrupted"}
 
 
-@pytest.mark.parametrize("options", [("--explain",), ("--read-only", "--epochs", "3")])
-def test_the_report_begins_on_a_line_of_its_own(command, photos, options):
+def reported_on_a_terminal(command, photos, *options):
+    """Returns the report, which begins on a line of its own."""
     terminal, its_own = open_pseudo_terminal()
     with subprocess.Popen([command, "bench", photos, *options], stdout=its_own, stderr=its_own) as process:
         os.close(its_own)
@@ -195,3 +183,19 @@ def test_the_report_begins_on_a_line_of_its_own(command, photos, options):
     assert process.returncode == 0
     wiped, report = shown.rsplit("\r\x1b[K", 1)
     assert wiped and report.startswith("image_folder("), shown
+    return report
+
+
+def test_the_report_of_reading_begins_on_a_line_of_its_own(command, photos):
+    reported_on_a_terminal(command, photos, "--read-only", "--epochs", "3")
+
+
+def test_text(command, photos):
+    text = reported_on_a_terminal(command, photos, "--explain", "--size", "64", "--batch-size", "8")
+    lines = [line.split() for line in text.splitlines()]
+    assert [words[0] for words in lines if words and words[0] in PARTS] == list(PARTS)
+    rates = {words[0]: words[1] for words in lines if words and words[0] in PARTS}
+    for name in PARTS[:3]:
+        assert re.fullmatch(r"[\d,]+", rates[name]), rates
+    assert rates["copy"] != "-" or " no device: " in text
+    assert "To change first: " in text

@@ -175,7 +175,7 @@ def test_random_sequences_agree_with_a_model():
             epochs[epoch] = epochs_of(make())(epoch)
         return epochs[epoch]
 
-    for seed in range(effort(100)):
+    for seed in range(effort(40)):
         chance = random.Random(seed)
         loader, model, live, saved = make(), Model(batches), [], []
         path = PATHS[chance.choice(list(PATHS))](loader)

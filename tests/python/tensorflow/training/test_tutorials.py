@@ -7,10 +7,11 @@ import tutorials
 
 @pytest.mark.long
 def test_tutorials_train_with_only_the_input_replaced(made):
+    """Transfer learning has the datasets of image classification, and a model that takes much longer."""
     found = {}
-    for tutorial, name, history in tutorials.histories(made, 2):
+    for tutorial, name, history in tutorials.histories(made, 2, [tutorials.image_classification]):
         found.setdefault(tutorial, {})[name] = history
-    assert list(found) == ["image_classification", "transfer_learning", "segmentation"]
+    assert list(found) == ["image_classification", "segmentation"]
     for histories in found.values():
         usual, stoker = histories["usual"], histories["stoker"]
         assert {name: len(values) for name, values in stoker.items()} == {

@@ -147,9 +147,12 @@ def with_masks(folder: str, kept: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def histories(folder: str, epochs: int):
+CLASSIFIERS = (image_classification, transfer_learning)
+
+
+def histories(folder: str, epochs: int, classifiers=CLASSIFIERS):
     """(tutorial, input, history) of each tutorial on each input."""
-    for tutorial in (image_classification, transfer_learning):
+    for tutorial in classifiers:
         for name, inputs in {"usual": usual_classes, "stoker": stoker_classes}.items():
             yield tutorial.__name__, name, tutorial(*inputs(folder), epochs)
     with tempfile.TemporaryDirectory() as kept:
