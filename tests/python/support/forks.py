@@ -84,6 +84,7 @@ def forked():
             [sys.executable, __file__, str(its.fileno())],
             stdin=subprocess.DEVNULL,
             pass_fds=[its.fileno()],
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
         )
     atexit.register(process.wait)
     atexit.register(ours.close)  # before that
