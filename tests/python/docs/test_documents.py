@@ -334,6 +334,7 @@ def write_program(blocks, folder):
     (folder / "CMakeLists.txt").write_text(start + "".join(text + "\n" for text in linked))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("blocks", of("cpp", "cmake"))
 def test_cpp(blocks, build, here):
     """With a stoker that is installed from the build folder, over photos/train."""

@@ -36,6 +36,7 @@ def stand_in():
     return compiled.library("gpu_stand_in", command, [*SOURCES, *headers], tf.__version__)
 
 
+@pytest.mark.long
 def test_datasets_on_the_stand_in(stand_in):
     environment = {**os.environ, "STOKER_STAND_IN": str(stand_in), "CUDA_VISIBLE_DEVICES": ""}
     words = ["pytest", "-q", "-p", "no:cacheprovider", "-k", "not xla", HERE / "test_gpu_dataset.py"]
