@@ -92,7 +92,7 @@ struct NumberedClasses {
 NumberedClasses::NumberedClasses(std::span<const int64_t> classes) {
   std::vector<int64_t> distinct(classes.begin(), classes.end());
   std::ranges::sort(distinct);
-  distinct.erase(std::ranges::unique(distinct).begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   counts.resize(distinct.size());
   numbers.reserve(classes.size());
   for (const int64_t of : classes) {

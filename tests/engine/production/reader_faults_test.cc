@@ -250,7 +250,9 @@ TEST_P(ReaderFaults, WithoutDescriptorsSamplesFailAndOthersDoNot) {
 }
 
 TEST_P(ReaderFaults, AFileThatShrinksWhileItIsReadIsTruncated) {
-  const auto [path, range] = SampleOf(2, 5);
+  const auto sample = SampleOf(2, 5);
+  const auto& path = sample.first;
+  const auto& range = sample.second;
   std::atomic<bool> shrunk = false;
   const auto shrink = [&](const std::string& read, uint64_t offset) {
     if (read != path || offset != range.offset || shrunk.exchange(true)) return;

@@ -115,7 +115,7 @@ class HasSomeRanges final : public SampleSource {
 
  private:
   const std::vector<Field> fields_{{.name = "image", .kind = Field::Kind::kImage}};
-  const std::vector<std::string> classes_;
+  const std::vector<std::string> classes_{};
 };
 
 TEST(RangeToRead, IsThatOfTheRowsOfTheCropWhereTheSampleHasRowRanges) {
