@@ -3,7 +3,7 @@
 //
 // One pass per batch: flip, value × scale + bias, erased boxes, rows mixed with each other,
 // rounding to the type, NHWC or NCHW. The result equals that of the same transforms on the CPU,
-// byte for byte (transforms/resize/row_format.h, transforms/plan/erase.h,
+// byte for byte (transforms/resize/row_format.h, transforms/plan/row/erase.h,
 // transforms/mix/mix_rows.h).
 #pragma once
 

@@ -7,8 +7,8 @@
 #include "core/result/try.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/decode/image_decoder.h"
-#include "transforms/plan/erase.h"
 #include "transforms/plan/resampling.h"
+#include "transforms/plan/row/erase.h"
 #include "transforms/resize/emit.h"
 #include "transforms/resize/plain.h"
 

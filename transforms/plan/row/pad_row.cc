@@ -1,4 +1,4 @@
-#include "transforms/plan/pad_row.h"
+#include "transforms/plan/row/pad_row.h"
 
 #include <algorithm>
 #include <cstddef>

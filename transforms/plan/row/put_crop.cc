@@ -1,4 +1,4 @@
-#include "transforms/plan/put_crop.h"
+#include "transforms/plan/row/put_crop.h"
 
 #include <optional>
 

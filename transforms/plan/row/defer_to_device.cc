@@ -1,4 +1,4 @@
-#include "transforms/plan/defer_to_device.h"
+#include "transforms/plan/row/defer_to_device.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "transforms/plan/erase.h"
+#include "transforms/plan/row/erase.h"
 
 #include <cmath>
 #include <cstddef>
