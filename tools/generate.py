@@ -82,6 +82,7 @@ ANNOTATIONS = {
     "blended fill": "Fill | None",
     "value or noise": "float | Sequence[float] | str",
     "transforms": "Sequence[Transform]",
+    "weights": "Sequence[float] | None",
 }
 DEFAULTS = {
     "factor": None,
@@ -95,7 +96,10 @@ DEFAULTS = {
     "fill": 0,
     "blended fill": 0,
     "value or noise": 0,
+    "weights": None,
 }
+# The base of a class, if it is not Transform.
+BASES = {"RandomChoice": "Choice"}
 REQUIRED = ("sides", "size", "taps", "channels", "positive channels", "transforms")
 
 
@@ -137,7 +141,7 @@ def paragraph(text, first, rest):
 
 def python_class(row):
     summary, *more = row["doc"].split("\n\n")
-    lines = ["@dataclass(frozen=True)", f"class {row['name']}(Transform):"]
+    lines = ["@dataclass(frozen=True)", f"class {row['name']}({BASES.get(row['name'], 'Transform')}):"]
     lines += [paragraph('"""' + summary, "    ", "    "), ""]
     for text in more:
         lines += [paragraph(text, "    ", "    "), ""]
@@ -166,7 +170,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stoker._parameters import Fill, Margins, Range, Size, Transform
+from stoker._parameters import Choice, Fill, Margins, Range, Size, Transform
 
 '''
 

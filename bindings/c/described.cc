@@ -70,7 +70,7 @@ Json Describe(const Option<Owner>& option, Owner& standard) {
 
 Json Describe(const TransformRow& row) {
   Json json = {{"name", row.name}, {"doc", row.doc}, {"parameters", Json::array()}};
-  json["in_random_apply"] = AsPixelTransform(row.standard).has_value();
+  json["can_be_held"] = CanBeHeld(row);
   Transform standard = row.standard;
   for (const Parameter& parameter : row.parameters) {
     Json described = {{"name", parameter.name}, {"kind", parameter.kind}, {"doc", parameter.doc}};

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 8;  // the loader spec needs 4
+constexpr int kDeepest = 24;  // the loader spec needs 20: two for each level of transforms
 
 // Returns a value for messages: one line of printable ASCII, truncated.
 std::string DisplayText(const Json& value) {
@@ -25,7 +25,7 @@ std::string DisplayText(const Json& value) {
 
 // Returns what a value must be. A message stays short enough to read.
 std::string Listed(std::span<const char* const> names) {
-  constexpr size_t kMost = 16;
+  constexpr size_t kMost = 20;
   if (names.size() > kMost) {
     return "one of the " + std::to_string(names.size()) + " names in docs/loader-spec.md";
   }
@@ -61,6 +61,16 @@ struct JsonObject::State {
   std::optional<double> Finite(const Json& number) const {
     if (!number.is_number() || !std::isfinite(number.get<double>())) return {};
     return number.get<double>();
+  }
+
+  // Reads the elements of a list of values.size() numbers.
+  void ReadNumbers(const char* key, const Json& list, std::span<double> values,
+                   const std::string& must) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const std::optional<double> number = Finite(list[i]);
+      if (!number) return Fail(key, "holds " + DisplayText(list[i]) + "; it must be " + must);
+      values[i] = *number;
+    }
   }
 };
 
@@ -162,15 +172,22 @@ void JsonObject::Number(const char* key, double& value, double low, double high)
 void JsonObject::Numbers(const char* key, std::span<double> values) {
   const Json* read = state_->Find(key);
   if (read == nullptr) return;
-  const std::string must = "; it must be a list of " + std::to_string(values.size()) + " numbers";
+  const std::string must = "a list of " + std::to_string(values.size()) + " numbers";
   if (!read->is_array() || read->size() != values.size()) {
-    return state_->Fail(key, "is " + DisplayText(*read) + must);
+    return state_->Fail(key, "is " + DisplayText(*read) + "; it must be " + must);
   }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const std::optional<double> number = state_->Finite((*read)[i]);
-    if (!number) return state_->Fail(key, "holds " + DisplayText((*read)[i]) + must);
-    values[i] = *number;
+  state_->ReadNumbers(key, *read, values, must);
+}
+
+void JsonObject::Numbers(const char* key, std::vector<double>& values, size_t most) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return;
+  const std::string must = "a list of at most " + std::to_string(most) + " numbers";
+  if (!read->is_array() || read->size() > most) {
+    return state_->Fail(key, "is " + DisplayText(*read) + "; it must be " + must);
   }
+  values.resize(read->size());
+  state_->ReadNumbers(key, *read, values, must);
 }
 
 void JsonObject::Integers(const char* key, std::span<int> values, int low, int high) {

@@ -40,6 +40,7 @@ class JsonObject {
   std::optional<size_t> Choice(const char* key, std::span<const char* const> names);
   void Number(const char* key, double& value, double low, double high);
   void Numbers(const char* key, std::span<double> values);  // a list of exactly values.size()
+  void Numbers(const char* key, std::vector<double>& values, size_t most);   // of any length
   void Integers(const char* key, std::span<int> values, int low, int high);  // likewise
 
   // Returns a nested object; an empty one if there is none.

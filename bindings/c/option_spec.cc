@@ -9,6 +9,8 @@
 #include <optional>
 #include <type_traits>
 
+#include "transforms/spec/transform.h"
+
 namespace stoker {
 
 namespace {
@@ -42,6 +44,10 @@ struct OptionReader {
       }
       (*channels)[c] = static_cast<float>(read[c]);
     }
+  }
+
+  void operator()(std::vector<double>* numbers) const {
+    object.Numbers(option.name, *numbers, kMaxTransforms);
   }
 
   void operator()(Margins* margins) const {

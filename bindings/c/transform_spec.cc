@@ -10,8 +10,33 @@ namespace stoker {
 
 namespace {
 
-// Reads a transform of one of these kinds.
-Transform Read(JsonObject& object, const std::vector<const TransformRow*>& rows) {
+Transform Read(JsonObject& object, size_t depth);
+
+// Reads the transforms that one holds, whose own depth is `depth`.
+void ReadHeld(JsonObject& object, std::vector<Transform>& held, size_t depth) {
+  object.RequireKey("transforms");
+  for (JsonObject& inner : object.Objects("transforms", kMaxTransforms)) {
+    if (depth == kMaxTransformDepth) {
+      return object.FailKey("transforms", "is nested more than " +
+                                              std::to_string(kMaxTransformDepth) + " levels deep");
+    }
+    held.push_back(Read(inner, depth + 1));
+    object.Fail(inner.CheckAllRead());
+  }
+}
+
+// Returns the rows of the transforms that can be in a list of this depth.
+std::vector<const TransformRow*> RowsOf(size_t depth) {
+  std::vector<const TransformRow*> rows;
+  for (const TransformRow& row : AllTransforms()) {
+    if (depth == 1 || CanBeHeld(row)) rows.push_back(&row);
+  }
+  return rows;
+}
+
+// `depth`: 1 for a transform that no other one holds.
+Transform Read(JsonObject& object, size_t depth) {
+  const std::vector<const TransformRow*> rows = RowsOf(depth);
   std::vector<const char*> names;
   names.reserve(rows.size());
   for (const TransformRow* row : rows) names.push_back(row->name);
@@ -24,29 +49,14 @@ Transform Read(JsonObject& object, const std::vector<const TransformRow*>& rows)
       if (option.in != nullptr) ReadOption(object, option, option.in(transform));
     }
   }
+  if (std::vector<Transform>* held = HeldBy(transform)) ReadHeld(object, *held, depth);
   return transform;
-}
-
-void ReadTransforms(JsonObject& object, RandomApply& apply) {
-  std::vector<const TransformRow*> rows;
-  for (const TransformRow& row : AllTransforms()) {
-    if (AsPixelTransform(row.standard)) rows.push_back(&row);
-  }
-  object.RequireKey("transforms");
-  for (JsonObject& inner : object.Objects("transforms", kMaxTransforms)) {
-    const std::optional<PixelTransform> read = AsPixelTransform(Read(inner, rows));
-    if (read) apply.transforms.push_back(*read);
-    object.Fail(inner.CheckAllRead());
-  }
 }
 
 }  // namespace
 
 Transform ReadTransform(JsonObject& object) {
-  std::vector<const TransformRow*> rows;
-  for (const TransformRow& row : AllTransforms()) rows.push_back(&row);
-  Transform transform = Read(object, rows);
-  if (auto* apply = std::get_if<RandomApply>(&transform)) ReadTransforms(object, *apply);
+  Transform transform = Read(object, 1);
   if (const auto* erasing = std::get_if<RandomErasing>(&transform)) {
     if (erasing->noise && object.Has("value")) {
       object.FailKey("value", "is given together with noise");

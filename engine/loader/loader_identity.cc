@@ -27,10 +27,9 @@ void AddTransform(const Transform& transform, const std::string& name, Identity&
       identity.emplace_back(name + "." + option.name, std::move(value));
     }
   }
-  const auto* apply = std::get_if<RandomApply>(&transform);
-  for (size_t i = 0; apply != nullptr && i < apply->transforms.size(); ++i) {
-    AddTransform(AsTransform(apply->transforms[i]), name + ".transforms[" + std::to_string(i) + "]",
-                 identity);
+  const std::vector<Transform>* const held = HeldBy(transform);
+  for (size_t i = 0; held != nullptr && i < held->size(); ++i) {
+    AddTransform((*held)[i], name + ".transforms[" + std::to_string(i) + "]", identity);
   }
 }
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/result/log.h"
-#include "core/result/plural.h"
 #include "transforms/mix/draw_mix.h"
 #include "transforms/plan/draw.h"
+#include "transforms/spec/weights.h"
 
 namespace stoker {
 
@@ -36,25 +36,6 @@ std::string Text(T value) {
 }
 
 Error Invalid(std::string cause) { return Error{Code::kInvalidArgument, std::move(cause)}; }
-
-Status CheckWeights(const std::vector<double>& p, size_t choices) {
-  if (p.empty()) return {};
-  if (p.size() != choices) {
-    return Invalid("RandomChoice.p has " + Text(p.size()) +
-                   Plural(p.size(), " element", " elements") + "; it must have " + Text(choices) +
-                   ", one for each transform");
-  }
-  double sum = 0;
-  for (size_t i = 0; i < p.size(); ++i) {
-    if (!(p[i] >= 0 && p[i] <= 1e300)) {  // limited, so that their sum is finite
-      return Invalid("RandomChoice.p[" + Text(i) + "] is " + Text(p[i]) +
-                     "; it must be a finite number from 0 on");
-    }
-    sum += p[i];
-  }
-  if (sum > 0) return {};
-  return Invalid("RandomChoice.p is 0 for every transform; one must be positive");
-}
 
 // Two independent standard normal numbers (Marsaglia, Bray: "A convenient method for generating
 // normal variables", 1964); the second one is discarded.
@@ -88,21 +69,7 @@ double DrawLogGamma(double alpha, RandomStream& random) {
 const Choice& DrawChoice(const BatchMix& mix, RandomStream& random) {
   const double uniform = random.Uniform();  // always drawn, so that a choice of one is like that
                                             // one alone
-  const size_t n = mix.choices.size();
-  if (mix.p.empty()) {
-    return mix.choices[std::min(static_cast<size_t>(uniform * static_cast<double>(n)), n - 1)];
-  }
-  double sum = 0;
-  for (double weight : mix.p) sum += weight;
-  size_t chosen = 0;
-  double below = 0;
-  for (size_t i = 0; i < n; ++i) {
-    if (mix.p[i] == 0) continue;
-    chosen = i;
-    below += mix.p[i];
-    if (uniform * sum < below) break;
-  }
-  return mix.choices[chosen];
+  return mix.choices[ChooseIndex(uniform, mix.p, mix.choices.size())];
 }
 
 }  // namespace
@@ -125,7 +92,10 @@ Status CheckMix(const BatchMix& mix) {
                    "; it must be between 1 and " + Text(kMaxClasses) +
                    ", or 0 for as many as the source has");
   }
-  return CheckWeights(mix.p, mix.choices.size());
+  if (const auto wrong = CheckWeights(mix.p, mix.choices.size())) {
+    return Invalid("RandomChoice." + *wrong);
+  }
+  return {};
 }
 
 double DrawBeta(double alpha, RandomStream& random) {

@@ -30,10 +30,8 @@ uint64_t ScratchBytes(const Transform& transform, ImageSize tile) {
     return BlurScratchBytes({{t->kernel_width, t->kernel_height}, 1, 1}, tile);
   }
   uint64_t most = 0;
-  if (const auto* apply = std::get_if<RandomApply>(&transform)) {
-    for (const PixelTransform& inner : apply->transforms) {
-      most = std::max(most, ScratchBytes(AsTransform(inner), tile));
-    }
+  if (const std::vector<Transform>* held = HeldBy(transform)) {
+    for (const Transform& each : *held) most = std::max(most, ScratchBytes(each, tile));
     return most;
   }
   const Result<size_t> affine = AffineScratchBytes(tile);

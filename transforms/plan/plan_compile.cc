@@ -25,10 +25,25 @@ bool Is(const Transform& transform) {
 double ProbabilityOf(const Transform& transform) {
   return std::visit(
       [](const auto& t) {
-        if constexpr (requires { t.p; }) return t.p;
+        if constexpr (requires { double{t.p}; }) return t.p;
         return 1.0;
       },
       transform);
+}
+
+// Whether it changes the pixels of each image. (One with a p below 1 leaves some as they are.)
+bool AlwaysChangesPixels(const Transform& transform) {
+  if (const auto* choice = std::get_if<RandomChoice>(&transform)) {
+    const auto changes_or_is_never_chosen = [&](const Transform& held) {
+      const auto index = static_cast<size_t>(&held - choice->transforms.data());
+      return AlwaysChangesPixels(held) || (!choice->p.empty() && choice->p[index] == 0);
+    };
+    return std::ranges::all_of(choice->transforms, changes_or_is_never_chosen);
+  }
+  if (ProbabilityOf(transform) < 1) return false;
+  const std::vector<Transform>* const held = HeldBy(transform);
+  if (held != nullptr) return std::ranges::any_of(*held, &AlwaysChangesPixels);
+  return RowOf(transform).acts_on == ActsOn::kPixels;
 }
 
 // Walks through the list and tracks the properties of the images before each transform.
@@ -95,7 +110,7 @@ class Compiler {
   // produce one tile, which has the size that they leave.
   void NoteTile(const Transform& transform) {
     if (sites_.back() != ExecutionSite::kTile) return;
-    if (RowOf(transform).acts_on == ActsOn::kPixels) tile_has_pixels_ = true;
+    if (ChangesPixels(transform)) tile_has_pixels_ = true;
     if (tile_has_pixels_) GrowTile();
   }
 
@@ -122,8 +137,7 @@ class Compiler {
     return {};
   }
 
-  // Refuses transforms with which a device could decode no image. (One with a p below 1 leaves some
-  // images as they are.)
+  // Refuses transforms with which a device could decode no image.
   Status CheckOnDevice(const Transform& transform) const {
     const auto refuse = [this](const std::string& cause) {
       return Refuse(index_, cause, kLetWorkersDecode);
@@ -138,8 +152,7 @@ class Compiler {
       return refuse(std::string("a device that decodes images does not resample them by ") +
                     NameOf(by));
     }
-    if (RowOf(transform).acts_on != ActsOn::kPixels) return {};
-    if (ProbabilityOf(transform) < 1) return {};
+    if (!AlwaysChangesPixels(transform)) return {};
     return refuse("workers change the pixels, so a device cannot decode them");
   }
 
@@ -227,10 +240,12 @@ class Compiler {
                   "Give a smaller kernel_size: half of it must lie within the image");
   }
 
-  Status Follow(const RandomApply& t) {
-    TRY(OnTile());
-    for (const PixelTransform& transform : t.transforms) {
-      TRY(std::visit([this](const auto& inner) { return Follow(inner); }, transform));
+  Status Follow(const RandomApply& t) { return FollowAll(t.transforms); }
+  Status Follow(const RandomChoice& t) { return FollowAll(t.transforms); }
+  Status Follow(const RandomOrder& t) { return FollowAll(t.transforms); }
+  Status FollowAll(const std::vector<Transform>& held) {
+    for (const Transform& transform : held) {
+      TRY(std::visit([this](const auto& t) { return Follow(t); }, transform));
     }
     return {};
   }

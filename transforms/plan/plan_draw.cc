@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "transforms/plan/draw.h"
 #include "transforms/plan/plan.h"
 #include "transforms/spec/transform_table.h"
+#include "transforms/spec/weights.h"
 
 namespace stoker {
 
@@ -47,8 +49,7 @@ class Plan::Drawing {
   }
 
   void ApplyNext(const Transform& transform) {
-    RandomStream random = StreamOf(RowOf(transform));
-    std::visit([&](const auto& t) { Apply(t, random); }, transform);
+    ApplyOne(transform);
     ++transform_;
   }
 
@@ -61,8 +62,22 @@ class Plan::Drawing {
   bool failed() const { return !status_.ok(); }
 
  private:
-  RandomStream StreamOf(const TransformRow& row) {
-    return RandomStream(key_, of_kind_[row.draws]++, row.draws);
+  RandomStream StreamOf(const Transform& transform) {
+    const uint8_t kind = DrawsOf(transform);
+    return RandomStream(key_, of_kind_[kind]++, kind);
+  }
+
+  void ApplyOne(const Transform& transform) {
+    RandomStream random = StreamOf(transform);
+    std::visit([&](const auto& t) { Apply(t, random); }, transform);
+  }
+
+  // Counts transforms that are not applied, because the draws of later ones do not depend on that.
+  void Skip(std::span<const Transform> transforms) {
+    for (const Transform& transform : transforms) {
+      ++of_kind_[DrawsOf(transform)];
+      if (const std::vector<Transform>* held = HeldBy(transform)) Skip(*held);
+    }
   }
 
   void Apply(const Resize& t, RandomStream&) {
@@ -146,13 +161,31 @@ class Plan::Drawing {
   void Apply(const RandAugment& t, RandomStream& random) { Policy(t, random); }
   void Apply(const TrivialAugmentWide& t, RandomStream& random) { Policy(t, random); }
 
-  // The draws of later transforms do not depend on whether these are applied.
   void Apply(const RandomApply& t, RandomStream& random) {
-    const bool applied = random.Uniform() < t.p;
-    for (const PixelTransform& transform : t.transforms) {
-      RandomStream own = StreamOf(RowOf(transform));
-      if (applied) std::visit([&](const auto& inner) { Apply(inner, own); }, transform);
+    if (random.Uniform() >= t.p) return Skip(t.transforms);
+    for (const Transform& held : t.transforms) ApplyOne(held);
+  }
+  void Apply(const RandomChoice& t, RandomStream& random) {
+    const std::span<const Transform> held(t.transforms);
+    const size_t chosen = ChooseIndex(random.Uniform(), t.p, held.size());
+    Skip(held.first(chosen));
+    ApplyOne(held[chosen]);
+    Skip(held.subspan(chosen + 1));
+  }
+  // Each transform draws as it would in the order of the list.
+  void Apply(const RandomOrder& t, RandomStream& random) {
+    const std::span<const Transform> held(t.transforms);
+    std::array<uint8_t, kMaxTransforms> order{};
+    for (size_t i = 0; i < held.size(); ++i) order[i] = static_cast<uint8_t>(i);
+    for (size_t i = held.size(); i > 1; --i) std::swap(order[i - 1], order[random.Below(i)]);
+    const auto before = of_kind_;
+    for (const uint8_t index : std::span(order).first(held.size())) {
+      of_kind_ = before;
+      Skip(held.first(index));
+      ApplyOne(held[index]);
     }
+    of_kind_ = before;
+    Skip(held);
   }
 
   void Apply(const RandomErasing& t, RandomStream& random) {

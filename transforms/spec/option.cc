@@ -67,6 +67,7 @@ struct Checks {
     return {};
   }
   Check operator()(const std::array<float, 3>*) const { return {}; }
+  Check operator()(const std::vector<double>*) const { return {}; }
   Check operator()(const Fill*) const { return {}; }
   template <typename Value>
   Check operator()(const std::optional<Value>* value) const {
@@ -99,6 +100,9 @@ struct Texts {
     return least == most ? NumberText(least) : NumberText(least) + " to " + NumberText(most);
   }
   std::string operator()(const std::array<float, 3>* channels) const { return List(*channels); }
+  std::string operator()(const std::vector<double>* numbers) const {
+    return numbers->empty() ? "none" : List(*numbers);
+  }
   std::string operator()(const Margins* m) const {
     if (m->left == m->top && m->left == m->right && m->left == m->bottom) {
       return std::to_string(m->left);

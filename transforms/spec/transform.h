@@ -14,9 +14,10 @@
 
 namespace stoker {
 
-// What one loader may have: transforms, of all views together (its states name them all), and
-// views.
+// What one loader may have: transforms, of all views together and with those that others hold (its
+// states name them all); transforms within each other, the outermost included; and views.
 inline constexpr size_t kMaxTransforms = 256;
+inline constexpr size_t kMaxTransformDepth = 8;
 inline constexpr size_t kMaxViews = 64;
 
 // All images are RGB with 8 bits a channel; gray images get three equal channels. Sizes are in
@@ -211,15 +212,26 @@ struct TrivialAugmentWide {
   std::optional<Fill> fill{};
 };
 
-// One of the above.
-using PixelTransform = std::variant<ColorJitter, RandomGrayscale, RandomSolarize, GaussianBlur,
-                                    RandomAffine, RandomRotation, RandomZoom, RandomTranslation,
-                                    RandomShear, AutoAugment, RandAugment, TrivialAugmentWide>;
+// ---- Transforms that hold others: those that change pixels, flips, and each other.
+
+struct Transform;
 
 // Applies all of `transforms`, in their order, with probability p; otherwise none of them.
 struct RandomApply {
-  std::vector<PixelTransform> transforms{};
+  std::vector<Transform> transforms;
   double p = 0.5;
+};
+
+// Applies one of `transforms`, of which there is at least one. `p` has their weights, of any
+// positive sum; if it is empty, all have the same.
+struct RandomChoice {
+  std::vector<Transform> transforms;
+  std::vector<double> p{};
+};
+
+// Applies all of `transforms` in random order.
+struct RandomOrder {
+  std::vector<Transform> transforms;
 };
 
 // ---- Transforms that change values of the output.
@@ -253,11 +265,17 @@ struct PadTo {
   Fill fill{};
 };
 
-using Transform = std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip,
-                               RandomVerticalFlip, Pad, RandomCrop, ColorJitter, RandomGrayscale,
-                               RandomSolarize, GaussianBlur, RandomAffine, RandomRotation,
-                               RandomZoom, RandomTranslation, RandomShear, AutoAugment, RandAugment,
-                               TrivialAugmentWide, RandomApply, Normalize, RandomErasing, PadTo>;
+using AnyTransform =
+    std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
+                 Pad, RandomCrop, ColorJitter, RandomGrayscale, RandomSolarize, GaussianBlur,
+                 RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
+                 AutoAugment, RandAugment, TrivialAugmentWide, RandomApply, RandomChoice,
+                 RandomOrder, Normalize, RandomErasing, PadTo>;
+
+// One of the above. A type of its own, so that a transform can hold others.
+struct Transform : AnyTransform {
+  using AnyTransform::AnyTransform;
+};
 
 const char* NameOf(const Transform& transform);  // "Resize", …
 

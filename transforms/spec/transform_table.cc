@@ -1,15 +1,16 @@
 #include "transforms/spec/transform_table.h"
 
+#include <algorithm>
 #include <array>
 #include <cfloat>
 #include <cmath>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "core/batch/image.h"
 #include "transforms/resize/row_format.h"
+#include "transforms/spec/weights.h"
 
 namespace stoker {
 
@@ -22,6 +23,34 @@ constexpr double kMaxFactor = 1e6;  // for colours
 constexpr float kMaxValue = 60000;  // for erasing: float16 holds up to 65504
 constexpr double kMinRatio = 1.0 / kMaxSidePixels;
 constexpr const char* kPixels = " pixels";
+
+// Returns the list of a transform that holds others.
+template <typename List, typename OneOfThem>
+List* ListIn(OneOfThem& transform) {
+  return std::visit(
+      [](auto& t) -> List* {
+        if constexpr (requires { t.transforms; }) return &t.transforms;
+        return nullptr;
+      },
+      transform);
+}
+
+// Whether a transform, or one that it holds, acts on this.
+bool AnyActsOn(ActsOn on, const Transform& transform) {
+  if (const std::vector<Transform>* held = HeldBy(transform)) {
+    return std::ranges::any_of(*held, [on](const Transform& each) { return AnyActsOn(on, each); });
+  }
+  return RowOf(transform).acts_on == on;
+}
+
+// Returns how deep a transform is with those that it holds: 1 if it holds none.
+size_t DepthOf(const Transform& transform) {
+  size_t deepest = 0;
+  if (const std::vector<Transform>* held = HeldBy(transform)) {
+    for (const Transform& each : *held) deepest = std::max(deepest, DepthOf(each));
+  }
+  return deepest + 1;
+}
 
 // ---- Parameters by type.
 
@@ -321,6 +350,7 @@ TransformRow Row(const RandomResizedCrop&) {
 TransformRow Row(const RandomHorizontalFlip&) {
   return {.name = "RandomHorizontalFlip",
           .doc = "Left and right change places with probability `p`.",
+          .keeps_size = true,
           .how = "rows are written from right to left",
           .parameters = {Probability<&RandomHorizontalFlip::p>()}};
 }
@@ -328,6 +358,7 @@ TransformRow Row(const RandomHorizontalFlip&) {
 TransformRow Row(const RandomVerticalFlip&) {
   return {.name = "RandomVerticalFlip",
           .doc = "Top and bottom change places with probability `p`.",
+          .keeps_size = true,
           .how = "rows are written from bottom to top",
           .parameters = {Probability<&RandomVerticalFlip::p>()}};
 }
@@ -649,43 +680,105 @@ TransformRow Row(const TrivialAugmentWide&) {
                          HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
 }
 
+// ---- Transforms that hold others.
+
 std::string TextOfTransforms(const Transform& transform) {
   std::string text;
-  for (const PixelTransform& inner : std::get<RandomApply>(transform).transforms) {
-    text += (text.empty() ? "" : ", ") + TextOf(AsTransform(inner));
+  for (const Transform& held : *HeldBy(transform)) {
+    text += (text.empty() ? "" : ", ") + TextOf(held);
   }
   return text;
 }
 
-Check CheckApply(const Transform& transform, DType dtype) {
-  const std::vector<PixelTransform>& transforms = std::get<RandomApply>(transform).transforms;
-  for (size_t i = 0; i < transforms.size(); ++i) {
-    const Transform inner = AsTransform(transforms[i]);
-    Check check = CheckTransform(inner, dtype);
+Check CheckHeld(const Transform& transform, DType dtype) {
+  if (DepthOf(transform) > kMaxTransformDepth) {
+    return Refusal{"it is nested more than " + std::to_string(kMaxTransformDepth) + " levels deep",
+                   "Use fewer levels"};
+  }
+  const std::vector<Transform>& held = *HeldBy(transform);
+  for (size_t i = 0; i < held.size(); ++i) {
+    Check check =
+        CanBeHeld(RowOf(held[i]))
+            ? CheckTransform(held[i], dtype)
+            : Refusal{std::string(NameOf(transform)) + " does not hold transforms of this kind",
+                      "Hold transforms that change pixels, flips, and other "
+                      "RandomApply, RandomChoice and RandomOrder"};
     if (!check) continue;
-    check->cause = "transforms[" + std::to_string(i) + "], " + NameOf(inner) + ": " + check->cause;
+    check->cause =
+        "transforms[" + std::to_string(i) + "], " + NameOf(held[i]) + ": " + check->cause;
     return check;
   }
   return {};
 }
+
+Check CheckChoice(const Transform& transform, DType dtype) {
+  if (Check check = CheckHeld(transform, dtype)) return check;
+  const auto& [transforms, p] = std::get<RandomChoice>(transform);
+  if (transforms.empty()) return Refusal{"it holds no transforms", "Give at least one"};
+  if (const auto wrong = CheckWeights(p, transforms.size())) {
+    return Refusal{*wrong, "Give p as one weight for each transform, or leave it out"};
+  }
+  return {};
+}
+
+// The list is read by code of its own.
+static_assert(kMaxTransformDepth == 8);  // as the texts say
+Parameter HeldTransforms() {
+  return {.name = "transforms",
+          .kind = "transforms",
+          .doc =
+              "a list of transforms that change pixels (colour, blur, affine transforms and "
+              "policies), flips, and other `RandomApply`, `RandomChoice` and `RandomOrder`, up "
+              "to 8 levels deep.",
+          .options = {{{.name = "transforms",
+                        .required = true,
+                        .note = "a list of flips, of transforms that change pixels (`ColorJitter` "
+                                "to `TrivialAugmentWide`), and of `RandomApply`, `RandomChoice` "
+                                "and `RandomOrder`, up to 8 levels deep"},
+                       nullptr}},
+          .text = &TextOfTransforms};
+}
+
+constexpr const char* kHowHeld = "the flips that it holds decide in which order rows are written";
 
 TransformRow Row(const RandomApply&) {
   return {.name = "RandomApply",
           .doc = "All of `transforms` with probability `p`, otherwise none of them.",
           .acts_on = ActsOn::kPixels,
           .draws = 8,
-          .parameters = {{.name = "transforms",
-                          .kind = "transforms",
-                          .doc = "a list of transforms that change pixels: colour, blur, affine "
-                                 "transforms and policies.",
-                          .options = {{{.name = "transforms",
-                                        .required = true,
-                                        .note = "a list of the transforms above that change "
-                                                "pixels, `ColorJitter` to `TrivialAugmentWide`"},
-                                       nullptr}},
-                          .text = &TextOfTransforms},
-                         Probability<&RandomApply::p>()},
-          .check = &CheckApply};
+          .how = kHowHeld,
+          .parameters = {HeldTransforms(), Probability<&RandomApply::p>()},
+          .check = &CheckHeld};
+}
+
+TransformRow Row(const RandomChoice&) {
+  return {.name = "RandomChoice",
+          .doc =
+              "One of `transforms`, drawn for each image.\n\n"
+              "Of several `MixUp` and `CutMix`, at the end of a loader's list, one is drawn for "
+              "each batch.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 14,
+          .how = kHowHeld,
+          .parameters = {HeldTransforms(),
+                         Single<&RandomChoice::p>(
+                             "weights",
+                             {.name = "p",
+                              .note = "a weight for each transform, of any positive sum; "
+                                      "with `[]`, all have the same"},
+                             "their weights, of any positive sum; None means all the "
+                             "same.")},
+          .check = &CheckChoice};
+}
+
+TransformRow Row(const RandomOrder&) {
+  return {.name = "RandomOrder",
+          .doc = "All of `transforms`, in random order.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 15,
+          .how = kHowHeld,
+          .parameters = {HeldTransforms()},
+          .check = &CheckHeld};
 }
 
 Check CheckErasing(const Transform& transform, DType dtype) {
@@ -758,8 +851,8 @@ TransformRow Row(const PadTo&) {
 
 template <size_t... places>
 std::vector<TransformRow> MakeTable(std::index_sequence<places...> /*of the variant*/) {
-  std::vector<TransformRow> table{Row(std::variant_alternative_t<places, Transform>())...};
-  ((table[places].standard = std::variant_alternative_t<places, Transform>()), ...);
+  std::vector<TransformRow> table{Row(std::variant_alternative_t<places, AnyTransform>())...};
+  ((table[places].standard = std::variant_alternative_t<places, AnyTransform>()), ...);
   return table;
 }
 
@@ -786,27 +879,6 @@ std::string TextOf(const Parameter& parameter, const Transform& transform) {
   return texts;
 }
 
-// The place of a type in the variant.
-template <typename T, size_t... places>
-constexpr size_t IndexIn(std::index_sequence<places...> /*of the variant*/) {
-  return ((std::is_same_v<T, std::variant_alternative_t<places, Transform>> ? places : 0) + ...);
-}
-template <typename T>
-constexpr size_t IndexOf(const T& /*transform*/) {
-  return IndexIn<T>(std::make_index_sequence<std::variant_size_v<Transform>>());
-}
-
-template <size_t... places>
-std::optional<PixelTransform> PixelTransformOf(const Transform& transform,
-                                               std::index_sequence<places...> /*of the variant*/) {
-  std::optional<PixelTransform> found;
-  const auto take = [&](const auto* t) {
-    if (t != nullptr) found = *t;
-  };
-  (take(std::get_if<std::variant_alternative_t<places, PixelTransform>>(&transform)), ...);
-  return found;
-}
-
 // Checks that the option is below the one that it names.
 Check CheckBelow(const TransformRow& row, Transform& transform, const Option<Transform>& option) {
   Check check;
@@ -823,32 +895,33 @@ Check CheckBelow(const TransformRow& row, Transform& transform, const Option<Tra
 
 std::span<const TransformRow> AllTransforms() {
   static const std::vector<TransformRow> table =
-      MakeTable(std::make_index_sequence<std::variant_size_v<Transform>>());
+      MakeTable(std::make_index_sequence<std::variant_size_v<AnyTransform>>());
   return table;
 }
 
 const TransformRow& RowOf(const Transform& transform) { return AllTransforms()[transform.index()]; }
 
-const TransformRow& RowOf(const PixelTransform& transform) {
-  return std::visit(
-      [](const auto& t) -> const TransformRow& { return AllTransforms()[IndexOf(t)]; }, transform);
-}
-
 const char* NameOf(const Transform& transform) { return RowOf(transform).name; }
 
-Transform AsTransform(const PixelTransform& transform) {
-  return std::visit([](const auto& t) { return Transform(t); }, transform);
+const std::vector<Transform>* HeldBy(const Transform& transform) {
+  return ListIn<const std::vector<Transform>>(transform);
+}
+std::vector<Transform>* HeldBy(Transform& transform) {
+  return ListIn<std::vector<Transform>>(transform);
 }
 
-std::optional<PixelTransform> AsPixelTransform(const Transform& transform) {
-  return PixelTransformOf(transform,
-                          std::make_index_sequence<std::variant_size_v<PixelTransform>>());
+bool CanBeHeld(const TransformRow& row) { return row.acts_on == ActsOn::kPixels || row.keeps_size; }
+
+uint8_t DrawsOf(const Transform& transform) {
+  return AnyActsOn(ActsOn::kGeometry, transform) ? 0 : RowOf(transform).draws;
 }
+
+bool ChangesPixels(const Transform& transform) { return AnyActsOn(ActsOn::kPixels, transform); }
 
 size_t CountOf(std::span<const Transform> transforms) {
   size_t count = transforms.size();
   for (const Transform& transform : transforms) {
-    if (const auto* apply = std::get_if<RandomApply>(&transform)) count += apply->transforms.size();
+    if (const std::vector<Transform>* held = HeldBy(transform)) count += CountOf(*held);
   }
   return count;
 }

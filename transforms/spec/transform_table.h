@@ -29,7 +29,7 @@ struct Parameter {
 
 enum class ActsOn : uint8_t {
   kGeometry,  // which pixels are read; anywhere in the list
-  kPixels,    // values of an image that has its final size
+  kPixels,    // values of an image that has its final size; also transforms that hold others
   kValues,    // values of the output; at the end of the list
 };
 
@@ -39,9 +39,12 @@ struct TransformRow {
   ActsOn acts_on = ActsOn::kGeometry;
   // The kind of its random numbers (core/numbers/random.h), which are those of its index among the
   // transforms of this kind. Transforms that do not change pixels share kind 0, so that crops and
-  // flips do not depend on those that do. Each of the others has a number of its own. Numbers never
-  // change, because draws would.
+  // flips do not depend on those that do; a transform that holds flips is one of them (DrawsOf).
+  // Each of the others has a number of its own. Numbers never change, because draws would.
   uint8_t draws = 0;
+  // Of kGeometry: whether it leaves the size of an image as it is, so that other transforms may
+  // hold it.
+  bool keeps_size = false;
   // How it is fused with decoding, or acts on the finished row, for `explain`.
   const char* how = "";
   std::vector<Parameter> parameters{};
@@ -54,13 +57,21 @@ struct TransformRow {
 std::span<const TransformRow> AllTransforms();
 
 const TransformRow& RowOf(const Transform& transform);
-const TransformRow& RowOf(const PixelTransform& transform);
 
-Transform AsTransform(const PixelTransform& transform);
-// Returns none for a transform that RandomApply does not take.
-std::optional<PixelTransform> AsPixelTransform(const Transform& transform);
+// Returns the transforms that this one holds; null if it is of a kind that holds none.
+const std::vector<Transform>* HeldBy(const Transform& transform);
+std::vector<Transform>* HeldBy(Transform& transform);
 
-// Returns how many transforms there are, with those in a RandomApply.
+// Whether other transforms may hold those of this row.
+bool CanBeHeld(const TransformRow& row);
+
+// Returns the kind of a transform's random numbers.
+uint8_t DrawsOf(const Transform& transform);
+
+// Whether it changes pixels of the image, or holds a transform that does.
+bool ChangesPixels(const Transform& transform);
+
+// Returns how many transforms there are, with all that they hold.
 size_t CountOf(std::span<const Transform> transforms);
 
 // Returns the transform as `explain` writes it: "RandomResizedCrop(224 × 224)". Parameters that

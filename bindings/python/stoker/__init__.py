@@ -53,7 +53,7 @@ from stoker._iterator import DeviceIterator, Epoch, Iterator, SplitIterator
 from stoker._jax import JaxIterator, JaxLoader
 from stoker._loader import Loader
 from stoker._map import Map
-from stoker._mix import BatchTransform, CutMix, MixUp, RandomChoice
+from stoker._mix import BatchTransform, CutMix, MixUp
 from stoker._packed import *  # noqa: F403
 from stoker._parquet_rows import *  # noqa: F403
 from stoker._records import *  # noqa: F403
@@ -90,7 +90,6 @@ __all__ = [
     "Monitor",
     "NotFoundError",
     "PermissionDeniedError",
-    "RandomChoice",
     "ResourceExhaustedError",
     "Runtime",
     "SkippedFilesWarning",

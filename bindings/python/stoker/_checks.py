@@ -92,6 +92,16 @@ def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
     return tuple(real(f"{name}[{i}]", value) for i, value in enumerate(listed))
 
 
+def weights(name: str, values: Any, count: int) -> tuple[float, ...]:
+    """Returns `count` numbers from 0 on, of which one is positive."""
+    listed = reals(name, values, count)
+    for place, weight in enumerate(listed):
+        real(f"{name}[{place}]", weight, 0, 1e300)
+    if sum(listed) == 0:
+        raise InvalidArgumentError(f"{name} is 0 for every transform; one must be positive")
+    return listed
+
+
 def interval(name: str, values: Any, low: float, high: float) -> tuple[float, float]:
     """Returns (least, most), both in [low, high], in this order."""
     least, most = reals(name, values, 2)

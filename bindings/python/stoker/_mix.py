@@ -42,6 +42,11 @@ class _Mix(BatchTransform):
             classes = _checks.integer(f"{name}.num_classes", self.num_classes, 1, _MOST_CLASSES)
             self._set(num_classes=classes)
 
+    @staticmethod
+    def _chosen_by(transforms: Sequence[Any], p: Sequence[float] | None) -> RandomChoice:
+        """What `stoker.RandomChoice` makes of a list with one of these."""
+        return RandomChoice(transforms, p)
+
     def _choice(self) -> dict[str, Any]:
         return {"name": type(self).__name__, "alpha": self.alpha}
 
@@ -112,15 +117,7 @@ class RandomChoice(BatchTransform):
             raise InvalidArgumentError(f"RandomChoice.transforms have num_classes {listed}; they must agree")
         self._set(transforms=tuple(choices))
         if self.p is not None:
-            self._set(p=self._weights(_checks.reals("RandomChoice.p", self.p, len(choices))))
-
-    @staticmethod
-    def _weights(p: tuple[float, ...]) -> tuple[float, ...]:
-        for place, weight in enumerate(p):
-            _checks.real(f"RandomChoice.p[{place}]", weight, 0, 1e300)
-        if sum(p) == 0:
-            raise InvalidArgumentError("RandomChoice.p is 0 for every transform; one must be positive")
-        return p
+            self._set(p=_checks.weights("RandomChoice.p", self.p, len(choices)))
 
     def _spec(self) -> dict[str, Any]:
         choices = [choice._choice() for choice in self.transforms]

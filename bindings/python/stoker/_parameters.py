@@ -20,7 +20,7 @@ Fill = Union[int, Sequence[int]]
 _PARAMETERS: dict[str, list[dict[str, Any]]] = {
     row["name"]: row["parameters"] for row in _options.TABLES["transforms"]
 }
-_IN_RANDOM_APPLY = [row["name"] for row in _options.TABLES["transforms"] if row["in_random_apply"]]
+_CAN_BE_HELD = [row["name"] for row in _options.TABLES["transforms"] if row["can_be_held"]]
 
 
 class Transform:
@@ -52,6 +52,34 @@ class Transform:
             elif value is not None:
                 spec[option["name"]] = value
         return spec
+
+
+class Choice(Transform):
+    """The base of `RandomChoice`, which also chooses among transforms of batches: of these it makes an object
+    of their own kind.
+    """
+
+    transforms: Sequence[Transform]
+    p: Sequence[float] | None
+
+    def __new__(cls, transforms: Any, p: Any = None) -> Any:
+        listed = hasattr(transforms, "__len__") and hasattr(transforms, "__iter__")
+        for each in (transforms, *(transforms if listed else ())):
+            if hasattr(type(each), "_chosen_by"):
+                return type(each)._chosen_by(transforms, p)
+        return super().__new__(cls)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.transforms, self.p
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name = type(self).__name__
+        if not self.transforms:
+            raise InvalidArgumentError(f"{name}.transforms has 0 elements; it must have at least 1")
+        if self.p is not None:
+            weights = _checks.weights(f"{name}.p", self.p, len(self.transforms))
+            object.__setattr__(self, "p", weights)
 
 
 def checked(transforms: Iterable[Transform], name: str = "transforms") -> tuple[Transform, ...]:
@@ -194,10 +222,10 @@ def _value_or_noise(name: str, value: Any, option: dict[str, Any]) -> str | tupl
 def _transforms(name: str, value: Any, option: dict[str, Any]) -> tuple[Transform, ...]:
     listed = checked(value, name)
     for place, transform in enumerate(listed):
-        if transform._name() not in _IN_RANDOM_APPLY:
+        if transform._name() not in _CAN_BE_HELD:
             raise InvalidArgumentError(
-                f"{name}[{place}] is {transform._name()}, and RandomApply takes transforms that change "
-                f"pixels: {', '.join(_IN_RANDOM_APPLY)}"
+                f"{name}[{place}] is {transform._name()}, and {name.partition('.')[0]} takes flips and "
+                f"transforms that change pixels: {', '.join(_CAN_BE_HELD)}"
             )
     return listed
 
@@ -237,6 +265,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "optional fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
     "blended fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
     "value or noise": _value_or_noise,
+    "weights": lambda name, value, option: value,  # checked with the transforms
     "transforms": _transforms,
 }
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stoker._parameters import Fill, Margins, Range, Size, Transform
+from stoker._parameters import Choice, Fill, Margins, Range, Size, Transform
 
 __all__ = [
     "AutoAugment",
@@ -30,10 +30,12 @@ __all__ = [
     "RandAugment",
     "RandomAffine",
     "RandomApply",
+    "RandomChoice",
     "RandomCrop",
     "RandomErasing",
     "RandomGrayscale",
     "RandomHorizontalFlip",
+    "RandomOrder",
     "RandomResizedCrop",
     "RandomRotation",
     "RandomShear",
@@ -475,7 +477,8 @@ class RandomApply(Transform):
     """All of `transforms` with probability `p`, otherwise none of them.
 
     Args:
-        transforms: a list of transforms that change pixels: colour, blur, affine transforms and policies.
+        transforms: a list of transforms that change pixels (colour, blur, affine transforms and policies),
+            flips, and other `RandomApply`, `RandomChoice` and `RandomOrder`, up to 8 levels deep.
         p: 0 to 1.
 
     Raises:
@@ -484,6 +487,40 @@ class RandomApply(Transform):
 
     transforms: Sequence[Transform]
     p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomChoice(Choice):
+    """One of `transforms`, drawn for each image.
+
+    Of several `MixUp` and `CutMix`, at the end of a loader's list, one is drawn for each batch.
+
+    Args:
+        transforms: a list of transforms that change pixels (colour, blur, affine transforms and policies),
+            flips, and other `RandomApply`, `RandomChoice` and `RandomOrder`, up to 8 levels deep.
+        p: their weights, of any positive sum; None means all the same.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    transforms: Sequence[Transform]
+    p: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class RandomOrder(Transform):
+    """All of `transforms`, in random order.
+
+    Args:
+        transforms: a list of transforms that change pixels (colour, blur, affine transforms and policies),
+            flips, and other `RandomApply`, `RandomChoice` and `RandomOrder`, up to 8 levels deep.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    transforms: Sequence[Transform]
 
 
 @dataclass(frozen=True)

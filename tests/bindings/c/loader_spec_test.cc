@@ -12,6 +12,7 @@
 #include "engine/loader/loader.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/samples/photo_folder.h"
+#include "transforms/spec/transform_table.h"
 
 namespace stoker {
 namespace {
@@ -259,7 +260,7 @@ TEST(LoaderSpec, RefusesTextThatIsNotAJsonObject) {
 }
 
 TEST(LoaderSpec, RefusesDeepNesting) {
-  for (const size_t depth : {10UL, 1000UL, kLongestSpec / 4}) {
+  for (const size_t depth : {26UL, 1000UL, kLongestSpec / 4}) {
     const std::string open(depth, '[');
     const std::string close(depth, ']');
     ExpectBad(With(R"("seed": )" + open + close), "deep");
@@ -382,11 +383,73 @@ TEST(TransformSpec, ParsesTheTransformsOfRandomApply) {
   ASSERT_EQ(read.transforms.size(), 2u);
   EXPECT_EQ(std::get<RandomSolarize>(read.transforms[0]).threshold, 7);
   EXPECT_EQ(std::get<ColorJitter>(read.transforms[1]).p, 0.125);
-  for (const char* refused : {R"({"name": "RandomHorizontalFlip"})", R"({"name": "RandomApply"})",
+  for (const char* refused : {R"({"name": "CenterCrop"})", R"({"name": "RandomApply"})",
                               R"({"name": "RandomSolarize"})", R"({"nam": 1})", "7"}) {
     const Result<TransformSpec> bad = ParseTransformSpec(apply(refused));
     ASSERT_FALSE(bad.ok()) << refused;
     EXPECT_THAT(bad.error().ToString(), HasSubstr("transforms[0].transforms")) << refused;
+  }
+}
+
+TEST(TransformSpec, ParsesTreesOfTransforms) {
+  const auto parse = [](const std::string& transforms) {
+    return ParseTransformSpec(
+        R"({"transforms": [{"name": "CenterCrop", "height": 9, "width": 9}, )" + transforms + "]}");
+  };
+  const Result<TransformSpec> parsed = parse(
+      R"({"name": "RandomOrder", "transforms": [
+          {"name": "RandomChoice", "p": [1, 0.5], "transforms": [
+            {"name": "RandomVerticalFlip", "p": 1},
+            {"name": "RandomApply", "transforms": [{"name": "RandomGrayscale"}], "p": 0.25}]},
+          {"name": "RandomChoice", "transforms": [{"name": "RandomHorizontalFlip"}]}]})");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  EXPECT_EQ(TextOf(parsed->transforms.at(1)),
+            "RandomOrder(RandomChoice(RandomVerticalFlip(p 1), RandomApply(RandomGrayscale, p "
+            "0.25), p (1, 0.5)), RandomChoice(RandomHorizontalFlip))");
+  const auto refusal = [&](const std::string& held) {
+    const Result<TransformSpec> bad =
+        parse(R"({"name": "RandomOrder", "transforms": [{"name": "RandomChoice", "transforms": [)" +
+              held + "]}]}");
+    return bad.ok() ? "" : bad.error().cause;
+  };
+  const std::string at = "transforms[1].transforms[0].transforms[1].";
+  const std::string flip = R"({"name": "RandomVerticalFlip"}, )";
+  EXPECT_EQ(refusal(flip + R"({"name": "RandomVerticalFlip"})"), "");
+  EXPECT_THAT(refusal(flip + R"({"name": "RandomVerticalFlip", "p": 2})"),
+              HasSubstr(at + "p is 2"));
+  EXPECT_THAT(refusal(flip + R"({"name": "Normalize"})"),
+              HasSubstr(at + "name is \"Normalize\"; it must be RandomHorizontalFlip, "));
+  EXPECT_THAT(refusal(flip + R"({"name": "RandomOrder"})"),
+              HasSubstr(at + "transforms is missing"));
+  EXPECT_THAT(refusal(flip + R"({"name": "RandomGrayscale", "q": 1})"),
+              HasSubstr("\"q\" in transforms[1].transforms[0].transforms[1] is not a known key"));
+  EXPECT_THAT(refusal(flip + R"({"name": "RandomChoice", "transforms": [], "p": 1})"),
+              HasSubstr(at + "p is 1; it must be a list of at most 256 numbers"));
+  EXPECT_THAT(refusal(flip + R"({"name": "RandomChoice", "transforms": [], "p": ["1"]})"),
+              HasSubstr(at + "p holds \"1\"; it must be a list of at most 256 numbers"));
+}
+
+TEST(TransformSpec, RefusesTreesThatAreTooDeep) {
+  const auto nested = [](size_t depth) {
+    std::string text = R"({"name": "RandomGrayscale"})";
+    for (size_t level = 1; level < depth; ++level) {
+      text.insert(0, R"({"name": "RandomOrder", "transforms": [)");
+      text += "]}";
+    }
+    return text;
+  };
+  const auto in_view = [&](size_t depth) {
+    const Result<TransformSpec> parsed =
+        ParseRecipe(R"({"views": [{"transforms": [)" + nested(depth) + "]}]}");
+    return parsed.ok() ? "" : parsed.error().cause;
+  };
+  EXPECT_EQ(in_view(kMaxTransformDepth), "");
+  std::string path = "views[0].";
+  for (size_t level = 1; level < kMaxTransformDepth; ++level) path += "transforms[0].";
+  EXPECT_EQ(in_view(kMaxTransformDepth + 1),
+            path + "transforms[0].transforms is nested more than 8 levels deep");
+  for (const size_t depth : {12UL, 100UL, 10'000UL}) {
+    EXPECT_THAT(in_view(depth), HasSubstr("more than 24 levels deep")) << depth;
   }
 }
 

@@ -136,6 +136,24 @@ TEST(LoaderState, NamesTheTransformsOfRandomApply) {
               HasSubstr(": transforms[1] was RandomApply and is RandomGrayscale. "));
 }
 
+TEST(LoaderState, NamesTransformsInTrees) {
+  const auto with = [](const Transform& held, std::vector<double> p) {
+    LoaderOptions options = Numbers();
+    options.transforms = {
+        CenterCrop{9, 9},
+        RandomOrder{{RandomGrayscale{}, RandomChoice{{held, RandomSolarize{5}}, std::move(p)}}}};
+    return options;
+  };
+  const LoaderOptions saved = with(RandomVerticalFlip{}, {});
+  EXPECT_TRUE(Read(Saved(saved, {}), saved).ok());
+  EXPECT_THAT(Refused(Saved(saved, {}), with(RandomVerticalFlip{0.25}, {1, 2})),
+              HasSubstr(": transforms[1].transforms[1].p was none and is (1, 2); "
+                        "transforms[1].transforms[1].transforms[0].p was 0.5 and is 0.25. "));
+  EXPECT_THAT(Refused(Saved(saved, {}), with(RandomApply{{RandomGrayscale{}}}, {})),
+              HasSubstr(": transforms[1].transforms[1].transforms[0] was RandomVerticalFlip and is "
+                        "RandomApply"));
+}
+
 TEST(LoaderState, NamesLimitsWhereBadSamplesAreHandled) {
   LoaderOptions saved = Numbers();
   saved.on_bad = BadPolicy::Parse("over_limits=drop").value();

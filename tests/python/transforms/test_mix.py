@@ -210,8 +210,18 @@ def test_mixes_compare_pickle_and_print():
         ),
         (
             lambda: stoker.RandomChoice([stoker.Resize(3)]),
-            TypeError,
+            ValueError,
             r"RandomChoice.transforms\[0\] is Resize",
+        ),
+        (
+            lambda: stoker.RandomChoice([stoker.MixUp(), stoker.RandomGrayscale()]),
+            TypeError,
+            r"RandomChoice.transforms\[1\] is RandomGrayscale.*must be a MixUp or a CutMix",
+        ),
+        (
+            lambda: stoker.RandomOrder([stoker.RandomChoice([stoker.MixUp()])]),
+            TypeError,
+            r"RandomOrder.transforms\[0\] is not one of stoker's transforms",
         ),
         (lambda: stoker.RandomChoice([stoker.MixUp()], p=[1, 2]), ValueError, "RandomChoice.p has 2"),
         (lambda: stoker.RandomChoice([stoker.MixUp()], p=[-1]), ValueError, r"RandomChoice.p\[0\] is -1"),

@@ -1,8 +1,11 @@
 """Bad options of transforms are refused where they are given, with the names of transform and option."""
 
 import collections
+import copy
+import dataclasses
 import enum
 import inspect
+import itertools
 import pickle
 import re
 
@@ -10,6 +13,8 @@ import numpy as np
 import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
+
+FLIPS = [stoker.RandomHorizontalFlip(1), stoker.RandomVerticalFlip(1)]
 
 # A transform, a bad option, and the message's beginning where it is another than "Transform.option".
 BAD = [
@@ -43,10 +48,27 @@ BAD = [
     (stoker.RandomApply, {"transforms": [stoker.RandomGrayscale(), 7]}, "RandomApply.transforms[1]"),
     (
         stoker.RandomApply,
-        {"transforms": [stoker.RandomHorizontalFlip()]},
-        "RandomApply.transforms[0] is RandomHorizontalFlip",
+        {"transforms": [stoker.CenterCrop(9)]},
+        "RandomApply.transforms[0] is CenterCrop",
     ),
     (stoker.RandomApply, {"transforms": [], "p": 1.5}, "RandomApply.p"),
+    (
+        stoker.RandomOrder,
+        {"transforms": [stoker.RandomErasing()]},
+        "RandomOrder.transforms[0] is RandomErasing",
+    ),
+    (stoker.RandomOrder, {"transforms": 7}, "RandomOrder.transforms must be a list of transforms, not 7"),
+    (
+        stoker.RandomChoice,
+        {"transforms": []},
+        "RandomChoice.transforms has 0 elements; it must have at least 1",
+    ),
+    (stoker.RandomChoice, {"transforms": stoker.ColorJitter()}, "RandomChoice.transforms must be a list"),
+    (stoker.RandomChoice, {"transforms": FLIPS, "p": [1]}, "RandomChoice.p has 1 element; it must have 2"),
+    (stoker.RandomChoice, {"transforms": FLIPS, "p": 0.5}, "RandomChoice.p must be a sequence"),
+    (stoker.RandomChoice, {"transforms": FLIPS, "p": ["1", 1]}, "RandomChoice.p[0] must be a number"),
+    (stoker.RandomChoice, {"transforms": FLIPS, "p": [1, -1]}, "RandomChoice.p[1] is -1"),
+    (stoker.RandomChoice, {"transforms": FLIPS, "p": [0, 0]}, "RandomChoice.p is 0 for every transform"),
     (stoker.RandomAffine, {"degrees": -1}, "RandomAffine.degrees"),
     (stoker.RandomAffine, {"degrees": None}, "RandomAffine.degrees"),
     (stoker.RandomAffine, {"degrees": 0, "translate": 0.1}, "RandomAffine.translate"),
@@ -289,6 +311,72 @@ def test_random_apply_is_its_list_or_nothing():
     assert "RandomApply(ColorJitter(brightness 0.6 to 1.4)" in str(half.explain())
 
 
+def test_trees_in_a_spec_an_explanation_and_a_pickle():
+    choice = stoker.RandomChoice(FLIPS, p=[1, 3])
+    tree = stoker.RandomOrder((choice, stoker.RandomApply([stoker.RandomOrder([])], 0.25)))
+    assert tree._spec() == {
+        "name": "RandomOrder",
+        "transforms": [
+            {
+                "name": "RandomChoice",
+                "transforms": [
+                    {"name": "RandomHorizontalFlip", "p": 1},
+                    {"name": "RandomVerticalFlip", "p": 1},
+                ],
+                "p": (1, 3),
+            },
+            {"name": "RandomApply", "transforms": [{"name": "RandomOrder", "transforms": []}], "p": 0.25},
+        ],
+    }
+    for copied in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree), dataclasses.replace(tree)):
+        assert copied == tree and hash(copied) == hash(tree)
+    assert tree != stoker.RandomOrder([stoker.RandomChoice(FLIPS), tree.transforms[1]])
+    compose = stoker.Compose([stoker.CenterCrop(8), tree])
+    wanted = "RandomOrder(RandomChoice(RandomHorizontalFlip(p 1), RandomVerticalFlip(p 1), p (1, 3)), "
+    assert wanted + "RandomApply(RandomOrder, p 0.25))" in compose.explain()
+    assert "the flips that it holds" in compose.explain()
+    assert "RandomChoice(transforms=(RandomHorizontalFlip(p=1.0)" in repr(compose)
+    assert isinstance(stoker.RandomChoice([stoker.MixUp()]), stoker.BatchTransform)
+
+
+def test_a_tree_is_limited_in_depth_and_number():
+    tree = stoker.RandomGrayscale()
+    for _ in range(7):
+        tree = stoker.RandomOrder([tree])
+    assert stoker.Compose([CROP, tree])
+    with pytest.raises(
+        ValueError, match=r"transforms\[1\](\.transforms\[0\]){7}\.transforms is nested more than 8"
+    ):
+        stoker.Compose([CROP, stoker.RandomChoice([tree])])
+    many = stoker.RandomOrder([stoker.RandomOrder(FLIPS)] * 84)
+    assert stoker.Compose([many, CROP, *FLIPS])  # 1 + 84 * 3 + 1 + 2
+    with pytest.raises(ValueError, match="257 transforms; at most 256"):
+        stoker.Compose([many, CROP, *FLIPS, *FLIPS[:1]])
+
+
+def test_a_choice_is_one_of_its_transforms():
+    image = np.random.default_rng(0).integers(0, 256, (40, 40, 3), np.uint8)
+    changes = [
+        stoker.RandomHorizontalFlip(1),
+        stoker.ColorJitter((0.5, 0.5)),
+        stoker.RandomSolarize(128, p=1),
+    ]
+    crop = stoker.CenterCrop(40)
+    alone = [stoker.Compose([crop, change])(image) for change in changes]
+    choice = stoker.Compose([crop, stoker.RandomChoice(changes, p=(6, 0, 2))])
+    counts = [0, 0, 0]
+    for position in range(400):
+        made = choice(image, position=position)
+        counts[[np.array_equal(made, one) for one in alone].index(True)] += 1
+    assert counts[1] == 0 and 260 < counts[0] < 340  # 300, and a deviation of 8.7
+    orders = [
+        stoker.Compose([crop, *(changes[i] for i in order)])(image).tobytes()
+        for order in itertools.permutations(range(3))
+    ]
+    order = stoker.Compose([crop, stoker.RandomOrder(changes)])
+    assert {order(image, position=position).tobytes() for position in range(100)} == set(orders)
+
+
 def test_affine_transforms_in_a_spec_and_in_an_explanation():
     affine = stoker.RandomAffine(10, (0.1, 0), None, (1, 2, 3, 4), "bilinear", None, (3, 4.5), "wrap")
     assert affine._spec() == {
@@ -331,6 +419,8 @@ def test_an_image_that_is_too_small_is_an_error_of_its_sample():
         "RandAugment",
         "TrivialAugmentWide",
         "RandomApply",
+        "RandomChoice",
+        "RandomOrder",
         "RandomSolarize",
         "RandomAffine",
         "RandomRotation",

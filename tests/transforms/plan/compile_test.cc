@@ -46,12 +46,12 @@ TEST(Compile, TakesAsManyTransformsAsAState) {
   list.emplace_back(RandomVerticalFlip{});
   EXPECT_THAT(Compile(list).error().ToString(), HasSubstr("257 transforms; at most 256"));
   list.resize(2);
-  list[1] = RandomApply{std::vector<PixelTransform>(kMaxTransforms, RandomGrayscale{})};
+  list[1] = RandomApply{std::vector<Transform>(kMaxTransforms, RandomGrayscale{})};
   EXPECT_THAT(Compile(list).error().ToString(), HasSubstr("258 transforms; at most 256"));
 }
 
 TEST(Compile, ChecksTheTransformsOfRandomApply) {
-  const auto refusal = [](PixelTransform inner) {
+  const auto refusal = [](Transform inner) {
     return Refusal({Exactly(64, 64), RandomApply{{RandomGrayscale{}, std::move(inner)}}});
   };
   EXPECT_EQ(refusal(GaussianBlur{63, 63}), "");
@@ -61,6 +61,86 @@ TEST(Compile, ChecksTheTransformsOfRandomApply) {
               HasSubstr("transforms[1], RandomApply: a kernel of 129 × 3 is too large"));
   EXPECT_THAT(Refusal({RandomApply{{RandomSolarize{}}}, CenterCrop{9, 9}}),
               HasSubstr("transforms[0], RandomApply: images differ in size here"));
+}
+
+// Returns a transform that is nested `depth` levels deep.
+Transform Nested(size_t depth) {
+  Transform transform = RandomGrayscale{};
+  for (size_t level = 1; level < depth; ++level) transform = RandomOrder{{transform}};
+  return transform;
+}
+
+TEST(Compile, ChecksTreesOfTransforms) {
+  const auto refusal = [](Transform transform) {
+    return Refusal({Exactly(64, 64), std::move(transform)});
+  };
+  const RandomHorizontalFlip flip;
+  EXPECT_EQ(refusal(Nested(kMaxTransformDepth)), "");
+  EXPECT_THAT(refusal(Nested(kMaxTransformDepth + 1)),
+              HasSubstr("transforms[1], RandomOrder: it is nested more than 8 levels deep"));
+  EXPECT_THAT(refusal(RandomChoice{{flip, RandomApply{{flip, RandomSolarize{256}}}}}),
+              HasSubstr("transforms[1], RandomChoice: transforms[1], RandomApply: transforms[1], "
+                        "RandomSolarize: threshold = 256"));
+  for (const Transform& other :
+       {Transform(Exactly(9, 9)), Transform(CenterCrop{9, 9}), Transform(Pad{}),
+        Transform(RandomErasing{}), Transform(PadTo{64, 64}), Transform(Normalize{})}) {
+    EXPECT_THAT(refusal(RandomOrder{{flip, other}}),
+                HasSubstr("transforms[1], RandomOrder: transforms[1], " +
+                          std::string(NameOf(other)) + ": RandomOrder does not hold"));
+  }
+  EXPECT_EQ(refusal(RandomOrder{}), "");
+  EXPECT_THAT(refusal(RandomChoice{}), HasSubstr("RandomChoice: it holds no transforms"));
+  EXPECT_THAT(refusal(RandomChoice{{flip, flip}, {1}}),
+              HasSubstr("RandomChoice: p has 1 element; it must have 2, one for each transform"));
+  EXPECT_THAT(refusal(RandomChoice{{flip, flip}, {1, -1}}), HasSubstr("p[1] is -1"));
+  EXPECT_THAT(refusal(RandomChoice{{flip, flip}, {1, std::nan("")}}), HasSubstr("p[1] is nan"));
+  EXPECT_THAT(refusal(RandomChoice{{flip, flip}, {0, 0}}), HasSubstr("one must be positive"));
+}
+
+TEST(Compile, CountsTransformsThatOthersHold) {
+  const std::vector<Transform> list(kMaxTransforms - 3, RandomVerticalFlip{});
+  EXPECT_TRUE(Compile({CenterCrop{4, 4}, RandomOrder{{RandomApply{list}}}}).ok());
+  EXPECT_THAT(Compile({CenterCrop{4, 4}, RandomOrder{{RandomApply{list}, RandomOrder{}}}})
+                  .error()
+                  .ToString(),
+              HasSubstr("257 transforms; at most 256"));
+}
+
+// Flips alone need no image of one size, and no pass of their own.
+TEST(Compile, FusesTransformsThatHoldFlipsAlone) {
+  const RandomChoice flips{{RandomHorizontalFlip{1}, RandomApply{{RandomVerticalFlip{1}}}}};
+  const auto sites = [](std::vector<Transform> list) {
+    return Compile(std::move(list)).value().sites();
+  };
+  using enum ExecutionSite;
+  EXPECT_EQ(sites({flips, ResizedCrop({0.5, 1}, {1, 1}), flips}),
+            (std::vector{kFused, kFused, kFused}));
+  EXPECT_EQ(sites({CenterCrop{9, 9}, RandomOrder{{flips, RandomGrayscale{}}}, flips}),
+            (std::vector{kFused, kTile, kTile}));
+  EXPECT_THAT(Refusal({RandomOrder{{flips, RandomGrayscale{}}}, CenterCrop{9, 9}}),
+              HasSubstr("transforms[0], RandomOrder: images differ in size here"));
+}
+
+TEST(Compile, ForADeviceThatDecodesSomeImagesMustKeepTheirPixels) {
+  const auto refusal = [](Transform transform) {
+    PlanOptions options{.defer_to_device = true, .decode_on_device = true};
+    const Result<Plan> plan = Plan::Compile({CenterCrop{9, 9}, std::move(transform)}, options);
+    return plan.ok() ? "" : plan.error().cause;
+  };
+  const RandomGrayscale always{1}, sometimes{0.5};
+  const RandomHorizontalFlip flip;
+  for (const Transform& changes : std::vector<Transform>{
+           always, RandomApply{{flip, always}, 1}, RandomOrder{{sometimes, always}},
+           RandomChoice{{always, RandomApply{{always}, 1}}},
+           RandomChoice{{always, flip}, {1, 0}}}) {
+    EXPECT_THAT(refusal(changes), HasSubstr("workers change the pixels")) << NameOf(changes);
+  }
+  for (const Transform& keeps : std::vector<Transform>{
+           sometimes, RandomApply{{always}, 0.5}, RandomApply{{sometimes}, 1}, RandomOrder{{flip}},
+           RandomOrder{{sometimes, flip}}, RandomChoice{{always, flip}},
+           RandomChoice{{always, sometimes}, {0, 1}}}) {
+    EXPECT_EQ(refusal(keeps), "") << NameOf(keeps);
+  }
 }
 
 TEST(Compile, ComputesTheOutputSize) {

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -349,6 +351,147 @@ TEST(Draw, RandomApplyAppliesAllOrNone) {
     EXPECT_EQ(steps[1].transform, 1u);
   }
   EXPECT_NEAR(applied, 500, 4 * std::sqrt(250));
+}
+
+// A solarization tells by its threshold which transform it is.
+std::vector<double> ThresholdsOf(const DrawnSample& drawn) {
+  std::vector<double> thresholds;
+  for (const DrawnStep& step : drawn.steps) {
+    if (const auto* s = std::get_if<Solarize>(&step.step)) thresholds.push_back(s->threshold);
+  }
+  return thresholds;
+}
+
+std::vector<Transform> Solarizations(int count) {
+  std::vector<Transform> list;
+  for (int i = 0; i < count; ++i) list.emplace_back(RandomSolarize{1.0 * i, 1});
+  return list;
+}
+
+TEST(Draw, RandomChoiceChoosesByWeight) {
+  constexpr int kSamples = 20000;
+  const auto counts_of = [](std::vector<double> p) {
+    const Plan plan =
+        Plan::Compile({CenterCrop{4, 4}, RandomChoice{Solarizations(4), std::move(p)}}).value();
+    std::array<int, 4> counts{};
+    for (uint64_t n = 0; n < kSamples; ++n) {
+      const std::vector<double> chosen = ThresholdsOf(testing::DrawnOf(plan, {5, 0, n}, {9, 9}));
+      EXPECT_EQ(chosen.size(), 1u);
+      ++counts[static_cast<size_t>(chosen.at(0))];
+    }
+    return counts;
+  };
+  const auto expect_shares = [](const std::array<int, 4>& counts, std::array<double, 4> shares) {
+    for (size_t i = 0; i < 4; ++i) {
+      const double p = shares[i];
+      EXPECT_NEAR(counts[i], p * kSamples, 4 * std::sqrt(p * (1 - p) * kSamples)) << i;
+    }
+  };
+  expect_shares(counts_of({}), {0.25, 0.25, 0.25, 0.25});
+  expect_shares(counts_of({1, 0, 5, 4}), {0.1, 0, 0.5, 0.4});
+  EXPECT_EQ(counts_of({5e299, 0, 5e299, 4e299}), counts_of({5, 0, 5, 4}));
+}
+
+TEST(Draw, RandomOrderHasAllOrders) {
+  constexpr int kSamples = 24000;
+  const Plan plan = Plan::Compile({CenterCrop{4, 4}, RandomOrder{Solarizations(4)}}).value();
+  std::map<std::vector<double>, int> counts;
+  for (uint64_t n = 0; n < kSamples; ++n) {
+    ++counts[ThresholdsOf(testing::DrawnOf(plan, {5, 0, n}, {9, 9}))];
+  }
+  EXPECT_EQ(counts.size(), 24u);
+  for (const auto& [order, count] : counts) {
+    EXPECT_NEAR(count, kSamples / 24, 4 * std::sqrt(kSamples / 24.0)) << order[0] << order[1];
+  }
+}
+
+// In any tree, a transform draws what it draws at its place in the flat list: whatever is applied,
+// and in which order.
+TEST(Draw, OfHeldTransformsIsByPlaceInTheTree) {
+  const auto jitter = [](double least) { return ColorJitter{.brightness = {least, least + 0.5}}; };
+  const RandomApply half{{jitter(1), jitter(2)}, 0.5};
+  const RandomOrder order{{half, jitter(3), RandomChoice{{jitter(4), half}}, RandomOrder{}}};
+  const Plan tree = Plan::Compile({CenterCrop{40, 40}, order, jitter(7)}).value();
+  const Plan flat = Plan::Compile({CenterCrop{40, 40}, jitter(1), jitter(2), jitter(3), jitter(4),
+                                   jitter(1), jitter(2), jitter(7)})
+                        .value();
+  const auto factors_of = [](const Plan& plan, uint64_t n) {
+    std::vector<float> factors;
+    for (const DrawnStep& drawn : testing::DrawnOf(plan, {7, 0, n}, {50, 50}).steps) {
+      factors.push_back(std::get<AdjustBrightness>(drawn.step).factor);
+    }
+    return factors;
+  };
+  std::map<size_t, int> lengths;
+  for (uint64_t n = 0; n < 2000; ++n) {
+    const std::vector<float> wanted = factors_of(flat, n), made = factors_of(tree, n);
+    ASSERT_EQ(wanted.size(), 7u);
+    EXPECT_EQ(made.back(), wanted.back()) << "not of what came before";
+    const std::set<float> all(wanted.begin(), wanted.end());
+    for (const float factor : made) EXPECT_TRUE(all.contains(factor)) << factor;
+    EXPECT_TRUE(std::ranges::count(made, wanted[2]) == 1) << "RandomOrder applies each once";
+    EXPECT_EQ(std::ranges::count(made, wanted[0]), std::ranges::count(made, wanted[1]));
+    ++lengths[made.size()];
+  }
+  // Two are always applied; RandomApply adds two or none, the choice two, one or none.
+  EXPECT_EQ(lengths.size(), 5u);
+  for (const auto& [length, count] : lengths) EXPECT_TRUE(length >= 2 && length <= 6) << count;
+}
+
+// So the list of masks needs each transform that holds flips, without those that change pixels.
+TEST(Draw, OfTransformsThatHoldFlipsIsThatOfGeometry) {
+  const auto flips_of = [](std::vector<Transform> list) {
+    list.insert(list.begin(), CenterCrop{40, 40});
+    const Plan plan = Plan::Compile(std::move(list)).value();
+    std::vector<std::pair<bool, bool>> flips;
+    for (uint64_t n = 0; n < 200; ++n) {
+      const DrawnSample drawn = testing::DrawnOf(plan, {7, 0, n}, {50, 50});
+      bool columns = drawn.geometry.mirror_columns, rows = drawn.geometry.mirror_rows;
+      for (const DrawnStep& step : drawn.steps) {
+        const auto* mirror = std::get_if<Mirror>(&step.step);
+        if (mirror == nullptr) continue;
+        columns ^= mirror->columns, rows ^= mirror->rows;
+      }
+      flips.emplace_back(columns, rows);
+    }
+    return flips;
+  };
+  const RandomHorizontalFlip flip;
+  const RandomVerticalFlip vertical;
+  const RandomSolarize pixels{9, 0.5};
+  const RandomChoice either{{flip, vertical}};
+  const RandomApply of_pixels{{pixels, RandomChoice{{pixels}}}};
+  const auto masks = flips_of({RandomApply{{flip}}, either, RandomOrder{{either, vertical}}, flip});
+  EXPECT_EQ(
+      flips_of({of_pixels, RandomApply{{of_pixels, flip, pixels}}, pixels, RandomChoice{{pixels}},
+                either, RandomOrder{{pixels, either, vertical}}, flip}),
+      masks);
+  EXPECT_NE(flips_of({RandomApply{{flip}}, either, flip}), masks);
+}
+
+TEST(Draw, OfTreesIsTheSameEverywhere) {
+  const RandomChoice flips{{RandomHorizontalFlip{1}, RandomVerticalFlip{1}}, {1, 2}};
+  const Plan plan =
+      Plan::Compile({CenterCrop{40, 40},
+                     RandomOrder{{RandomApply{{flips, RandomSolarize{1, 0.5}}, 0.75},
+                                  RandomSolarize{2, 1}, RandomChoice{Solarizations(5)}}},
+                     flips, RandomHorizontalFlip{}})
+          .value();
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&hash](double value) {
+    hash = (hash ^ static_cast<uint64_t>(value)) * 0x100000001b3;
+  };
+  for (uint64_t n = 0; n < 1000; ++n) {
+    const DrawnSample drawn = testing::DrawnOf(plan, {42, n % 7, n}, {50, 60});
+    add(drawn.geometry.mirror_columns ? 1 : 0);
+    add(drawn.geometry.mirror_rows ? 1 : 0);
+    for (const DrawnStep& step : drawn.steps) {
+      const auto* mirror = std::get_if<Mirror>(&step.step);
+      add(mirror == nullptr ? 10 + std::get<Solarize>(step.step).threshold
+                            : (mirror->columns ? 2 : 3));
+    }
+  }
+  EXPECT_EQ(hash, 6555149962173277136u);
 }
 
 TEST(Draw, FlipsWithItsProbabilityAndIndependently) {

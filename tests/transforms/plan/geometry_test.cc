@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -64,11 +65,61 @@ struct NaiveApply {
   }
 };
 
+const std::vector<Transform>* HeldIn(const Transform& transform) {
+  if (const auto* apply = std::get_if<RandomApply>(&transform)) return &apply->transforms;
+  if (const auto* choice = std::get_if<RandomChoice>(&transform)) return &choice->transforms;
+  const auto* order = std::get_if<RandomOrder>(&transform);
+  return order != nullptr ? &order->transforms : nullptr;
+}
+
+// Applies a transform, the `index`-th of the tree. Returns the index of the next one, which does
+// not depend on what is applied.
+uint32_t ApplyNaively(const Transform& transform, uint32_t index, const DrawKey& key,
+                      Naive* image) {
+  RandomStream random(key, index++);
+  const std::vector<Transform>* const held = HeldIn(transform);
+  if (held == nullptr) {
+    if (image != nullptr) std::visit(NaiveApply{*image, random}, transform);
+    return index;
+  }
+  std::vector<uint32_t> indices;
+  for (const Transform& each : *held) {
+    indices.push_back(index);
+    index = ApplyNaively(each, index, key, nullptr);
+  }
+  if (image == nullptr) return index;
+  std::vector<size_t> applied(held->size());
+  std::iota(applied.begin(), applied.end(), 0);
+  if (const auto* apply = std::get_if<RandomApply>(&transform)) {
+    if (random.Uniform() >= apply->p) applied.clear();
+  } else if (std::holds_alternative<RandomChoice>(transform)) {
+    const auto n = static_cast<double>(held->size());
+    applied = {static_cast<size_t>(random.Uniform() * n)};
+  } else {
+    for (size_t i = held->size(); i > 1; --i) std::swap(applied[i - 1], applied[random.Below(i)]);
+  }
+  for (const size_t i : applied) ApplyNaively((*held)[i], indices[i], key, image);
+  return index;
+}
+
+// Returns a transform that holds flips, and others that do.
+Transform RandomTree(Random& random, int levels) {
+  if (levels == 0 || random.OneIn(3)) {
+    if (random.OneIn(2)) return RandomHorizontalFlip{};
+    return RandomVerticalFlip{};
+  }
+  std::vector<Transform> held;
+  for (int n = random.Between(1, 4); n > 0; --n) held.push_back(RandomTree(random, levels - 1));
+  if (random.OneIn(3)) return RandomApply{std::move(held), 0.7};
+  if (random.OneIn(2)) return RandomChoice{std::move(held), {}};
+  return RandomOrder{std::move(held)};
+}
+
 std::vector<Transform> RandomGeometry(Random& random) {
   std::vector<Transform> list;
   const auto side = [&] { return random.Between(1, 40); };
   for (int n = random.Between(1, 5); n > 0; --n) {
-    switch (random.Between(0, 5)) {
+    switch (random.Between(0, 6)) {
       case 0:
         list.emplace_back(Pad{NextMargins(random, 12), NextFill(random), NextPadding(random)});
         break;
@@ -86,6 +137,9 @@ std::vector<Transform> RandomGeometry(Random& random) {
         break;
       case 4:
         list.emplace_back(RandomHorizontalFlip{});
+        break;
+      case 5:
+        list.push_back(RandomTree(random, 3));
         break;
       default:
         list.emplace_back(RandomVerticalFlip{});
@@ -110,9 +164,8 @@ TEST(Geometry, MatchesOneStepAfterTheOther) {
     StageTimes times;
     ASSERT_TRUE(plan->Apply(ViewOf(image), key, *workspace, {.row = row.data()}, times).ok());
     stepped += testing::DrawnOf(*plan, key, image.size).steps.empty() ? 0 : 1;
-    for (size_t i = 0; i < list.size(); ++i) {
-      std::visit(NaiveApply{image, RandomStream(key, static_cast<uint32_t>(i))}, list[i]);
-    }
+    uint32_t index = 0;
+    for (const Transform& transform : list) index = ApplyNaively(transform, index, key, &image);
     ASSERT_EQ(image.size, plan->output_size());
     ASSERT_EQ(row, image.pixels) << n << ": " << plan->Describe();
     ++applied;
@@ -129,7 +182,8 @@ std::vector<Transform> WithoutEffect() {
           RandomSolarize{.p = 0},
           GaussianBlur{1, 1},
           RandAugment{.num_ops = 0},
-          RandomApply{.transforms = {RandomSolarize{.p = 1}}, .p = 0}};
+          RandomApply{.transforms = {RandomSolarize{.p = 1}}, .p = 0},
+          RandomChoice{{RandomGrayscale{0}, RandomOrder{{RandomSolarize{.p = 0}}}}, {}}};
 }
 
 // Transforms that change pixels may stand anywhere in the list of images, and be missing in that of

@@ -42,7 +42,7 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
-    switch (random.Between(0, 13)) {
+    switch (random.Between(0, 15)) {
       case 0:
         list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}, 0.8});
         break;
@@ -84,6 +84,18 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
             RandomShear{{0, 0.5}, {-0.2, 0}, interpolation, NextPaddingOfAffine(random)});
         break;
       }
+      case 14: {
+        const RandomChoice flips{{RandomHorizontalFlip{1}, RandomVerticalFlip{1}}, {1, 3}};
+        list.emplace_back(RandomOrder{{flips, RandomApply{{RandomSolarize{99, 1}, flips}, 0.5},
+                                       RandomRotation{.degrees = {-9, 9}}}});
+        list.emplace_back(RandomChoice{{RandAugment{2, 9, 31, interpolation}, flips,
+                                        RandomOrder{{RandomGrayscale{1}, RandomShear{{0, 0.5}}}}},
+                                       {}});
+        break;
+      }
+      case 15:
+        list.emplace_back(RandomChoice{{RandomVerticalFlip{1}, RandomHorizontalFlip{0.5}}, {}});
+        break;
       case 1:
         list.emplace_back(RandomGrayscale{0.5});
         break;

@@ -24,11 +24,12 @@ Transform Valid(const TransformRow& row) {
     }
   }
   if (auto* resize = std::get_if<Resize>(&transform)) resize->size = 9;
+  if (auto* choice = std::get_if<RandomChoice>(&transform)) choice->transforms = {ColorJitter{}};
   return transform;
 }
 
 TEST(TransformTable, HasARowForEachTypeOfTheVariant) {
-  ASSERT_EQ(AllTransforms().size(), std::variant_size_v<Transform>);
+  ASSERT_EQ(AllTransforms().size(), std::variant_size_v<AnyTransform>);
   std::set<std::string> names;
   for (size_t i = 0; i < AllTransforms().size(); ++i) {
     const TransformRow& row = AllTransforms()[i];
@@ -50,10 +51,6 @@ TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
   for (const TransformRow& row : AllTransforms()) {
     if (row.acts_on == ActsOn::kPixels) draws.emplace(row.name, row.draws);
     EXPECT_EQ(row.draws == 0, row.acts_on != ActsOn::kPixels) << row.name;
-    const bool in_apply = AsPixelTransform(row.standard).has_value();
-    EXPECT_EQ(in_apply, row.draws != 0 && row.standard.index() != Transform(RandomApply{}).index());
-    if (!in_apply) continue;
-    EXPECT_EQ(&RowOf(*AsPixelTransform(row.standard)), &row);
   }
   EXPECT_EQ(draws, (std::set<std::pair<std::string, int>>{{"ColorJitter", 1},
                                                           {"RandomGrayscale", 2},
@@ -67,7 +64,31 @@ TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
                                                           {"RandomRotation", 10},
                                                           {"RandomZoom", 11},
                                                           {"RandomTranslation", 12},
-                                                          {"RandomShear", 13}}));
+                                                          {"RandomShear", 13},
+                                                          {"RandomChoice", 14},
+                                                          {"RandomOrder", 15}}));
+}
+
+TEST(TransformTable, TransformsThatKeepTheSizeCanBeHeld) {
+  std::set<std::string> of_pixels, others;
+  for (const TransformRow& row : AllTransforms()) {
+    if (row.acts_on == ActsOn::kPixels) of_pixels.insert(row.name);
+    if (row.acts_on != ActsOn::kPixels && CanBeHeld(row)) others.insert(row.name);
+    EXPECT_EQ(CanBeHeld(row), of_pixels.contains(row.name) || others.contains(row.name));
+  }
+  EXPECT_EQ(of_pixels.size(), 15u);
+  EXPECT_EQ(others, (std::set<std::string>{"RandomHorizontalFlip", "RandomVerticalFlip"}));
+}
+
+TEST(TransformTable, TextsAndCountsAreThoseOfTheTree) {
+  const RandomChoice choice{{RandomHorizontalFlip{}, RandomApply{{RandomGrayscale{}}, 0.25}},
+                            {0.5, 2}};
+  EXPECT_EQ(TextOf(RandomOrder{{choice, RandomSolarize{9}}}),
+            "RandomOrder(RandomChoice(RandomHorizontalFlip, RandomApply(RandomGrayscale, p 0.25), "
+            "p (0.5, 2)), RandomSolarize(threshold 9))");
+  EXPECT_EQ(CountOf(std::vector<Transform>{choice, RandomOrder{}, RandomOrder{{choice}}}), 10u);
+  EXPECT_TRUE(ChangesPixels(choice));
+  EXPECT_FALSE(ChangesPixels(RandomOrder{{RandomChoice{{RandomVerticalFlip{}}}}}));
 }
 
 TEST(TransformTable, DefaultsAreInRange) {
