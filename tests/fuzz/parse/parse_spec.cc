@@ -57,7 +57,11 @@ void ParseFuzzedSpec(std::span<const uint8_t> input) {
   Check(parsed->source != nullptr, "no source");
   PlanOptions options;
   options.dtype = parsed->dtype;
-  (void)Plan::Compile(std::move(parsed->transforms), options);
+  const Result<Plan> plan = Plan::Compile(std::move(parsed->transforms), options);
+  DrawnSample drawn;
+  for (uint64_t position = 0; plan.ok() && position < 3; ++position) {
+    (void)plan->Draw({.position = position}, {50, 40}, drawn);
+  }
   if (parsed->mix) (void)CheckMix(*parsed->mix);
 }
 

@@ -86,6 +86,15 @@ EXACT = [
     ("RandomApply", [
         named("RandomApply", p=0.8, transforms=[
             named("ColorJitter", brightness=[0.2, 1.8]), named("RandomSolarize", threshold=128, p=0.2)])]),
+    ("RandomChoice of flips", [
+        named("RandomChoice", p=[1, 2], transforms=[
+            named("RandomHorizontalFlip", p=1), named("RandomVerticalFlip", p=1)])]),
+    ("RandomOrder of trees", [
+        named("RandomOrder", transforms=[
+            named("RandomChoice", transforms=[
+                named("RandomVerticalFlip", p=1), named("RandomSolarize", threshold=99, p=1)]),
+            named("RandomApply", p=0.5, transforms=[
+                named("ColorJitter", brightness=[0.2, 1.8]), named("RandomHorizontalFlip")])])]),
     *[
         (f"Pad {mode}", [
             named("Pad", padding=[3, 20, 7, 90], padding_mode=mode, fill=[9, 0, 255]),

@@ -198,6 +198,41 @@ def test_probabilities():
     )
 
 
+def test_choices_and_orders():
+    """Each transform is a digit: ours is told by its threshold, theirs appends it to a number."""
+
+    def solarize(digit):
+        return {"name": "RandomSolarize", "threshold": digit, "p": 1}
+
+    def digits(sample):
+        return int("".join(str(int(step["threshold"])) for step in sample["steps"]) or 0)
+
+    def ours(name, held, **options):
+        return [digits(s) for s in draws({"name": name, "transforms": held, **options})]
+
+    def appends(digit):
+        return lambda number: 10 * number + digit
+
+    def theirs(transform):
+        return [transform(0) for _ in range(DRAWS)]
+
+    p = [1.0, 0, 2.5, 0.5]
+    four, their_four = [solarize(d) for d in (1, 2, 3, 4)], [appends(d) for d in (1, 2, 3, 4)]
+    of_weights, of_orders = ours("RandomChoice", four, p=p), ours("RandomOrder", four)
+    assert set(of_weights) == {1, 3, 4} and len(set(of_orders)) == 24
+    nested = [
+        {"name": "RandomChoice", "transforms": four[:2], "p": [3, 1]},
+        {"name": "RandomApply", "transforms": four[2:], "p": 0.3},
+    ]
+    their_nested = [v2.RandomChoice(their_four[:2], [3, 1]), v2.RandomApply(their_four[2:], 0.3)]
+    check(
+        choice=chi_square(ours("RandomChoice", four), theirs(v2.RandomChoice(their_four))),
+        weights=chi_square(of_weights, theirs(v2.RandomChoice(their_four, p))),
+        orders=chi_square(of_orders, theirs(v2.RandomOrder(their_four))),
+        tree=chi_square(ours("RandomOrder", nested), theirs(v2.RandomOrder(their_nested))),
+    )
+
+
 def test_gaussian_blur():
     options = {"kernel_width": 23, "kernel_height": 5, "sigma": [0.1, 2.0]}
     ours = [s["steps"][0] for s in draws({"name": "GaussianBlur", **options})]
