@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
+#include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/memory/buffer.h"
@@ -115,6 +118,10 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         break;
       case 6:
         if (pads) break;  // the images before it are not bounded
+        if (random.OneIn(3)) {
+          list.emplace_back(CenterCrop{4, 4});
+          break;
+        }
         list.emplace_back(RandomCrop{.height = 4 + random.Between(0, 20),
                                      .width = 4 + random.Between(0, 20),
                                      .padding = NextMargins(random, 4),
@@ -145,6 +152,24 @@ std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   }
   if (normalizes && normalizes_last) list.emplace_back(normalize);
   return list;
+}
+
+void AddNames(const std::vector<Transform>& list, std::set<std::string>& names) {
+  for (const Transform& transform : list) {
+    names.insert(NameOf(transform));
+    const auto add_held = [&names](const auto& t) {
+      if constexpr (requires { t.transforms; }) AddNames(t.transforms, names);
+    };
+    std::visit(add_held, transform);
+  }
+}
+
+// A transform that is in no recipe is compared with no reference.
+TEST(Recipe, HasEveryTransform) {
+  Random random(4);
+  std::set<std::string> names;
+  for (int n = 0; n < 2000; ++n) AddNames(RandomRecipe(random, DType::kF32), names);
+  EXPECT_EQ(names.size(), std::variant_size_v<AnyTransform>);
 }
 
 void AppliesAsTheReference() {
