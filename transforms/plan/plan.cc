@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "core/batch/deferred_ops.h"
-#include "transforms/augment/blur/blur.h"
 #include "transforms/augment/geometry/affine.h"
 #include "transforms/decode/orientation.h"
 #include "transforms/plan/draw.h"
@@ -26,14 +25,12 @@ std::vector<int64_t> ShapeOf(ImageSize size, Layout layout) {
 }
 
 uint64_t ScratchBytes(const Transform& transform, ImageSize tile) {
-  if (const auto* t = std::get_if<GaussianBlur>(&transform)) {
-    return BlurScratchBytes({{t->kernel_width, t->kernel_height}, 1, 1}, tile);
-  }
   uint64_t most = 0;
   if (const std::vector<Transform>* held = HeldBy(transform)) {
     for (const Transform& each : *held) most = std::max(most, ScratchBytes(each, tile));
     return most;
   }
+  if (const auto scratch = RowOf(transform).scratch) return scratch(transform, tile);
   const Result<size_t> affine = AffineScratchBytes(tile);
   return affine.ok() ? *affine : 0;
 }

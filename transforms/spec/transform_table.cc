@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/batch/image.h"
+#include "transforms/augment/blur/blur.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/weights.h"
 
@@ -509,6 +510,10 @@ TransformRow Row(const GaussianBlur&) {
                          "Give an odd number, so that there is a middle"};
         }
         return {};
+      },
+      .scratch = [](const Transform& transform, ImageSize tile) -> uint64_t {
+        const auto& t = std::get<T>(transform);
+        return BlurScratchBytes({{t.kernel_width, t.kernel_height}, 1, 1}, tile);
       }};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/batch/dtype.h"
+#include "core/batch/image.h"
 #include "core/result/result.h"
 #include "transforms/spec/option.h"
 #include "transforms/spec/transform.h"
@@ -50,6 +51,9 @@ struct TransformRow {
   std::vector<Parameter> parameters{};
   // Checks conditions that involve several options, or the dtype; null means there are none.
   std::optional<Refusal> (*check)(const Transform& transform, DType dtype) = nullptr;
+  // Returns the most bytes that its steps need in addition to the tile. Null means those of an
+  // affine step, which no step but a blur exceeds.
+  uint64_t (*scratch)(const Transform& transform, ImageSize tile) = nullptr;
   Transform standard{};  // a transform with the defaults
 };
 
