@@ -17,8 +17,13 @@ from tfrecords import example, record  # noqa: E402
 
 DARKER = stoker.ColorJitter(brightness=(0.5, 0.9))
 CROP, FLIP, TURN = stoker.RandomResizedCrop(32), stoker.RandomHorizontalFlip(), stoker.RandomVerticalFlip()
-OF_MASKS = [CROP, FLIP, TURN]
-OF_PHOTOGRAPHS = [CROP, DARKER, FLIP, stoker.RandomApply([DARKER, stoker.ColorJitter()]), TURN]
+NOTHING = stoker.RandomApply([])
+OF_MASKS = [CROP, FLIP, stoker.RandomOrder([stoker.RandomChoice([FLIP, NOTHING, TURN], p=[1, 1, 2])]), TURN]
+OF_PHOTOGRAPHS = [
+    *(CROP, DARKER, FLIP, stoker.RandomApply([DARKER, stoker.RandomChoice([stoker.ColorJitter()])])),
+    stoker.RandomOrder([DARKER, stoker.RandomChoice([FLIP, DARKER, TURN], p=[1, 1, 2])]),
+    TURN,
+]
 ROWS = 16
 
 
