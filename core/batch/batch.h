@@ -43,11 +43,11 @@ struct ColumnSpec {
 };
 
 // One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it
-// stays where it is, and valid, for as long as the batch or an Owner of the column lives.
+// stays at this address, and valid, until the batch and all Owners of the column are gone.
 //
 // Strings (IsString) are views of the source's memory, and valid as long as the source; those of
-// kLoaded fields are the column's own, and valid as long as its data. Those of the source are host
-// addresses also in a DeviceBatch, where SampleSource::FixedRows gives them by sample id.
+// kLoaded fields are the column's own, and valid as long as its data. The source's are host
+// addresses even in a DeviceBatch; SampleSource::FixedRows returns them by sample id.
 struct Column {
   std::string name;  // "image", "label"
   DType dtype = DType::kU8;
@@ -104,15 +104,15 @@ class Batch {
   // is a key for random numbers that do not depend on threads. Rows that were dropped count.
   uint64_t position() const;
   bool pinned(size_t column) const;           // the column's memory (LoaderOptions::pinned_for)
-  std::span<const CropRegion> crops() const;  // by device; none unless devices decode
+  std::span<const CropRegion> crops() const;  // by device; empty unless devices decode
 
   // Keeps this one column's memory valid, also after the batch and the loader have gone. A column
   // in the slot keeps the slot leased; a small one keeps only itself. May be copied, and released
   // on any thread.
   std::shared_ptr<void> Owner(size_t column) const;
 
-  // Another lease on the same slot, which returns when both have been released. Each may be on a
-  // thread of its own.
+  // Another lease on the same slot, which returns to its pool when both have been released.
+  // Different threads may hold them.
   Batch Share() const { return Batch(slot_); }
 
   // Returns the slot, unless an Owner still needs it; the batch is then empty. Does nothing to an
@@ -124,9 +124,9 @@ class Batch {
       slot_;  // the lease: when the last copy is destroyed the slot returns to its pool
 };
 
-// Lets a caller out of a wait. A waiting call invokes it about every kInterruptInterval, on its own
-// thread; true ends the wait with Cancelled. Nothing is lost: the next call delivers what this one
-// would have. Empty: never invoked.
+// Lets a caller interrupt a wait. A waiting call invokes it about every kInterruptInterval, on its
+// own thread; true ends the wait with Cancelled. Nothing is lost: the next call delivers the batch
+// that this one would have delivered. An empty function is never invoked.
 using Interrupt = std::function<bool()>;
 
 inline constexpr std::chrono::milliseconds kInterruptInterval{50};

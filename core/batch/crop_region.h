@@ -1,6 +1,6 @@
 // CropRegion: the part of a slot that workers fill with crops (core/batch/device_crop.h), one
 // after the other, and that a device copies. A batch that is split among several devices has one
-// for the rows of each.
+// region for each device.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,19 @@ namespace stoker {
 struct CropRoom {
   uint64_t bytes = 0;  // of memory, on the host and on the device; 0 means a device decodes nothing
   uint64_t samples = 0;  // of the device's scratch memory, × decode::kGroupSamples
-  uint32_t regions = 1;  // with so much each: one for each device
+  uint32_t regions = 1;  // of this size, one for each device
 };
 
 class CropRegion {
  public:
-  // A slice for a crop, which begins `at` bytes after memory().
+  // The slice of one crop; it begins `at` bytes after memory().
   struct Slice {
     uint64_t at = 0;
     uint64_t samples = 0;  // where its samples begin in the device's scratch memory
   };
 
-  // Sets the memory: room.bytes, which begin `begin` bytes after `memory`, that of all regions of
-  // the batch. Both are multiples of kCropAlignment.
+  // Sets the memory: room.bytes, from `begin` bytes into `memory`, which all regions of the batch
+  // share. Both are multiples of kCropAlignment.
   void Use(uint8_t* memory, const CropRoom& room, uint64_t begin = 0) {
     memory_ = memory;
     begin_ = begin;
@@ -40,7 +40,7 @@ class CropRegion {
   // Gives up all slices. Must be called before the rows of another batch are claimed.
   void Clear() { taken_.store(0, std::memory_order_relaxed); }
 
-  // Takes a slice for a crop of CropMaker's sizes; none means there is no room for it. Any thread;
+  // Takes a slice for a crop of CropMaker's sizes; returns nullopt if there is no room. Any thread;
   // takes no lock.
   std::optional<Slice> Take(size_t bytes, uint64_t samples) {
     const uint64_t units = bytes / decode::kCropAlignment;
@@ -55,18 +55,18 @@ class CropRegion {
     return std::nullopt;
   }
 
-  // No larger crop finds a slice any more, until Clear.
+  // Until Clear, a crop larger than this will not fit.
   uint64_t bytes_left() const { return units_ * decode::kCropAlignment - bytes(); }
 
   uint8_t* memory() const { return memory_; }  // of all regions of the batch
   uint64_t begin() const { return begin_; }
-  // The bytes that were taken.
+  // Returns the bytes in use.
   uint64_t bytes() const {
     return UnitsOf(taken_.load(std::memory_order_relaxed)) * decode::kCropAlignment;
   }
 
  private:
-  // Both counts are in one number, so that a crop takes both or none.
+  // Both counts are in one number, so that a crop takes from both or from neither.
   static constexpr uint64_t kMost = 0xffff'ffff;
   static uint64_t UnitsOf(uint64_t taken) { return taken & kMost; }
   static uint64_t SamplesOf(uint64_t taken) { return taken >> 32; }

@@ -1,6 +1,6 @@
-// DeferredOps: the deferred operations of a row, which a device does after the copy. The worker
-// that makes the row writes them into a column of the batch's slot, and they are copied with the
-// pixels.
+// DeferredOps: the deferred operations of a row, which the device applies after the copy. The
+// worker that makes the row writes them into a column of the batch's slot, and they are copied with
+// the pixels.
 //
 // Plain data, read by a kernel: fixed sizes, no pointers.
 #pragma once
@@ -24,14 +24,14 @@ struct WorkBox {
 struct ErasedBox {
   WorkBox box{};
   float value[3] = {};     // in the row's own values
-  uint32_t noisy = 0;      // 1: normal numbers instead of `value`
+  uint32_t noisy = 0;      // 1 means normal numbers instead of `value`
   uint64_t noise_key = 0;  // of the normal numbers
 };
 
 // The operations, in order: mirror the stored row, convert it, erase its boxes one after the other,
 // then mix it with the previous row (row 0: with the last), which has been through the same steps.
 struct DeferredOps {
-  uint32_t mirror = 0;  // 1: flip horizontally
+  uint32_t mirror = 0;  // 1 means flip horizontally
   RowMixing mixing = RowMixing::kNone;
   float own = 1, others = 0;
   WorkBox cut{};

@@ -1,14 +1,14 @@
 // DeviceCrop: all that a device needs to make one batch row of a JPEG: the bits of the crop's
-// blocks, and what is to be done with them. They come from a packed JPEG
-// (transforms/packed/format.h), whose crop has runs, or from a plain one with a crop index
+// blocks, and how to decode and resample them. The source is a packed JPEG
+// (transforms/packed/format.h), whose crop has runs, or a plain JPEG with a crop index
 // (transforms/jpeg/fast/index/crop_index.h), whose crop has intervals. CropMaker
 // (transforms/device/crop_maker.h) makes it on the host; the kernels of gpu/crops turn it into the
-// pixels of the CPU's decoder and resampler, to the bit. (A forged run that is longer than its
-// recorded size, and a forged index, give other ones: of this photograph, or without any meaning.)
+// pixels of the CPU's decoder and resampler, to the bit. (A forged run longer than its recorded
+// size, or a forged index, gives wrong pixels, but never reads out of bounds.)
 //
-// Plain data, read by kernels: fixed sizes, no pointers. The host has checked all of it but the
-// bits, the Huffman tables and the predictors, which may be anything: reading bits never leads
-// beyond the crop, and any bits give samples.
+// Plain data, read by kernels: fixed sizes, no pointers. The host has checked everything except the
+// bits, the Huffman tables and the predictors, which may have any content: reading never goes past
+// the crop, and all bits decode to samples.
 //
 //   DeviceCrop │ runs, or intervals │ Huffman tables │ tiles │ starts and weights of rows │
 //   … of columns │ bits
@@ -27,14 +27,14 @@ inline constexpr size_t kCropAlignment = 16;
 // Samples lie in rows of whole groups: four blocks side by side.
 inline constexpr uint32_t kGroupSamples = 32;
 
-// The host decodes larger ones: positions of bits and of samples then fit into 32 bits.
+// The host decodes larger ones, so positions of bits and of samples fit into 32 bits.
 inline constexpr size_t kMaxCropBytes = size_t{1} << 28;
 inline constexpr uint64_t kMaxCropGroups = (uint64_t{1} << 32) / kGroupSamples;
 
 // One run of a row of blocks: groups [from, to) of it are wanted.
 struct CropRun {
   uint32_t at = 0;       // where it begins
-  uint32_t samples = 0;  // where the samples of group `from` go: × kGroupSamples in the crop's
+  uint32_t samples = 0;  // where the samples of group `from` go in the crop's, × kGroupSamples
   uint8_t component = 0;
   uint8_t from = 0, to = 0;
   uint8_t unused = 0;
@@ -50,7 +50,7 @@ struct CropInterval {
   uint16_t column = 0, row = 0;  // of the first wanted one, in MCUs of the crop's samples
 };
 
-// A Huffman table as it stands in the file: how many codes have each length, and their symbols.
+// A Huffman table as the file stores it: the number of codes of each length, and their symbols.
 struct CropCodes {
   std::array<uint8_t, 16> count{};
   std::array<uint8_t, 256> symbol{};
@@ -87,7 +87,7 @@ struct alignas(4) WeightPair {
   int16_t first, second;
 };
 
-// The samples of one component: row by row, from one of the image's on.
+// The samples of one component, row by row.
 struct CropPlane {
   uint32_t first = 0;              // × kGroupSamples in the crop's samples
   uint32_t stride = 0;             // samples
@@ -96,7 +96,8 @@ struct CropPlane {
 };
 
 struct alignas(kCropAlignment) DeviceCrop {
-  // The quantization factors of each component, by columns: a thread's lie together.
+  // The quantization factors of each component, by columns, so that those of one thread are
+  // adjacent.
   alignas(kCropAlignment) std::array<std::array<std::array<uint16_t, 8>, 8>, 3> factor{};
   std::array<CropPlane, 3> plane;
   uint8_t gray = 0;                               // one component
@@ -114,7 +115,7 @@ struct alignas(kCropAlignment) DeviceCrop {
   int32_t x = 0, y = 0, width = 0, height = 0;
   CropAxis rows, columns;
   int32_t middle_shift = 0, last_shift = 0;  // after rows, and after columns
-  // The batch row's bytes: of the first pixel, and to the next one of the resampled image.
+  // Where the batch row has its first pixel, and the distance to the next pixel, in bytes.
   int32_t out = 0, along = 0, down = 0;
   uint64_t samples = 0;  // where the crop's samples begin, × kGroupSamples
 };
@@ -132,7 +133,7 @@ struct CropBatch {
   uint8_t* to = nullptr;              // rows of pixels: u8, NHWC
   size_t row_bytes = 0;
   uint32_t rows = 0;
-  // The largest numbers of a crop. A kernel whose number is 0 is not launched.
+  // The largest counts in any crop of the batch. A kernel whose count is 0 is not launched.
   uint32_t most_runs = 0, most_intervals = 0, most_tiles = 0;
 };
 

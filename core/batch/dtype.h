@@ -63,8 +63,8 @@ constexpr size_t BytesOf(DType dtype, std::span<const int64_t> shape) {
   return bytes;
 }
 
-// NumPy's names: "bool", "uint8", "float32"; "bfloat16", as ml_dtypes calls it. "string" and
-// "bytes" have none in NumPy.
+// NumPy's names: "bool", "uint8", "float32"; "bfloat16", as ml_dtypes calls it. NumPy has no names
+// for "string" and "bytes".
 constexpr const char* NameOf(DType dtype) {
   switch (dtype) {
     case DType::kBool:

@@ -1,4 +1,4 @@
-// Pixels in memory, and the rectangles that cut them. Nothing here owns memory.
+// Pixels in memory, and rectangles of them. Nothing here owns memory.
 #pragma once
 
 #include <array>
@@ -39,8 +39,8 @@ constexpr int BytesPerPixel(PixelLayout layout) {
   return layout == PixelLayout::kInterleaved ? 3 : 1;
 }
 
-// A view of 8-bit pixels, which must be readable until the call that it is given to returns. Only
-// the first PlanesOf(layout) planes are used, and no byte between rows is read.
+// A view of 8-bit pixels, which must stay readable until the call that uses it returns. Only the
+// first PlanesOf(layout) planes are used, and no byte between rows is read.
 template <typename Byte>
 struct BasicImageView {
   PixelLayout layout = PixelLayout::kInterleaved;

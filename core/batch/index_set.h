@@ -15,7 +15,7 @@ class IndexSet {
  public:
   enum class Begin { kFull, kEmpty };
 
-  // Contains all of [0, count), or nothing.
+  // Starts with all of [0, count), or empty.
   IndexSet(uint32_t count, Begin begin)
       : count_(count), words_(new std::atomic<uint64_t>[Words()]) {
     const bool full = begin == Begin::kFull;

@@ -12,7 +12,8 @@ class LentAccount {
  public:
   explicit LentAccount(int most) : most_(most) {}  // batches; 0 means no limit
 
-  // Whether the limit is reached. Two threads that ask at once may both go ahead.
+  // Whether the limit is reached. Two threads that ask at the same time may both be told that it is
+  // not.
   bool full() const { return most_ != 0 && batches() >= most_; }
 
   void Add(uint64_t bytes) {

@@ -21,7 +21,7 @@ inline constexpr size_t kRunBytes =
     3 + 2 * kMaxWidth + kRunGroups * (1 + kQuads + kQuads * kQuadWords * kMaxWidth / 8);
 inline constexpr size_t kRunReach = kRunBytes + 32;
 
-// A quad's number is 4 × its pair of rows + its pair of columns. The first four are the top left
+// A quad's index is 4 × (its pair of rows) + (its pair of columns). The first four are the top left
 // quarter of the blocks.
 inline constexpr std::array<uint8_t, kQuads> kQuadOrder = {0, 1,  4,  5, 8,  2,  3,  6,
                                                            9, 12, 13, 7, 10, 11, 14, 15};

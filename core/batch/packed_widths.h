@@ -1,6 +1,6 @@
-// The widths of the four words that each block has in a quad (format.h), in bits. A part of the
-// format: docs/packed.md says how the 256 were chosen. The first has no bits; the last holds
-// every coefficient.
+// The widths of the four words that each block has in a quad (format.h), in bits. They are part of
+// the format: docs/packed.md says how the 256 entries were chosen. The first entry has no bits; the
+// last one fits any coefficient.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// RowParts: where parts of a file's rows lie, so that a crop's can be read without the others.
+// RowParts: the positions of the parts of a file, so that a crop can be read without the rest.
 //
-// The file's rows of MCUs form 16 parts. The file's header lies in the middle of them: for any
-// rows a crop needs, those and the header are one range, with few others.
+// The file's rows of MCUs form 16 parts, with the header in the middle: the rows that a crop needs
+// and the header are then one range, with few other rows in it.
 //
 //   part 0 │ … │ part 7 │ header │ part 8 │ … │ part 15
 #pragma once
@@ -16,10 +16,10 @@ namespace stoker {
 inline constexpr int kRowParts = 16;
 inline constexpr int kPartBehindHeader = kRowParts / 2;
 
-// The first row of a part, of `rows`; for kRowParts the end. Parts may be empty. They have a
-// sixteenth of the rows each; but the first and the last have fewer, and those next to the header
-// more, so that the usual crop of the centre, which leaves out a sixteenth on each side, less what
-// resampling blends in, needs neither the first nor the last.
+// Returns the first of the `rows` in a part; for kRowParts, the end. Parts may be empty. Each has a
+// sixteenth of the rows, except that the first and the last have fewer, and those next to the
+// header more: the usual centre crop leaves out a sixteenth on each side, less the rows that
+// resampling blends in, and so needs neither the first part nor the last.
 constexpr int FirstRowOf(int part, int rows) {
   if (part > kPartBehindHeader) return rows - FirstRowOf(kRowParts - part, rows);
   if (part == kPartBehindHeader) return rows / 2;
@@ -37,13 +37,13 @@ struct RowParts {
     friend bool operator==(const Bytes&, const Bytes&) = default;
   };
 
-  // Whether the numbers can be those of a file of this length.
+  // Whether these positions are possible in a file of this length.
   bool FitsIn(uint64_t file_bytes) const {
     return std::ranges::is_sorted(at) && at[7] < at[8] && (at.back() - 1) * kUnit < file_bytes;
   }
 
-  // The bytes that have the header, and the rows [top, bottom) of the file's `rows`. Preconditions:
-  // FitsIn(file_bytes), top < bottom <= rows.
+  // Returns the bytes with the header and the rows [top, bottom) of the file's `rows`.
+  // Preconditions: FitsIn(file_bytes), top < bottom <= rows.
   Bytes Find(int top, int bottom, int rows, uint64_t file_bytes) const {
     int first = kPartBehindHeader, end = kPartBehindHeader;
     while (first > 0 && FirstRowOf(first, rows) > top) --first;

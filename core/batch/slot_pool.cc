@@ -102,8 +102,8 @@ class SlotPool::PinnedSlabs {
   // pin only what the driver allocates.
   static Result<std::shared_ptr<const PinnedSlabs>> Make(const std::shared_ptr<Pinning>& pinning,
                                                          uint64_t bytes) {
-    // Pages that are locked cannot make room for others: rather than having the kernel end a
-    // process, leave them unlocked.
+    // Locked pages cannot be reclaimed: leave them unlocked instead of making the kernel kill a
+    // process.
     if (const uint64_t available = AvailableMemory(); bytes > available) {
       return Error{.code = Code::kResourceExhausted,
                    .cause = std::to_string(bytes) + " bytes would be pinned, and " +
@@ -170,7 +170,7 @@ bool SlotPool::IsSmall(const std::vector<ColumnSpec>& columns, size_t column, in
 
 namespace {
 
-// Columns that own strings have memory of their own also where the slab has small ones.
+// Columns that own strings have their own memory even if the slab has the small ones.
 bool HasOwnMemory(const std::vector<ColumnSpec>& columns, size_t column, int64_t batch_size,
                   bool one_slab) {
   const bool strings = column != 0 && columns[column].owns_strings;

@@ -2,8 +2,8 @@
 // slab: each batch has new memory for them, which may stay with the consumer when the slab returns.
 //
 // There are two accounts. Slots in production count as working memory: their bytes are reserved
-// from the budget as their number is set. A slot that the consumer holds is lent: it has a limit of
-// its own, or none, and a new slot replaces it in production. Returned slots beyond those in
+// from the budget as their number is set. A slot that the consumer holds is lent: a separate limit,
+// if any, applies to it, and a new slot replaces it in production. Returned slots beyond those in
 // production plus kSpareSlots are unmapped, so that a consumer that once held many does not keep
 // them mapped.
 #pragma once
@@ -39,17 +39,17 @@ struct Slot {
   std::weak_ptr<Slot> viewed;     // the lease that SlotPool::View returned, while anyone keeps it
   int numa_node = 0;              // preferred for its pages
   bool pinned = false;            // whether the memory in the slab is pinned
-  std::vector<CropRegion> crops;  // after the columns; none unless devices decode
+  std::vector<CropRegion> crops;  // after the columns; empty unless devices decode
 
   BatchName name() const { return {epoch, index, start}; }
   void* Row(size_t column, int64_t row) const;
 
-  // Makes the batch shorter by these rows; the order of the others stays.
+  // Removes these rows from the batch; the others keep their order.
   void DropRows(std::vector<uint32_t> dropped);
 
   // Copies a string into a row of a column that owns its strings; its bytes are outside the budget.
-  // Different rows may be written at the same time. ResourceExhausted if the system has no memory;
-  // the row is empty then.
+  // Different rows may be written at the same time. On ResourceExhausted (the system has no memory)
+  // the row is empty.
   Status SetString(size_t column, int64_t row, std::string_view string) const;
 };
 
@@ -65,8 +65,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
     // If set, pins the slots in production and this many lent ones, or says why not (not_pinned).
     std::shared_ptr<Pinning> pinning{};
     int pinned_lent_slots = 0;
-    // Small columns are in the slab too, so that one copy brings a batch to a device. Those that
-    // own strings have memory of their own also then.
+    // Small columns are in the slab too, so that one copy brings a batch to a device. Columns that
+    // own strings still have memory of their own.
     bool one_slab = false;
     CropRoom crops{};  // requires one_slab
   };
@@ -83,7 +83,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
 
   // Resizes `memory` to the bytes of the working slots, and again whenever their number changes.
   // ResourceExhausted, with wanted_bytes, if its budget has no room for them; FailedPrecondition if
-  // Pinning says so. Slabs that are not pinned are mapped on first use; the budget must outlive
+  // Pinning returns it. Slabs that are not pinned are mapped on first use; the budget must outlive
   // production (Retire).
   static Result<std::shared_ptr<SlotPool>> Make(Options options, Reservation memory);
   ~SlotPool();
@@ -93,8 +93,8 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   // pinned and reserved; for them `slots` may not exceed Options::working_slots.
   [[nodiscard]] bool SetWorkingSlots(int slots);
 
-  // Returns a slot to fill; null if the maximum is in production or the system has no memory. Each
-  // slot must be returned by Abandon or Lend before the pool is destroyed.
+  // Returns a slot to fill; null if the maximum number is in production or the system has no
+  // memory. Each slot must be returned by Abandon or Lend before the pool is destroyed.
   Slot* Acquire();
   // Returns an acquired and filled slot as a batch, before it is delivered, for functions of the
   // program that may keep its memory through Batch::Owner. The delivered batch shares that memory;
@@ -116,8 +116,7 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   uint64_t slot_bytes() const { return slot_bytes_; }
   uint64_t pinned_bytes() const { return pinned_bytes_; }
   uint64_t pinning_ns() const { return pinning_ns_; }  // time that pinning took, or its attempt
-  // Why slots that should be pinned are not: they are pageable then, as without a Pinning. Empty:
-  // they are pinned, or need not be.
+  // Why slots that should be pinned are pageable instead; empty if they are pinned or need not be.
   const std::string& not_pinned() const { return not_pinned_; }
   const std::vector<ColumnSpec>& columns() const { return options_.columns; }
 

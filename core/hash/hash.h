@@ -1,4 +1,4 @@
-// A 64-bit hash for checksums and keys. Not cryptographic: collisions can be made on purpose.
+// A 64-bit hash for checksums and keys. Not cryptographic: collisions can be constructed.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,7 @@ uint64_t GrowingBuffer::MappedBytes(size_t bytes) {
 Status GrowingBuffer::Grow(size_t bytes, size_t keep) {
   if (bytes <= capacity()) return {};
   const uint64_t mapped = MappedBytes(bytes);
-  if (keep == 0)
-    Free();  // otherwise old and new memory exist together for a moment, and both count
+  if (keep == 0) Free();  // so that old and new memory do not count at the same time
   const uint64_t before = reserved_.bytes();
   if (!reserved_.Resize(before + mapped)) {
     return Error{.code = Code::kResourceExhausted,

@@ -23,9 +23,9 @@ class GrowingBuffer {
   explicit GrowingBuffer(MemoryBudget& budget) : reserved_(budget) {}
 
   // Makes room for `bytes` (and kBufferPadding after them); never shrinks. The content is lost
-  // unless `keep` says how many of the first bytes to carry over. ResourceExhausted, with the bytes
-  // that were wanted, when the budget or the system has no room; the buffer is then unchanged if
-  // `keep` > 0, otherwise empty.
+  // unless `keep` says how many of the first bytes to carry over. Returns ResourceExhausted, with
+  // wanted_bytes, when the budget or the system has no room; the buffer is then unchanged if `keep`
+  // > 0, otherwise empty.
   Status Grow(size_t bytes, size_t keep = 0);
 
   // Returns the memory to the system and its bytes to the budget.

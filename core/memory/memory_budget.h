@@ -15,12 +15,12 @@ class MemoryBudget {
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
   explicit MemoryBudget(uint64_t limit_bytes) : limit_(limit_bytes) {}
-  // A part of `whole`, which must outlive it: bytes reserved here are reserved there too.
+  // A part of `whole`, which must outlive it: bytes reserved here are also reserved in `whole`.
   MemoryBudget(uint64_t limit_bytes, MemoryBudget& whole) : limit_(limit_bytes), whole_(&whole) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // Reserves all of `bytes`; false, and nothing reserved, if that would exceed the limit.
+  // Reserves all of `bytes`; returns false and reserves nothing if that would exceed the limit.
   [[nodiscard]] bool TryReserve(uint64_t bytes);
   // Precondition: at least `bytes` are reserved.
   void Release(uint64_t bytes);
@@ -54,7 +54,7 @@ class Reservation {
   }
   ~Reservation() { (void)Resize(0); }
 
-  // Grows or shrinks to `bytes`; false, and unchanged, if the budget has no room.
+  // Grows or shrinks to `bytes`; returns false and changes nothing if the budget has no room.
   [[nodiscard]] bool Resize(uint64_t bytes);
   uint64_t bytes() const { return bytes_; }
   // Returns an empty reservation of the same budget.

@@ -19,10 +19,9 @@ struct DrawKey {
   uint32_t view = 0;      // which view of the sample (LoaderOptions::views)
 };
 
-// A stream of random numbers for one sample and one consumer, such as a transform: the `index`-th
-// of its kind. A value type without heap memory. Epochs are below 2^32, kinds below 2^5, draws
-// below 2^12; views are below 2^6 and indices below 2^8, or there is one view and they are below
-// 2^16.
+// A stream of random numbers for one sample and one consumer, such as the `index`-th transform of a
+// kind. A value type without heap memory. Epochs are below 2^32, kinds below 2^5, draws below 2^12;
+// views are below 2^6 and indices below 2^8, or there is one view and they are below 2^16.
 class RandomStream {
  public:
   RandomStream(const DrawKey& key, uint32_t index, uint32_t kind = 0)

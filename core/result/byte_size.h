@@ -9,7 +9,7 @@
 namespace stoker {
 
 // Parses digits and a unit: B, kB, MB, GB, TB (powers of 1000), KiB, MiB, GiB or TiB (powers of
-// 1024). Nullopt: another text, or 2^63 bytes and more.
+// 1024). Returns nullopt for other text, and for 2^63 bytes and more.
 std::optional<uint64_t> ParseByteSize(std::string_view text);
 
 // Returns the number with the largest unit that divides it, which ParseByteSize reads.

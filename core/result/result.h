@@ -24,13 +24,13 @@ enum class Code {
   kFailedPrecondition,  // the object cannot do this call in its state (after a fork)
   kUnimplemented,       // a format or an option that stoker does not support
   kCancelled,           // Stop() was called
-  kUnavailable,         // an I/O error that a retry might cure
+  kUnavailable,         // a transient I/O error: a retry may succeed
 };
 
 // "INVALID_ARGUMENT", "DATA_LOSS", …: the names that gRPC and TensorFlow use.
 const char* CodeName(Code code);
 
-// A change of an option that may cure an error.
+// A change of an option that may fix an error.
 struct OptionChange {
   enum class How : uint8_t { kRaise, kLower, kSetToAtLeast, kUse, kLeaveOut };
 
@@ -48,9 +48,9 @@ struct [[nodiscard]] Error {
     kNone,
     kTruncated,   // of kDataLoss: bytes are missing at the end; the bytes before may be sound
     kOverLimits,  // of kResourceExhausted: the data take more than is allowed, on any machine
-    kOfNoSample,  // the cause does not lie in a sample: other samples would fail, too
+    kOfNoSample,  // the sample is not the cause: other samples would fail, too
     kNoMemory,    // of kResourceExhausted: the system gives no memory, for any budget
-    kForbidden,   // of kPermissionDenied: a server refuses an object, or hides that there is none
+    kForbidden,   // of kPermissionDenied: a server refuses an object, or it may not exist
   };
 
   Code code = Code::kInvalidArgument;
@@ -61,8 +61,7 @@ struct [[nodiscard]] Error {
   // Each of them may help. Texts do not name options, because each front end has other names.
   std::vector<OptionChange> changes{};
   // The bytes of working memory that were requested in addition to those held, and for which there
-  // was no room; the call may succeed once other memory has been released. 0: the error has another
-  // cause.
+  // was no room; the call may succeed once other memory has been released. 0 for other causes.
   uint64_t wanted_bytes = 0;
   Detail detail = Detail::kNone;
 
@@ -83,7 +82,7 @@ Error SystemError(int error_number, const std::string& what, std::string file = 
 // compiled without exceptions ends there.
 [[noreturn]] void Throw(const Error& error);
 
-// A value, or the Error that explains why there is none.
+// A value, or the Error that explains why there is no value.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -13,7 +13,7 @@ namespace stoker {
 // a quote (").
 std::string WithoutSecrets(std::string_view text);
 
-// Returns the error with such texts. ToString and Message remove the secrets anyway.
+// Does the same for the texts of an error. ToString and Message remove the secrets anyway.
 Error WithoutSecrets(Error error);
 
 }  // namespace stoker

@@ -4,8 +4,8 @@
 //   ASSIGN_OR_RETURN(Plan plan, Plan::Compile(steps));   // declares or assigns the value of a
 //   Result
 //
-// Both return from the function that they stand in, which returns a Result or a Status. A type that
-// has a comma outside parentheses needs a name of its own first.
+// Both return from the enclosing function, which returns a Result or a Status. A type that has a
+// comma outside parentheses needs a name of its own first.
 #pragma once
 
 #include <utility>

@@ -23,7 +23,7 @@ std::optional<Error> LfsPointer(std::span<const uint8_t> first_bytes) {
                       std::equal(kBegin.begin(), kBegin.end(), first_bytes.begin());
   if (!is_one) return std::nullopt;
   return Error{.code = Code::kDataLoss,
-               .cause = "a pointer of git-lfs, and not the file that it points to",
+               .cause = "a Git LFS pointer, not the file that it points to",
                .offset = 0,
                .advice = "Run `git lfs pull` in its repository"};
 }

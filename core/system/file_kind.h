@@ -14,7 +14,7 @@ namespace stoker {
 // Returns "a directory", "a FIFO", …, for stat's st_mode.
 const char* FileKind(mode_t mode);
 
-// The error, without a file, of one that is a pointer of git-lfs; nullopt if it is not one.
+// Returns the error for a file that is a Git LFS pointer, without its path; nullopt for others.
 std::optional<Error> LfsPointer(std::span<const uint8_t> first_bytes);
 
 }  // namespace stoker

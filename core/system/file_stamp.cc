@@ -90,7 +90,7 @@ bool IsAtRest(const FileStamp& stamp, int64_t now_ns) {
 
 Result<uint64_t> HashOfParts(
     uint64_t bytes, const std::function<Result<size_t>(uint64_t, std::span<uint8_t>)>& read) {
-  constexpr uint64_t kParts = 5, kPart = 16 << 10;  // more than an archive has zeros at its end
+  constexpr uint64_t kParts = 5, kPart = 16 << 10;  // longer than the zeros that end an archive
   const bool is_small = bytes <= kParts * kPart;
   std::vector<uint8_t> part(is_small ? bytes : kPart);
   const uint64_t last = bytes - part.size();

@@ -1,5 +1,5 @@
 // FileStamp: tells whether a file, or a remote object, is still as it was when an index or a
-// cache was made from it. Everything that stores what it has found in a file stores its stamp.
+// cache was made from it. Data that is derived from a file is stored with the file's stamp.
 //
 // A file's size and modification time do not identify its content: archives have round sizes, and
 // `cp -p`, `rsync -t`, container layers and reproducible builds set times. The time of its last
@@ -14,8 +14,8 @@
 // through a shared mapping (mmap), until the kernel writes them back; and, if an NFS server's clock
 // lags this machine's, a second change within the same tick.
 //
-// A copy of a file has another stamp, and so has a file whose permissions alone have changed:
-// what was made from the original is then made again, at its first use.
+// A copy of a file has a different stamp, and so has a file whose permissions alone have changed:
+// data derived from the original is then made again, at its first use.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ struct FileStamp {
 // Returns the stamp of an open file, as it is now. Errors name `path`.
 Result<FileStamp> StampOf(int descriptor, const std::string& path);
 
-// Does the same for what stat() has returned. `has_time_of_change`: KeepsTimesOfChange of its file
+// Does the same for the result of stat(). `has_time_of_change`: KeepsTimesOfChange of its file
 // system.
 FileStamp StampFrom(const struct stat& info, bool has_time_of_change);
 

@@ -19,7 +19,7 @@ struct MachineRoot {
 // is less. At least 1.
 int AllottedCores(const MachineRoot& root = {});
 
-// Checks an option `threads`: 0 (all cores allotted) to 256; otherwise InvalidArgument.
+// Checks an option `threads`: 0 (all cores allotted) to 256; returns InvalidArgument otherwise.
 Status CheckThreads(int threads);
 
 // The number of this job's processes on the machine: LOCAL_WORLD_SIZE, which torchrun and others

@@ -28,11 +28,11 @@ namespace stoker {
 // Errors name the file as it was given to Open. Used by one thread at a time. Move-only.
 class OutputFile {
  public:
-  // The origin of the path. kOwn: stoker itself; then only a regular file is accepted, and no link
-  // is followed.
+  // Who chose the path. With kOwn (stoker itself) only a regular file is accepted, and no link is
+  // followed.
   enum class Origin { kGiven, kOwn };
-  // kUnnamed: without a name if the file system supports that. For tests; other callers use the
-  // default.
+  // Whether the temporary file has a name; kUnnamed needs the file system's support. For tests;
+  // other callers use the default.
   enum class Temporary { kUnnamed, kNamed };
 
   // Refuses early a path that cannot be replaced at the end, such as a mount point. May wait for
@@ -69,7 +69,7 @@ class OutputFile {
 
   std::string path_;       // as given
   std::string target_;     // the file to replace; empty if it is written to directly
-  std::string temporary_;  // empty: it has no name
+  std::string temporary_;  // empty if it has no name
   int descriptor_ = -1;
 };
 

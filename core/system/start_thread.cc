@@ -33,7 +33,7 @@ Error NoThread(const std::string& what, const std::string& why) {
           .advice = "Raise the limit, end other processes and threads, or ask for fewer threads"};
 }
 
-// Returns nullopt instead of throwing if the system or memory gives no thread.
+// Returns nullopt instead of throwing if no thread can be started.
 std::optional<std::thread> TryStart(const std::function<void()>& run) noexcept {
   try {
     return std::thread(run);

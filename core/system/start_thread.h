@@ -15,12 +15,12 @@ namespace stoker {
 // are set.
 Result<std::thread> StartThread(const std::string& what, std::function<void()> run);
 
-// Debuggers show the calling thread by `name`, of at most 15 characters.
+// Sets the name under which debuggers show the calling thread, at most 15 characters.
 void NameThread(const char* name);
 
-// Names the calling thread, and prepares it for work that takes long. When it wakes up it waits for
-// a core instead of taking one from a running thread (SCHED_BATCH): the program's own thread wakes
-// it from a call for a batch, and would otherwise lose its core for a tick of the scheduler. The
+// Names the calling thread, and prepares it for work that takes long. On wake-up the thread waits
+// for a core instead of preempting a running thread (SCHED_BATCH): the program's own thread wakes
+// it while it asks for a batch, and would otherwise lose its core for a scheduler tick. The
 // thread's share of busy cores stays the same. A policy that is not the default is kept.
 //
 // Not for threads that work briefly while others wait for them, such as readers: where workers keep

@@ -1,5 +1,5 @@
-// CoreClock: measures the share of the time for which a thread wants a core and has one. The rest
-// of the time it waits for other threads, or is throttled by a limit.
+// CoreClock: measures the share of its runnable time that a thread has a core. The rest of that
+// time it waits for other threads, or is throttled by a limit.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class CoreClock {
  public:
   CoreClock();
 
-  // nullopt if the thread has blocked (it slept, or waited for a lock or for a page from storage):
-  // how long it blocked, and how long it then waited for a core, is not known.
+  // Returns nullopt if the thread blocked (on sleep, a lock, or a page from storage), because the
+  // time blocked cannot be told from the time it then waited for a core.
   std::optional<CoreTime> Read() const;
 
  private:

@@ -1,4 +1,5 @@
-// Times in nanoseconds: a worker's by stage, a thread's on a core, and a consumer's waits by cause.
+// Times in nanoseconds: of a worker by stage, of a thread on a core, and of a consumer's waits by
+// cause.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +34,7 @@ struct StageTimes {
   }
 };
 
-// The share of the time for which a thread wants a core and has one: a sum over periods of its
-// work.
+// The share of its runnable time that a thread has a core, summed over periods of work.
 struct CoreTime {
   uint64_t wall_ns = 0;
   uint64_t cpu_ns = 0;

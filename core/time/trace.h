@@ -16,20 +16,19 @@ namespace stoker {
 // Thread-safe.
 class Trace {
  public:
-  // The limit on listeners; a removed one counts until the spans that it was told of have ended.
+  // The limit on listeners; a removed listener counts until the spans that it saw begin have ended.
   static constexpr int kMax = 8;
 
   // Sets the listener of `owner`, replacing an earlier one; null removes it. The listeners of a
-  // span are chosen at its beginning: one that is removed meanwhile is kept alive until the span
-  // has ended, and nobody waits for that. Returns false, and changes nothing, if there are too
-  // many.
+  // span are chosen at its beginning: a listener removed meanwhile is kept alive until the span has
+  // ended; no call waits for that. Returns false, and changes nothing, if there are too many.
   bool Listen(const void* owner, std::shared_ptr<TraceListener> listener);
-  std::shared_ptr<TraceListener> listener(const void* owner) const;  // null: none
+  std::shared_ptr<TraceListener> listener(const void* owner) const;  // null if there is none
 
   // Whether anyone listens, to skip preparing arguments.
   bool listening() const { return on_.load(std::memory_order_relaxed) != 0; }
 
-  // Call the same functions of all listeners.
+  // These call the functions of the same names of all listeners.
   void Counter(const TraceSource& source, const char* name, double value) const;
   void Instant(const TraceSource& source, const char* name, std::string_view text) const;
   void Task(const TraceSource& source, const TraceTask& task) const;
@@ -43,7 +42,7 @@ class Trace {
   // A listener, and the number of threads that are calling it.
   class Entry {
    public:
-    bool Enter();  // false: the entry does not listen (any more)
+    bool Enter();  // false if the entry does not listen (any more)
     void Leave();
     bool free() const { return state_.load(std::memory_order_acquire) == 0; }
     void Open(std::shared_ptr<TraceListener> listener);  // precondition: free()
@@ -95,7 +94,7 @@ class TraceSpan {
   void BeginWith(const Trace& trace, uint32_t on, const Call& call);
   void End();
 
-  uint32_t listening_ = 0;                  // the entries that were told, by bit
+  uint32_t listening_ = 0;                  // the entries that saw it begin, by bit
   const Trace* trace_;                      // when listening_
   std::array<int64_t, Trace::kMax> spans_;  // the listeners' own values
 };

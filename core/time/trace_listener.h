@@ -13,7 +13,7 @@ struct TraceSource {
   std::string_view name;
 };
 
-// A detail of a task: a number, or a text if that is not empty.
+// A detail of a task: a number or, if it is not empty, a text.
 struct TraceArgument {
   const char* name = "";
   double number = 0;
@@ -52,7 +52,7 @@ class TraceListener {
   }
   virtual void End(int64_t span) = 0;
 
-  // The counter has this value from now on.
+  // The counter changes to this value.
   virtual void Counter(const TraceSource& /*source*/, const char* /*name*/, double /*value*/) {}
   // An event at this moment.
   virtual void Instant(const TraceSource& /*source*/, const char* /*name*/,

@@ -20,7 +20,7 @@ class ArrayMemory {
   ~ArrayMemory();
 
   // Allocates uninitialised, 64-byte aligned memory for one holder at a time. It may be released on
-  // any thread, also after the ArrayMemory was destroyed. ResourceExhausted if the system has no
+  // any thread, even after the ArrayMemory is destroyed. ResourceExhausted if the system has no
   // memory.
   Result<std::shared_ptr<void>> Allocate(size_t bytes);
 

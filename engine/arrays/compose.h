@@ -21,39 +21,40 @@
 namespace stoker {
 
 struct ComposeOptions {
-  // As the LoaderOptions of these names. Without transforms, arrays are whole images, as those of
-  // DecodeImage, and `decode` changes nothing.
+  // The LoaderOptions of the same names. Without transforms, arrays are whole images, like those of
+  // DecodeImage, and `decode` has no effect.
   std::vector<Transform> transforms{};
   DType dtype = DType::kU8;
   Layout layout = Layout::kNhwc;
   bool exif_orientation = true;
   DecodeSize decode = DecodeSize::kFull;
   DecodeLimits limits{};
-  // Bytes of working memory of all calls together, with a copy of each file, without the arrays.
-  // 0: for each Compose a quarter of the available memory, at most 4 GiB, shared by the ranks.
+  // Limit on the working memory of all calls together, in bytes, including a copy of each file but
+  // not the arrays. 0 means a quarter of the available memory, at most 4 GiB, divided by the ranks.
   uint64_t memory_budget = 0;
 };
 
 struct ComposedImage {
-  // Or, in memory of the caller (`into`), an array as aligned as that memory, which its owners do
-  // not keep: it may be used as long as the caller's memory exists.
+  // With `into`, the array is in the caller's memory and aligned as that is; it may be used as long
+  // as that memory exists, which its owners do not keep alive.
   DecodedArray array;
   // With PadTo: the size of the image, at the top left of the array; the rest is padding.
   std::optional<ImageSize> size{};
 };
 
-// Makes the same bytes from an image as a Loader with the same options. Random transforms draw what
+// Turns an image into the same bytes as a Loader with the same options. Random transforms draw what
 // the loader draws for the key: `seed` is LoaderOptions::seed, `epoch` is below 2^32, `position` is
-// the sample's place in the order of the epoch, and `view`, below kMaxViews, is 0 or, with the
-// transforms of LoaderOptions::views[k], k.
+// the sample's place in the order of the epoch, and `view`, below kMaxViews, is k for the
+// transforms of LoaderOptions::views[k], otherwise 0.
 //
 // Thread-safe: calls do not wait for each other. Must outlive its calls; arrays may outlive it.
 // Starts no thread. Keeps for later calls at most 32 MiB of working memory for each call that ran
 // at the same time and, outside the budget, 64 MiB of arrays that were freed. A call that finds no
-// room in memory_budget frees what is kept of it. Works in a forked child.
+// room in memory_budget frees the working memory that is kept. Works in a forked child.
 class Compose {
  public:
-  // InvalidArgument names the transform, as for Loader::Open, or the option: limits are at least 1.
+  // InvalidArgument names the transform, as for Loader::Open, or the option (limits must be at
+  // least 1).
   static Result<std::unique_ptr<Compose>> Create(ComposeOptions options);
   ~Compose();
   Compose(const Compose&) = delete;
@@ -66,12 +67,12 @@ class Compose {
   // call's work.
   //
   // `into`: memory for the array, shape()->bytes() bytes of any alignment, such as a row of a
-  // batch; null means new memory. No two calls may write the same bytes at a time. After an error
+  // batch; null means new memory. Concurrent calls must not write the same bytes. After an error
   // its content is unspecified.
   Result<ComposedImage> Apply(std::span<const uint8_t> bytes, const DrawKey& key = {},
                               void* into = nullptr) const;
 
-  // Does the same for the image in a file. Errors name it; also those of reading it.
+  // Does the same for the image in a file. Errors name it, including those of reading it.
   Result<ComposedImage> ApplyToFile(const std::string& path, const DrawKey& key = {},
                                     void* into = nullptr) const;
 
@@ -81,7 +82,7 @@ class Compose {
   Result<ComposedImage> Apply(const ImageView& image, const DrawKey& key = {},
                               void* into = nullptr) const;
 
-  // The shape of all arrays; without transforms none, because each image has a shape of its own.
+  // The shape of all arrays; nullopt without transforms, because each image then has its own shape.
   const std::optional<ArrayShape>& shape() const;
   uint64_t memory_budget() const;  // bytes
 

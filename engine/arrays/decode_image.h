@@ -29,7 +29,7 @@ struct DecodedArray {
 Result<DecodedArray> DecodeImage(std::span<const uint8_t> bytes, const ArrayRequest& request = {},
                                  const DecodeLimits& limits = {});
 
-// Does the same for the image in a file. Errors name it; also those of reading it.
+// Does the same for the image in a file. Errors name it, including those of reading it.
 Result<DecodedArray> DecodeImageFile(const std::string& path, const ArrayRequest& request = {},
                                      const DecodeLimits& limits = {});
 

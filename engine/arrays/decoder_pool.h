@@ -25,7 +25,8 @@ class Runtime;
 class DecoderPool {
  public:
   // `budget`: the memory budget of all calls together, without the arrays; other pools may share
-  // it. A call that finds no room frees what this pool keeps for later ones, not what others keep.
+  // it. A call that finds no room frees the memory that this pool keeps for later calls, not that
+  // of other pools.
   DecoderPool(const DecodeLimits& limits, std::shared_ptr<MemoryBudget> budget);
   DecoderPool(const DecodeLimits& limits, uint64_t memory_budget)  // bytes
       : DecoderPool(limits, std::make_shared<MemoryBudget>(memory_budget)) {}

@@ -1,4 +1,4 @@
-// IdleWorkers: keeps what one call works with for the next calls.
+// IdleWorkers: keeps the working memory of one call for later calls.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace stoker {
 
-// Has one worker for each call that runs at the same time, up to kMostKept, except workers whose
-// memory has grown large. Worker::memory() is the bytes of the budget that it holds. Thread-safe
-// and lock-free, so it works in a forked child; a worker that another thread of the parent was
-// using at the fork is lost there, and its bytes stay reserved.
+// Keeps one worker for each concurrent call, up to kMostKept, except workers whose memory has grown
+// large. Worker::memory() is the bytes of the budget that it holds. Thread-safe and lock-free, so
+// it works in a forked child; a worker that another thread of the parent was using at the fork is
+// lost there, and its bytes stay reserved.
 template <typename Worker>
 class IdleWorkers {
  public:
@@ -48,9 +48,9 @@ class IdleWorkers {
 
   Borrowed Lend() { return Borrowed(*this); }
 
-  // Returns what `call` returns, a Result, for a worker. If the call found no room for memory, it
-  // is repeated once with a new worker, after all idle ones were freed: what earlier calls needed
-  // does not decide what this one may use.
+  // Calls `call` with a worker and returns its Result. If the call found no room for memory, it is
+  // repeated once with a new worker after all idle ones are freed, so that memory kept for earlier
+  // calls never makes one fail.
   template <typename Call>
   auto Run(const Call& call) {
     {

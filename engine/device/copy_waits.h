@@ -27,9 +27,9 @@ struct HostWait {
 };
 
 // Divides the consumer's time from `asked_ns` to `taken_ns`: while the copier waited for a ring
-// entry the cause is other, because the consumer held the entries; while it waited for the host the
-// causes are the host's; from then until all copies of the batch were issued, at `issued_ns`, the
-// cause is copy. A pure function; for any input the sum is taken_ns - asked_ns.
+// entry the cause is `other`, because the consumer held the entries; while it waited for the host,
+// the host's causes; from then until all copies of the batch were issued, at `issued_ns`, `copy`. A
+// pure function; for any input the sum is taken_ns - asked_ns.
 WaitCauses ExplainCopyWait(const HostWait& host, uint64_t issued_ns, uint64_t asked_ns,
                            uint64_t taken_ns);
 
@@ -66,7 +66,7 @@ class CopyWaits {
   mutable std::mutex mutex_;
   std::deque<HostWait> pending_;
   Totals totals_;
-  uint64_t last_taken_ns_ = 0;  // 0: no batch has been taken
+  uint64_t last_taken_ns_ = 0;  // 0 until a batch has been taken
 };
 
 // Calls copier.NextParts and reports the wait.

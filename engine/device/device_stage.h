@@ -1,5 +1,5 @@
-// DeviceStage: rings of device memory, one on each device, and the copier that fills them with
-// batches of a producer.
+// DeviceStage: rings of device memory, one per device, and the copier that fills them with a
+// producer's batches.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,7 @@ class DeviceStage final : public BatchMaker {
   // Stop.
   Result<SplitBatch> NextOnDevices(const Interrupt& interrupt) override;
 
-  // Like Producer::Seek, without kAppended. Pending batches are dropped unless the batch is
-  // InvalidArgument.
+  // Like Producer::Seek, without kAppended. Pending batches are dropped, except on InvalidArgument.
   Status Seek(BatchName batch, Schedule schedule, const Interrupt& interrupt) override;
   std::optional<BatchName> position() const override {
     return needs_seek_ ? std::nullopt : std::optional(next_);

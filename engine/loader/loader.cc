@@ -116,8 +116,8 @@ bool Loader::IdleAt(BatchName batch) const {
   return std::ranges::any_of(state_->idle, [&](const auto& e) { return e->position() == batch; });
 }
 
-// Requires state_->mutex. Prefers a maker that is at `batch` already, then the least recently
-// used one.
+// Requires state_->mutex. Prefers a maker that is already at `batch`, then the least recently used
+// one.
 std::shared_ptr<BatchMaker> Loader::TakeIdle(BatchName batch, Schedule schedule, bool spare) {
   auto best =
       std::ranges::find_if(state_->idle, [&](const auto& e) { return IsAt(*e, batch, schedule); });
@@ -127,7 +127,7 @@ std::shared_ptr<BatchMaker> Loader::TakeIdle(BatchName batch, Schedule schedule,
   }
   if (best == state_->idle.end()) {
     if (state_->idle.empty() || (spare && state_->idle.size() < MaxIdle())) return nullptr;
-    // A maker whose Seek was interrupted comes last: it may wait for a call that hangs.
+    // A maker whose Seek was interrupted is the last choice: it may wait for a call that hangs.
     best =
         std::ranges::find_if(state_->idle, [](const auto& e) { return e->position().has_value(); });
     if (best == state_->idle.end()) best = state_->idle.begin();

@@ -1,11 +1,11 @@
 // Loader: makes batches of samples, which are photographs on disk or arrays in memory. Iterator:
 // one iteration over a Loader.
 //
-// Each iteration is an Iterator with its own epoch: the one that was named, or the next that no
-// other iteration has taken. The makers, which make the batches, belong to the Loader and not to
-// its iterators: an iterator at the end of its epoch leaves its maker at the start of the next
-// one, with the first batches in production already, and the next iterator continues with it.
-// Iterators that run side by side use one maker each, with its own memory.
+// Each iteration is an Iterator with its own epoch: the requested one, or the next that no other
+// iteration has taken. The BatchMakers belong to the Loader and not to its iterators: an iterator
+// at the end of its epoch leaves its maker at the start of the next one, with the first batches
+// already in production, and the next iterator continues with it. Concurrent iterators use one
+// maker each, with its own memory.
 #pragma once
 
 #include <cstdint>
@@ -88,19 +88,19 @@ class Loader : public std::enable_shared_from_this<Loader> {
   Result<BatchName> PlaceOf(std::string_view state, bool same_ranks = false) const;
   std::string StateAt(BatchName next) const;
 
-  // Returns a warning, each once: that memory of batches which should be pinned for a device is
-  // not; that the caller holds more memory than the budget, if lent_batches sets no limit.
+  // Returns each warning once: batch memory that should be pinned for a device is not; the caller
+  // holds more memory than the budget while lent_batches sets no limit.
   std::optional<std::string> TakeWarning();
-  // Returns, once, a warning that a cache fails, because the disk is full or the cache cannot be
-  // written, or that it keeps nothing.
+  // Returns, once, a warning that a cache keeps nothing, or fails because the disk is full or the
+  // cache cannot be written.
   std::optional<std::string> TakeCacheWarning();
 
-  // Releases the makers that no iterator uses, with their memory, for callers that take the
-  // batches in another way; the next iterator opens a new one.
+  // Releases the makers that no iterator uses, with their memory, for callers that switch to
+  // another way of taking batches; the next iterator opens a new one.
   void ReleaseIdle();
 
   // Ends all iterations, including those that are waiting: they return Cancelled from now on. Waits
-  // at most for the samples in progress; when it returns no thread works for this loader any more.
+  // at most for the samples in progress; when it returns, no thread works for this loader.
   void Stop();
 
   LoaderStats Stats() const;          // of all makers, including closed ones
@@ -108,11 +108,11 @@ class Loader : public std::enable_shared_from_this<Loader> {
   uint64_t batches_per_epoch() const { return batches_per_epoch_; }
   // The number of batches of an epoch that begins at the position `start` (BatchName::start).
   uint64_t batches_from(uint64_t start) const;
-  // The number of rows of the last one of these batches; 0 if there are none.
+  // The number of rows of the last of these batches; 0 if there are none.
   uint32_t last_rows_from(uint64_t start) const;
   uint32_t last_rows() const { return last_rows_; }  // of the last batch of an epoch
   const std::vector<ColumnSpec>& columns() const { return columns_; }  // of the delivered batches
-  // The current depth; that of one iteration, if several are under way.
+  // The current depth; that of one iteration if several are running.
   int depth() const { return Stats().depth; }
   const LoaderOptions& options() const { return options_; }
 
@@ -129,8 +129,8 @@ class Loader : public std::enable_shared_from_this<Loader> {
 
   Loader(LoaderOptions options, ProducerOptions producer, std::shared_ptr<EpochCounter> epochs);
 
-  // Borrows a maker that continues at `batch`; for kAppended nothing is appended yet. `spare`:
-  // open another maker rather than disturb an idle one, while there are fewer than MaxIdle.
+  // Borrows a maker that continues at `batch`; for kAppended nothing is appended yet. `spare`: open
+  // another maker instead of moving an idle one, while there are fewer than MaxIdle.
   Result<Borrowed> Borrow(BatchName batch, Schedule schedule, const Interrupt& interrupt,
                           bool spare = false);
   Result<Borrowed> FindMaker(BatchName batch, Schedule schedule, bool spare);
@@ -142,7 +142,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   Result<Batch> MakeByName(BatchName batch, bool follows, const Interrupt& interrupt);
   void NotePinning(BatchMaker& maker);
   void NoteLent();
-  uint64_t LentBytes() const;  // without batches on their way to a device
+  uint64_t LentBytes() const;  // not counting batches on their way to a device
   Sampler Order() const;
 
   const LoaderOptions options_;
@@ -163,14 +163,14 @@ class Iterator {
   // Waits for the next batch and returns it. At the end it returns an empty batch, however often it
   // is called.
   //
-  // If a sample cannot be read or decoded, LoaderOptions::on_bad says what happens: by default Next
-  // returns an error that names file, offset and cause instead of the batch, and the call after it
-  // continues with the next batch. A batch that loses all its rows is left out, unless it was
-  // appended. Other errors: DataLoss, from then on, when more samples were substituted or dropped
-  // than max_bad_fraction allows; the error of appending to bad_samples_file, until appending
-  // succeeds; ResourceExhausted when the caller already holds lent_batches (Next does not wait for
-  // them to be released); Cancelled after Stop and when `interrupt` returned true;
-  // FailedPrecondition in a forked child, and if batches go to a device.
+  // If a sample cannot be read or decoded, LoaderOptions::on_bad decides: by default Next returns
+  // an error, with file, offset and cause, instead of the batch, and the call after it continues
+  // with the next batch. A batch that loses all its rows is left out, unless it was appended. Other
+  // errors: DataLoss, from then on, when more samples were substituted or dropped than
+  // max_bad_fraction allows; the error of appending to bad_samples_file, until appending succeeds;
+  // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
+  // released); Cancelled after Stop and when `interrupt` returned true; FailedPrecondition in a
+  // forked child, and if batches go to a device.
   Result<Batch> Next(const Interrupt& interrupt = {});
 
   // Next for a loader with devices; see DeviceCopier::NextParts. FailedPrecondition if the loader
@@ -179,29 +179,29 @@ class Iterator {
   // The same for a loader with one device, otherwise FailedPrecondition.
   Result<DeviceBatch> NextOnDevice(const Interrupt& interrupt = {});
 
-  // These three in two steps, for callers that may still fail to hand the batch on. Fetch returns
-  // it, or the end, and the iteration stays where it is until Accept; if it is destroyed before
-  // that, nothing was delivered. (Errors that replace a batch need no Accept.) A caller that failed
-  // calls Postpone, and later Resume, which returns false if the batch is not this iteration's next
-  // one: another iteration has taken the place meanwhile, or TakeBack, Seek or the first Append has
-  // moved this one. Precondition of Fetch: what it returned last was
-  // accepted, or Resume returned false.
+  // Next in two steps, for callers that may fail to pass the batch on. Fetch returns the batch, or
+  // the end, and the iteration stays where it is until Accept; if it is destroyed before that, the
+  // batch counts as not delivered. (Errors that replace a batch need no Accept.) A caller that
+  // failed calls Postpone, and later Resume, which returns false if the batch is no longer this
+  // iteration's next one: another iteration has taken the place, or TakeBack, Seek or the first
+  // Append has moved this one. Precondition of Fetch: the last fetched batch was accepted, or
+  // Resume returned false.
   Result<Batch> Fetch(const Interrupt& interrupt);
   Result<SplitBatch> FetchOnDevices(const Interrupt& interrupt);
   Result<DeviceBatch> FetchOnDevice(const Interrupt& interrupt);
   void Accept();
   void Postpone() { ReturnPlace(); }
   bool Resume();
-  // Takes the last Accept back: that batch did not arrive, and the next call makes it again.
-  // Does nothing if it was taken back, before a batch was accepted since the last Seek, and with
+  // Undoes the last Accept: that batch did not arrive, and the next call makes it again. Does
+  // nothing if it was already undone, if no batch was accepted since the last Seek, or with
   // appended batches.
   void TakeBack();
-  // `position` follows what is delivered from now on. `counts`: see latest in EpochCounter::Use.
+  // `position` follows the iteration from now on. `counts`: see `latest` in EpochCounter::Use.
   void ReportTo(std::shared_ptr<Position> position, bool counts);
 
   // The number of batches returned so far, including those replaced by an error; batches still on
-  // their way to a device do not count. After an error that passed none (Cancelled, a limit) the
-  // next call asks for the same batch again.
+  // their way to a device do not count. After an error that replaced no batch (Cancelled, a limit),
+  // the next call asks for the same batch again.
   uint64_t passed() const { return passed_; }
 
   // Takes the loader's next place, and uses it up, before the first Next. Precondition: the
@@ -213,14 +213,14 @@ class Iterator {
   Status Seek(BatchName batch);
 
   // The batch that the next call of Next returns; Seek to it resumes an iteration. Its index is
-  // batches_from(start) at the end. None while no epoch has been assigned, and once batches were
+  // batches_from(start) at the end. Nullopt while no epoch has been assigned, and once batches were
   // appended.
   std::optional<BatchName> position() const;
 
   // Returns the state that a program saves to resume: the next batch, as text. At the end of an
   // epoch, even if Next has not reported the end yet, the next batch is the first one of the
   // following epoch; before the first batch it is the first one of the loader's next epoch. Only
-  // batches that were returned count, regardless of what is in production.
+  // returned batches count, not those in production.
   std::string state() const;
 
   // Continues where the iteration of that state would, O(1), and makes the epoch after it the
@@ -257,7 +257,7 @@ class Iterator {
   uint64_t start_ = 0;
   uint64_t passed_ = 0;
   uint64_t fetched_ = 0;  // batches that the maker has passed and the caller has not accepted
-  bool pending_ = false;  // what Fetch returned is neither accepted nor given up
+  bool pending_ = false;  // the last Fetch is neither accepted nor given up
   bool appended_ = false;
   std::optional<EpochCounter::Taken> taken_;  // the place, until it is used up
   struct Postponed {

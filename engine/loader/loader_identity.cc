@@ -64,7 +64,7 @@ const std::string* Find(const Identity& identity, std::string_view name) {
   return found == identity.end() ? nullptr : &found->second;
 }
 
-// Of an option that an identity has only where batches depend on it.
+// For options that an identity has only if batches depend on them.
 bool IsOfSome(std::string_view name) {
   return std::ranges::any_of(AllLoaderOptions(), [name](const LoaderOptionRow& row) {
     return row.decides && row.option.name == name;
@@ -99,7 +99,7 @@ std::string DefaultOf(const Identity& identity, std::string_view name) {
   return kNone;
 }
 
-// "1,281,167"; text that is not a 64-bit number as it is.
+// "1,281,167"; text that is not a 64-bit number is returned unchanged.
 std::string Grouped(const std::string& digits) {
   constexpr size_t kMostDigits = 20;
   if (digits.size() > kMostDigits) return digits;
@@ -138,8 +138,8 @@ Identity IdentityOf(const LoaderOptions& options) {
     const bool decides = row.decides && options.on_bad[*row.decides] != OnBad::kFail;
     if (row.option.in == nullptr || !(row.changes_batches || decides)) continue;
     std::string value = TextOf(row.option, row.option.in(given));
-    // Of those that decide what is bad the default is there, too: without it, one that an earlier
-    // stoker saved cannot be told from one with the default.
+    // Options that decide which samples are bad are saved even at their defaults, so that they
+    // differ from those that an earlier stoker did not save.
     if (!decides && value == TextOf(row.option, row.option.in(standard))) continue;
     identity.emplace_back(row.option.name, std::move(value));
   }

@@ -108,7 +108,7 @@ Error OfAnother(const std::vector<std::string>& differences) {
           .advice = "Give this loader the same source, transforms and options"};
 }
 
-// Returns the batch with which the rank `here` goes on after all ranks of `there` have delivered
+// Returns the batch with which the rank `here` continues after all ranks of `there` have delivered
 // the batches before `next`.
 Result<BatchName> GoOn(BatchName next, const Sampler& there, const Sampler& here) {
   const uint64_t batches = there.batches_from(next.start);
@@ -123,8 +123,8 @@ Result<BatchName> GoOn(BatchName next, const Sampler& there, const Sampler& here
   if (step(there) != step(here)) {
     next.start += next.index * step(there);
     next.index = 0;
-    // These ranks would have reached the same place, had they begun the epoch: then the batches are
-    // theirs, and have the numbers that a program knows them by.
+    // These ranks would have reached the same place if they had begun the epoch, so the batches
+    // keep the numbers that the program knows.
     if (next.start % step(here) == 0) next = {next.epoch, next.start / step(here)};
   }
   next.index = std::min(next.index, here.batches_from(next.start));

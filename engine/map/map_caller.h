@@ -16,8 +16,8 @@ namespace stoker {
 // exceptions into errors. Thread-safe.
 class MapCaller {
  public:
-  // `function` must outlive it. InvalidArgument: calls(), one of columns() for itself, or it cannot
-  // say what it is.
+  // `function` must outlive it. InvalidArgument: calls() or one of columns() is invalid, or the
+  // function cannot describe itself.
   static Result<MapCaller> Of(const MapFunction& function);
 
   const std::string& name() const { return name_; }

@@ -19,7 +19,7 @@ namespace stoker {
 // the call of MapRow; it must not be used afterwards.
 class MappedRow {
  public:
-  // `columns`: the columns of `slot`. `position`, `seed`: of random().
+  // `columns`: the columns of `slot`. `position` and `seed` are those of random().
   MappedRow(std::span<const ColumnSpec> columns, const Slot& slot, uint32_t row, uint64_t position,
             uint64_t seed)
       : columns_(columns), slot_(slot), row_(row), position_(position), seed_(seed) {}
@@ -28,7 +28,7 @@ class MappedRow {
   // type and layout of the loader. Rows of strings (IsString) are string_views, which must not be
   // changed.
   std::span<const ColumnSpec> columns() const { return columns_; }
-  // The index of the first column with this name; none if there is none.
+  // The index of the first column with this name; nullopt if there is none.
   std::optional<size_t> column(std::string_view name) const;
 
   // The row of a column, dense and in C order, aligned for its type.
@@ -56,11 +56,11 @@ class MappedRow {
 };
 
 // A loader calls either MapRow or MapBatch, as calls() says, after the transforms and before a
-// batch is delivered or copied to a device, ahead of the consumer. The function may change values
-// in place, and fills the columns() that it adds; types and shapes are fixed. Each row and batch is
-// mapped once, unless its samples failed. Batches that were made ahead are mapped even if no
-// consumer takes them. All member functions may be called on several threads at a time, and must
-// not wait for their own loader.
+// batch is delivered or copied to a device. The function may change values in place, and fills the
+// columns() that it adds; types and shapes are fixed. Each row and batch is mapped once, unless its
+// samples failed. Batches that were made ahead are mapped even if no consumer takes them. All
+// member functions may be called on several threads at a time, and must not wait for their own
+// loader.
 //
 // An error fails the batch; the name of the function and the sample or batch are added to its
 // cause. An exception becomes an UNAVAILABLE error. Describe, InState, calls and columns are called
@@ -73,28 +73,27 @@ class MapFunction {
   // The function's name, for messages and reports: "to_gray".
   virtual std::string Describe() const = 0;
 
-  // Identifies the function in a loader's state, by its name, how it is called and what it adds, so
-  // that a loader with another function refuses the state. Its code is not compared.
+  // Identifies the function in a loader's state by its name, how it is called and the columns it
+  // adds, so that a loader with another function refuses the state. Its code is not compared.
   virtual std::string InState() const;
 
   // The columns of numbers that the function adds to a batch, after all others. Their rows are
-  // zeros when it is called. A column with the name of one of strings replaces it: tokens that
-  // of a caption. The strings then are in a column of the same name after all others. Batches of
-  // images alone have no column of kNoLabel if the function adds one.
+  // zeros when it is called. A column with the name of a column of strings replaces it (tokens
+  // replace a caption); the strings move to a column of the same name after all others. If the
+  // function adds a column, batches of images alone get no column of kNoLabel.
   virtual std::vector<ColumnSpec> columns() const { return {}; }
 
-  // How many threads call MapBatch, 1 to 256. 0: MapRow is called.
+  // The number of threads that call MapBatch, 1 to 256; 0 means that MapRow is called.
   virtual int calls() const { return 0; }
 
   // Called on the threads that decode, when the row is complete and still in their caches; before
   // MixUp and CutMix. It should not block or allocate.
   virtual Status MapRow(const MappedRow& /*row*/) const { return {}; }
 
-  // Called on threads that do nothing else, with a complete batch, after MixUp and CutMix: it may
-  // take its time. Calls begin in the order of the batches, so that with one thread each ends
-  // before the next one begins. (Iterations that run side by side have threads of their own.) The
-  // batch is lent for the call; Batch::Owner keeps its memory longer, which the consumer then has,
-  // too.
+  // Called on dedicated threads, with a complete batch, after MixUp and CutMix; it may be slow.
+  // Calls begin in the order of the batches, so that with one thread each ends before the next one
+  // begins. (Concurrent iterations have their own threads.) The batch is lent for the call;
+  // Batch::Owner keeps its memory longer, and shares it with the consumer.
   virtual Status MapBatch(const Batch& /*batch*/) const { return {}; }
 };
 

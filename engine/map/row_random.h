@@ -8,7 +8,7 @@
 namespace stoker {
 
 // A generator for the distributions of <random>. Its numbers depend on seed, epoch and position
-// alone: they are the same on every thread and in every run, and others than those of the
+// alone: they are the same on every thread and in every run, and independent of those of the
 // transforms. A value type without heap memory. The distributions of <random> differ between
 // standard libraries; Uniform and Below do not.
 class RowRandom {
@@ -32,7 +32,7 @@ class RowRandom {
   uint64_t Below(uint64_t n) { return stream_.Below(n); }
 
  private:
-  // Tells the key from that of the transforms, so that the stream has its counter for itself: its
+  // Makes the key differ from that of the transforms, so that the stream has the whole counter: its
   // draws are not limited to 2^12.
   static constexpr uint64_t kOfFunctions = 0x9D2C568000000000;
 

@@ -20,7 +20,7 @@ struct FairClaim {
 // equal amounts per weight (rounded down; the remainder goes to the first ones).
 std::vector<uint64_t> FairShares(uint64_t total, std::span<const FairClaim> claims);
 
-// The same, but what no claim needs is also divided, by weight, as room to grow.
+// The same, but the surplus is also divided, by weight, as room to grow.
 std::vector<uint64_t> FairSharesWithRoom(uint64_t total, std::span<const FairClaim> claims);
 
 }  // namespace stoker

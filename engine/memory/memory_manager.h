@@ -9,10 +9,10 @@
 // Waiting. A sample that finds no room joins the end of the wait list, which all loaders share.
 // While the list is not empty, no loader begins another sample, so the work in progress ends soon,
 // because none of it waits for a consumer. Then every loader frees its idle memory, and the first
-// sample of the list is read and decoded again, alone. If it finds no room then, with the samples'
-// whole share to itself, it never will: whether a sample is refused depends on the budget and on
-// its file, not on other work. A new loader that finds no room for its first batches waits in the
-// same way.
+// sample of the list is read and decoded again, alone. If it finds no room even then, with the
+// samples' whole share to itself, it never will: whether a sample is refused depends on the budget
+// and on its file, not on other work. A new loader that finds no room for its first batches waits
+// in the same way.
 //
 // Locks. All locks of the engine are taken in this order: a thread that holds one takes only locks
 // below it.
@@ -95,7 +95,7 @@ class MemoryManager {
   const std::function<void()> wake_readers_;
 
   // A thread that begins work counts it and then checks for waiters; a waiter registers and then
-  // checks for work in progress. Both use seq_cst, so they cannot both go on.
+  // checks for work in progress. Both use seq_cst, so they cannot both proceed.
   std::atomic<uint32_t> in_work_{0};
   std::atomic<uint32_t> waiting_{0};  // samples in the list or being retried, and a new loader
   std::atomic<uint64_t> samples_waited_{0};
@@ -125,10 +125,11 @@ class WorkToken {
   ~WorkToken();
 
   explicit operator bool() const { return lease_ != nullptr; }
-  // Whether it belongs to a sample that waited: nothing else is in progress until it ends.
+  // Whether it belongs to a sample that waited; nothing else is in progress until such a token
+  // ends.
   bool alone() const { return alone_; }
   // Keeps the count without a token: MemoryLease::Adopt makes a token of it again. For work that is
-  // handed on as a plain pointer. Precondition: not alone.
+  // passed on as a plain pointer. Precondition: not alone.
   void Release() && { lease_ = nullptr; }
 
  private:
@@ -170,12 +171,12 @@ class MemoryLease {
 
   // ---- Its share
 
-  // Sets what the loader needs from now on, and divides the resources again. A loader that has not
-  // called it for much longer than its usual interval is idle and gets no workers; it keeps its
-  // memory, where its batches wait for its consumer. Time is in nanoseconds of the monotonic clock.
+  // Sets the loader's needs and divides the resources again. A loader that has not called it for
+  // much longer than its usual interval is idle and gets no workers; it keeps its memory, where its
+  // batches wait for its consumer. Time is in nanoseconds of the monotonic clock.
   void SetNeed(const Need& need, uint64_t now_ns);
-  // The granted share: what it needs or can get, plus its part of what no loader needs; never less
-  // than one worker and the plan's least batches. Lock-free.
+  // The granted share: its needs as far as they can be met, plus its part of the surplus; never
+  // less than one worker and the plan's minimum of batches. Lock-free.
   uint64_t workers() const { return granted_workers_.load(std::memory_order_relaxed); }
   uint64_t batch_bytes() const { return granted_bytes_.load(std::memory_order_relaxed); }
   bool shared() const {
@@ -192,7 +193,7 @@ class MemoryLease {
   // Waits until none of its work is in progress. Precondition: no new work begins meanwhile, except
   // to continue work in progress; one thread at a time.
   void Drain();
-  // The same, but waits no longer than `most`; false: call it again.
+  // The same, but waits no longer than `most`; false means call it again.
   [[nodiscard]] bool TryDrain(std::chrono::milliseconds most);
 
   // ---- Samples that found no room
@@ -209,9 +210,9 @@ class MemoryLease {
   std::optional<Retry> TakeRetry();
   // Removes all its samples from the list and returns them.
   std::vector<uint32_t> LeaveWaitList();
-  // The error for a sample that found no room although it was alone: adds the budget that would
-  // suffice to `error`, including `finish` bytes for what follows decoding. Where the system has no
-  // memory, no budget would, and the error stays as it is.
+  // The error for a sample that found no room although it was alone: adds the sufficient budget to
+  // `error`, including `finish` bytes for the steps after decoding. If the system has no memory, no
+  // budget is sufficient, and the error is returned unchanged.
   Error Refusal(const Error& error, uint64_t finish) const;
 
  private:
@@ -235,7 +236,7 @@ class MemoryLease {
   // Under the manager's lock:
   std::function<void()> free_idle_ = [] {};
   Need need_;
-  uint64_t need_set_ns_ = 0;  // 0: never
+  uint64_t need_set_ns_ = 0;  // 0 means never
   uint64_t interval_ns_ = 0;  // recent time between two calls of SetNeed
 };
 

@@ -10,7 +10,7 @@ namespace stoker {
 
 namespace {
 
-// Far beyond any machine's memory, and small enough to add up a few.
+// Far beyond any machine's memory, and small enough that adding a few does not overflow.
 constexpr uint64_t kMax = uint64_t{1} << 60;
 
 uint64_t Times(uint64_t count, uint64_t bytes) {
@@ -68,7 +68,7 @@ MemoryShares ShareMemory(uint64_t budget, std::span<const MemoryClaim> claims) {
   return Share(budget, SumOf(claims));
 }
 
-// Beyond their minimum, samples get half of a large budget, or all but what batches can use.
+// Beyond their minimum, samples get half of a large budget, or all that batches cannot use.
 uint64_t BudgetForSample(uint64_t bytes, std::span<const MemoryClaim> claims) {
   const MemoryClaim sum = SumOf(claims);
   bytes = std::max(std::min(bytes, kMax), sum.samples);
@@ -107,7 +107,7 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
     plan.claim.min_batches = Times(static_cast<uint64_t>(plan.max_depth), needs.slot_bytes);
     plan.claim.max_batches = plan.claim.min_batches;
   }
-  // Takes as many as are useful, using at most half of the memory left for them.
+  // Takes the useful number, using at most half of the memory left for them.
   const uint32_t wanted = std::min(needs.requests, kMaxRequests);
   const uint64_t spare = shares.samples - std::min(shares.samples, sum.samples);
   plan.requests =

@@ -1,13 +1,13 @@
-// Divides the working memory of a Runtime between batches and samples, and computes what a new
-// loader gets of it. MemoryManager enforces both.
+// Divides the working memory of a Runtime between batches and samples, and computes the share of a
+// new loader. MemoryManager enforces both.
 //
 //     budget ─┬─ batches   at most half; more only where one batch of each loader, or the depths
 //             │            that users have fixed, need more
 //             └─ samples   the rest: read buffers and workers' workspaces
 //
 // The line between the two moves when a loader is opened or closed, never because of a tuner. So
-// what one sample may take, and whether it is refused, depends on the budget and nothing else.
-// Memory for batches is reserved as a loader's depth grows, and never exceeds their share.
+// whether a sample fits or is refused depends on the budget alone. Memory for batches is reserved
+// as a loader's depth grows, and never exceeds their share.
 //
 // Pure functions. Numbers are bytes unless stated otherwise.
 #pragma once
@@ -47,11 +47,11 @@ struct MemoryNeeds {
   bool has_crops = false;   // it has room for crops (DeviceOptions::crop_bytes)
   int depth = 0;            // fixed by the user; 0 means tuned
   int threads = 0;
-  uint32_t requests = 0;  // as many samples at a time as are useful
-  int first_depth = 1;    // if none is fixed: what the tuner starts with,
+  uint32_t requests = 0;  // the most samples at a time that are useful
+  int first_depth = 1;    // if none is fixed: the depth the tuner starts with,
   int max_depth = 1;      // and the largest useful depth
   uint64_t workspace_bytes = kWorkspaceBytes;
-  bool at_once = false;  // reserve all slots that it may ever have when it is opened
+  bool at_once = false;  // reserve all slots it may ever have when it is opened
 };
 
 struct MemoryPlan {
@@ -61,7 +61,7 @@ struct MemoryPlan {
   MemoryClaim claim;
 };
 
-// Computes what a new loader gets next to `others`, whose batches have `reserved` bytes of the
+// Computes the share of a new loader next to `others`, whose batches hold `reserved` bytes of the
 // budget now. (Batches that wait for another loader's consumer cannot be taken away, so they may
 // exceed its share.) ResourceExhausted names the smallest budget with which the new loader opens,
 // regardless of the others: room for one batch, two read buffers and a workspace for each thread,

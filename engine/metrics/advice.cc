@@ -220,8 +220,8 @@ class Adviser {
   bool ReadsAreLimited() const { return ReadsFiles() && stats_.reads > 0 && stats_.reads_given; }
   std::string ReadsText() const { return std::to_string(stats_.reads); }
 
-  // The share of the images that a device decodes. Preparing one takes a seventh of the time that
-  // decoding it takes.
+  // The share of the images that a device decodes. Preparing one takes a seventh of the time of
+  // decoding it.
   double ForDevice() const {
     return Ratio(static_cast<double>(stats_.decoded.on_device),
                  static_cast<double>(stats_.samples));
@@ -234,7 +234,7 @@ class Adviser {
     return std::accumulate(left.begin(), left.end(), uint64_t{0});
   }
 
-  // Why workers decode most of what a device was to decode; none means they do not.
+  // Why workers decode most of the images meant for a device; nullopt if they do not.
   std::optional<OnWorker> ReasonLeft() const {
     if (LeftToWorkers() <= stats_.decoded.on_device) return std::nullopt;
     const auto& left = stats_.decoded.on_worker;
@@ -455,7 +455,7 @@ class Adviser {
   bool Transforms() const { return MostWork() == Work::kMixing || MostWork() == Work::kAugmenting; }
   bool Decodes() const { return MostWork() == Work::kDecoding; }
 
-  // A cache that is there already is not a remedy: it packs photographs in the first epoch.
+  // An existing cache is not a remedy: it packs photographs in the first epoch.
   bool CacheIsFull() const { return Decodes() && stats_.cache.refused > 0; }
   bool MayPack() const {
     return Decodes() && !CacheIsFull() && stats_.cache.place.empty() &&

@@ -1,4 +1,4 @@
-// Advice that names a rate which its caller has measured.
+// Advice with a rate that the caller has measured.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace stoker {
 
-// Does what Advice(stats) does, and gives `samples_per_second` as the rate of the whole: that of
-// the report in which the advice stands.
+// Like Advice(stats), but with `samples_per_second` as the overall rate, which is the one in the
+// surrounding report.
 std::string Advice(const LoaderStats& stats, double samples_per_second);
 
 }  // namespace stoker

@@ -53,7 +53,7 @@ struct CounterRow {
   bool of_device = false;  // only the stats() of a device loader has it
   MetricSample sample{};
   const char* doc = "";   // one sentence, without a full stop
-  const char* more = "";  // what Python's docstring and the page say besides
+  const char* more = "";  // further text for Python's docstring and the page
 };
 
 // In the order of Python's dictionary.

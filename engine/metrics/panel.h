@@ -23,7 +23,7 @@ std::string Panel(const LoaderStats& before, const LoaderStats& now, double seco
 // The same in one line, for a log; without a line feed.
 std::string PanelLine(const LoaderStats& before, const LoaderStats& now, double seconds);
 
-// Keeps the snapshots of the last seconds, so that figures are averages that can be read. Not
+// Keeps the snapshots of the last seconds, so that figures are averages and readable. Not
 // thread-safe.
 class RecentStats {
  public:

@@ -1,4 +1,5 @@
-// The times of a sample, and what delayed its request before it: the input for explaining waits.
+// The times of a sample and of the samples before it in its request: the input for explaining
+// waits.
 #pragma once
 
 #include <array>
@@ -25,11 +26,11 @@ struct SampleTimes {
 //
 // A worker that is idle when a sample arrives has waited for it since its read began. If the worker
 // is busy, and has been since before that read, the read delayed nothing: the sample could not have
-// been decoded earlier had it arrived at once. If the worker became busy later, it had time for the
-// sample, and the read was late.
+// been decoded earlier even if it had arrived at once. If the worker became busy later, it had time
+// for the sample, and the read was late.
 class alignas(64) WorkerPace {
  public:
-  // The worker begins a sample whose bytes arrived at `read_ns`. It may be working on others.
+  // The worker begins a sample whose bytes arrived at `read_ns`; it may have others in progress.
   void Begin(SampleTimes& sample, uint64_t now_ns);
   // The sample's row is written, or the sample failed, or was given up before it was begun.
   void End(SampleTimes& sample, uint64_t now_ns);
@@ -61,7 +62,7 @@ class SamplePath {
 
   // The segments before before_ns(), newest first; samples == 0 marks the end.
   const std::array<Segment, kSegments>& before() const { return before_; }
-  uint64_t before_ns() const { return before_ns_; }  // 0: there is no earlier sample
+  uint64_t before_ns() const { return before_ns_; }  // 0 if there is no earlier sample
 
  private:
   void Remember();

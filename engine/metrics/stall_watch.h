@@ -1,4 +1,4 @@
-// StallWatch: notices that a consumer waits for a batch while nothing moves.
+// StallWatch: detects that a consumer waits for a batch while nothing makes progress.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,14 @@ struct LoaderStats;
 // Begin and Poll are called by one thread at a time, Report and AddTo by any.
 class StallWatch {
  public:
-  // Nothing must have moved for this long; 0 means never.
+  // The time without progress that counts as a stall; 0 means never.
   explicit StallWatch(uint64_t patience_ns) : patience_ns_(patience_ns) {}
 
   // The consumer begins to wait.
   void Begin() { last_.reset(); }
 
-  // Called every now and then while the consumer waits, with a hash of everything that moves.
-  // Returns true once for each stall. Time in which nobody looked, because the process was stopped,
-  // hardly counts.
+  // Called from time to time while the consumer waits, with a hash of all progress. Returns true
+  // once per stall. Time without calls, because the process was stopped, hardly counts.
   [[nodiscard]] bool Poll(uint64_t now_ns, uint64_t state);
 
   // Sets the description of the stall, for the statistics.

@@ -18,9 +18,9 @@ namespace stoker {
 struct CacheCounts {
   std::string place;                  // "ram:8GiB"; empty means there is none
   uint64_t hits = 0, hit_bytes = 0;   // samples that came from the cache
-  uint64_t misses = 0;                // samples that it did not have, or damaged
+  uint64_t misses = 0;                // samples that it did not have, or that were damaged
   uint64_t kept = 0, kept_bytes = 0;  // samples that this loader has added
-  uint64_t packed = 0;                // those of these that it has packed
+  uint64_t packed = 0;                // of these, the ones it has packed
   uint64_t refused = 0;               // samples that were not added, because it is full
   uint64_t damaged = 0;               // samples whose checksum was wrong
   uint64_t samples = 0, bytes = 0;    // in it now, as far as this process knows
@@ -32,10 +32,10 @@ struct LoaderStats {
   uint64_t samples = 0;  // processed, including failed ones
   uint64_t bytes_read = 0;
   uint64_t batches = 0;      // delivered
-  BadCounts bad;             // in these batches, and in those that an error replaced
+  BadCounts bad;             // in these batches, and in those replaced by an error
   StageTimes stages;         // summed over workers
   uint64_t work_ns = 0;      // workers' time on samples, including decode and resize
-  CoreTime clocked;          // a sample of that time: how much of it workers had a core
+  CoreTime clocked;          // sampled: how much of that time workers had a core
   uint64_t read_cpu_ns = 0;  // CPU time of the Runtime's reader threads, for all loaders together
   uint64_t wait_ns = 0;      // time that Next() waited
   WaitCauses waited;         // the same by cause, without a wait that has not ended
@@ -46,8 +46,8 @@ struct LoaderStats {
   bool crops_at_random = false;          // RandomResizedCrop or RandomCrop is a transform
   CacheCounts cache;                     // of all iterations together
 
-  uint64_t stalls = 0;  // how often Next() has waited long while nothing moved (see RuntimeOptions)
-  std::string stall;    // the last one: what had not ended, and files; empty means none
+  uint64_t stalls = 0;  // number of long waits of Next() without progress (see RuntimeOptions)
+  std::string stall;    // the last one: the unfinished work and its files; empty means none
 
   // The current settings, and the last decisions, newest last.
   int depth = 0;    // how many batches may be in production (opened, not delivered)
@@ -76,31 +76,31 @@ struct LoaderStats {
   std::string reader_reason;
   std::string plan;        // the compiled transforms
   std::string map;         // the program's function; empty means none
-  int map_threads = 0;     // that call it with whole batches; 0 means workers call it with rows
+  int map_threads = 0;     // call it with whole batches; 0 means workers call it with rows
   uint64_t map_calls = 0;  // calls with whole batches, which took stages.map_ns
 };
 
 // Adds the statistics of another loader of the same Runtime. Values of the Runtime and the current
-// settings are taken from `one`. As many decisions are kept as the longer of the two lists has.
+// settings are taken from `one`. The longer of the two lists of decisions sets how many are kept.
 void AddStats(LoaderStats& all, const LoaderStats& one);
 
-// A few sentences with advice, from the counters since the loader was opened. The first one starts
-// with "The consumer is the limit", "The consumer waited 41% of the time: " and the reason, or, if
-// the consumer only takes batches, "Decoding is the limit" (or "Storage", …). For example: "The
-// consumer waited 41% of the time: decoding needs 6.2 cores and has 4. Add cores, build a crop
+// Returns a few sentences of advice, from the counters since the loader was opened. The first one
+// starts with "The consumer is the limit", "The consumer waited 41% of the time: " and the reason,
+// or, if the consumer only takes batches, "Decoding is the limit" (or "Storage", …). For example:
+// "The consumer waited 41% of the time: decoding needs 6.2 cores and has 4. Add cores, build a crop
 // index (`stoker index`), or decode smaller images." Never advises to set a tuned option,
 // because that would end its tuning. Empty before the second batch.
 std::string Advice(const LoaderStats& stats);
 
-// The remedy to try first, of those that Advice names: "Build a crop index (`stoker index`)." It is
-// one that needs no other machine and changes no pixel, if there is one. `cold`: the page cache is
-// emptied on purpose, so advice to keep files there does not apply. Empty if Advice names none.
+// Returns the first remedy to try of those in Advice: "Build a crop index (`stoker index`)."
+// Remedies that need no other machine and change no pixel come first. `cold`: the page cache is
+// emptied on purpose, so advice to keep files there does not apply. Empty if Advice has none.
 std::string FirstChange(const LoaderStats& stats, bool cold = false);
 
 // Text exposition format 0.0.4: the HELP, TYPE and samples of each metric, one line each. All
 // metrics begin with "stoker_" and have the label `loader`, which may be any UTF-8 text; counters
-// end in "_total"; units are seconds and bytes. Covers one loader: a page of several must contain
-// HELP and TYPE once.
+// end in "_total"; units are seconds and bytes. Covers one loader; a page of several loaders must
+// contain HELP and TYPE once.
 std::string PrometheusText(const LoaderStats& stats, std::string_view loader_name);
 
 }  // namespace stoker

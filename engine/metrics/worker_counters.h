@@ -27,7 +27,7 @@ class alignas(64) WorkerCounters {
   }
 
   // Whether to measure CPU time around the next task: about once in sixteen calls, because it takes
-  // system calls. At irregular intervals, because a CPU quota stops workers at regular ones.
+  // system calls. The intervals are irregular because a CPU quota stops workers at regular ones.
   bool MayClock() {
     if (--until_clock_ != 0) return false;
     clock_draw_ = clock_draw_ * 1'664'525 + 1'013'904'223;  // Numerical Recipes' generator

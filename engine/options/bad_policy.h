@@ -14,7 +14,7 @@ namespace stoker {
 enum class OnBad : uint8_t {
   kFail,        // Next returns the error instead of the batch
   kSubstitute,  // a random other sample of the order replaces it: the same one in each run
-  kDrop,        // the batch is a row shorter; the order of the others stays
+  kDrop,        // the batch is one row shorter; the others keep their order
 };
 inline constexpr int kOnBads = 3;
 

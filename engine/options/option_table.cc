@@ -130,7 +130,7 @@ std::vector<LoaderOptionRow> MakeTable() {
            "crops are the same, to less than a pixel of the scaled image. This applies only to "
            "antialiased resizing by other filters than nearest.",
        .of_images = true},
-      // AddLimits in bindings/cli adds flags for these four, also to other commands than bench.
+      // AddLimits in bindings/cli adds flags for these four, and not only to bench.
       {.option = {{.name = "max_pixels", .low = 1, .high = 1.0 * kMaxSidePixels * kMaxSidePixels},
                   [](O& options) -> OptionValue { return &options.limits.max_pixels; }},
        .doc = "refuse images with more pixels (width × height)",
@@ -221,7 +221,7 @@ std::vector<LoaderOptionRow> MakeTable() {
        .more = "Beyond it the next batch is a ResourceExhaustedError.",
        .zero = "no limit",
        .changes_batches = false},
-      // Has no member: whoever reads it opens a device and sets LoaderOptions::pinned_for.
+      // Has no member: its readers open the device and set LoaderOptions::pinned_for.
       {.option = {{.name = "pin_memory"}, nullptr},
        .doc = "pin (page-lock) the memory of batches, so that GPUs copy from it "
               "directly; requires CUDA",

@@ -21,10 +21,10 @@ struct LoaderOptionRow {
   const char* zero = nullptr;
   bool of_images = false;       // an option of Compose and of recipes, too
   bool changes_batches = true;  // the batches of all ranks together depend on it
-  // It decides which samples have this fault. Where on_bad handles that, batches depend on it,
-  // too; otherwise only errors do.
+  // The fault of the samples that this option excludes. If on_bad handles the fault, batches depend
+  // on the option; otherwise only errors do.
   std::optional<SampleFault> decides{};
-  // The group in `stoker bench --help` that has a flag for it, "" the main one; null means no flag.
+  // The group of its flag in `stoker bench --help`; "" is the main group, null means no flag.
   const char* flag_group = nullptr;
   const char* flag_value = "TEXT";  // what --help calls the value, if it is a text
 };

@@ -27,28 +27,28 @@ namespace stoker {
 // How to treat samples that do not divide evenly among the ranks.
 enum class Remainder {
   kUneven,  // every sample exactly once; ranks may differ by one row in the last step
-  kDrop,    // the last n mod W positions are left out: all ranks get the same number of samples
+  kDrop,    // the last n mod W positions are left out: so all ranks get the same number of samples
   kPad,     // the order starts again from the beginning until all ranks have the same number of
             // samples: position n is the sample of position 0, with its own random draws
 };
 
 struct DeviceOptions {
-  // With several, which must be of one kind (the same one may come twice), the rows of each batch
-  // are split among them: see SplitBatch. Their number must divide batch_size.
+  // With several devices, the rows of each batch are split among them: see SplitBatch. They must be
+  // of one kind (the same one may occur twice), and their number must divide batch_size.
   std::vector<std::shared_ptr<Device>> devices;
-  int buffers = 4;     // batches on each device, those in use and those copied ahead; 2 to 64
+  int buffers = 4;     // batches on each device, in use or copied ahead; 2 to 64
   bool timed = false;  // DeviceCopyStats::copy_ns; for benchmarks
-  // The most that is copied to a device between turns of other copies; for benchmarks. With 0 the
-  // copier chooses it.
+  // The most bytes copied to a device before other copies get a turn; for benchmarks. 0 means that
+  // the copier chooses.
   size_t piece_bytes = 0;
   // Whether the device decodes packed JPEGs, and plain ones with a crop index: workers give it the
-  // bits of their crops, and decode what it cannot (OnWorker). InvalidArgument: the options show
-  // that it could decode none, because of samples in memory, views, a map, or a transform for the
-  // host. (What the files are is known when they are read.)
+  // bits of their crops, and decode the images that it cannot (OnWorker). InvalidArgument: the
+  // options rule it out for all images, because of samples in memory, views, a map, or a transform
+  // for the host. (The format of a file is known only when it is read.)
   bool decodes = false;
-  // Bytes of a batch's memory for these bits, for each row of a device (of 16 at least) on average;
-  // the device has memory for four times as many samples. OnWorker::kNoRoom beyond either. 1 to
-  // decode::kMaxCropBytes.
+  // Bytes of batch memory for these bits, as an average per row of a device (counted as at least 16
+  // rows); the device has memory for four times as many samples. Beyond either limit:
+  // OnWorker::kNoRoom. 1 to decode::kMaxCropBytes.
   uint32_t crop_bytes = 128 << 10;
 
   // The function of Iterator that returns the batches.
@@ -63,11 +63,11 @@ struct LoaderOptions {
   // Files need transforms that make all images the same size. Samples in memory need none: their
   // rows are then copied, with any type and shape. At most kMaxTransforms.
   std::vector<Transform> transforms;
-  // Several views of each image, instead of `transforms`: each list makes an image of its own,
-  // with its own random draws, and the image is read and decoded once for all of them. View 0 is
-  // the first column of a batch; the others follow the columns of the source, as "image_1",
-  // "image_2", …, in their own sizes. 2 to kMaxViews views, of kMaxTransforms transforms together,
-  // without PadTo and mixing.
+  // Several views of each image, instead of `transforms`: each list makes one image, with its own
+  // random draws, and the file is read and decoded once for all of them. View 0 is the first column
+  // of a batch; the others follow the columns of the source, as "image_1", "image_2", …, in their
+  // own sizes. 2 to kMaxViews views, of kMaxTransforms transforms together, without PadTo and
+  // mixing.
   std::vector<std::vector<Transform>> views{};
   // The type of transformed images. kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized.
   DType dtype = DType::kU8;
@@ -75,7 +75,7 @@ struct LoaderOptions {
   // Mixes the rows of each batch with each other; labels, which must be class numbers, become
   // float32 (num_classes).
   std::optional<BatchMix> mix;
-  // The program's own function, which runs on the host after all of the above. Null: none.
+  // The program's own function, which runs on the host after all of the above. May be null.
   std::shared_ptr<const MapFunction> map{};
   bool exif_orientation = true;  // rotate photographs as their EXIF tag says
   DecodeSize decode = DecodeSize::kFull;
@@ -89,9 +89,9 @@ struct LoaderOptions {
   Remainder remainder = Remainder::kUneven;
   bool drop_remainder = false;  // leave out a last batch that is not full
 
-  // on_bad says what happens to photographs and records (files, not samples in memory) that cannot
-  // be read or decoded. The run ends if, after the first 1,000 samples, more than max_bad_fraction
-  // of them were substituted or dropped.
+  // on_bad decides how photographs and records (files, not samples in memory) that cannot be read
+  // or decoded are handled. The run ends if, after the first 1,000 samples, more than
+  // max_bad_fraction of them were substituted or dropped.
   BadPolicy on_bad{};
   double max_bad_fraction = 0.01;
   // A line of JSON is appended to this file for each bad sample (path, offset, id, epoch, batch,
@@ -103,14 +103,14 @@ struct LoaderOptions {
   // Batches and errors are the same with and without it.
   CacheChoice cache{};
 
-  // The number of epochs; nothing is prefetched beyond them. None: no limit.
+  // The number of epochs; nothing is prefetched beyond them. Nullopt means no limit.
   std::optional<uint64_t> epochs;
 
-  // How many batches may be in production (opened, not delivered). 0: tuned to as many as keep the
-  // consumer from waiting, within the memory budget.
+  // How many batches may be in production (opened, not delivered). 0 means tuned: enough that the
+  // consumer does not wait, within the memory budget.
   int depth = 0;
-  // The goal of tuning: the share of its time that the consumer waits beyond what no setting could
-  // avoid.
+  // The goal of tuning: the share of its time that the consumer may wait in excess of unavoidable
+  // waits.
   double wait_target = 0.005;
   // If the loaders of one Runtime want more workers or memory than there are, they share them by
   // weight.
@@ -121,13 +121,13 @@ struct LoaderOptions {
 
   // The device for which slots are pinned when the loader is opened, so that the device can copy
   // them without the CPU: the slots in production and `lent_batches` more (at most 64; four if
-  // lent_batches is 0). A forked child does not see their memory. Null: ordinary memory.
+  // lent_batches is 0). A forked child does not see their memory. Null means ordinary memory.
   std::shared_ptr<Device> pinned_for;
-  // The devices that batches are copied to; Iterator::NextOnDevices returns them. None: they stay
-  // on the host.
+  // The devices that batches are copied to; Iterator::NextOnDevices returns the batches. If there
+  // are none, batches stay on the host.
   std::optional<DeviceOptions> to_device;
 
-  std::shared_ptr<Runtime> runtime;  // null: Runtime::Default()
+  std::shared_ptr<Runtime> runtime;  // null means Runtime::Default()
 };
 
 }  // namespace stoker

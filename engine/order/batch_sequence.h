@@ -19,19 +19,19 @@ enum class Schedule {
 class BatchSequence {
  public:
   // kEpochs ends before `end_epoch`; kSameEpoch never ends; kAppended ignores `from`. The epoch of
-  // `from` ends after the index `end_index`, all others have `batches_per_epoch` and begin at their
-  // start.
+  // `from` ends after the index `end_index`; all others are whole and have `batches_per_epoch`
+  // batches.
   BatchSequence(Schedule schedule, uint64_t batches_per_epoch, BatchName from, uint64_t end_index,
                 uint64_t end_epoch);
 
-  // The batch at index `number` of the sequence; none beyond the end, or if it was not appended
+  // The batch at index `number` of the sequence; nullopt past the end, or if it was not appended
   // yet.
   std::optional<BatchName> At(uint64_t number) const;
 
   // Precondition: schedule() is kAppended.
   void Append(BatchName batch) { appended_.push_back(batch); }
 
-  // Drops the batches before index `before`: At will not be called for them again.
+  // Drops the batches before index `before`: they will not be passed to At again.
   void Forget(uint64_t before);
 
   Schedule schedule() const { return schedule_; }

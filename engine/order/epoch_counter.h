@@ -1,4 +1,5 @@
-// EpochCounter: decides where each iteration of a loader begins. Position: how far one has come.
+// EpochCounter: decides where each iteration of a loader begins. Position: how far an iteration has
+// come.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace stoker {
 
-// The next batch of an iteration; none while it has no epoch. Never blocks: a signal handler may
-// ask while the iteration waits for a batch. May outlive the iteration.
+// The next batch of an iteration; nullopt while it has no epoch. Never blocks: a signal handler may
+// call it while the iteration waits for a batch. May outlive the iteration.
 class Position {
  public:
   std::optional<BatchName> Get() const;
@@ -24,12 +25,12 @@ class Position {
 };
 
 // An iteration begins at a place: at batch 0 of an epoch, or where a restored state was saved, in
-// the middle of one. It takes a place when its first batch is requested, and uses it up when that
-// batch is delivered: when the caller has the batch, the error that replaces it or, where nothing
-// of the epoch is left, the end. A place that was taken and is not used up, because the request
-// failed or the iteration was dropped, is free again. The earliest free place is the next one. So
-// no epoch comes twice and none is skipped, and a restored place is kept until a batch of it was
-// delivered. Only the program changes this order, by set_next and Restore.
+// the middle of one. It takes a place when its first batch is requested, and uses it up when the
+// caller has that batch, the error that replaces it or, if nothing of the epoch is left, the end. A
+// place that was taken and is not used up, because the request failed or the iteration was dropped,
+// is free again. The earliest free place is the next one. So no epoch is repeated or skipped, and a
+// restored place is kept until one of its batches is delivered. Only the program changes this
+// order, by set_next and Restore.
 //
 // Thread-safe.
 class EpochCounter {
@@ -41,27 +42,26 @@ class EpochCounter {
   };
 
   Taken Take();
-  // Each must follow a Take, once. Neither does anything after set_next or Restore. `latest`: if
-  // not null, the iteration is from now on the one that StatePlace describes.
+  // Exactly one of these follows each Take. Neither has any effect after set_next or Restore.
+  // `latest`: if not null, StatePlace describes this iteration from now on.
   void Use(const Taken& taken, std::shared_ptr<const Position> latest = nullptr);
   void Return(const Taken& taken);
 
-  BatchName next_place() const;  // what Take would return
+  BatchName next_place() const;  // the place that Take would return
   uint64_t next() const { return next_place().epoch; }
   // The restored place, if it is in the middle of an epoch, until it is used up.
   std::optional<BatchName> restored() const;
 
-  // Makes `epoch` the next one, also backwards. A restored place in its middle is kept.
+  // Makes `epoch` the next one, even an earlier one. A restored place in its middle is kept.
   void set_next(uint64_t epoch);
-  // Makes `place` the next one, and the epoch after it follows.
+  // Makes `place` the next one; the epoch after it follows.
   void Restore(BatchName place);
   Taken RestoreAndTake(BatchName place);  // no other iteration takes it in between
 
   // The place that a state saves: the next batch of the latest iteration that has delivered one;
-  // a restored place that is not used up; otherwise the first place that is not. It is one place:
-  // of iterations that run at the same time, a program that resumes continues one, and the epochs
-  // after it.
-  // `latest_ended`: whether nothing is left after a batch.
+  // failing that, a restored place that is not used up; otherwise the first free place. There is
+  // only one: a program that resumes continues one of its concurrent iterations, then the epochs
+  // after it. `latest_ended`: whether nothing is left after a batch.
   template <typename Ended>
   BatchName StatePlace(const Ended& latest_ended) const {
     if (const auto place = restored()) return *place;

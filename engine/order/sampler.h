@@ -22,8 +22,7 @@ namespace stoker {
 struct SamplerOptions {
   uint64_t samples = 0;  // n
   bool shuffle = false;
-  // The order of n positions, if it is neither that of the source nor shuffled. It must outlive the
-  // sampler.
+  // A custom order of n positions, neither the source's nor shuffled. It must outlive the sampler.
   const SampleOrder* order = nullptr;
   uint64_t seed = 0;
   uint32_t batch_size = 1;  // B, rows per rank and step
@@ -48,8 +47,7 @@ class Sampler {
 
   // The number of batches of this rank in an epoch, including a last one that is not full. Steps
   // without a row for this rank do not count, so with kUneven the ranks may differ by one batch:
-  // training that must stay in step needs kDrop, kPad or drop_remainder, which give all ranks the
-  // same number.
+  // synchronous training needs kDrop, kPad or drop_remainder, which give all ranks the same number.
   uint64_t batches_per_epoch() const { return batches_from(0); }
 
   // The number of batches in what is left of an epoch from the position `start` on; 0 if nothing is
@@ -68,11 +66,11 @@ class Sampler {
   // Precondition: row < RowsIn(batch). O(1).
   SamplerEntry At(BatchName batch, uint32_t row) const;
 
-  // More bad samples than this in a row are not an accident.
+  // More consecutive bad samples than this cannot be an accident.
   static constexpr uint32_t kMostSubstitutes = 16;
 
-  // Returns a random sample, as likely as the order makes it, to replace a bad one at
-  // this position; `attempt`: how many substitutes were tried before. O(1).
+  // Returns a random sample to replace a bad one at this position, with the probabilities of the
+  // order. `attempt` is the number of substitutes tried before. O(1).
   uint64_t SubstituteFor(uint64_t epoch, uint64_t position, uint32_t attempt) const;
 
   const SamplerOptions& options() const { return options_; }

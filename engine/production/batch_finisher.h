@@ -14,13 +14,13 @@
 
 namespace stoker {
 
-// Every claimed row ends once, with a row or an error, and its sample is free then. The thread
+// Every claimed row ends exactly once, written or failed, and its sample is then free. The thread
 // that ends the last row of a batch mixes the batch and hands it to the program's function, if
 // there is one, or to the assembler. Thread-safe.
 class BatchFinisher {
  public:
-  // `maps`: null if the program has no function of whole batches. `wakes_early`: reader threads
-  // that wait for a free sample want each one. All references must outlive it.
+  // `maps`: null if the program has no function of whole batches. `wakes_early`: wake waiting
+  // reader threads for every sample that becomes free. All references must outlive it.
   BatchFinisher(SamplesInFlight& samples, Assembler& assembler, Decoder& decoder, MapThreads* maps,
                 MemoryLease& memory, ReadService& reads, bool wakes_early, const Trace& trace)
       : samples_(samples),
@@ -32,8 +32,8 @@ class BatchFinisher {
         wakes_early_(wakes_early),
         trace_(trace) {}
 
-  // The rows of the sample's claim are written, or failed. `work_ns`: a worker's time for them.
-  // Ending the sample may be the last access to the producer.
+  // The rows of the sample's claim are written, or failed. `work_ns`: the worker's time for them.
+  // This may be the last access to the producer.
   void End(uint32_t sample, uint64_t work_ns, Status status, int worker);
 
  private:

@@ -72,7 +72,7 @@ Status CheckImages(const LoaderOptions& options) {
 // The largest number of threads that call a source, and that call a function of whole batches.
 constexpr int kMostCalls = 1024;
 
-// Checks what a program's source says about its calls.
+// Checks a program's source's number of calls.
 Status CheckCalls(const SampleSource& source) {
   if (source.calls() < 0 || source.calls() > kMostCalls) {
     return Error{Code::kInvalidArgument,
@@ -128,8 +128,8 @@ Status CheckPadding(const LoaderOptions& options) {
   return {};
 }
 
-// Refuses what views cannot have: transforms next to them, a mix of rows, and a field named like
-// one of their columns. Plan::CompileViews checks the lists.
+// Refuses options that conflict with views: transforms, mixing, and a field named like one of their
+// columns. Plan::CompileViews checks the lists.
 Status CheckViews(const LoaderOptions& options) {
   const size_t views = options.views.size();
   if (views == 0) return {};

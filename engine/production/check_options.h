@@ -1,4 +1,4 @@
-// Checks of loader options that need nothing but the options.
+// Checks of loader options that need only the options.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace stoker {
 
-// The number of epochs that random draws can tell apart (RandomStream); with this limit no count of
-// batches overflows.
+// The number of epochs that random draws can distinguish (RandomStream); within it no batch count
+// overflows.
 inline constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
 
 // The column of the images' sizes, (height, width). It follows the columns of the source's fields.

@@ -175,8 +175,8 @@ class Decoder::DecodingTurn {
     if (decoder_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
 
-  // Makes the request one for all of the sample, and returns whether it was for a part. An index
-  // that knows another orientation than the image has leads to parts without the crop's rows.
+  // Changes the request to the whole sample, and returns whether it was for a part. An index with a
+  // wrong orientation leads to parts without the crop's rows.
   bool TakeWholeRange(ReadRequest& read) const {
     const ByteRange all = decoder_.source_.RangeOf(read.sample);
     if (read.offset == all.offset && read.length == all.length) return false;
@@ -185,8 +185,8 @@ class Decoder::DecodingTurn {
     return true;
   }
 
-  // Gives back a sample whose image in the cache, or in a part of the file, has an error: that of
-  // the file counts.
+  // Gives back a sample whose image in the cache, or in a part of the file, has an error, because
+  // the error of the whole file counts.
   void ReadFromFile(uint32_t index) {
     SampleInFlight& sample = decoder_.samples_[index];
     sample.cached.state = CachedSample::State::kNone;
@@ -211,9 +211,8 @@ class Decoder::DecodingTurn {
     return {};
   }
 
-  // An index larger than its photograph is not worth its memory, regardless of its content. A
-  // worker decodes a sample that waited for memory without one, so that what it needs depends on
-  // its image alone.
+  // An index larger than its photograph is not worth its memory. A sample that waited for memory is
+  // decoded without an index, so that its memory depends on its image alone.
   std::span<const uint8_t> ReadCropIndex(const SampleInFlight& sample, bool for_device,
                                          GrowingBuffer& memory) const {
     if (!sample.cached.has_bytes_of_file() || (sample.work.alone() && !for_device)) return {};
@@ -288,7 +287,7 @@ void Decoder::Copy(uint32_t run, int worker, Samples& samples) {
   samples.Done(run, {kind, after - before, std::move(status)}, worker);
 }
 
-// The error of a sample that has waited already becomes final, and says what would help.
+// The error of a sample that has already waited becomes final, with advice.
 bool Decoder::MustWait(const SampleInFlight& sample, Status& status) const {
   if (status.ok() || status.error().wanted_bytes == 0) return false;
   if (!sample.work.alone()) return true;

@@ -33,7 +33,7 @@ struct SampleOutcome {
     kRow,        // its rows are written
     kUnusable,   // it could not be read or decoded
     kFailed,     // its rows could not be written for another reason
-    kNoMemory,   // it found no memory, and has not waited for some yet
+    kNoMemory,   // it found no memory, and has not waited for any yet
     kReadAgain,  // its bytes must be read from its file
   };
 
@@ -43,7 +43,7 @@ struct SampleOutcome {
   Status status{};  // the error of kUnusable, kFailed and kNoMemory
 };
 
-// A row depends on its sample's bytes, its key and the options alone, and not on the worker. It is
+// A row depends only on its sample's bytes, its key and the options, not on the worker. It is
 // counted once, before it ends. Thread-safe as long as each of `workers` is used by one thread at a
 // time; each has its own workspace.
 class Decoder {
@@ -54,7 +54,7 @@ class Decoder {
    public:
     // Pulls another ready sample, to be decoded interleaved with the current ones, if there is one.
     virtual std::optional<uint32_t> TakeReady() = 0;
-    // Pushes a sample that was taken. The caller gives it up.
+    // Gives back a sample that was taken.
     virtual void Done(uint32_t sample, SampleOutcome outcome, int worker) = 0;
 
    protected:
@@ -64,8 +64,8 @@ class Decoder {
   // Completes the error of a sample that found no memory although no other work was in progress.
   using Refuse = std::function<Error(const Error&)>;
 
-  // `plan`: none if rows are copied as they are. `map`: the program's function, or null.
-  // `columns`: the columns of a batch. `cache`: reads and keeps samples, or null. All
+  // `plan`: null if rows are copied unchanged. `map`: the program's function, or null. `columns`:
+  // the columns of a batch. `cache`: reads and keeps samples, or null. All
   // references must outlive the Decoder.
   Decoder(const LoaderOptions& options, const Sampler& sampler, std::optional<Plan> plan,
           std::optional<Mixer> mixer, const MapCaller* map, std::vector<ColumnSpec> columns,
@@ -108,10 +108,10 @@ class Decoder {
   const std::optional<Mixer> mixer_;
   const RowColumns columns_;  // declared after the plan and the mixer
   const bool has_records_;    // SampleSource::has_records
-  SampleCache* const cache_;  // null: none
+  SampleCache* const cache_;  // may be null
   SamplesInFlight& samples_;
   const Refuse refuse_;
-  std::vector<JpegPacker> packers_;  // by worker; none without a cache
+  std::vector<JpegPacker> packers_;  // by worker; empty without a cache
   std::vector<std::unique_ptr<Workspace, void (*)(Workspace*)>> workspaces_;  // by worker
   std::vector<WorkerCounters> counters_;                                      // by worker
   std::vector<WorkerPace> paces_;                                             // by worker

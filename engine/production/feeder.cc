@@ -83,7 +83,7 @@ size_t Feeder::PullRetry(std::span<ReadRequest*> requests) {
   if (!retry) return 0;
   SampleInFlight& sample = samples_[retry->sample];
   sample.work = std::move(retry->work);
-  // It is read from its file, and not packed, which takes memory, too.
+  // It is read from its file and not packed, because packing takes memory, too.
   sample.cached.state = CachedSample::State::kNone;
   if (in_memory_) {
     Submit(retry->sample);
@@ -135,8 +135,8 @@ void Feeder::Substitute(uint32_t index) {
   ReadAgain(index);
 }
 
-// After this call the sample belongs to Pull, which reads it again, or it has ended because work
-// ends: nobody would pull it. See Lifecycle::ending.
+// After this call the sample belongs to Pull, which reads it again, or it has ended because work is
+// ending and no thread would pull it. See Lifecycle::ending.
 void Feeder::Requeue(uint32_t index) {
   again_.Give(index);
   if (to_.lifecycle.ending()) {
@@ -146,8 +146,8 @@ void Feeder::Requeue(uint32_t index) {
   }
 }
 
-// After this call the sample belongs to the wait list, or it has ended because work ends: nobody
-// would retry it.
+// After this call the sample belongs to the wait list, or it has ended because work is ending and
+// no thread would retry it.
 void Feeder::Postpone(uint32_t index) {
   samples_[index].read.buffer.Free();
   samples_[index].path.times().begun_ns = 0;

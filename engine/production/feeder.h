@@ -23,9 +23,9 @@
 namespace stoker {
 
 // Each row is claimed by one sample. The feeder gives the sample to the workers when its bytes have
-// arrived, and takes it back from them if it must be read again, until it ends: a sample that was
-// taken back is read before rows that nobody has claimed, and ends without a row as soon as work
-// ends. Thread-safe; Pull and CompleteRead are called on reader threads, the rest on any.
+// arrived, and takes it back from them if it must be read again, until it ends. Samples taken back
+// are read before new rows are claimed, and end without a row as soon as work ends. Thread-safe;
+// Pull and CompleteRead are called on reader threads, the rest on any.
 class Feeder final : public ReadClient {
  public:
   struct Neighbours {  // all must outlive the feeder
@@ -35,7 +35,7 @@ class Feeder final : public ReadClient {
     BatchFinisher& finisher;
     MemoryLease& memory;
     ReadService& reads;
-    SampleCache* cache;  // null: there is none
+    SampleCache* cache;  // may be null
     const Lifecycle& lifecycle;
     const LoaderTrace& trace;
   };
@@ -46,8 +46,8 @@ class Feeder final : public ReadClient {
          uint32_t run, const Neighbours& neighbours);
 
   // Order → reader: claims rows while batches are open, half of the requests are free and the limit
-  // on reads allows; BatchFinisher wakes a reader thread that stopped for requests. Samples in
-  // memory need no reader: they are handed to the workers from here.
+  // on reads allows; BatchFinisher wakes a reader thread that stopped for lack of requests. Samples
+  // in memory need no reader: they are handed to the workers from here.
   size_t Pull(std::span<ReadRequest*> requests) override;
   // Reader → workers.
   void CompleteRead(ReadRequest& read) override;
@@ -56,10 +56,10 @@ class Feeder final : public ReadClient {
   void ReadAgain(uint32_t index);
   // its row gets another sample;
   void Substitute(uint32_t index);
-  // or it found no memory, and waits for some without holding any.
+  // or it found no memory, and waits without holding any.
   void Postpone(uint32_t index);
 
-  // Ends the samples that were taken back and that no reader thread has yet. Called when work ends.
+  // Ends the samples taken back but not yet pulled by a reader thread. Called when work ends.
   void DropWaiting();
 
  private:

@@ -11,29 +11,29 @@
 
 namespace stoker {
 
-// Work begins with Start, after Restart has said which, and has ended when Halt returns; after Stop
-// none begins any more. One thread at a time ends it. Thread-safe; under its lock nothing waits.
+// Work begins with Start, after Restart has set it up, and has ended when Halt returns; after Stop
+// none begins. One thread at a time ends it. Thread-safe; nothing waits while holding its lock.
 class Lifecycle {
  public:
   struct Work {
     std::function<Status()> begin;   // lets threads begin work
     std::function<void()> give_up;   // drops work that waits, which could wait for other loaders
-    std::function<bool()> no_more;   // undoes `begin`; these two return false if it takes longer
-    std::function<bool()> complete;  // than an interrupt may wait: waits for work in progress
+    std::function<bool()> no_more;   // undoes `begin`; both return false if they take longer
+    std::function<bool()> complete;  // than an interrupt may wait. Waits for work in progress
   };
   explicit Lifecycle(Work work) : work_(std::move(work)) {}
 
-  // Set once. Samples that are in progress end without a row.
+  // Set once. Samples in progress end without a row.
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
-  // Whether work is being ended: samples get no substitutes, and wait for no memory. A thread that
-  // hands a sample on and then asks, while another ends the work and then gives up the samples that
-  // were handed on: at least one of the two sees what the other did.
+  // Whether work is being ended: samples get no substitutes, and do not wait for memory. If one
+  // thread passes a sample on and then calls this, while another ends the work and then gives up
+  // the samples passed on, at least one of them sees the other's change.
   bool ending() const { return ending_.load(std::memory_order_seq_cst); }
 
   // Begins work, unless it runs already. Cancelled after Stop.
   Status Start();
 
-  // Calls `set_up`, which says what work follows. Precondition: Halt. Cancelled after Stop.
+  // Calls `set_up`, which prepares the next work. Precondition: Halt. Cancelled after Stop.
   Status Restart(const std::function<void()>& set_up);
 
   // Ends work: waits for samples in progress, which are few, and for calls of the program's own

@@ -37,8 +37,8 @@ class Mixer {
   // Writes the label of one sample; `row_of_label` is a row of the label's field, of any alignment.
   Status WriteLabel(const uint8_t* row_of_label, uint64_t id, Slot& slot, uint32_t row) const;
 
-  // Mixes all rows of the slot as DrawMix chooses for the key of its first row. No other thread may
-  // use the slot meanwhile. If a device applies the deferred operations, the images are left as
+  // Mixes all rows of the slot according to DrawMix for the key of its first row. No other thread
+  // may use the slot meanwhile. If a device applies the deferred operations, the images are left as
   // they are and the mixing is written into each row's DeferredOps, in the slot's last column.
   void Mix(Slot& slot, const DrawKey& first_row) const;
 

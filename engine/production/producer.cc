@@ -17,8 +17,8 @@ Result<std::unique_ptr<Producer>> Producer::Open(LoaderOptions options,
   return std::unique_ptr<Producer>(new Producer(std::move(parts)));
 }
 
-// In the order of the picture in the README, from right to left, since each stage is given the one
-// that it hands on to. A loader with a device has a copier after the assembler.
+// The stages of the picture in the README, from right to left, because each stage gets a reference
+// to the next. A loader with a device has a copier after the assembler.
 Producer::Producer(ProducerParts parts)
     : options_(std::move(parts.options)),
       runtime_(*options_.runtime),
@@ -88,7 +88,7 @@ Lifecycle::Work Producer::WorkOfStages() {
               }};
 }
 
-// ---- The way of samples. Feeder has the first half: order → reader → worker.
+// ---- The path of samples. Feeder has the first half: order → reader → worker.
 
 // Worker: bytes → rows. The decoder pulls further samples from here, and pushes each one back.
 void Producer::Turn(void* producer, uint32_t first, int worker) {

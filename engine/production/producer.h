@@ -1,4 +1,4 @@
-// Producer: makes the batches of one iteration after another, in order. Private to the engine; a
+// Producer: makes the batches of iterations, one after another, in order. Private to the engine; a
 // Loader uses it as a BatchMaker, or through DeviceStage.
 #pragma once
 
@@ -40,7 +40,7 @@ class Producer final : public BatchMaker, public Decoder::Samples {
  public:
   // Checks every option and reserves the memory. It reads nothing and starts no thread; the first
   // Next does. InvalidArgument names the option; ResourceExhausted names the smallest sufficient
-  // budget. `own`: the producer's own options; none means those of a loader with a single producer.
+  // budget. `own`: the producer's own options; by default those of a loader with a single producer.
   static Result<std::unique_ptr<Producer>> Open(LoaderOptions options,
                                                 std::optional<ProducerOptions> own = {});
 
@@ -51,18 +51,18 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   // Waits for the next batch and returns it; returns an empty batch once after the last of each
   // epoch, and always after the last epoch if `epochs` limits them.
   //
-  // If a sample cannot be read or decoded, on_bad says what happens: by default Next returns an
-  // error that names file, offset and cause instead of the batch, and the call after it continues
-  // with the next batch. A batch of which all rows were dropped is returned without rows. Other
-  // errors: ResourceExhausted when the caller already holds lent_batches (Next does not wait for
-  // them to be released); Cancelled after Stop, and when `interrupt` returned true;
-  // FailedPrecondition in a forked child.
+  // If a sample cannot be read or decoded, on_bad decides: by default Next returns an error, with
+  // file, offset and cause, instead of the batch, and the call after it continues with the next
+  // batch. A batch whose rows were all dropped is returned without rows. Other errors:
+  // ResourceExhausted when the caller already holds lent_batches (Next does not wait for them to be
+  // released); Cancelled after Stop, and when `interrupt` returned true; FailedPrecondition in a
+  // forked child.
   Result<Batch> Next(const Interrupt& interrupt = {}) override;
 
   // Makes Next deliver this batch next, followed by the batches after it: of the next epochs, or of
   // the same one again and again. Nothing is replayed: O(1), apart from waiting for the samples and
-  // the call of the program's function in progress. Cancelled if `interrupt` ended that wait: then
-  // production stands until a Seek, before which Next must not be called.
+  // the call of the program's function in progress. Cancelled if `interrupt` ended that wait:
+  // production then stops, and the next call must be another Seek.
   Status Seek(BatchName batch, Schedule schedule = Schedule::kEpochs,
               const Interrupt& interrupt = {}) override;
   Status CheckSeek(BatchName batch) const;  // the error that Seek would return; changes nothing
@@ -116,7 +116,7 @@ class Producer final : public BatchMaker, public Decoder::Samples {
  private:
   explicit Producer(ProducerParts parts);
 
-  // The way of samples through a worker.
+  // Samples pass through a worker here.
   static void Turn(void* producer, uint32_t first, int worker);
   std::optional<uint32_t> TakeReady() override;
   void Done(uint32_t sample, SampleOutcome outcome, int worker) override;
@@ -135,11 +135,11 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   const LoaderTrace trace_;
   const std::shared_ptr<SlotPool> slots_;
   SamplesInFlight samples_;
-  const std::shared_ptr<SampleCache> cache_;  // of all producers of a loader, or null
+  const std::shared_ptr<SampleCache> cache_;  // shared by all producers of a loader, or null
   const std::optional<MapCaller> map_;        // the program's function
   // The stages, from the last one to the first.
   Assembler assembler_;                     // restarted by Seek
-  const std::unique_ptr<MapThreads> maps_;  // null: no function of whole batches
+  const std::unique_ptr<MapThreads> maps_;  // null without a function of whole batches
   Decoder decoder_;
   const std::unique_ptr<MemoryLease> memory_;  // destroyed before the memory that it may free
   BatchFinisher finisher_;
@@ -150,9 +150,9 @@ class Producer final : public BatchMaker, public Decoder::Samples {
   BadSamples bad_;
   StallWatch stalls_;
   const UnfinishedWork unfinished_;
-  SettingsController settings_;  // declared after everything that settings are applied to
+  SettingsController settings_;  // declared after the members that settings change
 
-  // Used by the consumer's thread only, but for `delivered_`.
+  // Used by the consumer's thread only, except `delivered_`.
   bool epoch_ended_ = false;  // Next reports it once
   bool needs_seek_ = false;   // the last one was interrupted, and nothing is produced
   BatchName after_last_;

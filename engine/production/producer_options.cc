@@ -26,13 +26,12 @@ Result<std::shared_ptr<SampleCache>> OpenCache(const LoaderOptions& options) {
     working_memory = budget.limit() - std::min(budget.limit(), budget.used());
   }
   const auto ranks = static_cast<uint64_t>(RanksHere());
-  constexpr uint64_t kMost = uint64_t{1} << 40;  // of a rank; far more than there is
+  constexpr uint64_t kMost = uint64_t{1} << 40;  // of a rank; more than any machine has
   return SampleCache::Open(options.cache, *options.source, ranks * std::min(working_memory, kMost));
 }
 
-// Refuses loaders whose options show that a device could decode none of the samples, and those that
-// drop rows of several devices. (Plan::Compile checks transforms; what the files are is seen when
-// they are read.)
+// Refuses loaders whose options rule out decoding on a device, and those that drop rows of several
+// devices. (Plan::Compile checks transforms; the formats of files are known when they are read.)
 Status CheckDecodes(const LoaderOptions& options) {
   const auto refuse = [](const std::string& cause) {
     return Error{.code = Code::kInvalidArgument,
@@ -116,7 +115,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
   if (to.decodes) TRY(CheckDecodes(options));
   // One slot for each copy in flight, and one for the next batch.
   const int staged = to.buffers + 1;
-  // Only a function of the program's own can hold more.
+  // Only the program's own function can hold more.
   const bool limited = options.map != nullptr && options.lent_batches != 0;
   return ProducerOptions{
       .pinned_for = to.devices[0],

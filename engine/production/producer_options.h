@@ -14,7 +14,7 @@
 namespace stoker {
 
 struct ProducerOptions {
-  // The device that slots are pinned for, those in production and `lent_batches` more. Null:
+  // The device that slots are pinned for, those in production and `lent_batches` more. Null means
   // ordinary memory.
   std::shared_ptr<Device> pinned_for{};
   // Batches that the caller, or a copier, may hold at once; 0 means no limit.
@@ -23,7 +23,7 @@ struct ProducerOptions {
   std::shared_ptr<LentAccount> lent{};
   // Counts the bad samples of all producers of a loader; null means none are expected.
   std::shared_ptr<BadSampleLog> bad{};
-  // Keeps photographs of all producers of a loader; null means there is no cache.
+  // Keeps photographs for all producers of a loader; null means there is no cache.
   std::shared_ptr<SampleCache> cache{};
   bool one_slab = false;  // all columns of a batch lie in one block of memory
   // The plan has PlanOptions::defer_to_device, and a last column, "work", holds the deferred
@@ -34,10 +34,10 @@ struct ProducerOptions {
   CropRoom crops{};
 };
 
-// Returns the producer options for `options`. With to_device, slots are pinned, as many as a copier
-// holds at once; each batch lies in one block; and the operations that save bytes on the bus, or
-// work on the host, are left to the device. InvalidArgument: LoaderOptions::to_device. Errors
-// of BadSampleLog::Open and of SampleCache::Open.
+// Returns the producer options for `options`. With to_device, the slots that a copier holds at once
+// are pinned; each batch is one block of memory; and operations that would add bytes on the bus, or
+// work on the host, are left to the device. InvalidArgument: LoaderOptions::to_device. Errors of
+// BadSampleLog::Open and of SampleCache::Open.
 Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options);
 
 }  // namespace stoker

@@ -159,7 +159,7 @@ Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const Produce
   return ReservedMemory{std::move(lease), std::move(slots)};
 }
 
-// The host's batch, which owns strings, is gone when the device's batch is taken.
+// The host's batch, which owns the strings, no longer exists when the device's batch is taken.
 Status CheckHasNoStrings(const SampleSource& source, std::span<const ColumnSpec> columns) {
   for (const ColumnSpec& column : columns.first(source.fields().size())) {
     if (!column.owns_strings) continue;

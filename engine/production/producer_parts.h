@@ -31,18 +31,18 @@ namespace stoker {
 class ReadService;
 
 // Columns that Python does not see: the labels of AddsLabels, and the places of crops and the
-// operations that a plan leaves to a device. There are none of them with a function that adds
-// columns, which needs images on the host.
+// operations that a plan leaves to a device. A function that adds columns rules out such columns,
+// because it needs images on the host.
 inline constexpr const char* kAddedLabelColumn = "label";
 inline constexpr const char* kCropColumn = "crop";
 inline constexpr const char* kWorkColumn = "work";
 
-// The compiled transforms, or views; none if rows are copied as they are. Errors: those of
+// The compiled transforms, or views; nullopt if rows are copied unchanged. Errors: those of
 // Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own);
 
-// Whether batches get labels, all kNoLabel: they do if samples are images alone and batches have no
-// other column. `map`: null: none.
+// Whether batches get a column of labels, all kNoLabel: they do if samples are images alone and
+// batches have no other column. `map` may be null.
 inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan,
                        const MapCaller* map) {
   const bool has_more =
@@ -50,8 +50,8 @@ inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& pl
   return !has_more && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
 }
 
-// The index of the column of the images' sizes, (height, width); none if the plan does not pad,
-// because batches do not have the column then.
+// The index of the column of the images' sizes, (height, width); nullopt if the plan does not pad,
+// because batches then lack the column.
 inline std::optional<size_t> SizeColumn(const SampleSource& source,
                                         const std::optional<Plan>& plan) {
   if (!plan || !plan->pads()) return std::nullopt;
@@ -59,8 +59,8 @@ inline std::optional<size_t> SizeColumn(const SampleSource& source,
 }
 
 // The columns of a batch: those of the source's fields, with their numbers, stoker's own, those
-// that `map` adds, and the strings that it replaces. `plan`: none if rows are copied as they are.
-// `map`: null: none. InvalidArgument: it adds a column with the name of another one.
+// that `map` adds, and the strings that it replaces. `plan`: null if rows are copied unchanged.
+// `map` may be null. InvalidArgument: it adds a column with the name of another one.
 Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
                                           const std::optional<Plan>& plan, const MapCaller* map);
 
@@ -68,10 +68,10 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
 // its strings.
 size_t ColumnOfField(const SampleSource& source, size_t field, std::span<const ColumnSpec> columns);
 
-// How many columns of strings a function replaces that adds these columns.
+// The number of columns of strings that a function replaces if it adds these columns.
 size_t ReplacedStrings(const SampleSource& source, std::span<const ColumnSpec> added);
 
-// How many of a batch's columns (Column or ColumnSpec) Python sees. They are the first ones: the
+// The number of a batch's columns (Column or ColumnSpec) that Python sees. They come first: the
 // columns of the source's fields, then that of the images' sizes or those of further views, and
 // those that the program's function adds (`added`).
 template <typename Columns>
@@ -112,10 +112,11 @@ struct ProducerParts {
 // Errors: those of Producer::Open.
 Result<ProducerParts> PartsOf(LoaderOptions options, std::optional<ProducerOptions> own);
 
-// InvalidArgument: there is no such batch. `call`: the function that was given its name.
+// InvalidArgument if there is no such batch. `call`: the name of the calling function, for the
+// message.
 Status CheckPosition(const char* call, BatchName batch, const Sampler& order);
 
-// The error of taking a batch when as many are lent as `options` allow.
+// The error of taking a batch when the limit of `options` on lent batches is reached.
 Error TooManyLent(const LoaderOptions& options, const SlotPool& slots);
 
 // These add the statistics of the slots, of the Runtime with the threads that read `source`, and of

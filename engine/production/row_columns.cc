@@ -23,7 +23,7 @@ std::vector<size_t> ColumnsOfFields(const SampleSource& source,
   return of;
 }
 
-// Returns the indices of the columns that a function adds. `map`: null: none.
+// Returns the indices of the columns that a function adds. `map` may be null.
 std::vector<size_t> AddedBy(const MapCaller* map, std::span<const ColumnSpec> columns) {
   std::vector<size_t> added;
   if (map == nullptr) return added;

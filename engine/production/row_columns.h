@@ -1,4 +1,5 @@
-// RowColumns: the columns of a batch's rows. It says where a plan writes, and writes the others.
+// RowColumns: the columns of a batch's rows. It tells a plan where to write, and writes the other
+// columns.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ namespace stoker {
 // Immutable and thread-safe.
 class RowColumns {
  public:
-  // `plan`: none if rows are copied as they are. `map`: the program's function, or null. `columns`:
+  // `plan`: null if rows are copied unchanged. `map`: the program's function, or null. `columns`:
   // the columns of a batch. All references must outlive it.
   RowColumns(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
              const std::optional<Mixer>& mixer, const MapCaller* map,
@@ -32,7 +33,7 @@ class RowColumns {
   // views. Precondition: there is a plan.
   OutputRows RowsOf(Slot& slot, uint32_t row, std::vector<void*>& other_rows) const;
 
-  // Writes all columns but those that the plan writes, then calls the program's function, if it has
+  // Writes the columns that the plan does not write, then calls the program's function, if there is
   // one for rows. `loaded`: the rows of the kLoaded fields of the claim's only row; empty if it
   // failed. Precondition: the rows' ids are known, and the plan has written its columns.
   Status Write(const RowClaim& claim, std::span<const uint8_t> loaded, StageTimes& times) const;
@@ -48,7 +49,7 @@ class RowColumns {
   const uint64_t seed_;
   const std::optional<Plan>& plan_;
   const std::optional<Mixer>& mixer_;
-  const MapCaller* const map_;               // of rows; null means none
+  const MapCaller* const map_;               // of rows; may be null
   const std::vector<ColumnSpec> columns_;    // of a batch
   const std::vector<size_t> field_columns_;  // by field: ColumnOfField
   const std::vector<size_t> added_;          // the columns of the program's function

@@ -43,10 +43,10 @@ class SettingsController {
  public:
   using Apply = std::function<void(const TunerSettings&)>;
 
-  // `most`: the limits if there is no other loader. The depth has three ceilings, none above the
-  // one before: MaxDepth; that of `most`, which is the plan's, from the memory that there was when
-  // the loader was opened; and what the lease grants now. A depth within all of them still needs
-  // slots that the budget has room for at the moment.
+  // `most`: the limits if there is no other loader. The depth has three limits, each at most the
+  // one before: MaxDepth; that of `most`, planned from the memory available when the loader was
+  // opened; and the lease's current grant. A depth within all three still needs room for its slots
+  // in the budget.
   //
   // The pool has the slots of the lease's plan. The lease, the pool and the trace must outlive it;
   // `apply` is called with settings that are in force from then on, first by Start.
@@ -79,8 +79,8 @@ class SettingsController {
   const Apply apply_;
   uint64_t last_taken_ns_ = 0;   // when the last batch was delivered
   uint64_t next_report_ns_ = 0;  // when to report this loader's needs
-  uint64_t next_growth_ns_ = 0;  // after this: try again for more slots than `room_`
-  int room_;                     // at first, until a batch was delivered: the plan's
+  uint64_t next_growth_ns_ = 0;  // when to try again for more slots than `room_`
+  int room_;                     // the plan's, until a batch was delivered
   bool refused_ = false;         // the last decision on the depth: a growth without room
   Tuner tuner_;                  // declared after what GrantedLimits reads
 

@@ -26,12 +26,12 @@
 //                    | batch taken           |                        | or the copier's  |
 // clang-format on
 //
-// Around them: Lifecycle says when work may run, BadSamples what is done about samples that cannot
-// be used, and UnfinishedWork what has not ended when nothing moves.
+// Around them, Lifecycle decides when work may run, BadSamples how unusable samples are handled,
+// and UnfinishedWork reports what has not ended when nothing moves.
 //
-// The stages hand on samples of SamplesInFlight, by index. Each is one encoded image that is read
-// and decoded into one row. It belongs to one stage at a time. A row that is made of several images
-// will have several of them.
+// The stages pass samples of SamplesInFlight on, by index. Each is one encoded image that is read
+// and decoded into one row, and belongs to one stage at a time. (A row made of several images will
+// have several.)
 #pragma once
 
 #include "engine/production/batch_finisher.h"

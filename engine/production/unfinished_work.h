@@ -1,4 +1,5 @@
-// UnfinishedWork: what moves while a consumer waits, and what has not ended when nothing does.
+// UnfinishedWork: detects progress while a consumer waits, and names the unfinished work if there
+// is none.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ class UnfinishedWork {
                  const MapThreads* maps)
       : source_(source), samples_(samples), map_(map), maps_(maps) {}
 
-  // Returns a hash of everything that moves. Allocates nothing: a wait is part of the steady state.
+  // Returns a hash that changes with any progress. Allocates nothing: a wait is part of the steady
+  // state.
   uint64_t State() const;
 
   // Says which work has not ended, and names the files of the samples that are needed first.
@@ -37,7 +39,7 @@ class UnfinishedWork {
   const MapThreads* const maps_;
 };
 
-// Returns the beginning of a line for the log: nothing has moved for so long.
+// Returns the beginning of a line for the log: how long nothing has moved.
 std::string AwaitedInVain(BatchName batch, uint64_t patience_ns);
 
 }  // namespace stoker

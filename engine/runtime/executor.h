@@ -36,7 +36,7 @@ class Executor {
 };
 
 // Returns false in a forked child of the process that loaded this library: TBB's threads stayed in
-// the parent and TBB starts no others, so submitted tasks would never run.
+// the parent and TBB starts no new ones, so submitted tasks would never run.
 bool TbbWorks();
 
 // For its lifetime the executor holds a global_control that allows threads + 1 (and never fewer
@@ -45,7 +45,7 @@ bool TbbWorks();
 // TbbWorks(), and the system can start that many threads, because TBB ends the process where it
 // cannot start one. Must not be called on a TBB worker: destruction may wait for it.
 std::unique_ptr<Executor> MakeTbbExecutor(int threads);
-// Has fewer threads if the system gives no more; ResourceExhausted if it gives none.
+// Has fewer threads if the system has no more; ResourceExhausted if it has none.
 Result<std::unique_ptr<Executor>> MakeThreadsExecutor(int threads);
 
 }  // namespace stoker

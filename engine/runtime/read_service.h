@@ -51,7 +51,7 @@ class ReadService {
   // After Detach returns no thread calls Pull of `client` again; for requests pulled before,
   // CompleteRead is still called.
   void Detach(ReadClient* client);
-  // The same, but waits no longer than `most`; false: call it again.
+  // The same, but waits no longer than `most`; false means call it again.
   [[nodiscard]] bool TryDetach(ReadClient* client, std::chrono::milliseconds most);
 
   // Wakes sleeping reader threads, because there may be requests to pull. Thread-safe; takes no

@@ -39,14 +39,14 @@ struct RuntimeOptions {
   std::function<Result<std::unique_ptr<Executor>>(int threads)> make_executor{};
   // The time limit of a read of a file, in seconds: a read that takes longer fails its sample with
   // Unavailable, which names the file. Needs io_uring: InvalidArgument where it is not used.
-  // Remote objects have time limits of their own. 0 means no limit, so that no job ends because
-  // storage comes back after minutes.
+  // Remote objects have time limits of their own. 0 means no limit: a job then survives storage
+  // that hangs for minutes.
   double read_timeout = 0;
   // In seconds. When a loader's consumer has waited this long for a batch, and nothing has moved
   // meanwhile, a line in the log says which work has not ended and names its files; so does
-  // LoaderStats::stall. 0: never.
+  // LoaderStats::stall. 0 means never.
   double stall_seconds = 30;
-  // Receives the lines of the log, without a line break, on any thread. Null: standard error.
+  // Receives the lines of the log, without a line break, on any thread. Null means standard error.
   std::function<void(const std::string& line)> log{};
 
   // Reads in flight over all reader threads.
@@ -63,8 +63,8 @@ class Runtime {
   // Has fewer workers if the system has no more threads; ResourceExhausted if it has none.
   static Result<std::shared_ptr<Runtime>> Create(const RuntimeOptions& options = {});
 
-  // The Runtime of loaders that are given none: created with default options at the first call and
-  // kept while a loader uses it. A forked child gets its own.
+  // The default Runtime, for loaders without their own: created with default options at the first
+  // call and kept while a loader uses it. A forked child gets its own.
   static Result<std::shared_ptr<Runtime>> Default();
 
   ~Runtime();
@@ -86,8 +86,8 @@ class Runtime {
   const std::string& executor_reason() const;  // why it differs from what was asked for; empty
                                                // means it does not
   ReadService& reads();
-  // Returns the threads that call `source` or read its objects; the loaders that hold them share
-  // them. Null: all its samples are in files, or in memory. The source must outlive the threads.
+  // Returns the threads that call `source` or read its objects, shared by the loaders that hold
+  // them; null if all its samples are in files or in memory. The source must outlive the threads.
   std::shared_ptr<ReadService> ReadsOf(const SampleSource& source);
   const TunerSettings& fixed() const;  // workers and reads (over all reader threads) that the user
                                        // gave

@@ -10,8 +10,8 @@
 namespace stoker {
 
 // Does what Runtime::Create does, but `make_reader` makes a reader for each reader thread, instead
-// of RuntimeOptions::reader. `tune_workers`: options.threads is how many workers there are, of
-// which the tuner chooses how many decode, as it does where no number of threads is given.
+// of RuntimeOptions::reader. `tune_workers`: the tuner chooses how many of the options.threads
+// workers decode, as it does if no number of threads is given.
 Result<std::shared_ptr<Runtime>> RuntimeWithReaders(const RuntimeOptions& options,
                                                     ReadService::ReaderFactory make_reader,
                                                     bool tune_workers = false);

@@ -31,8 +31,8 @@ struct BatchRecord {
   uint64_t longest_read_ns = 0;  // the longest read
   uint32_t reads = 0;            // number of reads; 0 means the samples were in memory
   // The sum, over its reads, of how many reads of this loader were in flight when the read was
-  // claimed, including itself. Latency depends on it: without this number a slow disk and a long
-  // queue look alike.
+  // claimed, including itself. Latency depends on it: without it a slow disk and a long queue look
+  // alike.
   uint64_t reads_in_flight = 0;
 
   WaitCauses waited;  // asked_ns to taken_ns, divided by cause

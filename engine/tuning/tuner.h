@@ -1,12 +1,12 @@
 // Chooses how deep to prefetch, how many workers decode and how many reads are in flight, for one
 // loader.
 //
-// A model, not a search: from what the last batches cost it computes what the consumer would have
-// waited for them with other settings (tuner_model.h), and chooses the smallest settings that lose
-// at most about `wait_target` against the best. It grows at once and shrinks late.
+// A model, not a search: from the cost of the last batches it computes how long the consumer would
+// have waited with other settings (tuner_model.h), and chooses the smallest settings that are
+// within about `wait_target` of the best. It grows at once and shrinks late.
 //
-// Pure arithmetic on what it is told: no thread, no clock, no randomness, no allocation after its
-// construction, so that a simulator runs it as it is. One thread at a time.
+// Pure arithmetic on its inputs: no thread, clock, randomness, or allocation after construction, so
+// that a simulator can run it unchanged. One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct TunerSettings {
   friend bool operator==(const TunerSettings&, const TunerSettings&) = default;
 };
 
-// The first depth, if it is tuned: one batch is made while one is taken.
+// The first depth, if it is tuned: one batch is made while another is consumed.
 inline constexpr int kFirstDepth = 2;
 
 // The most that may be chosen. It changes with other loaders' needs and with free memory.
@@ -38,7 +38,7 @@ using TunerLimits = TunerSettings;
 constexpr int RowsAhead(int reads, int workers) { return std::max(reads, 32) + 3 * workers; }
 
 struct TunerOptions {
-  TunerSettings fixed;         // what a user has set; 0 means to be chosen
+  TunerSettings fixed;         // set by the user; 0 means tuned
   double wait_target = 0.005;  // of the time
 };
 
@@ -58,8 +58,8 @@ class Tuner {
 
   const TunerSettings& settings() const;
 
-  // The settings that it would choose within `most`, regardless of the limits. Loaders that share a
-  // Runtime are given workers and memory by this.
+  // The settings that it would choose within `most`, regardless of the limits. This decides the
+  // workers and memory of loaders that share a Runtime.
   TunerSettings needs(const TunerLimits& most) const;
 
  private:

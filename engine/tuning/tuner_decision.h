@@ -1,5 +1,5 @@
-// One change of a setting by the tuner, and the reason for it; or a growth that found no room,
-// because of the limit: it goes from a value to the same one.
+// One change of a setting by the tuner, and the reason for it; or an increase for which there was
+// no room: its old and new values are equal.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace stoker {
 struct TunerDecision {
   enum class Setting : uint8_t { kDepth, kWorkers, kReads };
   enum class Reason : uint8_t {
-    kWaits,   // the consumer waits more than it would with the new setting
+    kWaits,   // the consumer would wait less with the new setting
     kNoWait,  // a smaller setting is as good
     kLimit,   // no more is allowed now: other loaders need it, or memory is short
   };

@@ -19,12 +19,12 @@ MOST_PIXELS = 65535  # of a side: no JPEG is larger
 
 
 def refuse_lfs_pointer(path: str | os.PathLike[Any]) -> None:
-    """Raises DataLossError for a pointer of git-lfs, as core/system/file_kind.h does."""
+    """Raises DataLossError for a Git LFS pointer, as core/system/file_kind.h does."""
     begin = b"version https://git-lfs.github.com/spec/"
     with open(path, "rb") as file:
         is_one = file.read(len(begin)) == begin
     if is_one:
-        cause = "a pointer of git-lfs, and not the file that it points to"
+        cause = "a Git LFS pointer, not the file that it points to"
         raise DataLossError(cause, os.fsdecode(path), 0, "Run `git lfs pull` in its repository")
 
 
@@ -93,7 +93,7 @@ def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
 
 
 def weights(name: str, values: Any, count: int) -> tuple[float, ...]:
-    """Returns `count` numbers from 0 on, of which one is positive."""
+    """Returns `count` numbers from 0 on; at least one must be positive."""
     listed = reals(name, values, count)
     for place, weight in enumerate(listed):
         real(f"{name}[{place}]", weight, 0, 1e300)

@@ -503,8 +503,8 @@ class Loader:
         - `samples`: Samples processed, including failed ones.
         - `batches`: Batches delivered.
         - `bad`: Samples that could not be used, by class.
-        - `substituted`: Rows that have another sample.
-        - `dropped`: Rows that batches lack.
+        - `substituted`: Rows filled with another sample.
+        - `dropped`: Rows dropped from batches.
         - `bytes_read`: Bytes of the files read, cached or not.
         - `wait_seconds`: Time that the program waited for batches.
         - `waited`: Time that the consumer waited for batches, by cause. "storage", "decode", "map" (a
@@ -512,7 +512,7 @@ class Loader:
         - `consumer_seconds`: Time between receiving a batch and asking for the next one.
         - `worker_busy_seconds`: Time that a worker spent on samples. A list, with a number for each worker.
         - `worker_core_share`: Share of their busy time in which workers had a core, sampled.
-        - `advice`: What would help, in a few sentences.
+        - `advice`: Advice in a few sentences.
         - `decode_seconds`: Wall time of decoding, over all workers.
         - `resize_seconds`: Wall time of resizing, and of what is fused with it, over all workers.
         - `augment_seconds`: Wall time of all other transforms, over all workers.
@@ -559,9 +559,9 @@ class Loader:
         - `memory_budget`: Limit of the working memory.
         - `threads`: Number of workers, for all loaders.
         - `threads_seen`: Distinct threads that have run tasks.
-        - `executor`: What runs the workers: "tbb" or "threads".
+        - `executor`: The executor of workers: "tbb" or "threads".
         - `executor_reason`: Why the executor is not the requested one; empty if it is.
-        - `reader`: What reads: "uring", "pread", "objects", "calls", or "none".
+        - `reader`: The reader: "uring", "pread", "objects", "calls", or "none".
         - `reader_reason`: Why it is this reader.
         - `plan`: The compiled transforms.
         """

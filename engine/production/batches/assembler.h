@@ -54,7 +54,7 @@ struct BatchCost {
   uint32_t map_calls = 0;  // how many such calls are made at a time
 };
 
-// The row of a batch that was finished last, or one of the rows that were finished together last.
+// The row of a batch that was finished last, or one of several finished at once.
 struct LastRow {
   SampleTimes times;
   uint64_t sample = 0;
@@ -68,20 +68,20 @@ class Assembler {
             BatchSequence sequence);
   ~Assembler() { ReturnSlots(); }
 
-  // Begins again, with another sequence. Precondition: see ReturnSlots.
+  // Starts over with another sequence. Precondition: see ReturnSlots.
   void Restart(int depth, BatchSequence sequence);
 
-  // Drops the batches that nobody took. Precondition: every claimed row is finished, and no thread
-  // calls Claim until Restart.
+  // Drops the batches that were not taken. Precondition: every claimed row is finished, and no
+  // thread calls Claim until Restart.
   void ReturnSlots();
 
-  // Claims the next row to read, or up to `most` rows of one batch. Returns none while all rows in
-  // production are claimed. Any thread; takes no lock.
+  // Claims the next row to read, or up to `most` rows of one batch. Returns nullopt while all rows
+  // in production are claimed. Any thread; takes no lock.
   std::optional<RowClaim> Claim(uint32_t most = 1);
 
   // Reports that the rows were written, or failed; a failure fails the whole batch, with the error
-  // of its lowest row. Returns whether the batch is now without missing rows: it then belongs to
-  // the caller alone until Complete. Any thread; takes a lock only for failures.
+  // of its lowest row. Returns whether the batch now has all its rows: it then belongs to the
+  // caller alone until Complete. Any thread; takes a lock only for failures.
   enum class BatchState : uint8_t { kRowsMissing, kWhole, kFailed };
   BatchState RowsDone(const RowClaim& claim, const RowCost& cost, Status status);
 
@@ -93,7 +93,7 @@ class Assembler {
   // kWhole.
   void DropRows(const RowClaim& claim);
 
-  // Makes the claim's batch deliverable or, if `status` is an error, that error in its place.
+  // Makes the claim's batch deliverable or, if `status` is an error, that error instead.
   // Precondition: RowsDone returned kWhole, or it returned kFailed and `status` is OK.
   void Complete(const RowClaim& claim, const SamplePath& last_row, const BatchCost& cost,
                 Status status = {});
@@ -120,7 +120,7 @@ class Assembler {
   const LastRow& last_row() const { return last_row_; }
   const std::vector<BadRow>& last_bad() const { return last_bad_; }  // by row
 
-  // The batch that Take would deliver next; none at the end of the sequence.
+  // The batch that Take would deliver next; nullopt at the end of the sequence.
   std::optional<BatchName> position() const { return sequence_.At(next_); }
 
   // Precondition: schedule() is kAppended.

@@ -19,7 +19,7 @@ namespace stoker {
 
 // A row whose sample could not be used.
 struct BadRow {
-  uint32_t row = 0;  // in the batch, as if none were dropped
+  uint32_t row = 0;  // in the batch, counting dropped rows
   uint64_t sample = 0;
   SampleFault fault = SampleFault::kUndecodable;
   OnBad action = OnBad::kFail;

@@ -1,5 +1,4 @@
-// BadSamples: what is done about the samples of one producer that cannot be used, and when they
-// count.
+// BadSamples: how the unusable samples of one producer are handled, and when they count.
 #pragma once
 
 #include <deque>
@@ -21,17 +20,16 @@ namespace stoker {
 class BadSamples {
  public:
   enum class Counts : uint8_t {
-    kWhenTaken,      // a batch that is taken has been delivered
-    kWhenDelivered,  // RecordDelivered says so, for one batch after the other
+    kWhenTaken,      // when its batch is taken
+    kWhenDelivered,  // when RecordDelivered is called for its batch, in order
   };
 
   // `order` must outlive it.
   BadSamples(BadPolicy policy, std::shared_ptr<BadSampleLog> log, const Sampler& order,
              Counts counts);
 
-  // Returns what is done about `sample`, which failed with `error`, and after how many
-  // `substitutes` in its row; none if the sample is not to blame. An error of too many substitutes
-  // says so.
+  // Returns the action for `sample`, which failed with `error` after `substitutes` in its row;
+  // nullopt if the sample is not to blame. The error says when there were too many substitutes.
   std::optional<BadRow> Judge(uint64_t sample, uint32_t row, uint32_t substitutes,
                               Error& error) const;
 
@@ -40,7 +38,7 @@ class BadSamples {
   void RecordTaken(BatchName batch, const std::vector<BadRow>& bad, bool failed);
   // Must be called for each batch, in the same order, if Counts::kWhenDelivered.
   void RecordDelivered();
-  // The batches that were taken and not delivered never will be.
+  // Forgets the batches that were taken and will never be delivered.
   void DropUndelivered();
 
  private:

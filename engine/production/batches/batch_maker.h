@@ -1,5 +1,5 @@
-// BatchMaker: what gives a loader its batches, one after another. It is a Producer or, for a loader
-// with devices, the DeviceStage that takes a Producer's batches to them.
+// BatchMaker: gives a loader its batches, one after another. It is a Producer or, for a loader with
+// devices, the DeviceStage that copies a Producer's batches to them.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class BatchMaker {
  public:
   virtual ~BatchMaker() = default;
 
-  // Waits for the next batch: see Producer, and DeviceStage. FailedPrecondition if batches go to
-  // devices, or do not.
+  // Waits for the next batch: see Producer, and DeviceStage. Each is FailedPrecondition for batches
+  // that the other one returns.
   virtual Result<Batch> Next(const Interrupt& interrupt);
   virtual Result<SplitBatch> NextOnDevices(const Interrupt& interrupt);
 
@@ -34,8 +34,8 @@ class BatchMaker {
   // See Producer. FailedPrecondition if batches go to devices.
   virtual Status Append(BatchName batch);
 
-  // The batch that Next returns next; none after a Seek that was interrupted. Batches count that
-  // Next returned: one still on its way to a device is not passed.
+  // The batch that Next returns next; nullopt after a Seek that was interrupted. Only batches that
+  // Next returned count, not one still on its way to a device.
   virtual std::optional<BatchName> position() const = 0;
   virtual Schedule schedule() const = 0;
   virtual uint64_t passed() const = 0;
@@ -44,9 +44,9 @@ class BatchMaker {
   // continues from here.
   virtual void EndEpoch() = 0;
 
-  // Cancels pending waits, and begins no further call of the program's function. Waits for nothing.
+  // Cancels pending waits, and begins no further call of the program's function. Does not wait.
   virtual void Cancel() = 0;
-  // Cancel; when it returns no thread works for this maker any more.
+  // Cancels and waits: when it returns, no thread works for this maker.
   virtual void Stop() = 0;
   // Does what Stop does, but gives up after a while and returns false if samples or calls are still
   // in progress.

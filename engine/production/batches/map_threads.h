@@ -35,13 +35,12 @@ class MapThreads {
   MapThreads(const MapCaller& function, SlotPool& slots, const Trace& trace, Assembler& assembler);
   ~MapThreads();  // waits for the calls in progress
 
-  // Starts the threads, once; fewer if the system gives no more. ResourceExhausted if it gives
-  // none.
+  // Starts the threads, once; fewer if the system has no more. ResourceExhausted if it has none.
   Status Start();
 
-  // Takes batches from the beginning of a sequence on, numbered from 0.
+  // Accepts the batches of a new sequence, numbered from 0.
   void Open();
-  // Drops the waiting batches, and those that are given before the next Open.
+  // Drops the waiting batches, and those that arrive before the next Open.
   void Close();
   // Waits for the calls in progress, but no longer than `most`; returns false if some are left.
   // Precondition: Close.

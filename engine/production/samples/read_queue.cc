@@ -25,7 +25,7 @@ ReadQueue::ReadQueue(const LoaderOptions& options, const Sampler& sampler,
 
 size_t ReadQueue::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
   const bool behind_workers = samples_.BehindWorkers();
-  // Requests of calls, which take a thread each, need not be collected.
+  // Requests to sources with calls, which take a thread each, need not be collected.
   if (samples_.TooFewFree() && options_.source->calls() == 0) return 0;
   const uint64_t now = NowNanoseconds();
   size_t filled = 0;

@@ -17,8 +17,8 @@
 
 namespace stoker {
 
-// The bytes that a loader reads of a sample of the source: those that the crop needs which this
-// draw gives. `plan`: the loader's transforms; null means all of the sample's bytes.
+// The bytes that a loader reads of one of the source's samples: the part that this draw's crop
+// needs. `plan`: the loader's transforms; null means all of the sample's bytes.
 ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
                       const DrawKey& draw);
 
@@ -26,7 +26,7 @@ ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sam
 // is returned.
 class ReadQueue {
  public:
-  // The references must outlive it. `plan`: which rows of an image a sample needs; none means all.
+  // The references must outlive it. `plan`: which rows of an image a sample needs; null means all.
   // `run`: the maximum number of rows in memory that a worker fills per task.
   ReadQueue(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
             SamplesInFlight& samples, uint32_t run);
@@ -35,8 +35,8 @@ class ReadQueue {
   // in flight from then on.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
 
-  // Makes the request that of this sample of the source. Precondition: `to.draw` is set; a
-  // substitute keeps the draws of its position.
+  // Points the request at this sample of the source. Precondition: `to.draw` is set; a substitute
+  // keeps the draws of its position.
   void SetSample(SampleInFlight& to, uint64_t sample) const;
 
   // For samples in memory, which need no reader: claims the next rows and returns the sample that

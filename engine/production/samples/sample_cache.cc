@@ -115,7 +115,7 @@ Result<std::shared_ptr<SampleCache>> SampleCache::Open(const CacheChoice& choice
   if (choice.folder.empty()) {
     ASSIGN_OR_RETURN(ram, RamFolder::Open());
     TRY(CheckRoom(*ram, choice.bytes, working_memory));
-    settings.idle = std::chrono::seconds(0);  // what no process uses makes room at once
+    settings.idle = std::chrono::seconds(0);  // unused files make room at once
   }
   ASSIGN_OR_RETURN(
       std::shared_ptr<DiskCache> store,
@@ -152,8 +152,8 @@ void SampleCache::Contents::Set(uint64_t key, uint64_t hash) {
   hashes_.insert_or_assign(key, hash);
 }
 
-// Returns none for what is not a file of its own, or an object of unknown version. A part of a file
-// may be read from one that has been replaced since, because readers keep such files open.
+// Returns nullopt for a part of a file, and for an object of unknown version. A part of a file may
+// be read from one that has been replaced since, because readers keep such files open.
 std::optional<SampleCache::FileKey> SampleCache::KeyOf(const ReadRequest& read, Pass pass) {
   KeyNumbers numbers{.offset = read.offset, .length = read.length};
   if (const ObjectVersions* const objects = source_.objects();
@@ -234,7 +234,7 @@ void SampleCache::Pack(ReadRequest& read, CachedSample& cached, std::span<const 
   cached.state = State::kMissing;
   const Result<std::span<const uint8_t>> packed = packer.PackPixels(image);
   if (!packed.ok()) {
-    // It could be packed, if there were memory: it is not kept as it is for all time.
+    // Given memory it could be packed, so it is not kept unpacked for good.
     if (packed.error().code == Code::kResourceExhausted) cached.state = State::kNone;
     return;
   }
@@ -248,7 +248,7 @@ void SampleCache::Pack(ReadRequest& read, CachedSample& cached, std::span<const 
 }
 
 void SampleCache::Keep(const CachedSample& cached, std::span<const uint8_t> image) {
-  constexpr size_t kMostBytes = ~uint32_t{0};  // what DiskCache knows lengths of
+  constexpr size_t kMostBytes = ~uint32_t{0};  // the key for bytes whose length DiskCache knows
   if (cached.state != State::kMissing && cached.state != State::kPacked) return;
   if (image.size() >= kMostBytes) return;
   if (store_->Write(cached.key, image)) {

@@ -2,16 +2,16 @@
 // processes.
 //
 // Baseline JPEGs are kept packed (transforms/packed/pack.h): they have the same pixels and take
-// less than half of the time to decode. Everything else is kept as it is in its file. With either,
-// batches and errors are those that the files give.
+// less than half of the time to decode. Everything else is kept as it is in its file. Either way
+// batches and errors are the same as from the files.
 //
-// Kept are photographs that are files of their own, and those of objects of known versions. The key
-// is the file's path and stamp (core/system/file_stamp.h), or the object's version, so that a
-// photograph of a file that has changed is not found. Every use looks at the file's times (one
-// stat). Where these are not proof, the first use also reads parts of the file; their hash stays in
-// memory, some 50 bytes for each photograph, since file systems in user space are those where a
-// cache saves most. Until the loaders' end, such a photograph is known by its stamp alone. A file
-// that has only just changed is not kept, because a further change may get the same stamp.
+// Photographs are kept if each is its own file, or an object of known version. The key is the
+// file's path and stamp (core/system/file_stamp.h), or the object's version, so that a changed file
+// is not found. Every use looks at the file's times (one stat). Where these are not proof, the
+// first use also reads parts of the file and keeps their hash in memory, some 50 bytes for each
+// photograph; this concerns file systems in user space, where a cache saves most. After that, while
+// the loaders exist, its stamp alone identifies it. A file that has only just changed is not kept,
+// because a further change may get the same stamp.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@
 
 namespace stoker {
 
-// Says whether the cache has a sample in flight, or is to get it.
+// Whether a sample in flight comes from the cache, or is to be added to it.
 struct CachedSample {
   enum class State : uint8_t {
     kNone,     // it is read from its file, and not kept
@@ -54,32 +54,32 @@ struct CachedSample {
 // Thread-safe. The source must outlive it.
 class SampleCache {
  public:
-  // Opens the cache; null if the choice is none. `working_memory`: how many bytes the loaders may
-  // take in addition to a cache in memory.
+  // Opens the cache; returns null if `choice` names no cache. `working_memory`: how many bytes the
+  // loaders may take in addition to a cache in memory.
   //
-  // InvalidArgument: the samples are in memory, or the source is called; Unimplemented: they are in
-  // records. ResourceExhausted: the machine has not so much memory. Errors of
-  // DiskCache::Open and RamFolder::Open.
+  // InvalidArgument: the samples are in memory, or the source has calls; Unimplemented: they are in
+  // records. ResourceExhausted: the machine has too little memory. Errors of DiskCache::Open and
+  // RamFolder::Open.
   static Result<std::shared_ptr<SampleCache>> Open(const CacheChoice& choice,
                                                    const SampleSource& source,
                                                    uint64_t working_memory);
 
-  // Before a sample is read: says what the cache has of it. `read` names the file and the range. A
-  // kept sample begins to be brought into memory.
+  // Called before a sample is read: looks it up. `read` names the file and the range. If it is
+  // kept, bringing it into memory begins.
   void Find(const ReadRequest& read, CachedSample& cached);
 
-  // Reads a kept sample, which is then as if it had been read from its file, but for its bytes:
-  // `image` lies in the buffer of `read`, and has kBufferPadding readable bytes after it. False:
-  // the sample must be read from its file, and be kept again.
+  // Reads a kept sample, as if from its file, except for its bytes: `image` is in the buffer of
+  // `read`, followed by kBufferPadding readable bytes. Returns false if the sample must be read
+  // from its file, and kept again.
   bool Read(ReadRequest& read, CachedSample& cached, std::span<const uint8_t>& image);
 
   // Packs a missing sample, if there is room to keep it: `image`, which has kBufferPadding readable
-  // bytes after it, is then the packed image in the buffer of `read`. It is faster to decode,
-  // which makes up for a part of the time for packing.
+  // bytes after it, is then the packed image in the buffer of `read`. Faster decoding then makes up
+  // for a part of the time for packing.
   void Pack(ReadRequest& read, CachedSample& cached, std::span<const uint8_t>& image,
             JpegPacker& packer);
 
-  // Keeps a missing sample, packed or not, that was decoded without an error.
+  // Keeps a missing sample, packed or not, after it was decoded without an error.
   void Keep(const CachedSample& cached, std::span<const uint8_t> image);
 
   CacheCounts counts() const;
@@ -106,18 +106,18 @@ class SampleCache {
     std::unordered_map<uint64_t, uint64_t> hashes_;
   };
 
-  // kAgain: after the file was read, so that parts of its content are compared again.
+  // kAgain: compare parts of its content again, because the file has just been read.
   enum class Pass { kFirst, kAgain };
   std::optional<FileKey> KeyOf(const ReadRequest& read, Pass pass);
   std::optional<FileStamp> StampAt(const std::string& path);
 
-  const std::unique_ptr<RamFolder> ram_;  // null: the store is on disk. Declared before the store
+  const std::unique_ptr<RamFolder> ram_;  // null if the store is on disk. Declared before the store
   const std::shared_ptr<DiskCache> store_;
   const SampleSource& source_;
   const std::string place_;        // CacheChoice::ToString
   const RangeKey working_folder_;  // of relative paths
   // The device, plus one, of the file system that was looked at last, and whether it keeps times of
-  // changes, so that statfs need not be called for each photograph; or 0 if none is known yet.
+  // changes, so that statfs need not be called for each photograph; 0 if no file was looked at yet.
   std::atomic<uint64_t> known_device_{0};
   Contents contents_;
   std::atomic<uint64_t> hits_{0}, hit_bytes_{0}, misses_{0}, kept_{0}, kept_bytes_{0}, packed_{0},

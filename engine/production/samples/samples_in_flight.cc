@@ -144,10 +144,10 @@ std::optional<uint32_t> SamplesInFlight::TakeFurther(uint32_t least) {
   return TakeOldest();
 }
 
-// Called by a thread that has counted one of the ready samples as its own, whichever it will be. To
-// look for one is not enough: the set has several words, so a thread may miss a sample that becomes
-// ready where it has looked already, while another thread takes one where it has not. It would find
-// none, and the one that it missed would have no task.
+// Called by a thread that has counted one of the ready samples as its own, without knowing which.
+// Searching once is not enough: the set has several words, so a thread may miss a sample that
+// becomes ready in a word it has passed, while another thread takes one in a word it has not
+// reached. It would find none, and the missed sample would have no task.
 uint32_t SamplesInFlight::TakeOldest() {
   while (true) {
     std::optional<uint32_t> oldest;

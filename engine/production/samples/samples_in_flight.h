@@ -28,7 +28,7 @@ struct SampleInFlight {
   WorkToken work;    // while it is in progress
   SamplePath path;
   uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0 means in memory
-  uint32_t substitutes = 0;        // samples that could not be used and had this row before
+  uint32_t substitutes = 0;        // unusable samples that had this row before
   size_t image_at = 0;             // offset of the encoded image in its record, if it is in one
   std::span<const uint8_t> image;  // the encoded image, in read.buffer
   CachedSample cached;
@@ -49,9 +49,9 @@ class SamplesInFlight {
   // return to the budget; those in use do so when their sample is returned.
   void SetLimits(uint32_t reads, uint32_t in_use);
 
-  // Takes a free sample with a buffer; none if as many are in use as allowed, or if the budget has
-  // no room for its buffer (there will be one when a worker is done with another sample). If it is
-  // the only sample in use it is returned without a buffer.
+  // Takes a free sample with a buffer; nullopt if the limit is reached, or if the budget has no
+  // room for its buffer (there will be room when a worker finishes another sample). If it is the
+  // only sample in use it is returned without a buffer.
   std::optional<uint32_t> Take();
   void Give(uint32_t index);
 
@@ -60,7 +60,7 @@ class SamplesInFlight {
   // sets waiting(), until a later call returns false.
   bool TooFewFree();
   bool waiting() const { return waiting_.load(std::memory_order_seq_cst); }
-  // Whether samples are short because the workers hold most of them.
+  // Whether samples are scarce because the workers hold most of them.
   bool BehindWorkers() const;
 
   bool MayRead() const { return reading() < max_reading_.load(std::memory_order_relaxed); }
@@ -73,12 +73,11 @@ class SamplesInFlight {
   void SetReady(uint32_t index);
   uint32_t ready() const;
   // For a task: takes the ready sample whose row is needed first, because completing later rows
-  // first finishes no batch. None if the task is surplus.
+  // first finishes no batch. Returns nullopt if the task is surplus.
   std::optional<uint32_t> TakeReady();
   // For a worker that has a sample: takes a further one, if at least `least` are ready, and makes
-  // one task surplus, whichever begins next. Otherwise tasks whose samples are taken would take
-  // those that become ready later, more and more tasks would wait, and the tasks of other loaders
-  // after them.
+  // the next task to begin surplus. Otherwise tasks whose samples are taken would take samples that
+  // become ready later, and ever more tasks would queue up, followed by those of other loaders.
   std::optional<uint32_t> TakeFurther(uint32_t least);
 
   // The stage that a sample is in, for reports of stalls: set by the thread that owns the sample,

@@ -11,15 +11,15 @@
 
 namespace stoker {
 
-// For every ready sample a task of the executor has been submitted, or was refused at the limit on
-// workers and will be submitted again when a worker leaves. Thread-safe and lock-free.
+// Every ready sample has a task in the executor, unless the task was refused at the limit on
+// workers; it is then submitted again when a worker leaves. Thread-safe and lock-free.
 class WorkerTasks {
  public:
-  // Decodes `first`, and others that it takes by TakeFurther. Called on a worker.
+  // Decodes `first`, and others taken with TakeFurther. Called on a worker.
   using Turn = void (*)(void* context, uint32_t first, int worker);
 
-  // Allows as many workers as the executor has. All references must outlive it, and `context` the
-  // work of `memory`.
+  // Allows as many workers as the executor has. All references must outlive it; `context` must
+  // outlive the work of `memory`.
   WorkerTasks(SamplesInFlight& samples, MemoryLease& memory, Executor& executor, Turn turn,
               void* context);
 

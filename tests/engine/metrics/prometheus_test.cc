@@ -72,10 +72,10 @@ stoker_bad_samples_total{loader="train",class="undecodable"} 0
 stoker_bad_samples_total{loader="train",class="over_limits"} 0
 stoker_bad_samples_total{loader="train",class="unsupported"} 0
 stoker_bad_samples_total{loader="train",class="forbidden"} 0
-# HELP stoker_substituted_rows_total Rows that have another sample.
+# HELP stoker_substituted_rows_total Rows filled with another sample.
 # TYPE stoker_substituted_rows_total counter
 stoker_substituted_rows_total{loader="train"} 2
-# HELP stoker_dropped_rows_total Rows that batches lack.
+# HELP stoker_dropped_rows_total Rows dropped from batches.
 # TYPE stoker_dropped_rows_total counter
 stoker_dropped_rows_total{loader="train"} 1
 # HELP stoker_read_bytes_total Bytes of the files read, cached or not.
@@ -131,7 +131,7 @@ stoker_jpeg_scaled_total{loader="train"} 8
 # HELP stoker_jpeg_scalable_total JPEGs that the option decode="scaled" would have decoded at a reduced size.
 # TYPE stoker_jpeg_scalable_total counter
 stoker_jpeg_scalable_total{loader="train"} 9
-# HELP stoker_images_for_device_total Images that a device was to decode, by who did, and why it was a worker.
+# HELP stoker_images_for_device_total Images meant for a device, by decoder, and by reason for workers.
 # TYPE stoker_images_for_device_total counter
 stoker_images_for_device_total{loader="train",by="device",reason=""} 60
 stoker_images_for_device_total{loader="train",by="worker",reason="not_prepared"} 5

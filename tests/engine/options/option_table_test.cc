@@ -25,7 +25,7 @@ LoaderOptions Valid() {
 TEST(LoaderOptionTable, RowsHaveUniqueNamesAndDescriptions) {
   std::set<std::string> names;
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
-    EXPECT_TRUE(names.insert(row.option.name).second) << row.option.name << " is there twice";
+    EXPECT_TRUE(names.insert(row.option.name).second) << row.option.name << " occurs twice";
     EXPECT_STRNE(row.doc, "") << row.option.name;
     EXPECT_EQ(&LoaderOptionNamed(row.option.name), &row);
   }

@@ -122,7 +122,7 @@ TEST(ImageDecoder, RefusesEmptyAndUnsupportedFiles) {
   EXPECT_EQ(text.advice, "If it is an image, convert it to JPEG or PNG; otherwise remove it");
   const Error pointer = ErrorOf(
       decoder, Padded(Bytes("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n")));
-  EXPECT_EQ(pointer.cause, "a pointer of git-lfs, and not the file that it points to");
+  EXPECT_EQ(pointer.cause, "a Git LFS pointer, not the file that it points to");
   EXPECT_EQ(pointer.advice, "Run `git lfs pull` in its repository");
   const Error gif = ErrorOf(decoder, Padded(Bytes("GIF89a and so on")));
   EXPECT_EQ(gif.code, Code::kUnimplemented);

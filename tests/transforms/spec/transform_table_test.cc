@@ -34,7 +34,7 @@ TEST(TransformTable, HasARowForEachTypeOfTheVariant) {
   for (size_t i = 0; i < AllTransforms().size(); ++i) {
     const TransformRow& row = AllTransforms()[i];
     EXPECT_EQ(row.standard.index(), i) << row.name;
-    EXPECT_TRUE(names.insert(row.name).second) << row.name << " is there twice";
+    EXPECT_TRUE(names.insert(row.name).second) << row.name << " occurs twice";
     EXPECT_STREQ(NameOf(row.standard), row.name);
     EXPECT_STRNE(row.doc, "") << row.name;
     for (const Parameter& parameter : row.parameters) {
