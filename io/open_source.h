@@ -28,7 +28,7 @@ struct SourceArgument {
 struct SourceRow {
   const char* kind = "";  // its name in the loader spec: "image_folder"
   std::vector<SourceArgument> arguments{};
-  // `arguments` has a value for each argument; `threads` may list folders, 0: one for each core.
+  // `arguments` has a value for each argument; `threads` list folders; 0 means one for each core.
   Result<std::shared_ptr<const SampleSource>> (*open)(const SourceArguments& arguments,
                                                       int threads) = nullptr;
 };

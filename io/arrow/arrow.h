@@ -43,7 +43,7 @@ struct ArrowOptions {
 // files' metadata, the position of each image, and the other columns, which stay in memory.
 //
 // Files are Arrow streams, as datasets writes them, or Arrow files (Feather version 2),
-// uncompressed. A file that changes afterwards is not indexed again: its samples are then other
+// uncompressed. A file that changes afterwards is not indexed again, so its samples are then wrong
 // bytes.
 //
 // Memory: 4 bytes a sample, 24 for each record batch, 8 for a label, and the columns.

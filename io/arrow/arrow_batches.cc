@@ -20,7 +20,7 @@ constexpr size_t kBlockBytes = 24;                    // of a record batch, in t
 constexpr size_t kMessageBegin = 8;                   // a marker, and the metadata's length
 constexpr uint32_t kMarker = 0xFFFFFFFF;
 constexpr uint64_t kMostMetadata = 256 << 20;
-constexpr size_t kReadAhead = 2048;  // bytes, of which most metadata has fewer
+constexpr size_t kReadAhead = 2048;  // bytes; most metadata is smaller
 
 enum MessageType : uint8_t { kEnd = 0, kSchema = 1, kDictionaryBatch = 2, kRecordBatch = 3 };
 

@@ -1,4 +1,4 @@
-// ArrowBatches: reads the record batches of an Arrow IPC file, and where their buffers lie.
+// ArrowBatches: reads the record batches of an Arrow IPC file, and the positions of their buffers.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct ArrowBuffer {
   int64_t length = 0;
 };
 
-// One record batch. Its buffers lie in the file, as many as the schema says.
+// One record batch. Its buffers are inside the file, and their number is the schema's.
 struct ArrowBatch {
   uint64_t at = 0;  // of its message, in the file
   uint64_t rows = 0;
@@ -96,7 +96,7 @@ class ArrowBatches {
   ArrowSchema schema_;
   ArrowPosition counts_;  // of all fields
   bool has_union_validity_ = false;
-  std::vector<uint8_t> metadata_;  // of the message that was read last, with what is before it
+  std::vector<uint8_t> metadata_;  // of the last message read, with its prefix
 };
 
 }  // namespace stoker

@@ -45,7 +45,7 @@ std::string ListColumns(const std::vector<ArrowField>& fields) {
   return fields.empty() ? "none" : fields.size() > kMost ? text + ", …" : text;
 }
 
-// Returns advice where there is no column with the name that was given for this one of a batch.
+// Returns advice if the file lacks the column that was named for the batch's column `name`.
 std::string AdviceWithout(const std::string& name) {
   if (name == "image") return "Name the column of encoded images: image=\"…\"";
   if (name == "label") return "Name the column of labels: label=\"…\"; or None for no labels";
@@ -102,7 +102,7 @@ Result<ArrowColumn> FindColumn(const ArrowBatches& file, const std::string& in_f
   return column;
 }
 
-// Goes from a struct, which Hugging Face's Image is, to the bytes in it.
+// Replaces a struct, such as Hugging Face's Image, by the bytes in it.
 Status EnterStruct(bool has_union_validity, ArrowColumn& column) {
   const ArrowField whole = column.field;
   column.around.push_back(column.position);
@@ -126,7 +126,7 @@ Result<ArrowColumn> ImageColumn(const ArrowBatches& file, const std::string& nam
   return BadColumn(column, "; encoded images are binary, large_binary, or Hugging Face's Image");
 }
 
-// Goes from a fixed-size list to its elements, and sets the shape of a row.
+// Replaces a fixed-size list by its elements, and sets the shape of a row.
 Status EnterLists(ArrowColumn& column) {
   constexpr uint64_t kMost = uint64_t{1} << 32;
   const ArrowColumn whole = column;

@@ -1,9 +1,9 @@
 // FlatBuffer: reads a flatbuffer (flatbuffers.dev) from untrusted bytes.
 //
-// Every access is checked against the buffer's end. Values outside it read as if they were absent,
-// and sound() is false from then on: a caller reads what it needs, and then asks once. Shared parts
-// and cycles are not noticed, so a caller that follows tables of tables must limit depth and
-// number, and one that copies texts must limit their bytes: many tables may share one long text.
+// Every access is checked against the buffer's end. Values outside it read as absent, and sound()
+// is false from then on: a caller reads everything it needs, then checks once. Shared parts and
+// cycles are not noticed, so a caller that follows tables of tables must limit depth and number,
+// and one that copies texts must limit their bytes: many tables may share one long text.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class FlatTable {
   friend class FlatBuffer;
   FlatTable(FlatBuffer& buffer, size_t at) : buffer_(&buffer), at_(at) {}
 
-  size_t PositionOf(size_t field) const;  // 0: absent
+  size_t PositionOf(size_t field) const;  // 0 means absent
   size_t Follow(size_t field) const;      // where the field's offset leads; 0 means absent
 
   FlatBuffer* buffer_ = nullptr;

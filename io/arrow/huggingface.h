@@ -18,7 +18,7 @@ bool IsSavedDataset(const std::string& folder);
 
 // Returns the Arrow files of a dataset in the folder that save_to_disk() wrote, in its order.
 // InvalidArgument names the folder, or the file in it: several splits, one of which must be chosen;
-// no such folder; a list of files that is not understood, or has more than kMaxShards.
+// no such folder; a list of files that cannot be parsed, or has more than kMaxShards.
 Result<std::vector<std::string>> SavedDatasetFiles(const std::string& folder);
 
 }  // namespace stoker

@@ -21,7 +21,7 @@ class CacheFile {
   // Opens a file of the folder, or creates it if `flags` say so, readable by its owner only.
   // Returns 0 on success. EPERM: the file is not trusted, because it is not a regular file with one
   // name that belongs to this process' user or root and that nobody else may write to. ENOENT: the
-  // file loses its name meanwhile.
+  // file was removed meanwhile.
   int Open(int folder, const std::string& name, int flags);
   bool open() const { return file_.open(); }
   void Close() { file_.Close(); }
@@ -30,7 +30,7 @@ class CacheFile {
   struct State {
     uint64_t bytes = 0;
     int64_t modified = 0;  // seconds since 1970
-    bool removed = false;  // it has no name any more
+    bool removed = false;  // it no longer has a name
   };
   State Stat() const;  // reports a removed file if fstat fails
 

@@ -43,8 +43,7 @@ struct SegmentName {
   friend bool operator==(const SegmentName&, const SegmentName&) = default;
 };
 
-// Holds the lock of the cache: no other process, and no other thread that asks for it, has it
-// meanwhile.
+// Holds the lock of the cache, which excludes other processes and other threads that ask for it.
 class CacheLock {
  public:
   explicit CacheLock(int descriptor) : descriptor_(descriptor) {}
@@ -54,7 +53,7 @@ class CacheLock {
   bool held() const { return descriptor_ >= 0; }
 
  private:
-  int descriptor_;  // below 0: none
+  int descriptor_;  // below 0 if there is none
 };
 
 // Thread-safe, except that one thread at a time may lock. Functions without a Result return an
@@ -77,8 +76,8 @@ class CacheFolder {
 
   uint64_t last_number() const;  // of the last segment made; a hint: a kill may leave an old one
 
-  // Replaces `segments` by all segments, ordered by number, and `leftovers` by the segments of
-  // which a kill has left only an index. On failure both lists are incomplete.
+  // Replaces `segments` by all segments, ordered by number, and `leftovers` by the segments that a
+  // killed process left with an index only. On failure both lists are incomplete.
   int List(std::vector<SegmentName>& segments, std::vector<SegmentName>& leftovers) const;
 
   // Makes a segment, with a number above all others. Precondition: the lock is held.
@@ -87,9 +86,9 @@ class CacheFolder {
   // Returns when a segment was last used, in seconds since 1970; 0 means unknown.
   int64_t LastUse(const SegmentName& name) const;
 
-  // Removes a segment that no process uses, and that nobody has used for `idle` seconds: readers
-  // and writers of a segment hold a shared flock on its data. Returns false if it is in use or
-  // cannot be removed. Precondition: the lock is held.
+  // Removes a segment that no process uses, or has used for `idle` seconds: readers and writers of
+  // a segment hold a shared flock on its data. Returns false if it is in use or cannot be removed.
+  // Precondition: the lock is held.
   bool Remove(const SegmentName& name, int64_t idle) const;
   void RemoveLeftover(const SegmentName& name) const;
 

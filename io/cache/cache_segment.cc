@@ -54,7 +54,7 @@ std::shared_ptr<CacheSegment> CacheSegment::Open(const CacheFolder& folder, cons
   failed = segment->data_.Open(folder.descriptor(), name.Data(), flags);
   if (failed == 0) failed = segment->index_.Open(folder.descriptor(), name.Index(), flags);
   if (failed != 0) return nullptr;
-  // The next range is rarely the one after: the kernel should read only what it is asked for.
+  // The next range is rarely adjacent, so the kernel should read only the requested bytes.
   (void)posix_fadvise(segment->data_.descriptor(), 0, 0, POSIX_FADV_RANDOM);
   return segment;
 }

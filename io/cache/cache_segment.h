@@ -2,8 +2,8 @@
 //
 // Bytes are only added at its end, and never changed. An extent is reserved by making the file
 // longer, then filled without a lock, and others learn of it once its record is in the index. So a
-// kill or a crash of the machine leaves an extent without a record, or a record whose checksum
-// does not match the bytes.
+// killed process or a crash of the machine leaves, at worst, an extent without a record, or a
+// record whose checksum does not match the bytes.
 #pragma once
 
 #include <atomic>

@@ -21,7 +21,7 @@ struct CacheExtent {
   friend bool operator==(const CacheExtent&, const CacheExtent&) = default;
 };
 
-// Thread-safe. A key that is put again has its latest extent.
+// Thread-safe. If a key is put again, its latest extent counts.
 class CacheTable {
  public:
   static constexpr uint32_t kMostSlots = (uint32_t{1} << 24) - 1;
@@ -29,7 +29,7 @@ class CacheTable {
 
   std::optional<CacheExtent> Find(uint64_t key) const;
   void Put(uint64_t key, const CacheExtent& extent);
-  // Does nothing if the key has another extent by now.
+  // Does nothing if the key has a different extent by now.
   void Remove(uint64_t key, const CacheExtent& extent);
   void RemoveSlot(uint32_t slot);  // looks at every range
   void Clear();
@@ -47,8 +47,8 @@ class CacheTable {
   };
   static_assert(sizeof(Entry) == 24);
 
-  // A hash table with linear probing. Each part grows by itself, so that never all of them grow at
-  // a time.
+  // A hash table with linear probing. Each part grows separately, so that they never all grow at
+  // once.
   struct Part {
     mutable std::mutex mutex;
     std::vector<Entry> entries;  // empty and removed entries have extents that do not exist

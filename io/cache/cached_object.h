@@ -10,8 +10,7 @@ namespace stoker {
 
 // The key of a range of an object. Two ranges with equal numbers are taken for the same one; the
 // checksum of the bytes starts from `check`, so that 96 bits distinguish ranges. Both come from a
-// SHA-256, so that nobody who chooses the names in one store can make its ranges pass for those of
-// another.
+// SHA-256, so that someone who chooses the names in one store cannot forge ranges of another.
 struct RangeKey {
   RangeKey() = default;
   explicit RangeKey(const Sha256Digest& digest);

@@ -161,7 +161,7 @@ void DiskCache::LoadSegments() {
   }
 }
 
-// Without this the table would keep ranges that nobody asks for any more.
+// Otherwise the table would keep ranges that are no longer requested.
 void DiskCache::ForgetRemoved() {
   std::vector<uint32_t> removed;
   {

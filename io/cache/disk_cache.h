@@ -10,10 +10,10 @@
 // the range is missed, and is read from the store again.
 //
 // The files of all processes together never take more of the disk than the bytes given to Open (if
-// processes give different numbers, the largest counts), besides what the file system needs for
-// itself. A full cache keeps what it has: with orders that are shuffled again in each epoch, the
-// ranges used last say nothing about those that come next. Only files that no running process has
-// used, and nobody for an hour, make room for others; until then they also keep the ranges of old
+// processes give different numbers, the largest counts), apart from the file system's own overhead.
+// A full cache keeps what it has: with orders that are shuffled again in each epoch, the ranges
+// used last say nothing about those that come next. Only files that no running process has used,
+// and nobody for an hour, make room for others; until then they also keep the ranges of old
 // versions of objects.
 #pragma once
 
@@ -53,7 +53,7 @@ struct DiskCacheCounts {
 
 // For tests; other callers use the defaults.
 struct DiskCacheSettings {
-  std::chrono::seconds idle{3600};          // files that were unused for so long may be removed
+  std::chrono::seconds idle{3600};          // files unused for this long may be removed
   std::chrono::milliseconds pause{10'000};  // before a full cache or disk is tried again
   WriteCall write = pwrite;
 };
@@ -63,8 +63,8 @@ class DiskCache {
  public:
   // Makes the folder if it does not exist, readable by its owner only, and loads the list of its
   // ranges, 32 bytes for each. Files of users other than root and this one are not trusted.
-  // `bytes`: at least 64 KiB; if the existing files take more, files that nobody has used for an
-  // hour are removed, now or later. Errors name the folder.
+  // `bytes`: at least 64 KiB; if the existing files take more, files unused for an hour are
+  // removed, now or later. Errors name the folder.
   static Result<std::shared_ptr<DiskCache>> Open(const std::string& folder, uint64_t bytes,
                                                  DiskCacheSettings settings = {});
 
@@ -74,9 +74,9 @@ class DiskCache {
   // have kept meanwhile.
   bool Read(const CachedObject& object, uint64_t offset, std::span<uint8_t> to);
 
-  // Begins to bring a range into memory without waiting for it, so that a later Read waits less: a
-  // thread has as many disk reads in flight as it has announced. Returns false, and counts a miss,
-  // if the cache does not have this range.
+  // Begins to bring a range into memory without waiting for it, so that a later Read waits less:
+  // all ranges that a thread has announced are then in flight at once. Returns false, and counts a
+  // miss, if the cache does not have this range.
   bool Prefetch(const CachedObject& object, uint64_t offset, uint64_t length);
 
   // Keeps a range, unless the cache has it. Failures are only counted: if the cache or the disk is
@@ -85,13 +85,13 @@ class DiskCache {
   // nothing.
   void Write(const CachedObject& object, uint64_t offset, std::span<const uint8_t> bytes);
 
-  // The same for bytes that are kept under a key of their own (cached_object.h), of which readers
-  // do not know the length: Prefetch returns it.
+  // The same for bytes with their own key (cached_object.h), whose length readers do not know:
+  // Prefetch returns it.
   bool Read(const RangeKey& key, std::span<uint8_t> to);
   std::optional<uint64_t> Prefetch(const RangeKey& key);
   bool Write(const RangeKey& key, std::span<const uint8_t> bytes);  // whether it was added
 
-  // Whether Write would try to keep that many bytes now; false: the cache or the disk was full a
+  // Whether Write would try to keep this many bytes now; false if the cache or the disk was full a
   // moment ago, or nothing can be added.
   bool MayWrite(uint64_t bytes) const;
 

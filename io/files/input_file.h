@@ -38,21 +38,20 @@ class InputFile {
 
   const std::string& path() const { return path_; }
   Result<FileStamp> Stamp() const;  // as the file is now
-  // Makes the version and stamp of an object different for any other content that a server is
-  // likely to have under the URL: reads parts of it if its ETag does not name the content. For
-  // those who store what they find in it.
+  // Makes the version and stamp of an object depend on its content: reads parts of it if its ETag
+  // does not identify the content. For callers that store data derived from it.
   Status Identify();
-  // Returns what else must be equal, in addition to `stamp`, for the content to be the same:
+  // Returns a hash that must be equal in addition to `stamp` for the content to be the same:
   // HashOfParts, or 0 if the stamp is proof.
   Result<uint64_t> ContentHash(const FileStamp& stamp) const;
   Result<FileRights> Rights() const;     // for an object: this process' own
-  const ObjectVersion* version() const;  // null: not an object
+  const ObjectVersion* version() const;  // null if it is not an object
 
-  // Fills `to` from the file, and returns the number of bytes, which is smaller if the file ends
-  // before.
+  // Fills `to` from the file, and returns the number of bytes, which is smaller if the file is
+  // shorter.
   Result<size_t> ReadAt(uint64_t offset, std::span<uint8_t> to) const;
 
-  // Returns the error of a file of an unknown kind: `error`, or what LfsPointer says.
+  // Returns the error of a file of an unknown kind: `error`, or that of LfsPointer.
   Error OfUnknownKind(Error error) const;
 
  private:
@@ -60,7 +59,7 @@ class InputFile {
 
   std::string path_;
   int descriptor_ = -1;
-  std::unique_ptr<ObjectFile> object_;  // null: it is a file
+  std::unique_ptr<ObjectFile> object_;  // null if it is a file
 };
 
 }  // namespace stoker

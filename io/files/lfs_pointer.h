@@ -1,4 +1,4 @@
-// Refuses pointers of git-lfs where a file of any content would do.
+// Refuses Git LFS pointers where a file may have any content.
 #pragma once
 
 #include "core/result/result.h"

@@ -24,13 +24,13 @@
 
 namespace stoker {
 
-// A kind of file of sections, and the words for a file that is none.
+// A kind of file of sections, and the texts of its error messages.
 struct SectionFileKind {
   std::array<char, 8> magic{};
   uint32_t version = 0;
   const char* article = "";  // "an"
   const char* name = "";     // "index"
-  // The advice for a file that is damaged, that is of another version, and that is none.
+  // The advice for a damaged file, for one of another version, and for a file of another kind.
   const char* remake = "";
   const char* other_version = "";
   const char* give = "";
@@ -39,9 +39,9 @@ struct SectionFileKind {
 // Thread-safe. Move-only. Errors name the file.
 class SectionFile {
  public:
-  // Reads and checks the header and the table of sections: all of these lie in the file, and none
-  // is there twice. NotFound, PermissionDenied; InvalidArgument if it is not of this kind; DataLoss
-  // if its bytes have changed since they were written; Unimplemented for another version.
+  // Reads and checks the header and the table of sections: all sections are inside the file, and
+  // each occurs only once. NotFound, PermissionDenied; InvalidArgument if it is not of this kind;
+  // DataLoss if its bytes have changed since they were written; Unimplemented for another version.
   static Result<SectionFile> Open(const std::string& path, const SectionFileKind& kind);
 
   const std::string& path() const { return file_.path(); }
@@ -57,11 +57,11 @@ class SectionFile {
 
   // Replaces the column by a section's elements, and checks every byte. `fits` checks the number of
   // elements; `check`, given the first element of a piece that was read, checks from there to the
-  // end of `to`: both before more memory is taken. Precondition: Has(kind).
+  // end of `to`: both run before more memory is taken. Precondition: Has(kind).
   template <typename Column, typename Fits, typename Check>
   Status ReadColumn(sections::Kind kind, Column& to, const Fits& fits, const Check& check) const;
 
-  // Fills `to`. DataLoss: the file has become shorter.
+  // Fills `to`. DataLoss if the file has become shorter.
   Status ReadAt(uint64_t offset, std::span<uint8_t> to) const;
 
   Error Damaged(const std::string& what) const;
@@ -109,7 +109,7 @@ Status SectionFile::ReadColumn(sections::Kind kind, Column& to, const Fits& fits
 // wins. Errors name the file.
 class SectionFileWriter {
  public:
-  // `sections`: how many will be added.
+  // `sections`: the number that will be added.
   static Result<SectionFileWriter> Create(const std::string& path, size_t sections);
 
   // Bytes of the file so far.
@@ -122,8 +122,8 @@ class SectionFileWriter {
   // Adds a section, with its checksum.
   Status Add(sections::Kind kind, std::span<const uint8_t> bytes);
 
-  // Puts the file in place, synced to disk, and returns its size; without it the old file stays.
-  // Precondition: as many sections were added as Create was told.
+  // Puts the file in place, synced to disk, and returns its size; without Commit the old file
+  // stays. Precondition: the number of sections added is the one passed to Create.
   Result<uint64_t> Commit(const SectionFileKind& kind, uint64_t fingerprint);
 
  private:

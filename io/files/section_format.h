@@ -22,7 +22,7 @@ struct Header {  // at the start of the file; `sections` Sections follow
   uint32_t version = 0;
   uint32_t sections = 0;
   uint64_t file_bytes = 0;
-  uint64_t fingerprint = 0;  // of what is in the file, as its kind says
+  uint64_t fingerprint = 0;  // of the content, as defined by the kind of file
   uint64_t checksum = 0;     // Hash64 of this header, with 0 here, and of the Sections after it
 };
 static_assert(sizeof(Header) == 40);
@@ -53,8 +53,8 @@ struct Section {
 };
 static_assert(sizeof(Section) == 32);
 
-// Sections are read and checked in pieces of this size: while they are in the cache, and so that
-// errors are found before more memory is taken. A multiple of every column's element size.
+// Sections are read and checked in pieces of this size, so that they are still in the CPU's cache,
+// and errors are found before more memory is taken. A multiple of every column's element size.
 inline constexpr size_t kPieceBytes = 120 << 13;
 
 // The bytes of one of these structs, as in the file. Writable if the struct is.

@@ -22,8 +22,8 @@ struct TextPosition {
 Error RefuseText(const std::string& path, const TextPosition& position, const std::string& cause,
                  std::string advice = "");
 
-// Holds the bytes that are being looked at, and reads more on request. Memory: the longest part
-// that is looked at together, plus `block` bytes. Move-only; for one thread.
+// Holds the bytes that are being parsed, and reads more on request. Memory: the longest part that
+// is parsed at once, plus `block` bytes. Move-only; for one thread.
 class TextFile {
  public:
   static constexpr size_t kBlock = size_t{1} << 18;
@@ -58,7 +58,7 @@ class TextFile {
   Status SkipByteOrderMark();
 
   std::string path_;
-  std::optional<InputFile> file_;  // none: everything is in memory
+  std::optional<InputFile> file_;  // nullopt if everything is in memory
   size_t block_ = kBlock;
   std::string buffer_;
   size_t begin_ = 0;  // of bytes() in the buffer

@@ -18,7 +18,7 @@ struct ImageFolderOptions {
   int threads = 0;  // for listing directories; 0 means the cores allotted
 
   // The index to use. kAuto: the folder's own, if it has one (if it cannot be used, Warning() says
-  // why); kOff: none; kFile: this file; it is an error if the file is missing or damaged.
+  // why). kOff: no index. kFile: this file; a missing or damaged file is an error.
   enum class CropIndex { kAuto, kOff, kFile };
   CropIndex crop_index = CropIndex::kAuto;
   std::string crop_index_file = {};
@@ -26,7 +26,7 @@ struct ImageFolderOptions {
   // The classes by label, as of the training set; empty means the names of the folders, sorted.
   // Each class folder must be one of them.
   std::vector<std::string> class_names = {};
-  // A class may be without images; one of `class_names` also without a folder.
+  // Classes may have no images; those in `class_names` may even have no folder.
   bool allow_empty = false;
 };
 
@@ -39,7 +39,7 @@ struct ImageFolderOptions {
 // deep, is a sample with that class' index as label. Within a class, samples are in torchvision's
 // order: sorted by (folder path, file name), bytewise. (Python sorts names that are not UTF-8 a
 // little differently.) A class without images is an error unless `allow_empty`, as it is for
-// torchvision. `class_names` change labels, and neither samples nor their order.
+// torchvision. `class_names` affect labels, not the samples or their order.
 //
 // Images are recognised by torchvision's extensions (.jpg .jpeg .png .ppm .bmp .pgm .tif .tiff
 // .webp, any case); the bytes decide later. Unlike torchvision, hidden files and folders (leading

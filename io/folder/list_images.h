@@ -10,7 +10,7 @@
 
 namespace stoker {
 
-// How classes without images are treated. The advice of kRefuseToPack is for those who pack.
+// How classes without images are treated. kRefuseToPack has advice for packing.
 enum class EmptyClasses { kRefuse, kRefuseToPack, kAllow };
 
 // Lists the images as ImageFolder (image_folder.h) promises, with its errors. `threads`: 0 (the

@@ -3,8 +3,8 @@
 // it, in the folder or elsewhere.
 //
 // Opening reads the list and the facts in a few large pieces and checks every byte: 32 bytes an
-// image, plus its name. Records are read when they are needed. Changes of the file meanwhile cost
-// time and no more: a record that is cut off or overwritten is ignored.
+// image, plus its name. Records are read when they are needed. Later changes of the file only cost
+// time: a record that is cut off or overwritten is ignored.
 #pragma once
 
 #include <cstdint>
@@ -77,8 +77,8 @@ class DatasetIndexWriter {
   // Adds the next image of the list; an empty record means none.
   Status Add(const ImageFacts& facts, std::span<const uint8_t> record);
 
-  // Puts the index in place and returns its size; without it the old file stays. Precondition: Add
-  // was called for each file of `list`.
+  // Puts the index in place and returns its size; without Commit the old file stays. Precondition:
+  // Add was called for each file of `list`.
   Result<uint64_t> Commit(const ImageList& list);
 
  private:

@@ -1,5 +1,5 @@
-// The format of a folder's index, a file of sections (section_format.h): its version, and what is
-// known about each image.
+// The format of a folder's index, a file of sections (section_format.h): its version, and the facts
+// about each image.
 #pragma once
 
 #include <array>

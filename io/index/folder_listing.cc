@@ -181,7 +181,7 @@ bool IsInside(const Ancestor* ancestor, const struct stat& folder) {
   return false;
 }
 
-// Lists folders; holds those still to be listed, and what the threads have found so far.
+// Lists folders; holds those still to be listed, and the results so far.
 class Walk {
  public:
   Walk(const std::string& root, int descriptor, NameFilter filter)

@@ -28,7 +28,7 @@ struct NameList {
 
 struct ListedFolder {
   std::string path;  // relative to the root, without a slash at either end; "" is the root itself
-  uint32_t top = 0;  // the index of the root's folder that contains this one or is it
+  uint32_t top = 0;  // the index of the root's folder that contains this one (or is this one)
   NameList files = {};  // may be empty
   // LastChangeNs (core/system/file_stamp.h), taken before the folder was read: when an entry was
   // last added, removed or renamed, or a later time.
@@ -81,10 +81,10 @@ class FolderLister {
 
   Result<ListedRoot> ListRoot();
 
-  // Lists all folders below these folders of the root, also folders without files, each once for
-  // each path that leads to it, sorted by (top, path). A folder is not entered again from inside
-  // itself: it is compared by (device, inode) with its ancestors on the path. That cuts every loop,
-  // and lists a folder twice if two links lead to it, as os.walk(followlinks=True) does.
+  // Lists all folders below these folders of the root, including empty ones, once for each path
+  // that leads to them, sorted by (top, path). A folder is not entered again from inside itself: it
+  // is compared by (device, inode) with its ancestors on the path. That cuts every loop, and lists
+  // a folder twice if two links lead to it, as os.walk(followlinks=True) does.
   //
   // threads > 0. The error names the folder; of several errors it is the one with the smallest path
   // among those seen before all threads had stopped.

@@ -28,7 +28,7 @@ bool ListCheck::Folders(size_t begin) {
     }
     const ImageList::Folder& before = list_.folders[i - 1];
     if (folder.path_bytes == 0 || before.path_bytes == 0)
-      return false;  // a flat folder is the only one
+      return false;  // a flat folder must be the only one
     if (folder.top != before.top && folder.top != before.top + 1) return false;
     if (folder.first_file < before.first_file || folder.names_begin < before.names_begin) {
       return false;
@@ -59,7 +59,7 @@ bool ListCheck::TakeClasses() {
   return true;
 }
 
-// Whether this folder's names end where the next one's begin.
+// Moves to the next folder. Returns whether this one's names end where the next one's begin.
 bool ListCheck::NextFolder() {
   const uint64_t end = list_.folders[folder_].names_begin + name_at_;
   ++folder_;

@@ -10,8 +10,8 @@
 namespace stoker {
 
 // Checks a list that grows: first all folders, then the paths, and so on. The functions are called
-// in this order, those with a `begin` whenever elements from there on have been added. After one
-// has returned false nothing else may be called.
+// in this order, those with a `begin` whenever elements from `begin` on have been added. After one
+// has returned false, no other may be called.
 //
 // If all have returned true, every range of the list is inside it; the folders of a class are
 // consecutive, and its name is the first part of their paths; no part of a path is empty, hidden,

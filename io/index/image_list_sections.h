@@ -9,10 +9,10 @@ namespace stoker {
 
 inline constexpr size_t kImageListSections = 4;
 
-// Replaces all of `list` but `skipped` by what the file has. For any bytes, even with
-// correct checksums: the list satisfies ImageList's invariants, there is at least one file, and no
-// path leads out of the folder except through links. Memory: at most five times what has been read
-// of the file so far, because columns grow while they are checked, and 256 MiB of addresses per
+// Replaces all of `list` except `skipped` with the file's content. For any bytes, even with correct
+// checksums: the list satisfies ImageList's invariants, there is at least one file, and no path
+// leads out of the folder except through links. Memory: at most five times what has been read of
+// the file so far, because columns grow while they are checked, and 256 MiB of addresses per
 // column.
 Status ReadImageList(const SectionFile& file, ImageList& list);
 

@@ -10,7 +10,7 @@ namespace stoker {
 // named like splits of a dataset (train, val, test, …). Otherwise empty.
 std::string SplitWarning(const std::string& directory, std::span<const std::string> classes);
 
-// The same of a packed set, which has no folder for each class.
+// The same for a packed set, which has no class folders.
 std::string PackedSplitWarning(const std::string& directory, std::span<const std::string> classes);
 
 // The error where a packed set is expected and `directory` holds several, of these names.

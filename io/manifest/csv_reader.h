@@ -14,8 +14,8 @@
 namespace stoker {
 
 // Lines end with LF or CR LF; the last one may end with the file. A quoted field may contain the
-// delimiter, line ends, and quotes, which are doubled. Blanks belong to fields. Lines without
-// anything else are skipped, as by pandas.
+// delimiter, line ends, and quotes, which are doubled. Blanks belong to fields. Blank lines are
+// skipped, as by pandas.
 //
 // Text that RFC 4180 does not allow is InvalidArgument with file, line and byte: a quote in a field
 // that does not begin with one, text after a closing quote, a quote that is not closed, CR without

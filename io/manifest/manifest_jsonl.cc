@@ -178,7 +178,7 @@ class JsonRows {
     if (!there) return others_ || Fail(WithName("key", name) + " is not in the first line");
     JsonKey& key = keys_[next_++];
     if (std::exchange(key.line, lines_ + 1) == lines_ + 1) {
-      return Fail("key '" + key.name + "' is there twice");
+      return Fail("key '" + key.name + "' occurs twice");
     }
     if (key.is_path || key.column) key_ = &key;
     return true;
@@ -199,7 +199,7 @@ class JsonRows {
   bool AddKey(const std::string& name) {
     if (keys_.size() == kMostKeys) return Fail("more than " + std::to_string(kMostKeys) + " keys");
     if (!indexes_.emplace(name, keys_.size()).second)
-      return Fail(WithName("key", name) + " is there twice");
+      return Fail(WithName("key", name) + " occurs twice");
     keys_.push_back({.name = name});
     return true;
   }

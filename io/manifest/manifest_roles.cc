@@ -33,7 +33,7 @@ Status CheckNames(const std::vector<std::string>& names) {
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
   if (twice != sorted.end())
-    return WrongColumn("column '" + std::string(*twice) + "' is there twice");
+    return WrongColumn("column '" + std::string(*twice) + "' occurs twice");
   return {};
 }
 

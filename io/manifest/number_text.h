@@ -14,7 +14,7 @@ std::optional<int64_t> IntegerOf(std::string_view text);
 
 // Parses a decimal number, nan, inf or infinity (in any case), rounded to the nearest double.
 // Returns nullopt for other text, hexadecimal numbers, numbers that are too large or too small for
-// a double, and integers that int64 cannot hold: those are usually names of something, and rounding
+// a double, and integers that int64 cannot hold: such texts are usually identifiers, and rounding
 // would make different ones equal.
 std::optional<double> NumberOf(std::string_view text);
 

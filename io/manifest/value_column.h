@@ -14,7 +14,7 @@
 
 namespace stoker {
 
-// Rows are added in their order. A number takes 8 bytes, a text 16 and its own. Not thread-safe
+// Rows are added in their order. A number takes 8 bytes, a text 16 plus its length. Not thread-safe
 // until the last row is added.
 class ValueColumn {
  public:
@@ -48,8 +48,8 @@ class ValueColumn {
   // Returns what its rows are, for messages: "a list of 2". Precondition: there is a row.
   std::string DescribeRow() const;
 
-  // Whether text followed numbers, whose own text is lost: the column then has no values, and the
-  // file must be read again into a column for which BeText() is called before the first field.
+  // Whether text followed numbers, whose original text is lost: the column then has no values, and
+  // the file must be read again into a column for which BeText() is called before the first field.
   bool lost_text() const { return lost_text_; }
   void BeText() { type_ = Type::kText; }
 

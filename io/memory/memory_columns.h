@@ -48,7 +48,7 @@ std::string DescribeColumn(const ArrayColumn& column);
 // InvalidArgument if Make would refuse the column's name, type or row shape.
 Status CheckRow(const ArrayColumn& column);
 
-// Returns the error that says what is wrong with a column.
+// Returns an error about a column.
 Error RefuseColumn(const ArrayColumn& column, const std::string& cause, std::string advice = "");
 
 }  // namespace stoker

@@ -30,8 +30,8 @@ inline constexpr size_t kLongestNpyHeader = 10000;
 inline constexpr size_t kMostNpyHeaderBytes = 12 + kLongestNpyHeader;
 
 // Parses the header of an .npy file of version 1.0, 2.0 or 3.0; `file` is its beginning.
-// It never evaluates anything: the header is the dictionary that NumPy writes, with its three keys
-// in any order. No dimension is 0.
+// Nothing is evaluated: the header must be the dictionary that NumPy writes, with its three keys in
+// any order. No dimension is 0.
 //
 // Errors have an offset in `file`. DataLoss: not an .npy file, a damaged header, an array of more
 // bytes than any memory has; with kTruncated, the header is cut off. Unimplemented: another

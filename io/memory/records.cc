@@ -45,8 +45,8 @@ Error Cut(const InputFile& file, uint64_t offset, std::string cause) {
 // Returns the bytes of a file's records.
 Result<uint64_t> BytesOfRecords(const InputFile& file, uint64_t record_bytes, uint64_t offset) {
   ASSIGN_OR_RETURN(const FileStamp stamp, file.Stamp());
-  // A pointer of git-lfs could pass for records: of one byte, for example. Its specification says
-  // that it is shorter than this.
+  // A Git LFS pointer could pass for records: of one byte, for example. Its specification says that
+  // it is shorter than this.
   if (stamp.bytes < 1024) TRY(RefuseLfsPointer(file));
   if (stamp.bytes <= offset) return Cut(file, stamp.bytes, "the file has no records");
   const uint64_t bytes = stamp.bytes - offset, rest = bytes % record_bytes;

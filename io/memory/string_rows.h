@@ -14,7 +14,8 @@
 
 namespace stoker {
 
-// Strings are any bytes, in the order in which they were added. Each takes 16 bytes and its own.
+// Strings are any bytes, in the order in which they were added. Each takes 16 bytes plus its
+// length.
 class StringRows {
  public:
   void Reserve(size_t strings) { rows_.reserve(strings); }

@@ -15,23 +15,23 @@ struct PackedOptions {
   CacheOptions cache{};  // of objects
 };
 
-// Opens what `stoker pack` has made of a folder: the same samples as ImageFolder of that folder
-// lists, in the same order, with the same labels, classes and fingerprint, so that a loader's state
-// continues on either. `folder` may be a URL of objects.
+// Opens the output of `stoker pack` for a folder: the same samples that ImageFolder lists for that
+// folder, in the same order, with the same labels, classes and fingerprint, so that a loader's
+// state continues on either. `folder` may be a URL of objects.
 //
 // The index is read at once, 72 bytes a sample and its name, and stays in memory. Each shard's
-// header is read, too, so that a shard that is missing, or is another one, is an error of this
-// call. FactsOf knows sizes and orientations of photographs.
+// header is read, too, so that a missing or wrong shard is an error of this call. FactsOf knows
+// sizes and orientations of photographs.
 //
-// When a sample's turn comes, it is read as one range of a shard, and its checksum is checked; of a
-// packed JPEG the range has the rows that the crop needs, which the decoder checks. A fault is the
-// error of its batch: DataLoss with the shard, the offset and the photograph's path
+// A sample is read, when it is needed, as one range of a shard, and its checksum is checked; for a
+// packed JPEG the range is only the rows that the crop needs, and the decoder checks them. A fault
+// is the error of its batch: DataLoss with the shard, the offset and the photograph's path
 // (SampleSource::NameOf).
 //
 // A later `stoker pack --append` changes nothing for a source that is open.
 //
-// Errors: NotFound (no such folder; it has no index, because packing has not finished, say; no such
-// shard), and those of PackedIndex::Open (packed_index.h) and of the shards' headers.
+// Errors: NotFound (no such folder; no index in it, perhaps because packing has not finished; no
+// such shard), and those of PackedIndex::Open (packed_index.h) and of the shards' headers.
 Result<std::shared_ptr<const SampleSource>> Packed(const std::string& folder,
                                                    const PackedOptions& options = {});
 

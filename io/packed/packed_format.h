@@ -1,10 +1,10 @@
 // The format of a packed set's index and shards, which are files of sections (section_format.h).
 //
 // The index, index.stoker, has the list of the photographs (image_list_sections.h), where each is
-// stored, and the shards. It is all that opening a set reads, but for the shards' headers.
+// stored, and the shards. Opening a set reads only it and the shards' headers.
 //
-// A shard, NNNNN.stoker, has records, and says of each what it is: the index can be made from the
-// shards alone. Shards are never changed. A record is the stored image and the CRC-32C of these
+// A shard, NNNNN.stoker, has records and a description of each, so that the index can be made from
+// the shards alone. Shards are never changed. A record is the stored image and the CRC-32C of these
 // bytes (4 bytes). The image is the file as it was, or a packed JPEG (transforms/packed).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Makes the list of a packed set from what its shards say.
+// Makes the list of a packed set from the entries of its shards.
 #pragma once
 
 #include <string_view>
@@ -22,7 +22,7 @@ struct MergedSet {
 
 // Puts the samples into the order in which ImageFolder would list files with these paths, with its
 // classes. InvalidArgument, without a file, if that would be an error of ImageFolder: images next
-// to class folders. Preconditions: there is a sample, and no path is there twice.
+// to class folders. Preconditions: there is a sample, and no path occurs twice.
 Result<MergedSet> MergeShards(std::vector<MergedSample> samples);
 
 }  // namespace stoker

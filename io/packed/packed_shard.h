@@ -1,4 +1,4 @@
-// Writes the shards of a packed set (packed_format.h), and reads what they say of their records.
+// Writes the shards of a packed set (packed_format.h), and reads their entries.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,15 @@ bool IsPackedPath(std::string_view path);
 // Whether a record's checksum is right. Precondition: it has at least kCrcBytes.
 bool IsSoundRecord(std::span<const uint8_t> record);
 
-// Writes one shard through a SectionFileWriter: it is there as a whole, or not at all.
+// Writes one shard through a SectionFileWriter: it appears as a whole or not at all.
 class PackedShardWriter {
  public:
   static Result<PackedShardWriter> Create(const std::string& path, uint32_t number);
 
   uint64_t bytes() const { return writer_.written(); }  // of the records so far
 
-  // Appends a record. `entry` has what is known of the file; its place, `bytes` and `path_bytes`
-  // are set here. Preconditions: IsPackedPath(path), image.size() <= kMaxImageBytes.
+  // Appends a record. `entry` describes the file; its place, `bytes` and `path_bytes` are set here.
+  // Preconditions: IsPackedPath(path), image.size() <= kMaxImageBytes.
   Status Add(packed_set::Entry entry, std::string_view path, std::span<const uint8_t> image);
 
   // Puts the shard in place, synced to disk. Precondition: it has a record.

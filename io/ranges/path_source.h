@@ -16,7 +16,7 @@ namespace stoker {
 struct FilesOptions {
   // The folder of relative paths, or a URL; empty means the working folder. A relative folder is
   // made absolute when Files is called, so a later change of the working folder has no effect.
-  // Relative paths are names, also in a URL: "a%20b#1.png" is the object of this name.
+  // Relative paths are names even in a URL: "a%20b#1.png" is the object of this name.
   std::string root{};
   // Fields other than the image, with a row for each path; each becomes a column of the batch, in
   // this order. If the first one is named "label", it is the label. (Batch::labels() is the second
@@ -34,9 +34,9 @@ struct FilesOptions {
 // Paths are any bytes; paths that begin with http://, https://, s3:// or gs:// are URLs of objects
 // (io/remote/object_url.h). The list takes their bytes and 8 more for each.
 //
-// InvalidArgument names what is wrong: no path, or more than 2^32 - 2; an empty path or one with a
-// NUL, with its index; a root that is an HTTP URL with a query or a fragment; the columns' errors
-// of Arrays(), a number of rows that is not that of the paths, a column "image", a "label" that is
+// InvalidArgument describes the problem: no path, or more than 2^32 - 2; an empty path or one with
+// a NUL, with its index; a root that is an HTTP URL with a query or a fragment; the columns' errors
+// of Arrays(), a number of rows other than that of the paths, a column "image", a "label" that is
 // not the first one; class names without class numbers as labels, or fewer than the largest label
 // needs. Also errors of finding the working folder, if it is needed.
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});

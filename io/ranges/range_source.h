@@ -23,7 +23,7 @@ struct RangeSourceParts {
   std::vector<std::string> class_names{};
   std::string described{};
   uint64_t column_bytes = 0;                // of the columns' memory
-  std::optional<ObjectVersions> objects{};  // none: the files are local
+  std::optional<ObjectVersions> objects{};  // empty if the files are local
 };
 
 // The field "image" comes first, then the columns. Files with the same lengths of images and the

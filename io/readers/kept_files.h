@@ -1,5 +1,5 @@
 // KeptFiles: the files that a reader keeps open, by path, in a bounded number of slots. The least
-// recently used one gives way. It makes no system call: the reader opens and closes the files that
+// recently used one is evicted. It makes no system call: the reader opens and closes the files that
 // belong to the slots.
 #pragma once
 

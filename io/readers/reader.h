@@ -27,7 +27,7 @@ struct ReadRequest {
   // Set by the caller.
   std::string path;                  // keeps its capacity between uses
   uint64_t offset = 0;               // first byte to read
-  uint64_t length = kUnknownLength;  // unknown: to the end of the file, which is one sample
+  uint64_t length = kUnknownLength;  // if unknown, to the end of the file, which is one sample
   GrowingBuffer buffer;              // grown as needed, and kept between uses
   uint64_t sample = 0;               // its id in the source; only a call reader needs it
   void* owner = nullptr;             // for the caller; readers ignore it
@@ -78,12 +78,12 @@ class Reader {
   // other reads have finished (one that delivers the requested length may be read).
   virtual size_t Reap(std::span<ReadRequest*> done, bool wait) = 0;
 
-  // Closes the files that the reader keeps open; files with reads in flight once these have
-  // finished.
+  // Closes the files that the reader keeps open; files with reads in flight are closed once these
+  // have finished.
   virtual void CloseFiles() {}
 
-  // Says that nobody waits for this owner's reads any more: reads that may take long are given up,
-  // and Reap returns them with Cancelled.
+  // Called when nobody waits for this owner's reads any more: reads that may take long are given
+  // up, and Reap returns them with Cancelled.
   virtual void GiveUp(const void* /*owner*/) {}
 
   // Gives back the memory of lost reads (see MakeUringReader) that have ended since, and returns
@@ -106,26 +106,26 @@ class Reader {
 // InvalidArgument, and so is kAuto if there is no io_uring.
 Result<ReaderChoice> ChooseReader(ReaderKind wanted, uint32_t reads = 32, bool limited = false);
 
-// `reads`: limit on reads in flight, 1 to 1024. `readers`: how many readers the Runtime has;
+// `reads`: limit on reads in flight, 1 to 1024. `readers`: the Runtime's number of readers;
 // together they keep up to 1,024 files open. The files of pread readers are descriptors of the
 // process, so they keep at most an eighth of the limit of open files (RLIMIT_NOFILE).
 Result<std::unique_ptr<Reader>> MakeReader(ReaderKind kind, uint32_t reads, int readers = 1,
                                            std::chrono::nanoseconds limit = {});  // not kAuto
-// `files`: how many files are kept open. A ring's files are not descriptors of the process, but the
-// limit of open files also applies to the ring's table, which holds one for each read in flight,
-// too: the ring keeps fewer files if need be.
+// `files`: the number of files to keep open. A ring's files are not descriptors of the process, but
+// the limit of open files also applies to the ring's table, which holds one for each read in
+// flight, too: the ring keeps fewer files if need be.
 //
 // `limit`: how long a read may take; 0 means no limit. A read that takes longer is Unavailable, and
 // is cancelled. If the kernel cannot cancel it, because a disk hangs, it is lost: its memory and
 // its place among the reads in flight belong to the kernel until it ends, and the reader's thread
 // cannot exit before; then FreeLost or Reap gives them back. When all places are lost, reads wait
-// for one, also up to `limit`, and are then Unavailable for a reason that does not lie in their
-// files. With a limit, a FIFO is not distinguished from a file that hangs. A read that has to be
-// repeated plainly (of an unexpected file) has no limit, and before Linux 6.3 the steps of a chain
-// after the first are tried on the reader's thread, which a file system may block. Reads of pread
-// cannot be given up.
+// for one, also up to `limit`, and are then Unavailable through no fault of their files. With a
+// limit, a FIFO is not distinguished from a file that hangs. A read that has to be repeated plainly
+// (of an unexpected file) has no limit, and before Linux 6.3 the steps of a chain after the first
+// are tried on the reader's thread, which a file system may block. Reads of pread cannot be given
+// up.
 //
-// `calls`: the plain system calls of this reader alone (plain_read.h), for tests. Null: the
+// `calls`: the plain system calls of this reader alone (plain_read.h), for tests. Null means the
 // system's.
 std::unique_ptr<Reader> MakePreadReader(uint32_t reads, uint32_t files = 64,
                                         std::shared_ptr<const FileCalls> calls = nullptr);

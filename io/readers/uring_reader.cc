@@ -374,7 +374,8 @@ void UringReader::SendQueued() {
   queued_.clear();
 }
 
-// Submits and empties the queue, and returns how many of its last entries the kernel did not take.
+// Submits and empties the queue, and returns the number of its last entries that the kernel did not
+// take.
 unsigned UringReader::Send() {
   int n = 0;
   do {
@@ -522,7 +523,7 @@ void UringReader::Complete(uint32_t index, ChainStep step, int32_t result) {
 }
 
 // Cancels reads that have taken too long. Reads that cannot be cancelled are left to the kernel.
-// Time during which nobody looked counts little, because chains may not have gone on either.
+// Time between two checks counts little, because chains may not have progressed either.
 void UringReader::EndLate() {
   const uint64_t now = NowNanoseconds();
   const uint64_t passed = now - polled_ns_;
@@ -633,7 +634,7 @@ void UringReader::Wait(int64_t longest_ns) {
   const uint64_t patience = broken_ ? kPatienceWhenBrokenNs : uint64_t{kPatienceNs};
   if (now - waiting_since_ < patience || io_uring_cq_ready(&ring_) > 0) return;
   if (!broken_) {
-    // To ask what it is may hang, too: where there is a time limit, that decides.
+    // Querying its kind may hang, too; if there is a time limit, that decides.
     if (limit_ns_ == 0) CancelWhatIsNoFile();
   } else {
     for (uint32_t i = 0; i < flights_.size(); ++i) {

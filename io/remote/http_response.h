@@ -12,8 +12,8 @@ namespace stoker {
 struct HttpResponse {
   // "Content-Range: bytes 0-9/100". Without a first and last byte: "bytes */100".
   struct Range {
-    std::optional<uint64_t> first, last;  // inclusive; both or none
-    std::optional<uint64_t> total;        // of the object; none means "*"
+    std::optional<uint64_t> first, last;  // inclusive; both are set, or neither
+    std::optional<uint64_t> total;        // of the object; nullopt means "*"
   };
 
   int status = 0;                          // 206; 0 means no status line has come
@@ -31,7 +31,7 @@ struct HttpResponse {
                           // servers with their interfaces
 
   // Takes one header line, with or without its line end. A status line begins a new response. Lines
-  // that cannot be parsed are skipped and do no harm.
+  // that cannot be parsed are skipped.
   void AddHeader(std::string_view line);
 };
 

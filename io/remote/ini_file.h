@@ -8,7 +8,7 @@
 namespace stoker {
 
 // Returns the values of one section; empty if there is none. Skips comments, lines that are not
-// assignment, and indented lines, which are settings of settings.
+// assignments, and indented lines, which are nested settings.
 std::map<std::string, std::string> IniSection(std::string_view text, std::string_view section);
 
 }  // namespace stoker

@@ -1,7 +1,7 @@
 // libcurl's functions, for reading objects by HTTP.
 //
-// The library is loaded when a URL is opened for the first time: it brings thirty others with it
-// (TLS, Kerberos, LDAP, SSH), and programs that read folders should not pay for them.
+// The library is loaded when a URL is opened for the first time: it loads thirty others (TLS,
+// Kerberos, LDAP, SSH), and programs that read folders should not pay for them.
 #pragma once
 
 #include "core/result/result.h"
@@ -13,8 +13,8 @@ namespace stoker {
 // Functions of curl.h, without the prefix curl_. Its types CURL and CURLM are void there, and its
 // enumerations are passed as int and long.
 struct Libcurl {
-  // Returns the one table of this process; loads the library on the first call. Thread-safe.
-  // Unavailable, with the package's name, if this machine does not have it, or one before 7.66.
+  // Returns the process-wide table; loads the library on the first call. Thread-safe. Unavailable,
+  // with the package's name, if this machine does not have it, or only a version before 7.66.
   static Result<const Libcurl*> Load();
 
   const char* (*version)() = nullptr;  // "libcurl/7.88.1 OpenSSL/3.0.11 …"

@@ -92,7 +92,7 @@ bool IsOfCredentials(int status, std::string_view code) {
 }
 
 // S3 answers a request for a key that does not exist like one for a key that may not be read,
-// unless the credentials may list the bucket. Codes of wrong credentials and signatures are others.
+// unless the credentials may list the bucket. Wrong credentials and signatures have other codes.
 bool IsForbidden(int status, std::string_view code) {
   return status == 403 && (code.empty() || code == "AccessDenied");
 }

@@ -1,4 +1,4 @@
-// Describes why a transfer failed, and whether another try may succeed.
+// Describes why a transfer failed, and whether a retry may succeed.
 #pragma once
 
 #include <string>
@@ -26,10 +26,10 @@ FetchFailure FailureOfStatus(const ObjectFetch& fetch, const HttpResponse& respo
 FetchFailure FailureOfTransfer(const ObjectFetch& fetch, int code, const std::string& what,
                                int stall_timeout_s);
 
-// The object is no longer the one that the source was opened with.
+// The object has changed since the source was opened.
 FetchFailure ObjectChanged(const ObjectFetch& fetch);
 
-// Failures of a response that is a success, but not what the request asked for.
+// Failures of a successful response that does not match the request.
 FetchFailure WrongResponse(const ObjectFetch& fetch, std::string cause);
 FetchFailure RangeIgnored(const ObjectFetch& fetch);
 FetchFailure IsEncoded(const ObjectFetch& fetch, const std::string& encoding);

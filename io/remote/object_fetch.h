@@ -18,7 +18,7 @@ struct ObjectFetch {
   // Set by the caller.
   std::string url;
   uint64_t offset = 0;
-  uint64_t length = kUnknownLength;         // unknown: to the end of the object
+  uint64_t length = kUnknownLength;         // if unknown, to the end of the object
   bool may_be_shorter = false;              // the object may end before offset + length
   const ObjectVersion* expected = nullptr;  // other content is DataLoss; null means any
   GrowingBuffer* buffer = nullptr;          // grown as needed; null means `to` is used

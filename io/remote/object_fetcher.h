@@ -12,9 +12,9 @@
 
 namespace stoker {
 
-// A range arrives complete and is the one that was asked for, or its fetch fails: status, Content-
-// Range, lengths and the object's version are checked. Transient failures are tried again, after a
-// wait that doubles: connections that are refused, reset or stall, bodies that are cut off, and the
+// A range arrives complete and is the requested one, or its fetch fails: status, Content- Range,
+// lengths and the object's version are checked. Transient failures are tried again, after a wait
+// that doubles: connections that are refused, reset or stall, bodies that are cut off, and the
 // statuses 408, 429, 500, 502, 503 and 504 (no sooner than Retry-After says). Expired credentials
 // are read again once.
 //

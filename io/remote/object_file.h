@@ -25,10 +25,10 @@ class ObjectFile {
   const ObjectVersion& version() const { return version_; }
 
   // Adds a hash of parts of the content to the version, unless the ETag names the content. For
-  // those who store what they find in the object. Precondition: nobody reads.
+  // callers that store data derived from the object. Precondition: nobody reads.
   Status Identify();
 
-  // Fills `to`, and returns the number of bytes, which is smaller if the object ends before.
+  // Fills `to`, and returns the number of bytes, which is smaller if the object is shorter.
   // DataLoss: the object is no longer the one that was opened.
   Result<size_t> ReadAt(uint64_t offset, std::span<uint8_t> to);
 

@@ -111,7 +111,7 @@ class ObjectReader final : public Reader {
     return true;
   }
 
-  // `version`: of the bytes that were read.
+  // `version` is that of the bytes read.
   void KeepInCache(const ReadRequest& request, const ObjectVersion& version) const {
     const auto* const kept = KeptOf(request);
     if (kept == nullptr || version.bytes != kept->version.bytes ||

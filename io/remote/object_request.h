@@ -15,19 +15,19 @@ namespace stoker {
 struct ObjectRequest {
   std::string url;                   // http:// or https://
   std::vector<std::string> headers;  // credentials: "authorization: …"
-  bool follows_redirects = false;    // never with credentials, which another server would receive
+  bool follows_redirects = false;    // never with credentials, which the other server would receive
 };
 
 // Builds a GET of the whole object; a caller adds the range. s3:// is signed by AWS' Signature
-// Version 4 if there are credentials, at the time `now`; gs:// has the token of OAuth 2, if the
-// server is https://. A bucket is part of the host's name on AWS, if it has no dots, otherwise part
-// of the path.
+// Version 4 if there are credentials, at the time `now`; gs:// is sent with the OAuth 2 token if
+// the server is https://. On AWS, a bucket without dots is part of the host's name, otherwise of
+// the path.
 ObjectRequest BuildObjectRequest(const ObjectUrl& url, const ObjectSettings& settings,
                                  const ObjectCredentials& credentials, std::time_t now);
 
-// Returns the value of the header Authorization for a GET without a body. `path` and `query` are as
-// they are sent: percent-encoded, and the query's parts sorted. `headers` are those to sign,
-// including the host: lower-case names, sorted, with values without spaces around them.
+// Returns the value of the Authorization header for a GET without a body. `path` and `query` must
+// be as sent: percent-encoded, the query's parameters sorted. `headers` are those to sign,
+// including the host: names in lower case, sorted, with trimmed values.
 struct HeaderToSign {
   std::string name, value;
 };

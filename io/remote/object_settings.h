@@ -17,7 +17,7 @@ struct AwsCredentials {
 };
 
 struct ObjectCredentials {
-  std::optional<AwsCredentials> aws;  // none: requests are anonymous
+  std::optional<AwsCredentials> aws;  // nullopt means that requests are anonymous
   std::string google_token;           // empty: none
 
   friend bool operator==(const ObjectCredentials&, const ObjectCredentials&) = default;
@@ -29,10 +29,10 @@ struct ObjectSettings {
   std::string gs_endpoint = "https://storage.googleapis.com";
   std::string certificates;  // a file of certificate authorities; empty means libcurl's own
   int connect_timeout_s = 10;
-  int stall_timeout_s = 20;       // a transfer below 1 KiB/s for so long has failed
+  int stall_timeout_s = 20;       // a transfer below 1 KiB/s for this long has failed
   int tries = 8;                  // of one request
   int first_retry_ms = 100;       // at most, before the second try; each further wait doubles
-  int longest_retry_ms = 30'000;  // also if the server asks for more (Retry-After)
+  int longest_retry_ms = 30'000;  // even if the server asks for more (Retry-After)
 };
 
 // Reads AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, the region of the

@@ -39,7 +39,7 @@ std::string PercentEncoded(std::string_view text, bool slashes);
 Status CheckFolderUrl(std::string_view folder);
 
 // Appends a name to a folder with its slash. In an HTTP URL the name's bytes become %XX as needed:
-// otherwise "#", "?" and "%" in a name would be syntax of the URL, which names another object.
+// otherwise "#", "?" and "%" in a name would be URL syntax and name another object.
 void AppendName(std::string_view name, std::string& folder);
 
 // "https://host:8080/path" in parts: "https", "host:8080", "/path" (with a query, if there is one).

@@ -26,7 +26,7 @@ struct ObjectVersion {
   std::string etag;        // as the server sends it, with its quotes; empty means it sends none
   int64_t modified_s = 0;  // since 1970; 0 means unknown
   bool of_store = false;   // HttpResponse::of_store
-  uint64_t content = 0;    // a hash of the content; 0 if the ETag names it, or nothing is stored
+  uint64_t content = 0;    // a hash of the content; 0 if the ETag identifies it or nothing is kept
 
   bool has_strong_etag() const { return etag.starts_with('"'); }
   // Whether objects with equal ETags have equal content, as in S3, Google Cloud Storage and Azure,
@@ -43,8 +43,8 @@ struct ObjectVersion {
   // Whether bytes read now may be used later under this version. URLs that differ only in their
   // query may be one object, signed again, or several: a strong ETag distinguishes them.
   bool Identifies(std::string_view url) const;
-  // Returns equal numbers for equal content, and different ones for any other content that a server
-  // is likely to have under the URL.
+  // Returns equal numbers for equal content, and almost surely different ones for different content
+  // under the URL.
   uint64_t Hash() const;
 
   friend bool operator==(const ObjectVersion&, const ObjectVersion&) = default;

@@ -63,7 +63,7 @@ class Transfer {
   HttpResponse response_;
   bool accepted_ = false;
   std::optional<FetchFailure> refused_;  // a failure found while headers or body arrived
-  std::optional<uint64_t> wanted_;       // bytes of the body; none means until it ends
+  std::optional<uint64_t> wanted_;       // bytes of the body; nullopt means until it ends
   uint64_t received_ = 0;
   std::string error_body_;  // the beginning of the server's text with an error
 };

@@ -12,11 +12,11 @@ namespace stoker {
 
 // Copies the rows that these samples have in the field of the label to `rows`, dense and in this
 // order. Labels in memory are copied on the calling thread. Labels in records
-// (SampleSource::Unpack) take a read of each record, on a thread for each allotted core, or on 16
-// or more if there are URLs. Precondition: there are labels.
+// (SampleSource::Unpack) need a read of each record, on one thread per allotted core, or on 16 or
+// more if there are URLs. Precondition: there are labels.
 //
-// Returns the error of one of the samples that cannot be read, with its file and name; no other is
-// begun after it. Unimplemented: labels of a source with calls. Cancelled: `interrupt`, which is
+// Returns the error of one of the samples that cannot be read, with its file and name; no read
+// begins after it. Unimplemented: labels of a source with calls. Cancelled: `interrupt`, which is
 // called on the calling thread, ended the reads.
 Status ReadLabels(const SampleSource& source, std::span<const uint64_t> ids, uint8_t* rows,
                   const Interrupt& interrupt = {});

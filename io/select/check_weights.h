@@ -10,7 +10,7 @@
 namespace stoker {
 
 // InvalidArgument, with the index of the weight: there are not `count` weights; one is negative or
-// not finite; all are 0. `what` begins the message; `things` names what is weighted: "samples".
+// not finite; all are 0. `what` begins the message; `things` are the weighted objects: "samples".
 Status CheckWeights(const std::string& what, std::span<const double> weights, uint64_t count,
                     const char* things);
 

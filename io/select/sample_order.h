@@ -34,7 +34,7 @@ Status CheckNoOrder(const std::string& what, const SampleSource* source);
 // The largest number of positions: up to it, a double represents each position exactly.
 inline constexpr uint64_t kMostPositions = uint64_t{1} << 53;
 
-// The transform number (core/numbers/random.h) of draws that choose samples. No list has as many
+// The transform number (core/numbers/random.h) of draws that choose samples. No list has this many
 // transforms, and MixUp has another number.
 inline constexpr uint32_t kOrderStream = 0xfffe;
 

@@ -1,5 +1,5 @@
-// SelectedSource: the samples of other sources. Every source that is made of others is one, so that
-// a function of SampleSource is passed on in one place.
+// SelectedSource: the samples of other sources. All sources made of others are SelectedSources, so
+// that functions of SampleSource are forwarded in one place.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ namespace stoker {
 // A test says which functions of SampleSource are not overridden.
 class SelectedSource final : public SampleSource {
  public:
-  // All samples, one source after another, in an order of their own if there is one. `name` is for
-  // Describe(). Preconditions: there are sources, all with the same fields; all of their files
-  // together are at most 2^32.
+  // All samples, one source after another, or in the given order. `name` is for Describe().
+  // Preconditions: there are sources, all with the same fields; all of their files together are at
+  // most 2^32.
   SelectedSource(std::string name, std::vector<std::shared_ptr<const SampleSource>> sources,
                  std::shared_ptr<const SampleOrder> order);
 
   // Some of the samples of one source. Precondition: `ids` are ids of samples of `source`.
   SelectedSource(std::shared_ptr<const SampleSource> source, IdList ids);
 
-  // The ids that were given, or null if the samples are all of those of the sources.
+  // The given ids, or null if all samples of the sources are selected.
   const IdList* ids() const { return ids_ ? &*ids_ : nullptr; }
   const std::shared_ptr<const SampleSource>& first() const { return parts_.front().source; }
 
@@ -56,7 +56,7 @@ class SelectedSource final : public SampleSource {
   ImageFacts FactsOf(uint64_t id) const override;
   std::string Warning() const override;
   SkippedFiles Skipped() const override;
-  // The classes of the sources, if all have the same; otherwise none.
+  // The classes of the sources if all have the same, otherwise empty.
   const std::vector<std::string>& classes() const override;
   uint64_t memory_bytes() const override;
   uint64_t Fingerprint() const override;
@@ -83,11 +83,11 @@ class SelectedSource final : public SampleSource {
   const std::string name_;
   std::vector<Part> parts_;
   int calls_ = 0;             // the most of any source
-  bool has_records_ = false;  // whether any source is; the others' records are images
+  bool has_records_ = false;  // whether any source has records; the others' are images
   bool same_classes_ = true;  // all sources have the first one's
   const std::vector<std::string> no_classes_;
   std::optional<ObjectVersions> objects_;  // of several sources, unless they have files only
-  const std::shared_ptr<const SampleOrder> order_;  // null if each sample comes once
+  const std::shared_ptr<const SampleOrder> order_;  // null if each sample occurs once
   const std::optional<IdList> ids_;
   const uint64_t ids_hash_ = 0;
 };

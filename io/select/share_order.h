@@ -20,9 +20,9 @@ struct SampleGroups {
 
 // In each epoch every group has its weight's share of the positions, rounded up or down at random,
 // so that the mean over epochs is exact. The groups are mixed evenly. Within a group all samples
-// come equally often, give or take one: none comes twice before all have come. A group that has
-// more samples than its share continues with others in the next epoch, as long as its share there
-// can consist of new samples.
+// occur equally often, give or take one: none is repeated before all have occurred. A group that
+// has more samples than its share continues with others in the next epoch, as long as its share
+// there can consist of new samples.
 //
 // It costs two permutations and a search among the groups for each position. The memory is 16 bytes
 // for each group, and the list of ids.

@@ -35,10 +35,10 @@ struct SourceSplit {
 // `source`. The same number of samples, fraction and seed give the same division on every machine;
 // with the same seed, a larger fraction adds samples to `validation` and takes none away.
 //
-// `classes`: the class of each sample, such as its label. `validation` then has the same number of
-// samples, and of each class its share of them, rounded down or up: up where the remainders are
-// largest; ties are broken at random. So a small class may fall entirely into one subset. A larger
-// fraction may also take samples away. Takes 12 bytes for each sample meanwhile.
+// `classes`: the class of each sample, such as its label. `validation` then has the same total, and
+// each class its share of it, rounded down or up: up where the remainders are largest; ties are
+// broken at random. So a small class may fall entirely into one subset. A larger fraction may also
+// take samples away. It temporarily takes 12 bytes for each sample.
 //
 // InvalidArgument: `fraction` is not between 0 and 1, or leaves one subset without a sample;
 // `source` has an order of its own; another number of classes than samples; classes of 2^32 samples

@@ -3,8 +3,7 @@
 // Samples, ids, files, rows and class names are those of `source`. Only the order of an epoch
 // differs: it is a function of the loader's seed, the epoch and the position, for any number
 // of ranks and the `shuffle` of the loader. An epoch has `samples` positions over all ranks; 0
-// means as many as `source` has samples. Each time that a sample comes, its transforms are drawn
-// again.
+// means as many as `source` has samples. Each occurrence of a sample has its own random transforms.
 //
 // InvalidArgument, for all functions: `source` has an order already (unless said otherwise); more
 // than 2^53 `samples`. To weight some of the samples, choose them first.
@@ -22,7 +21,7 @@ namespace stoker {
 // Each position draws a sample with replacement, with a probability proportional to its weight.
 // Takes 8 bytes for each sample; constant time at any position.
 //
-// There is no such order without replacement: it would have to sort all samples for each epoch, in
+// Without replacement this is not offered: it would have to sort all samples for each epoch, in
 // every process (Efraimidis, Spirakis: "Weighted random sampling with a reservoir", IPL 2006).
 // Balanced and Mix (combine.h) have orders without replacement.
 //
@@ -34,14 +33,14 @@ Result<std::shared_ptr<const SampleSource>> Weighted(std::shared_ptr<const Sampl
 
 struct BalancedOptions {
   // True: positions draw a class and then one of its samples, independently of each other. False:
-  // all classes come equally often, give or take one, and so do all samples of a class: each comes
-  // again once all others have come.
+  // all classes come equally often, give or take one, and so do all samples of a class: none is
+  // repeated before all others have occurred.
   bool replacement = false;
   uint64_t samples = 0;
 };
 
 // Makes all classes equally likely, however many samples they have. `classes`: the class of each
-// sample; none means its label, which must be in memory (Field::Kind::kFixed). Takes 8 bytes for
+// sample; nullopt means its label, which must be in memory (Field::Kind::kFixed). Takes 8 bytes for
 // each sample with replacement; without, 16 for each class, and 4 for each sample if the samples
 // are not in the order of their labels, as those of a folder are.
 //

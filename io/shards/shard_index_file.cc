@@ -73,7 +73,7 @@ std::string NamedBy(const std::string& shard) {
   return (folder / shard).lexically_normal().string();
 }
 
-// Reads the index `file` of a shard; empty if it is not valid for it.
+// Reads the index `file` of a shard; returns empty bytes if it is not valid for the shard.
 Result<std::vector<uint8_t>> ContentOf(const InputFile& file, const InputFile& shard,
                                        const std::array<char, 8>& magic, const FileStamp& stamp) {
   ASSIGN_OR_RETURN(const FileStamp now, file.Stamp());
@@ -159,8 +159,8 @@ void MarkUsed(const std::string& path) {
   if (AgeOf(path) > kDay) fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
 }
 
-// Removes the index files that nobody uses any more, and what killed processes have left. Looks
-// through the folder once a day only, since it may have many files; a file's time says when.
+// Removes unused index files, and leftovers of killed processes. Looks through the folder once a
+// day only, since it may have many files; a file's time says when.
 void SweepFolder(const fs::path& folder) {
   const fs::path mark = folder / ".swept";
   if (const auto age = AgeOf(mark); age && *age < kDay) return;
@@ -189,7 +189,7 @@ std::optional<std::vector<uint8_t>> ReadIndexFile(const InputFile& shard,
     MarkUsed(path);
     return *std::move(bytes);
   } catch (const std::bad_alloc&) {
-    return std::nullopt;  // scanning the shard holds less memory at a time
+    return std::nullopt;  // scanning the shard needs less memory
   }
 }
 
@@ -236,7 +236,7 @@ Status WriteShardIndex(const std::string& shard, std::vector<uint8_t> file, std:
   // This fails on file systems without permissions; readers then decide whether to trust the file.
   (void)fchmod(output.descriptor(), 0600);
   TRY(output.Write(file));
-  return output.Commit();  // the checksum detects what a crash of the machine leaves
+  return output.Commit();  // the checksum detects the effects of a crash of the machine
 }
 
 }  // namespace stoker

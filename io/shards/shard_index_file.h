@@ -1,19 +1,19 @@
-// The index files of shards, which store what was found in a shard, so that it is scanned only
-// once. This is the part that all kinds of index files share: a header, columns, a checksum of
+// The index files of shards, which store the results of scanning a shard, so that it is scanned
+// only once. This is the part that all kinds of index files share: a header, columns, a checksum of
 // everything.
 //
 // Index files lie in the user's cache folder, $XDG_CACHE_HOME/stoker/index (~/.cache/stoker/index),
 // and not next to the shards: reading a data set must not change what other programs see there.
 // Their names are hashes of the shard's absolute path, or of its URL, and of its stamp: machines
-// that share the folder may have different files under one path. What nobody has used for 90 days
-// is removed when index files are written.
+// that share the folder may have different files under one path. Files unused for 90 days are
+// removed when index files are written.
 //
 // An index file is valid for the shard's stamp (core/system/file_stamp.h), and for an object's
 // version.
 //
 // It is trusted if its owner is this process' user or root, nobody else may write to it, and it is
 // not a symbolic link. Only its owner may read it, because it has the shard's labels and texts:
-// each user has an own folder.
+// each user has their own folder.
 #pragma once
 
 #include <array>
@@ -62,8 +62,8 @@ std::vector<uint8_t> PackShardIndex(const std::array<char, 8>& magic, const File
                                     std::initializer_list<std::span<const uint8_t>> columns);
 
 // Returns the header's numbers and, in `columns`, the bytes after it; nullopt if the bytes are
-// damaged, of another kind, or not valid for `stamp`. The numbers and columns are untrusted: the
-// maker of the file may have given it any.
+// damaged, of another kind, or not valid for `stamp`. The numbers and columns are untrusted:
+// whoever made the file may have chosen any.
 std::optional<std::array<uint64_t, 3>> UnpackShardIndex(std::span<const uint8_t> file,
                                                         const std::array<char, 8>& magic,
                                                         const FileStamp& stamp,
@@ -115,7 +115,7 @@ std::span<const uint8_t> BytesOfColumn(const Column& column) {
   return {reinterpret_cast<const uint8_t*>(column.data()), column.size() * sizeof(column[0])};
 }
 
-// Takes the next `count` elements from the columns. Precondition: they have as many.
+// Takes the next `count` elements from the columns. Precondition: there are that many left.
 template <typename Column>
 void TakeColumn(std::span<const uint8_t>& columns, uint64_t count, Column& to) {
   to.resize(count);

@@ -60,7 +60,8 @@ size_t PositionAfter(std::string_view text, size_t at) {
   return std::min(at + (text[at] == '\\' ? 2 : 1), text.size());
 }
 
-// Returns the position of the first of these characters that has no backslash; npos: there is none.
+// Returns the position of the first of these characters that has no backslash; npos if there is
+// none.
 size_t FindAnyOf(std::string_view characters, std::string_view text) {
   const size_t first = text.find_first_of(characters);
   if (first == std::string_view::npos) return first;  // no backslash matters
@@ -411,7 +412,7 @@ Result<std::vector<std::string>> ExpandBraces(std::string_view pattern) {
 bool MatchesWildcards(std::string_view name, std::string_view wildcards) {
   size_t n = 0, w = 0;
   std::optional<size_t> star;  // the last one's position
-  size_t star_end = 0;         // end of what the star matches
+  size_t star_end = 0;         // end of the star's match
   while (n < name.size()) {
     const bool quoted = w + 1 < wildcards.size() && wildcards[w] == '\\';
     if (w < wildcards.size() && wildcards[w] == '*') {

@@ -23,7 +23,7 @@ inline constexpr size_t kMaxShards = size_t{1} << 20;
 // next to shards (shard_index_file.h) are left out, so that a list may be any glob's. A path that
 // results twice is listed twice. Relative paths are put into the folder `root`; "." leaves them
 // unchanged. In URLs of objects (io/remote/object_url.h) braces and backslashes have their
-// meaning, and `?` begins the query; a relative path is a name also if `root` is a URL.
+// meaning, and `?` begins the query; a relative path is a name even if `root` is a URL.
 //
 // InvalidArgument: an empty pattern, a NUL, braces that do not match or are nested, more than
 // kMaxShards paths or 128 MiB of them, a path that begins with a home folder (~/), a relative path

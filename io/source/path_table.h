@@ -10,7 +10,7 @@
 
 namespace stoker {
 
-// Paths are any bytes, in the order in which they were added. Each takes 8 bytes and its own.
+// Paths are any bytes, in the order in which they were added. Each takes 8 bytes plus its length.
 class PathTable {
  public:
   PathTable() = default;

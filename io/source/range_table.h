@@ -27,7 +27,7 @@ class RangeTable {
   // Precondition: id < size(). Time: logarithmic in the number of runs.
   ByteRange operator[](uint64_t id) const;
 
-  uint64_t HashLengths() const;   // equal for the same lengths, wherever the ranges lie
+  uint64_t HashLengths() const;   // equal for the same lengths, regardless of positions
   uint64_t memory_bytes() const;  // on the heap
 
  private:

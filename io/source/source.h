@@ -1,5 +1,5 @@
-// SampleSource: a numbered, immutable list of the samples that exist, with their fields and the
-// byte ranges where they lie.
+// SampleSource: a numbered, immutable list of the samples that exist, with their fields and byte
+// ranges.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ inline constexpr int64_t kNoLabel = -1;  // the label of each sample, if samples
 struct ByteRange {
   uint32_t file = 0;                 // the source turns it into a path
   uint64_t offset = 0;               // of the first byte
-  uint64_t length = kUnknownLength;  // bytes; unknown: to the end of the file
+  uint64_t length = kUnknownLength;  // bytes; if unknown, to the end of the file
 };
 
 // An index's description of an image, before the image is opened. The file may have changed since
 // the index was made.
 struct ImageFacts {
-  uint64_t file_bytes = 0;  // 0: unknown
+  uint64_t file_bytes = 0;  // 0 means unknown
   uint32_t width = 0;       // as stored; 0 means unknown
   uint32_t height = 0;
   uint8_t orientation = 1;  // the EXIF tag: 1 to 8
@@ -96,8 +96,8 @@ class SampleSource {
   // Whether no sample has to be read or called: no field is a kImage.
   bool in_memory() const;
 
-  // The order of an epoch, unless an epoch has each sample once; it lives as long as the source.
-  // Null: each sample once, and the loader's `shuffle` says in which order.
+  // The order of an epoch, which lives as long as the source. Null means that each sample occurs
+  // once, in the order that the loader's `shuffle` chooses.
   virtual const SampleOrder* order() const { return nullptr; }
 
   // All file numbers of RangeOf are below this number.
@@ -108,13 +108,13 @@ class SampleSource {
   virtual int calls() const { return 0; }
 
   // Sets the sample's image, and the rows of all kLoaded fields, in `loaded`
-  // (io/source/loaded_sample.h). It may take its time: it is called on dedicated threads, not on
-  // those that decode. An error becomes the error of the sample's batch, with the file that it
-  // names, otherwise that of RangeOf.
+  // (io/source/loaded_sample.h). It may be slow: it is called on dedicated threads, not on those
+  // that decode. An error becomes the error of the sample's batch, with its own file or else that
+  // of RangeOf.
   virtual Status Load(uint64_t /*id*/, LoadedSample& /*loaded*/) const { return {}; }
 
   // Appends the sources whose own Load is called for this one's samples: this one if it has calls,
-  // or those that it is made of.
+  // or its parts.
   virtual void AddCalled(std::vector<const SampleSource*>& called) const {
     if (calls() != 0) called.push_back(this);
   }
@@ -142,7 +142,7 @@ class SampleSource {
   virtual bool has_row_ranges(uint64_t /*id*/) const { return false; }
 
   // Returns a byte range that is enough to decode the pixel rows [top, bottom) of the image as it
-  // is stored: RangeOf, or a part of it, which Unpack takes, too. Preconditions: FactsOf(id) says
+  // is stored: RangeOf, or a part of it, which Unpack accepts, too. Preconditions: FactsOf(id) has
   // the height, and 0 <= top < bottom <= height. No I/O, no allocation.
   virtual ByteRange RangeOfRows(uint64_t id, int /*top*/, int /*bottom*/) const {
     return RangeOf(id);
@@ -152,12 +152,12 @@ class SampleSource {
   // RangeOf.
   virtual void PathOf(uint32_t file, std::string& path) const = 0;
 
-  // Replaces `name` by what the sample was called before it was put into a file with others: the
-  // path of a photograph below its folder. Empty: it has no other name than its file.
+  // Replaces `name` by the sample's name before it was put into a file with others: the path of a
+  // photograph below its folder. Empty if it has no name except its file's.
   virtual void NameOf(uint64_t /*id*/, std::string& name) const { name.clear(); }
 
   // The versions, when the source was opened, of the objects whose URLs PathOf may return
-  // (io/remote/object_url.h). They live as long as the source. Null: there are no objects.
+  // (io/remote/object_url.h). They live as long as the source. Null if there are no objects.
   virtual const ObjectVersions* objects() const { return nullptr; }
 
   // Copies the rows that these samples have in a kFixed field to `rows`, dense and in this order;
@@ -166,8 +166,8 @@ class SampleSource {
                          void* /*rows*/) const {}
 
   // Returns a sample's row of a kFixed field where it is in memory, dense but of any alignment; it
-  // stays valid as long as the source. Empty if rows are stored in another form, which the first
-  // field's never are. No I/O, no allocation, no lock.
+  // stays valid as long as the source. Empty if rows are stored in another form, which is never the
+  // case for the first field. No I/O, no allocation, no lock.
   virtual std::span<const uint8_t> View(size_t /*field*/, uint64_t /*id*/) const { return {}; }
 
   // Whether `stoker index` can make entry points for this source's samples.
@@ -181,8 +181,8 @@ class SampleSource {
     return {};
   }
 
-  // Returns what is known about sample `id` without opening its file, from the time when an index
-  // was made. No I/O, no allocation.
+  // Returns the facts about sample `id` that are known without opening its file, as of when an
+  // index was made. No I/O, no allocation.
   virtual ImageFacts FactsOf(uint64_t /*id*/) const { return {}; }
 
   // A warning for the users of this source, to be shown once; empty if there is none.
@@ -191,7 +191,7 @@ class SampleSource {
   // Image files that are not samples because of their extensions; Warning() mentions them.
   virtual SkippedFiles Skipped() const { return {}; }
 
-  // The index of the field that is the label; none if samples have no labels.
+  // The index of the field that is the label; nullopt if samples have no labels.
   std::optional<size_t> label() const;
   // The label of one sample; kNoLabel if there is none, if it is kLoaded, or if it is not the
   // number of a class.
@@ -205,14 +205,14 @@ class SampleSource {
 
   // A hash that is equal for the same samples, so that another process can check that it has them:
   // for files a hash of names and labels in order, O(n); for values in memory a hash of types,
-  // shapes and parts of the content. 0: unknown.
+  // shapes and parts of the content. 0 means unknown.
   virtual uint64_t Fingerprint() const { return 0; }
 
   // For messages and reports: "image_folder(photos/train)".
   virtual std::string Describe() const = 0;
 };
 
-// Returns `error` with the name that the sample has in addition to its file's, if it has one.
+// Adds the sample's own name, if it has one besides its file's, to `error`.
 Error NamedError(const SampleSource& source, uint64_t id, Error error);
 
 // Returns Fingerprint() in the form that specs and states have: 16 hexadecimal digits.

@@ -1,7 +1,7 @@
 // libarchive's functions, for reading tar archives.
 //
-// The library is loaded when a tar is indexed for the first time: it brings a dozen others with it
-// (XML, Unicode tables, compressors), and programs that read folders should not pay for them.
+// The library is loaded when a tar is indexed for the first time: it loads a dozen others (XML,
+// Unicode tables, compressors), and programs that read folders should not pay for them.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +17,8 @@ namespace stoker {
 
 // Functions of archive.h and archive_entry.h, without the prefixes archive_ and archive_read_.
 struct Libarchive {
-  // Returns the one table of this process; loads the library on the first call. Thread-safe.
-  // Unavailable, with the package's name, if this machine does not have it.
+  // Returns the process-wide table; loads the library on the first call. Thread-safe. Unavailable,
+  // with the package's name, if this machine does not have it.
   static Result<const Libarchive*> Load();
 
   const char* (*version_string)() = nullptr;  // "libarchive 3.6.2"

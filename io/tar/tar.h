@@ -40,8 +40,8 @@ struct TarOptions {
 //
 // Members that are neighbours in an archive and have the same name to its first dot are a sample:
 // "7.jpg" is its image, and "7.cls" its label, a class number in ASCII digits (int64). Samples are
-// in the order of the pattern and, in an archive, of its members. Any sample of any archive may be
-// the next one of a shuffled epoch: nothing is read from front to back. Samples without an image
+// in the order of the pattern and, within an archive, of its members. Any sample of any archive may
+// be the next one of a shuffled epoch: nothing is read from front to back. Samples without an image
 // are skipped and counted (Skipped). Other members are ignored, as are names without an extension,
 // with a leading dot, or of the form "__name__".
 //
@@ -51,19 +51,19 @@ struct TarOptions {
 // (kBytes). Each sample has one such member, of at most 1 MiB.
 //
 // Members with the extension .npy, or one that ends with it ("features.npy"), are arrays (npy.h).
-// They are read with the image, in one request from the sample's first member to its last one of
-// these, with all that lies between them; they take 16 bytes of memory each. The first sample's
-// array determines the type and shape of the column; another array that has others, or is damaged,
-// is an error of its sample, as an image that cannot be decoded.
+// They are read with the image, in one request from the first of these members to the last, with
+// everything in between; they take 16 bytes of memory each. The first sample's array determines the
+// type and shape of the column; an array with a different type or shape, or a damaged one, is an
+// error of its sample, like an image that cannot be decoded.
 //
 // Archives are ustar, GNU or PAX, uncompressed. Each is indexed by libarchive once, by `threads` in
 // parallel: only headers, labels, and columns of text and bytes are read. The index is kept in the
 // user's cache folder until the archive changes (shard_index_file.h); where it cannot be written,
 // the archive is indexed again each time.
 //
-// An archive that changes afterwards is not indexed again. Its samples are then other bytes:
-// DataLoss if the archive ends before them or if they cannot be decoded, with the archive and the
-// offset, but other images of the same size in the same place are taken for the samples'.
+// An archive that changes afterwards is not indexed again. Its samples are then wrong bytes:
+// DataLoss, with the archive and the offset, if the archive ends before them or if they cannot be
+// decoded; but other images of the same size at the same position go unnoticed.
 //
 // Memory: 24 bytes a sample, those of its key, 8 for a label, and for each column 16 and its text:
 // captions of 100 bytes take 1.2 GB for ten million samples.

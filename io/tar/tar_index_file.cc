@@ -21,8 +21,8 @@ bool HaveSize(const std::array<uint64_t, 3>& numbers, uint64_t bytes) {
          bytes;
 }
 
-// Returns whether the members lie one after another in the archive, with names, and whether there
-// is a label for each label member, of which the bad one is one.
+// Returns whether the members follow each other in the archive and have names, and whether each
+// label member has a label; bad_label must be one of them.
 bool AreSound(const TarMembers& all, uint64_t archive_bytes) {
   uint64_t free = 0, name_at = 0, labels = 0;
   for (size_t i = 0; i < all.members.size(); ++i) {
@@ -75,7 +75,7 @@ std::optional<TarMembers> ReadTarIndex(const InputFile& archive, const FileStamp
   try {
     return UnpackTarIndex(*file, stamp);
   } catch (const std::bad_alloc&) {
-    return std::nullopt;  // scanning the archive holds less memory at a time
+    return std::nullopt;  // scanning the archive needs less memory
   }
 }
 

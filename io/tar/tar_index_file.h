@@ -1,5 +1,5 @@
-// The index file of a tar archive (shard_index_file.h): what libarchive found in the archive. Its
-// columns are those of TarMembers; the texts are in files of their own (tar_text_file.h).
+// The index file of a tar archive (shard_index_file.h): the archive's members, as libarchive lists
+// them. Its columns are those of TarMembers; the texts are in separate files (tar_text_file.h).
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ constexpr int kWarning = -20;
 
 constexpr uint64_t kLongestLabel = 64;  // bytes
 
-// A member without bytes of its own, or not as one range.
+// A member that has no bytes, or whose bytes are not one range.
 struct Unstored {
   const char* is;
   const char* advice;

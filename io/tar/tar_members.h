@@ -40,7 +40,7 @@ struct TarMembers {
   std::string names;
   std::vector<int64_t> labels;  // the number in each member that IsLabelMember, in order
   uint64_t bad_label = kNone;   // the first such member without an integer, whose number is 0 here
-  std::vector<Texts> texts{};   // by the extensions that were asked for
+  std::vector<Texts> texts{};   // by requested extension
 
   std::string_view NameOf(size_t member) const {
     const uint64_t begin = member == 0 ? 0 : members[member - 1].name_end;

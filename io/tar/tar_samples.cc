@@ -43,7 +43,7 @@ std::optional<std::string> ParseExtension(std::string_view text) {
   return LowerCase(text);
 }
 
-// Returns what follows the last dot of an extension: "npy" of "features.npy".
+// Returns the part after the last dot of an extension: "npy" of "features.npy".
 std::string LastPart(std::string_view extension) {
   return LowerCase(extension.substr(extension.rfind('.') + 1));
 }

@@ -24,8 +24,8 @@ struct TarGrouping {
   std::vector<std::string> arrays{};  // extensions of columns whose members are .npy files
 };
 
-// The samples of one shard, or of several in their order. Each takes 24 bytes and those of its key,
-// 8 for a label, 16 and the text's own for a column of texts, and 16 for one of arrays.
+// The samples of one shard, or of several in their order. Each takes 24 bytes plus its key, 8 for a
+// label, 16 plus the text for each column of texts, and 16 for each column of arrays.
 struct TarSamples {
   struct Member {         // an image, or an array
     uint64_t offset = 0;  // in its shard
@@ -35,7 +35,7 @@ struct TarSamples {
 
   std::vector<Member> images;
   PathTable keys;
-  std::vector<int64_t> labels;                         // empty: samples have none
+  std::vector<int64_t> labels;                         // empty if samples have none
   std::vector<std::vector<std::string_view>> columns;  // rows, by column; views of `texts`
   std::vector<std::vector<char>> texts;                // of the shards
   std::vector<std::vector<Member>> arrays;             // by column; each in its image's shard
@@ -74,9 +74,9 @@ bool IsTextExtension(std::string_view extension);
 // that the sample has; a sample with none of them is skipped and counted. Precondition: `all` has
 // the texts of the grouping.
 //
-// InvalidArgument names the shard, the offset and the key or member: an extension that a sample has
-// twice, a label that is not an integer, a sample with a label (.cls) next to one without, a sample
-// without a column's member, a text that is not UTF-8, an image or array of 4 GiB or more.
+// InvalidArgument names the shard, the offset and the key or member: an extension that occurs twice
+// in a sample, a label that is not an integer, a sample with a label (.cls) next to one without, a
+// sample without a column's member, a text that is not UTF-8, an image or array of 4 GiB or more.
 Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
                                 const std::string& path, uint32_t shard);
 

@@ -16,12 +16,12 @@
 
 namespace stoker {
 
-// A feature as it lies in the message, which must outlive it.
+// A view of a feature in the message, which must outlive it.
 struct TfFeature {
   enum class Kind : uint8_t { kNone, kBytes, kFloats, kIntegers };
 
   std::string_view name;          // null if the feature does not exist
-  Kind kind = Kind::kNone;        // kNone: the feature does not exist, or has no list
+  Kind kind = Kind::kNone;        // kNone if the feature does not exist, or has no list
   std::span<const uint8_t> list;  // the encoded list
 };
 

@@ -29,7 +29,7 @@ struct RecordList {
   std::vector<uint64_t> firsts;             // by file: the number of its first record
   std::vector<uint64_t> ends;               // of each record, in its file
   uint64_t content = 0;                     // of all records (tfrecord_records.h)
-  std::optional<ObjectVersions> objects{};  // none: the files are local
+  std::optional<ObjectVersions> objects{};  // empty if the files are local
 
   ByteRange RangeOf(uint64_t id) const {
     const auto next = std::ranges::upper_bound(firsts, id);

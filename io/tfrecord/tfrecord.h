@@ -38,10 +38,10 @@ struct TfRecordOptions {
 // written, the file is indexed again each time. The first record determines the type and shape of
 // the columns.
 //
-// When a record's turn comes it is read as a whole, its checksum is checked, and its features are
-// found. A fault in it is the error of its batch, with the file and the record's offset: DataLoss
-// for a wrong checksum, bytes that are not an Example, a feature that is missing, or has another
-// type or number of values, and a label without a class name.
+// A record is read as a whole when it is needed; its checksum is checked, and its features are
+// extracted. A fault in it is the error of its batch, with the file and the record's offset:
+// DataLoss for a wrong checksum, bytes that are not an Example, a feature that is missing, or has
+// another type or number of values, and a label without a class name.
 //
 // Memory: 8 bytes a sample.
 //

@@ -1,5 +1,5 @@
-// TfRecordFeatures: the features of a tf.train.Example that a sample consists of, and how it is
-// taken out of a record's data.
+// TfRecordFeatures: the features of a tf.train.Example that make up a sample, and functions that
+// extract them from a record's data.
 #pragma once
 
 #include <cstddef>

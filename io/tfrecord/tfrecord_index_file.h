@@ -1,4 +1,4 @@
-// The index file of a TFRecord file (shard_index_file.h): where its records lie.
+// The index file of a TFRecord file (shard_index_file.h): the positions of its records.
 #pragma once
 
 #include <cstdint>

@@ -95,8 +95,7 @@ class HeaderScan {
                  .advice = kWriteAgain};
   }
 
-  // Returns bytes of the file, valid until the next call. `length`: of the record that they belong
-  // to.
+  // Returns bytes of the file, valid until the next call. `length` is that of their record.
   Result<std::span<const uint8_t>> Bytes(uint64_t at, size_t count, uint64_t length) {
     if (at < window_at_ || at + count > window_at_ + window_bytes_) {
       // The header of the next record, if not the record itself, is read with a footer.
@@ -144,7 +143,7 @@ class HeaderScan {
 
   const InputFile& file_;
   const uint64_t bytes_;
-  std::vector<uint8_t> window_ = std::vector<uint8_t>(kWindow);  // what was read last
+  std::vector<uint8_t> window_ = std::vector<uint8_t>(kWindow);  // the last bytes read
   uint64_t window_at_ = 0;                                       // where, in the file
   size_t window_bytes_ = 0;
 };

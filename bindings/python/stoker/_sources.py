@@ -146,7 +146,7 @@ class Source:
         return self._native.labels(samples)
 
     def subset(self, indices: Any) -> Source:
-        """Some of the samples, in the order of `indices`; one that is there twice is two samples.
+        """Some of the samples, in the order of `indices`; one that occurs twice is two samples.
 
             first_thousand = source.subset(range(1000))
 
@@ -236,7 +236,7 @@ class Source:
         """The same samples, in epochs that have all classes equally often.
 
         Without replacement, classes differ by at most one sample in an epoch, and so do the samples of a
-        class: each comes again once all others of its class have come, and a large class goes on with other
+        class: each comes again once all others of its class have come, and a large class continues with other
         samples in the next epoch. With replacement, each position draws a class and one of its samples.
         `shuffle` changes nothing, `seed` does. Where labels come with the images, they are read first, as by
         `labels`, and again where the source is unpickled.
@@ -838,7 +838,7 @@ def files(
         for images, labels, ages in stoker.Loader(source, [stoker.Resize((224, 224))], batch_size=2):
             ...
 
-    Each path is a sample, in this order; one that is there twice is two samples. Files are opened when they
+    Each path is a sample, in this order; one that occurs twice is two samples. Files are opened when they
     are needed: one that is missing, or is not an image, is then an error that names it.
 
     The labels and columns are kept, not copied, as by `arrays`; they must not change while a loader uses
@@ -1019,7 +1019,7 @@ def manifest(
         for images, labels, ages in stoker.Loader(source, [stoker.Resize((224, 224))], batch_size=2):
             ...
 
-    Each row is a sample, in the file's order; one that is there twice is two samples. The file is read once,
+    Each row is a sample, in the file's order; one that occurs twice is two samples. The file is read once,
     by this call; images are opened when they are needed, and one that is missing is then an error that names
     it.
 

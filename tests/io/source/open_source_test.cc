@@ -105,7 +105,7 @@ TEST(OpenSource, RefusesWhatIsInMemory) {
 TEST(OpenSource, KindsAndArgumentsHaveUniqueNames) {
   std::set<std::string> kinds;
   for (const SourceRow& row : AllSources()) {
-    EXPECT_TRUE(kinds.insert(row.kind).second) << row.kind << " is there twice";
+    EXPECT_TRUE(kinds.insert(row.kind).second) << row.kind << " occurs twice";
     std::set<std::string> names{"kind", "samples", "fingerprint"};  // the loader spec's own
     for (const SourceArgument& argument : row.arguments) {
       EXPECT_TRUE(names.insert(argument.name).second) << row.kind << "." << argument.name;

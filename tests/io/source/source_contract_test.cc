@@ -116,7 +116,7 @@ TEST_P(SourceContract, FieldsAreConsistent) {
   size_t labels = 0;
   for (size_t i = 0; i < fields.size(); ++i) {
     EXPECT_FALSE(fields[i].name.empty());
-    EXPECT_TRUE(names.insert(fields[i].name).second) << fields[i].name << " is there twice";
+    EXPECT_TRUE(names.insert(fields[i].name).second) << fields[i].name << " occurs twice";
     if (fields[i].is_label) {
       ++labels;
       EXPECT_EQ(source_->label(), i);
