@@ -17,10 +17,10 @@ Status CudaStatus(int error, const char* call, const std::string& device);
 // Versions of CUDA: major × 1000 + minor × 10.
 int CudaBuiltWith();
 int MinCudaOfDriver();  // for any minor version: they are compatible with each other
-int CudaOfDriver();     // 0: there is no driver. Loads the driver if there is one.
+int CudaOfDriver();     // 0 without a driver. Loads the driver if there is one.
 
-// Returns the number of devices, at least 1; otherwise FailedPrecondition with the reason and what
-// to do. Loads the driver; creates no context.
+// Returns the number of devices, at least 1; otherwise FailedPrecondition with the reason and
+// advice. Loads the driver; creates no context.
 Result<int> CountCudaDevices();
 
 }  // namespace stoker

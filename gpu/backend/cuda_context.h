@@ -7,8 +7,8 @@
 
 namespace stoker {
 
-// Thread-safe. Once joined, a context is kept until the process ends, as frameworks do: nobody
-// knows which other code still relies on it.
+// Thread-safe. Once joined, a context is kept until the process ends, as frameworks do: other code
+// may still rely on it.
 class CudaContext {
  public:
   // Creates the context unless it exists in this process. `ordinal`: below the count of devices.
@@ -26,7 +26,7 @@ class CudaContext {
     Current(const Current&) = delete;
     Current& operator=(const Current&) = delete;
 
-    // The error of `call` if the context could not be made current; otherwise 0.
+    // Returns the error of `call` if the context could not be made current; otherwise 0.
     int error() const { return error_; }
     const char* call() const { return call_; }
 

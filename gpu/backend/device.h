@@ -48,7 +48,7 @@ enum class StreamPriority : uint8_t { kNormal, kHigh };
 
 // Thread-safe; the thread's current context, which belongs to the program, is left unchanged, and
 // no context is created on any other device. Errors: ResourceExhausted (no memory), Unavailable
-// (anything else; the cause has the call and the driver's words). After an Unavailable of a copy,
+// (anything else; the cause has the call and the driver's message). After an Unavailable of a copy,
 // an event or a kernel the device is lost to this process, as in CUDA.
 //
 // In a forked child every call is FailedPrecondition, and functions that release do nothing; the
@@ -84,12 +84,12 @@ class Device {
   virtual Result<DeviceEvent> MakeEvent(bool timed = false) = 0;
   virtual void Destroy(DeviceEvent event) = 0;
 
-  // The event is done when all work given to the stream so far is done. The last Record counts.
+  // The event is done when all work issued to the stream so far is done. The last Record counts.
   virtual Status Record(DeviceEvent event, DeviceStream stream) = 0;
-  // The event is done when all work is done that the process has given to the device so far, on any
-  // stream: for memory whose users are unknown. FailedPrecondition while any stream is being
-  // captured into a graph, on any thread; CUDA then also invalidates that capture, so do not call
-  // this while one may be on. CUDA tells of captures stream by stream only: see IsCapturing.
+  // The event is done when all work that the process has issued to the device so far, on any
+  // stream, is done: for memory whose users are unknown. FailedPrecondition while any stream is
+  // being captured into a graph, on any thread; CUDA then also invalidates that capture, so do not
+  // call this while one may be on. CUDA reports captures only stream by stream: see IsCapturing.
   virtual Status RecordAll(DeviceEvent event) = 0;
   // Returns whether the stream is being captured; for the legacy default stream, whether any stream
   // is that is ordered with it. Disturbs no capture.
@@ -110,7 +110,7 @@ class Device {
   // the copy is done.
   virtual Status Copy(void* to, const void* from, size_t bytes, DeviceStream stream) = 0;
   virtual Status ApplyDeferred(const DeferredOpsJob& job, DeviceStream stream) = 0;
-  // Pointers of the batch are the device's.
+  // The batch's pointers are device pointers.
   virtual Status DecodeCrops(const decode::CropBatch& batch, DeviceStream stream) = 0;
   // Keeps the stream busy for about this long, as a training step would; for measuring.
   virtual Status Occupy(uint64_t nanoseconds, DeviceStream stream) = 0;

@@ -1,4 +1,4 @@
-// DevicePinning: a device's pinning, for code that knows only Pinning.
+// DevicePinning: adapts a device to the Pinning interface.
 #pragma once
 
 #include <memory>

@@ -87,7 +87,7 @@ std::shared_ptr<HostEvent::Point> HostEvent::last() const {
 
 void HostEvent::Record(HostStream& stream) {
   auto point = std::make_shared<Point>(1);
-  // One lock covers both: of two threads that record, the last one's point stays.
+  // One lock covers both: if two threads record, the later point counts.
   std::lock_guard lock(mutex_);
   stream.Give([point] { point->Pass(); });
   last_ = std::move(point);

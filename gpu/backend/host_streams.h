@@ -45,7 +45,7 @@ class HostStream {
   std::thread thread_;
 };
 
-// Thread-safe. May be destroyed at any time: streams that wait for the event keep what they need.
+// Thread-safe. May be destroyed at any time: streams that wait for the event keep its state.
 class HostEvent {
  public:
   // The event is done when all work given to the stream so far is done. The last Record counts.
@@ -58,7 +58,7 @@ class HostEvent {
   // An event that was never recorded is done.
   bool Done() const;
   void Synchronize() const;    // blocks until it is done
-  uint64_t passed_ns() const;  // when it was done, on an arbitrary clock; 0 means not yet
+  uint64_t passed_ns() const;  // when it completed, on an arbitrary clock; 0 means not yet
 
  private:
   class Point;  // that a stream will reach

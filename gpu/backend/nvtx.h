@@ -6,8 +6,8 @@
 namespace stoker {
 
 // Adds the profiler to the trace's listeners if one has started the process. Ranges of batches are
-// named "stoker.copy 2:17", with epoch and index. Otherwise nothing happens: no library is loaded
-// and no driver called. In a build without CUDA nothing ever happens.
+// named "stoker.copy 2:17", with epoch and index. Otherwise, and in a build without CUDA, does
+// nothing: no library is loaded and no driver called.
 void ListenForProfiler(Trace& trace);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// A kernel that only takes time, for measuring other work meanwhile.
+// A kernel that only takes time, for measuring other work during it.
 #pragma once
 
 #include <cstdint>

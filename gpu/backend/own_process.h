@@ -12,7 +12,7 @@ class OwnProcess {
  public:
   OwnProcess();
 
-  bool here() const;  // true: there was no fork since
+  bool here() const;  // true if there was no fork since
   // FailedPrecondition in a forked child; the error names `device`.
   Status Check(const std::string& device) const;
 

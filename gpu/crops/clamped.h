@@ -1,4 +1,4 @@
-// Clamped: std::clamp by value. Kernels cannot keep in registers what is passed by reference.
+// Clamped: std::clamp by value. Kernels cannot keep arguments passed by reference in registers.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // UnpackCrop, DecodeCrop and ResampleCrop are the kernels' work for one team of threads.
 //
-// All that these headers define has internal linkage: a program may contain it twice, for the host
-// and of a variant of the kernels (bench/gpu/variants), and the linker would keep one of the two.
+// All definitions here have internal linkage: a program may contain them twice, for the host and
+// for a variant of the kernels (bench/gpu/variants), and the linker would keep only one of the two.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ constexpr const DeviceCrop* CropOf(const CropBatch& batch, uint32_t row) {
   return at == kNoCrop ? nullptr : At<DeviceCrop>(batch.bytes, at - batch.first_byte);
 }
 
-// The bytes of the row's crop. Precondition: it has one.
+// The bytes of the row's crop. Precondition: the row has a crop.
 constexpr const uint8_t* BytesOf(const CropBatch& batch, uint32_t row) {
   return batch.bytes + (batch.crop_at[row] - batch.first_byte);
 }
@@ -60,7 +60,7 @@ constexpr void DecodeCrop(const Team& team, const CropBatch& batch, uint32_t row
   DecodeIntervals(team, parts, first, order, memory);
 }
 
-// The parts of the crop that begins at `bytes`. `samples`: of the batch.
+// The parts of the crop that begins at `bytes`. `samples` are the batch's.
 constexpr CropParts PartsOf(const uint8_t* bytes, const uint8_t* samples) {
   const DeviceCrop* const crop = At<DeviceCrop>(bytes, 0);
   return {crop,

@@ -1,10 +1,9 @@
-// The first kernel of plain JPEGs: decodes the intervals of a crop to samples. A team takes a
-// number of them, and each of its threads decodes one, block by block: Huffman codes to
-// coefficients in the team's memory, and from there the inverse DCT. No coefficient leaves that
-// memory.
+// The first kernel of plain JPEGs: decodes the intervals of a crop to samples. A team takes several
+// intervals, and each of its threads decodes one, block by block: Huffman codes to coefficients in
+// the team's memory, and from there the inverse DCT. No coefficient leaves that memory.
 //
-// The bits may be anything. Where no code is there, 16 bits are passed over and a block ends; so it
-// does at a coefficient beyond its last one. After the crop there are zeros.
+// Any bits are accepted. An invalid code is skipped as 16 bits and ends the block, as does a
+// coefficient beyond the last one. Zeros follow the crop.
 //
 // Team: as in unpack-inl.h, with kEntropyThreads threads.
 #pragma once
@@ -40,16 +39,17 @@ constexpr CoefficientOrder MakeCoefficientOrder() {
 
 // The codes of a Huffman table. Those of one length are consecutive numbers (T.81, C.2).
 struct CodesMemory {
-  // By the next bits: the length of their code × 256 + its symbol; 0 if the code is longer.
+  // Indexed by the next bits: the length of their code × 256 + its symbol; 0 if the code is longer.
   std::array<uint16_t, 1 << kCodeWindow> entry;
-  // By length: the first 16 bits after the codes of this length, and from a code to its symbol.
+  // Indexed by length: the first 16-bit value after the codes of this length, and the offset from a
+  // code to its symbol.
   std::array<uint32_t, 17> limit, offset;
 };
 
 // Each thread of a team prepares at most one table.
 static_assert(kMostCodes <= kEntropyThreads);
 
-// The memory that the threads of a team share. What belongs to a thread lies in one bank.
+// The memory that the threads of a team share. The memory of one thread is in one bank.
 struct EntropyMemory {
   std::array<CodesMemory, kMostCodes> codes;
   CoefficientOrder order;
@@ -176,8 +176,8 @@ struct BlockCodes {
   const CodesMemory *dc, *ac;
 };
 
-// Decodes a block. Returns in which pairs of columns it has coefficients, a bit for each. `pair`:
-// the thread's, all 0; null means the block is parsed only.
+// Decodes a block. Returns a bit for each pair of columns that has coefficients. `pair`: the
+// thread's, all 0; null means that the block is only parsed.
 constexpr uint32_t DecodeBlock(const BlockCodes& codes, const CoefficientOrder& order,
                                EntropyReader& reader, int32_t& dc, uint32_t* pair) {
   dc += TakeValue(TakeSymbol(*codes.dc_from, *codes.dc, reader) & 15, reader);
@@ -220,7 +220,7 @@ constexpr void TransformColumns(const std::array<std::array<uint16_t, 8>, 8>& fa
 }
 
 // Makes the samples of the thread's block, and sets it to 0. `columns`: as DecodeBlock returns
-// them; the results of others are 0, too. `stride` in blocks.
+// them; the others are all zero. `stride` in blocks.
 constexpr void TransformBlock(const std::array<std::array<uint16_t, 8>, 8>& factors,
                               uint32_t columns, uint32_t* pair, RowOfBlock* to, uint32_t stride) {
   for (uint32_t x = 0; x < 4; ++x) {
@@ -242,7 +242,7 @@ constexpr void TransformBlock(const std::array<std::array<uint16_t, 8>, 8>& fact
 struct BlockPosition {
   uint32_t component;
   uint32_t column, row;    // among the component's blocks of the MCU
-  uint32_t columns, rows;  // how many those are
+  uint32_t columns, rows;  // their number
 };
 constexpr uint32_t BlocksOfMcu(const DeviceCrop& crop) {
   return crop.gray != 0 ? 1 : (1U << crop.wide << crop.tall) + 2;

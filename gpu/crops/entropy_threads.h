@@ -1,4 +1,4 @@
-// How many intervals a block of the entropy kernel takes. No result depends on it.
+// The number of intervals that a block of the entropy kernel takes. Results do not depend on it.
 #pragma once
 
 #include <cstdint>

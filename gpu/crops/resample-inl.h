@@ -1,6 +1,6 @@
 // The second kernel: turns samples into pixels of a batch row. A team of threads takes a tile of
-// the output: it converts the pixels that the tile is computed from to RGB, blends their rows, and
-// blends the columns of the result. All of it stays in the team's memory.
+// the output: it converts the source pixels of the tile to RGB, blends their rows, and blends the
+// columns of the result. All of it stays in the team's memory.
 //
 // Upsampling and colours are those of transforms/jpeg/fast/pixels/pixels.h, blending that of
 // transforms/resize/strip/strip.h. Team: as in unpack-inl.h, with `size()` threads.
@@ -65,14 +65,14 @@ constexpr TileSource SourceOf(const CropParts& parts, const CropTile& tile) {
 
 // ---- Upsampling and colours
 
-// Which sample of a line a pixel is made from.
+// The sample of a line from which a pixel is computed.
 struct SampleLine {
-  int32_t first, last;  // the outermost ones: they count twice
+  int32_t first, last;  // the outermost samples, which count twice
   int32_t halved;       // 1 if there are half as many samples as pixels
   constexpr int32_t At(int32_t pixel) const { return Clamped(pixel >> halved, first, last); }
 };
 
-// The line of chroma samples. `last`: of the component.
+// The line of chroma samples. `last`: the component's last sample.
 constexpr SampleLine ChromaLine(const SampleLine& luma, int32_t halved, int32_t last) {
   const int32_t before = (luma.first - halved) >> halved, after = (luma.last + halved) >> halved;
   return {before > 0 ? before : 0, after < last ? after : last, halved};
@@ -113,7 +113,7 @@ constexpr CropImage ImageOf(const CropParts& parts) {
           (crop.plane[2].first - chroma.first) * kGroupSamples};
 }
 
-// Cb, and Cr in the upper half: of a sample, or 16 times those of a pixel.
+// Cb, with Cr in the upper half: the values of a sample, or 16 times those of a pixel.
 using ChromaPair = uint32_t;
 
 constexpr ChromaPair ChromaAt(const CropImage& image, uint32_t at) {
@@ -156,7 +156,7 @@ constexpr ChromaPair Rounding(const CropImage& image, uint32_t column, uint32_t 
   return (wide ? 8 - 4 * column : tall ? 8 - 4 * row : 0) * 0x10001;
 }
 
-// The pixel of a luma sample. `chroma`: of the pixel, with Rounding.
+// Returns the pixel for a luma sample and the pixel's `chroma`, which includes Rounding.
 constexpr Pixel PixelOf(uint8_t sample, ChromaPair chroma) {
   constexpr int32_t kMost = (1 << 24) - 1, kHalf = 1 << 15;
   const int32_t luma = sample << 16;
@@ -225,7 +225,7 @@ struct TileTaps {
   const int32_t* starts;
   const WeightPair* weights;
   uint32_t pairs;  // of an output
-  int32_t before;  // from the source's first pixel to the one that starts count from
+  int32_t before;  // from the source's first pixel to the origin of starts
   constexpr uint32_t FirstOf(uint32_t output) const {
     return static_cast<uint32_t>(starts[output] + before);
   }
@@ -280,7 +280,8 @@ constexpr TileOutput OutputOf(const DeviceCrop& crop, const CropTile& tile, uint
           crop.last_shift};
 }
 
-// Pixels (column, upper) and (column, lower) of the tile. `stride`: of the rows of middle pixels.
+// Pixels (column, upper) and (column, lower) of the tile. `stride` is that of the middle pixels'
+// rows.
 constexpr void BlendAlong(const TileTaps& taps, const TileOutput& output, uint32_t upper,
                           uint32_t lower, uint32_t column, uint32_t stride,
                           const TileMemory& memory) {

@@ -2,8 +2,8 @@
 // goes through its groups; the coefficients of a group never leave the team's memory.
 //
 // Team: `Each(f)` calls f(thread) on each thread of the team, and returns when all have done so.
-// `EachUnawaited(f)` does not wait. Threads read memory that other threads have written, and write
-// what others have read, only when an Each has returned since.
+// `EachUnawaited(f)` does not wait. A thread may read memory that others wrote, or overwrite memory
+// that others read, only after an Each has returned in between.
 #pragma once
 
 #include <array>
@@ -21,8 +21,7 @@ namespace {
 
 inline constexpr uint32_t kUnpackThreads = 32;
 
-// A quad's widths, 4 bits each, and above them a number of bytes: the quad's size, or where it
-// begins.
+// A quad's widths, 4 bits each, and in the bits above them its size in bytes, or its offset.
 using QuadWord = uint32_t;
 constexpr uint32_t WidthOf(QuadWord quad, uint32_t i) { return quad >> (4 * i) & 15; }
 constexpr uint32_t BytesOf(QuadWord quad) { return quad >> 16; }
@@ -96,11 +95,11 @@ constexpr void AddDifferences(const uint32_t* crop, uint32_t run, uint32_t t,
   memory.dc[t] = Wrapped16(sum);
 }
 
-// Thread t < kQuads: quad t of the group in the order of the run; then, where it begins after
-// those before it. One more thread: where the last one ends.
+// Thread t < kQuads: quad t of the group in the order of the run; then its offset, after those
+// before it. One more thread: the end of the last quad.
 constexpr void TakeWidths(const uint32_t* crop, uint32_t group, uint32_t t, const QuadWord* table,
                           UnpackMemory& memory) {
-  const uint32_t quads = ByteAt(crop, group);  // more than there are, if forged
+  const uint32_t quads = ByteAt(crop, group);  // more than exist, if forged
   memory.size[t] = t < quads ? table[ByteAt(crop, group + 1 + t)] : 0;
 }
 constexpr void AddSizes(uint32_t t, UnpackMemory& memory) {
@@ -113,8 +112,8 @@ constexpr void AddSizes(uint32_t t, UnpackMemory& memory) {
   }
 }
 
-// Thread t: column t % 8 of block t / 8 of the group, whose quads begin at `quads`. `dc`: of the
-// group's first block.
+// Thread t: column t % 8 of block t / 8 of the group, whose quads begin at `quads`. `dc` is the
+// group's first block's.
 constexpr void TransformColumn(const uint32_t* crop, uint32_t quads, const int32_t* dc,
                                const std::array<std::array<uint16_t, 8>, 8>& factors, uint32_t t,
                                UnpackMemory& memory) {
@@ -143,7 +142,7 @@ constexpr void TransformColumn(const uint32_t* crop, uint32_t quads, const int32
   }
 }
 
-// Thread t: row t % 8 of block t / 8. `to`: of the group's first sample; `stride` in blocks.
+// Thread t: row t % 8 of block t / 8. `to` is the group's first sample; `stride` is in blocks.
 constexpr void TransformRow(uint32_t t, const UnpackMemory& memory, RowOfBlock* to,
                             uint32_t stride) {
   const uint32_t block = t / 8, y = t % 8;

@@ -1,4 +1,4 @@
-// How many runs a block of the unpacking kernel takes. No result depends on it.
+// The number of runs that a block of the unpacking kernel takes. Results do not depend on it.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@
 
 namespace stoker::deferred {
 
-// Whether the job can be done in groups: they fill the lines, and all addresses are aligned.
+// Whether the job can be done in groups: the lines are whole groups, and all addresses are aligned.
 // Without lines to flip or to erase in, an image is one line.
 template <DType kType>
 bool InGroups(const DeferredOpsJob& job) {

@@ -5,8 +5,8 @@
 
 namespace stoker {
 
-// Loads every variant of the kernel for the current device, because a kernel that is loaded at its
-// first launch may have to wait for all work of the device. Returns a cudaError_t.
+// Loads every variant of the kernel for the current device, because loading a kernel at its first
+// launch may wait for all work of the device. Returns a cudaError_t.
 int LoadDeferredOps();
 
 // Issues the job on a stream (a cudaStream_t) of the current device and does not wait. Returns a

@@ -26,8 +26,8 @@ struct DeferredOpsJob {
   float scale[3] = {};  // not for u8
   float bias[3] = {};
 
-  // A DeferredOps for each row, followed by its boxes, DeferredOpsBytes(boxes) apart. Null: nothing
-  // to flip, erase or mix.
+  // A DeferredOps for each row, followed by its boxes, DeferredOpsBytes(boxes) apart. Null if there
+  // is nothing to flip, erase or mix.
   const uint8_t* work = nullptr;
   uint32_t boxes = 0;
   bool mixes = false;  // whether rows are mixed; otherwise DeferredOps::mixing is ignored

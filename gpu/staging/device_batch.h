@@ -56,24 +56,23 @@ class DeviceBatch {
   // referred to by other threads: the batch is then untracked (below), regardless of other streams.
   Status WaitOn(DeviceStream stream) const;
   // For consumers whose streams are unknown or may be gone when they release the batch, as with
-  // DLPack: the batch's memory is reused after all work that the device has been given, on any
+  // DLPack: the batch's memory is reused after all work that was issued to the device, on any
   // stream, when the next batch is requested. Releasing the batch then makes no call to the device,
   // except for the last batch of a ring whose loader has gone, because that frees memory.
   void MarkUntracked() const;
-  // Gives the batch to a consumer by DLPack: later work of `stream` sees the whole batch, and so
-  // does all work that is given to any stream after this call if there is no stream, for which the
-  // host waits. (Consumers without a stream to pass have one: JAX's alternative client,
-  // TensorFlow.) Then does MarkUntracked.
+  // Passes the batch to a consumer by DLPack: later work of `stream` sees the whole batch. Without
+  // a stream the host waits, so that work issued to any stream after this call sees it. (JAX's
+  // alternative client and TensorFlow have a stream, but do not pass it.) Then calls MarkUntracked.
   Status GiveTo(std::optional<DeviceStream> stream) const;
-  // Says that this stream, those of other calls and those of WaitOn and GiveTo are all that use the
-  // batch until it is released, and that they exist until then; overrules MarkUntracked. Does not
+  // Declares that only this stream, those of other calls and those of WaitOn and GiveTo use the
+  // batch until it is released, and that they exist until then; overrides MarkUntracked. Does not
   // make the stream wait for the batch. Any thread. A stream that is being captured when the batch
   // is released must exist until a batch is requested after the capture.
   Status RecordStream(DeviceStream stream) const;
   // Blocks the host until the batch has arrived; the batch counts as used by the host.
   Status Wait() const;
 
-  // Keeps the batch's memory. May be copied, and released on any thread.
+  // Keeps the batch's memory alive. May be copied, and released on any thread.
   std::shared_ptr<const RingEntry> Owner() const { return entry_; }
 
   void Release() { entry_.reset(); }
@@ -87,7 +86,7 @@ struct DeviceCopyStats {
   uint64_t batches = 0;       // copied, with all their parts
   uint64_t copied_bytes = 0;  // copied to the device
   // Duration of the copies that have ended, measured by the devices if the rings are timed. Copies
-  // to several devices overlap: it may exceed the time that has passed.
+  // to several devices overlap: the sum may exceed the elapsed time.
   uint64_t copy_ns = 0;
   uint64_t timed_bytes = 0;   // of these copies
   uint64_t ring_wait_ns = 0;  // waiting for an entry: the consumer is the limit

@@ -8,8 +8,8 @@
 //
 // A thread takes host batches when they are ready and issues their copies into a ring of device
 // memory, which is allocated once. Events order everything, on the device: the copy into an entry
-// waits until the entry's last batch has been finished, and the deferred operations for its last
-// users; without deferred operations the copy waits for these. The consumer's stream waits for the
+// waits until the entry's last batch has been finished, and the deferred operations wait for its
+// last users; without deferred operations, the copy does. The consumer's stream waits for the
 // entry's event. With several devices, each has a ring and streams of its own, and a part of every
 // batch. The host blocks only in two places: the copier's thread, before it fills an entry
 // whose last copy is not done, and the consumer, in Next, for a batch that has not been issued yet.
@@ -51,8 +51,8 @@ struct CopyPlan {
   DeferredOpsJob job;  // pointers and rows are set for each batch
   bool has_work = false;
   // Room for crops, which the device decodes to rows of the first column before the job. If there
-  // is any: there are deferred operations with work; batches lie in one slab; the host's column
-  // before the last has the place of each row's crop, in the region of the row's part, or
+  // is any, there are deferred operations with work; batches are in one slab; and the host's
+  // next-to-last column has the position of each row's crop in the region of the row's part, or
   // decode::kNoCrop, as for a row that another device mixes with its own (has_row_before).
   CropRoom crops{};
   // Whether the row before the part's first one (before row 0: the batch's last) is copied, too,
@@ -60,7 +60,7 @@ struct CopyPlan {
   // the row before row 0. Only its first column and its work, the last one, are copied: the job
   // reads no other.
   bool has_row_before = false;
-  // The most that is copied between turns of other copies (PieceCopier); for benchmarks.
+  // The most bytes copied before other copies get a turn (PieceCopier); for benchmarks.
   size_t piece_bytes = PieceCopier::kPieceBytes;
 };
 
@@ -69,7 +69,7 @@ class DeviceRing;  // device memory for a few batches, and their events; shared 
 
 struct DeviceCopierOptions {
   bool across_epochs = false;  // continues into the next epoch before this one's end has been taken
-  // How long Next waits for another thread to release a batch if the consumer holds all.
+  // How long Next waits for another thread to release a batch if the consumer holds them all.
   std::chrono::milliseconds patience{2000};
   const Trace* trace = nullptr;
 };

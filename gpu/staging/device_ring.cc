@@ -269,7 +269,7 @@ bool DeviceRing::RecordUses(RingEntry& entry) const {
 }
 
 bool DeviceRing::SeesCapture() {
-  // A stream that cannot be asked counts as idle: RecordAll reports what is wrong with it.
+  // A stream whose state cannot be queried counts as idle: RecordAll reports its error.
   const auto captures = [this](DeviceStream stream) {
     const Result<bool> capture = device_->IsCapturing(stream);
     return capture.ok() && *capture;

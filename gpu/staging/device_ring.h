@@ -59,14 +59,14 @@ struct RingEntry {
   uint64_t issued_ns = 0;  // when all its work had been issued (NowNanoseconds)
 
   // The first `used` of `uses` belong to this lease or, if it has ended, to the last one; the
-  // others are kept for their events: as many as the largest number of streams in one lease. Under
+  // others are kept for their events, up to the largest number of streams in one lease. Under
   // `mutex` while leased.
   std::mutex mutex;
   std::vector<StreamUse> uses;
   size_t used = 0;
   bool leased = false;
   bool unnamed = false;    // it may have users that are not in `uses` …
-  bool named = false;      // … unless the program says that it has none
+  bool named = false;      // … unless the program declared that it has none
   bool untracked = false;  // its users are unknown: until RecordAll's event is done
 };
 
@@ -91,15 +91,16 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   // whose users are unknown, for use after all work that the device has been given so far. Must be
   // called on the consumer's thread, which is not capturing a graph when it requests a batch: the
   // event recorded for the latter would invalidate the capture (Device::RecordAll). While another
-  // thread captures, they stay pending: nothing is recorded if the capture can be seen; after one
-  // that could not be seen, nothing for a while, and each time for twice as long.
+  // thread captures, they stay pending: nothing is recorded if the capture can be seen; after each
+  // capture that it failed to detect, it backs off, each time for twice as long.
   Status Reclaim();
 
   // Waits for the copies in flight and releases their host batches. Called when no copier uses the
   // ring any more.
   void ReleaseHosts();
 
-  // Counts a leased entry as held by the consumer, and whether the consumer holds all entries.
+  // Count a leased entry as held by the consumer, and return whether the consumer holds all
+  // entries.
   void HandOut(const RingEntry& entry);
   bool AllHandedOut() const;
 
@@ -133,8 +134,9 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   Status AllocateSamples();
   Status AddEntry();
   void Return(RingEntry& entry);  // the last lease has ended; any thread
-  // Records an event on each stream that used an entry that is no longer leased. False if one of
-  // them is being captured, or if the entry is untracked, which it becomes if a stream has gone.
+  // Records an event on each stream that used an entry that is no longer leased. Returns false if
+  // one of them is being captured, or if the entry is untracked, which it becomes if a stream no
+  // longer exists.
   bool RecordUses(RingEntry& entry) const;
   // Whether a stream that stoker may ask is being captured: the legacy default stream, for those
   // ordered with it, and those of leased batches whose users are known, which exist.
@@ -160,13 +162,13 @@ class DeviceRing : public std::enable_shared_from_this<DeviceRing> {
   std::deque<RingEntry*> free_;
   std::vector<RingEntry*> pending_;
   uint64_t all_refusals_ = 0;
-  int refusals_ = 0;              // of RecordAll, in a row
+  int refusals_ = 0;              // of RecordAll, consecutive
   uint64_t next_record_ns_ = 0;   // not before this time (NowNanoseconds)
   std::vector<bool> handed_out_;  // by index
   size_t handed_out_count_ = 0;
 };
 
-// Sets the numbers that are those of the rings, whichever copiers have used them.
+// Sets the counts that belong to the rings and not to one copier.
 void AddRingStats(std::span<const std::shared_ptr<DeviceRing>> rings, DeviceCopyStats& stats);
 
 }  // namespace stoker

@@ -13,7 +13,7 @@ using decode::kNoCrop;
 
 namespace {
 
-// The column of the places of rows' crops: the one before the deferred operations.
+// The column with the position of each row's crop, just before the deferred operations.
 size_t CropColumn(const DeviceRing& ring) { return ring.plan().host.size() - 2; }
 
 std::span<const uint64_t> PlacesOf(const DeviceRing& ring, const RingEntry& entry) {
@@ -63,7 +63,8 @@ void SetMost(decode::CropBatch& batch, std::span<const uint64_t> places, const u
 }
 
 Status IssueCrops(const DeviceRing& ring, const RingEntry& entry) {
-  // Places count from the first part's region. The device has only the region of its own part.
+  // Positions count from the first part's region, but the device has only the region of its own
+  // part.
   const CropRegion& crops = entry.host.crops()[entry.part];
   decode::CropBatch batch = CropsOf(ring, entry, crops.begin());
   SetMost(batch, PlacesOf(ring, entry), crops.memory());

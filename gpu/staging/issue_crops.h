@@ -14,9 +14,9 @@ namespace stoker {
 // stream. Returns the copied bytes.
 Result<uint64_t> CopyAroundCrops(const DeviceRing& ring, const RingEntry& entry);
 
-// The crops on the device of the entry's rows, which begin `first_byte` bytes into the regions of
-// the batch; without the sizes of the largest crop, which SetMost sets. `memory`: the regions on
-// the host, to which `places` lead.
+// The crops of the entry's rows on the device, which begin `first_byte` bytes into the regions of
+// the batch, without the sizes of the largest crop, which SetMost sets. `memory`: the regions on
+// the host, into which `places` are offsets.
 decode::CropBatch CropsOf(const DeviceRing& ring, const RingEntry& entry, uint64_t first_byte);
 void SetMost(decode::CropBatch& batch, std::span<const uint64_t> places, const uint8_t* memory);
 

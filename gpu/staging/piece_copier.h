@@ -1,13 +1,13 @@
-// PieceCopier: copies blocks to a device, large ones in pieces, and gives other streams' copies a
-// turn now and then.
+// PieceCopier: copies blocks to a device, large ones in pieces, and lets other streams' copies in
+// between.
 //
 // In each direction a device makes one copy at a time (a GPU has a copy engine for each). When it
 // has several to choose from it continues with the stream of the last one, so a small copy of
-// another stream waits for all that this stream has been given, cut into pieces or not: NVIDIA does
+// another stream waits for everything queued on this stream, cut into pieces or not: NVIDIA does
 // not document this, but it has been seen (github.com/meta-pytorch/torchrec/pull/4315 and 4339;
-// github.com/NVIDIA/cudf/issues/15620 has 51 KB that waited for 12 ms). So that there is nothing to
-// continue with, a copy now and then waits for an event on a second stream, which waits for the
-// copy before. A kernel between the two would do that, too, but would itself wait while a step
+// github.com/NVIDIA/cudf/issues/15620 has 51 KB that waited for 12 ms). To leave it nothing to
+// continue with, a copy waits, from time to time, for an event on a second stream, which waits for
+// the copy before. A kernel between the two would do that, too, but would itself wait while a step
 // fills the device.
 #pragma once
 
@@ -23,12 +23,12 @@ namespace stoker {
 // For the copies on one stream. Used by one thread at a time.
 class PieceCopier {
  public:
-  // By default, the most that is copied between turns. With pieces of this size a small copy waits
-  // for less than 0.4 ms on a PCIe link of 25 GB/s, and starting a piece (some µs) takes little of
-  // the link's time.
+  // By default, the most bytes copied before other copies get a turn. With pieces of this size a
+  // small copy waits for less than 0.4 ms on a PCIe link of 25 GB/s, and starting a piece (some µs)
+  // takes little of the link's time.
   static constexpr size_t kPieceBytes = size_t{8} << 20;
 
-  static constexpr size_t kWhole = SIZE_MAX;  // no pieces, and no turns
+  static constexpr size_t kWhole = SIZE_MAX;  // no pieces, and no turns for others
 
   static Result<std::unique_ptr<PieceCopier>> Make(std::shared_ptr<Device> device,
                                                    size_t piece_bytes);
@@ -46,7 +46,7 @@ class PieceCopier {
   const std::shared_ptr<Device> device_;
   const size_t piece_bytes_;
   size_t since_turn_ = 0;  // bytes of the copies since the last turn
-  DeviceStream aside_;     // has no work but to wait for pieces
+  DeviceStream aside_;     // only waits for pieces
   DeviceEvent turn_;
 };
 

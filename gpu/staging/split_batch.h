@@ -12,8 +12,8 @@ namespace stoker {
 
 // A default-constructed one is empty and converts to false: the epoch has ended.
 struct SplitBatch {
-  // In order of the rows, as many as FirstRowOfPart says (core/batch/batch_parts.h). All have the
-  // name of the whole batch.
+  // In order of the rows, divided by FirstRowOfPart (core/batch/batch_parts.h). All have the name
+  // of the whole batch.
   std::vector<DeviceBatch> parts;
 
   explicit operator bool() const { return !parts.empty(); }

@@ -27,15 +27,15 @@ Status CheckRequest(const ArrayRequest& request, const DecodeLimits& limits);
 // to image. Not thread-safe.
 class ArrayDecoder {
  public:
-  // Memory, but not the array's, is charged to `budget`, which must outlive the decoder.
+  // All memory except the array's is charged to `budget`, which must outlive the decoder.
   ArrayDecoder(const DecodeLimits& limits, MemoryBudget& budget);
 
   // Reads the header; says what Start will write. `bytes` must stay valid, with kBufferPadding
   // readable bytes after them, until Finish. Errors: those of ImageDecoder::Open; InvalidArgument
   // for a region that is empty or not inside the image; ResourceExhausted if the image would be
   // resized beyond max_pixels or kMaxSidePixels; Unimplemented for an image with alpha, or of 16
-  // bits, that is to be resized unchanged, for a WebP with alpha unchanged, and for an image of 16
-  // bits that is not unchanged, unless the limits accept it.
+  // bits, that is to be resized unchanged, for an unchanged WebP with alpha, and for an image of 16
+  // bits with any other request, unless the limits accept it.
   Result<ArrayShape> Open(std::span<const uint8_t> bytes, const ArrayRequest& request);
 
   // Does the same for a decoded image, 1 to kMaxSidePixels on each side, whose pixels must stay
@@ -78,7 +78,7 @@ class ArrayDecoder {
   size_t sample_bytes_ = 0;  // bytes of a pixel that is decoded unchanged; 0 means it is 8-bit gray
                              // or RGB
   uint8_t* gray_ = nullptr;  // the array that is computed from between_
-  bool started_ = false;     // the decoder was started, and must be finished
+  bool started_ = false;     // the decoder was started and must be finished
   Status status_;            // of Start
 };
 

@@ -1,4 +1,4 @@
-// ArrayRequest: which array is to be made of an image. ArrayShape: what the array then is.
+// ArrayRequest: the array to make from an image. ArrayShape: the type and shape of that array.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace stoker {
 
 enum class ArrayMode : uint8_t {
-  kRgb,        // gray images, too; without alpha
+  kRgb,        // for gray images, too; without alpha
   kGray,       // one value for a pixel, that of Pillow's convert("L") for kRgb
   kUnchanged,  // gray images gray, PNGs with alpha and 16 bits if they have them, all others RGB
 };
@@ -22,7 +22,7 @@ enum class ArrayMode : uint8_t {
 struct ArrayRequest {
   ArrayMode mode = ArrayMode::kRgb;
   bool exif_orientation = true;
-  std::optional<Rect> region{};    // the part to decode; none means all of it
+  std::optional<Rect> region{};    // the part to decode; nullopt means all of it
   std::optional<Resize> resize{};  // of the region
   // The array's type; for kRgb only. kU8: 0…255; kF16, kBF16, kF32: value / 255.
   DType dtype = DType::kU8;

@@ -52,8 +52,8 @@ class Augmenter {
   GrowingBuffer scratch_;  // of one step
 };
 
-// The reference, with std::vector and one scalar loop after the other: writes the same bytes.
-// `pixels`: laid out as in a Tile; replaced.
+// The reference, with std::vector and consecutive scalar loops: writes the same bytes. Replaces
+// `pixels`, which are laid out as in a Tile.
 void ApplyStepPlain(const Step& step, ImageSize& size, std::vector<uint8_t>& pixels);
 
 }  // namespace stoker

@@ -11,8 +11,8 @@
 
 namespace stoker {
 
-// Appends the steps (with `transform` 0) for an image of `size`; none for an operation that changes
-// nothing.
+// Appends the steps (with `transform` 0) for an image of `size`; an operation that changes nothing
+// appends none.
 void DrawPolicy(const AutoAugment& policy, ImageSize size, RandomStream& random,
                 std::vector<DrawnStep>& steps);
 void DrawPolicy(const RandAugment& policy, ImageSize size, RandomStream& random,

@@ -67,8 +67,8 @@ struct Blur {
 };
 
 // Output pixel (x, y), in pixels from the image's center, comes from source position (m[0] x + m[1]
-// y + m[2], m[3] x + m[4] y + m[5]), also relative to the center. Positions outside the image have
-// pixels as `padding` says.
+// y + m[2], m[3] x + m[4] y + m[5]), also relative to the center. `padding` determines pixels
+// outside the image.
 struct Affine {
   static constexpr const char* kName = "Affine";
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
@@ -80,7 +80,7 @@ struct Affine {
   Padding padding = Padding::kConstant;
 };
 
-// Crops to `window`, which may extend outside the image; pixels there are as `padding` says.
+// Crops to `window`, which may extend outside the image; `padding` determines the pixels there.
 struct Reframe {
   static constexpr const char* kName = "Reframe";
   Rect window;

@@ -1,5 +1,5 @@
-// DecodeLimits: what decoding may use and accept. DecodePaths: counts which decoder decoded the
-// photographs, stoker's or libjpeg-turbo, and why.
+// DecodeLimits: limits on the resources of decoding, and on the files it accepts. DecodePaths:
+// counts which decoder decoded the photographs, stoker's or libjpeg-turbo, and why.
 #pragma once
 
 #include <array>
@@ -16,17 +16,17 @@ struct DecodeLimits {
   int max_scans = 200;                    // of a JPEG
 
   // Decodes a JPEG whose end is missing as libjpeg-turbo does when it finds an end-of-image marker
-  // there: coefficients that the missing data would have given are zero. One without any data
-  // after the header of its first scan stays an error, and so does damage before the end.
+  // there: coefficients in the missing data are zero. A file without any data after the header of
+  // its first scan is still an error, as is damage before the end.
   bool accept_truncated = false;
 
-  // Takes the upper 8 of the 16 bits of a PNG's samples where 8 are wanted. Without it, such a PNG
-  // is refused: the lower 8 bits of a depth or of an instance's number must not vanish silently.
+  // Keeps the upper 8 of the 16 bits of a PNG's samples where 8 are wanted. Otherwise such a PNG is
+  // refused: the lower 8 bits of a depth or of an instance's number must not be lost silently.
   bool accept_16_bits = false;
 
   // The number of scans that a JPEG of that size may have. Each scan covers the whole image, even
-  // if it takes only a few bytes: an image of max_pixels may have 16, smaller ones more, and those
-  // below a twelfth of it max_scans. (A common progressive file has 10.)
+  // if it takes only a few bytes: an image of max_pixels may have 16 scans, smaller images more,
+  // and those below a twelfth of that size max_scans. (A common progressive file has 10.)
   int ScansOf(ImageSize size) const;
 
   // The coefficients of a JPEG with several scans (all progressive ones) are kept in memory for the
@@ -47,16 +47,16 @@ enum class Fallback : uint8_t {
   kNarrow,       // chroma of one or two samples per row, which has other upsampling rules
   kBits,         // damaged data: an invalid code, a block that is too long, or an early end
   kRestart,      // a restart marker missing
-  kCoefficient,  // beyond eight times what 8-bit samples can give
+  kCoefficient,  // beyond eight times the range of 8-bit samples
 };
 inline constexpr size_t kFallbacks = static_cast<size_t>(Fallback::kCoefficient) + 1;
 
 const char* NameOf(Fallback reason);  // "progressive or arithmetic", …
 
-// Why a worker decodes an image that a device was to decode (PlanOptions::decode_on_device).
+// Why a worker decodes an image that was meant for a device (PlanOptions::decode_on_device).
 enum class OnWorker : uint8_t {
   kNotPrepared,  // neither packed nor a JPEG with a crop index that fits
-  kUnsupported,  // devices do not resample like this; or it is to be augmented, or reduced
+  kUnsupported,  // devices do not resample this way; or the image is augmented or reduced
   kDamaged,      // or changed since it was indexed; the worker finds the error, if there is one
   kNoRoom,       // for the bits or the samples of its crop (DeviceOptions::crop_bytes), or a budget
 };
@@ -64,7 +64,7 @@ inline constexpr size_t kOnWorkerReasons = static_cast<size_t>(OnWorker::kNoRoom
 
 const char* NameOf(OnWorker reason);  // "not_prepared", "unsupported", "damaged", "no_room"
 
-// The advice of errors that refuse a device that decodes.
+// The advice of errors that refuse decoding on a device.
 inline constexpr char kLetWorkersDecode[] =
     "Let the workers decode (to_device(…, decode=\"workers\"))";
 
@@ -88,16 +88,16 @@ struct DecodePaths {
   uint64_t stale = 0;         // the file has changed since the index was made
   uint64_t contradicted = 0;  // the index is damaged or contradicts the file
 
-  // Images that a device was to decode: those whose crops it was given, which count in
-  // `no_end_marker` and nowhere else; and by reason, those left to workers. These are attempts: a
-  // sample that is retried counts again.
+  // Images meant for a device: those whose crops it got, which count in `no_end_marker` and nowhere
+  // else; and, by reason, those left to workers. These are attempts: a sample that is retried
+  // counts again.
   uint64_t on_device = 0;
   std::array<uint64_t, kOnWorkerReasons> on_worker{};
 
   DecodePaths& operator+=(const DecodePaths& other);
 };
 
-// DecodePaths has nothing but counts of 64 bits, so it is added and copied as an array of them.
+// DecodePaths has only 64-bit counts, so it is added and copied as an array of them.
 using DecodeCounts = std::array<uint64_t, sizeof(DecodePaths) / sizeof(uint64_t)>;
 
 }  // namespace stoker

@@ -15,7 +15,7 @@
 namespace stoker {
 
 // The tag's value in EXIF that is stored in consecutive `parts`; 0 if it is not an orientation or
-// if the EXIF is not a TIFF structure; none if there is no such tag. One or two prefixes
+// if the EXIF is not a TIFF structure; nullopt if there is no such tag. One or two prefixes
 // "Exif\0\0" are skipped: they do not belong in chunks of PNG and WebP but occur, and JPEG
 // encoders write their own before that of their input. Reads one directory, each entry once.
 std::optional<uint32_t> ExifValue(std::span<const std::span<const uint8_t>> parts);

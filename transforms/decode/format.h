@@ -42,7 +42,7 @@ const char* NameOf(ImageFormat format);  // "JPEG", "PNG", …; "unknown"
 // example with `…`". FILE is its name.
 const char* ConvertAdvice(ImageFormat format);
 
-// Says what a file is whose format is kUnknown. `bytes`: its first ones.
+// Describes a file whose format is kUnknown. `bytes`: its first bytes.
 Error NoImage(std::span<const uint8_t> bytes);
 
 }  // namespace stoker

@@ -45,8 +45,8 @@ class ImageDecoder {
   Status Decode(const Rect& region, RowSink& sink, std::span<const uint8_t> crop_index = {},
                 Reduction reduction = 1);
 
-  // Decodes `region` of an open PNG to `to` with alpha and with 16 bits of 16, rows without gaps;
-  // see PngDecoder. FailedPrecondition for other formats.
+  // Decodes `region` of an open PNG to `to` with its alpha and all 16 bits, rows without gaps; see
+  // PngDecoder. FailedPrecondition for other formats.
   Status DecodeUnchanged(const Rect& region, uint8_t* to);
 
   // The same in pieces: Start, then Advance or AdvanceBoth while decoding(), then Finish. The

@@ -21,7 +21,7 @@ struct ImageInfo {
   bool progressive = false;  // or interlaced: the top rows are complete only at the end
   ImageFormat format = ImageFormat::kJpeg;
   bool alpha = false;  // there is an alpha channel, or may be one (in a WebP)
-  int bits = 8;        // 16: a PNG's samples have 16 bits, of which rows have the upper 8
+  int bits = 8;        // 16 for a PNG with 16-bit samples; rows have the upper 8
 };
 
 std::string SizeText(ImageSize size);  // "640 × 480"
@@ -30,12 +30,12 @@ std::string SizeText(ImageSize size);  // "640 × 480"
 // read at `offset`.
 Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset);
 
-// Unimplemented for an image of 16 bits, unless the limits accept it. Called by code that makes 8
-// bits of it.
+// Unimplemented for an image of 16 bits, unless the limits accept it. Called by code that reduces
+// it to 8 bits.
 Status CheckBits(const ImageInfo& info, const DecodeLimits& limits);
 
-// The error that `needed` bytes of working memory are missing to decode `what` ("a PNG") of that
-// size.
+// Returns the error that decoding `what` ("a PNG") of that size needs `needed` more bytes of
+// working memory.
 Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed);
 // If `failed` is a lack of memory, adds `bytes` to the bytes it wanted.
 Status AndMore(Status failed, uint64_t bytes);

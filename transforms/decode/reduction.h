@@ -25,8 +25,8 @@ using Reduction = int;
 ImageSize Reduced(ImageSize stored, Reduction reduction);
 
 // Returns the pixels of the reduced image that `stored` covers, each edge rounded to the nearest
-// one. `stored` may reach outside the image, whose size is `image`; what reaches its right or lower
-// edge does so in the reduced image, too, and what lies beyond that edge is rounded by itself.
+// one. `stored` may reach outside the image, whose size is `image`; a region that reaches its right
+// or lower edge also does in the reduced image, and its part beyond the edge is rounded separately.
 Rect Reduced(const Rect& stored, ImageSize image, Reduction reduction);
 
 // The largest reduction with which an image can be decoded: 1 for other formats than JPEG and

@@ -31,7 +31,7 @@ class RowSink {
  public:
   virtual ~RowSink() = default;
 
-  // Whether rows may be kPlanar, which is what a fast decoder has; if not, it interleaves them.
+  // Whether rows may be kPlanar, the layout of fast decoders; if not, they interleave the planes.
   virtual bool takes_planes() const { return true; }
 
   // ResourceExhausted if the sink cannot get the memory it needs.

@@ -13,8 +13,8 @@ class CropBits {
  public:
   using Piece = std::span<const uint8_t>;
 
-  // Begins a crop whose bits are `at` bytes after its first one. `pieces`: memory for as many as
-  // will be added.
+  // Begins a crop whose bits are `at` bytes after its first one. `pieces`: memory for all pieces
+  // that will be added.
   void Begin(size_t at, Piece* pieces) {
     begin_ = end_ = at;
     pieces_ = pieces;
@@ -28,7 +28,7 @@ class CropBits {
   // Returns where the next piece will begin in the crop.
   size_t end() const { return end_; }
 
-  // Copies all pieces to the crop, and returns what follows the last byte.
+  // Copies all pieces to the crop, and returns the end of the copy.
   uint8_t* CopyTo(uint8_t* crop) const {
     uint8_t* to = crop + begin_;
     for (const Piece piece : std::span(pieces_, count_)) {

@@ -188,8 +188,8 @@ void CropMaker::ListTiles() {
 
 // ---- Memory
 
-// Plans the crop up to its bits, whose size is not known yet, and lists the tiles. `pieces`: how
-// many the bits will have.
+// Plans the crop up to its bits, whose size is not known yet, and lists the tiles. `pieces`: the
+// number that the bits will have.
 Status CropMaker::PlanLists(uint32_t pieces, uint64_t room) {
   size_t bytes = sizeof(DeviceCrop);
   const auto take = [&bytes](size_t count) {

@@ -31,10 +31,10 @@ class CropMaker {
   // most bytes that the crop may have. Lists that would be larger are refused before they take
   // memory.
   //
-  // Any error means that the worker must decode this photograph: Unimplemented for what devices do
-  // not resample, or only in more memory than a block has; DataLoss if it is damaged, or has
-  // changed since it was indexed (the worker finds the error to report, if there is one);
-  // ResourceExhausted if the crop has no room, or its planning none in the budget.
+  // Any error means that the worker must decode this photograph: Unimplemented for resampling that
+  // devices do not support, or that needs more memory than a block has; DataLoss if it is damaged,
+  // or has changed since it was indexed (the worker finds the error to report, if there is one);
+  // ResourceExhausted if the crop, or its planning in the budget, has no room.
   Status Plan(const packed::PackedFile& file, const Resampling& task,
               uint64_t room = decode::kMaxCropBytes);
   Status Plan(const IndexedJpeg& file, const Resampling& task,

@@ -13,17 +13,18 @@
 
 namespace stoker {
 
-// How many intervals the crop has. (It has a piece of the file's bytes for each row of MCUs.)
+// Returns the number of the crop's intervals. (It has a piece of the file's bytes for each row of
+// MCUs.)
 uint32_t CountIntervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry);
 
-// Verifies the checksums of the bytes that the crop needs, sets `intervals` to its intervals, as
-// many as CountIntervals says, and adds its bits. DataLoss: the file has changed since it was
-// indexed, or the index contradicts it.
+// Verifies the checksums of the bytes that the crop needs, sets `intervals`, whose size is
+// CountIntervals', and adds its bits. DataLoss: the file has changed since it was indexed, or the
+// index contradicts it.
 Status PlanIntervals(const IndexedJpeg& file, const jpeg::CropGeometry& geometry,
                      decode::CropInterval* intervals, CropBits& bits);
 
-// Sets the first of `codes` to the tables that the file's scan uses, each once, and says in `crop`
-// how many they are and which component uses which. Unimplemented: they are too many.
+// Sets the first of `codes` to the tables that the file's scan uses, each once, and sets their
+// number, and the table of each component, in `crop`. Unimplemented if there are too many.
 Status PlanCodes(const jpeg::FrameHeader& frame, decode::DeviceCrop& crop,
                  std::array<decode::CropCodes, decode::kMostCodes>& codes);
 

@@ -34,8 +34,8 @@ struct Groups {
   int first, end;
 };
 
-// Goes through the sizes of a row's runs, and takes those that the crop needs. Returns what follows
-// them in the list.
+// Goes through the sizes of a row's runs, and takes those that the crop needs. Returns the end of
+// the list written.
 Result<CropRun*> PlanRow(std::span<const uint8_t> row, const packed::BlockRows& block_rows,
                          const jpeg::CropGeometry& geometry, int mcu_row,
                          const std::array<CropPlane, 3>& planes, CropRun* runs, CropBits& bits) {

@@ -17,14 +17,14 @@ namespace stoker {
 // The first MCU of the crop's samples, at which a group begins in all components.
 int FirstMcuOfRuns(const jpeg::CropGeometry& geometry);
 
-// How many runs the crop has, and pieces of the file's bytes.
+// Return the numbers of the crop's runs, and of its pieces of the file.
 struct RunCounts {
   uint32_t runs = 0, pieces = 0;
 };
 RunCounts CountRuns(const packed::PackedFile& file, const jpeg::CropGeometry& geometry);
 
-// Verifies the checksums of the rows of MCUs that the crop needs, sets `runs` to its runs, as many
-// as CountRuns says, and adds its bits. DataLoss.
+// Verifies the checksums of the rows of MCUs that the crop needs, sets `runs`, whose size is
+// CountRuns', and adds its bits. DataLoss.
 Status PlanRuns(const packed::PackedFile& file, const jpeg::CropGeometry& geometry,
                 const std::array<decode::CropPlane, 3>& planes, decode::CropRun* runs,
                 CropBits& bits);

@@ -47,9 +47,9 @@ class JpegDecoder {
   // beyond a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
-  // The open image with its index, which is valid until the next call of any function; none if the
-  // fast decoder does not take it, or the index is not for it or is damaged.
-  // `crop_index`: as for Decode. Both must stay valid.
+  // The open image with its index, which is valid until the next call of any function; nullopt if
+  // the fast decoder does not support it, or the index is damaged or not for it. `crop_index`: as
+  // for Decode. Both must stay valid.
   std::optional<IndexedJpeg> Indexed(std::span<const uint8_t> crop_index);
 
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`, in the

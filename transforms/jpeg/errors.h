@@ -15,7 +15,7 @@ Error TruncatedJpeg(uint64_t offset);
 // are tolerated, as Pillow and torchvision do.
 bool IsDamage(int message_code);
 
-// `message_code`: a JERR_ or JWRN_ code; `text`: libjpeg's own words for it.
+// `message_code`: a JERR_ or JWRN_ code; `text`: libjpeg's message.
 Error JpegError(int message_code, const char* text, uint64_t offset);
 
 }  // namespace stoker

@@ -1,4 +1,4 @@
-// IndexedJpeg: a plain JPEG that stoker's decoder takes, and its crop index.
+// IndexedJpeg: a plain JPEG that stoker's own decoder supports, and its crop index.
 #pragma once
 
 #include <cstdint>

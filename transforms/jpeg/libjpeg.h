@@ -27,11 +27,11 @@ struct JpegHeader {
   size_t scan_offset = 0;      // offset of the first scan's data
 };
 
-// The meaning of the end of the bytes before an end-of-image marker has been read.
+// What it means if the bytes end before an end-of-image marker.
 enum class JpegEnd : uint8_t {
   kError,      // the file is truncated: DataLoss
   kMarker,     // the end counts as the marker; nothing else is known to be missing
-  kTruncated,  // the end counts as the marker, also if data are missing; no damage is reported from
+  kTruncated,  // the end counts as the marker even if data are missing; no damage is reported from
                // there on
 };
 

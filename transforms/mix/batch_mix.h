@@ -37,7 +37,7 @@ inline constexpr double kMinAlpha = 1e-6, kMaxAlpha = 1e6;
 inline constexpr size_t kMaxMixes = 16;
 inline constexpr int64_t kMaxClasses = int64_t{1} << 24;
 
-// Returns the name of its first choice: "MixUp" or "CutMix". Precondition: there is one.
+// Returns the name of its first choice: "MixUp" or "CutMix". Precondition: it has a choice.
 const char* NameOf(const BatchMix& mix);
 
 // InvalidArgument names the transform and the option.

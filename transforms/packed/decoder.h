@@ -30,9 +30,9 @@ class PackedJpegDecoder {
   PackedJpegDecoder& operator=(PackedJpegDecoder&&) noexcept;
 
   // Reads the header and the directory, and verifies their checksum. `bytes`: the whole file, or a
-  // range of it that is a packed JPEG by itself (format.h); they must stay valid, with
-  // kBufferPadding readable bytes after them, until Decode returns. Errors have an offset:
-  // DataLoss, Unimplemented for another version of the format, ResourceExhausted beyond a limit.
+  // range of it that is itself a packed JPEG (format.h); they must stay valid, with kBufferPadding
+  // readable bytes after them, until Decode returns. Errors have an offset: DataLoss, Unimplemented
+  // for another version of the format, ResourceExhausted beyond a limit.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes);
 
   // The file of the last Open. Precondition: it succeeded.
@@ -40,8 +40,8 @@ class PackedJpegDecoder {
 
   // Decodes `region`, which must not be empty and lie inside the stored image, into `sink`. Call
   // once after each Open. Reads the rows of MCUs that the region needs, and verifies their
-  // checksums; damage in others is not detected. DataLoss with an offset, also if one is missing;
-  // ResourceExhausted beyond the budget. Errors of the sink are passed on.
+  // checksums; damage in others is not detected. DataLoss with an offset, even if a row is only
+  // missing; ResourceExhausted beyond the budget. Errors of the sink are passed on.
   //
   // With a `reduction`, at most MaxReduction of the image, the region is one of the reduced image.
   Status Decode(const Rect& region, RowSink& sink, Reduction reduction = 1);

@@ -1,6 +1,6 @@
 // Packs JPEGs: their quantised coefficients, entropy-decoded once, in a form that takes a few SIMD
 // instructions a block to unpack (format.h). A packed JPEG is an image file of its own, which
-// ImageDecoder decodes to the same pixels; RestoreJpeg gives the JPEG back.
+// ImageDecoder decodes to the same pixels; RestoreJpeg restores the JPEG.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ class JpegPacker {
   // Packs a file, restores it from the result and compares the two. `jpeg`: the whole file,
   // followed by kBufferPadding readable bytes.
   //
-  // Unimplemented, with the reason, if this file must be stored as it is: it is not a JPEG, or a
-  // damaged one, stoker's own decoder does not take its kind (progressive, more than 8 bits, …), or
-  // it would not be restored to the byte. ResourceExhausted if the system has no memory.
+  // Unimplemented, with the reason, if this file must be stored unchanged: it is not a JPEG, or it
+  // is damaged, stoker's own decoder does not support its kind (progressive, more than 8 bits, …),
+  // or it would not be restored to the byte. ResourceExhausted if the system has no memory.
   Result<std::vector<uint8_t>> Pack(std::span<const uint8_t> jpeg);
 
   // Packs a file for its pixels alone: neither restores nor compares it, which saves a third of the

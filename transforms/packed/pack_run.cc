@@ -82,8 +82,8 @@ class BitWriter {
   unsigned count_ = 0;
 };
 
-// A number whose bits are as many as `word` needs in two's complement, 0 for 0. Or combines those
-// of several words.
+// Returns a number with as many bits as `word` needs in two's complement, 0 for 0. Such numbers may
+// be combined by OR.
 uint16_t Extent(int16_t word) {
   const auto size = static_cast<uint16_t>(word ^ (word >> 15));
   return static_cast<uint16_t>(2 * size | (word != 0 ? 1 : 0));

@@ -17,8 +17,8 @@ namespace stoker::packed {
 // The error that a packed JPEG is damaged at `offset`.
 Error Damaged(const std::string& what, size_t offset);
 
-// Returns where the header of a packed JPEG, or of a range that is one by itself, begins. `bytes`:
-// its first sizeof(Start) bytes, or more. DataLoss, Unimplemented as of PackedFile::Open.
+// Returns where the header of a packed JPEG, or of a range that is itself a packed JPEG, begins.
+// `bytes`: its first sizeof(Start) bytes, or more. DataLoss, Unimplemented as of PackedFile::Open.
 Result<size_t> FindHeader(std::span<const uint8_t> bytes);
 
 // Points into the file's bytes, which must stay valid.
@@ -43,11 +43,11 @@ class PackedFile {
   int mcu_rows() const { return mcu_rows_; }
   std::span<const uint8_t> bytes() const { return bytes_; }
 
-  // The bytes of a row of MCUs. DataLoss if they are not there, or do not have their checksum.
+  // The bytes of a row of MCUs. DataLoss if they are missing, or their checksum is wrong.
   Result<std::span<const uint8_t>> Row(int mcu_row) const;
 
-  // Returns where its rows lie; all 0 if the file is too long for these numbers. Precondition: this
-  // is the whole file.
+  // Returns the positions of its rows; all 0 if the file is too long for these numbers.
+  // Precondition: this is the whole file.
   RowParts row_parts() const;
 
  private:
@@ -72,8 +72,8 @@ class RunReader {
   Status Start(const PackedFile& file, int mcu_row, int runs);
 
   void Skip(int runs);
-  // The next run, of which kRunReach bytes are readable until the next call; null if the sizes are
-  // wrong.
+  // Returns the next run, followed by readable bytes up to kRunReach, valid until the next call;
+  // null if the sizes are wrong.
   const uint8_t* Next();
 
   Error WrongSizes() const;

@@ -9,7 +9,7 @@
 
 namespace stoker {
 
-// `packed`: what JpegPacker has made, followed by kBufferPadding readable bytes. DataLoss, with an
+// `packed`: the output of JpegPacker, followed by kBufferPadding readable bytes. DataLoss, with an
 // offset, if it is damaged.
 Result<std::vector<uint8_t>> RestoreJpeg(std::span<const uint8_t> packed);
 

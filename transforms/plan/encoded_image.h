@@ -1,4 +1,4 @@
-// EncodedImage: a sample as a Plan takes it, and where its rows go.
+// EncodedImage: the input of a Plan, and the destination of its rows.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct OutputRows {
   std::span<void* const> other_rows{};
   void* work = nullptr;     // work_bytes(), if the plan defers operations to a device
   int32_t* size = nullptr;  // is set to the image's height and width in its row; may be null
-  // If the plan decodes on a device: where the crop goes that the device decodes instead of the
-  // row's pixels (null means nowhere, so the row is written), and what is set to its offset there,
-  // or to decode::kNoCrop if the row was written (null means it always is).
+  // If the plan decodes on a device: the region for the crop, which the device decodes instead of
+  // the row's pixels (null means that the row is written), and the variable for its offset there,
+  // or for decode::kNoCrop if the row was written (null means that it always is).
   CropRegion* crops = nullptr;
   uint64_t* crop_at = nullptr;
 };

@@ -87,9 +87,9 @@ class Plan {
   // Normalize with kU8 or not at the end, …
   static Result<Plan> Compile(std::vector<Transform> transforms, const PlanOptions& options = {});
 
-  // Returns a plan with a view for each list, of which there is at least one. It is the plan of the
-  // first view; the functions that describe a row describe that view's. InvalidArgument also names
-  // the view; several views cannot have a PadTo, or defer operations to a device.
+  // Returns a plan with a view for each list (at least one). Functions that describe a row describe
+  // that of the first view. InvalidArgument also names the view; several views cannot have a PadTo,
+  // or defer operations to a device.
   static Result<Plan> CompileViews(std::vector<std::vector<Transform>> views,
                                    const PlanOptions& options = {});
   size_t views() const { return views_.empty() ? 1 : views_.size(); }

@@ -89,7 +89,7 @@ class Compiler {
 
   std::optional<size_t> normalize() const { return normalize_; }
   std::optional<size_t> pad_to() const { return pad_to_; }
-  // Returns the most pixels along each side that a tile has; none if the tile's images differ in
+  // Returns the most pixels along each side that a tile has; nullopt if the tile's images differ in
   // size, which is then at most that of the output.
   std::optional<ImageSize> tile() const {
     return tile_differs_ ? std::nullopt : std::optional<ImageSize>(tile_);

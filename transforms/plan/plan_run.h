@@ -50,7 +50,7 @@ class PlanRun {
   // visible to other threads, and the time is added to `times`. Precondition: busy().
   std::optional<FinishedRows> Advance();
 
-  // Excludes from `times` what has passed since rows were returned.
+  // Excludes the time since rows were returned from `times`.
   void SkipTime();
 
  private:

@@ -14,7 +14,7 @@ Resampling ResamplingOf(const Geometry& geometry, ImageSize stored, Orientation 
                         Reduction reduction = 1);
 
 // Returns the largest reduction, at most `most`, after which the geometry's box is not smaller than
-// what it is resampled to. 1 if resampling does not antialias: reducing does.
+// what it is resampled to. 1 if resampling does not antialias, because reducing does.
 Reduction ReductionOf(const Geometry& geometry, Reduction most);
 
 }  // namespace stoker

@@ -102,7 +102,7 @@ ImageView ViewsSink::Held() const {
   return held;
 }
 
-// Copies what a view needs of the rows that the decoder wrote last.
+// Copies the part that a view needs of the rows just written by the decoder.
 void ViewsSink::Give(const View& view, int rows) const {
   const Rect& region = view.region;
   const int top = source_.covered.y + done_;

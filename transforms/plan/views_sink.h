@@ -35,8 +35,8 @@ class ViewsSink final : public RowSink {
   // Returns the smallest region that contains those of all views; empty if there are none.
   Rect region() const;
 
-  // RowSink. Begin reserves the memory of all views; the bytes that its error asks for are those
-  // that all of them lack.
+  // RowSink. Begin reserves the memory of all views; its error asks for the bytes that all of them
+  // lack together.
   Status Begin(const DecodedRegion& region) override;
   MutableImageView Reserve(int rows) override;
   void Commit(int rows) override;

@@ -1,4 +1,4 @@
-// The memory in which a worker applies a plan: Workspace, and what it has for each of two samples.
+// The memory in which a worker applies a plan: Workspace, and its parts for each of two samples.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct ViewContext {
 
 // The decoder of one sample in progress, and its views.
 struct ImageContext {
-  // `transforms`: how many each view has.
+  // `transforms`: the number that each view has.
   ImageContext(const DecodeLimits& limits, const std::vector<size_t>& transforms,
                MemoryBudget& budget)
       : decoder(limits, &budget), crop_index(budget), all_views(budget), crop_maker(budget) {

@@ -47,7 +47,7 @@ struct Chunk {
   bool critical() const { return (type & 0x20000000) == 0; }
 };
 
-// Returns the chunk at `begin`; none if it is incomplete. Precondition: `begin` is not past the
+// Returns the chunk at `begin`; nullopt if it is incomplete. Precondition: `begin` is not past the
 // end.
 std::optional<Chunk> ChunkAt(std::span<const uint8_t> bytes, size_t begin) {
   if (bytes.size() - begin < kFrameBytes) return std::nullopt;

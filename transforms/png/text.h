@@ -18,8 +18,8 @@ struct Text {
   std::span<const uint8_t> bytes;  // the chunk's text
 };
 
-// `data`: the data of a chunk of one of the three types. Returns none for other keywords, and for
-// damaged chunks.
+// `data`: the data of a chunk of one of the three types. Returns nullopt for other keywords, and
+// for damaged chunks.
 enum class TextChunk { kText, kCompressed, kInternational };
 std::optional<Text> ReadText(TextChunk type, std::span<const uint8_t> data);
 

@@ -23,7 +23,7 @@ struct Window {
   int begin, end;  // samples
 };
 
-// Returns what the pixels of a block need.
+// Returns the memory for the pixels of a block.
 Window WindowOf(const AxisTaps& columns, bool mirror, int block) {
   const int last = columns.count - 1;
   const int left = block * kAlongPixels, right = std::min(left + kAlongPixels - 1, last);

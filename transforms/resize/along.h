@@ -30,7 +30,7 @@ struct Along {
 // `mirror`: pixels are output from right to left.
 size_t AlongBytes(const AxisTaps& columns, bool mirror);
 
-// Fills `memory`, of that many bytes and 64-byte aligned.
+// Fills `memory`, which must have that size and be 64-byte aligned.
 Along PlanAlong(const AxisTaps& columns, bool mirror, uint8_t* memory);
 
 }  // namespace stoker

@@ -13,7 +13,7 @@
 // less than a quarter of a grey level for boxes up to 128 times the output. Distances are integers
 // in units of 1 / (2 × out) sample.
 //
-// The weights of filters that are applied in steps are Pillow's: each is rounded by itself to
+// The weights of filters that are applied in steps are Pillow's: each is rounded separately to
 // kFineShift bits, which take two 16-bit integers.
 #pragma once
 

@@ -4,7 +4,7 @@
 // the strip as soon as the last of them has arrived.
 //
 // All filters but the bilinear one and nearest resample in steps: each axis is rounded and clamped
-// by itself, as in Pillow, so the order of the axes matters. If columns come first, the resampler
+// separately, as in Pillow, so the order of the axes matters. If columns come first, the resampler
 // keeps a window of horizontally finished rows instead of decoded ones.
 #pragma once
 
@@ -84,7 +84,7 @@ class Resampler final : public RowSink {
   // Whether every pixel row has been committed, and the output is complete.
   bool complete() const { return next_row_ == rows_.taps().count; }
 
-  // Nanoseconds that Start and what follows it have taken since Reset.
+  // Nanoseconds spent in Start and later calls since Reset.
   uint64_t busy_ns() const { return busy_ns_; }
 
  private:

@@ -1,7 +1,7 @@
 // RowFormat: the layout of an image's pixels in a batch row, and the conversion of their values.
 //
-// u8: 0…255 as they are. f32: value × scale + bias, rounded after the product and after the sum.
-// f16 and bf16: like f32, then rounded once more (half.h).
+// u8: 0…255 unchanged. f32: value × scale + bias, rounded after the product and after the sum. f16
+// and bf16: like f32, then rounded once more (half.h).
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct PixelOutput {
   // The batch row is not read soon, so large rows are written past the caches. FlushEmitted
   // (emit.h) must be called before another thread reads it.
   bool read_later = false;
-  ImageSize row_size{};  // of the batch row; 0 × 0: the image's
+  ImageSize row_size{};  // of the batch row; 0 × 0 means the image's
 };
 
 constexpr bool IsPixelType(DType dtype) {
@@ -32,7 +32,7 @@ constexpr bool IsPixelType(DType dtype) {
 }
 
 struct RowFormat {
-  // `size`: of the image.
+  // `size` is the image's.
   RowFormat(const PixelOutput& output, ImageSize size);
   RowFormat() = default;
 

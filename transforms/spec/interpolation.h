@@ -20,7 +20,7 @@ inline constexpr Interpolation kInterpolations[] = {
 const char* NameOf(Interpolation interpolation);  // torchvision's name: "nearest", …
 std::optional<Interpolation> InterpolationOf(std::string_view name);
 
-// Whether each axis is resampled by itself, to bytes, with Pillow's fixed-point weights.
+// Whether each axis is resampled separately, to bytes, with Pillow's fixed-point weights.
 constexpr bool InSteps(Interpolation interpolation) {
   return interpolation == Interpolation::kBicubic || interpolation == Interpolation::kLanczos ||
          interpolation == Interpolation::kBox;

@@ -38,7 +38,7 @@ struct Refusal {
 struct TextValue {
   void* at;
   std::string (*get)(const void* from);
-  // Returns none if the text is valid; otherwise `to` is unchanged.
+  // Returns nullopt if the text is valid; otherwise the fault, and `to` is unchanged.
   std::optional<Refusal> (*set)(void* to, const std::string& text);
 };
 
@@ -82,10 +82,10 @@ struct OptionInfo {
 // An option of an `Owner`. Its default is the value in a new Owner.
 template <typename Owner>
 struct Option : OptionInfo {
-  OptionValue (*in)(Owner& owner) = nullptr;  // null: its readers have code of their own for it
+  OptionValue (*in)(Owner& owner) = nullptr;  // null if its readers handle it separately
 };
 
-// Return none if the value is in its range.
+// Return nullopt if the value is in its range.
 std::optional<Refusal> CheckOption(const OptionInfo& option, const OptionValue& value);
 std::optional<Refusal> CheckInteger(const OptionInfo& option, int64_t value, int64_t low,
                                     int64_t high);

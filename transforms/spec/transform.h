@@ -14,8 +14,8 @@
 
 namespace stoker {
 
-// What one loader may have: transforms, of all views together and with those that others hold (its
-// states name them all); transforms within each other, the outermost included; and views.
+// Limits of one loader: on transforms, over all views and including nested ones (its states name
+// them all); on the depth of nesting, including the outermost; and on views.
 inline constexpr size_t kMaxTransforms = 256;
 inline constexpr size_t kMaxTransformDepth = 8;
 inline constexpr size_t kMaxViews = 64;
@@ -64,7 +64,7 @@ struct Pad {
 };
 
 // Takes height × width pixels at a uniform place, after padding. A smaller image is an error; with
-// pad_if_needed it is padded first, on both sides by all that it lacks.
+// pad_if_needed it is first padded, on both sides, by the whole missing size.
 struct RandomCrop {
   int height = 0;
   int width = 0;
@@ -118,7 +118,7 @@ struct GaussianBlur {
 };
 
 // Affine transforms draw one map of positions about the center of an image, which keeps its size,
-// and sample the image once. Pixels from outside the image are as `padding_mode` says.
+// and sample the image once. `padding_mode` determines pixels from outside the image.
 
 // Rotates by an angle, clockwise, in degrees; moves by up to a share of the width and the height,
 // in whole pixels; scales; and shears by angles along x and y. `center` is in pixels from the upper
@@ -151,8 +151,8 @@ struct RandomRotation {
 
 // These have names and arguments of Keras' layers.
 
-// An output pixel comes from 1 + factor times its distance to the middle: a positive factor makes
-// what is seen smaller. Without a width_factor, that of the height is also the width's.
+// An output pixel comes from 1 + factor times its distance to the middle: a positive factor zooms
+// out. Without a width_factor, that of the height is also the width's.
 struct RandomZoom {
   std::array<double, 2> height_factor{};
   std::optional<std::array<double, 2>> width_factor{};
@@ -222,8 +222,8 @@ struct RandomApply {
   double p = 0.5;
 };
 
-// Applies one of `transforms`, of which there is at least one. `p` has their weights, of any
-// positive sum; if it is empty, all have the same.
+// Applies one of `transforms`, which must not be empty. `p` has their weights, with any positive
+// sum; empty means equal weights.
 struct RandomChoice {
   std::vector<Transform> transforms;
   std::vector<double> p{};

@@ -792,7 +792,7 @@ Check CheckErasing(const Transform& transform, DType dtype) {
     return Refusal{"value = \"random\": normal numbers do not fit uint8",
                    "Ask for dtype float32, float16 or bfloat16, or give numbers"};
   }
-  // The limit is far below what a dtype can hold, also when the value is normalized.
+  // The limit is far below the largest value of any dtype, even when the value is normalized.
   const float least = dtype == DType::kU8 ? 0 : -kMaxValue;
   const float most = dtype == DType::kU8 ? 255 : kMaxValue;
   for (const float value : t.value) {

@@ -41,7 +41,8 @@ struct TransformRow {
   // The kind of its random numbers (core/numbers/random.h), which are those of its index among the
   // transforms of this kind. Transforms that do not change pixels share kind 0, so that crops and
   // flips do not depend on those that do; a transform that holds flips is one of them (DrawsOf).
-  // Each of the others has a number of its own. Numbers never change, because draws would.
+  // Each of the others has a number of its own. Numbers never change, because draws would change
+  // with them.
   uint8_t draws = 0;
   // Of kGeometry: whether it leaves the size of an image as it is, so that other transforms may
   // hold it.
@@ -52,7 +53,7 @@ struct TransformRow {
   // Checks conditions that involve several options, or the dtype; null means there are none.
   std::optional<Refusal> (*check)(const Transform& transform, DType dtype) = nullptr;
   // Returns the most bytes that its steps need in addition to the tile. Null means those of an
-  // affine step, which no step but a blur exceeds.
+  // affine step, which only a blur exceeds.
   uint64_t (*scratch)(const Transform& transform, ImageSize tile) = nullptr;
   Transform standard{};  // a transform with the defaults
 };
@@ -75,7 +76,7 @@ uint8_t DrawsOf(const Transform& transform);
 // Whether it changes pixels of the image, or holds a transform that does.
 bool ChangesPixels(const Transform& transform);
 
-// Returns how many transforms there are, with all that they hold.
+// Returns the number of transforms, including nested ones.
 size_t CountOf(std::span<const Transform> transforms);
 
 // Returns the transform as `explain` writes it: "RandomResizedCrop(224 × 224)". Parameters that
@@ -85,7 +86,7 @@ std::string TextOf(const Transform& transform);
 // InvalidArgument unless images can be made of that type.
 Status CheckPixelType(DType dtype);
 
-// Returns none if the transform is valid by itself, in a plan for values of `dtype`.
+// Returns nullopt if the transform is valid on its own, in a plan for values of `dtype`.
 std::optional<Refusal> CheckTransform(const Transform& transform, DType dtype);
 
 }  // namespace stoker

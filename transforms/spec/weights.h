@@ -1,4 +1,4 @@
-// Weights of a random choice: one for each choice, or none if all are equal.
+// Weights of a random choice: one for each choice, or empty if all are equal.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace stoker {
 
-// Returns none if these are weights of that many choices: finite, not negative, of a positive sum;
-// otherwise what is wrong with `p`: "p has 1 element; …".
+// Returns nullopt if these are valid weights of `choices` choices: finite, not negative, with a
+// positive sum; otherwise the fault of `p`: "p has 1 element; …".
 std::optional<std::string> CheckWeights(std::span<const double> p, size_t choices);
 
 // Returns the index that a uniform number in [0, 1) chooses. Preconditions: the weights are valid,

@@ -169,7 +169,7 @@ size_t DistanceOf(uint32_t code, int width) {
 // An image inside the header: one group of codes, perhaps a color cache.
 class SubImage {
  public:
-  // Returns none if data are damaged.
+  // Returns nullopt if data are damaged.
   static std::optional<std::vector<uint32_t>> Read(Bits& bits, int width, int height) {
     SubImage image;
     if (!image.ReadCodes(bits)) return std::nullopt;

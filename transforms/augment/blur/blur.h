@@ -23,7 +23,7 @@ int GaussianWeights(int taps, double sigma, int16_t* weights);
 // Returns the bytes of scratch memory that BlurTo needs.
 size_t BlurScratchBytes(const Blur& blur, ImageSize size);
 
-// `to`: of the same size, not overlapping. `scratch`: BlurScratchBytes bytes, aligned like a
+// `to` has the same size, and must not overlap. `scratch`: BlurScratchBytes bytes, aligned like a
 // GrowingBuffer's.
 void BlurTo(const Tile& from, const Blur& blur, uint8_t* scratch, const Tile& to);
 void BlurPlain(const Tile& from, const Blur& blur, const Tile& to);  // the reference

@@ -10,7 +10,7 @@ namespace stoker {
 
 // Replaces each of `count` values by table[value].
 void LookUp(const ValueTable& table, uint8_t* values, size_t count);
-// The range of all values; ValueRange() if there are none.
+// Returns the range of all values; ValueRange() if there are none.
 ValueRange FindRange(const uint8_t* values, size_t count);
 Histogram CountValues(const uint8_t* values, size_t count);  // below 2^32 values
 

@@ -26,8 +26,8 @@ struct AffineSource {
   double first_row_;
 };
 
-// Folds positions outside the image back into it along one axis. It does with positions what
-// Padding does with indices, so that four reads suffice for each.
+// Folds positions outside the image back into it along one axis, like Padding for indices, so that
+// four reads suffice for each position.
 struct AffineAxis {
   AffineAxis(Padding padding, int size);
 
@@ -42,7 +42,7 @@ struct AffineAxis {
 Result<size_t> AffineScratchBytes(ImageSize size);
 
 // Samples the source. kNearest takes the pixel nearest to the position, ties to even; kBilinear
-// interpolates between the four pixels around it. `to`: of the same size, not overlapping.
+// interpolates between the four pixels around it. `to` has the same size, and must not overlap.
 // `scratch`: AffineScratchBytes bytes, aligned like a GrowingBuffer's.
 void MapTo(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to);
 void MapPlain(const Tile& from, const Affine& affine, const Tile& to);  // the reference

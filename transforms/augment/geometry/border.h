@@ -13,7 +13,7 @@ inline int64_t Reflected(int64_t at, int64_t size) {
   if (at < 0) at = -at;
   if (at < size) return at;
   const int64_t period = 2 * (size - 1);
-  if (at <= period) return period - at;  // nearly always, and without a division
+  if (at <= period) return period - at;  // the common case, without a division
   if (size == 1) return 0;
   return std::min(at % period, period - at % period);
 }

@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-// `to`: of the window's size, not overlapping.
+// `to` has the window's size, and must not overlap.
 void ReframeTo(const Tile& from, const Reframe& reframe, const Tile& to);
 void ReframePlain(const Tile& from, const Reframe& reframe, const Tile& to);  // the reference
 

@@ -62,7 +62,7 @@ class RegionDecoder {
   Fallback why() const;
 
   // Whether the data of all MCUs are valid and followed by zeros instead of the end-of-image
-  // marker. `bytes` and `header` as for Start, which must be called afterwards. Reads all data.
+  // marker. `bytes` and `header` are as for Start, which must be called afterwards. Reads all data.
   bool EndsInPadding(std::span<const uint8_t> bytes, const FrameHeader& header);
 
   struct State;  // known to region_decoder.cc alone

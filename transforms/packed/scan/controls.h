@@ -1,6 +1,6 @@
-// Controls: what SIMD code needs to take the words of a quad, or the DC differences of a run, out
-// of packed bytes: each word's two bytes, and factors that shift it to the upper end of 16 bits and
-// back with its sign.
+// Controls: the tables with which SIMD code extracts the words of a quad, or the DC differences of
+// a run, from packed bytes: each word's two bytes, and factors that shift it to the upper end of 16
+// bits and back with its sign.
 #pragma once
 
 #include <array>

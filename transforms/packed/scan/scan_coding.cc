@@ -29,10 +29,10 @@ constexpr std::array<Number, 2048> MakeNumbers() {
 }
 constexpr std::array<Number, 2048> kNumbers = MakeNumbers();
 
-// Says which bits, in zig-zag order, belong to the set words of a block in two quads.
+// Returns the bits, in zig-zag order, for the set words of a block in two quads.
 using BitsOfPairs = std::array<std::array<uint64_t, 256>, kQuads / 2>;
 
-// For a group's words: where the words of a block are, in zig-zag order, and the bits of pairs.
+// For a group's words: the positions of a block's words, in zig-zag order, and the bits of pairs.
 struct Order {
   std::array<uint16_t, 64> word;
   BitsOfPairs bits;
@@ -126,8 +126,8 @@ HWY_INLINE Bits Coded(uint64_t code, uint64_t number) {
   return {code >> 8 | number, static_cast<unsigned>(code & 0xFF)};
 }
 
-// Puts two symbols at a time, which are at most 16 + 11 + 16 + 10 bits: each begins where the one
-// before it ends, so the time is that of a chain of shifts.
+// Puts two symbols at a time, at most 16 + 11 + 16 + 10 bits: each begins where the previous one
+// ends, so a chain of shifts limits the speed.
 HWY_INLINE void PutBoth(const Bits& first, const Bits& second, BitSink& bits) {
   bits.Put(first.bits << second.count | second.bits, first.count + second.count);
 }

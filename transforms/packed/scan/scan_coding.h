@@ -22,7 +22,7 @@ struct ScanCodes {
 inline constexpr int kZeros16 = 0xF0;  // the symbol for 16 zeros
 inline constexpr int kEndOfBlock = 0;
 
-// The bits after a symbol, and how many they are.
+// The bits after a symbol, and their number.
 struct Number {
   uint16_t bits;
   uint16_t size;
@@ -67,13 +67,14 @@ class BitSink {
 void FindNonZero(const int16_t* words, int groups, uint64_t* non_zero);
 void FindNonZeroPlain(const int16_t* words, int groups, uint64_t* non_zero);  // the reference
 
-// The groups of each row of blocks in a row of MCUs, and what FindNonZero has found in them.
+// The groups of each row of blocks in a row of MCUs, and the results of FindNonZero.
 struct McuWords {
   std::array<const int16_t*, 4> words{};
   std::array<const uint64_t*, 4> non_zero{};
 };
 
-// The most bytes of an MCU: six blocks of 64 numbers with a code each; and what BitSink may write.
+// The most bytes of an MCU: six blocks of 64 numbers with a code each, plus the bytes that BitSink
+// may write past them.
 inline constexpr size_t kMcuRoom = 2048;
 static_assert(kMcuRoom >= 6 * 64 * (16 + 17) / 8 + 16);
 

@@ -21,7 +21,7 @@ class ScanWriter {
   // valid. Its bytes are appended to `out`.
   void Start(const jpeg::FrameHeader& header, bool pads_with_zeros, std::vector<uint8_t>& out);
 
-  // Writes a row of MCUs. `words`: of each row of blocks, its groups as UnpackRun writes them.
+  // Writes a row of MCUs. `words` has, for each row of blocks, its groups as UnpackRun writes them.
   // Symbols without a code are written as unspecified bits.
   void WriteRow(const BlockRows& rows, std::span<const int16_t* const> words);
 

@@ -9,9 +9,9 @@
 
 namespace stoker {
 
-// `image`: the size of the image in the top left corner of the row, at most `whole`, the size of
-// the row, on each side. Writes every other pixel once. If the format is streamed, FlushEmitted
-// (emit.h) must be called before another thread reads the row.
+// `image`: the size of the image in the top left corner of the row, at most `whole`, which is the
+// size of the row. Writes every other pixel once. If the format is streamed, FlushEmitted (emit.h)
+// must be called before another thread reads the row.
 void PadRow(ImageSize image, const Fill& fill, const RowFormat& format, ImageSize whole,
             uint8_t* row);
 

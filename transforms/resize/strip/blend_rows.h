@@ -1,5 +1,5 @@
 // Blends rows of bytes vertically, to bytes: one axis of a resampling in steps, in which each axis
-// is rounded and clamped by itself, as in Pillow.
+// is rounded and clamped separately, as in Pillow.
 #pragma once
 
 #include <cstddef>

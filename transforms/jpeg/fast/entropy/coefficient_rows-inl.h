@@ -28,7 +28,7 @@ using Bytes = hn::Rebind<uint8_t, Words>;
 using Row = hn::Vec<Words>;
 using Wide = hn::Vec<Sums>;
 
-// Accumulates over all groups what is out of range.
+// Accumulates, over all groups, the coefficients that are out of range.
 struct Range {
   hn::Vec<Limits> excess;  // of coefficients: not zero
   hn::Vec<Limits> middle;  // the largest number between the passes

@@ -21,8 +21,8 @@
 
 namespace stoker::jpeg {
 
-// Returns the byte of `scan`, the data after the header, after the last one with bits before
-// `entry_point`, and after the zero stuffed after it. It may lie beyond the end.
+// Returns the end, in `scan` (the data after the header), of the bytes with bits before
+// `entry_point`, including a zero stuffed after them. It may lie beyond the end of `scan`.
 size_t EndOf(const EntryPoint& entry_point, std::span<const uint8_t> scan);
 
 // Reused from image to image. Not thread-safe. kBits and kRestart mean that the data are not a
@@ -47,8 +47,8 @@ class McuParser {
   // Prefetches the data that Seek will need.
   void Prefetch(const EntryPoint& from, const EntryPoint& until) const;
 
-  // Sets what Next goes through after everything requested before. `column`: of the first MCU, in
-  // its row of groups.
+  // Queues MCUs for Next, after those requested before. `column`: the first MCU's, in its row of
+  // groups.
   void Skip(int64_t count) { Want(count, false, 0); }
   void Decode(int column, int count) { Want(count, true, column); }
 
@@ -65,11 +65,11 @@ class McuParser {
   EntryPoint Locate();
   // Whether a marker or nothing follows, after less than a byte.
   bool EndsSegment() const;
-  // Whether the end-of-image marker follows in this way.
+  // Whether the end-of-image marker follows, after less than a byte.
   bool AtEndOfImage();
-  // Whether only zeros follow, at least two of them, which are not part of the data: in that case
-  // only the marker was lost, and no MCU. (A file that was cut off and filled with zeros also
-  // parses, because zeros are codes, but in such a file MCUs are made of them.)
+  // Whether only zeros follow, at least two, which are not part of the data: then only the marker
+  // was lost, no MCU. (A file that was cut off and filled with zeros also parses, because zeros are
+  // codes, but then MCUs are decoded from them.)
   bool EndsInPadding();
 
  private:

@@ -40,7 +40,7 @@ class RunPlan {
 
   bool indexed() const { return index_ != nullptr; }
 
-  std::optional<Run> Next();  // none after the last
+  std::optional<Run> Next();  // nullopt after the last
 
  private:
   Run NextIndexed();

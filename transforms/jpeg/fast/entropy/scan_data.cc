@@ -32,7 +32,7 @@ Destuffed Copy(const uint8_t* from, const uint8_t* end, uint8_t* to) {
     const auto bytes = hn::LoadU(d, from);
     hn::StoreU(bytes, d, to);
     const intptr_t found = hn::FindFirstTrue(d, hn::Eq(bytes, marker));
-    // A branch of its own, so that the next load does not wait for what this one finds.
+    // A separate branch, so that the next load does not wait for this result.
     if (HWY_LIKELY(found < 0 && end - from >= lanes)) {
       from += lanes;
       to += lanes;

@@ -31,8 +31,8 @@ struct EntryPoint {
   std::array<int32_t, 3> dc{};
 
   int64_t byte() const { return bit / 8; }
-  // All bits before the entry point, and the zero stuffed after the last one if there is one, lie
-  // before this byte, which may lie beyond the end of the file.
+  // The end of the bytes with bits before the entry point, and of a zero stuffed after them; it may
+  // lie beyond the end of the file.
   int64_t end_byte() const { return byte() + 2; }
   friend bool operator==(const EntryPoint&, const EntryPoint&) = default;
 };
@@ -98,7 +98,7 @@ class CropIndex {
   static constexpr size_t kPieceBytes = 4096;
 
   // Whether the header of `file` is the one that was indexed: compares the checksums of all pieces
-  // that it touches. `file`: of any size. False if Open has not returned kUsable.
+  // that it touches. `file` may have any size. Returns false if Open has not returned kUsable.
   bool HeaderIntact(std::span<const uint8_t> file) const;
 
   // The same of the data from the byte of `from` to the end byte of `until`, or of the file; they
@@ -141,8 +141,8 @@ class CropIndex::Reader {
     for (Field& dc : dc_) dc.begin += number * dc.bits;
   }
 
-  // Replaces `entry_point` by the next one. (To return it would be to copy it right after it was
-  // written in parts, for which processors wait.) Precondition: there is another one.
+  // Replaces `entry_point` by the next one. (Returning it would copy it right after it was written
+  // in parts, on which processors stall.) Precondition: there is another one.
   void Next(EntryPoint& entry_point) {
     entry_point.bit = Take(bit_);
     for (size_t c = 0; c < 3; ++c) {

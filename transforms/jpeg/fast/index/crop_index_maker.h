@@ -26,7 +26,7 @@ class CropIndexMaker {
   // decoder does not accept the header; or the data are damaged, or more than the image or the MCUs
   // before a restart marker need, or are followed by something other than the end-of-image marker
   // or zeros in its place (kBits, kRestart); or a number is out of range, a coefficient among them
-  // (kCoefficient). So the fast decoder decodes all of what has an index.
+  // (kCoefficient). So the fast decoder decodes all of any photograph that has an index.
   Fallback Make(std::span<const uint8_t> file, std::vector<uint8_t>& packed);
 
  private:

@@ -56,7 +56,7 @@ HWY_INLINE PairInputs<Row> Transpose(const Row (&middle)[kSide]) {
           hn::BitCast(d, hn::InterleaveUpper(pairs, upper(0), upper(kNext)))};
 }
 
-// Stores the samples of all rows. `sample`: of each row of each block.
+// Stores the samples of all rows. `sample` has one for each row of each block.
 template <int kSide>
 HWY_INLINE void StoreSamples(const Wide (&sample)[kSide], uint8_t* out, ptrdiff_t stride) {
   const Words d;
