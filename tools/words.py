@@ -18,6 +18,13 @@ WORDS = {
     r"anew": "again",
     r"so many": "many, that many",
     r"in vain": "for nothing",
+    r"(?:is|are) there twice": "occurs twice",
+    r"(?-i:Returns none)": "Returns nullopt, null, nothing",
+    r"(?-i:; none (?:if|means))": "; nullopt if, null if",
+    r"code: of (?:the|a|each|any)": "`x` is the …'s, is that of …",
+    r"pointers? of git-lfs": "Git LFS pointer",
+    r"an own": "its own, their own",
+    r"goes on with": "continues with",
     r"(?<!there )(?:is|are) no (?!longer\b|more\b|less\b|other\b|one\b)\w+": "is not a, are not",
     r"(?:(?<=; )|(?<=\())(?:none|null|nullopt|empty|-?\d+|\"\"): [a-z]\w*": "0 means …, None means …",
 }

@@ -43,12 +43,12 @@ class JsonObject {
   void Numbers(const char* key, std::vector<double>& values, size_t most);   // of any length
   void Integers(const char* key, std::span<int> values, int low, int high);  // likewise
 
-  // Returns a nested object; an empty one if there is none.
+  // Returns a nested object, which is empty if the key is missing.
   JsonObject Object(const char* key);
   // Returns a list of objects, at most `most`.
   std::vector<JsonObject> Objects(const char* key, size_t most);
 
-  // Records a failure of a value that was read from this object.
+  // Records an error about a value that was read from this object.
   void Fail(Status status);
   void FailKey(const char* key, const std::string& what);
 

@@ -8,7 +8,7 @@
 
 namespace stoker {
 
-// Returns none if `object` has no such key; failures are recorded in the object. Loader::Open
+// Returns nullopt if `object` has no such key; failures are recorded in the object. Loader::Open
 // checks the ranges.
 std::optional<BatchMix> ReadMix(JsonObject& object);
 

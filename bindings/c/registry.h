@@ -1,5 +1,5 @@
 // Registry: the loaders that this process knows by key, and their epoch counters. A dataset op
-// names its loader by key, since a graph can carry only text: the op finds the running loader here.
+// names its loader by key, since a graph can carry only text, and finds the running loader here.
 #pragma once
 
 #include <functional>

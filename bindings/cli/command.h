@@ -11,7 +11,7 @@ class App;
 
 namespace stoker::cli {
 
-// Runs the command; returns an exit code, or why it failed.
+// Runs the command; returns an exit code, or the error.
 using Command = std::function<Result<int>()>;
 
 // Each function declares its subcommand on `app`; parsing sets `chosen` if the command line names

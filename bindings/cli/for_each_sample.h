@@ -1,4 +1,4 @@
-// Does the same with every sample of a set, with several threads.
+// Applies a function to every sample of a set, with several threads.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ using SampleProgress = std::function<bool(uint64_t done, uint64_t total)>;
 // Called with ids, in ascending order.
 using SampleWork = std::function<Status(uint64_t id)>;
 
-// Calls `make_work` on each of `threads` threads (0 means the cores allotted), and what it returns
-// with some of the ids from 0 to `samples` - 1 each, all together. The first error ends the work;
-// of several it is that of the lowest id. Running out of memory is ResourceExhausted.
+// Calls `make_work` on each of `threads` threads (0 means the cores allotted); the functions it
+// returns are together called with all ids from 0 to `samples` - 1. The first error ends the work;
+// of several, the one of the lowest id is returned. Running out of memory is ResourceExhausted.
 Status ForEachSample(uint64_t samples, int threads, const SampleProgress& progress,
                      const std::function<SampleWork()>& make_work);
 

@@ -1,5 +1,5 @@
-// Ends a command in order on Ctrl-C and kill(1): results so far are printed, and no temporary file
-// is left.
+// Ends a command in an orderly way on Ctrl-C and kill(1): results so far are printed, and no
+// temporary file is left.
 #pragma once
 
 #include <signal.h>

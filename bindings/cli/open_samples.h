@@ -1,4 +1,4 @@
-// Opens what the commands are given as their data.
+// Opens the data that is passed to a command.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace stoker::cli {
 
-// Says what DIR may be, for the help of an option.
+// The description of DIR in --help.
 inline constexpr char kDirHelp[] =
     "folder of images, with a subfolder for each class; what `stoker pack` made of it; tar "
     "archives as WebDataset writes them: 'shards/{000..127}.tar'; TFRecord files: "

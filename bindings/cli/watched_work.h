@@ -9,7 +9,7 @@
 
 namespace stoker::cli {
 
-// One at a time per process, as InterruptGuard.
+// At most one per process at a time, like InterruptGuard.
 class WatchedWork {
  public:
   // Shows progress, from one thread at a time; false once the command is to end. Valid as long as

@@ -1,4 +1,4 @@
-// The memory limit of subcommands that decode by themselves.
+// The memory limit of subcommands that decode without a loader.
 #pragma once
 
 #include <algorithm>

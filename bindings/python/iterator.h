@@ -24,7 +24,7 @@ namespace stoker::python {
 // Set to true, on any thread, when the iterated object is closed.
 using Closed = std::atomic<bool>;
 
-// Returns the objects (`of` of UserCall) whose calls a loader of these options makes.
+// Returns the program's objects (`of` of UserCall) that a loader with these options calls.
 std::vector<uintptr_t> CallsOf(const LoaderOptions& options);
 
 // (epoch, index, start)
@@ -38,8 +38,8 @@ enum class As : uint8_t { kArrays, kTensors, kParts };
 struct Form;  // how a batch is made for the program
 
 // A batch is delivered when the program has it: signal handlers run before that, and if they or
-// Form::convert raise, the next call of Next delivers the batch. Threads that share the
-// iteration are serialized, and each batch goes to one of them. With the GIL held.
+// Form::convert raise, the next call of Next delivers the batch. Threads that share the iteration
+// are serialized, and each batch goes to one of them. With the GIL held.
 class IteratorHandle {
  public:
   // Returns the first `columns` of each batch. `counts`: the state of the loader is that of its

@@ -73,7 +73,7 @@ class PythonFunction final : public MapFunction {
     return all;
   }
 
-  // Returns what the function gets for each column.
+  // Returns the function's argument for each column.
   py::tuple GivenOf(const Batch& batch, const py::tuple& columns) const {
     if (added_.empty()) return columns;
     const auto all = batch.columns();

@@ -305,7 +305,7 @@ BackgroundTask::BackgroundTask(std::function<void()> work) : state_(std::make_sh
   }
   releasing.fetch_sub(1);
   if (InCall()) {
-    (void)new std::shared_ptr<State>(state_);  // what the work holds must not be released here
+    (void)new std::shared_ptr<State>(state_);  // the work's objects must not be released here
     return;
   }
   const WithoutGil released;

@@ -21,7 +21,7 @@ class LoaderSnapshots {
  public:
   explicit LoaderSnapshots(std::weak_ptr<const Loader> loader) : loader_(std::move(loader)) {}
 
-  // Returns the panel and the line, empty at the first call; none means the loader no longer
+  // Returns the panel and the line, empty at the first call; nullopt means the loader no longer
   // exists.
   std::optional<std::pair<std::string, std::string>> Take();
 

@@ -20,7 +20,7 @@ namespace stoker {
 struct StepTimes {
   uint64_t steps = 0;
   uint64_t step_ns = 0;  // of all steps
-  uint64_t idle_ns = 0;  // between a step's end and the next one's begin: waiting for input
+  uint64_t idle_ns = 0;  // from a step's end to the next one's start: waiting for input
 };
 
 class DeviceConsumer {
@@ -33,7 +33,7 @@ class DeviceConsumer {
   DeviceConsumer& operator=(const DeviceConsumer&) = delete;
 
   // Issues the step after the batch's arrival, and releases the batch. Waits for the step two
-  // before it, as a training loop that reads its loss now and then does.
+  // before it, like a training loop that occasionally reads its loss.
   Status Step(DeviceBatch batch);
 
   // Waits for the last step.

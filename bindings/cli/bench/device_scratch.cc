@@ -13,7 +13,7 @@ namespace stoker {
 
 namespace {
 
-// Some, again and again: a device neither compresses nor remembers what it copies.
+// A few bytes, repeatedly: a device neither compresses nor caches the bytes it copies.
 void FillWithRandom(std::span<uint8_t> bytes) {
   std::vector<uint64_t> words(8192);
   std::mt19937_64 random;

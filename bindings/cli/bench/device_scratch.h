@@ -1,4 +1,4 @@
-// DeviceScratch: what a measurement needs of a device: a stream, two timed events, and memory on
+// DeviceScratch: the device resources of a measurement: a stream, two timed events, and memory on
 // both sides.
 #pragma once
 

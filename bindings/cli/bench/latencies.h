@@ -15,8 +15,8 @@ class Latencies {
     ++total_;
   }
 
-  // Returns the duration that a `share` of all do not exceed, in nanoseconds, rounded down to the
-  // least duration of its class: at most 1/32 too small. 0 if there are none.
+  // Returns the quantile `share` of the durations, in nanoseconds, rounded down to the least
+  // duration of its class: at most 1/32 too small. 0 if there are no durations.
   uint64_t Quantile(double share) const {
     const auto rank = static_cast<uint64_t>(share * static_cast<double>(total_));
     uint64_t below = 0;
@@ -31,7 +31,7 @@ class Latencies {
   }
 
  private:
-  // 32 classes for each doubling; durations below 64 ns have one each.
+  // 32 classes per doubling; each duration below 64 ns has its own.
   static constexpr int kBits = 6;
   static constexpr size_t kPerDoubling = size_t{1} << (kBits - 1);
 

@@ -20,7 +20,7 @@ class LiveView {
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
 
-  // Shows `head` and the stats if it is time to; calls `stats` only then.
+  // Shows `head` and the stats if a redraw is due; calls `stats` only then.
   void Show(std::string_view head, const std::function<LoaderStats()>& stats);
 
  private:

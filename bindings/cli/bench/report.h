@@ -11,8 +11,8 @@ namespace stoker {
 // A page with units; ends with a line feed.
 std::string BenchReportText(const BenchReport& report, const cli::PageWidth& width = {});
 
-// Adds the lines on the samples that are not as they should be: the source's warning, bad samples
-// and skipped files, if there are any.
+// Adds the lines on problems with samples: the source's warning, bad samples and skipped files, if
+// there are any.
 void AddNotes(const BenchReport& report, ReportText& text);
 
 // One JSON object on one line; docs/cli.md has its members. Text that is not UTF-8 (a file's name

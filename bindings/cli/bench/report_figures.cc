@@ -14,7 +14,7 @@ struct Filter {
   Interpolation interpolation;
 };
 
-// Returns none if the images, or those of the first view, are not resized.
+// Returns nullopt if the images, or those of the first view, are not resized.
 std::optional<Filter> FilterOf(const BenchReport& report) {
   const LoaderOptions& loader = report.options.loader;
   for (const Transform& transform : loader.views.empty() ? loader.transforms : loader.views[0]) {

@@ -44,7 +44,7 @@ struct BenchProgress {
   std::function<LoaderStats()> stats;  // of the loader; valid during the call
 };
 
-// Called on the thread that runs the bench, at most ten times a second, also while it waits for a
+// Called on the thread that runs the bench, at most ten times a second, even while it waits for a
 // batch; false ends the run.
 using KeepGoing = std::function<bool(const BenchProgress&)>;
 

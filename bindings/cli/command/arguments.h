@@ -47,7 +47,7 @@ CLI::Option* AddChoice(CLI::App& command, const std::string& name, std::string& 
 // Adds --source-option, the options of OpenSamples (bindings/cli/open_samples.h).
 void AddSourceOptions(CLI::App& command, std::vector<std::string>& given);
 
-// Limits on what files may require (0 if not given), and what they may lack or lose.
+// Limits on the resources of files (0 if not given), and on missing or dropped data.
 struct LimitArguments {
   int64_t max_pixels = 0;
   int64_t max_scans = 0;

@@ -76,7 +76,7 @@ Result<Recipe> RecipeOfFile(const std::string& path) {
                 std::move(spec->mix)};
 }
 
-// Sets what the command line says instead of a recipe's file.
+// Applies the command line's options, which override a recipe's file.
 void Override(const RecipeArguments& given, PlanOptions& options) {
   if (given.decode_given) {
     options.decode = given.decode == "scaled" ? DecodeSize::kScaled : DecodeSize::kFull;

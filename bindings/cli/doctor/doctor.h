@@ -25,12 +25,12 @@ struct DoctorReport {
   uint64_t memory_budget = 0;
   std::string reader;  // "uring", "pread"
   std::string reader_reason;
-  std::optional<uint64_t> memlock_bytes;  // nullopt: no limit
+  std::optional<uint64_t> memlock_bytes;  // nullopt means no limit
 
   std::string simd;  // the best one of this CPU
   struct Library {
     std::string name, version;
-    bool found = true;  // otherwise `version` says what is missed
+    bool found = true;  // otherwise `version` says what is missing
   };
   std::vector<Library> libraries;
 
@@ -43,11 +43,11 @@ struct DoctorReport {
 std::string LibjpegTurboVersion();
 
 // Measures the reader (a few milliseconds) and looks for CUDA: loads the driver if there is one,
-// creates no context. Fails if no loader could be opened either.
+// creates no context. Fails in the cases in which no loader could be opened.
 Result<DoctorReport> Examine();
 
 // DoctorText returns text for people, which ends with a line feed, on a terminal with colour: green
-// for what is good, yellow for what is missing. DoctorJson returns one JSON object on one line,
+// for good findings, yellow for missing parts. DoctorJson returns one JSON object on one line,
 // whose members docs/cli.md lists.
 std::string DoctorText(const DoctorReport& report, bool colour = false,
                        const cli::PageWidth& width = {});

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One finding: a line of the text, and the members of the JSON object that say the same.
+// One finding: a line of the text, and the same as members of the JSON object.
 struct Fact {
   enum class Style : uint8_t { kPlain, kGood, kMissing };
 

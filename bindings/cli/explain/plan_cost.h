@@ -23,12 +23,12 @@ struct PlanCost {
   StageTimes stages;                   // of all images
   std::vector<uint64_t> transform_ns;  // of each transform that is not fused
   uint64_t work_ns = 0;                // of all images, including time outside the stages
-  CoreTime clocked;                    // for sampled periods: how much of the time there was a core
+  CoreTime clocked;                    // sampled: how much of the time it had a core
   std::string warning;                 // of the source; empty means none
   SkippedFiles skipped;                // by the source
 };
 
-// How much is measured.
+// The extent of a measurement.
 struct PlanWork {
   uint64_t images = 0;  // at most
   int rounds = 1;

@@ -14,8 +14,8 @@ namespace stoker {
 
 struct IndexOptions {
   std::string out = {};       // the file to write; empty means kIndexName in the folder
-  int threads = 0;            // 0: the cores allotted
-  size_t list_skipped = 100;  // how many files without entry points the report names
+  int threads = 0;            // 0 means the cores allotted
+  size_t list_skipped = 100;  // the number of files without entry points to list in the report
 };
 
 struct IndexReport {

@@ -15,8 +15,8 @@
 namespace stoker {
 
 struct InspectOptions {
-  int threads = 0;           // 0: the cores allotted
-  size_t list_broken = 100;  // how many broken files the report names
+  int threads = 0;           // 0 means the cores allotted
+  size_t list_broken = 100;  // the number of broken files to list in the report
 };
 
 // The distribution of one number over the files. All zero if no file has it.
@@ -64,8 +64,8 @@ struct DatasetReport {
 // Called regularly, from one thread at a time; `false` ends the work with Cancelled.
 using InspectProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
-// Looks at the file of a sample, whose path below its folder, or any other, replaces `path`. Used
-// by one thread.
+// Examines the file of a sample, and sets `path` to its path below the folder, or to another name.
+// Used by one thread.
 using InspectSample = std::function<FileFacts(uint64_t id, std::string& path)>;
 
 // Opens every file of `source` once. A file counts as broken if it cannot be opened, is empty or
@@ -77,7 +77,7 @@ using InspectSample = std::function<FileFacts(uint64_t id, std::string& path)>;
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options = {},
                               const InspectProgress& progress = {});
 
-// The same with the files that `make_inspect`, which each thread calls once, looks at.
+// The same for other files: each thread calls `make_inspect` once, and the result for each sample.
 Result<DatasetReport> Inspect(const SampleSource& source, const InspectOptions& options,
                               const InspectProgress& progress,
                               const std::function<InspectSample()>& make_inspect);

@@ -17,8 +17,8 @@ namespace stoker {
 
 // The facts found up to `error`, if that is set (with its file).
 struct FileFacts {
-  std::optional<uint64_t> bytes;          // nullopt: it could not be opened
-  std::optional<ImageFormat> format;      // nullopt: nothing could be read
+  std::optional<uint64_t> bytes;          // nullopt if it could not be opened
+  std::optional<ImageFormat> format;      // nullopt if nothing could be read
   std::optional<ImageSize> size;          // as stored; of what is decoded
   std::optional<JpegDescription> header;  // of a JPEG
   std::optional<Error> error;
@@ -31,7 +31,7 @@ class FileInspector {
   ~FileInspector();
 
   FileFacts Inspect(const std::string& path);
-  // The same of a file's bytes; errors name no file.
+  // The same for a file's bytes; errors name no file.
   static FileFacts InspectBytes(std::span<const uint8_t> file);
 
  private:

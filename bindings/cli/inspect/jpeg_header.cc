@@ -69,7 +69,7 @@ Status ReadFrame(uint8_t marker, std::span<const uint8_t> segment, uint64_t offs
   return {};
 }
 
-// Copies of APP1 segments: what is read is valid only until the next read.
+// Copies of APP1 segments, because bytes read are valid only until the next read.
 using App1Copies = std::vector<std::vector<uint8_t>>;
 
 Orientation OrientationIn(const App1Copies& copies) {

@@ -26,7 +26,7 @@ using packed_set::Sample;
 
 bool Equal(const Sample& a, const Sample& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
 
-// Compares what the shards say with the index: each of its samples is in its shard, at its place.
+// Compares the shards' entries with the index: each of its samples is in its shard, at its place.
 class ShardCheck {
  public:
   ShardCheck(const SampleSource& source, const PackedIndex& index)

@@ -27,7 +27,8 @@ using packed_set::Form;
 namespace {
 
 constexpr uint64_t kPackCommonFile = uint64_t{64} << 20;
-// The most bytes that are read of a larger file, and the room that its buffer may have in addition.
+// The limit for larger files: the most bytes that are read, plus the slack that their buffer may
+// have.
 constexpr uint64_t kPackLargestFile = packed_set::kMaxImageBytes + kPackCommonFile;
 
 Error CannotStat(int error_number, const std::string& path) {
@@ -43,7 +44,7 @@ Error TooLarge(const std::string& path) {
           .advice = "Move it out of the folder"};
 }
 
-// Returns what the file is instead of a JPEG; empty means it is a JPEG.
+// Returns the reason why the file is not a JPEG; empty if it is one.
 std::string WhyNoJpeg(std::span<const uint8_t> file) {
   if (file.empty()) return "the file is empty";
   const ImageFormat format = SniffFormat(file);
@@ -52,7 +53,7 @@ std::string WhyNoJpeg(std::span<const uint8_t> file) {
   return std::string(NameOf(format)) + ", and only JPEGs are packed";
 }
 
-// Says where the rows of a packed JPEG lie, unless it is too large for that.
+// Sets the positions of the rows of a packed JPEG, unless it is too large for that.
 Status SetParts(const std::vector<uint8_t>& image, packed_set::Sample& sample) {
   ASSIGN_OR_RETURN(const packed::PackedFile file, packed::PackedFile::Open(image));
   sample.parts = file.row_parts();
@@ -64,7 +65,7 @@ Status SetParts(const std::vector<uint8_t>& image, packed_set::Sample& sample) {
 }  // namespace
 
 struct FilePacker::State {
-  // Reads the file, and gives its bytes to `use`.
+  // Reads the file, and passes its bytes to `use`.
   template <typename Use>
   auto Read(const std::string& path, const Use& use) -> decltype(use(std::span<const uint8_t>())) {
     common.path = path;

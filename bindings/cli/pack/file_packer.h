@@ -1,4 +1,4 @@
-// Reads one photograph and gives it the form in which a packed set stores it.
+// Reads one photograph and converts it to the form in which a packed set stores it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace stoker {
 struct PackedFile {
   packed_set::Entry entry;     // without place and path
   std::vector<uint8_t> image;  // as stored; empty if the set has the file already
-  std::string reason;          // why it is stored as it is; empty means it is a packed JPEG
+  std::string reason;          // why it is stored unchanged; empty if it is a packed JPEG
 };
 
 // Keeps memory for the next file: a few times that of the largest so far, up to 64 MiB. Larger
@@ -30,8 +30,8 @@ class FilePacker {
   // GiB or more; ResourceExhausted.
   Result<PackedFile> Pack(const std::string& path);
 
-  // The same for a file that the set has as `known`, which is read only if its size or time are
-  // others. InvalidArgument: the file has other content now.
+  // The same for a file that the set has as `known`; it is read only if its size or time differ.
+  // InvalidArgument if its content has changed.
   Result<PackedFile> Compare(const std::string& path, const packed_set::Entry& known);
 
  private:

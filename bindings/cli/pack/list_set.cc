@@ -63,7 +63,7 @@ std::string JsonOf(const PackedIndex& index, uint64_t id) {
 }
 
 // Calls `write` with the texts of all samples, in large pieces, the first of them after `piece`,
-// and returns what is left.
+// and returns the rest.
 template <typename TextOf>
 Result<std::string> WriteAll(const PackedIndex& index, std::string piece, const TextWriter& write,
                              const TextOf& text_of) {

@@ -1,4 +1,4 @@
-// Lists what a packed set has, for `stoker pack --list`.
+// Lists the contents of a packed set, for `stoker pack --list`.
 #pragma once
 
 #include <functional>

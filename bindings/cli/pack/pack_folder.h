@@ -13,7 +13,7 @@
 namespace stoker {
 
 struct PackOptions {
-  int threads = 0;                           // 0: the cores allotted
+  int threads = 0;                           // 0 means the cores allotted
   bool append = false;                       // add to a set that is complete
   uint64_t shard_bytes = uint64_t{1} << 30;  // where the next shard begins
 };
@@ -38,18 +38,18 @@ struct PackReport {
 using PackProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Adds the photographs of image_folder(directory) to the packed set in `out`, which is made if need
-// be, in the folder's order. Each is packed and restored for comparison; one that does not come
-// back to the byte, or is in no form that can be packed, is stored as it is. Shards are complete or
-// absent, and are never changed; the index is written last. So a run that was interrupted, or
-// failed, is continued by running it again: only its last shard is packed again.
+// be, in the folder's order. Each is packed, and restored for comparison; a file that is not
+// restored to the byte, or cannot be packed, is stored unchanged. Shards are complete or absent,
+// and are never changed; the index is written last. So a run that was interrupted, or failed, is
+// continued by running it again: only its last shard is packed again.
 //
 // Photographs that the set has already, by path, are not read if size and time are the same.
-// Without `append` the set must have all of the folder's photographs afterwards, and no other: a
-// complete set to which some would be added, and one with others, are refused. With it, the set is
-// as if all had been in one folder: it has those of both, in ImageFolder's order, with its classes.
+// Without `append` the set must end up with exactly the folder's photographs: it is refused if it
+// is complete but lacks some, or has others. With `append` it ends up as if the photographs of both
+// had been in one folder, in ImageFolder's order, with its classes.
 //
-// The result does not depend on the number of threads. Memory: for each thread some copies of a
-// photograph, and 150 bytes and the path for each that is in the set.
+// The result does not depend on the number of threads. Memory: some copies of a photograph for each
+// thread, and 150 bytes plus the path for each photograph in the set.
 //
 // InvalidArgument, Cancelled, FailedPrecondition (another process packs into it), the errors of
 // ImageFolder, of a photograph that cannot be read, and the system's on writing.

@@ -13,7 +13,7 @@ using packed_set::Form;
 
 namespace {
 
-// A record, and what its buffer may have in addition.
+// The largest record, plus the slack that its buffer may have.
 constexpr uint64_t kMostBytes = packed_set::kMaxImageBytes + (uint64_t{64} << 20);
 
 }  // namespace

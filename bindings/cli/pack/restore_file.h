@@ -1,4 +1,4 @@
-// Gives back the files that a packed set was made of.
+// Restores the files from which a packed set was made.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace stoker {
 // Keeps memory for the next file. One thread at a time. Source and index must outlive it.
 class FileRestorer {
  public:
-  // `source`: of the index (packed.h).
+  // `source`: made from `index` (packed.h).
   FileRestorer(const SampleSource& source, const PackedIndex& index);
 
-  // Returns the bytes of the file of sample `id`, valid until the next call. Its record's checksum,
-  // the file's size and the file's checksum were right: otherwise DataLoss. Unimplemented: it is
+  // Returns the bytes of the file of sample `id`, valid until the next call. DataLoss if the
+  // record's checksum, the file's size or the file's checksum is wrong. Unimplemented if it is
   // stored in a form that this version does not know. Errors name shard, offset and path.
   Result<std::span<const uint8_t>> Restore(uint64_t id);
 

@@ -18,21 +18,20 @@ namespace stoker {
 // Used by one thread at a time. While it exists no other process packs into the folder.
 class SetFolder {
  public:
-  // Makes the folder if there is none, reads the shards in it, and removes what a killed run has
-  // left. InvalidArgument if anything else is in it, before anything is changed;
+  // Makes the folder if it does not exist, reads the shards in it, and removes leftovers of a
+  // killed run. InvalidArgument if anything else is in it, before anything is changed;
   // FailedPrecondition if another process packs into it.
   static Result<SetFolder> Open(const std::string& folder);
 
   const std::string& path() const { return path_; }  // as given
   bool has_index() const { return has_index_; }
-  // Whether photographs are in class folders; nullopt means there is none yet.
+  // Whether photographs are in class folders; nullopt if there are no photographs yet.
   std::optional<bool> has_classes() const {
     if (known_.empty()) return std::nullopt;
     return known_.begin()->first.find('/') != std::string_view::npos;
   }
 
-  // Returns what the set has under a path; null means nothing. A path that several shards have
-  // counts once.
+  // Returns the set's entry for a path, or null. A path that occurs in several shards counts once.
   const packed_set::Entry* Find(std::string_view path) const;
   uint64_t samples() const { return known_.size(); }
   // Begins a shard that the folder does not have yet.
@@ -58,7 +57,7 @@ class SetFolder {
 
   std::string path_;
   Descriptor lock_;                 // of the folder
-  std::deque<PackedShard> shards_;  // which stay where they are: known_ has views of their paths
+  std::deque<PackedShard> shards_;  // which do not move: known_ has views of their paths
   std::unordered_map<std::string_view, Location> known_;  // by path, in the shards' tables
   std::vector<uint32_t> begun_;                           // numbers of the shards of this run
   uint32_t next_ = 0;

@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kMarker = ".stoker-synth";
-constexpr int kVersion = 1;  // of the photographs: another version makes other pixels
+constexpr int kVersion = 1;  // of the photographs; changes whenever their pixels do
 constexpr int kMaxClasses = 100000;
 
 // The parameters that determine the photographs, except their number.

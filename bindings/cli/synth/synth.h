@@ -14,7 +14,7 @@ struct SynthOptions {
   uint64_t count = 0;  // photographs
   int classes = 0;     // at most `count`; 0 means the smaller of 20 and `count`
   uint64_t seed = 0;
-  int threads = 0;         // 0: the cores allotted
+  int threads = 0;         // 0 means the cores allotted
   bool overwrite = false;  // see below
 };
 
@@ -31,7 +31,7 @@ using SynthProgress = std::function<bool(uint64_t done, uint64_t total)>;
 // Writes the photographs, creating `directory` if it is missing. A file appears under its name only
 // when it is complete; after an error or cancellation the complete files stay, and nothing else.
 //
-// stoker leaves a hidden file, .stoker-synth, that says what it made. If that file has the same
+// stoker leaves a hidden file, .stoker-synth, that describes its output. If that file has the same
 // seed and classes, existing photographs are kept, missing ones written and those past `count`
 // removed: running again continues, and costs nothing when everything exists. Any other folder that
 // is not empty is refused with InvalidArgument, unless `overwrite`: then photographs that stoker

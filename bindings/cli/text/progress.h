@@ -17,8 +17,8 @@ struct Progress {
 };
 
 // The rate of the last seconds, and the time left at that rate. A pause of the whole program
-// (Ctrl-Z, a machine that slept) does not count: one gap longer than the window is left out, and
-// a second one in a row is taken for slow samples.
+// (Ctrl-Z, a machine that slept) does not count: one gap longer than the window is left out, and a
+// second one directly after it is taken for slow samples.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,9 +26,9 @@ class Pace {
   // Precondition: `now` does not decrease.
   void Add(Clock::time_point now, const Progress& progress);
 
-  // None in the first second.
+  // Nullopt in the first second.
   std::optional<double> samples_per_second() const { return samples_per_second_; }
-  // None as long as nothing moves, and if the total is unknown.
+  // Nullopt while there is no progress, and if the total is unknown.
   std::optional<double> seconds_left() const;
 
  private:
@@ -46,7 +46,7 @@ class Pace {
 // Returns a text like " 37% ━━━━───────". Precondition: `total` > 0.
 std::string BarText(uint64_t done, uint64_t total);
 
-// Return ", 523 samples/s" and ", 40 s left"; empty texts for what is unknown.
+// Return ", 523 samples/s" and ", 40 s left"; empty if unknown.
 std::string RateText(const Pace& pace);
 std::string LeftText(const Pace& pace);
 

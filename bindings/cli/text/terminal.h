@@ -21,7 +21,7 @@ struct TerminalSize {
 };
 TerminalSize SizeOfTerminal();
 
-// The width of stdout's terminal, if stdout is one; prose is at most 100 columns wide.
+// The width of the terminal, if stdout is one; prose is at most 100 columns wide.
 PageWidth WidthOfPage();
 
 }  // namespace stoker::cli

@@ -8,8 +8,8 @@
 
 namespace stoker::cli {
 
-// How wide text may be. The defaults are for what is not a terminal: a row of a report stays one
-// line, so that a script finds it.
+// The maximum width of text. The defaults are for output that is not a terminal: a row of a report
+// stays one line, so that a script finds it.
 struct PageWidth {
   size_t prose = 80;
   size_t rows = std::numeric_limits<size_t>::max();

@@ -17,9 +17,9 @@ struct UnpackReport {
 };
 
 // Writes every photograph of the packed set in `folder` below `out`, a folder that is new or empty,
-// under the path and with the bytes that it had. Nothing is written outside of `out`, regardless
-// of what the index says. A file is there as a whole or not at all; an error or an interruption
-// leaves those that are written.
+// under its original path and with its original bytes. Nothing is written outside of `out`, for any
+// index. A file appears as a whole or not at all; after an error or an interruption the files
+// written so far stay.
 //
 // Errors: those of opening the set, DataLoss (a photograph is not what was packed),
 // InvalidArgument (`out` is not empty), the system's on writing, Cancelled.

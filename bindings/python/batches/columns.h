@@ -1,4 +1,4 @@
-// Makes columns of memory of the program: NumPy arrays, and lists of strings.
+// Makes columns from the program's memory: NumPy arrays, and lists of strings.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@ namespace stoker::python {
 ArrayColumn ColumnOf(std::string name, const pybind11::array& array);
 
 // Keeps arrays alive. The last loader may be destroyed on any thread, without the GIL: the arrays
-// are released when Python has time.
+// are released later by Python.
 std::shared_ptr<void> OwnerOf(pybind11::object arrays);
 
 // Owns the memory of columns.

@@ -32,8 +32,8 @@ py::buffer_error Refused(const char* name, const py::object& value, const char* 
   return py::buffer_error(std::string(name) + " is " + Repr(value) + "; it must be " + rule);
 }
 
-// Returns the result of operator.index, also for NumPy's integers; none if it is not an integer, or
-// True or False, or has more than 64 bits.
+// Returns the result of operator.index, also for NumPy's integers; nullopt if it is not an integer,
+// or True or False, or has more than 64 bits.
 std::optional<int64_t> IntegerOf(const py::object& value) {
   if (PyBool_Check(value.ptr()) != 0 || PyIndex_Check(value.ptr()) == 0) return std::nullopt;
   const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));

@@ -40,8 +40,8 @@ class Tensor {
   pybind11::object Dlpack(const pybind11::object& stream, const pybind11::object& max_version,
                           const pybind11::object& dl_device, const pybind11::object& copy) const;
 
-  // Says that the batch is used on this stream: DeviceBatch::RecordStream. ValueError if it is not
-  // a stream, or the tensor is in host memory.
+  // Declares that the batch is used on this stream (DeviceBatch::RecordStream). ValueError if it is
+  // not a stream, or the tensor is in host memory.
   void RecordStream(const pybind11::object& stream) const;
 
   // A NumPy array that shares the memory, after waiting for its values. TypeError for device

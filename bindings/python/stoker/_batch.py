@@ -62,7 +62,7 @@ class Batch(tuple[Column, ...]):
         return self._names
 
     def record_stream(self, stream: Any) -> None:
-        """Says that the batch is used on this CUDA stream; see `Tensor.record_stream`. Its tensors share
+        """Declares that the batch is used on this CUDA stream; see `Tensor.record_stream`. Its tensors share
         their memory, so this names the stream for all of them.
 
         Raises:

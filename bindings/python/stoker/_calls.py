@@ -41,7 +41,7 @@ class Calls:
         self.first_rows = sorted(first_rows, key=lambda row: row[0] != "label")
 
     def _first_sample(self) -> dict[str, Any]:
-        """Returns the fields of sample 0 other than its image; TypeError if the image is none."""
+        """Returns the fields of sample 0 other than its image; TypeError if it is not an image."""
         sample = self.dataset[0]
         try:
             image, rows = _parts(sample)

@@ -46,7 +46,7 @@ def from_hf(
     dataset, and is pickled with it.
 
     Args:
-        dataset: a `Dataset`; not a `DatasetDict`, of which one split is one, nor a streamed one.
+        dataset: a `Dataset`; not a `DatasetDict`, whose splits are datasets, nor a streamed one.
         image: the column of encoded images; None means the only one of the type `Image`.
         label: the column of labels: integers, bool (0 and 1), or text, whose values are classes, sorted.
             "auto": the only `ClassLabel`, or "label", if there is one, next to the image; None means batches
@@ -281,7 +281,7 @@ def _runs(contents: list[Any]) -> tuple[list[bytes], list[tuple[int, int, npt.ND
     arrays are in memory.
 
     pyarrow does not say which file a buffer belongs to, and a table may be a slice of a file, or several
-    files together; the system knows what is mapped at the buffer's address.
+    files together; the system knows which file is mapped at the buffer's address.
     """
     mapped = _mapped_files()
     begins = [part.begin for part in mapped]

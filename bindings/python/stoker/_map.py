@@ -210,7 +210,7 @@ class MapCalls:
                 raise _InSample(int(sample), error) from None
 
     def _put(self, returned: Any, columns: tuple[Any, ...], given: tuple[Any, ...], of: str) -> None:
-        """Writes the function's results to the columns, of which it was given these views."""
+        """Writes the function's results to the columns; these are its views of them."""
         if returned is None and not self._map.columns:
             return
         values = self._by_column(returned, len(columns))

@@ -27,13 +27,13 @@ def checked(given: Mapping[str, Any], *, only_of_images: bool = False) -> dict[s
 
 
 def as_given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns options that `checked` has returned in the form that it takes: what is not given is None."""
+    """Converts options that `checked` returned back to its input: options that are not given are None."""
     nothing = {name: row.get("zero") or row.get("default") == "" for name, row in _ROWS.items()}
     return {name: None if nothing[name] and not value else value for name, value in options.items()}
 
 
 def of_images(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options in `given` that decide what becomes of a single image."""
+    """Returns the options in `given` that affect a single image."""
     return {name: given[name] for name, row in _ROWS.items() if row["of_images"]}
 
 

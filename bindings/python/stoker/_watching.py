@@ -216,7 +216,7 @@ def _watch(
                 display.show(*look)
         display.close()
     except Exception as error:  # noqa: BLE001: training goes on after any error
-        with contextlib.suppress(Exception):  # warnings may be errors, and nobody is left to be told
+        with contextlib.suppress(Exception):  # warnings may be errors, and there is no caller to raise to
             warnings.warn(f"stoker's monitor has ended: {error!r}", RuntimeWarning, stacklevel=1)
     finally:
         at_exit.disarm()

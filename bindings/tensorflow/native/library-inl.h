@@ -90,8 +90,8 @@ inline absl::Status CheckBound() {
       "also in the dispatcher and the workers of tf.data service");
 }
 
-// Refuses to take an epoch of this counter while a restored state is in the middle of one: it would
-// skip what is left of that.
+// Refuses to take an epoch from this counter while a restored state is in the middle of one,
+// because the rest of that epoch would be skipped.
 inline absl::Status CheckNothingRestored(const std::string& key) {
   if (Api().epoch_restored(key.c_str()) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -100,14 +100,14 @@ inline absl::Status CheckNothingRestored(const std::string& key) {
       "tf.train.Checkpoint");
 }
 
-// The batch that the op last delivered on a thread, until an iterator is asked again. Python's code
-// in TensorFlow runs after that, and a signal handler may raise an exception in it: the batch then
-// never reaches the program, which takes it back (stoker_tf_take_back).
+// The last batch that the op delivered on a thread, kept until the next request to an iterator.
+// Python code in TensorFlow runs after delivery, and a signal handler may raise an exception in it:
+// the batch then never reaches the program, which takes it back (stoker_tf_take_back).
 class Delivered {
  public:
   explicit Delivered(std::function<void()> take_back) : take_back_(std::move(take_back)) {}
 
-  // By the iterator's destructor.
+  // Called by the iterator's destructor.
   void Forget() {
     tensorflow::mutex_lock lock(mutex_);
     take_back_ = nullptr;
@@ -130,14 +130,14 @@ class Delivered {
 // The loader that a dataset names by its key. If this process has it, it is kept from the start;
 // otherwise it is opened by the first request for a batch, not by the graph: a process that only
 // passes the graph on (such as a dispatcher of tf.data service) lists no folder. A loader that
-// copies to a device has no spec, and is found or not. Thread-safe.
+// copies to a device has no spec, so it cannot be opened here. Thread-safe.
 class Source {
  public:
   // `epochs`: the key of the epoch counter; usually the loader's own.
   Source(std::string key, std::string spec, std::string epochs)
       : key_(std::move(key)), spec_(std::move(spec)), epochs_(std::move(epochs)) {
     tensorflow::mutex_lock lock(mutex_);
-    if (CheckBound().ok()) OpenLocked("").IgnoreError();  // by its key only
+    if (CheckBound().ok()) OpenLocked("").IgnoreError();  // only looks the key up
   }
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;

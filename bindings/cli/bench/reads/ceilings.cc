@@ -23,7 +23,7 @@ namespace stoker {
 
 namespace {
 
-constexpr uint64_t kPartNs = 1'000'000'000;  // how long a part is measured
+constexpr uint64_t kPartNs = 1'000'000'000;  // the duration of measuring a part
 constexpr double kRunSeconds = 3;
 constexpr double kPatienceSeconds = 30;      // for the run's first batch
 constexpr uint64_t kWithoutEnd = 1'000'000;  // epochs: time ends the measurement
@@ -59,12 +59,12 @@ Result<Ceiling> MeasureStorage(BenchOptions options, const KeepExplaining& keep_
     return Ceiling{.why_not = "the samples are remote objects"};
   }
   options.epochs = kWithoutEnd;
-  ++options.loader.seed;  // another order than the run's, whose files it has brought into the cache
+  ++options.loader.seed;  // not the run's order: its files are in the cache
   ASSIGN_OR_RETURN(const ReadReport read, RunReadBench(options, [&](const ReadProgress& progress) {
                      return keep_going("storage alone") && progress.seconds * 1e9 < kPartNs;
                    }));
   const auto bytes = static_cast<double>(read.bytes);
-  if (read.bytes > 0 && BytesFromStorage()) {  // else the report has 0 of them in any case
+  if (read.bytes > 0 && BytesFromStorage()) {  // otherwise the report has 0 of them anyway
     cached = std::max(0.0, 1 - static_cast<double>(read.bytes_from_storage) / bytes);
   }
   return Ceiling{.images_per_second = static_cast<double>(read.samples) / read.seconds,
@@ -80,7 +80,7 @@ Error NothingDecoded(const PlanCost& cost) {
   return {Code::kDataLoss, "no image could be decoded; the first: " + cost.first_refusal};
 }
 
-// Applies the plan to a few images, to know how many take kPartNs.
+// Applies the plan to a few images, to estimate how many take kPartNs.
 Result<double> Probe(const SampleSource& source, const Plan& plan, uint64_t seed,
                      const std::function<bool(uint64_t, uint64_t)>& go_on) {
   constexpr uint64_t kFew = 8;
@@ -107,7 +107,7 @@ PlanWork WorkOf(const SampleSource& source, double image_ns, uint64_t seed) {
 }
 
 // All workers decode at the same time, because they share caches, memory and perhaps cores
-// (hyperthreads): that multiple of one worker's speed would be too much. Other programs count as
+// (hyperthreads): a multiple of one worker's speed would be too optimistic. Other programs count as
 // little as possible: the images are divided by the CPU time of their worker.
 Result<Ceiling> MeasureDecoding(const SampleSource& source, const Plan& plan, uint64_t seed,
                                 const KeepExplaining& keep_going, Ceilings& ceilings) {
@@ -141,8 +141,7 @@ Result<Ceiling> MeasureDecoding(const SampleSource& source, const Plan& plan, ui
   return decode;
 }
 
-// Writes rows, one after the other, into the memory, again and again; returns bytes per second of
-// CPU time.
+// Fills the memory with rows repeatedly; returns bytes per second of CPU time.
 double WriteRows(const Mapping& memory, size_t row_bytes) {
   const size_t rows = memory.size() / row_bytes;
   uint64_t written = 0;
@@ -170,7 +169,7 @@ Result<Ceiling> MeasureMemory(const BenchOptions& options, const Ceilings& ceili
   std::vector<Result<double>> rates(workers, 0.0);
   TRY(RunOnThreads(ceilings.workers, [&](int worker, Gate& gate) {
     const Result<Mapping> memory = Mapping::Map(rows * ceilings.image_bytes, /*huge_pages=*/true);
-    if (memory.ok()) std::memset(memory->data(), 0, memory->size());  // the kernel provides pages
+    if (memory.ok()) std::memset(memory->data(), 0, memory->size());  // maps its pages
     gate.arrive_and_wait();
     auto& rate = rates[static_cast<size_t>(worker)];
     if (memory.ok()) {
@@ -221,7 +220,7 @@ Status MeasureRun(BenchOptions options, const KeepExplaining& keep_going, Ceilin
                  .advice = "See with `stoker verify` whether its samples can be used"};
   }
   ASSIGN_OR_RETURN(ceilings.run, std::move(run));
-  ceilings.run.options.epochs = ceilings.run.epochs + 1;  // that began
+  ceilings.run.options.epochs = ceilings.run.epochs + 1;  // epochs that began
   return {};
 }
 
@@ -249,7 +248,7 @@ Result<Ceilings> MeasureCeilings(const BenchOptions& options, const KeepExplaini
     return measured.ok() ? *std::move(measured) : Ceiling{.why_not = measured.error().Message()};
   };
   TRY(MeasureRun(options, ask, ceilings));
-  ceilings.run.interrupted = ceilings.interrupted;  // and did not end because it took its time
+  ceilings.run.interrupted = ceilings.interrupted;  // and was not interrupted by its time limit
   ceilings.storage =
       part("storage alone", [&] { return MeasureStorage(options, ask, ceilings.cached); });
   ceilings.decode = part("decoding alone", [&] {

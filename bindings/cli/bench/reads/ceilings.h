@@ -1,5 +1,5 @@
-// Measures a loader, and then what each of its parts could do alone on this machine, for `stoker
-// bench --explain`.
+// Measures a loader, and then each of its parts alone on this machine, for `stoker bench
+// --explain`.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace stoker {
 
 // One part alone.
 struct Ceiling {
-  double images_per_second = 0;  // 0: not measured
+  double images_per_second = 0;  // 0 if not measured
   double bytes_per_second = 0;   // that the part moves
-  std::string why_not{};         // it was not measured; empty means it was
+  std::string why_not{};         // why it was not measured; empty if it was
 };
 
 struct Ceilings {
   // The threads that decode, and write to memory: the loader's workers, at most the allotted cores,
-  // because a core's time would count several times with more.
+  // because with more threads a core's time would count several times.
   int workers = 0;
   uint64_t image_bytes = 0;      // of a row of a batch
   Ceiling storage;               // the samples' bytes into memory, as `--read-only` does
@@ -36,18 +36,18 @@ struct Ceilings {
   bool interrupted = false;      // `keep_going` ended it
 };
 
-// The run's images per second, without the time in which its first batch is made (cold: that of
-// each epoch); none if there are so few batches that many of them were in production by then.
+// The run's images per second, without the time for its first batch (cold: for the first of each
+// epoch); nullopt if there were so few batches that many of them were in production by then.
 std::optional<double> RunRate(const BenchReport& run);
 
 // Called with what is being measured, "storage alone", before each read of an image and several
 // times a second while nothing is read; false ends it.
 using KeepExplaining = std::function<bool(const char* what)>;
 
-// Takes a few seconds, for any number of samples: `epochs` is ignored. The run comes first, so
-// that no other part has brought its files into the page cache, and its errors end the measurement.
-// A part that fails has a `why_not`. Cancelled if `keep_going` ends it before the run has batches;
-// later on what is missing is marked. Unimplemented for several views.
+// Takes a few seconds, for any number of samples: `epochs` is ignored. The run comes first, so that
+// no other part has brought its files into the page cache, and its errors end the measurement. A
+// part that fails has a `why_not`. Cancelled if `keep_going` ends it before the run has batches;
+// after that, missing parts are marked. Unimplemented for several views.
 Result<Ceilings> MeasureCeilings(const BenchOptions& options, const KeepExplaining& keep_going);
 
 // Do what BenchReportText and BenchReportJson do (bindings/cli/bench/report.h).

@@ -52,8 +52,7 @@ std::array<Row, 4> Rows(const Ceilings& ceilings) {
 
 bool Measured(const Ceiling& part) { return part.images_per_second > 0; }
 
-// The share of what a part that was measured could do that the run reached; none if the run's rate
-// is unknown.
+// The run's rate as a share of a measured part's; nullopt if the run's rate is unknown.
 std::optional<double> ShareReached(const Ceilings& ceilings, const Ceiling& part) {
   const std::optional<double> rate = RunRate(ceilings.run);
   return rate ? std::optional(*rate / part.images_per_second) : std::nullopt;

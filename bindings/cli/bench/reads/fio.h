@@ -23,13 +23,13 @@ struct FioFigure {
   double bytes_per_second = 0;
 };
 
-// Makes fio do these reads in this order, `depth` at a time with io_uring, one at a time with
-// pread, through the page cache. Returns none if fio is not installed or fails, or if fio's list of
+// Has fio do these reads in this order, `depth` at a time with io_uring, one at a time with pread,
+// through the page cache. Returns nullopt if fio is not installed or fails, or if fio's list of
 // reads cannot hold a path: one with white space, or of more than 255 bytes.
 std::optional<FioFigure> MeasureWithFio(const std::vector<FileRange>& reads, ReaderKind reader,
                                         uint32_t depth);
 
-// Parses fio's terse report, version 3; none if it is not the report of a run without errors.
+// Parses fio's terse report, version 3; returns nullopt unless it reports a run without errors.
 std::optional<FioFigure> ParseFioReport(const std::string& report);
 
 }  // namespace stoker

@@ -70,7 +70,7 @@ std::optional<double> CachedShare(const SampleSource& source, uint64_t most) {
                                           (static_cast<double>(i) / static_cast<double>(samples)));
     const ByteRange range = source.RangeOf(id);
     source.PathOf(range.file, path);
-    // For files that this process may not write to, mincore says that they are cached.
+    // For files that this process may not write to, mincore reports every page as cached.
     const int fd = access(path.c_str(), W_OK) == 0
                        ? open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
                        : -1;

@@ -16,12 +16,12 @@ namespace stoker {
 Status DropFromPageCache(const SampleSource& source);
 
 // Returns the part of the samples' bytes that is in the page cache, from 0 to 1, estimated from up
-// to `most` samples at equal distances. None if the kernel does not say: it tells only processes
-// that may write to a file.
+// to `most` samples at equal distances. Nullopt if the kernel does not tell: it does only for files
+// that the process may write to.
 std::optional<double> CachedShare(const SampleSource& source, uint64_t most = 1000);
 
 // Returns the bytes that the kernel has fetched from storage for this process so far
-// (/proc/self/io), without those from the page cache. None if the kernel does not say.
+// (/proc/self/io), without those from the page cache. Nullopt if the kernel does not tell.
 std::optional<uint64_t> BytesFromStorage();
 
 }  // namespace stoker

@@ -1,5 +1,5 @@
-// Measures reading alone: reads what a loader reads of the samples of a source, in its order, as
-// its reader thread does, and discards the bytes.
+// Measures reading alone: reads the same bytes of the source's samples as a loader, in its order,
+// as its reader thread does, and discards them.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct ReadReport {
   uint64_t bytes = 0;               // read
   uint64_t bytes_from_storage = 0;  // bytes that were not in the page cache, and read-ahead
   // The share of the samples' bytes that was in the page cache before the first epoch, and after
-  // dropping them; none if unknown.
+  // dropping them; nullopt if unknown.
   std::optional<double> cached_before;
   bool interrupted = false;  // `keep_going` ended it
 

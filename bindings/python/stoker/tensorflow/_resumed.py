@@ -76,7 +76,7 @@ for _name in _STEPS:
 
 
 def _note_fit(loader: Loader) -> None:
-    """Notes with what a fit begins, before it takes an epoch to see shapes, as with JAX."""
+    """Records the position at which a fit begins, before it takes an epoch to see shapes, as with JAX."""
     model, dataset, iterator = _variables_of_fit("self", "x", "epoch_iterator")
     if iterator is None and _is_of(dataset, loader):
         history = getattr(model, "history", None)

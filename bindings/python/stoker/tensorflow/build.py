@@ -5,7 +5,7 @@ minute once (20 s to compile, 7 s to try); the result is kept in the user's cach
 under a hash of everything that it depends on: the exact TensorFlow and its build flags, the compiler,
 stoker's plugin interface, the source. It is accepted after it has read a few batches in a separate
 process. The cache holds code that this process will run, so it is loaded only from folders that belong
-to the user or to root and that nobody else can write to, and whose parents are not writable by everybody.
+to the user or to root and that other users cannot write to, and whose parents are not world-writable.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PASSING = [
     *("out of memory", "memory exhausted", "temporary file", "Killed", "due to signal", "no end after"),
 ]
 
-# Runs the proof with this process' packages, in their order, but none before Python's own library.
+# Runs the proof with this process' packages, in their order, but after Python's own library.
 _PROOF = """
 import json, runpy, sys
 own = [path for path in sys.path if not path.endswith(("site-packages", "dist-packages"))]
@@ -222,7 +222,7 @@ def _raise_if_refused(path: pathlib.Path) -> None:
     except (OSError, ValueError, PluginError):
         return
     if isinstance(said, dict) and isinstance(said.get("refused"), str):
-        raise PluginError(f"{said['refused']} (as {note} has it; `--force` tries again)")
+        raise PluginError(f"{said['refused']} (recorded in {note}; `--force` tries again)")
 
 
 @contextlib.contextmanager
@@ -335,7 +335,7 @@ def _compile(compiler: _Compiler, out: pathlib.Path) -> None:
 
 
 def _prove(made: pathlib.Path, folder: pathlib.Path) -> None:
-    """Tests the plugin in a process of its own, which may crash and ignores the current folder."""
+    """Tests the plugin in a separate process, which may crash and ignores the current folder."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": ""}
     paths = json.dumps([os.path.abspath(entry) for entry in sys.path if entry])
     command = [sys.executable, "-I", "-c", _PROOF, paths, str(made)]

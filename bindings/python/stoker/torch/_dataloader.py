@@ -298,7 +298,7 @@ class DataLoader:
         nothing.
 
         The state may come from another number of processes or batch size; see
-        `stoker.Loader.load_state_dict`. The next `for` and `sampler` then have what is left of its epoch;
+        `stoker.Loader.load_state_dict`. The next `for` and `sampler` then have the rest of its epoch;
         `len(loader)` and `len(sampler)` are those of whole epochs.
 
         Raises:

@@ -116,7 +116,7 @@ def test_what_failed_is_not_tried_again_until_forced(cache, tmp_path, monkeypatc
         with pytest.raises(PluginError, match="no such header"):
             build.plugin()
     assert (tmp_path / "tries").read_text() == "\n"
-    with pytest.raises(PluginError, match=r"[.]json has it; `--force` tries again"):
+    with pytest.raises(PluginError, match=r"[.]json; `--force` tries again"):
         build.plugin()
     with pytest.raises(PluginError, match="no such header"):
         build.plugin(force=True)
