@@ -82,7 +82,7 @@ def test_text_hides_no_commands(blocks):
 def stoker_command(*words, cwd=None, code=0):
     """Returns what the package's command prints."""
     if words[0] in ("build-tf-plugin", "doctor"):  # which import TensorFlow
-        done = forks.run("-m", "stoker", *words, timeout=300)
+        done = forks.run("-m", "stoker", *words, cwd=cwd, timeout=300)
     else:
         command = [sys.executable, "-m", "stoker", *map(str, words)]
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
