@@ -66,7 +66,14 @@ def damaged(photos: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
     return copy
 
 
+def fresh(*words: Any, stderr: Any) -> Any:
+    """Starts a program that has not imported TensorFlow, as forks.Piped starts one that has."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": stderr}
+    return subprocess.Popen([sys.executable, *map(str, words)], **pipes, text=True)
+
+
 def killed_run(
+    start: Callable[..., Any],
     script: pathlib.Path,
     folder: pathlib.Path,
     kills: int,
@@ -77,6 +84,7 @@ def killed_run(
     were.
 
     Args:
+        start: starts the program from its words and the file for its errors.
         arguments: returns the program's, besides the folder, for its next start.
     """
     folder.mkdir()
@@ -84,7 +92,7 @@ def killed_run(
     while True:
         errors = folder / "errors"
         with errors.open("w") as file:
-            process = forks.Piped(script, folder, *arguments(), stderr=file)
+            process = start(script, folder, *arguments(), stderr=file)
         with process.stdin, process.stdout as output:
             if done < kills:
                 for _ in range(chance.randint(1, 12)):
@@ -117,13 +125,13 @@ def differing(way: str, world: int, kills: int, seed: int, photos: pathlib.Path,
     """
     chance = random.Random(seed)
     of_tensorflow = way in OF_TENSORFLOW
-    script = HERE / ("killed_checkpoint.py" if of_tensorflow else "killed.py")
+    program = (forks.Piped, HERE / "killed_checkpoint.py") if of_tensorflow else (fresh, HERE / "killed.py")
     same = (photos, *([way] if of_tensorflow else []), world, WORLDS[world])
 
     def others() -> tuple[Any, ...]:
         return photos, chance.choice([1, 3, 8, 16]), chance.choice([1, 2, 3])
 
-    whole, _ = killed_run(script, folder / "whole", 0, chance, lambda: same)
+    whole, _ = killed_run(*program, folder / "whole", 0, chance, lambda: same)
     count = len(list(photos.rglob("*.jpg")))
     ids = [sample for step in whole for rows in step["rows"] for sample, _ in rows]
     assert len(ids) == 2 * count and len(set(ids)) == count - len(range(4, count, 9)), "some are substituted"
@@ -131,7 +139,9 @@ def differing(way: str, world: int, kills: int, seed: int, photos: pathlib.Path,
     while kills > 0:
         number += 1
         run = folder / str(number)
-        log, done = killed_run(script, run, kills, chance, others if way == "other-worlds" else lambda: same)
+        log, done = killed_run(
+            *program, run, kills, chance, others if way == "other-worlds" else lambda: same
+        )
         kills -= done
         differ += rows_of(log) != rows_of(whole) if way == "other-worlds" else log != whole
         shutil.rmtree(run)
