@@ -115,7 +115,7 @@ def test_a_new_pack_leaves_no_photographs_of_the_old_one(pack, lease, tmp_path):
 
 # --- which code -------------------------------------------------------------------------------------
 
-COUNTED = ("CMakeLists.txt", "gpu/staging/stager.cc", "gpu/crops/decode_crops_cuda.cu",
+COUNTED = ("CMakeLists.txt", "gpu/staging/device_copier.cc", "gpu/crops/decode_crops_cuda.cu",
            "core/batch/device_crop.h", "bench/device_bench.cc", "bench/gpu/pack.py",
            "bench/gpu/CMakeLists.txt", "bindings/python/stoker/_loader.py", "cmake/stoker.map.in",
            "tests/gpu/staging/staging.h")  # fmt: skip
@@ -142,7 +142,7 @@ def test_the_sources_of_a_pack(pack, tmp_path):
     for name in NOT_COUNTED:
         (tmp_path / name).write_text("two")
     assert pack.sources(tmp_path) == first
-    (tmp_path / "gpu" / "staging" / "stager.cc").rename(tmp_path / "gpu" / "staging" / "renamed.cc")
+    (tmp_path / "gpu" / "staging" / "device_copier.cc").rename(tmp_path / "gpu" / "staging" / "renamed.cc")
     assert pack.sources(tmp_path) != first
 
 

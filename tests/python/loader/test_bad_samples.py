@@ -220,7 +220,7 @@ def test_a_server_that_refuses_all_is_no_bad_sample(folder):
     assert loader.stats()["dropped"] == 0
 
 
-def test_a_forbidden_object_is_forgiven_by_name(folder):
+def test_a_forbidden_object_is_handled_by_name(folder):
     """S3 answers 403 for a missing key, and for every key where access is denied."""
     source = stoker.image_folder(folder)
     with ObjectServer(folder) as server:
