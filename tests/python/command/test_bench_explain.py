@@ -190,8 +190,13 @@ def test_the_report_of_reading_begins_on_a_line_of_its_own(command, photos):
     reported_on_a_terminal(command, photos, "--read-only", "--epochs", "3")
 
 
-def test_text(command, photos):
-    text = reported_on_a_terminal(command, photos, "--explain", "--size", "64", "--batch-size", "8")
+@pytest.mark.parametrize("terminal", [True, False])
+def test_text(command, photos, terminal):
+    if terminal:
+        text = reported_on_a_terminal(command, photos, "--explain", "--size", "64", "--batch-size", "8")
+    else:
+        text = explain(command, photos)
+        assert text.startswith("image_folder(")
     rates = dict(
         re.findall(r"^  (\w+) {2,}([\d,]+|-) ", text, re.MULTILINE)
     )  # advice has words of the table, too
