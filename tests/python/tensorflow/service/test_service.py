@@ -20,8 +20,8 @@ pytestmark = pytest.mark.long  # most tests start processes that import TensorFl
 service = tf.data.experimental.service
 
 
-def distributed(dataset, target, mode):
-    return dataset.apply(service.distribute(mode, target, compression=None))
+def distributed(dataset, target, mode, **options):
+    return dataset.apply(service.distribute(mode, target, compression=None, **options))
 
 
 def digests(batches):
@@ -63,11 +63,13 @@ def test_dynamic_with_the_fallback(make):
         got = list(distributed(pinned, target, service.ShardingPolicy.DYNAMIC))
         assert digests(got) == digests(arrays(loader.epoch(1)))
         unnamed = loader.as_tf_dataset(op="fallback")
+        shared = distributed(unnamed, target, service.ShardingPolicy.DYNAMIC, max_outstanding_requests=1)
+        got = []
         with pytest.raises(tf.errors.FailedPreconditionError, match="epoch=k"):
-            for _ in range(
-                100
-            ):  # where one worker takes all batches, the other has nothing to be refused for
-                list(distributed(unnamed, target, service.ShardingPolicy.DYNAMIC))
+            for batch in shared:  # slowly: the second worker begins before the first has taken them all
+                got.append(batch)
+                time.sleep(0.1)
+        assert len(got) < len(loader)
 
 
 @pytest.mark.parametrize("mode", ["zip", "take"])
