@@ -760,8 +760,8 @@ TransformRow Row(const RandomChoice&) {
   return {.name = "RandomChoice",
           .doc =
               "One of `transforms`, drawn for each image.\n\n"
-              "Of several `MixUp` and `CutMix`, at the end of a loader's list, one is drawn for "
-              "each batch.",
+              "At the end of a loader's list it draws one of 1 to 16 `MixUp` and `CutMix` for each "
+              "batch; those that give `num_classes` give the same.",
           .acts_on = ActsOn::kPixels,
           .draws = 14,
           .how = kHowHeld,

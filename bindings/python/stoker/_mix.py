@@ -22,6 +22,11 @@ class BatchTransform:
     batch's place in it.
     """
 
+    @staticmethod
+    def _chosen_by(transforms: Sequence[Any], p: Sequence[float] | None) -> RandomChoice:
+        """What `stoker.RandomChoice` makes of a list with one of these."""
+        return RandomChoice(transforms, p)
+
     def _spec(self) -> dict[str, Any]:
         raise NotImplementedError
 
@@ -41,11 +46,6 @@ class _Mix(BatchTransform):
         if self.num_classes is not None:
             classes = _checks.integer(f"{name}.num_classes", self.num_classes, 1, _MOST_CLASSES)
             self._set(num_classes=classes)
-
-    @staticmethod
-    def _chosen_by(transforms: Sequence[Any], p: Sequence[float] | None) -> RandomChoice:
-        """What `stoker.RandomChoice` makes of a list with one of these."""
-        return RandomChoice(transforms, p)
 
     def _choice(self) -> dict[str, Any]:
         return {"name": type(self).__name__, "alpha": self.alpha}

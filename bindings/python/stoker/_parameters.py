@@ -92,6 +92,11 @@ def checked(transforms: Iterable[Transform], name: str = "transforms") -> tuple[
         raise TypeError(f"{name} must be a list of transforms, not {transforms!r:.80}")
     listed = tuple(transforms)
     for place, transform in enumerate(listed):
+        if hasattr(type(transform), "_chosen_by"):  # a BatchTransform
+            raise TypeError(
+                f"{name}[{place}] is {transform!r:.80}, which mixes whole batches; "
+                "put it last in the loader's list"
+            )
         if not isinstance(transform, Transform):
             raise TypeError(f"{name}[{place}] is not one of stoker's transforms: {_described(transform)}")
     return listed

@@ -493,7 +493,8 @@ class RandomApply(Transform):
 class RandomChoice(Choice):
     """One of `transforms`, drawn for each image.
 
-    Of several `MixUp` and `CutMix`, at the end of a loader's list, one is drawn for each batch.
+    At the end of a loader's list it draws one of 1 to 16 `MixUp` and `CutMix` for each batch; those that
+    give `num_classes` give the same.
 
     Args:
         transforms: a list of transforms that change pixels (colour, blur, affine transforms and policies),

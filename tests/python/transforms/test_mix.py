@@ -218,11 +218,6 @@ def test_mixes_compare_pickle_and_print():
             TypeError,
             r"RandomChoice.transforms\[1\] is RandomGrayscale.*must be a MixUp or a CutMix",
         ),
-        (
-            lambda: stoker.RandomOrder([stoker.RandomChoice([stoker.MixUp()])]),
-            TypeError,
-            r"RandomOrder.transforms\[0\] is not one of stoker's transforms",
-        ),
         (lambda: stoker.RandomChoice([stoker.MixUp()], p=[1, 2]), ValueError, "RandomChoice.p has 2"),
         (lambda: stoker.RandomChoice([stoker.MixUp()], p=[-1]), ValueError, r"RandomChoice.p\[0\] is -1"),
         (lambda: stoker.RandomChoice([stoker.MixUp()], p=[0]), ValueError, "one must be positive"),
@@ -237,6 +232,33 @@ def test_mixes_compare_pickle_and_print():
 def test_bad_values_are_named(make, kind, word):
     with pytest.raises(kind, match=word):
         make()
+
+
+CHOICE = "RandomChoice(transforms=(MixUp(alpha=1.0, num_classes=None),), p=None)"
+NOT_HELD = "which mixes whole batches; put it last in the loader's list"
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (
+            lambda choice: stoker.RandomChoice([choice]),
+            f"RandomChoice.transforms[0] is {CHOICE}; it must be a MixUp or a CutMix",
+        ),
+        (
+            lambda choice: stoker.RandomOrder([stoker.RandomGrayscale(), choice]),
+            f"RandomOrder.transforms[1] is {CHOICE}, {NOT_HELD}",
+        ),
+        (
+            lambda choice: stoker.RandomApply(choice.transforms),
+            f"RandomApply.transforms[0] is MixUp(alpha=1.0, num_classes=None), {NOT_HELD}",
+        ),
+    ],
+)
+def test_batches_are_mixed_once_and_by_no_other_transform(make, text):
+    with pytest.raises(TypeError) as said:
+        make(stoker.RandomChoice([stoker.MixUp()]))
+    assert str(said.value) == text
 
 
 @pytest.mark.parametrize(
