@@ -99,7 +99,7 @@ DEFAULTS = {
     "weights": None,
 }
 # The base of a class, if it is not Transform.
-BASES = {"RandomChoice": "Choice"}
+BASES = {"RandomChoice": "ImageOrBatchChoice"}
 REQUIRED = ("sides", "size", "taps", "channels", "positive channels", "transforms")
 
 
@@ -170,7 +170,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stoker._parameters import Choice, Fill, Margins, Range, Size, Transform
+from stoker._parameters import Fill, ImageOrBatchChoice, Margins, Range, Size, Transform
 
 '''
 

@@ -54,7 +54,7 @@ class Transform:
         return spec
 
 
-class Choice(Transform):
+class ImageOrBatchChoice(Transform):
     """The base of `RandomChoice`, which also chooses among transforms of batches: of these it makes an object
     of their own kind.
     """

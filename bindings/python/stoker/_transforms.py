@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stoker._parameters import Choice, Fill, Margins, Range, Size, Transform
+from stoker._parameters import Fill, ImageOrBatchChoice, Margins, Range, Size, Transform
 
 __all__ = [
     "AutoAugment",
@@ -490,7 +490,7 @@ class RandomApply(Transform):
 
 
 @dataclass(frozen=True)
-class RandomChoice(Choice):
+class RandomChoice(ImageOrBatchChoice):
     """One of `transforms`, drawn for each image.
 
     At the end of a loader's list it draws one of 1 to 16 `MixUp` and `CutMix` for each batch; those that
