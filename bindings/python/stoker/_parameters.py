@@ -20,11 +20,14 @@ Fill = Union[int, Sequence[int]]
 _PARAMETERS: dict[str, list[dict[str, Any]]] = {
     row["name"]: row["parameters"] for row in _options.TABLES["transforms"]
 }
+_MOST_LEVELS = 8  # kMaxTransformDepth
 _CAN_BE_HELD = [row["name"] for row in _options.TABLES["transforms"] if row["can_be_held"]]
 
 
 class Transform:
     """The base of all transforms. Immutable; equal when all parameters are."""
+
+    _depth = 1  # levels of the tree of which this is the root
 
     def __post_init__(self) -> None:
         # A parameter that must be below another one is checked after it.
@@ -34,6 +37,13 @@ class Transform:
                 option = {**option, "high": getattr(self, option["below"]) - 1}
             value = _READ[parameter["kind"]](f"{type(self).__name__}.{name}", getattr(self, name), option)
             object.__setattr__(self, name, value)
+            if parameter["kind"] == "transforms":
+                depth = 1 + max((held._depth for held in value), default=0)
+                if depth > _MOST_LEVELS:
+                    raise InvalidArgumentError(
+                        f"{type(self).__name__}.{name} is nested more than {_MOST_LEVELS} levels deep"
+                    )
+                object.__setattr__(self, "_depth", depth)
 
     def _name(self) -> str:
         """Returns the transform's name in the table, also for a subclass."""

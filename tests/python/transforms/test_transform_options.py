@@ -345,10 +345,11 @@ def test_a_tree_is_limited_in_depth_and_number():
     for _ in range(7):
         tree = stoker.RandomOrder([tree])
     assert stoker.Compose([CROP, tree])
-    with pytest.raises(
-        ValueError, match=r"transforms\[1\](\.transforms\[0\]){7}\.transforms is nested more than 8"
-    ):
-        stoker.Compose([CROP, stoker.RandomChoice([tree])])
+    for kind in (stoker.RandomApply, stoker.RandomChoice, stoker.RandomOrder):
+        for held in (tree, pickle.loads(pickle.dumps(tree)), dataclasses.replace(tree)):
+            with pytest.raises(ValueError) as said:
+                kind([stoker.RandomGrayscale(), held])
+            assert str(said.value) == f"{kind.__name__}.transforms is nested more than 8 levels deep."
     many = stoker.RandomOrder([stoker.RandomOrder(FLIPS)] * 84)
     assert stoker.Compose([many, CROP, *FLIPS])  # 1 + 84 * 3 + 1 + 2
     with pytest.raises(ValueError, match="257 transforms; at most 256"):
