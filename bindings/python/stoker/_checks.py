@@ -65,21 +65,24 @@ def is_unicode(value: str) -> bool:
 
 
 def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> float:
-    """Returns a finite number in [low, high], also from an array or a tensor (NumPy's, torch's, …) of one
-    number.
-    """
-    try:
-        number = value.item() if hasattr(value, "item") else value
-        number = np.asarray(number).item() if hasattr(number, "__array__") else number
-    except (RuntimeError, TypeError, ValueError):  # an array of several numbers
-        number = None
-    if not isinstance(number, numbers.Real) or isinstance(number, bool):
-        raise TypeError(f"{name} must be a number, not {_kind(value)}")
-    number = float(number)
-    if not (math.isfinite(number) and low <= number <= high):
+    """Returns a finite number in [low, high], given as in `number`."""
+    read = number(name, value)
+    if not (math.isfinite(read) and low <= read <= high):
         between = "" if math.isinf(low) else f"; it must be between {low:g} and {high:g}"
-        raise InvalidArgumentError(f"{name} is {number}{between or '; it must be finite'}")
-    return number
+        raise InvalidArgumentError(f"{name} is {read}{between or '; it must be finite'}")
+    return read
+
+
+def number(name: str, value: Any) -> float:
+    """Returns a number, also from an array or a tensor (NumPy's, torch's, …) of one number."""
+    try:
+        read = value.item() if hasattr(value, "item") else value
+        read = np.asarray(read).item() if hasattr(read, "__array__") else read
+    except (RuntimeError, TypeError, ValueError):  # an array of several numbers
+        read = None
+    if not isinstance(read, numbers.Real) or isinstance(read, bool):
+        raise TypeError(f"{name} must be a number, not {_kind(value)}")
+    return float(read)
 
 
 def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
@@ -93,13 +96,22 @@ def reals(name: str, values: Any, count: int) -> tuple[float, ...]:
 
 
 def weights(name: str, values: Any, count: int) -> tuple[float, ...]:
-    """Returns `count` numbers from 0 on; at least one must be positive."""
-    listed = reals(name, values, count)
-    for place, weight in enumerate(listed):
-        real(f"{name}[{place}]", weight, 0, 1e300)
-    if sum(listed) == 0:
+    """Returns `count` numbers from 0 on, at least one of them positive, as transforms/spec/weights.cc
+    checks them.
+    """
+    listed = sequence(name, values)
+    if len(listed) != count:
+        raise InvalidArgumentError(
+            f"{name} has {counted(len(listed), 'element', 'elements')}; it must have {count}, one for each "
+            "transform"
+        )
+    read = tuple(number(f"{name}[{index}]", value) for index, value in enumerate(listed))
+    for index, weight in enumerate(read):
+        if not 0 <= weight <= 1e300:  # limited, so that their sum is finite
+            raise InvalidArgumentError(f"{name}[{index}] is {weight:g}; it must be a finite number from 0 on")
+    if sum(read) == 0:
         raise InvalidArgumentError(f"{name} is 0 for every transform; one must be positive")
-    return listed
+    return read
 
 
 def interval(name: str, values: Any, low: float, high: float) -> tuple[float, float]:

@@ -218,9 +218,6 @@ def test_mixes_compare_pickle_and_print():
             TypeError,
             r"RandomChoice.transforms\[1\] is RandomGrayscale.*must be a MixUp or a CutMix",
         ),
-        (lambda: stoker.RandomChoice([stoker.MixUp()], p=[1, 2]), ValueError, "RandomChoice.p has 2"),
-        (lambda: stoker.RandomChoice([stoker.MixUp()], p=[-1]), ValueError, r"RandomChoice.p\[0\] is -1"),
-        (lambda: stoker.RandomChoice([stoker.MixUp()], p=[0]), ValueError, "one must be positive"),
         (
             lambda: stoker.RandomChoice([stoker.MixUp(num_classes=2), stoker.CutMix(num_classes=3)]),
             ValueError,
@@ -259,6 +256,25 @@ def test_batches_are_mixed_once_and_by_no_other_transform(make, text):
     with pytest.raises(TypeError) as said:
         make(stoker.RandomChoice([stoker.MixUp()]))
     assert str(said.value) == text
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [
+        ([1], "RandomChoice.p has 1 element; it must have 2, one for each transform"),
+        ([1, -2], "RandomChoice.p[1] is -2; it must be a finite number from 0 on"),
+        ([float("inf"), 1], "RandomChoice.p[0] is inf; it must be a finite number from 0 on"),
+        ([float("nan"), 1], "RandomChoice.p[0] is nan; it must be a finite number from 0 on"),
+        ([1, 1e301], "RandomChoice.p[1] is 1e+301; it must be a finite number from 0 on"),
+        ([0, 0], "RandomChoice.p is 0 for every transform; one must be positive"),
+    ],
+)
+@pytest.mark.parametrize("kind", [stoker.MixUp, stoker.RandomGrayscale])
+def test_weights_are_refused_in_the_words_of_the_library(kind, p, text):
+    """Those of draw_mix_test.cc."""
+    with pytest.raises(ValueError) as said:
+        stoker.RandomChoice([kind(), kind()], p=p)
+    assert str(said.value) == text + "."
 
 
 @pytest.mark.parametrize(
