@@ -10,8 +10,9 @@ namespace {
 
 uint64_t Scaled(uint64_t part, uint64_t amount, uint64_t whole) {
   if (part == 0 || amount >= whole) return part;
-  return static_cast<uint64_t>(static_cast<double>(part) * static_cast<double>(amount) /
-                               static_cast<double>(whole));
+  const double scaled =
+      static_cast<double>(part) * static_cast<double>(amount) / static_cast<double>(whole);
+  return static_cast<uint64_t>(std::min(scaled, 0x1p63));  // 292 years, which can be converted
 }
 
 // Scales the causes of a wait of length `whole` to `amount`; unexplained time is other.

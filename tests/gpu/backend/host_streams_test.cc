@@ -32,8 +32,8 @@ TEST(HostStreamsTest, AnEventNeverRecordedIsDone) {
 }
 
 TEST(HostStreamsTest, AnEventIsDoneAfterTheWorkBeforeIt) {
-  const auto stream = Start();
   std::binary_semaphore gate(0);
+  const auto stream = Start();
   HostEvent event;
   stream->Give([&] { gate.acquire(); });
   event.Record(*stream);
@@ -44,8 +44,8 @@ TEST(HostStreamsTest, AnEventIsDoneAfterTheWorkBeforeIt) {
 }
 
 TEST(HostStreamsTest, TheLastRecordCounts) {
-  const auto slow = Start(), quick = Start();
   std::binary_semaphore gate(0);
+  const auto slow = Start(), quick = Start();
   HostEvent event;
   slow->Give([&] { gate.acquire(); });
   event.Record(*slow);
@@ -55,9 +55,9 @@ TEST(HostStreamsTest, TheLastRecordCounts) {
 }
 
 TEST(HostStreamsTest, AStreamWaitsForTheRecordMadeBeforeItsWait) {
-  const auto first = Start(), second = Start();
   std::binary_semaphore gate(0), later(0);
   std::atomic<bool> made = false, seen = false;
+  const auto first = Start(), second = Start();
   HostEvent event, end;
   first->Give([&] {
     gate.acquire();
@@ -79,9 +79,9 @@ TEST(HostStreamsTest, AStreamWaitsForTheRecordMadeBeforeItsWait) {
 }
 
 TEST(HostStreamsTest, AnEventMayBeDestroyedWhileAStreamWaitsForIt) {
-  const auto first = Start(), second = Start();
   std::binary_semaphore gate(0);
   std::atomic<bool> made = false, seen = false;
+  const auto first = Start(), second = Start();
   {
     HostEvent event;
     first->Give([&] {
