@@ -115,7 +115,7 @@ struct alignas(kCropAlignment) DeviceCrop {
   int32_t x = 0, y = 0, width = 0, height = 0;
   CropAxis rows, columns;
   int32_t middle_shift = 0, last_shift = 0;  // after rows, and after columns
-  // Where the batch row has its first pixel, and the distance to the next pixel, in bytes.
+  // The offset of the first pixel in the batch row, and the distances to the next pixels, in bytes.
   int32_t out = 0, along = 0, down = 0;
   uint64_t samples = 0;  // where the crop's samples begin, × kGroupSamples
 };

@@ -28,8 +28,8 @@ namespace stoker {
 // Errors name the file as it was given to Open. Used by one thread at a time. Move-only.
 class OutputFile {
  public:
-  // Who chose the path. With kOwn (stoker itself) only a regular file is accepted, and no link is
-  // followed.
+  // The path was given by the user, or chosen by stoker itself (kOwn): then only a regular file is
+  // accepted, and no link is followed.
   enum class Origin { kGiven, kOwn };
   // Whether the temporary file has a name; kUnnamed needs the file system's support. For tests;
   // other callers use the default.

@@ -63,7 +63,7 @@ std::vector<uint8_t> PackShardIndex(const std::array<char, 8>& magic, const File
 
 // Returns the header's numbers and, in `columns`, the bytes after it; nullopt if the bytes are
 // damaged, of another kind, or not valid for `stamp`. The numbers and columns are untrusted:
-// whoever made the file may have chosen any.
+// a hostile file may hold any value.
 std::optional<std::array<uint64_t, 3>> UnpackShardIndex(std::span<const uint8_t> file,
                                                         const std::array<char, 8>& magic,
                                                         const FileStamp& stamp,

@@ -27,7 +27,7 @@ struct JpegHeader {
   size_t scan_offset = 0;      // offset of the first scan's data
 };
 
-// What it means if the bytes end before an end-of-image marker.
+// The meaning of bytes that end before an end-of-image marker.
 enum class JpegEnd : uint8_t {
   kError,      // the file is truncated: DataLoss
   kMarker,     // the end counts as the marker; nothing else is known to be missing

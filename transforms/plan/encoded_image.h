@@ -10,7 +10,7 @@ namespace stoker {
 
 class CropRegion;
 
-// Where the rows of one sample are written.
+// The addresses to which the rows of one sample are written.
 struct OutputRows {
   void* row = nullptr;  // of the first view: row_bytes() of any alignment, as row_shape()
   // The rows of the plan's other views. The span, unlike the rows, is read at once.

@@ -50,7 +50,7 @@ class PlanRun {
   // visible to other threads, and the time is added to `times`. Precondition: busy().
   std::optional<FinishedRows> Advance();
 
-  // Excludes the time since rows were returned from `times`.
+  // Keeps the time that has passed since Advance returned out of `times`.
   void SkipTime();
 
  private:

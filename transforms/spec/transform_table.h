@@ -44,7 +44,7 @@ struct TransformRow {
   // Each of the others has a number of its own. Numbers never change, because draws would change
   // with them.
   uint8_t draws = 0;
-  // Of kGeometry: whether it leaves the size of an image as it is, so that other transforms may
+  // A kGeometry transform with this flag keeps the size of an image, so that other transforms may
   // hold it.
   bool keeps_size = false;
   // How it is fused with decoding, or acts on the finished row, for `explain`.

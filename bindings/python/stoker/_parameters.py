@@ -27,7 +27,7 @@ _CAN_BE_HELD = [row["name"] for row in _options.TABLES["transforms"] if row["can
 class Transform:
     """The base of all transforms. Immutable; equal when all parameters are."""
 
-    _depth = 1  # levels of the tree of which this is the root
+    _depth = 1  # levels of the tree that begins here
 
     def __post_init__(self) -> None:
         # A parameter that must be below another one is checked after it.

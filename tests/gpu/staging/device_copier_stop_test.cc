@@ -1,4 +1,4 @@
-// A copier can be stopped whatever it is doing, from any thread, and returns every host batch.
+// A copier can be stopped in every state, from any thread, and then returns every host batch.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -199,7 +199,7 @@ def test_probabilities():
 
 
 def test_choices_and_orders():
-    """Each transform is a digit: ours is told by its threshold, theirs appends it to a number."""
+    """Each transform is a digit: ours has it as threshold, theirs appends it to a number."""
 
     def solarize(digit):
         return {"name": "RandomSolarize", "threshold": digit, "p": 1}

@@ -405,8 +405,8 @@ TEST(Draw, RandomOrderHasAllOrders) {
   }
 }
 
-// In any tree, a transform draws what it draws at its place in the flat list: whatever is applied,
-// and in which order.
+// In any tree, a transform draws what it draws at its position in the flat list. Neither the choice
+// nor the order of the transforms that are applied changes that.
 TEST(Draw, OfHeldTransformsIsByPlaceInTheTree) {
   const auto jitter = [](double least) { return ColorJitter{.brightness = {least, least + 0.5}}; };
   const RandomApply half{{jitter(1), jitter(2)}, 0.5};
