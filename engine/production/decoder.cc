@@ -225,8 +225,11 @@ class Decoder::DecodingTurn {
     pace_.Begin(sample.path.times(), NowNanoseconds());
     const RowClaim& claim = sample.claim;
     const OutputRows rows = decoder_.columns_.RowsOf(*claim.slot, claim.row, other_rows_);
-    return {index, sample.image, sample.draw, rows,
-            ReadCropIndex(sample, /*for_device=*/rows.crops != nullptr, crop_index)};
+    return {.tag = index,
+            .bytes = sample.image,
+            .key = sample.draw,
+            .to = rows,
+            .crop_index = ReadCropIndex(sample, /*for_device=*/rows.crops != nullptr, crop_index)};
   }
 
   // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the

@@ -31,6 +31,7 @@ struct ReadRequest {
   GrowingBuffer buffer;              // grown as needed, and kept between uses
   uint64_t sample = 0;               // its id in the source; only a call reader needs it
   void* owner = nullptr;             // for the caller; readers ignore it
+  uint32_t tag = 0;                  // likewise
 
   // Set by the reader.
   uint64_t size = 0;          // bytes now in `buffer`; kBufferPadding readable bytes follow them

@@ -77,6 +77,11 @@ ByteRange SelectedSource::RangeOf(uint64_t id) const {
   return at.part.WithFileOfSource(at.source().RangeOf(at.id));
 }
 
+ByteRange SelectedSource::RangeOfPiece(uint64_t id, size_t piece) const {
+  const Location at = Find(id);
+  return at.part.WithFileOfSource(at.source().RangeOfPiece(at.id, piece));
+}
+
 bool SelectedSource::has_row_ranges(uint64_t id) const {
   const Location at = Find(id);
   return at.source().has_row_ranges(at.id);

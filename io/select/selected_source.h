@@ -43,6 +43,7 @@ class SelectedSource final : public SampleSource {
                                           std::span<uint8_t> rows) const override;
   uint64_t files() const override { return parts_.back().file_end; }
   ByteRange RangeOf(uint64_t id) const override;
+  ByteRange RangeOfPiece(uint64_t id, size_t piece) const override;
   bool has_row_ranges(uint64_t id) const override;
   bool may_have_crop_index() const override;
   ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override;

@@ -14,6 +14,8 @@ namespace stoker {
 struct Field {
   enum class Kind : uint8_t {
     kImage,   // an encoded image, to be decoded and transformed
+    kMask,    // an encoded image of one channel whose values are classes or instances: transforms
+              // move its pixels as they move the image's, and never blend or change a value
     kFixed,   // a row in memory, of one type and shape for all samples
     kLoaded,  // such a row, set by SampleSource::Load or Unpack with the image; for strings by
               // Unpack only, as views of the record
@@ -24,8 +26,12 @@ struct Field {
   DType dtype = DType::kU8;          // of a row
   std::vector<int64_t> row_shape{};  // of a row; {} for a scalar
   bool is_label = false;             // whether it is the label to train with; at most one field is
+  uint8_t fill = 0;                  // of a kMask: the value of pixels outside the image
 
-  // Precondition of all functions below: not kImage.
+  // Whether samples have an encoded image of it.
+  bool is_encoded() const { return kind == Kind::kImage || kind == Kind::kMask; }
+
+  // Precondition of all functions below: not is_encoded().
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
   // Whether a row is the number of a class: a single integer, or a bool, which is 0 or 1.
   bool is_class_number() const {

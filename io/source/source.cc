@@ -6,9 +6,8 @@
 
 namespace stoker {
 
-bool SampleSource::in_memory() const {
-  return std::ranges::none_of(fields(),
-                              [](const Field& field) { return field.kind == Field::Kind::kImage; });
+size_t SampleSource::pieces() const {
+  return static_cast<size_t>(std::ranges::count_if(fields(), &Field::is_encoded));
 }
 
 std::optional<size_t> SampleSource::label() const {

@@ -90,11 +90,16 @@ class SampleSource {
   virtual uint64_t size() const = 0;  // samples
 
   // The fields of each sample, in the order of a batch's columns: at least one, and all names
-  // differ. Transforms apply to the first one, the image. No other field is a kImage.
+  // differ. The encoded ones come first, and the first of them is a kImage. Transforms apply to all
+  // of them, with one draw for a sample.
   virtual std::span<const Field> fields() const = 0;
 
-  // Whether no sample has to be read or called: no field is a kImage.
-  bool in_memory() const;
+  // The number of encoded fields. A sample has that many pieces: piece i is its encoded image of
+  // field i.
+  size_t pieces() const;
+
+  // Whether no sample has to be read or called: there are no pieces.
+  bool in_memory() const { return pieces() == 0; }
 
   // The order of an epoch, which lives as long as the source. Null means that each sample occurs
   // once, in the order that the loader's `shuffle` chooses.
@@ -133,10 +138,14 @@ class SampleSource {
     return record;
   }
 
-  // Returns the byte range of the sample's encoded image, or of its record; without meaning for
+  // Returns the byte range of the sample's first piece, or of its record; without meaning for
   // samples in memory. For a source with calls, a file that represents the sample in messages. No
   // I/O, no allocation.
   virtual ByteRange RangeOf(uint64_t id) const = 0;
+
+  // Returns the byte range of a further piece. Precondition: 0 < piece < pieces(). No I/O, no
+  // allocation. A source with calls or records has one piece.
+  virtual ByteRange RangeOfPiece(uint64_t id, size_t /*piece*/) const { return RangeOf(id); }
 
   // Whether RangeOfRows may return less than RangeOf. No I/O, no allocation.
   virtual bool has_row_ranges(uint64_t /*id*/) const { return false; }

@@ -26,6 +26,7 @@ Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const 
   TRY(CheckBits(info, options_.limits));
   const Orientation orientation =
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
+  context.viewed = Viewed(info.size, orientation);
   ASSIGN_OR_RETURN(Rect region,
                    StartRows(image, {info.size, orientation, MaxReduction(info)}, context));
   if (region.width == 0) return false;  // only padding

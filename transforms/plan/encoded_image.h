@@ -24,10 +24,11 @@ struct OutputRows {
   uint64_t* crop_at = nullptr;
 };
 
-// A sample whose bytes have been read. All memory that it refers to must stay valid until its rows
-// are finished.
+// A piece of a sample, whose bytes have been read. All memory that it refers to must stay valid
+// until its rows are finished.
 struct EncodedImage {
   uint32_t tag = 0;                  // an identifier chosen by the caller
+  uint32_t piece = 0;                // which of PlanOptions::pieces it is
   std::span<const uint8_t> bytes{};  // with kBufferPadding readable bytes after them
   DrawKey key{};                     // the key of its random transforms
   OutputRows to{};

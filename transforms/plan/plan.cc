@@ -37,6 +37,10 @@ uint64_t ScratchBytes(const Transform& transform, ImageSize tile) {
 
 }  // namespace
 
+const Plan& Plan::piece(size_t index) const {
+  return index == 0 || pieces_.empty() ? *this : pieces_[index - 1];
+}
+
 std::vector<int64_t> Plan::row_shape() const { return ShapeOf(output_, layout()); }
 std::vector<int64_t> Plan::finished_shape() const { return ShapeOf(output_, options_.layout); }
 

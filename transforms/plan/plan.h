@@ -37,6 +37,21 @@ struct ViewContext;
 struct PixelOutput;
 struct RowFormat;
 
+// One of the encoded images of a sample. All of them get the same draw.
+struct Piece {
+  enum class Kind : uint8_t {
+    kImage,
+    // One channel of 8 bits, of a PNG whose values (indices of a palette, or gray that is not
+    // scaled) are kept: transforms move pixels, nearest, and leave values alone. The row is u8
+    // (height, width), without conversion.
+    kMask,
+  };
+  Kind kind = Kind::kImage;
+  uint8_t fill = 0;  // of a mask: the value of pixels outside the image, for any fill of transforms
+
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
 struct PlanOptions {
   // kU8: 0…255; kF16, kBF16, kF32: value / 255, or normalized if there is a Normalize.
   DType dtype = DType::kU8;
@@ -54,6 +69,7 @@ struct PlanOptions {
   // defer_to_device.
   bool decode_on_device = false;
   DecodeLimits limits{};
+  std::vector<Piece> pieces{{}};  // of a sample, the first one an image
 };
 
 // The memory that a worker reuses from sample to sample, for two interleaved samples. Not
@@ -95,6 +111,10 @@ class Plan {
   size_t views() const { return views_.empty() ? 1 : views_.size(); }
   // The plan of one view alone. It makes the same draws with a key that names the view.
   const Plan& view(size_t index) const { return views_.empty() ? *this : views_[index]; }
+
+  // The plan of one piece: this one for images. Functions that describe a row describe that of a
+  // piece's plan.
+  const Plan& piece(size_t index) const;
 
   ImageSize output_size() const { return output_; }
   // Whether images may be smaller than their rows (PadTo).
@@ -194,7 +214,8 @@ class Plan {
   ImageSize tile_;  // the largest, if any transform is executed on a tile
   std::array<float, 3> scale_{};
   std::array<float, 3> bias_{};
-  std::vector<Plan> views_;  // of each view alone, if there are several
+  std::vector<Plan> views_;   // of each view alone, if there are several
+  std::vector<Plan> pieces_;  // of the pieces after the first one, if any is not an image
 };
 
 }  // namespace stoker

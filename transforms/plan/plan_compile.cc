@@ -404,6 +404,10 @@ class Compiler {
 
 Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions& options) {
   TRY(CheckPixelType(options.dtype));
+  if (std::ranges::any_of(options.pieces,
+                          [](const Piece& piece) { return piece.kind == Piece::Kind::kMask; })) {
+    return Error{.code = Code::kUnimplemented, .cause = "masks"};
+  }
   Compiler compiler(transforms, options);
   ASSIGN_OR_RETURN(ImageSize size, compiler.Run());
   Plan plan;

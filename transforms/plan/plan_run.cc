@@ -38,12 +38,15 @@ GrowingBuffer& PlanRun::crop_index() { return FindFree()->crop_index; }
 void PlanRun::Begin(const EncodedImage& image) {
   ImageContext& context = *FindFree();
   context.image = image.tag;
+  context.piece = image.piece;
+  context.viewed = {};
   context.finished.reset();
-  Result<bool> pixels = plan_.Open(image, context);
+  const Plan& plan = plan_.piece(image.piece);
+  Result<bool> pixels = plan.Open(image, context);
   if (!pixels.ok()) {
     context.finished = std::move(pixels).error();
   } else if (!*pixels) {
-    context.finished = plan_.EmitRows(context);
+    context.finished = plan.EmitRows(context);
   }
 }
 
@@ -76,11 +79,14 @@ FinishedRows PlanRun::End(ImageContext& context) {
     status = *std::exchange(context.finished, std::nullopt);
   } else {
     status = context.decoder.Finish();
-    if (status.ok()) status = plan_.EmitRows(context);
+    if (status.ok()) status = plan_.piece(context.piece).EmitRows(context);
   }
   FlushEmitted();
   watch_.Add();
-  return {*std::exchange(context.image, std::nullopt), std::move(status)};
+  return {.tag = *std::exchange(context.image, std::nullopt),
+          .piece = context.piece,
+          .viewed = context.viewed,
+          .status = std::move(status)};
 }
 
 }  // namespace stoker

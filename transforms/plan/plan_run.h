@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/batch/image.h"
 #include "core/memory/buffer.h"
 #include "core/result/result.h"
 #include "core/time/stage_times.h"
@@ -20,10 +21,12 @@
 
 namespace stoker {
 
-// A sample whose rows are written. On failure their content is unspecified, and the error has an
+// A piece whose rows are written. On failure their content is unspecified, and the error has an
 // offset if known, but no file.
 struct FinishedRows {
-  uint32_t tag = 0;  // of its EncodedImage
+  uint32_t tag = 0;    // of its EncodedImage
+  uint32_t piece = 0;  // likewise
+  ImageSize viewed;    // the image's size as viewed; 0 × 0 if its header could not be read
   Status status;
 };
 

@@ -57,6 +57,8 @@ struct ImageContext {
   ViewsSink all_views;  // for more than one
   Reduction reduction = 1;
   std::optional<uint32_t> image;      // the tag of the image that was begun
+  uint32_t piece = 0;                 // likewise
+  ImageSize viewed;                   // its size, once its header was read
   std::optional<Status> finished;     // its rows, if no pixels were decoded
   uint64_t scaled = 0, scalable = 0;  // as DecodePaths
   CropMaker crop_maker;               // for a device that decodes

@@ -106,11 +106,11 @@ class SampleQueue {
   void Fill(PlanRun& run) {
     while (run.has_room() && next_ < samples_.size() && random_.Below(4) != 0) {
       const Sample& sample = samples_[next_];
-      run.Begin({static_cast<uint32_t>(next_),
-                 sample.bytes(),
-                 sample.key,
-                 {.row = outcomes[next_].row.data()},
-                 sample.index});
+      run.Begin({.tag = static_cast<uint32_t>(next_),
+                 .bytes = sample.bytes(),
+                 .key = sample.key,
+                 .to = {.row = outcomes[next_].row.data()},
+                 .crop_index = sample.index});
       ++next_;
     }
   }
