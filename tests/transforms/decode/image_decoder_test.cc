@@ -270,11 +270,10 @@ std::vector<Outcome> ApplyInterleaved(const std::vector<std::vector<uint8_t>>& s
   const auto fill = [&] {
     for (; run.has_room() && next < samples.size(); ++next) {
       outcomes[next].row.resize(ThePlan().row_bytes());
-      run.Begin({static_cast<uint32_t>(next),
-                 Unpadded(samples[next]),
-                 {1, 0, next},
-                 {.row = outcomes[next].row.data()},
-                 {}});
+      run.Begin({.tag = static_cast<uint32_t>(next),
+                 .bytes = Unpadded(samples[next]),
+                 .key = {1, 0, next},
+                 .to = {.row = outcomes[next].row.data()}});
     }
   };
   for (fill(); run.busy(); fill()) {
