@@ -9,7 +9,7 @@ namespace stoker {
 ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
     : jpeg_(limits, budget), png_(limits, budget), webp_(limits, budget), packed_(limits, budget) {}
 
-Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
+Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning meaning) {
   format_ = ImageFormat::kUnknown;
   if (bytes.empty()) {
     return Error{.code = Code::kDataLoss,
@@ -19,11 +19,15 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes) {
                  .detail = Error::Detail::kTruncated};
   }
   format_ = SniffFormat(bytes);
+  const bool other = format_ != ImageFormat::kPng && format_ != ImageFormat::kUnknown;
+  if (meaning == PixelMeaning::kMask && other) {
+    return NoMask(std::string("has the format ") + NameOf(format_), 0);
+  }
   switch (format_) {
     case ImageFormat::kJpeg:
       return jpeg_.Open(bytes);
     case ImageFormat::kPng:
-      return png_.Open(bytes);
+      return png_.Open(bytes, meaning);
     case ImageFormat::kWebp:
       return webp_.Open(bytes);
     case ImageFormat::kPackedJpeg:

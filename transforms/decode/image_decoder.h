@@ -29,8 +29,10 @@ class ImageDecoder {
   // Reads the header. `bytes` must stay valid, with kBufferPadding readable bytes after them, until
   // the image is decoded. Errors have an offset: DataLoss for damaged or truncated files and for
   // files that are not images; Unimplemented for formats and variants that stoker does not support;
-  // ResourceExhausted beyond a limit.
-  Result<ImageInfo> Open(std::span<const uint8_t> bytes);
+  // ResourceExhausted beyond a limit. For a mask: Unimplemented for all but a PNG with one channel
+  // of at most 8 bits, whose rows are then kGray.
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes,
+                         PixelMeaning meaning = PixelMeaning::kColour);
 
   // The open image if it is a packed JPEG, otherwise null.
   const packed::PackedFile* packed_file() const;

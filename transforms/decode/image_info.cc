@@ -62,6 +62,13 @@ Status CheckBits(const ImageInfo& info, const DecodeLimits& limits) {
                .changes = {{OptionChange::How::kUse, "accept_16_bits"}}};
 }
 
+Error NoMask(const std::string& what, uint64_t offset) {
+  return {.code = Code::kUnimplemented,
+          .cause = "a mask is a PNG with one channel of at most 8 bits, and this one " + what,
+          .offset = offset,
+          .advice = "Save the masks as 8-bit gray or palette PNGs"};
+}
+
 Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed) {
   return {.code = Code::kResourceExhausted,
           .cause = what + " of " + SizeText(size) + " pixels needs " + std::to_string(needed) +

@@ -24,6 +24,14 @@ struct ImageInfo {
   int bits = 8;        // 16 for a PNG with 16-bit samples; rows have the upper 8
 };
 
+// What the values of pixels mean.
+enum class PixelMeaning : uint8_t {
+  kColour,
+  // Classes or instances: the values of a PNG's only channel, as stored. Indices of a palette are
+  // not looked up, and gray of fewer than 8 bits is not scaled.
+  kMask,
+};
+
 std::string SizeText(ImageSize size);  // "640 × 480"
 
 // ResourceExhausted for more pixels than the limit, or a side above kMaxSidePixels. `size` was
@@ -33,6 +41,10 @@ Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset);
 // Unimplemented for an image of 16 bits, unless the limits accept it. Called by code that reduces
 // it to 8 bits.
 Status CheckBits(const ImageInfo& info, const DecodeLimits& limits);
+
+// Returns the error that an image is not a mask. `what`: what differs ("has 3 channels"), `offset`:
+// where in the file.
+Error NoMask(const std::string& what, uint64_t offset);
 
 // Returns the error that decoding `what` ("a PNG") of that size needs `needed` more bytes of
 // working memory.

@@ -43,6 +43,17 @@ Share ShareOf(const Pass& pass, const Rect& r) {
           pass.Rows(r.y + r.height)};
 }
 
+Status CheckMask(const png::Header& header) {
+  constexpr uint64_t kBitsAt = 24, kColorAt = 25;
+  if (header.channels() != 1) {
+    return NoMask("has " + std::to_string(header.channels()) + " channels", kColorAt);
+  }
+  if (header.bit_depth > 8) {
+    return NoMask("has " + std::to_string(header.bit_depth) + " bits", kBitsAt);
+  }
+  return {};
+}
+
 // Buffers up to this size are kept from image to image.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 
@@ -77,6 +88,7 @@ struct PngDecoder::State {
   // State of the open image.
   bool opened = false;
   std::span<const uint8_t> bytes;
+  png::Conversion conversion = png::Conversion::kTo8Bits;
   png::Header header;
   png::Layout layout;
 };
@@ -87,20 +99,23 @@ PngDecoder::~PngDecoder() = default;
 PngDecoder::PngDecoder(PngDecoder&&) noexcept = default;
 PngDecoder& PngDecoder::operator=(PngDecoder&&) noexcept = default;
 
-Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes) {
+Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning meaning) {
   State& s = *state_;
   s.opened = false;
   s.bytes = bytes;
   ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(bytes));
+  const bool mask = meaning == PixelMeaning::kMask;
+  if (mask) TRY(CheckMask(header));
   TRY(CheckSize(header.size, s.limits, png::kHeaderBytes));
   ASSIGN_OR_RETURN(png::Layout layout, png::ReadLayout(bytes, header));
   s.header = header;
   s.layout = layout;
+  s.conversion = mask ? png::Conversion::kToIndices : png::Conversion::kTo8Bits;
   s.opened = true;
   return ImageInfo{
       .size = header.size,
       .orientation = layout.orientation,
-      .components = header.gray() ? 1 : 3,
+      .components = header.gray() || mask ? 1 : 3,
       .progressive = header.interlaced,
       .format = ImageFormat::kPng,
       .alpha = header.color == png::Color::kGrayAlpha || header.color == png::Color::kRgba,
@@ -124,7 +139,7 @@ Status PngDecoder::State::Reserve(const Rect& region, size_t pixel, RowSink* sin
   const uint64_t librarys_bytes = png::LibraryBytes(header);
   const uint64_t needed = librarys_bytes + MissingBytes(growths);
   if (sink != nullptr) {
-    Status begun = sink->Begin({png::Pixels(header, Palette()).layout(), region});
+    Status begun = sink->Begin({png::Pixels(header, Palette(), conversion).layout(), region});
     if (!begun.ok()) return AndMore(std::move(begun), needed);
   }
   if (librarys.Resize(librarys_bytes) && GrowAll(growths).ok()) return {};
@@ -143,13 +158,13 @@ Status PngDecoder::State::TakeOpened(const Rect& region) {
 
 Status PngDecoder::Decode(const Rect& region, RowSink& sink) {
   TRY(state_->TakeOpened(region));
-  const png::Pixels convert(state_->header, state_->Palette());
+  const png::Pixels convert(state_->header, state_->Palette(), state_->conversion);
   return state_->Decode(region, convert, &sink, nullptr);
 }
 
 Status PngDecoder::DecodeUnchanged(const Rect& region, uint8_t* to) {
   TRY(state_->TakeOpened(region));
-  const png::Pixels convert(state_->header, state_->Palette(), true);
+  const png::Pixels convert(state_->header, state_->Palette(), png::Conversion::kNone);
   return state_->Decode(region, convert, nullptr, to);
 }
 

@@ -14,8 +14,8 @@
 namespace stoker {
 
 // Decodes all color types and depths, also interlaced, with libspng, to kGray or kInterleaved RGB
-// of 8 bits (see png/pixels.h); of an animated PNG the default image. Pixels are those of a full
-// decode, for any region. Not thread-safe.
+// of 8 bits (see png/pixels.h), or the values of a mask as they are stored; of an animated PNG the
+// default image. Pixels are those of a full decode, for any region. Not thread-safe.
 class PngDecoder {
  public:
   // If there is a `budget`, all memory that depends on the image is charged to it: while Decode
@@ -29,8 +29,10 @@ class PngDecoder {
   // Reads the chunks and verifies their checksums: a file with a changed bit is refused here,
   // for any region, and so is one that ends in its pixels. Errors have an offset: DataLoss,
   // Unimplemented (an unknown critical chunk), ResourceExhausted beyond a limit. `bytes` must stay
-  // valid until Decode returns.
-  Result<ImageInfo> Open(std::span<const uint8_t> bytes);
+  // valid until Decode returns. For a mask: Unimplemented for several channels or 16 bits; Decode
+  // then keeps values as they are stored, and its rows are kGray.
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes,
+                         PixelMeaning meaning = PixelMeaning::kColour);
 
   // Decodes `region`, which must not be empty and lie inside the image, into `sink`. Call once
   // after each Open. Rows above are decompressed and dropped, those below are not read: damage

@@ -6,10 +6,11 @@
 
 namespace stoker::png {
 
-Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, bool unchanged)
-    : layout_(header.gray() ? PixelLayout::kGray : PixelLayout::kInterleaved),
-      unchanged_(unchanged),
-      palette_(header.color == Color::kPalette),
+Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, Conversion conversion)
+    : layout_(header.gray() || conversion == Conversion::kToIndices ? PixelLayout::kGray
+                                                                    : PixelLayout::kInterleaved),
+      unchanged_(conversion == Conversion::kNone),
+      palette_(header.color == Color::kPalette && conversion != Conversion::kToIndices),
       bits_(header.bit_depth),
       step_(header.channels() * header.bit_depth / 8),
       sample_(header.bit_depth / 8) {
@@ -17,9 +18,10 @@ Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, bool unch
     std::memcpy(colors_[i].data(), palette.data() + 3 * i, 3);
   }
   if (bits_ >= 8) return;
-  const int most = (1 << bits_) - 1;
-  for (int i = 0; i <= most; ++i)
-    grays_[static_cast<size_t>(i)] = static_cast<uint8_t>(i * 255 / most);
+  const int most = (1 << bits_) - 1, last = conversion == Conversion::kToIndices ? most : 255;
+  for (int i = 0; i <= most; ++i) {
+    grays_[static_cast<size_t>(i)] = static_cast<uint8_t>(i * last / most);
+  }
 }
 
 size_t Pixels::pixel_bytes() const {

@@ -1,4 +1,5 @@
-// Pixels: converts a PNG's rows, as stored in the file, to 8-bit gray or RGB, or unchanged.
+// Pixels: converts a PNG's rows, as stored in the file, to 8-bit gray or RGB, to a mask's values,
+// or unchanged.
 #pragma once
 
 #include <array>
@@ -11,15 +12,21 @@
 
 namespace stoker::png {
 
-// Alpha is dropped, palettes are looked up (an index beyond the palette is black), gray of 1, 2 and
-// 4 bits is scaled to 0…255, and of 16 bits the upper 8 are kept. Gamma, color profiles and tRNS
-// are ignored. Unchanged means that alpha is kept, and 16 bits, in the machine's byte order.
+// Gamma, color profiles and tRNS are ignored.
+enum class Conversion : uint8_t {
+  // Alpha is dropped, palettes are looked up (an index beyond the palette is black), gray of 1, 2
+  // and 4 bits is scaled to 0…255, and of 16 bits the upper 8 are kept.
+  kTo8Bits,
+  kToIndices,  // one channel of at most 8 bits, to the same values with 8 bits
+  kNone,       // as kTo8Bits, but alpha is kept, and 16 bits, in the machine's byte order
+};
+
 class Pixels {
  public:
   // `palette`: the triples of a PLTE chunk; for Color::kPalette only.
-  Pixels(const Header& header, std::span<const uint8_t> palette, bool unchanged = false);
+  Pixels(const Header& header, std::span<const uint8_t> palette, Conversion conversion);
 
-  // The layout of converted pixels, without alpha if they are unchanged.
+  // The layout of converted pixels; for kNone without alpha.
   PixelLayout layout() const { return layout_; }
   size_t pixel_bytes() const;  // of a converted pixel
   // Converts pixels [x, x + count) of a row (with its filter undone), and writes them to `to`.

@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "transforms/decode/image_info.h"
+
 namespace stoker {
 namespace {
 
@@ -46,6 +48,37 @@ Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes) {
   image.layout = gray ? PixelLayout::kGray : PixelLayout::kInterleaved;
   for (size_t i = 0; i < pixels; ++i) {
     for (size_t c = 0; c < (gray ? 1 : 3); ++c) image.pixels.push_back(rgba[4 * i + c]);
+  }
+  return image;
+}
+
+Result<WholeImage> DecodeWholeMask(std::span<const uint8_t> bytes) {
+  const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> library(
+      spng_ctx_new(SPNG_CTX_IGNORE_ADLER32), spng_ctx_free);
+  spng_ihdr header{};
+  int code = spng_set_png_buffer(library.get(), bytes.data(), bytes.size());
+  if (code == SPNG_OK) code = spng_get_ihdr(library.get(), &header);
+  if (code != SPNG_OK) return Failure(code);
+  const bool indexed = header.color_type == SPNG_COLOR_TYPE_INDEXED;
+  if (!(indexed || header.color_type == SPNG_COLOR_TYPE_GRAYSCALE) || header.bit_depth > 8) {
+    return NoMask("is none", 0);
+  }
+  const size_t bits = header.bit_depth, stride = (header.width * bits + 7) / 8;
+  std::vector<uint8_t> packed(stride * header.height);
+  code = spng_decode_image(library.get(), packed.data(), packed.size(), SPNG_FMT_RAW, 0);
+  if (code == SPNG_OK) code = spng_decode_chunks(library.get());
+  if (code != SPNG_OK) return Failure(code);
+
+  WholeImage image;
+  image.size = {static_cast<int>(header.width), static_cast<int>(header.height)};
+  image.layout = PixelLayout::kGray;
+  for (size_t y = 0; y < header.height; ++y) {
+    for (size_t x = 0; x < header.width; ++x) {
+      const size_t at = x * bits;  // in the row; the highest bits of a byte come first
+      const unsigned byte = packed[y * stride + at / 8];
+      image.pixels.push_back(
+          static_cast<uint8_t>(byte >> (8 - bits - at % 8) & ((1U << bits) - 1)));
+    }
   }
   return image;
 }

@@ -13,4 +13,8 @@ namespace stoker {
 // DataLoss if libspng fails, including wrong checksums. No limits: for tests only.
 Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes);
 
+// The reference for masks: libspng's samples as they are stored, unpacked by a loop. Unimplemented
+// for several channels or 16 bits.
+Result<WholeImage> DecodeWholeMask(std::span<const uint8_t> bytes);
+
 }  // namespace stoker

@@ -81,6 +81,16 @@ void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
   Require(decoder.Decode(region, rows).ok() == status.ok(), "both decode, or neither");
 }
 
+// The decoder, opening masks.
+struct MaskDecoder {
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) {
+    return png.Open(bytes, PixelMeaning::kMask);
+  }
+  Status Decode(const Rect& region, RowSink& sink) { return png.Decode(region, sink); }
+
+  PngDecoder& png;
+};
+
 uint32_t U32(const std::vector<uint8_t>& bytes, size_t at) {
   return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 |
          bytes[at + 3];
@@ -107,6 +117,8 @@ void DecodeFuzzedPng(std::span<const uint8_t> input) {
   Decode(decoder, png, DecodeWholePng);
   MendPngChecksums(png);
   Decode(decoder, png, DecodeWholePng);
+  MaskDecoder masks{decoder};
+  Decode(masks, png, DecodeWholeMask);
   DecodeUnchanged(decoder, png);
 }
 

@@ -57,6 +57,26 @@ TEST(ImageDecoder, DetectsEachFormatByItsContent) {
   EXPECT_EQ(decoder.paths().packed, 2u);
 }
 
+TEST(ImageDecoder, MasksArePngs) {
+  const std::vector<uint8_t> jpeg = Padded(MakeJpeg()), webp = Padded(MakeWebp()),
+                             png = Padded(MakePng({.color = 3, .bit_depth = 4})),
+                             packed = Padded(PackJpeg(Unpadded(jpeg)).value());
+  ImageDecoder decoder;
+  const auto cause_of = [&decoder](std::span<const uint8_t> bytes) {
+    const Result<ImageInfo> info = decoder.Open(bytes, PixelMeaning::kMask);
+    return info.ok() ? std::to_string(info->components) : info.error().cause;
+  };
+  const std::string mask = "a mask is a PNG with one channel of at most 8 bits, and this one ";
+  EXPECT_EQ(cause_of(Unpadded(png)), "1");
+  EXPECT_EQ(cause_of(Unpadded(jpeg)), mask + "has the format JPEG");
+  EXPECT_EQ(cause_of(Unpadded(webp)), mask + "has the format WebP");
+  EXPECT_EQ(cause_of(Unpadded(packed)), mask + "has the format packed JPEG");
+  EXPECT_EQ(cause_of(Bytes("GIF89a")), mask + "has the format GIF");
+  EXPECT_EQ(cause_of(Bytes("")), "the image has no bytes");
+  EXPECT_EQ(cause_of(Bytes("P0")), NoImage(Bytes("P0")).cause);
+  EXPECT_FALSE(decoder.decoding());
+}
+
 // A JPEG and a PNG whose headers say that they have this size.
 std::vector<uint8_t> JpegOfSize(int width, int height) {
   std::vector<uint8_t> jpeg = MakeJpeg();

@@ -1,6 +1,8 @@
 // Any region of any kind of PNG is that region of libspng's full decode.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,6 +86,81 @@ TEST_P(EachPngKind, RandomRegionsEqualTheFullDecode) {
 INSTANTIATE_TEST_SUITE_P(Png, EachPngKind, ::testing::ValuesIn(kKinds), [](const auto& info) {
   return "Color" + std::to_string(info.param.color) + "Bits" + std::to_string(info.param.bit_depth);
 });
+
+// ---- Masks.
+
+struct MaskDecoder {
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) {
+    return png.Open(bytes, PixelMeaning::kMask);
+  }
+  Status Decode(const Rect& region, RowSink& sink) { return png.Decode(region, sink); }
+
+  PngDecoder png;
+};
+
+constexpr Kind kMaskKinds[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {3, 1}, {3, 2}, {3, 4}, {3, 8}};
+
+TEST(PngMasks, RegionsHaveTheStoredValues) {
+  RandomStream random({4, 0, 0}, 0);
+  MaskDecoder decoder;
+  for (int round = 0; round < testing::Effort(400); ++round) {
+    const Kind kind = kMaskKinds[random.Below(std::size(kMaskKinds))];
+    PngOptions options{.color = kind.color, .bit_depth = kind.bit_depth};
+    options.width = 1 + static_cast<int>(random.Below(90));
+    options.height = 1 + static_cast<int>(random.Below(90));
+    options.interlaced = random.Below(2) == 0;
+    options.seed = random.Below(1 << 30);
+    const std::vector<uint8_t> png = Padded(MakePng(options));
+    const WholeImage whole = DecodeWholeMask(testing::Unpadded(png)).value();
+    for (int i = 0; i < 4; ++i) {
+      const Rect region = RandomRegion(whole.size, random);
+      ASSERT_EQ(Compare(decoder, png, region, whole), "")
+          << options.width << " × " << options.height << ", color " << kind.color << ", "
+          << kind.bit_depth << (options.interlaced ? " bits, interlaced" : " bits");
+    }
+    // The next image is not one.
+    const WholeImage colours = DecodeWholePng(testing::Unpadded(png)).value();
+    ASSERT_EQ(Compare(decoder.png, png, {}, colours), "");
+  }
+}
+
+// The indices of a palette are the place of their colour in it, and gray is scaled by a constant.
+TEST(PngMasks, ValuesAreThoseOfTheColours) {
+  for (const Kind kind : kMaskKinds) {
+    const std::vector<uint8_t> png =
+        MakePng({.width = 40, .height = 30, .color = kind.color, .bit_depth = kind.bit_depth});
+    const WholeImage mask = DecodeWholeMask(png).value(), colours = DecodeWholePng(png).value();
+    const int most = (1 << kind.bit_depth) - 1;
+    int seen = 0;
+    for (size_t i = 0; i < mask.pixels.size(); ++i) {
+      const int value = mask.pixels[i];
+      ASSERT_LE(value, most);
+      seen = std::max(seen, value);
+      constexpr size_t kPalette = 33 + 8;
+      if (kind.color == 0) {
+        ASSERT_EQ(colours.pixels[i], value * 255 / most);
+      } else {
+        ASSERT_EQ(colours.pixels[3 * i], png[kPalette + 3 * static_cast<size_t>(value)]);
+      }
+    }
+    EXPECT_GE(seen, most * 7 / 8) << kind.color << ", " << kind.bit_depth;
+  }
+}
+
+TEST(PngMasks, OtherImagesAreRefused) {
+  const auto error_of = [](const PngOptions& options) {
+    MaskDecoder decoder;
+    const Error error = testing::ErrorOf(decoder, Padded(MakePng(options)));
+    EXPECT_EQ(error.code, Code::kUnimplemented);
+    EXPECT_EQ(error.advice, "Save the masks as 8-bit gray or palette PNGs");
+    return error.cause;
+  };
+  const std::string mask = "a mask is a PNG with one channel of at most 8 bits, and this one ";
+  EXPECT_EQ(error_of({.color = 2}), mask + "has 3 channels");
+  EXPECT_EQ(error_of({.color = 4}), mask + "has 2 channels");
+  EXPECT_EQ(error_of({.color = 6, .bit_depth = 16}), mask + "has 4 channels");
+  EXPECT_EQ(error_of({.color = 0, .bit_depth = 16}), mask + "has 16 bits");
+}
 
 // The regions of a large image lie far apart; the decoder keeps more of it than it may afterwards.
 TEST(PngExactness, LargeInterlacedRegionsEqualTheFullDecode) {
