@@ -56,18 +56,18 @@ void ApplyInPlace(const Equalize&, const Tile& tile) {
   });
 }
 
-Result<Tile> TileIn(GrowingBuffer& buffer, ImageSize size) {
-  TRY(buffer.Grow(3 * Tile{nullptr, size}.plane_bytes() + kTileOverread));
-  return Tile{buffer.data(), size};
+Result<Tile> TileIn(GrowingBuffer& buffer, ImageSize size, size_t channels) {
+  TRY(buffer.Grow(channels * Tile{nullptr, size}.plane_bytes() + kTileOverread));
+  return Tile{buffer.data(), size, channels};
 }
 
 }  // namespace
 
 Augmenter::Augmenter(MemoryBudget& budget) : current_(budget), other_(budget), scratch_(budget) {}
 
-Status Augmenter::Start(ImageSize size) {
+Status Augmenter::Start(ImageSize size, size_t channels) {
   tile_ = Tile();
-  ASSIGN_OR_RETURN(tile_, TileIn(current_, size));
+  ASSIGN_OR_RETURN(tile_, TileIn(current_, size, channels));
   return {};
 }
 
@@ -85,7 +85,7 @@ Status Augmenter::Do(const InPlace& step) {
 
 template <typename Write>
 Status Augmenter::ReplaceTile(ImageSize size, Write write) {
-  ASSIGN_OR_RETURN(Tile to, TileIn(other_, size));
+  ASSIGN_OR_RETURN(Tile to, TileIn(other_, size, tile_.channels));
   write(to);
   std::swap(current_, other_);
   tile_ = to;

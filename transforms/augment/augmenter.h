@@ -22,14 +22,14 @@ class Augmenter {
  public:
   explicit Augmenter(MemoryBudget& budget);
 
-  // Creates a tile to write an image to; its pixels are unspecified. On ResourceExhausted there is
-  // no tile.
-  Status Start(ImageSize size);
+  // Creates a tile to write an image to, or a mask with one channel; its pixels are unspecified. On
+  // ResourceExhausted there is no tile.
+  Status Start(ImageSize size, size_t channels = 3);
   const Tile& tile() const { return tile_; }
 
   // Executes the step; afterwards tile() may return another tile, with another size after a
   // Reframe. ResourceExhausted if the budget has no room. Precondition: the step's parameters are
-  // in range.
+  // in range, and the tile has the channels that it needs.
   Status Apply(const Step& step);
 
  private:

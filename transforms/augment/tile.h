@@ -8,11 +8,12 @@
 
 namespace stoker {
 
-// Three consecutive planes of rows without gaps: kPlanar in NCHW. kTileOverread bytes after the
-// last plane may be read and written. Owns nothing.
+// Consecutive planes of rows without gaps: kPlanar in NCHW. kTileOverread bytes after the last
+// plane may be read and written. Owns nothing.
 struct Tile {
   uint8_t* pixels = nullptr;
   ImageSize size;
+  size_t channels = 3;  // or 1: a mask, of which only Affine (kNearest), Reframe and Mirror exist
   size_t plane_bytes() const {
     return static_cast<size_t>(size.width) * static_cast<size_t>(size.height);
   }

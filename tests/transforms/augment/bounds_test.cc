@@ -39,16 +39,19 @@ class Memory {
   std::unique_ptr<uint8_t, void (*)(uint8_t*)> bytes_;
 };
 
-size_t TileBytes(ImageSize size) { return 3 * Tile{nullptr, size}.plane_bytes() + kTileOverread; }
+size_t TileBytes(ImageSize size, size_t channels) {
+  return channels * Tile{nullptr, size}.plane_bytes() + kTileOverread;
+}
 
 // A kernel that writes elsewhere, and its reference.
 void ExpectSame(ImageSize from_size, ImageSize to_size,
                 const std::function<void(const Tile&, const Tile&)>& fast,
-                const std::function<void(const Tile&, const Tile&)>& plain) {
-  const Memory from(TileBytes(from_size)), to(TileBytes(to_size)), wanted(TileBytes(to_size));
-  fast({from.data(), from_size}, {to.data(), to_size});
-  plain({from.data(), from_size}, {wanted.data(), to_size});
-  const size_t bytes = TileBytes(to_size) - kTileOverread;
+                const std::function<void(const Tile&, const Tile&)>& plain, size_t channels = 3) {
+  const size_t from_bytes = TileBytes(from_size, channels), to_bytes = TileBytes(to_size, channels);
+  const Memory from(from_bytes), to(to_bytes), wanted(to_bytes);
+  fast({from.data(), from_size, channels}, {to.data(), to_size, channels});
+  plain({from.data(), from_size, channels}, {wanted.data(), to_size, channels});
+  const size_t bytes = to_bytes - kTileOverread;
   ASSERT_TRUE(std::equal(to.data(), to.data() + bytes, wanted.data()))
       << from_size.width << " x " << from_size.height;
 }
@@ -65,8 +68,7 @@ void ExpectAllSame(ImageSize size) {
         [&](const Tile& from, const Tile& to) { BlurTo(from, blur, scratch.data(), to); },
         [&](const Tile& from, const Tile& to) { BlurPlain(from, blur, to); });
   }
-  for (const auto& [how, padding] : {std::pair(Interpolation::kNearest, Padding::kConstant),
-                                     std::pair(Interpolation::kBilinear, Padding::kConstant),
+  for (const auto& [how, padding] : {std::pair(Interpolation::kBilinear, Padding::kConstant),
                                      std::pair(Interpolation::kBilinear, Padding::kSymmetric),
                                      std::pair(Interpolation::kBilinear, Padding::kWrap)}) {
     const Affine affine{{1.3, 0.7, 0, -0.7, 1.3, 0}, how, {1, 2, 3}, false, padding};
@@ -76,6 +78,20 @@ void ExpectAllSame(ImageSize size) {
         [&](const Tile& from, const Tile& to) { MapTo(from, affine, scratch.data(), to); },
         [&](const Tile& from, const Tile& to) { MapPlain(from, affine, to); });
   }
+}
+
+// Those that move pixels, and so exist for one channel, too.
+void ExpectMovesSame(ImageSize size, size_t channels) {
+  for (const Padding padding :
+       {Padding::kConstant, Padding::kReflect, Padding::kSymmetric, Padding::kWrap}) {
+    const Affine affine{
+        {1.3, 0.7, 0, -0.7, 1.3, 0}, Interpolation::kNearest, {1, 2, 3}, false, padding};
+    const Memory scratch(AffineScratchBytes(size).value());
+    ExpectSame(
+        size, size,
+        [&](const Tile& from, const Tile& to) { MapTo(from, affine, scratch.data(), to); },
+        [&](const Tile& from, const Tile& to) { MapPlain(from, affine, to); }, channels);
+  }
   ExpectSame(
       size, size,
       [](const Tile& from, const Tile& to) {
@@ -83,12 +99,13 @@ void ExpectAllSame(ImageSize size) {
       },
       [](const Tile& from, const Tile& to) {
         MirrorPlain(from, {true, true}, to);
-      });
+      },
+      channels);
   const Reframe reframe{{-5, -7, size.width + 3, size.height + 20}, Padding::kReflect};
   ExpectSame(
       size, reframe.window.size(),
       [&](const Tile& from, const Tile& to) { ReframeTo(from, reframe, to); },
-      [&](const Tile& from, const Tile& to) { ReframePlain(from, reframe, to); });
+      [&](const Tile& from, const Tile& to) { ReframePlain(from, reframe, to); }, channels);
 }
 
 TEST(Bounds, KernelsTouchTheirTilesAndScratchOnly) {
@@ -96,6 +113,8 @@ TEST(Bounds, KernelsTouchTheirTilesAndScratchOnly) {
     for (const ImageSize size :
          {ImageSize{1, 1}, {3, 3}, {3, 70}, {17, 5}, {33, 34}, {64, 8}, {97, 4}, {130, 3}}) {
       ExpectAllSame(size);
+      ExpectMovesSame(size, 3);
+      ExpectMovesSame(size, 1);
     }
   });
 }

@@ -47,9 +47,11 @@ uint32_t PixelOf(const Fill& fill) {
 void CopyRow(const Tile& from, int y, uint32_t* to) {
   const Interleaved d;
   const auto inside = hn::Set(d, 1);
+  const size_t second = from.channels > 1 ? 1 : 0, last = from.channels - 1;
   for (int x = 0; x < from.size.width; x += static_cast<int>(hn::MaxLanes(d))) {
-    const auto red = hn::LoadU(d, from.row(0, y) + x), green = hn::LoadU(d, from.row(1, y) + x);
-    const auto blue = hn::LoadU(d, from.row(2, y) + x);
+    const auto red = hn::LoadU(d, from.row(0, y) + x);
+    const auto green = hn::LoadU(d, from.row(second, y) + x);
+    const auto blue = hn::LoadU(d, from.row(last, y) + x);
     hn::StoreInterleaved4(red, green, blue, inside, d, reinterpret_cast<uint8_t*>(to + x));
   }
 }
@@ -187,41 +189,48 @@ struct FadedPixels {
   Fill fill;
 };
 
-template <class Pixels>
-HWY_INLINE void Store(const Pixels& pixels, uint8_t* red, uint8_t* green, uint8_t* blue) {
-  hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<0>()), Bytes(), red);
-  hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<1>()), Bytes(), green);
-  hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<2>()), Bytes(), blue);
+// `to`: rows of each channel.
+template <size_t channels, class Pixels>
+HWY_INLINE void Store(const Pixels& pixels, uint8_t* const (&to)[channels], int x) {
+  hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<0>()), Bytes(), to[0] + x);
+  if constexpr (channels == 3) {
+    hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<1>()), Bytes(), to[1] + x);
+    hn::StoreU(hn::DemoteTo(Bytes(), pixels.template Get<2>()), Bytes(), to[2] + x);
+  }
 }
 
-template <class PixelsAt, bool folds>
+template <class PixelsAt, bool folds, size_t channels = 3>
 void MapRows(const Source& source, const AffineSource& map, AffineAxis across, AffineAxis down,
              const Tile& to) {
   const Floats d;
   const auto [width, height] = to.size;
   for (int y = 0; y < height; ++y) {
     const float start_x = map.StartX(y), start_y = map.StartY(y);
-    uint8_t* const row[3] = {to.row(0, y), to.row(1, y), to.row(2, y)};
+    uint8_t* row[channels];
+    for (size_t c = 0; c < channels; ++c) row[c] = to.row(c, y);
     for (int x = 0; x < width; x += static_cast<int>(kLanes)) {
       const auto column = hn::Add(hn::Iota(d, static_cast<float>(x)), hn::Set(d, map.first_column));
       const PixelsAt pixels(source, Position<folds>(column, map.step_x, start_x, across),
                             Position<folds>(column, map.step_y, start_y, down));
       if (const auto left = static_cast<size_t>(width - x); left >= kLanes) {
-        Store(pixels, row[0] + x, row[1] + x, row[2] + x);
+        Store<channels>(pixels, row, x);
       } else {
-        uint8_t part[3][kLanes];
-        Store(pixels, part[0], part[1], part[2]);
-        for (size_t c = 0; c < 3; ++c) std::memcpy(row[c] + x, part[c], left);
+        uint8_t part[channels][kLanes];
+        uint8_t* parts[channels];
+        for (size_t c = 0; c < channels; ++c) parts[c] = part[c];
+        Store<channels>(pixels, parts, 0);
+        for (size_t c = 0; c < channels; ++c) std::memcpy(row[c] + x, part[c], left);
       }
     }
   }
 }
 
-template <class PixelsAt>
+template <class PixelsAt, size_t channels = 3>
 void MapPadded(const Source& source, const AffineSource& map, const AffineAxis& across,
                const AffineAxis& down, const Tile& to) {
   const bool folds = across.period > 0 || down.period > 0;
-  (folds ? MapRows<PixelsAt, true> : MapRows<PixelsAt, false>)(source, map, across, down, to);
+  (folds ? MapRows<PixelsAt, true, channels>
+         : MapRows<PixelsAt, false, channels>)(source, map, across, down, to);
 }
 
 void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
@@ -233,7 +242,9 @@ void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile
   auto* copy = reinterpret_cast<uint32_t*>(scratch);
   const Source source{constant ? CopyWith(outside, from, copy) : CopyWrapped(from, copy),
                       from.size.width + 3, affine.fill};
-  if (affine.interpolation == Interpolation::kNearest) {
+  if (to.channels == 1) {
+    MapPadded<NearestPixels, 1>(source, map, across, down, to);
+  } else if (affine.interpolation == Interpolation::kNearest) {
     MapPadded<NearestPixels>(source, map, across, down, to);
   } else if (fade) {
     MapRows<FadedPixels, false>(source, map, across, down, to);

@@ -42,8 +42,9 @@ struct AffineAxis {
 Result<size_t> AffineScratchBytes(ImageSize size);
 
 // Samples the source. kNearest takes the pixel nearest to the position, ties to even; kBilinear
-// interpolates between the four pixels around it. `to` has the same size, and must not overlap.
-// `scratch`: AffineScratchBytes bytes, aligned like a GrowingBuffer's.
+// interpolates between the four pixels around it. `to` has the same size and channels, and must not
+// overlap; one channel is for kNearest only. `scratch`: AffineScratchBytes bytes, aligned like a
+// GrowingBuffer's.
 void MapTo(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to);
 void MapPlain(const Tile& from, const Affine& affine, const Tile& to);  // the reference
 

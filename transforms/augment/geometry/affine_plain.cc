@@ -114,7 +114,7 @@ void MapPlain(const Tile& from, const Affine& affine, const Tile& to) {
       const float column = static_cast<float>(x) + source.first_column;
       const float at_x = Sampled(source.step_x * column + source.StartX(y), across);
       const float at_y = Sampled(source.step_y * column + source.StartY(y), down);
-      for (size_t c = 0; c < 3; ++c) {
+      for (size_t c = 0; c < from.channels; ++c) {
         const PaddedPlane plane{from, c, affine.fill[c], affine.padding};
         float value = 0;
         if (affine.interpolation == Interpolation::kNearest) {

@@ -43,7 +43,7 @@ void ReverseRow(const uint8_t* from, int count, uint8_t* to) {
 
 void MirrorAll(const Tile& from, const Mirror& mirror, const Tile& to) {
   const auto [width, height] = from.size;
-  for (size_t c = 0; c < 3; ++c) {
+  for (size_t c = 0; c < from.channels; ++c) {
     for (int y = 0; y < height; ++y) {
       const uint8_t* source = from.row(c, mirror.rows ? height - 1 - y : y);
       if (mirror.columns) {

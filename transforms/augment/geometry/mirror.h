@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-// `to` has the same size, and must not overlap.
+// `to` has the same size and channels, and must not overlap.
 void MirrorTo(const Tile& from, const Mirror& mirror, const Tile& to);
 void MirrorPlain(const Tile& from, const Mirror& mirror, const Tile& to);  // the reference
 

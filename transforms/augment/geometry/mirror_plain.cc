@@ -4,7 +4,7 @@ namespace stoker {
 
 void MirrorPlain(const Tile& from, const Mirror& mirror, const Tile& to) {
   const auto [width, height] = from.size;
-  for (size_t c = 0; c < 3; ++c) {
+  for (size_t c = 0; c < from.channels; ++c) {
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) {
         const int source_x = mirror.columns ? width - 1 - x : x;

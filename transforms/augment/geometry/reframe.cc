@@ -33,7 +33,7 @@ void ReframeTo(const Tile& from, const Reframe& reframe, const Tile& to) {
     return static_cast<int>(std::clamp<int64_t>(at - window.x, 0, window.width));
   };
   const int first = inside(0), last = inside(from.size.width);
-  for (size_t c = 0; c < 3; ++c) {
+  for (size_t c = 0; c < from.channels; ++c) {
     for (int y = 0; y < window.height; ++y) {
       uint8_t* const out = to.row(c, y);
       const int64_t row = Padded(int64_t{window.y} + y, from.size.height, reframe.padding);

@@ -6,7 +6,7 @@
 
 namespace stoker {
 
-// `to` has the window's size, and must not overlap.
+// `to` has the window's size and as many channels, and must not overlap.
 void ReframeTo(const Tile& from, const Reframe& reframe, const Tile& to);
 void ReframePlain(const Tile& from, const Reframe& reframe, const Tile& to);  // the reference
 

@@ -5,7 +5,7 @@ namespace stoker {
 
 void ReframePlain(const Tile& from, const Reframe& reframe, const Tile& to) {
   const Rect& window = reframe.window;
-  for (size_t c = 0; c < 3; ++c) {
+  for (size_t c = 0; c < from.channels; ++c) {
     for (int y = 0; y < window.height; ++y) {
       for (int x = 0; x < window.width; ++x) {
         const int64_t row = Padded(int64_t{window.y} + y, from.size.height, reframe.padding);
