@@ -9,6 +9,7 @@
 #include "tests/testing/effort.h"
 #include "tests/testing/on_target.h"
 #include "tests/testing/random.h"
+#include "transforms/resize/nearest_rows.h"
 #include "transforms/resize/plain.h"
 
 namespace stoker {
@@ -154,6 +155,56 @@ TEST_P(OnTarget, ResamplerMatchesTheReference) {
     constexpr DType kDTypes[] = {DType::kU8, DType::kF32, DType::kF16, DType::kBF16};
     ExpectSameAsPlain(resampler, image, task, kDTypes[random.Between(0, 3)], random);
   }
+}
+
+// Returns the first channel of the reference's pixels, with `fill` where it has none.
+std::vector<uint8_t> NearestPlain(const Image& image, const Resampling& task, uint8_t fill) {
+  const auto resample = [&task](const ImageView& view) {
+    std::vector<uint8_t> planes(static_cast<size_t>(task.window.width * task.window.height * 3));
+    ResamplePlain(view, task, {.row = planes.data(), .layout = Layout::kNchw});
+    planes.resize(planes.size() / 3);
+    return planes;
+  };
+  Image whole = image;
+  std::fill(whole.bytes.begin(), whole.bytes.end(), uint8_t{1});
+  whole.view.plane[0] = whole.bytes.data();
+  const std::vector<uint8_t> inside = resample(whole.view);
+  std::vector<uint8_t> pixels = resample(image.view);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    if (inside[i] == 0) pixels[i] = fill;
+  }
+  return pixels;
+}
+
+TEST(NearestRows, MatchTheReference) {
+  Random random(8);
+  MemoryBudget budget(64 << 20);
+  NearestRows rows(budget);
+  int partly_outside = 0;
+  for (int n = 0; n < ::stoker::testing::Effort(1500); ++n) {
+    Resampling task = RandomTask(random);
+    task.interpolation = Interpolation::kNearest;
+    const Image image(PixelLayout::kGray, task.image, random);
+    const uint8_t fill = random.OneIn(2) ? 255 : 17;
+    const std::vector<uint8_t> wanted = NearestPlain(image, task, fill);
+    const ptrdiff_t width = task.turn.transpose ? task.window.height : task.window.width;
+    const ptrdiff_t height = task.turn.transpose ? task.window.width : task.window.height;
+    const ptrdiff_t stride = width + random.Between(0, 3);
+    Row row(static_cast<size_t>(stride * height));
+    auto* const out = static_cast<uint8_t*>(row.data());
+    const Result<Rect> region = rows.Start(task, {out, stride, fill});
+    ASSERT_TRUE(region.ok());
+    ASSERT_TRUE(region->width == 0 || Push(image.view, *region, rows, random).ok());
+    for (ptrdiff_t y = 0; y < height; ++y) {
+      for (ptrdiff_t x = 0; x < stride; ++x) {
+        const int want = x < width ? wanted[static_cast<size_t>(y * width + x)] : 0x5a;
+        ASSERT_EQ(out[y * stride + x], want) << n << ": " << x << ", " << y;
+      }
+    }
+    ASSERT_TRUE(row.GuardsHold());
+    partly_outside += std::count(wanted.begin(), wanted.end(), 17) != 0 && region->width != 0;
+  }
+  EXPECT_GT(partly_outside, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, OnTarget, testing::EachTarget(), testing::NameOfTarget);

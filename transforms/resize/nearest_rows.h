@@ -1,0 +1,83 @@
+// NearestRows: the RowSink that turns a decoded region of one channel into one row, by kNearest.
+//
+// It copies each pixel from its place and changes no value, so there are neither weights nor a
+// window of decoded rows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/batch/image.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
+#include "transforms/decode/row_sink.h"
+#include "transforms/resize/resampler.h"
+
+namespace stoker {
+
+// The destination of one image in viewing orientation.
+struct NearestOutput {
+  uint8_t* row = nullptr;  // one byte a pixel
+  ptrdiff_t stride = 0;    // from a pixel row to the next
+  uint8_t fill = 0;        // of pixels outside the image or the box
+};
+
+// Reused from image to image: nothing is allocated after the largest image. Memory is charged to
+// `budget`. Not thread-safe.
+class NearestRows final : public RowSink {
+ public:
+  explicit NearestRows(MemoryBudget& budget) : sources_(budget), rows_(budget) {}
+
+  // Bytes for a box that is resized to `resized`, in addition to those of short rows.
+  static uint64_t BytesFor(ImageSize resized);
+
+  // Resets busy_ns() to 0.
+  void Reset() { busy_ns_ = 0; }
+
+  // Prepares for one image and fills the output if a part of it has no pixels. Returns the region
+  // of the image to decode, empty if the output has no pixels at all. The task's interpolation is
+  // ignored. ResourceExhausted if the budget has no room.
+  Result<Rect> Start(const Resampling& task, const NearestOutput& output);
+
+  // RowSink: `region` must be kGray, and contain the region that Start returned, with the same
+  // pixel rows. The output is complete once all rows are committed.
+  bool takes_planes() const override { return false; }
+  Status Begin(const DecodedRegion& region) override;
+  MutableImageView Reserve(int rows) override;
+  void Commit(int rows) override;
+
+  // Nanoseconds spent in Start and later calls since Reset.
+  uint64_t busy_ns() const { return busy_ns_; }
+
+ private:
+  // One direction of the stored image: output pixels [first, first + count) of the window come from
+  // the image's pixels source[0…count), counted from `begin`; they do not decrease.
+  struct Axis {
+    int first = 0;
+    int count = 0;
+    int begin = 0;  // in the image
+    int end = 0;    // after the last one
+    int32_t* source = nullptr;
+  };
+
+  static Axis AxisOf(const AxisSpec& spec, int window, int32_t* source);
+  void PlanOutput(const Resampling& task, const NearestOutput& output);
+  void WriteLine(const uint8_t* pixels, uint8_t* to) const;
+
+  GrowingBuffer sources_;  // of both axes
+  GrowingBuffer rows_;     // decoded rows, not yet used
+  Axis across_, down_;
+  Rect region_;
+  uint8_t* out_ = nullptr;  // destination of the first pixel
+  ptrdiff_t next_pixel_ = 1, next_line_ = 0;
+  bool dense_ = false;  // a line is a part of a decoded row
+  int held_rows_ = 1;   // that rows_ has room for
+  ptrdiff_t stride_ = 0;
+  int column_ = 0;  // of rows_, where the region begins
+  int done_ = 0;    // rows of the region
+  int line_ = 0;    // of down_, the next one to write
+  uint64_t busy_ns_ = 0;
+};
+
+}  // namespace stoker
