@@ -1,0 +1,143 @@
+// Random lists of transforms that have every one of them.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/batch/dtype.h"
+#include "tests/testing/random.h"
+#include "tests/transforms/plan/random_options.h"
+#include "transforms/spec/interpolation.h"
+#include "transforms/spec/transform.h"
+
+namespace stoker::testing {
+
+// Images of up to 90 pixels a side fit in it.
+inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
+  std::vector<Transform> list;
+  const auto side = [&] { return random.Between(4, 60); };
+  if (random.OneIn(3)) list.emplace_back(RandomVerticalFlip{});
+  if (random.OneIn(3)) list.emplace_back(Pad{NextMargins(random, 5)});
+  const bool pads = random.OneIn(3);  // images keep their sizes
+  if (!pads) {
+    list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
+  } else if (random.OneIn(2)) {
+    const int size = random.OneIn(3) ? 0 : side();
+    list.emplace_back(Resize{.size = size,
+                             .antialias = random.OneIn(2),
+                             .interpolation = kInterpolations[random.Between(0, 4)],
+                             .max_size = size + random.Between(1, 30)});
+  }
+  for (int n = random.Between(0, 4); n > 0; --n) {
+    const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
+    switch (random.Between(0, 15)) {
+      case 0:
+        list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}, 0.8});
+        break;
+      case 8:
+        list.emplace_back(RandomSolarize{1.0 * random.Between(0, 255), 0.7});
+        break;
+      case 9: {
+        RandomApply apply{{RandomSolarize{128, 1}, RandomGrayscale{0.5}}, 0.7};
+        if (!pads) apply.transforms.emplace_back(GaussianBlur{5, 3, {0.1, 2}, 0.5});
+        apply.transforms.emplace_back(TrivialAugmentWide{31, interpolation, MaybeFill(random)});
+        list.emplace_back(std::move(apply));
+        break;
+      }
+      case 10:
+        list.emplace_back(RandomAffine{{-180, 180},
+                                       0.3,
+                                       0.2,
+                                       {0.5, 2},
+                                       {-30, 30},
+                                       {-20, 0},
+                                       interpolation,
+                                       MaybeFill(random),
+                                       random.OneIn(2) ? std::optional<double>(7.5) : std::nullopt,
+                                       {},
+                                       NextPaddingOfAffine(random)});
+        break;
+      case 11: {
+        const RandomRotation rotation{.degrees = {-30, 30}, .interpolation = interpolation};
+        list.emplace_back(RandomApply{{rotation}, 0.7});
+        break;
+      }
+      case 12: {
+        RandomZoom zoom{{-0.9, 1}, {}, NextPaddingOfAffine(random), interpolation};
+        if (random.OneIn(2)) zoom.width_factor = {-0.2, 0.2};
+        list.emplace_back(zoom);
+        list.emplace_back(RandomTranslation{
+            {-1, 1}, {-0.2, 0.3}, NextPaddingOfAffine(random), interpolation, NextFill(random)});
+        list.emplace_back(
+            RandomShear{{0, 0.5}, {-0.2, 0}, interpolation, NextPaddingOfAffine(random)});
+        break;
+      }
+      case 14: {
+        const RandomChoice flips{{RandomHorizontalFlip{1}, RandomVerticalFlip{1}}, {1, 3}};
+        list.emplace_back(RandomOrder{{flips, RandomApply{{RandomSolarize{99, 1}, flips}, 0.5},
+                                       RandomRotation{.degrees = {-9, 9}}}});
+        list.emplace_back(RandomChoice{{RandAugment{2, 9, 31, interpolation}, flips,
+                                        RandomOrder{{RandomGrayscale{1}, RandomShear{{0, 0.5}}}}},
+                                       {}});
+        break;
+      }
+      case 15:
+        list.emplace_back(RandomChoice{{RandomVerticalFlip{1}, RandomHorizontalFlip{0.5}}, {}});
+        break;
+      case 1:
+        list.emplace_back(RandomGrayscale{0.5});
+        break;
+      case 2:
+        if (pads) break;  // some images are too small
+        list.emplace_back(GaussianBlur{3, random.OneIn(2) ? 5 : 1});
+        break;
+      case 3:
+        list.emplace_back(TrivialAugmentWide{31, interpolation, MaybeFill(random)});
+        break;
+      case 4:
+        list.emplace_back(RandAugment{2, 9, 31, interpolation, MaybeFill(random)});
+        break;
+      case 5:
+        list.emplace_back(AutoAugment{static_cast<AutoAugment::Policy>(random.Between(0, 2)),
+                                      interpolation, MaybeFill(random)});
+        break;
+      case 6:
+        if (pads) break;  // the images before it are not bounded
+        if (random.OneIn(3)) {
+          list.emplace_back(CenterCrop{4, 4});
+          break;
+        }
+        list.emplace_back(RandomCrop{.height = 4 + random.Between(0, 20),
+                                     .width = 4 + random.Between(0, 20),
+                                     .padding = NextMargins(random, 4),
+                                     .pad_if_needed = true,
+                                     .fill = NextFill(random),
+                                     .padding_mode = NextPadding(random)});
+        break;
+      case 7:
+        list.emplace_back(RandomHorizontalFlip{});
+        break;
+      default:
+        list.emplace_back(RandomVerticalFlip{});
+        break;
+    }
+  }
+  const bool fractions = dtype != DType::kU8, normalizes = fractions && random.OneIn(2);
+  const bool normalizes_last = pads && random.OneIn(2);
+  const Normalize normalize{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+  if (normalizes && !normalizes_last) list.emplace_back(normalize);
+  if (random.OneIn(2)) {
+    const bool noise = fractions && !normalizes_last && random.OneIn(2);
+    list.emplace_back(RandomErasing{.p = 0.7, .value = {1, 0, 1}, .noise = noise});
+  }
+  if (pads) {
+    PadTo pad_to{100 + random.Between(0, 300), 100 + random.Between(0, 300)};
+    if (!normalizes || normalizes_last) pad_to.fill = NextFill(random);
+    list.emplace_back(pad_to);
+  }
+  if (normalizes && normalizes_last) list.emplace_back(normalize);
+  return list;
+}
+
+}  // namespace stoker::testing
