@@ -22,6 +22,7 @@ namespace stoker {
 
 // Returns whether there are pixels to decode.
 Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const {
+  if (mask_fill_) return OpenMask(image, context);
   ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes));
   TRY(CheckBits(info, options_.limits));
   const Orientation orientation =
@@ -118,7 +119,7 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
 
 std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
                                      Orientation orientation) const {
-  if (!CheckSides(stored).ok()) return std::nullopt;
+  if (mask_fill_ || !CheckSides(stored).ok()) return std::nullopt;
   // Upsampling blends rows of chroma: the one above begins up to 3 rows of pixels higher.
   constexpr int kBlended = 3;
   constexpr Reduction kMost = 8;  // of any image
@@ -207,6 +208,7 @@ std::optional<OnWorker> Plan::GiveCrop(const EncodedImage& image, const StoredIm
 
 // Completes the rows of all views once the geometry's pixels are written.
 Status Plan::EmitRows(ImageContext& context) const {
+  if (mask_fill_) return EmitMask(context.views[0]);
   if (views() > 1) context.all_views.Finish();
   for (size_t i = 0; i < views(); ++i) TRY(view(i).EmitRow(context.views[i]));
   return {};
@@ -232,23 +234,18 @@ void Plan::Surround(ViewContext& context) const {
 Status Plan::Augment(ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
   const uint64_t start = NowNanoseconds();
-  uint64_t last = start;
-  const auto count = [&](uint32_t transform) {
-    const uint64_t now = NowNanoseconds();
-    context.transform_ns[transform] += now - std::exchange(last, now);
-  };
   const RowFormat format(OutputTo(context.row), output_);
   auto* const row = static_cast<uint8_t*>(context.row);
-  for (const DrawnStep& step : drawn.steps) {
-    TRY(context.augmenter.Apply(step.step));
-    count(step.transform);
+  if (!drawn.steps.empty()) {
+    TRY(context.ApplySteps());
+    EmitTile(context.augmenter.tile(), format, row);
   }
-  if (!drawn.steps.empty()) EmitTile(context.augmenter.tile(), format, row);
   if (!drawn.erasures.empty()) FlushEmitted();
-  last = NowNanoseconds();
+  uint64_t last = NowNanoseconds();
   for (const Erasure& erasure : drawn.erasures) {
     Erase(erasure, format, row);
-    count(erasure.transform);
+    const uint64_t now = NowNanoseconds();
+    context.transform_ns[erasure.transform] += now - std::exchange(last, now);
   }
   context.augment_ns += NowNanoseconds() - start;
   return {};

@@ -11,6 +11,7 @@
 #include "transforms/decode/orientation.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/views_sink.h"
+#include "transforms/resize/nearest_rows.h"
 #include "transforms/spec/transform_table.h"
 
 namespace stoker {
@@ -41,15 +42,37 @@ const Plan& Plan::piece(size_t index) const {
   return index == 0 || pieces_.empty() ? *this : pieces_[index - 1];
 }
 
-std::vector<int64_t> Plan::row_shape() const { return ShapeOf(output_, layout()); }
-std::vector<int64_t> Plan::finished_shape() const { return ShapeOf(output_, options_.layout); }
+// Its options are those of a row that has no conversion and that no device finishes.
+Plan Plan::OfMask(uint8_t fill) const {
+  Plan plan = *this;
+  plan.mask_fill_ = fill;
+  plan.options_.dtype = DType::kU8;
+  plan.options_.layout = Layout::kNhwc;
+  plan.options_.decode = DecodeSize::kFull;
+  plan.options_.defer_to_device = plan.options_.decode_on_device = false;
+  return plan;
+}
+
+bool Plan::has_masks() const {
+  return mask_fill_ || std::ranges::any_of(pieces_, &Plan::has_masks);
+}
+
+std::vector<int64_t> Plan::row_shape() const {
+  if (mask_fill_) return {output_.height, output_.width};
+  return ShapeOf(output_, layout());
+}
+std::vector<int64_t> Plan::finished_shape() const {
+  return mask_fill_ ? row_shape() : ShapeOf(output_, options_.layout);
+}
 
 size_t Plan::row_bytes() const {
-  return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * 3 *
+  const size_t channels = mask_fill_ ? 1 : 3;
+  return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * channels *
          SizeOf(dtype());
 }
 
 uint32_t Plan::boxes() const {
+  if (mask_fill_) return 0;
   const auto erasing = std::count_if(
       transforms_.begin(), transforms_.end(),
       [](const Transform& transform) { return std::holds_alternative<RandomErasing>(transform); });
@@ -61,6 +84,11 @@ size_t Plan::work_bytes() const { return options_.defer_to_device ? DeferredOpsB
 uint64_t Plan::extra_bytes() const {
   constexpr uint64_t kView = 128 << 10;  // of a resampler without a window of decoded rows
   const uint64_t tiles = tile_bytes();
+  if (has_masks()) {
+    const ImageSize most{std::max(tile_.width, output_.width),
+                         std::max(tile_.height, output_.height)};
+    return tiles + kInterleaved * NearestRows::BytesFor(most);
+  }
   if (views() == 1) return tiles;
   return tiles + kInterleaved * (ViewsSink::kWhole + kView * (views() - 1));
 }
@@ -97,6 +125,10 @@ std::string Plan::Describe() const {
 std::string Plan::DescribeView() const {
   std::string text;
   for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
+  if (mask_fill_) {
+    return text + "of a mask: pixels are moved, to u8 " + std::to_string(output_.height) + " × " +
+           std::to_string(output_.width);
+  }
   text += "fused: decode the box only";
   if (options_.decode == DecodeSize::kScaled) text += ", scaled where it is large";
   const auto resampled = [&text](Interpolation interpolation, bool antialias) {

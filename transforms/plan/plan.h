@@ -43,7 +43,7 @@ struct Piece {
     kImage,
     // One channel of 8 bits, of a PNG whose values (indices of a palette, or gray that is not
     // scaled) are kept: transforms move pixels, nearest, and leave values alone. The row is u8
-    // (height, width), without conversion.
+    // (height, width), without conversion. Other images are Unimplemented.
     kMask,
   };
   Kind kind = Kind::kImage;
@@ -104,17 +104,19 @@ class Plan {
   static Result<Plan> Compile(std::vector<Transform> transforms, const PlanOptions& options = {});
 
   // Returns a plan with a view for each list (at least one). Functions that describe a row describe
-  // that of the first view. InvalidArgument also names the view; several views cannot have a PadTo,
-  // or defer operations to a device.
+  // that of the first view. InvalidArgument also names the view; several views cannot have a PadTo
+  // or masks, or defer operations to a device.
   static Result<Plan> CompileViews(std::vector<std::vector<Transform>> views,
                                    const PlanOptions& options = {});
   size_t views() const { return views_.empty() ? 1 : views_.size(); }
   // The plan of one view alone. It makes the same draws with a key that names the view.
   const Plan& view(size_t index) const { return views_.empty() ? *this : views_[index]; }
 
-  // The plan of one piece: this one for images. Functions that describe a row describe that of a
-  // piece's plan.
+  // The plan of one piece. Functions that describe a row describe that of a piece's plan. All of
+  // them make the same draws, and each one can use the workspaces of this one.
   const Plan& piece(size_t index) const;
+  // Piece::fill, if this is the plan of a mask.
+  const std::optional<uint8_t>& mask_fill() const { return mask_fill_; }
 
   ImageSize output_size() const { return output_; }
   // Whether images may be smaller than their rows (PadTo).
@@ -122,8 +124,9 @@ class Plan {
   // The type and shape of the batch rows that Apply writes.
   DType dtype() const { return options_.defer_to_device ? DType::kU8 : options_.dtype; }
   Layout layout() const { return options_.defer_to_device ? Layout::kNhwc : options_.layout; }
-  std::vector<int64_t> row_shape() const;  // {height, width, 3}, or {3, height, width}
-  size_t row_bytes() const;                // of a whole batch row
+  // {height, width, 3}, or {3, height, width}; of a mask {height, width}.
+  std::vector<int64_t> row_shape() const;
+  size_t row_bytes() const;  // of a whole batch row
   // The output of the deferred operations: options() has its type and layout, scale() and bias()
   // the conversion.
   std::vector<int64_t> finished_shape() const;
@@ -137,7 +140,8 @@ class Plan {
 
   // Returns rows of the stored image, [begin, end), that are enough to apply the plan with this
   // key, as DrawKey of EncodedImage; with those that upsampling of a JPEG's chroma may blend in.
-  // nullopt: all may be needed, or the image is an error. `stored`: its sides are at least 1.
+  // nullopt: all may be needed (as of a mask), or the image is an error. `stored`: its sides are at
+  // least 1.
   std::optional<AxisSpan> RowsOf(const DrawKey& key, ImageSize stored,
                                  Orientation orientation) const;
 
@@ -155,7 +159,7 @@ class Plan {
   // Does the same for a decoded image, 1 to kMaxSidePixels on each side, gray, interleaved or
   // planar RGB: makes the same draws and writes the same bytes as for a lossless file of the image
   // (without an EXIF orientation). Reads no byte outside the image's pixel rows. InvalidArgument
-  // names a side.
+  // names a side. Precondition: this is not the plan of a mask.
   Status Apply(const ImageView& image, const DrawKey& key, Workspace& workspace,
                const OutputRows& to, StageTimes& times) const;
 
@@ -196,9 +200,13 @@ class Plan {
   std::optional<OnWorker> GiveCrop(const EncodedImage& image, const StoredImage& stored,
                                    ImageContext& context) const;
   Status EmitRows(ImageContext& context) const;
+  Result<bool> OpenMask(const EncodedImage& image, ImageContext& context) const;
+  Status EmitMask(ViewContext& context) const;
   Status EmitRow(ViewContext& context) const;
   Status Augment(ViewContext& context) const;
   void Surround(ViewContext& context) const;
+  Plan OfMask(uint8_t fill) const;
+  bool has_masks() const;
   uint64_t view_tile_bytes() const;
   std::string DescribeView() const;
 
@@ -216,6 +224,7 @@ class Plan {
   std::array<float, 3> bias_{};
   std::vector<Plan> views_;   // of each view alone, if there are several
   std::vector<Plan> pieces_;  // of the pieces after the first one, if any is not an image
+  std::optional<uint8_t> mask_fill_;
 };
 
 }  // namespace stoker

@@ -21,6 +21,8 @@ bool Is(const Transform& transform) {
   return std::holds_alternative<T>(transform);
 }
 
+bool IsMask(const Piece& piece) { return piece.kind == Piece::Kind::kMask; }
+
 // Returns p; 1 for a transform without one.
 double ProbabilityOf(const Transform& transform) {
   return std::visit(
@@ -404,9 +406,8 @@ class Compiler {
 
 Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions& options) {
   TRY(CheckPixelType(options.dtype));
-  if (std::ranges::any_of(options.pieces,
-                          [](const Piece& piece) { return piece.kind == Piece::Kind::kMask; })) {
-    return Error{.code = Code::kUnimplemented, .cause = "masks"};
+  if (!options.pieces.empty() && IsMask(options.pieces[0])) {
+    return Error{Code::kInvalidArgument, "the first piece of a sample is a mask, not an image"};
   }
   Compiler compiler(transforms, options);
   ASSIGN_OR_RETURN(ImageSize size, compiler.Run());
@@ -431,6 +432,13 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];
   }
   plan.transforms_ = std::move(transforms);
+  if (std::ranges::none_of(options.pieces, &IsMask)) return plan;
+  std::vector<Plan> pieces;
+  for (size_t i = 1; i < options.pieces.size(); ++i) {
+    const Piece& piece = options.pieces[i];
+    pieces.push_back(IsMask(piece) ? plan.OfMask(piece.fill) : plan);
+  }
+  plan.pieces_ = std::move(pieces);
   return plan;
 }
 
@@ -439,6 +447,9 @@ Result<Plan> Plan::CompileViews(std::vector<std::vector<Transform>> views,
   if (views.size() == 1) return Compile(std::move(views[0]), options);
   if (options.defer_to_device) {
     return Error{.code = Code::kUnimplemented, .cause = "a device cannot finish several views"};
+  }
+  if (std::ranges::any_of(options.pieces, &IsMask)) {
+    return Error{.code = Code::kUnimplemented, .cause = "samples with masks have one view"};
   }
   std::vector<Plan> plans;
   const auto in_view = [&](Error error) {

@@ -1,6 +1,7 @@
 #include "transforms/plan/reference.h"
 
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/memory/buffer.h"
@@ -68,6 +69,56 @@ void PadPlain(ImageSize image, const Plan& plan, uint8_t* row) {
   }
 }
 
+// Returns the first of three planes of nearest pixels; `fill` where the image has none.
+std::vector<uint8_t> NearestPlain(const ImageView& image, Resampling resampling, ImageSize size,
+                                  uint8_t fill) {
+  const size_t pixels = static_cast<size_t>(size.width) * static_cast<size_t>(size.height);
+  resampling.interpolation = Interpolation::kNearest;
+  const auto resample = [&](const ImageView& view) {
+    std::vector<uint8_t> planes(3 * pixels);
+    ResamplePlain(view, resampling, {.row = planes.data(), .layout = Layout::kNchw});
+    planes.resize(pixels);
+    return planes;
+  };
+  const std::vector<uint8_t> ones(static_cast<size_t>(image.size.width), 1);
+  const std::vector<uint8_t> inside =
+      resample({PixelLayout::kGray, image.size, {ones.data()}, {0}});
+  std::vector<uint8_t> nearest = resample(image);
+  for (size_t i = 0; i < pixels; ++i) {
+    if (inside[i] == 0) nearest[i] = fill;
+  }
+  return nearest;
+}
+
+// Makes the row of a mask: only what moves pixels, on three equal planes.
+void MakeMaskRow(const Plan& plan, const ImageView& image, const Resampling& resampling,
+                 const DrawnSample& drawn, uint8_t* row) {
+  const uint8_t fill = *plan.mask_fill();
+  ImageSize size = drawn.geometry.window.size();
+  const std::vector<uint8_t> plane = NearestPlain(image, resampling, size, fill);
+  std::vector<uint8_t> pixels;
+  for (int c = 0; c < 3; ++c) pixels.insert(pixels.end(), plane.begin(), plane.end());
+  for (const DrawnStep& drawn_step : drawn.steps) {
+    Step step = drawn_step.step;
+    if (auto* const affine = std::get_if<Affine>(&step)) {
+      *affine = {
+          affine->matrix, Interpolation::kNearest, {fill, fill, fill}, false, affine->padding};
+    } else if (auto* const reframe = std::get_if<Reframe>(&step)) {
+      reframe->fill = {fill, fill, fill};
+    } else if (!std::holds_alternative<Mirror>(step)) {
+      continue;
+    }
+    ApplyStepPlain(step, size, pixels);
+  }
+  const ImageSize whole = plan.output_size();
+  for (int y = 0; y < whole.height; ++y) {
+    for (int x = 0; x < whole.width; ++x) {
+      const bool inside = x < size.width && y < size.height;
+      *row++ = inside ? pixels[static_cast<size_t>(y * size.width + x)] : fill;
+    }
+  }
+}
+
 Status MakeRow(const Plan& plan, const ImageView& image, const Resampling& resampling,
                const DrawnSample& drawn, void* row) {
   const PixelOutput output = plan.OutputTo(row);
@@ -94,7 +145,9 @@ Status MakeRow(const Plan& plan, const ImageView& image, const Resampling& resam
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row) {
   ImageDecoder decoder(plan.options().limits);
-  ASSIGN_OR_RETURN(ImageInfo info, decoder.Open(bytes));
+  const bool mask = plan.mask_fill().has_value();
+  ASSIGN_OR_RETURN(ImageInfo info,
+                   decoder.Open(bytes, mask ? PixelMeaning::kMask : PixelMeaning::kColour));
   TRY(CheckBits(info, plan.options().limits));
   const Orientation orientation =
       plan.options().exif_orientation ? info.orientation : Orientation::kNormal;
@@ -106,8 +159,10 @@ Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const Dr
   const ImageSize size = Reduced(info.size, reduction);
   KeepRows image;
   TRY(decoder.Decode({0, 0, size.width, size.height}, image, {}, reduction));
-  return MakeRow(plan, image.view(),
-                 ResamplingOf(drawn.geometry, info.size, orientation, reduction), drawn, row);
+  const Resampling resampling = ResamplingOf(drawn.geometry, info.size, orientation, reduction);
+  if (!mask) return MakeRow(plan, image.view(), resampling, drawn, row);
+  MakeMaskRow(plan, image.view(), resampling, drawn, static_cast<uint8_t*>(row));
+  return {};
 }
 
 Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row) {

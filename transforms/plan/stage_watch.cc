@@ -9,6 +9,7 @@ namespace stoker {
 StageWatch::StageWatch(Workspace& workspace, StageTimes& times)
     : workspace_(workspace), times_(times), last_(NowNanoseconds()) {
   for (ImageContext& context : workspace_.contexts) {
+    context.mask_rows.Reset();
     for (ViewContext& view : context.views) {
       view.resampler.Reset();
       view.augment_ns = 0;
@@ -21,6 +22,7 @@ void StageWatch::Add() {
   const uint64_t now = NowNanoseconds(), passed = now - std::exchange(last_, now);
   uint64_t resampled = 0, augmented = 0;
   for (const ImageContext& context : workspace_.contexts) {
+    resampled += context.mask_rows.busy_ns();
     for (const ViewContext& view : context.views) {
       resampled += view.resampler.busy_ns();
       augmented += view.augment_ns;

@@ -3,7 +3,20 @@
 #include <memory>
 #include <utility>
 
+#include "core/result/try.h"
+#include "core/time/stage_times.h"
+
 namespace stoker {
+
+Status ViewContext::ApplySteps() {
+  uint64_t last = NowNanoseconds();
+  for (const DrawnStep& step : drawn.steps) {
+    TRY(augmenter.Apply(step.step));
+    const uint64_t now = NowNanoseconds();
+    transform_ns[step.transform] += now - std::exchange(last, now);
+  }
+  return {};
+}
 
 uint64_t MemoryOf(const Workspace& workspace) { return workspace.memory.used(); }
 

@@ -17,6 +17,7 @@
 #include "transforms/plan/drawn.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/views_sink.h"
+#include "transforms/resize/nearest_rows.h"
 #include "transforms/resize/resampler.h"
 
 namespace stoker {
@@ -25,6 +26,9 @@ namespace stoker {
 struct ViewContext {
   ViewContext(size_t transforms, MemoryBudget& budget)
       : resampler(budget), augmenter(budget), transform_ns(transforms) {}
+
+  // Executes the drawn steps on the tile, and counts their time by transform.
+  Status ApplySteps();
 
   Resampler resampler;
   Augmenter augmenter;
@@ -41,7 +45,11 @@ struct ImageContext {
   // `transforms`: the number that each view has.
   ImageContext(const DecodeLimits& limits, const std::vector<size_t>& transforms,
                MemoryBudget& budget)
-      : decoder(limits, &budget), crop_index(budget), all_views(budget), crop_maker(budget) {
+      : decoder(limits, &budget),
+        crop_index(budget),
+        all_views(budget),
+        mask_rows(budget),
+        crop_maker(budget) {
     for (const size_t of_view : transforms) views.emplace_back(of_view, budget);
   }
 
@@ -54,7 +62,8 @@ struct ImageContext {
   ImageDecoder decoder;
   GrowingBuffer crop_index;  // see PlanRun::crop_index
   std::vector<ViewContext> views;
-  ViewsSink all_views;  // for more than one
+  ViewsSink all_views;    // for more than one
+  NearestRows mask_rows;  // for a mask
   Reduction reduction = 1;
   std::optional<uint32_t> image;      // the tag of the image that was begun
   uint32_t piece = 0;                 // likewise

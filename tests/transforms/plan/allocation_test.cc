@@ -9,6 +9,7 @@
 #include "core/batch/crop_region.h"
 #include "core/memory/buffer.h"
 #include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
 #include "transforms/jpeg/fast/index/crop_index_maker.h"
 #include "transforms/packed/pack.h"
 #include "transforms/plan/plan.h"
@@ -102,6 +103,38 @@ TEST(Crops, AllocateNothingAfterTheLargest) {
   const size_t before = allocations;
   epoch();
   EXPECT_EQ(allocations, before);
+  EXPECT_EQ(budget.used(), charged);
+}
+
+TEST(Masks, AllocateOnlyTheLibrarysStateAfterTheLargest) {
+  constexpr uint64_t kSamples = 60;
+  const RandomRotation rotation{.degrees = {-30, 30}, .interpolation = Interpolation::kBilinear};
+  const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}, RandomApply{{rotation}, 0.5}},
+                                  {.pieces = {{}, {Piece::Kind::kMask, 255}}})
+                        .value();
+  std::vector<uint8_t> photo = testing::MakeJpeg({.width = 500, .height = 375});
+  std::vector<uint8_t> mask = testing::MakePng({.width = 500, .height = 375, .color = 3});
+  for (auto* file : {&photo, &mask}) file->resize(file->size() + kBufferPadding);
+  std::vector<uint8_t> row(plan.row_bytes());
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  const auto epoch = [&] {
+    StageTimes times;
+    for (uint64_t n = 0; n < kSamples; ++n) {
+      const auto piece = static_cast<uint32_t>(n % 2);
+      const std::vector<uint8_t>& file = piece == 0 ? photo : mask;
+      const EncodedImage image{.piece = piece,
+                               .bytes = {file.data(), file.size() - kBufferPadding},
+                               .key = {1, 0, n},
+                               .to = {.row = row.data()}};
+      ASSERT_TRUE(plan.Apply(image, *workspace, times).ok());
+    }
+  };
+  epoch();
+  const uint64_t charged = budget.used();
+  const size_t before = allocations;
+  epoch();
+  EXPECT_EQ(allocations - before, kSamples / 2);  // png::LibSpng, as of every PNG
   EXPECT_EQ(budget.used(), charged);
 }
 
