@@ -120,6 +120,13 @@ std::vector<LoaderOptionRow> MakeTable() {
       {.option = Flag<&O::exif_orientation>("exif_orientation"),
        .doc = "turn photographs as their EXIF tag says",
        .of_images = true},
+      {.option = Flag<&O::geometry>("geometry"),
+       .doc = "add columns that say where the points of each image are in its row",
+       .more =
+           "`geometry`, float32 (rows, 2, 3), maps (x, y, 1) of the image, turned as its EXIF "
+           "tag says, to (x, y) of the row, in pixels from the top left corner; the centre of the "
+           "first pixel is at (0.5, 0.5). `original_size`, int32 (rows, 2), has the image's "
+           "height and width. Boxes and keypoints follow crops, flips and rotations by it."},
       {.option = ChoiceOf<&O::decode>(
            "decode", {ChoiceValue(DecodeSize::kFull), ChoiceValue(DecodeSize::kScaled)}),
        .doc = "decode JPEGs at their full size, or scaled down",

@@ -78,6 +78,10 @@ struct LoaderOptions {
   // The program's own function, which runs on the host after all of the above. May be null.
   std::shared_ptr<const MapFunction> map{};
   bool exif_orientation = true;  // rotate photographs as their EXIF tag says
+  // Adds two columns after those of the source. "geometry", float32 (rows, 2, 3), has where the
+  // points of each image are in its row (transforms/plan/geometry_map.h); "original_size", int32
+  // (rows, 2), the image's height and width as viewed. Not with views, or without transforms.
+  bool geometry = false;
   DecodeSize decode = DecodeSize::kFull;
   DecodeLimits limits{};
 

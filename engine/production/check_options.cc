@@ -128,6 +128,37 @@ Status CheckPadding(const LoaderOptions& options) {
   return {};
 }
 
+// Refuses to add columns of geometry to rows that have none or several, and next to fields with
+// their names.
+Status CheckGeometry(const LoaderOptions& options) {
+  if (!options.geometry) return {};
+  if (CopiesRows(options)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "rows are copied as they are, so they have no geometry",
+                 .advice = "Give transforms",
+                 .changes = {{OptionChange::How::kLeaveOut, "geometry"}}};
+  }
+  if (!options.views.empty()) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "geometry cannot be given for several views",
+                 .advice = "Use one list of transforms"};
+  }
+  if (options.mix) {
+    const std::string mix = NameOf(*options.mix);
+    return Error{.code = Code::kUnimplemented,
+                 .cause = mix + " makes rows of two images, and the geometry is of one",
+                 .advice = "Leave " + mix + " out"};
+  }
+  for (const Field& field : options.source->fields()) {
+    if (field.name != kGeometryColumn && field.name != kOriginalSizeColumn) continue;
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = options.source->Describe() + " has a field '" + field.name +
+                          "', and the geometry adds a column of this name",
+                 .advice = "Rename the field, or leave it out"};
+  }
+  return {};
+}
+
 // Refuses options that conflict with views: transforms, mixing, and a field named like one of their
 // columns. Plan::CompileViews checks the lists.
 Status CheckViews(const LoaderOptions& options) {
@@ -183,6 +214,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckImages(options));
   TRY(CheckPadding(options));
   TRY(CheckViews(options));
+  TRY(CheckGeometry(options));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {
     return Error{Code::kInvalidArgument,
                  "epochs is " + std::to_string(*options.epochs) + "; it must be between 1 and " +

@@ -19,6 +19,10 @@ inline constexpr uint64_t kMaxEpochs = uint64_t{1} << 32;
 // Batches have it if there is a PadTo.
 inline constexpr const char* kSizeColumn = "image_size";
 
+// The columns of LoaderOptions::geometry.
+inline constexpr const char* kGeometryColumn = "geometry";
+inline constexpr const char* kOriginalSizeColumn = "original_size";
+
 // The column of a further view of the images, from 1 on. These follow the columns of the source's
 // fields.
 std::string ViewColumn(const SampleSource& source, size_t view);

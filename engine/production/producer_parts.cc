@@ -24,7 +24,8 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerO
                             .read_later = true,
                             .defer_to_device = own.defer_to_device,
                             .decode_on_device = own.crops.bytes != 0,
-                            .limits = options.limits};
+                            .limits = options.limits,
+                            .geometry = options.geometry};
   ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
                                                  ? Plan::Compile(options.transforms, planned)
                                                  : Plan::CompileViews(options.views, planned));
@@ -103,6 +104,10 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
     columns[0].row_shape = plan->row_shape();
   }
   if (SizeColumn(source, plan)) columns.push_back({kSizeColumn, DType::kI32, {2}});
+  if (GeometryColumn(source, plan)) {
+    columns.push_back({kGeometryColumn, DType::kF32, {2, 3}});
+    columns.push_back({kOriginalSizeColumn, DType::kI32, {2}});
+  }
   for (size_t i = 1; plan && i < plan->views(); ++i) {
     const Plan& view = plan->view(i);
     columns.push_back({ViewColumn(source, i), view.dtype(), view.row_shape()});

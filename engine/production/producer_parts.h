@@ -45,8 +45,8 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerO
 // batches have no other column. `map` may be null.
 inline bool AddsLabels(const SampleSource& source, const std::optional<Plan>& plan,
                        const MapCaller* map) {
-  const bool has_more =
-      (plan && (plan->pads() || plan->views() > 1)) || (map != nullptr && !map->columns().empty());
+  const bool has_more = (plan && (plan->pads() || plan->views() > 1 || plan->options().geometry)) ||
+                        (map != nullptr && !map->columns().empty());
   return !has_more && source.fields().size() == 1 && source.fields()[0].kind == Field::Kind::kImage;
 }
 
@@ -56,6 +56,14 @@ inline std::optional<size_t> SizeColumn(const SampleSource& source,
                                         const std::optional<Plan>& plan) {
   if (!plan || !plan->pads()) return std::nullopt;
   return source.fields().size();
+}
+
+// The index of the column of geometry, which the one of original sizes follows; nullopt if batches
+// lack them.
+inline std::optional<size_t> GeometryColumn(const SampleSource& source,
+                                            const std::optional<Plan>& plan) {
+  if (!plan || !plan->options().geometry) return std::nullopt;
+  return source.fields().size() + (plan->pads() ? 1 : 0);
 }
 
 // The columns of a batch: those of the source's fields, with their numbers, stoker's own, those
@@ -72,8 +80,8 @@ size_t ColumnOfField(const SampleSource& source, size_t field, std::span<const C
 size_t ReplacedStrings(const SampleSource& source, std::span<const ColumnSpec> added);
 
 // The number of a batch's columns (Column or ColumnSpec) that Python sees. They come first: the
-// columns of the source's fields, then that of the images' sizes or those of further views, and
-// those that the program's function adds (`added`).
+// columns of the source's fields, then those of the images' sizes and geometry or of further views,
+// and those that the program's function adds (`added`).
 template <typename Columns>
 size_t PythonColumns(const SampleSource& source, std::span<const ColumnSpec> added,
                      const Columns& columns) {

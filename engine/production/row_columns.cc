@@ -49,7 +49,8 @@ RowColumns::RowColumns(const LoaderOptions& options, const Sampler& sampler,
       field_columns_(ColumnsOfFields(source_, columns_)),
       added_(AddedBy(map, columns_)),
       adds_labels_(AddsLabels(source_, plan_, map)),
-      size_column_(SizeColumn(source_, plan_)) {}
+      size_column_(SizeColumn(source_, plan_)),
+      geometry_column_(GeometryColumn(source_, plan_)) {}
 
 // The last columns are those of a device: the offsets of crops, if it decodes, and the deferred
 // operations.
@@ -60,6 +61,10 @@ OutputRows RowColumns::RowsOf(Slot& slot, uint32_t row, std::vector<void*>& othe
   OutputRows rows{.row = slot.Row(0, row), .other_rows = other_rows};
   if (plan_->work_bytes() != 0) rows.work = slot.Row(columns - 1, row);
   if (size_column_) rows.size = static_cast<int32_t*>(slot.Row(*size_column_, row));
+  if (geometry_column_) {
+    rows.geometry = static_cast<float*>(slot.Row(*geometry_column_, row));
+    rows.original_size = static_cast<int32_t*>(slot.Row(*geometry_column_ + 1, row));
+  }
   if (plan_->options().decode_on_device) {
     rows.crops = CropsOf(slot, row);
     rows.crop_at = static_cast<uint64_t*>(slot.Row(columns - 2, row));

@@ -49,12 +49,13 @@ class RowColumns {
   const uint64_t seed_;
   const std::optional<Plan>& plan_;
   const std::optional<Mixer>& mixer_;
-  const MapCaller* const map_;               // of rows; may be null
-  const std::vector<ColumnSpec> columns_;    // of a batch
-  const std::vector<size_t> field_columns_;  // by field: ColumnOfField
-  const std::vector<size_t> added_;          // the columns of the program's function
-  const bool adds_labels_;                   // AddsLabels
-  const std::optional<size_t> size_column_;  // SizeColumn
+  const MapCaller* const map_;                   // of rows; may be null
+  const std::vector<ColumnSpec> columns_;        // of a batch
+  const std::vector<size_t> field_columns_;      // by field: ColumnOfField
+  const std::vector<size_t> added_;              // the columns of the program's function
+  const bool adds_labels_;                       // AddsLabels
+  const std::optional<size_t> size_column_;      // SizeColumn
+  const std::optional<size_t> geometry_column_;  // GeometryColumn
 };
 
 }  // namespace stoker

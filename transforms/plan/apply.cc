@@ -8,6 +8,7 @@
 #include "transforms/augment/emit_tile.h"
 #include "transforms/decode/push_region.h"
 #include "transforms/device/crop_maker.h"
+#include "transforms/plan/geometry_map.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/plan_run.h"
 #include "transforms/plan/resampling.h"
@@ -87,9 +88,7 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
   Reduction possible = stored.most;
   for (size_t i = 0; i < views(); ++i) {
     ViewContext& of_view = context.views[i];
-    of_view.row = i == 0 ? image.to.row : image.to.other_rows[i - 1];
-    of_view.work = i == 0 ? image.to.work : nullptr;
-    of_view.size = i == 0 ? image.to.size : nullptr;
+    of_view.to = i == 0 ? image.to : OutputRows{.row = image.to.other_rows[i - 1]};
     DrawKey key = image.key;
     key.view += static_cast<uint32_t>(i);
     TRY(view(i).DrawRow(key, viewed, of_view));
@@ -148,13 +147,18 @@ std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
 Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context) const {
   DrawnSample& drawn = context.drawn;
   TRY(Draw(key, viewed, drawn));
-  if (context.size != nullptr) {
-    context.size[0] = drawn.size.height;
-    context.size[1] = drawn.size.width;
+  if (context.to.size != nullptr) {
+    context.to.size[0] = drawn.size.height;
+    context.to.size[1] = drawn.size.width;
+  }
+  if (context.to.geometry != nullptr) std::ranges::copy(MapToRow(drawn), context.to.geometry);
+  if (context.to.original_size != nullptr) {
+    context.to.original_size[0] = viewed.height;
+    context.to.original_size[1] = viewed.width;
   }
   if (options_.defer_to_device) {
     if (pads_finished_) EraseAround(drawn, output_);
-    DeferToDevice(drawn, output_, boxes(), context.work);
+    DeferToDevice(drawn, output_, boxes(), context.to.work);
   }
   return {};
 }
@@ -163,7 +167,7 @@ Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context)
 Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
                             ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
-  PixelOutput output = OutputTo(context.row);
+  PixelOutput output = OutputTo(context.to.row);
   if (!drawn.steps.empty()) {
     const Status started = context.augmenter.Start(drawn.geometry.window.size());
     if (!started) return started.error();
@@ -223,8 +227,8 @@ Status Plan::EmitRow(ViewContext& context) const {
 // Writes the pixels of the row outside its image.
 void Plan::Surround(ViewContext& context) const {
   const uint64_t start = NowNanoseconds();
-  PadRow(context.drawn.size, pad_to_->fill, PaddingFormat(context.row), output_,
-         static_cast<uint8_t*>(context.row));
+  PadRow(context.drawn.size, pad_to_->fill, PaddingFormat(context.to.row), output_,
+         static_cast<uint8_t*>(context.to.row));
   const uint64_t spent = NowNanoseconds() - start;
   context.transform_ns[pad_to_index_] += spent;
   context.augment_ns += spent;
@@ -234,8 +238,8 @@ void Plan::Surround(ViewContext& context) const {
 Status Plan::Augment(ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
   const uint64_t start = NowNanoseconds();
-  const RowFormat format(OutputTo(context.row), output_);
-  auto* const row = static_cast<uint8_t*>(context.row);
+  const RowFormat format(OutputTo(context.to.row), output_);
+  auto* const row = static_cast<uint8_t*>(context.to.row);
   if (!drawn.steps.empty()) {
     TRY(context.ApplySteps());
     EmitTile(context.augmenter.tile(), format, row);

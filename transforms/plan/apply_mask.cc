@@ -38,13 +38,11 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
   context.viewed = Viewed(info.size, orientation);
   ViewContext& view = context.views[0];
-  view.row = image.to.row;
-  view.work = nullptr;
-  view.size = image.to.size;
+  view.to = image.to;
   TRY(DrawRow(image.key, context.viewed, view));
   KeepMotion(view.drawn, *mask_fill_);
   const Geometry& geometry = view.drawn.geometry;
-  NearestOutput output{static_cast<uint8_t*>(view.row), output_.width, *mask_fill_};
+  NearestOutput output{static_cast<uint8_t*>(view.to.row), output_.width, *mask_fill_};
   if (!view.drawn.steps.empty()) {
     TRY(view.augmenter.Start(geometry.window.size(), 1));
     const Tile& tile = view.augmenter.tile();
@@ -61,7 +59,7 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
 // Completes the row once the geometry's pixels are written.
 Status Plan::EmitMask(ViewContext& context) const {
   const uint64_t start = NowNanoseconds();
-  auto* const row = static_cast<uint8_t*>(context.row);
+  auto* const row = static_cast<uint8_t*>(context.to.row);
   if (pad_to_) FillAround(context.drawn.size, output_, *mask_fill_, row);
   if (!context.drawn.steps.empty()) {
     TRY(context.ApplySteps());

@@ -15,8 +15,11 @@ struct OutputRows {
   void* row = nullptr;  // of the first view: row_bytes() of any alignment, as row_shape()
   // The rows of the plan's other views. The span, unlike the rows, is read at once.
   std::span<void* const> other_rows{};
-  void* work = nullptr;     // work_bytes(), if the plan defers operations to a device
-  int32_t* size = nullptr;  // is set to the image's height and width in its row; may be null
+  void* work = nullptr;       // work_bytes(), if the plan defers operations to a device
+  int32_t* size = nullptr;    // is set to the image's height and width in its row; may be null
+  float* geometry = nullptr;  // is set to the 6 numbers of MapToRow; may be null
+  int32_t* original_size =
+      nullptr;  // is set to the image's height and width as viewed; may be null
   // If the plan decodes on a device: the region for the crop, which the device decodes instead of
   // the row's pixels (null means that the row is written), and the variable for its offset there,
   // or for decode::kNoCrop if the row was written (null means that it always is).

@@ -69,6 +69,7 @@ struct PlanOptions {
   // defer_to_device.
   bool decode_on_device = false;
   DecodeLimits limits{};
+  bool geometry = false;          // OutputRows::geometry and original_size are set
   std::vector<Piece> pieces{{}};  // of a sample, the first one an image
 };
 

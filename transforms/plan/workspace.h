@@ -33,9 +33,7 @@ struct ViewContext {
   Resampler resampler;
   Augmenter augmenter;
   DrawnSample drawn;
-  void* row = nullptr;      // its destination
-  void* work = nullptr;     // destination of its deferred operations
-  int32_t* size = nullptr;  // destination of its height and width, or null
+  OutputRows to;  // its destinations: of a further view only the row
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;
 };

@@ -104,6 +104,11 @@ class Loader:
             or "pad". "uneven": each comes exactly once; "drop": they are left out; "pad": the order starts
             again.
         exif_orientation: turn photographs as their EXIF tag says.
+        geometry: add columns that say where the points of each image are in its row. `geometry`, float32
+            (rows, 2, 3), maps (x, y, 1) of the image, turned as its EXIF tag says, to (x, y) of the row, in
+            pixels from the top left corner; the centre of the first pixel is at (0.5, 0.5).
+            `original_size`, int32 (rows, 2), has the image's height and width. Boxes and keypoints follow
+            crops, flips and rotations by it.
         decode: decode JPEGs at their full size, or scaled down: "full" or "scaled". "scaled": a JPEG whose
             crop is at least twice as high and as wide as what it is resized to is decoded at 1/2, 1/4 or
             1/8 of its size, as by libjpeg's scale_denom and Pillow's draft, and then resized, which is
@@ -178,6 +183,7 @@ class Loader:
         world: int = 1,
         remainder: str = "uneven",
         exif_orientation: bool = True,
+        geometry: bool = False,
         decode: str = "full",
         max_pixels: int = 268435456,
         max_scans: int = 200,
@@ -208,6 +214,7 @@ class Loader:
             "world": world,
             "remainder": remainder,
             "exif_orientation": exif_orientation,
+            "geometry": geometry,
             "decode": decode,
             "max_pixels": max_pixels,
             "max_scans": max_scans,

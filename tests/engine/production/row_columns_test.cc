@@ -95,6 +95,24 @@ TEST_F(RowColumnsTest, ImagesThatDifferInSizeHaveAColumnOfSizes) {
   EXPECT_EQ(RowsOf(3).size, At(2, 3));
 }
 
+TEST_F(RowColumnsTest, GeometryFollowsTheFields) {
+  LoaderOptions options = Photos();
+  options.geometry = true;
+  Open(options);
+  EXPECT_EQ(RowsOf(1).geometry, At(2, 1));
+  EXPECT_EQ(RowsOf(1).original_size, At(3, 1));
+}
+
+TEST_F(RowColumnsTest, GeometryFollowsTheSizes) {
+  LoaderOptions options = Photos();
+  options.transforms = {PadTo{.height = 600, .width = 600}};
+  options.geometry = true;
+  Open(options);
+  EXPECT_EQ(RowsOf(3).size, At(2, 3));
+  EXPECT_EQ(RowsOf(3).geometry, At(3, 3));
+  EXPECT_EQ(RowsOf(3).original_size, At(4, 3));
+}
+
 TEST_F(RowColumnsTest, ADeviceHasTheLastColumns) {
   Open(Photos(), {.defer_to_device = true, .crops = {.bytes = 1 << 20, .samples = 100}});
   const size_t last = slot_->columns.size() - 1;

@@ -1,0 +1,84 @@
+#include "transforms/plan/geometry_map.h"
+
+#include <cmath>
+#include <limits>
+#include <variant>
+
+namespace stoker {
+
+namespace {
+
+constexpr GeometryMap kIdentity{1, 0, 0, 0, 1, 0};
+
+GeometryMap Shift(double x, double y) { return {1, 0, x, 0, 1, y}; }
+
+// Returns the map that applies `first`, then `second`.
+GeometryMap Then(const GeometryMap& first, const GeometryMap& second) {
+  const auto& [a, b, c, d, e, f] = first;
+  const auto& [p, q, r, s, t, u] = second;
+  return {p * a + q * d, p * b + q * e, p * c + q * f + r,
+          s * a + t * d, s * b + t * e, s * c + t * f + u};
+}
+
+GeometryMap Inverse(const GeometryMap& map) {
+  const auto& [a, b, c, d, e, f] = map;
+  const double determinant = a * e - b * d;
+  GeometryMap inverse;
+  if (determinant == 0 || !std::isfinite(determinant)) {
+    inverse.fill(std::numeric_limits<double>::quiet_NaN());
+    return inverse;
+  }
+  inverse = {e / determinant, -b / determinant, 0, -d / determinant, a / determinant, 0};
+  inverse[2] = -(inverse[0] * c + inverse[1] * f);
+  inverse[5] = -(inverse[3] * c + inverse[4] * f);
+  return inverse;
+}
+
+GeometryMap MirrorOf(bool columns, bool rows, ImageSize size) {
+  return {columns ? -1.0 : 1.0,
+          0,
+          columns ? static_cast<double>(size.width) : 0.0,  //
+          0,
+          rows ? -1.0 : 1.0,
+          rows ? static_cast<double>(size.height) : 0.0};
+}
+
+GeometryMap MapOf(const Geometry& geometry) {
+  const Rect &box = geometry.box, &window = geometry.window;
+  const double x = static_cast<double>(geometry.resized.width) / box.width;
+  const double y = static_cast<double>(geometry.resized.height) / box.height;
+  const GeometryMap resized{x, 0, -box.x * x - window.x, 0, y, -box.y * y - window.y};
+  return Then(resized, MirrorOf(geometry.mirror_columns, geometry.mirror_rows, window.size()));
+}
+
+// Follows the steps, which have the size of the image before each of them.
+struct StepMap {
+  ImageSize size;
+
+  GeometryMap operator()(const Affine& step) const {
+    const double x = size.width / 2.0, y = size.height / 2.0;
+    return Then(Then(Shift(-x, -y), Inverse(step.matrix)), Shift(x, y));
+  }
+  GeometryMap operator()(const Reframe& step) {
+    size = step.window.size();
+    return Shift(-step.window.x, -step.window.y);
+  }
+  GeometryMap operator()(const Mirror& step) const {
+    return MirrorOf(step.columns, step.rows, size);
+  }
+  template <typename Colour>
+  GeometryMap operator()(const Colour&) const {
+    return kIdentity;
+  }
+};
+
+}  // namespace
+
+GeometryMap MapToRow(const DrawnSample& drawn) {
+  GeometryMap map = MapOf(drawn.geometry);
+  StepMap of_step{drawn.geometry.window.size()};
+  for (const DrawnStep& step : drawn.steps) map = Then(map, std::visit(of_step, step.step));
+  return map;
+}
+
+}  // namespace stoker
