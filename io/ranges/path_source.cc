@@ -1,6 +1,8 @@
 #include "io/ranges/path_source.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -31,22 +33,55 @@ Error Invalid(std::string cause, std::string advice = "") {
 
 bool IsAbsolute(std::string_view path) { return path.starts_with('/') || IsObjectUrl(path); }
 
-Status CheckPaths(const PathTable& paths) {
-  if (paths.size() == 0) return Invalid("files: no path was given");
-  if (paths.size() >= std::numeric_limits<uint32_t>::max()) {
-    return Invalid("files: a source has fewer than 2^32 - 1 paths; " +
-                   std::to_string(paths.size()) + " were given");
-  }
+// `name`: of their list, for messages.
+Status CheckPaths(const std::string& name, const PathTable& paths) {
   for (size_t i = 0; i < paths.size(); ++i) {
     const char* wrong = paths[i].empty()                                ? " is empty"
                         : paths[i].find('\0') != std::string_view::npos ? " contains a NUL"
                                                                         : nullptr;
-    if (wrong != nullptr) return Invalid("paths[" + std::to_string(i) + "]" + wrong);
+    if (wrong != nullptr) return Invalid(name + "[" + std::to_string(i) + "]" + wrong);
   }
   return {};
 }
 
-Status CheckBesidePaths(const PathTable& paths, const std::vector<ArrayColumn>& columns) {
+Status CheckNumberOfPaths(const PathTable& paths, size_t fields) {
+  if (paths.size() == 0) return Invalid("files: no path was given");
+  if (paths.size() < std::numeric_limits<uint32_t>::max() / fields) return {};
+  return Invalid("files: a source has fewer than 2^32 - 1 paths; " +
+                 std::to_string(paths.size() * fields) + " were given");
+}
+
+// Checks `all[i]`.
+Status CheckFurther(const PathTable& paths, const std::vector<FurtherImages>& all, size_t i) {
+  const FurtherImages& further = all[i];
+  const std::string described = "files: '" + further.name + "' ";
+  if (further.name.empty()) return Invalid("files: further images have no name");
+  const bool is_taken = std::any_of(all.begin(), all.begin() + static_cast<ptrdiff_t>(i),
+                                    [&](const auto& other) { return other.name == further.name; });
+  if (is_taken) return Invalid(described + "was given twice");
+  if (further.name == "image" || further.name == "label") {
+    return Invalid(described + "is the name of another field", "Give it another name");
+  }
+  if (further.kind != Field::Kind::kImage && further.kind != Field::Kind::kMask) {
+    return Invalid(described + "is neither images nor masks");
+  }
+  if (further.paths.size() != paths.size()) {
+    return Invalid(described + "has " + std::to_string(further.paths.size()) +
+                   Plural(further.paths.size(), " path", " paths") + " for " +
+                   std::to_string(paths.size()) + Plural(paths.size(), " image", " images"));
+  }
+  return CheckPaths(further.name, further.paths);
+}
+
+Status CheckImages(const PathTable& paths, const std::vector<FurtherImages>& further) {
+  TRY(CheckNumberOfPaths(paths, 1 + further.size()));
+  TRY(CheckPaths("paths", paths));
+  for (size_t i = 0; i < further.size(); ++i) TRY(CheckFurther(paths, further, i));
+  return {};
+}
+
+Status CheckBesidePaths(const PathTable& paths, const FilesOptions& options) {
+  const std::vector<ArrayColumn>& columns = options.columns;
   for (size_t i = 0; i < columns.size(); ++i) {
     const ArrayColumn& column = columns[i];
     if (column.samples != paths.size()) {
@@ -60,6 +95,10 @@ Status CheckBesidePaths(const PathTable& paths, const std::vector<ArrayColumn>& 
     }
     if (column.name == "label" && i != kLabel) {
       return RefuseColumn(column, "is the label, which is the first column");
+    }
+    if (std::ranges::find(options.further, column.name, &FurtherImages::name) !=
+        options.further.end()) {
+      return RefuseColumn(column, "was given twice");
     }
   }
   return {};
@@ -105,53 +144,83 @@ Result<std::string> PrefixOf(const std::string& root, const PathTable& paths) {
   return folder + "/";
 }
 
+// The files of one field.
+struct ListedFiles {
+  PathTable paths;     // as given
+  std::string prefix;  // for relative paths
+};
+
+bool HasUrls(const ListedFiles& files) {
+  if (IsObjectUrl(files.prefix)) return true;
+  for (size_t i = 0; i < files.paths.size(); ++i) {
+    if (IsObjectUrl(files.paths[i])) return true;
+  }
+  return false;
+}
+
 class PathSource final : public SampleSource {
  public:
-  PathSource(PathTable paths, std::string prefix, MemoryColumns columns, FilesOptions options)
-      : paths_(std::move(paths)),
-        prefix_(std::move(prefix)),
+  // `options`: without columns and paths, which are in `columns` and `files`.
+  PathSource(std::vector<ListedFiles> files, MemoryColumns columns, FilesOptions options)
+      : files_(std::move(files)),
         columns_(std::move(columns)),
         classes_(std::move(options.class_names)),
         description_(std::move(options.description)) {
     fields_.push_back({.name = "image", .kind = Field::Kind::kImage});
+    for (const FurtherImages& further : options.further) {
+      fields_.push_back({.name = further.name, .kind = further.kind});
+      if (further.kind == Field::Kind::kMask) fields_.back().fill = further.fill;
+    }
     for (const ArrayColumn& column : columns_.columns()) fields_.push_back(FieldOf(column));
-    if (HasLabels(columns_.columns())) fields_[1 + kLabel].is_label = true;
-    bool remote = IsObjectUrl(prefix_);
-    for (size_t i = 0; i < paths_.size() && !remote; ++i) remote = IsObjectUrl(paths_[i]);
-    if (remote) objects_.emplace();
-    names_hash_ = paths_.Hash();
-    for (const std::string& name : classes_) names_hash_ = Hash64(name, names_hash_);
+    if (HasLabels(columns_.columns())) fields_[files_.size() + kLabel].is_label = true;
+    if (std::ranges::any_of(files_, HasUrls)) objects_.emplace();
+    names_hash_ = HashNames();
   }
 
-  GivenPaths given() const { return {.paths = paths_, .root = prefix_}; }
+  std::vector<GivenPaths> given() const {
+    std::vector<GivenPaths> all;
+    all.reserve(files_.size());
+    for (size_t i = 0; i < files_.size(); ++i) {
+      all.push_back({.field = fields_[i], .paths = files_[i].paths, .root = files_[i].prefix});
+    }
+    return all;
+  }
 
-  uint64_t size() const override { return paths_.size(); }
+  uint64_t size() const override { return files_.front().paths.size(); }
+  uint64_t files() const override { return files_.size() * size(); }
   std::span<const Field> fields() const override { return fields_; }
   ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
+  ByteRange RangeOfPiece(uint64_t id, size_t piece) const override {
+    return {.file = static_cast<uint32_t>(piece * size() + id)};
+  }
   const std::vector<std::string>& classes() const override { return classes_; }
 
   void PathOf(uint32_t file, std::string& path) const override {
-    const std::string_view given = paths_[file];
+    const ListedFiles& files = files_[file / size()];
+    const std::string_view given = files.paths[file % size()];
     if (IsAbsolute(given)) {
       path.assign(given);
     } else {
-      AppendName(given, path.assign(prefix_));
+      AppendName(given, path.assign(files.prefix));
     }
   }
 
   const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
 
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
-    columns_.CopyRows(field - 1, ids, rows);
+    columns_.CopyRows(field - files_.size(), ids, rows);
   }
 
   std::span<const uint8_t> View(size_t field, uint64_t id) const override {
-    return columns_.View(field - 1, id);
+    return columns_.View(field - files_.size(), id);
   }
 
   uint64_t memory_bytes() const override {
-    return sizeof(*this) + paths_.memory_bytes() + prefix_.capacity() +
-           classes_.capacity() * sizeof(std::string);
+    uint64_t bytes = sizeof(*this) + classes_.capacity() * sizeof(std::string);
+    for (const ListedFiles& files : files_) {
+      bytes += sizeof(files) + files.paths.memory_bytes() + files.prefix.capacity();
+    }
+    return bytes;
   }
 
   // Relative paths are hashed without their folder, which may differ in another process. Columns
@@ -161,39 +230,60 @@ class PathSource final : public SampleSource {
   // Returns "files(photos/1.jpg and 99 more)".
   std::string Describe() const override {
     if (!description_.empty()) return description_;
-    const std::string others =
-        paths_.size() == 1 ? "" : " and " + std::to_string(paths_.size() - 1) + " more";
-    return "files(" + std::string(paths_[0]) + others + ")";
+    const std::string others = size() == 1 ? "" : " and " + std::to_string(size() - 1) + " more";
+    return "files(" + std::string(files_.front().paths[0]) + others + ")";
   }
 
  private:
-  const PathTable paths_;     // as given
-  const std::string prefix_;  // for relative paths
+  // Of all paths as given, of what further images are, and of classes.
+  uint64_t HashNames() const {
+    uint64_t hash = files_.front().paths.Hash();
+    for (size_t i = 1; i < files_.size(); ++i) {
+      const Field& field = fields_[i];
+      const std::array<uint64_t, 3> described{static_cast<uint64_t>(field.kind), field.fill,
+                                              files_[i].paths.Hash()};
+      const auto* const bytes = reinterpret_cast<const uint8_t*>(described.data());
+      hash = Hash64(std::span(bytes, sizeof(described)), Hash64(field.name, hash));
+    }
+    for (const std::string& name : classes_) hash = Hash64(name, hash);
+    return hash;
+  }
+
+  const std::vector<ListedFiles> files_;  // of the images, then of further ones
   const MemoryColumns columns_;
-  std::vector<Field> fields_;              // the image, and the columns
+  std::vector<Field> fields_;              // the images, and the columns
   std::optional<ObjectVersions> objects_;  // empty, since none is opened; nullopt without URLs
   const std::vector<std::string> classes_;
   const std::string description_;  // empty: made of the paths
-  uint64_t names_hash_ = 0;        // of paths as given, and of classes
+  uint64_t names_hash_ = 0;
 };
 
 }  // namespace
 
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options) {
-  TRY(CheckPaths(paths));
-  TRY(CheckBesidePaths(paths, options.columns));
-  ASSIGN_OR_RETURN(std::string prefix, PrefixOf(options.root, paths));
+  TRY(CheckImages(paths, options.further));
+  TRY(CheckBesidePaths(paths, options));
+  std::vector<ListedFiles> files;
+  const auto add = [&files](const std::string& root, PathTable listed) -> Status {
+    ASSIGN_OR_RETURN(std::string prefix, PrefixOf(root, listed));
+    listed.ShrinkToFit();
+    files.push_back({.paths = std::move(listed), .prefix = std::move(prefix)});
+    return {};
+  };
+  TRY(add(options.root, std::move(paths)));
+  for (FurtherImages& further : options.further) {
+    TRY(add(further.root.empty() ? options.root : further.root, std::move(further.paths)));
+  }
   ASSIGN_OR_RETURN(MemoryColumns columns,
                    MemoryColumns::Make(std::move(options.columns), std::move(options.owner)));
   TRY(CheckClassNames(options.class_names, columns));
-  paths.ShrinkToFit();
-  return std::shared_ptr<const SampleSource>(std::make_shared<PathSource>(
-      std::move(paths), std::move(prefix), std::move(columns), std::move(options)));
+  return std::shared_ptr<const SampleSource>(
+      std::make_shared<PathSource>(std::move(files), std::move(columns), std::move(options)));
 }
 
-std::optional<GivenPaths> GivenPathsOf(const SampleSource& source) {
+std::vector<GivenPaths> GivenPathsOf(const SampleSource& source) {
   const auto* listed = dynamic_cast<const PathSource*>(&source);
-  if (listed == nullptr) return std::nullopt;
+  if (listed == nullptr) return {};
   return listed->given();
 }
 

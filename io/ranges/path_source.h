@@ -1,8 +1,8 @@
-// Makes a source of a list of image files, with labels and other values in memory.
+// Makes a source of a list of image files, with masks, labels and other values in memory.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,14 +13,25 @@
 
 namespace stoker {
 
+// Further encoded images of the samples, such as masks.
+struct FurtherImages {
+  std::string name;                       // "mask"
+  Field::Kind kind = Field::Kind::kMask;  // or kImage
+  uint8_t fill = 0;                       // of masks: Field::fill
+  PathTable paths;                        // by sample
+  std::string root{};                     // as that of FilesOptions; empty means the same
+};
+
 struct FilesOptions {
   // The folder of relative paths, or a URL; empty means the working folder. A relative folder is
   // made absolute when Files is called, so a later change of the working folder has no effect.
   // Relative paths are names even in a URL: "a%20b#1.png" is the object of this name.
   std::string root{};
-  // Fields other than the image, with a row for each path; each becomes a column of the batch, in
-  // this order. If the first one is named "label", it is the label. (Batch::labels() is the second
-  // column of any batch.)
+  // Fields after the image, in this order: each sample has one file in each of them.
+  std::vector<FurtherImages> further{};
+  // Fields after those, with a row for each path; each becomes a column of the batch, in this
+  // order. If the first one is named "label", it is the label. (Batch::labels() is the second
+  // column of any batch: with masks not the labels.)
   std::vector<ArrayColumn> columns{};
   std::shared_ptr<void> owner{};           // of the columns' memory, as for Arrays()
   std::vector<std::string> class_names{};  // by label
@@ -31,23 +42,29 @@ struct FilesOptions {
 // comes first. No file is opened or looked for: a file that is missing, or is not an image, is an
 // error of its sample when it is read.
 //
+// Files are numbered by field: RangeOfPiece(id, piece).file is piece * size() + id.
+//
 // Paths are any bytes; paths that begin with http://, https://, s3:// or gs:// are URLs of objects
 // (io/remote/object_url.h). The list takes their bytes and 8 more for each.
 //
-// InvalidArgument describes the problem: no path, or more than 2^32 - 2; an empty path or one with
-// a NUL, with its index; a root that is an HTTP URL with a query or a fragment; the columns' errors
-// of Arrays(), a number of rows other than that of the paths, a column "image", a "label" that is
-// not the first one; class names without class numbers as labels, or fewer than the largest label
-// needs. Also errors of finding the working folder, if it is needed.
+// InvalidArgument describes the problem: no path, or more than 2^32 - 2 in all fields; an empty
+// path or one with a NUL, with its index; a root that is an HTTP URL with a query or a fragment;
+// further images that are not as many, have no name or one that another field has, or are neither
+// images nor masks; the columns' errors of Arrays(), a number of rows other than that of the paths,
+// a column "image", a "label" that is not the first one; class names without class numbers as
+// labels, or fewer than the largest label needs. Also errors of finding the working folder, if it
+// is needed.
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});
 
-// The arguments of Files(), which make an equal source again.
+// The arguments of Files() for one field, which make an equal source again.
 struct GivenPaths {
-  const PathTable& paths;  // valid as long as the source
-  std::string root;        // absolute; empty if all paths are
+  const Field& field;  // of these images; valid as long as the source, as the paths
+  const PathTable& paths;
+  std::string root;  // absolute; empty if all paths are
 };
 
-// Returns the paths of a source that Files() made; nullopt if another function made it.
-std::optional<GivenPaths> GivenPathsOf(const SampleSource& source);
+// Returns the paths of a source that Files() made, those of the images first; empty if another
+// function made it.
+std::vector<GivenPaths> GivenPathsOf(const SampleSource& source);
 
 }  // namespace stoker

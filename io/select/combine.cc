@@ -24,14 +24,21 @@ Error CannotCombine(std::string cause, std::string advice = "") {
 }
 
 std::string DescribeField(const Field& field) {
-  return "'" + field.name + "' (" +
-         (field.kind == Field::Kind::kImage ? "encoded images" : DescribeRow(field)) +
-         (field.is_label ? ", the label)" : ")");
+  std::string rows;
+  if (field.kind == Field::Kind::kImage) {
+    rows = "encoded images";
+  } else if (field.kind == Field::Kind::kMask) {
+    rows = "masks, filled with " + std::to_string(field.fill);
+  } else {
+    rows = DescribeRow(field);
+  }
+  return "'" + field.name + "' (" + rows + (field.is_label ? ", the label)" : ")");
 }
 
 bool AreAlike(const Field& one, const Field& other) {
   return one.name == other.name && one.kind == other.kind && one.dtype == other.dtype &&
-         one.row_shape == other.row_shape && one.is_label == other.is_label;
+         one.row_shape == other.row_shape && one.is_label == other.is_label &&
+         one.fill == other.fill;
 }
 
 Status CheckFields(const SampleSource& first, const SampleSource& other) {

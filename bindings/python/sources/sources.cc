@@ -75,7 +75,8 @@ void AddPath(py::handle item, PathTable& paths) {
   paths.Add({PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))});
 }
 
-PathTable PathsOf(const py::iterable& all) {
+// `name`: of their list, for messages.
+PathTable PathsOf(const py::iterable& all, const std::string& name) {
   PathTable paths;
   paths.Reserve(py::len_hint(all));
   for (const py::handle item : all) {
@@ -84,8 +85,8 @@ PathTable PathsOf(const py::iterable& all) {
     } catch (py::error_already_set& error) {
       const bool wrong_type = error.matches(PyExc_TypeError);
       if (!wrong_type && !error.matches(PyExc_UnicodeError)) throw;
-      const auto text = py::str("paths[{}] must be a path, not {:.80}")
-                            .format(paths.size(), py::repr(item))
+      const auto text = py::str("{}[{}] must be a path, not {:.80}")
+                            .format(name, paths.size(), py::repr(item))
                             .cast<std::string>();
       py::raise_from(error, wrong_type ? PyExc_TypeError : PyExc_ValueError, text.c_str());
       throw py::error_already_set();
@@ -94,12 +95,24 @@ PathTable PathsOf(const py::iterable& all) {
   return paths;
 }
 
-// `columns`: "label" comes first if there is one.
-SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const py::dict& columns,
-                       const std::vector<std::string>& class_names) {
-  PathTable table = PathsOf(paths);
+// `further`: (name, is a mask, fill, paths, root) of each further field of images. `columns`:
+// "label" comes first if there is one.
+SourceHandle OpenFiles(
+    const py::iterable& paths, const py::bytes& root,
+    const std::vector<std::tuple<std::string, bool, uint8_t, py::iterable, py::bytes>>& further,
+    const py::dict& columns, const std::vector<std::string>& class_names) {
+  PathTable table = PathsOf(paths, "paths");
+  std::vector<FurtherImages> images;
+  for (const auto& [name, is_mask, fill, theirs, folder] : further) {
+    images.push_back({.name = name,
+                      .kind = is_mask ? Field::Kind::kMask : Field::Kind::kImage,
+                      .fill = fill,
+                      .paths = PathsOf(theirs, name),
+                      .root = folder});
+  }
   const auto beside = std::make_shared<Beside>();
   FilesOptions options{.root = root,
+                       .further = std::move(images),
                        .columns = ColumnsOf(columns, *beside),
                        .owner = beside,
                        .class_names = class_names};
@@ -110,13 +123,18 @@ SourceHandle OpenFiles(const py::iterable& paths, const py::bytes& root, const p
   return {.source = Value(std::move(source))};
 }
 
-// Returns (paths, root) that `files` makes the source of again; the paths are in one string, with
-// a NUL after each. Precondition: `files` made it.
-py::tuple GivenPathsTo(const SourceHandle& self) {
-  const GivenPaths given = GivenPathsOf(*self.source).value();
-  std::string joined;
-  for (size_t i = 0; i < given.paths.size(); ++i) joined.append(given.paths[i]) += '\0';
-  return py::make_tuple(py::bytes(joined), py::bytes(given.root));
+// Returns (name, is a mask, fill, paths, root) of each field of images that `files` makes the
+// source of again; the paths are in one string, with a NUL after each. Precondition: `files` made
+// it.
+py::list GivenPathsTo(const SourceHandle& self) {
+  py::list all;
+  for (const GivenPaths& given : GivenPathsOf(*self.source)) {
+    std::string joined;
+    for (size_t i = 0; i < given.paths.size(); ++i) joined.append(given.paths[i]) += '\0';
+    all.append(py::make_tuple(given.field.name, given.field.kind == Field::Kind::kMask,
+                              given.field.fill, py::bytes(joined), py::bytes(given.root)));
+  }
+  return all;
 }
 
 // Opens images that lie in files, some of which have many. `runs`: (file, offset, ends): the number
@@ -126,7 +144,7 @@ SourceHandle OpenRanges(
     const py::iterable& paths,
     const std::vector<std::tuple<uint32_t, uint64_t, py::array_t<int64_t>>>& runs,
     const py::dict& columns, std::vector<std::string> class_names, std::string described) {
-  RangeSourceParts parts{.paths = PathsOf(paths),
+  RangeSourceParts parts{.paths = PathsOf(paths, "paths"),
                          .has_label = columns.contains("label"),
                          .class_names = std::move(class_names),
                          .described = std::move(described)};
@@ -189,10 +207,16 @@ py::list ClassesOf(const SourceHandle& self) {
   return names;
 }
 
-py::bytes PathOf(const SourceHandle& self, uint64_t id) {
-  if (id >= self.source->size()) throw py::index_error("no such sample");
+// Returns the byte range of a sample's piece.
+ByteRange PieceOf(const SampleSource& source, uint64_t id, size_t piece) {
+  if (id >= source.size()) throw py::index_error("no such sample");
+  if (piece != 0 && piece >= source.pieces()) throw py::index_error("no such piece");
+  return piece == 0 ? source.RangeOf(id) : source.RangeOfPiece(id, piece);
+}
+
+py::bytes PathOf(const SourceHandle& self, uint64_t id, size_t piece) {
   std::string path;
-  self.source->PathOf(self.source->RangeOf(id).file, path);
+  self.source->PathOf(PieceOf(*self.source, id, piece).file, path);
   return py::bytes(path);
 }
 
@@ -204,19 +228,17 @@ py::bytes NameOf(const SourceHandle& self, uint64_t id) {
   return py::bytes(name);
 }
 
-// Returns (offset, length) of a sample's image, or of its record, in its file; None means all of
+// Returns (offset, length) of a sample's piece, or of its record, in its file; None means all of
 // the file.
-py::object RangeOf(const SourceHandle& self, uint64_t id) {
-  if (id >= self.source->size()) throw py::index_error("no such sample");
-  const ByteRange range = self.source->RangeOf(id);
+py::object RangeOf(const SourceHandle& self, uint64_t id, size_t piece) {
+  const ByteRange range = PieceOf(*self.source, id, piece);
   if (range.length == kUnknownLength) return py::none();
   return py::make_tuple(range.offset, range.length);
 }
 
-// Returns the bytes of a sample's range.
-py::bytes ReadSample(const SourceHandle& self, uint64_t id) {
-  if (id >= self.source->size()) throw py::index_error("no such sample");
-  const ByteRange range = self.source->RangeOf(id);
+// Returns the bytes of a piece's range.
+py::bytes ReadSample(const SourceHandle& self, uint64_t id, size_t piece) {
+  const ByteRange range = PieceOf(*self.source, id, piece);
   std::string path;
   self.source->PathOf(range.file, path);
   std::vector<uint8_t> bytes;
@@ -389,10 +411,12 @@ void AddSources(py::module_& module) {
       .def_property_readonly("in_memory",
                              [](const SourceHandle& self) { return self.source->in_memory(); })
       .def("rows", &BytesOfRows, py::arg("field"))
-      .def("path", &PathOf, py::arg("sample"))
+      .def("path", &PathOf, py::arg("sample"), py::arg("piece") = 0)
       .def("name", &NameOf, py::arg("sample"))
-      .def("range", &RangeOf, py::arg("sample"))
-      .def("read", &ReadSample, py::arg("sample"))
+      .def("range", &RangeOf, py::arg("sample"), py::arg("piece") = 0)
+      .def("read", &ReadSample, py::arg("sample"), py::arg("piece") = 0)
+      .def_property_readonly("pieces",
+                             [](const SourceHandle& self) { return self.source->pieces(); })
       .def_property_readonly("has_records",
                              [](const SourceHandle& self) { return self.source->has_records(); })
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))
@@ -406,8 +430,8 @@ void AddSources(py::module_& module) {
   module.def("manifest_roles", &ManifestRolesOf, py::arg("path"), py::arg("names"),
              py::arg("path_column"), py::arg("label_column"), py::arg("columns"));
   module.def("shards", &ShardsOf, py::arg("pattern"), py::arg("root"));
-  module.def("files", &OpenFiles, py::arg("paths"), py::arg("root"), py::arg("columns"),
-             py::arg("class_names"));
+  module.def("files", &OpenFiles, py::arg("paths"), py::arg("root"), py::arg("further"),
+             py::arg("columns"), py::arg("class_names"));
   module.def("ranges", &OpenRanges, py::arg("paths"), py::arg("runs"), py::arg("columns"),
              py::arg("class_names"), py::arg("described"));
 }

@@ -24,7 +24,17 @@ except ImportError as _error:
     from stoker import _missing_library
 
     raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
-from stoker import _arrow, _huggingface, _packed, _parquet_rows, _records, _sources, _transforms, _user_code
+from stoker import (
+    _arrow,
+    _huggingface,
+    _image_columns,
+    _packed,
+    _parquet_rows,
+    _records,
+    _sources,
+    _transforms,
+    _user_code,
+)
 from stoker._arrow import *  # noqa: F403
 from stoker._batch import Batch
 from stoker._compose import Compose
@@ -49,6 +59,7 @@ from stoker._errors import (
     UnimplementedError,
 )
 from stoker._huggingface import *  # noqa: F403
+from stoker._image_columns import *  # noqa: F403
 from stoker._iterator import DeviceIterator, Epoch, Iterator, SplitIterator
 from stoker._jax import JaxIterator, JaxLoader
 from stoker._loader import Loader
@@ -106,6 +117,7 @@ __all__ = [
     "unpadded",
     *_arrow.__all__,
     *_huggingface.__all__,
+    *_image_columns.__all__,
     *_packed.__all__,
     *_parquet_rows.__all__,
     *_records.__all__,

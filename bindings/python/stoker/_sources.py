@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _calls, _checks, _parquet, _stoker
+from stoker import _calls, _checks, _image_columns, _parquet, _stoker
 from stoker._errors import (
     CropIndexWarning,
     InvalidArgumentError,
@@ -277,16 +277,26 @@ class Source:
     def _has_files(self) -> bool:
         return not self._native.in_memory
 
-    def path(self, sample: int) -> str:
+    def path(self, sample: int, column: str | None = None) -> str:
         """The file of a sample, by its id in an iterator's `sample_ids`; of one in an archive the archive.
+
+        Args:
+            sample: its id.
+            column: of images or masks; None means the first one, the image.
 
         Raises:
             IndexError: there is no such sample.
-            InvalidArgumentError: samples in memory have no files (a ValueError).
+            InvalidArgumentError: samples in memory have no files; a column without files (a ValueError).
         """
         if not self._has_files:
             raise InvalidArgumentError(f"{self!r} has no files")
-        return os.fsdecode(self._native.path(self._number(sample)))
+        piece = 0
+        if column is not None:
+            columns = self._native.names[: self._native.pieces]
+            if column not in columns:
+                raise InvalidArgumentError(f"{self!r} has no files of {column!r:.80}, but of {columns}")
+            piece = columns.index(column)
+        return os.fsdecode(self._native.path(self._number(sample), piece))
 
     def _number(self, sample: int) -> int:
         number = _checks.integer("sample", sample, -(2**128), 2**128)
@@ -303,24 +313,28 @@ class Source:
         encoded = self._bytes(sample)
         return self._native.unpack(sample, encoded)[0] if self._native.has_records else encoded
 
-    def _bytes(self, sample: int) -> bytes:
-        """The bytes that a sample has in its file."""
-        begin, length = self._native.range(sample) or (0, -1)
-        if _is_url(self._native.path(sample)):
-            return self._native.read(sample)
-        with open(self.path(sample), "rb") as file:
+    def _bytes(self, sample: int, piece: int = 0) -> bytes:
+        """The bytes that a sample has in its file; `piece`: in that of a further image."""
+        begin, length = self._native.range(sample, piece) or (0, -1)
+        path = self._native.path(sample, piece)
+        if _is_url(path):
+            return self._native.read(sample, piece)
+        with open(path, "rb") as file:
             file.seek(begin)
             return file.read(length)
 
     def _beside(self, sample: int) -> list[Any]:
-        """A sample's values other than its image, in the order of a batch's columns: its label first."""
+        """A sample's values other than its image, in the order of a batch's columns: further images and masks
+        as bytes, and the label.
+        """
+        further = [self._bytes(sample, piece) for piece in range(1, self._native.pieces)]
         if self._columns:
             beside = list(self._columns.values())[0 if self._has_files else 1 :]
-            return [rows[sample] for rows in beside]
+            return [*further, *(rows[sample] for rows in beside)]
         if self._native.has_records:
             return self._native.unpack(sample, self._bytes(sample))[1]
         rows = self._native.row(sample)
-        return rows if self._has_files else rows[1:]
+        return [*further, *rows] if self._has_files else rows[1:]
 
     def __repr__(self) -> str:
         return _QUERY.sub(r"\1?…", self._text)
@@ -815,13 +829,18 @@ class _Files(Source):
         self._columns = columns
 
     def __reduce__(self) -> tuple[Any, ...]:
-        paths, root = self._native.given_paths
-        return _files, (paths, root, self._columns, self.classes, self._text)
+        return _files, (self._native.given_paths, self._columns, self.classes, self._text)
 
 
-def _files(paths: bytes, root: bytes, columns: dict[str, Any], classes: list[str], text: str) -> Source:
+def _files(
+    given: list[tuple[str, bool, int, bytes, bytes]], columns: dict[str, Any], classes: list[str], text: str
+) -> Source:
     names = [os.fsencode(name) for name in classes]
-    return _Files(_stoker.files(paths.split(b"\0")[:-1], root, columns, names), columns, text)
+    further = [
+        (name, is_mask, fill, paths.split(b"\0")[:-1], root) for name, is_mask, fill, paths, root in given
+    ]
+    _, _, _, paths, root = further.pop(0)
+    return _Files(_stoker.files(paths, root, further, columns, names), columns, text)
 
 
 def files(
@@ -851,15 +870,16 @@ def files(
             type; None means batches have none.
         columns: further values by name, a row for each path: an array of numbers, or a list of str or of
             bytes. Each is a column of the batch, after the labels: `batch["age"]`. One of strings is a list.
-            Strings are copied by this call.
+            Strings are copied by this call. Or further files, `Mask(paths)` and `Image(paths)`: these columns
+            come after the images and before the labels.
         root: the folder of relative paths, or a URL without a query; None means the working folder. It is
             made absolute here: a later os.chdir changes nothing. A state compares paths as they are given, so
             that the folder may be elsewhere when it is loaded.
         class_names: `source.classes`, by label; None means labels have no names.
 
     Raises:
-        ValueError: no paths; an empty path, or one with a NUL; other numbers of labels or rows than paths; a
-            label without a class name; a column with the name "image" or "label".
+        ValueError: no paths; an empty path, or one with a NUL; other numbers of labels, rows or masks than
+            paths; a label without a class name; a column with the name "image" or "label".
         TypeError: not a path, by its index; values that are neither numbers nor strings; labels that are not
             numbers.
     """
@@ -868,11 +888,28 @@ def files(
     if not _is_list(paths):
         raise TypeError(f"paths must be a list of paths, not a {type(paths).__name__}: {paths!r:.80}")
     beside = _beside_images(labels, columns)
+    further = _further_images(beside)
     names = [] if class_names is None else _class_names(class_names)
-    native = _stoker.files(paths, b"" if root is None else _absolute("root", root), beside, names)
+    native = _stoker.files(paths, _root(root), further, beside, names)
     first = os.fsdecode(native.path(0))
     text = f"{first!r} and {len(native) - 1} more" if len(native) > 1 else repr(first)
     return _Files(native, beside, f"stoker.files({text})")
+
+
+def _root(root: Any) -> bytes:
+    return b"" if root is None else _absolute("root", root)
+
+
+def _further_images(columns: dict[str, Any]) -> list[tuple[str, bool, int, list[Any], bytes]]:
+    """Takes the columns of files from `columns`, and returns them as the library takes them."""
+    further = []
+    for name, column in list(columns.items()):
+        if isinstance(column, (_image_columns.Image, _image_columns.Mask)):
+            is_mask = isinstance(column, _image_columns.Mask)
+            fill = column.fill if isinstance(column, _image_columns.Mask) else 0
+            further.append((name, is_mask, fill, column.paths, _root(column.root)))
+            del columns[name]
+    return further
 
 
 class DatasetSource(Source):
@@ -1154,6 +1191,9 @@ def _beside_images(labels: Any, columns: Mapping[str, Any] | None) -> dict[str, 
             raise TypeError(f"columns must have names, not {name!r:.80}")
         if name in ("", "image", "label") or "\0" in name or not _checks.is_unicode(name):
             raise InvalidArgumentError(f"columns has the name {name!r}; give it another one")
+        if isinstance(values, (_image_columns.Image, _image_columns.Mask)):
+            made[name] = values
+            continue
         described = f"columns[{name!r}]"
         strings = _strings(described, values)
         made[name] = _column(described, values) if strings is None else strings

@@ -218,6 +218,125 @@ TEST(Files, FingerprintCoversAllNumbers) {
   EXPECT_EQ(print(), before) << "how far apart labels lie does not matter";
 }
 
+FurtherImages MasksOf(std::vector<std::string> paths, uint8_t fill = 0) {
+  return {.name = "mask", .fill = fill, .paths = Paths(std::move(paths))};
+}
+
+std::string PathOfPiece(const SampleSource& source, uint64_t id, size_t piece) {
+  std::string path = "old";
+  source.PathOf(source.RangeOfPiece(id, piece).file, path);
+  return path;
+}
+
+TEST(Files, FurtherImagesComeBeforeColumns) {
+  FurtherImages right{
+      .name = "right", .kind = Field::Kind::kImage, .fill = 7, .paths = Paths({"x", "/y", "z"})};
+  const Source source = Files(Paths({"/a", "b", "/c"}),
+                              {.root = "/photos",
+                               .further = {MasksOf({"/a.png", "b.png", "/c.png"}, 255), right},
+                               .columns = {ClassNumbers(), Places()},
+                               .class_names = {"ant", "bee", "cat"}})
+                            .value();
+  ASSERT_EQ(source->fields().size(), 5u);
+  EXPECT_EQ(source->pieces(), 3u);
+  EXPECT_EQ(source->fields()[1].name, "mask");
+  EXPECT_EQ(source->fields()[1].kind, Field::Kind::kMask);
+  EXPECT_EQ(source->fields()[1].fill, 255);
+  EXPECT_EQ(source->fields()[2].kind, Field::Kind::kImage);
+  EXPECT_EQ(source->fields()[2].fill, 0) << "images have none";
+  EXPECT_EQ(source->label(), 3u);
+  EXPECT_EQ(source->LabelOf(2), 2);
+  std::array<float, 2> row{};
+  source->FixedRows(4, std::array<uint64_t, 1>{1}, row.data());
+  EXPECT_THAT(row, ElementsAre(2.5, 3.5));
+  EXPECT_EQ(source->size(), 3u);
+  EXPECT_EQ(source->files(), 9u);
+  EXPECT_EQ(PathAt(*source, 1), "/photos/b");
+  EXPECT_EQ(PathOfPiece(*source, 0, 1), "/a.png");
+  EXPECT_EQ(PathOfPiece(*source, 1, 1), "/photos/b.png");
+  EXPECT_EQ(PathOfPiece(*source, 2, 2), "/photos/z");
+  EXPECT_EQ(source->Describe(), "files(/a and 2 more)");
+}
+
+TEST(Files, FurtherImagesMayHaveARootOfTheirOwn) {
+  FurtherImages masks = MasksOf({"a.png"});
+  masks.root = "/masks";
+  const Source source = Files(Paths({"a.jpg"}), {.root = "/photos", .further = {masks}}).value();
+  EXPECT_EQ(PathAt(*source, 0), "/photos/a.jpg");
+  EXPECT_EQ(PathOfPiece(*source, 0, 1), "/masks/a.png");
+  EXPECT_EQ(source->objects(), nullptr);
+  masks.root = "https://h/d";
+  const Source remote = Files(Paths({"a.jpg"}), {.root = "/photos", .further = {masks}}).value();
+  EXPECT_EQ(PathOfPiece(*remote, 0, 1), "https://h/d/a.png");
+  EXPECT_NE(remote->objects(), nullptr);
+}
+
+TEST(Files, FingerprintCoversFurtherImages) {
+  const auto print = [](std::vector<FurtherImages> further) {
+    return PrintOfFiles({"/a", "/b"}, {.further = std::move(further)});
+  };
+  const uint64_t masks = print({MasksOf({"/1", "/2"})});
+  EXPECT_EQ(print({MasksOf({"/1", "/2"})}), masks);
+  EXPECT_NE(print({}), masks);
+  EXPECT_NE(print({MasksOf({"/2", "/1"})}), masks);
+  EXPECT_NE(print({MasksOf({"/1", "/2"}, 1)}), masks);
+  FurtherImages other = MasksOf({"/1", "/2"});
+  other.name = "depth";
+  EXPECT_NE(print({other}), masks);
+  other.name = "mask";
+  other.kind = Field::Kind::kImage;
+  EXPECT_NE(print({other}), masks);
+  other.name = "right";
+  EXPECT_NE(print({MasksOf({"/1", "/2"}), other}), masks);
+}
+
+TEST(Files, MemoryCoversFurtherImages) {
+  PathTable paths;
+  for (int i = 0; i < 10'000; ++i) paths.Add("/photos/0123456789.jpg");
+  const uint64_t alone = Files(paths).value()->memory_bytes();
+  const uint64_t both =
+      Files(paths, {.further = {{.name = "mask", .paths = paths}}}).value()->memory_bytes();
+  EXPECT_GE(both, 2 * alone - 1000);
+  EXPECT_LT(both, 2 * alone + 1000);
+}
+
+TEST(Files, GivenPathsAreThoseOfEachField) {
+  FurtherImages masks = MasksOf({"a.png"}, 3);
+  masks.root = "/masks/";
+  const Source source = Files(Paths({"/a.jpg"}), {.further = {masks}}).value();
+  const std::vector<GivenPaths> given = GivenPathsOf(*source);
+  ASSERT_EQ(given.size(), 2u);
+  EXPECT_EQ(given[0].field.name, "image");
+  EXPECT_EQ(given[0].paths[0], "/a.jpg");
+  EXPECT_EQ(given[0].root, "");
+  EXPECT_EQ(given[1].field.fill, 3);
+  EXPECT_EQ(given[1].paths[0], "a.png");
+  EXPECT_EQ(given[1].root, "/masks/");
+}
+
+TEST(Files, WrongFurtherImagesAreNamed) {
+  const auto cause = [](std::vector<FurtherImages> further, std::vector<ArrayColumn> columns = {}) {
+    const Error error = ErrorOf(Paths({"/a", "/b", "/c"}),
+                                {.further = std::move(further), .columns = std::move(columns)});
+    EXPECT_EQ(error.code, Code::kInvalidArgument);
+    return error.cause;
+  };
+  FurtherImages masks = MasksOf({"/1", "/2", "/3"});
+  EXPECT_EQ(cause({MasksOf({"/1"})}), "files: 'mask' has 1 path for 3 images");
+  EXPECT_EQ(cause({MasksOf({"/1", "", "/3"})}), "mask[1] is empty");
+  EXPECT_EQ(cause({masks, masks}), "files: 'mask' was given twice");
+  for (const char* const name : {"image", "label"}) {
+    masks.name = name;
+    EXPECT_EQ(cause({masks}), "files: '" + masks.name + "' is the name of another field");
+  }
+  masks.name = "";
+  EXPECT_EQ(cause({masks}), "files: further images have no name");
+  masks.name = "place";
+  EXPECT_EQ(cause({masks}, {Places()}), "array 'place' was given twice");
+  masks.kind = Field::Kind::kFixed;
+  EXPECT_EQ(cause({masks}), "files: 'place' is neither images nor masks");
+}
+
 TEST(Files, WrongPathsAreNamed) {
   EXPECT_THAT(ErrorOf({}).cause, HasSubstr("no path"));
   EXPECT_EQ(ErrorOf({}).code, Code::kInvalidArgument);

@@ -13,6 +13,7 @@
 
 #include "core/numbers/random.h"
 #include "io/memory/arrays.h"
+#include "io/ranges/path_source.h"
 #include "io/select/sample_order.h"
 #include "io/select/subset.h"
 #include "tests/testing/images/crop_index_of.h"
@@ -136,6 +137,22 @@ TEST(Combine, FieldsMustAgree) {
               HasSubstr("field 1 is nothing in"));
   EXPECT_THAT(ErrorOf({ArraysWith("image", DType::kI64, {}, true), Named("a", 2, 0)}),
               HasSubstr("and 'image' (encoded images) in a"));
+}
+
+TEST(Combine, MasksMustAgree) {
+  const auto masks = [](Field::Kind kind, uint8_t fill) {
+    const PathTable paths(std::vector<std::string>{"/a"});
+    return Files(paths, {.further = {{.name = "m", .kind = kind, .fill = fill, .paths = paths}}})
+        .value();
+  };
+  const Source one = masks(Field::Kind::kMask, 0);
+  EXPECT_EQ(Combine({one, masks(Field::Kind::kMask, 0)}).value()->pieces(), 2u);
+  EXPECT_THAT(ErrorOf({one, masks(Field::Kind::kMask, 255)}),
+              HasSubstr("field 1 is 'm' (masks, filled with 0) in files(/a), and 'm' (masks, "
+                        "filled with 255) in files(/a)"));
+  EXPECT_THAT(ErrorOf({one, masks(Field::Kind::kImage, 0)}), HasSubstr("'m' (encoded images)"));
+  EXPECT_THAT(ErrorOf({Files(PathTable(std::vector<std::string>{"/a"})).value(), one}),
+              HasSubstr("field 1 is nothing in"));
 }
 
 TEST(Combine, RefusesWhatItCannotCombine) {

@@ -57,6 +57,7 @@ void PrintTo(const Case& shown, std::ostream* out) { *out << shown.name; }
 struct Said {
   std::string path;
   uint64_t offset = 0, length = 0;
+  std::vector<std::string> further;        // the paths of further pieces
   std::vector<std::vector<uint8_t>> rows;  // by field; empty for images
   int64_t label = 0;
   ImageFacts facts;
@@ -85,6 +86,9 @@ Said AskAbout(const SampleSource& source, uint64_t id) {
   source.PathOf(range.file, said.path);
   said.offset = range.offset;
   said.length = range.length;
+  for (size_t piece = 1; piece < source.pieces(); ++piece) {
+    source.PathOf(source.RangeOfPiece(id, piece).file, said.further.emplace_back());
+  }
   said.rows.resize(source.fields().size());
   for (size_t field = 0; field < source.fields().size(); ++field) {
     if (source.fields()[field].kind == Field::Kind::kFixed) {
@@ -95,6 +99,21 @@ Said AskAbout(const SampleSource& source, uint64_t id) {
   said.facts = source.FactsOf(id);
   said.crop_index = testing::CropIndexOf(source, id, 1 << 20);
   return said;
+}
+
+// Checks that the range is inside its file.
+void CheckRange(const SampleSource& source, const ByteRange& range) {
+  std::string path(1000, 'x');
+  EXPECT_LT(range.file, source.files());
+  source.PathOf(range.file, path);
+  ASSERT_TRUE(std::filesystem::is_regular_file(path)) << path;
+  const uint64_t bytes = std::filesystem::file_size(path);
+  EXPECT_LE(range.offset, bytes);
+  if (range.length == kUnknownLength) {
+    EXPECT_EQ(range.offset, 0u);
+  } else {
+    EXPECT_LE(range.length, bytes - range.offset);
+  }
 }
 
 std::vector<Said> AskAboutAll(const SampleSource& source) {
@@ -121,8 +140,9 @@ TEST_P(SourceContract, FieldsAreConsistent) {
       ++labels;
       EXPECT_EQ(source_->label(), i);
     }
-    if (fields[i].kind == Field::Kind::kImage) {
-      EXPECT_EQ(i, 0u) << "the image comes first";
+    if (fields[i].is_encoded()) {
+      EXPECT_LT(i, source_->pieces()) << "encoded fields come first";
+      EXPECT_TRUE(i > 0 || fields[i].kind == Field::Kind::kImage);
       EXPECT_FALSE(fields[i].is_label);
     } else {
       EXPECT_NE(fields[i].row_bytes(), 0u);
@@ -185,20 +205,25 @@ TEST_P(SourceContract, ImagesAreInFiles) {
   std::string path(1000, 'x');
   for (uint64_t id = 0; id < source_->size(); ++id) {
     const ByteRange range = source_->RangeOf(id);
-    EXPECT_LT(range.file, source_->files());
-    source_->PathOf(range.file, path);
     if (source_->in_memory()) {
+      EXPECT_LT(range.file, source_->files());
+      source_->PathOf(range.file, path);
       EXPECT_EQ(path, "");
       continue;
     }
-    ASSERT_TRUE(std::filesystem::is_regular_file(path)) << path;
-    const uint64_t bytes = std::filesystem::file_size(path);
-    EXPECT_LE(range.offset, bytes);
-    if (range.length == kUnknownLength) {
-      EXPECT_EQ(range.offset, 0u);
-    } else {
-      EXPECT_LE(range.length, bytes - range.offset);
+    CheckRange(*source_, range);
+    for (size_t piece = 1; piece < source_->pieces(); ++piece) {
+      const ByteRange further = source_->RangeOfPiece(id, piece);
+      CheckRange(*source_, further);
+      EXPECT_TRUE(further.file != range.file || further.offset != range.offset);
     }
+  }
+}
+
+TEST_P(SourceContract, SeveralPiecesAreNeitherCalledNorRecords) {
+  if (source_->pieces() > 1) {
+    EXPECT_EQ(source_->calls(), 0);
+    EXPECT_FALSE(source_->has_records());
   }
 }
 
@@ -321,6 +346,33 @@ Case FilesWithColumns() {
 Case FilesAlone() {
   return {"files_alone", [] { return FilesOf(12, false, 0); },
           [] { return FilesOf(11, false, 0); }};
+}
+
+// A folder's files with two others in each sample, and with labels.
+Source FilesWithFurther(bool turned) {
+  const Source folder = ImageFolder(Photos().path()).value();
+  static const std::array<uint8_t, 12> labels{3, 1, 2};
+  PathTable listed, masks, right;
+  std::string path;
+  for (uint64_t id = 0; id < folder->size(); ++id) {
+    const auto add = [&](uint64_t of, PathTable& to) {
+      folder->PathOf(folder->RangeOf(of % folder->size()).file, path);
+      to.Add(path);
+    };
+    add(id, listed);
+    add(id + 1, turned ? right : masks);
+    add(id + 2, turned ? masks : right);
+  }
+  FilesOptions options{.columns = {{"label", DType::kU8, {}, labels.data(), folder->size()}}};
+  options.further.push_back({.name = "mask", .fill = 255, .paths = std::move(masks)});
+  options.further.push_back(
+      {.name = "right", .kind = Field::Kind::kImage, .paths = std::move(right)});
+  return Files(std::move(listed), std::move(options)).value();
+}
+
+Case FilesWithFurtherImages() {
+  return {"files_with_further_images", [] { return FilesWithFurther(false); },
+          [] { return FilesWithFurther(true); }};
 }
 
 // Two files of records, with a header.
@@ -463,10 +515,10 @@ Case ArrowWithColumns() {
 
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
-                                           FilesAlone(), RecordFiles(), ManifestCase(),
-                                           JsonManifestCase(), TarsWithLabels(), TarsAlone(),
-                                           RecordsWithLabels(), RecordsAlone(), PackedSets(),
-                                           ArrowWithLabels(), ArrowWithColumns(),
+                                           FilesAlone(), FilesWithFurtherImages(), RecordFiles(),
+                                           ManifestCase(), JsonManifestCase(), TarsWithLabels(),
+                                           TarsAlone(), RecordsWithLabels(), RecordsAlone(),
+                                           PackedSets(), ArrowWithLabels(), ArrowWithColumns(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),
@@ -521,6 +573,7 @@ INSTANTIATE_TEST_SUITE_P(
     Derived, SourceContract,
     ::testing::Values(SubsetOf("subset_of_folder", NestedFolder()),
                       SubsetOf("subset_of_files", FilesWithColumns()),
+                      RepeatedCase("repeated_files", FilesWithFurtherImages()),
                       SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),
                       CombinationOf("combined_folders", {NestedFolder(), NestedFolder()}),
                       CombinationOf("combined_files", {FilesWithColumns(), FilesWithColumns()}),

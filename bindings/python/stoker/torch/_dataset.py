@@ -9,6 +9,7 @@ import torch
 
 from stoker import _options
 from stoker._compose import Compose
+from stoker._errors import UnimplementedError
 from stoker._mix import split
 from stoker._sources import Source
 from stoker.torch._sampler import Batch
@@ -20,7 +21,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
     A loader makes whole batches and never asks for single samples. For programs that do, `dataset[i]` is a
     row of a batch, (image, label) and what else it has, transformed as by the loader except for mixing and
     `Map`. It is made during the call, on the calling thread, with new random parameters from torch's random
-    numbers. A sample that cannot be decoded is an error, also with `on_bad`. Attributes that a source
+    numbers. A sample that cannot be decoded is an error, also with `on_bad`. Samples of
+    several images, as those of `stoker.masks`, are an UnimplementedError. Attributes that a source
     does not have (files of arrays, labels of a folder without classes) are an AttributeError.
     """
 
@@ -110,6 +112,11 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     def _images(self, number: int) -> list[torch.Tensor]:
         """Returns the image, its size if it is padded, and its further views."""
+        if self._source._native.pieces > 1:
+            raise UnimplementedError(
+                f"single samples of {self._source!r} are not made, which have several images each",
+                advice="Iterate over the DataLoader, which makes batches of images and masks",
+            )
         image = self._source._image(number)
         if not self._composes:
             return [torch.tensor(image)]

@@ -1,0 +1,74 @@
+"""Further images of a sample: values of `files(columns=…)`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from stoker import _checks
+
+__all__ = ["Image", "Mask"]
+
+
+class Image:
+    """Further image files, one for each sample of `files`: a second view of a scene, a target picture.
+
+        source = stoker.files(left, columns={"right": stoker.Image(right)})
+
+    The column is like that of the images, uint8 (rows, height, width, 3) without further options: all images
+    of a sample get the same random draw, so that crops and flips are the same. They must have the same size.
+
+    Args:
+        paths: of a file for each sample, as those of `files`.
+        root: the folder of relative paths, or a URL; None means that of `files`.
+    """
+
+    def __init__(self, paths: Iterable[Any], *, root: str | os.PathLike[Any] | None = None) -> None:
+        self.paths = _listed("Image", paths)
+        self.root = root
+
+    def __repr__(self) -> str:
+        return f"stoker.Image({_shown(self.paths)})"
+
+
+class Mask:
+    """Mask files, one for each sample of `files`: the class, or the instance, of each pixel.
+
+        source = stoker.files(photos, columns={"mask": stoker.Mask(masks, fill=255)})
+
+    A mask is a PNG file of one channel with 8 bits or fewer. Indices of a palette and gray values are kept as
+    they are stored. It must have the size that the photograph has when its EXIF orientation is applied.
+
+    The column is uint8 (rows, height, width), regardless of the loader's `dtype` and `layout`. Crops, flips
+    and other moves are those of the image, of the same random draw, and take the nearest pixel, so that no
+    value arises that the mask does not have. Colours, blur, erasing and normalization leave masks alone.
+
+    Args:
+        paths: of a file for each sample, as those of `files`.
+        fill: the value of pixels outside the image, where transforms pad or move it, 0 to 255: often the
+            class that the loss ignores.
+        root: the folder of relative paths, or a URL; None means that of `files`.
+    """
+
+    def __init__(
+        self, paths: Iterable[Any], fill: int = 0, *, root: str | os.PathLike[Any] | None = None
+    ) -> None:
+        self.paths = _listed("Mask", paths)
+        self.fill = _checks.integer("fill", fill, 0, 255)
+        self.root = root
+
+    def __repr__(self) -> str:
+        fill = f", fill={self.fill}" if self.fill else ""
+        return f"stoker.Mask({_shown(self.paths)}{fill})"
+
+
+def _listed(kind: str, paths: Any) -> list[Any]:
+    unordered = isinstance(paths, (str, bytes, os.PathLike, dict, set, frozenset))
+    if unordered or not isinstance(paths, Iterable) or getattr(paths, "ndim", 1) != 1:
+        raise TypeError(f"stoker.{kind} takes a list of paths, not {paths!r:.80}")
+    return list(paths)
+
+
+def _shown(paths: list[Any]) -> str:
+    return f"{paths[0]!r:.80} and {len(paths) - 1} more" if len(paths) > 1 else repr(paths)
