@@ -8,6 +8,7 @@
 #include "core/result/try.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
+#include "io/folder/masks.h"
 #include "io/manifest/csv_reader.h"
 #include "io/manifest/manifest.h"
 #include "io/memory/record_text.h"
@@ -113,6 +114,17 @@ Opened OpenImageFolder(const SourceArguments& given, int threads) {
                                              .allow_empty = allow_empty == "on"});
 }
 
+Opened OpenMasks(const SourceArguments& given, int threads) {
+  const std::string& text = given.at("fill");
+  uint8_t fill = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fill);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return Error{.code = Code::kInvalidArgument, .cause = "fill is not a number from 0 to 255"};
+  }
+  return Masks(given.at("images"), given.at("masks"),
+               {.suffix = given.at("suffix"), .fill = fill, .threads = threads});
+}
+
 // Columns of tars, one to a line: the name, a space, and the extension.
 std::vector<TarColumn> TarColumnsOf(const std::string& text) {
   std::vector<TarColumn> columns;
@@ -168,6 +180,12 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "class_names", .standard = "", .is_path = false},
                      {.name = "allow_empty", .standard = "off", .is_path = false}},
        .open = &OpenImageFolder},
+      {.kind = "masks",
+       .arguments = {{.name = "images"},
+                     {.name = "masks"},
+                     {.name = "suffix", .standard = "", .is_path = false},
+                     {.name = "fill", .standard = "0", .is_path = false}},
+       .open = &OpenMasks},
       {.kind = "packed",
        .arguments = {{.name = "folder"},
                      {.name = "cache", .standard = "off", .words = {"off"}},

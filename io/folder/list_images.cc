@@ -30,23 +30,6 @@ constexpr std::array<std::string_view, 40> kSkipped = {
     ".svg", ".svgz", ".psd",  ".exr",  ".tga",  ".dds", ".dib", ".pnm", ".pbm",  ".pam",
     ".pfm", ".qoi",  ".pcx",  ".dng",  ".cr2",  ".cr3", ".nef", ".arw", ".rw2",  ".raf"};
 
-NameKind KindOf(std::string_view name) {
-  constexpr size_t kLongest = 5;
-  const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos || name.size() - dot > kLongest) return {};
-  std::string extension(name.substr(dot));  // short, so that nothing is allocated
-  // tolower() depends on the locale.
-  for (char& c : extension) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  if (std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end()) {
-    return {NameKind::kListed};
-  }
-  const auto* const skipped = std::find(kSkipped.begin(), kSkipped.end(), extension);
-  if (skipped != kSkipped.end()) return {NameKind::kSkipped, *skipped};
-  return {};
-}
-
 Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
   if (!skipped.empty()) {
     return Error{
@@ -216,9 +199,26 @@ class Comparison {
 
 }  // namespace
 
+NameKind KindOfFile(std::string_view name) {
+  constexpr size_t kLongest = 5;
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || name.size() - dot > kLongest) return {};
+  std::string extension(name.substr(dot));  // short, so that nothing is allocated
+  // tolower() depends on the locale.
+  for (char& c : extension) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  if (std::find(kExtensions.begin(), kExtensions.end(), extension) != kExtensions.end()) {
+    return {NameKind::kListed};
+  }
+  const auto* const skipped = std::find(kSkipped.begin(), kSkipped.end(), extension);
+  if (skipped != kSkipped.end()) return {NameKind::kSkipped, *skipped};
+  return {};
+}
+
 Result<ImageList> ListImages(const std::string& directory, int threads, EmptyClasses empty) {
   TRY(CheckThreads(threads));
-  ASSIGN_OR_RETURN(FolderLister lister, FolderLister::Open(directory, KindOf));
+  ASSIGN_OR_RETURN(FolderLister lister, FolderLister::Open(directory, &KindOfFile));
   ASSIGN_OR_RETURN(ListedRoot root, lister.ListRoot());
   std::vector<ListedFolder> folders;
   SkippedFiles skipped;
@@ -242,7 +242,7 @@ Result<ImageList> ListImages(const std::string& directory, int threads, EmptyCla
 
 bool IsStill(const std::string& directory, const ImageList& list, int threads,
              SkippedFiles& skipped_in_root) {
-  Result<FolderLister> lister = FolderLister::Open(directory, KindOf);
+  Result<FolderLister> lister = FolderLister::Open(directory, &KindOfFile);
   if (!lister.ok() || HasPathsTooLong(directory, list)) return false;
   const Result<ListedRoot> root = lister->ListRoot();
   if (!root.ok() || root->folders != list.classes) return false;

@@ -4,14 +4,19 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "core/result/result.h"
+#include "io/index/folder_listing.h"
 #include "io/index/image_list.h"
 
 namespace stoker {
 
 // How classes without images are treated. kRefuseToPack has advice for packing.
 enum class EmptyClasses { kRefuse, kRefuseToPack, kAllow };
+
+// The kind of a file in a folder of images, by its extension; all listed ones have one.
+NameKind KindOfFile(std::string_view name);
 
 // Lists the images as ImageFolder (image_folder.h) promises, with its errors. `threads`: 0 (the
 // cores allotted) to 256.

@@ -21,6 +21,7 @@ static_assert(__cplusplus >= 202002L, "stoker needs C++20: compile with -std=c++
 #include "engine/runtime/runtime.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
+#include "io/folder/masks.h"
 #include "io/manifest/manifest.h"
 #include "io/memory/arrays.h"
 #include "io/memory/records.h"

@@ -33,6 +33,7 @@ __all__ = [
     "from_dataset",
     "image_folder",
     "manifest",
+    "masks",
     "tar",
     "tfrecord",
 ]
@@ -46,7 +47,7 @@ _MOST_SHARDS = 1_000_000  # bytes of a list of archives in JSON: a loader spec h
 class Source:
     """A numbered, immutable list of samples. Thread-safe; many loaders may share one.
 
-    Made by `image_folder`, `packed`, `manifest`, `files`, `tar`, `tfrecord`, `arrow`, `records`,
+    Made by `image_folder`, `masks`, `packed`, `manifest`, `files`, `tar`, `tfrecord`, `arrow`, `records`,
     `arrays`, `from_dataset`, `from_hf` and `combine`, and by the functions below.
 
     A source is pickled as what it was made of, without the samples: files must be in the same place where it
@@ -475,6 +476,66 @@ def image_folder(
         spec["allow_empty"] = "on"
         text += ", allow_empty=True"
     return ImageFolder(native, spec, f"stoker.image_folder({text})", arguments)
+
+
+class _Masks(Source):
+    """The source that `masks` returns."""
+
+    def __init__(self, native: _stoker.Source, spec: dict[str, Any], arguments: dict[str, Any]) -> None:
+        given = [repr(arguments["images"]), repr(arguments["masks"])]
+        given += [f"{name}={arguments[name]!r}" for name in ("suffix", "fill") if arguments[name]]
+        # It hashes the whole list, so it is taken once; other processes compare theirs with it.
+        spec = {**spec, "fingerprint": native.fingerprint}
+        super().__init__(native, spec, f"stoker.masks({', '.join(given)})")
+        self._made_by = _masks, (arguments,)
+
+
+def _masks(arguments: dict[str, Any]) -> Source:
+    return masks(**arguments)
+
+
+def masks(
+    images: str | os.PathLike[Any], masks: str | os.PathLike[Any], *, suffix: str = "", fill: int = 0
+) -> Source:
+    """Images and their masks, in two folders: for semantic segmentation.
+
+        source = stoker.masks("street/images", "street/masks", fill=255)
+        recipe = [stoker.RandomResizedCrop(256), stoker.RandomHorizontalFlip()]
+        for images, masks in stoker.Loader(source, recipe, batch_size=16, shuffle=True):
+            ...  # uint8 (16, 256, 256, 3), and uint8 (16, 256, 256)
+
+    The mask of `images/a/7.jpg` is `masks/a/7.png`, and with `suffix="_mask"` `masks/a/7_mask.png`. Samples
+    are sorted by the paths of their images. Images are recognised as by `image_folder`; hidden files are
+    skipped, and subfolders are not classes. Of the folder of masks, files without the suffix are ignored, so
+    that it may have others; with a suffix, it may also be the folder of images.
+
+    What a mask is, and what transforms do with it, is described at `Mask`. `files` takes images and masks
+    with other names, and with labels and further values.
+
+    Args:
+        images: the folder of images.
+        masks: the folder of masks.
+        suffix: the end of a mask's name, before ".png".
+        fill: the value of pixels outside the image, as of `Mask`.
+
+    Raises:
+        NotFoundError: no such folder (a FileNotFoundError).
+        InvalidArgumentError: images without a mask, and masks without an image, with the number and the first
+            of each; names that differ in their extensions only; a folder without images, or without masks;
+            the same folder twice, and no suffix; a suffix with a slash (a ValueError).
+        PermissionDeniedError: a folder may not be read (a PermissionError).
+    """
+    given = {"images": _absolute("images", images), "masks": _absolute("masks", masks)}
+    ending = os.fsencode(_checks.text("suffix", suffix))
+    if ending:
+        given["suffix"] = ending
+    if fill := _checks.integer("fill", fill, 0, 255):
+        given["fill"] = b"%d" % fill
+    native = _stoker.open_source("masks", given, 0)
+    # A spec is UTF-8. Where a path is not, the loader still works: only other processes cannot find it.
+    spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
+    folders = {name: os.fsdecode(given[name]) for name in ("images", "masks")}
+    return _Masks(native, {"kind": "masks", **spec}, {**folders, "suffix": suffix, "fill": fill})
 
 
 class Tar(Source):

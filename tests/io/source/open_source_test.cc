@@ -7,6 +7,7 @@
 #include <string>
 
 #include "io/folder/image_folder.h"
+#include "io/folder/masks.h"
 #include "io/manifest/manifest.h"
 #include "io/tar/tar.h"
 #include "tests/testing/samples/make_tar.h"
@@ -26,6 +27,27 @@ TEST(OpenSource, MatchesImageFolder) {
       OpenSource("image_folder", {{"directory", photos.path()}, {"crop_index", "/no/such/index"}});
   ASSERT_FALSE(without.ok());
   EXPECT_EQ(without.error().code, Code::kNotFound);
+}
+
+TEST(OpenSource, MatchesMasks) {
+  const testing::TempFolder folder;
+  folder.Write("i/a.jpg", "x");
+  folder.Write("m/a_m.png", "x");
+  SourceArguments given{
+      {"images", folder.Path("i")}, {"masks", folder.Path("m")}, {"suffix", "_m"}, {"fill", "255"}};
+  const auto opened = OpenSource("masks", given);
+  ASSERT_TRUE(opened.ok()) << opened.error().ToString();
+  EXPECT_EQ((*opened)->fields()[1].fill, 255);
+  EXPECT_EQ((*opened)->Fingerprint(),
+            Masks(folder.Path("i"), folder.Path("m"), {.suffix = "_m", .fill = 255})
+                .value()
+                ->Fingerprint());
+  for (const char* const wrong : {"256", "-1", "", "1x", "0.5"}) {
+    given["fill"] = wrong;
+    const auto refused = OpenSource("masks", given);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_EQ(refused.error().cause, "fill is not a number from 0 to 255");
+  }
 }
 
 TEST(OpenSource, MatchesRecords) {

@@ -20,6 +20,7 @@
 
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
+#include "io/folder/masks.h"
 #include "io/manifest/manifest.h"
 #include "io/memory/arrays.h"
 #include "io/memory/records.h"
@@ -375,6 +376,20 @@ Case FilesWithFurtherImages() {
           [] { return FilesWithFurther(true); }};
 }
 
+// Images and masks in one tree.
+Case MasksCase() {
+  const auto open = [](uint8_t fill) {
+    static const testing::TempFolder folder;
+    for (const char* const name : {"a", "b/c", "b/d", "e"}) {
+      std::filesystem::create_directories(folder.path() + "/b");
+      folder.Write(std::string(name) + ".jpg", "image");
+      folder.Write(std::string(name) + "_mask.png", "mask");
+    }
+    return Masks(folder.path(), folder.path(), {.suffix = "_mask", .fill = fill}).value();
+  };
+  return {"masks", [open] { return open(0); }, [open] { return open(255); }};
+}
+
 // Two files of records, with a header.
 Source RecordsFrom(char first) {
   std::vector<std::string> paths;
@@ -515,10 +530,11 @@ Case ArrowWithColumns() {
 
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
-                                           FilesAlone(), FilesWithFurtherImages(), RecordFiles(),
-                                           ManifestCase(), JsonManifestCase(), TarsWithLabels(),
-                                           TarsAlone(), RecordsWithLabels(), RecordsAlone(),
-                                           PackedSets(), ArrowWithLabels(), ArrowWithColumns(),
+                                           FilesAlone(), FilesWithFurtherImages(), MasksCase(),
+                                           RecordFiles(), ManifestCase(), JsonManifestCase(),
+                                           TarsWithLabels(), TarsAlone(), RecordsWithLabels(),
+                                           RecordsAlone(), PackedSets(), ArrowWithLabels(),
+                                           ArrowWithColumns(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),
@@ -573,6 +589,8 @@ INSTANTIATE_TEST_SUITE_P(
     Derived, SourceContract,
     ::testing::Values(SubsetOf("subset_of_folder", NestedFolder()),
                       SubsetOf("subset_of_files", FilesWithColumns()),
+                      SubsetOf("subset_of_masks", MasksCase()),
+                      CombinationOf("combined_masks", {MasksCase(), MasksCase()}),
                       RepeatedCase("repeated_files", FilesWithFurtherImages()),
                       SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),
                       CombinationOf("combined_folders", {NestedFolder(), NestedFolder()}),
