@@ -30,11 +30,11 @@ def as_tf_dataset(
 
     Elements are what `fit` takes, (images, labels), or images if the source has nothing else: (rows, height,
     width, 3), or (rows, 3, height, width) with `layout="NCHW"`, and (rows,) int64, or (rows, num_classes)
-    float32 with `MixUp` or `CutMix`. With other columns (of the source, of further views, sample ids, paths)
-    they are dictionaries by the columns' names, {"image": …, "label": …, "age": …}, because Keras takes a
-    third tensor for the samples' weights. Strings are copied, as tf.string. The batch dimension is static
-    unless the last batch of an epoch is short; if it is static, a checkpoint of other ranks whose rest ends
-    with a short batch is refused. The cardinality is known.
+    float32 with `MixUp` or `CutMix`; of `stoker.masks` they are (images, masks). With other columns (of the
+    source, of further views, sample ids, paths) they are dictionaries by the columns' names, {"image": …,
+    "label": …, "age": …}, because Keras takes a third tensor for the samples' weights. Strings are copied, as
+    tf.string. The batch dimension is static unless the last batch of an epoch is short; if it is static, a
+    checkpoint of other ranks whose rest ends with a short batch is refused. The cardinality is known.
 
     `fit` takes (inputs, labels), where inputs may be a dictionary by the names of the model's inputs:
 

@@ -37,9 +37,16 @@ def elements_of(
     keys = loader._names(sample_ids, paths)
     if sample_weight is not None:
         return _elements(loader, _weighted(loader, keys, sample_weight, names))
-    if names or keys[1:] not in ((), ("label",)):
+    if names or keys[1:] not in ((), (_target(loader, keys),)):
         return _elements(loader, {key: key for key in keys})
     return _elements(loader, keys if len(keys) > 1 else keys[0])
+
+
+def _target(loader: Loader, keys: tuple[str, ...]) -> Optional[str]:
+    """Returns the column that `fit` takes for labels: the label, or else the only mask or further image."""
+    if "label" in keys:
+        return "label"
+    return keys[1] if loader.source._native.pieces == 2 else None
 
 
 def _weighted(loader: Loader, keys: tuple[str, ...], weight: str, names: bool) -> Any:
@@ -50,18 +57,19 @@ def _weighted(loader: Loader, keys: tuple[str, ...], weight: str, names: bool) -
             f"sample_weight is {weight!r}, and {loader._mix!r} mixes rows, but not their weights",
             advice="Without sample_weight, names=True has the column: weigh mixed rows in a map",
         )
-    if "label" not in keys:
+    target = _target(loader, keys)
+    if target is None:
         raise InvalidArgumentError(f"sample_weight is {weight!r}, and {loader.source!r} has no labels")
     others = keys[1:]
-    if weight not in others or weight in ("label", "sample_id", "path"):
-        listed = ", ".join(key for key in others if key != "label") or "no column but images and labels"
+    if weight not in others or weight in (target, "sample_id", "path"):
+        listed = ", ".join(key for key in others if key != target) or "no column but images and labels"
         raise InvalidArgumentError(f"sample_weight is {weight!r}; {loader.source!r} has {listed}")
     dtype, shape = loader._elements[keys.index(weight)]
     if shape != () or dtype in ("string", "bytes"):
         kind = f"{dtype} of shape {shape}" if shape else dtype
         raise InvalidArgumentError(f"sample_weight is {weight!r}, which is {kind}; a weight is a number")
-    inputs = {key: key for key in keys if key not in ("label", weight)} if names else keys[0]
-    return inputs, "label", weight
+    inputs = {key: key for key in keys if key not in (target, weight)} if names else keys[0]
+    return inputs, target, weight
 
 
 def _elements(loader: Loader, structure: Any) -> Elements:
