@@ -27,12 +27,15 @@ MemoryClaim SumOf(std::span<const MemoryClaim> claims) {
   return sum;
 }
 
+// The bytes of a sample's read buffers.
+uint64_t SampleBytes(const MemoryNeeds& needs) { return needs.pieces * kReadBufferBytes; }
+
 MemoryClaim ClaimOf(const MemoryNeeds& needs) {
   const auto least = static_cast<uint64_t>(std::max(needs.depth, 1));
   const uint64_t batches = Times(least, needs.slot_bytes);
   return {.min_batches = batches,
           .max_batches = needs.depth != 0 ? batches : kMax,  // any depth may be useful
-          .samples = kSureReads * kReadBufferBytes +
+          .samples = Times(kSureReads, SampleBytes(needs)) +
                      Times(static_cast<uint64_t>(needs.threads), needs.workspace_bytes)};
 }
 
@@ -112,7 +115,7 @@ Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
   const uint64_t spare = shares.samples - std::min(shares.samples, sum.samples);
   plan.requests =
       kSureReads + static_cast<uint32_t>(std::min<uint64_t>(wanted - std::min(wanted, kSureReads),
-                                                            spare / 2 / kReadBufferBytes));
+                                                            spare / 2 / SampleBytes(needs)));
   return plan;
 }
 

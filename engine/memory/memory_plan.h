@@ -22,13 +22,13 @@ namespace stoker {
 inline constexpr uint64_t kReadBufferBytes = 256 << 10;  // grows for larger files
 inline constexpr uint64_t kWorkspaceBytes = 2 << 20;     // per worker; grows for wide images
 inline constexpr uint64_t kPackerBytes = 1 << 20;        // per worker with a cache; grows likewise
-inline constexpr uint32_t kSureReads = 2;                // buffers that a loader always has
+inline constexpr uint32_t kSureReads = 2;  // samples whose buffers a loader always has
 
 // The claim of one loader.
 struct MemoryClaim {
   uint64_t min_batches = 0;  // one batch; or all batches of a fixed depth
   uint64_t max_batches = 0;  // the same if the depth is fixed; otherwise unlimited
-  uint64_t samples = 0;      // kSureReads buffers, and a workspace for each worker
+  uint64_t samples = 0;      // the buffers of kSureReads samples, and a workspace for each worker
 };
 
 struct MemoryShares {
@@ -46,6 +46,7 @@ struct MemoryNeeds {
   uint64_t slot_bytes = 0;  // of one batch
   bool has_crops = false;   // it has room for crops (DeviceOptions::crop_bytes)
   int depth = 0;            // fixed by the user; 0 means tuned
+  uint32_t pieces = 1;      // of a sample: it has a buffer for each
   int threads = 0;
   uint32_t requests = 0;  // the most samples at a time that are useful
   int first_depth = 1;    // if none is fixed: the depth the tuner starts with,
@@ -64,8 +65,8 @@ struct MemoryPlan {
 // Computes the share of a new loader next to `others`, whose batches hold `reserved` bytes of the
 // budget now. (Batches that wait for another loader's consumer cannot be taken away, so they may
 // exceed its share.) ResourceExhausted names the smallest budget with which the new loader opens,
-// regardless of the others: room for one batch, two read buffers and a workspace for each thread,
-// or for `depth` batches if a depth was given.
+// regardless of the others: room for one batch, the read buffers of two samples and a workspace for
+// each thread, or for `depth` batches if a depth was given.
 Result<MemoryPlan> PlanMemory(const MemoryNeeds& needs, uint64_t budget,
                               std::span<const MemoryClaim> others = {}, uint64_t reserved = 0);
 

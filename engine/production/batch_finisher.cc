@@ -24,7 +24,7 @@ RowCost CostOf(const SampleTimes& times, uint32_t reads_in_flight, uint64_t work
 void BatchFinisher::End(uint32_t index, uint64_t work_ns, Status status, int worker) {
   SampleInFlight& sample = samples_[index];
   const WorkToken work = std::move(sample.work);  // ends after everything else in this function
-  samples_.TrimBuffer(index, memory_);
+  samples_.TrimBuffers(index, memory_);
   const RowClaim claim = sample.claim;
   const SamplePath path = sample.path;
   const RowCost cost = CostOf(path.times(), sample.reads_in_flight, work_ns);

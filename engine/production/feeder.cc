@@ -18,7 +18,10 @@ Feeder::Feeder(const LoaderOptions& options, const Sampler& order, const std::op
 // ---- Reader threads
 
 size_t Feeder::Pull(std::span<ReadRequest*> requests) {
-  if (to_.lifecycle.stopped()) return 0;
+  if (to_.lifecycle.stopped()) {
+    DropAgain();  // which would count as work until the loader is closed
+    return 0;
+  }
   size_t pulled = PullAgain(requests);
   requests = requests.subspan(pulled);
   if (requests.empty()) return pulled;
@@ -39,7 +42,7 @@ size_t Feeder::PullNew(std::span<ReadRequest*> requests) {
     filled = queue_.Fill(to_.assembler, requests.subspan(pulled));
     kept = 0;
     for (ReadRequest* read : requests.subspan(pulled, filled)) {
-      const uint32_t index = samples_.IndexOf(*read);
+      const uint32_t index = SamplesInFlight::IndexOf(*read);
       samples_[index].work = to_.memory.Begin();
       if (IsInCache(index)) {
         ++kept;
@@ -101,16 +104,32 @@ size_t Feeder::PullAgain(std::span<ReadRequest*> requests) {
   while (pulled < requests.size()) {
     const std::optional<uint32_t> index = again_.Take();
     if (!index) break;
-    samples_.BeginRead(*index);
+    SampleInFlight& sample = samples_[*index];
+    if (sample.piece == 0) samples_.BeginRead(*index);
     samples_.SetState(*index, SamplesInFlight::State::kReading);
-    requests[pulled++] = &samples_[*index].read;
+    requests[pulled++] = &sample.read_of(sample.piece);
   }
   return pulled;
 }
 
 void Feeder::CompleteRead(ReadRequest& read) {
+  const uint32_t index = SamplesInFlight::IndexOf(read);
+  const SampleInFlight& sample = samples_[index];
+  if (sample.piece < sample.other_reads.size() && read.status.ok()) return ReadNextPiece(index);
   samples_.EndRead();
-  Submit(samples_.IndexOf(read));
+  Submit(index);
+}
+
+// The sample still counts as a read in flight, so that no other one takes its place.
+//
+// This thread counts as work, because another one may read and end the sample meanwhile, after
+// which only this count keeps the producer from being destroyed. It pulls again next, so no other
+// reader thread is woken.
+void Feeder::ReadNextPiece(uint32_t index) {
+  const WorkToken work = to_.memory.Begin();
+  queue_.SetNextPiece(samples_[index]);
+  again_.Give(index);
+  if (to_.lifecycle.ending()) DropAgain();
 }
 
 void Feeder::Submit(uint32_t index) {
@@ -119,10 +138,11 @@ void Feeder::Submit(uint32_t index) {
   to_.workers.Add(index);
 }
 
-// ---- Samples that workers give back
+// ---- Samples that workers, or their own reads, give back
 
 void Feeder::ReadAgain(uint32_t index) {
-  samples_.TrimBuffer(index, to_.memory);
+  samples_.TrimBuffers(index, to_.memory);
+  samples_[index].piece = 0;
   samples_[index].path.Claim(NowNanoseconds(), /*behind_workers=*/false);
   Requeue(index);
 }
@@ -149,7 +169,8 @@ void Feeder::Requeue(uint32_t index) {
 // After this call the sample belongs to the wait list, or it has ended because work is ending and
 // no thread would retry it.
 void Feeder::Postpone(uint32_t index) {
-  samples_[index].read.buffer.Free();
+  samples_[index].FreeBuffers();
+  samples_[index].piece = 0;
   samples_[index].path.times().begun_ns = 0;
   samples_.SetState(index, SamplesInFlight::State::kPostponed);
   to_.memory.JoinWaitList(index, std::move(samples_[index].work));
@@ -173,7 +194,9 @@ void Feeder::DropPostponed() {
 void Feeder::DropAgain() {
   while (again_.available() != 0) {
     const std::optional<uint32_t> index = again_.Take();
-    if (index) to_.finisher.End(*index, 0, Error{Code::kCancelled, "stopped"}, 0);
+    if (!index) continue;
+    if (samples_[*index].piece != 0) samples_.EndRead();  // between two pieces
+    to_.finisher.End(*index, 0, Error{Code::kCancelled, "stopped"}, 0);
   }
 }
 

@@ -22,10 +22,11 @@
 
 namespace stoker {
 
-// Each row is claimed by one sample. The feeder gives the sample to the workers when its bytes have
-// arrived, and takes it back from them if it must be read again, until it ends. Samples taken back
-// are read before new rows are claimed, and end without a row as soon as work ends. Thread-safe;
-// Pull and CompleteRead are called on reader threads, the rest on any.
+// Each row is claimed by one sample. The feeder gives the sample to the workers when the bytes of
+// all its pieces have arrived, or a read has failed, and takes it back from them if it must be read
+// again, until it ends. Samples taken back, and further pieces, are read before new rows are
+// claimed; these samples end without a row as soon as work ends. Thread-safe; Pull and CompleteRead
+// are called on reader threads, the rest on any.
 class Feeder final : public ReadClient {
  public:
   struct Neighbours {  // all must outlive the feeder
@@ -49,10 +50,10 @@ class Feeder final : public ReadClient {
   // on reads allows; BatchFinisher wakes a reader thread that stopped for lack of requests. Samples
   // in memory need no reader: they are handed to the workers from here.
   size_t Pull(std::span<ReadRequest*> requests) override;
-  // Reader → workers.
+  // Reader → workers, or back to the reader for the next piece.
   void CompleteRead(ReadRequest& read) override;
 
-  // These take a sample back from a worker. It must be read again, from its file;
+  // These take a sample back from a worker. It must be read again, from its first file on;
   void ReadAgain(uint32_t index);
   // its row gets another sample;
   void Substitute(uint32_t index);
@@ -68,6 +69,7 @@ class Feeder final : public ReadClient {
   size_t PullRetry(std::span<ReadRequest*> requests);
   void SubmitRuns();
   bool IsInCache(uint32_t index);
+  void ReadNextPiece(uint32_t index);
   void Submit(uint32_t index);
   void Requeue(uint32_t index);
   void DropPostponed();
@@ -78,7 +80,7 @@ class Feeder final : public ReadClient {
   ReadQueue queue_;
   Neighbours to_;
   SamplesInFlight& samples_;
-  IndexSet again_;  // to be read again
+  IndexSet again_;  // to be read again, or their next pieces
 };
 
 }  // namespace stoker

@@ -28,7 +28,7 @@ Producer::Producer(ProducerParts parts)
       trace_(runtime_.trace(), *options_.source),
       slots_(std::move(parts.memory.slots)),
       samples_(parts.memory.lease->plan().requests, parts.memory.lease->samples(),
-               options_.source->in_memory()),
+               options_.source->pieces()),
       cache_(std::move(parts.cache)),
       map_(std::move(parts.map)),
       assembler_(sampler_, slots_, /*depth=*/0, parts.memory.lease->plan().max_depth,

@@ -29,9 +29,9 @@
 // Around them, Lifecycle decides when work may run, BadSamples how unusable samples are handled,
 // and UnfinishedWork reports what has not ended when nothing moves.
 //
-// The stages pass samples of SamplesInFlight on, by index. Each is one encoded image that is read
-// and decoded into one row, and belongs to one stage at a time. (A row made of several images will
-// have several.)
+// The stages pass samples of SamplesInFlight on, by index. Each becomes one row, and belongs to one
+// stage at a time. If it has several pieces (SampleSource::pieces), it goes back to be read again
+// after each of them but the last, and one worker decodes them all.
 #pragma once
 
 #include "engine/production/batch_finisher.h"

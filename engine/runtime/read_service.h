@@ -28,7 +28,8 @@ class ReadClient {
   // returns fewer and more will come, the client calls ReadService::Wake when they do.
   virtual size_t Pull(std::span<ReadRequest*> requests) = 0;
 
-  // Called when a pulled request has finished, with success or an error.
+  // Called when a pulled request has finished, with success or an error. The thread pulls again
+  // afterwards, without a Wake.
   virtual void CompleteRead(ReadRequest& request) = 0;
 
  protected:

@@ -27,7 +27,7 @@ class ReadySamples {
   explicit ReadySamples(uint64_t seed)
       : draw_({seed, 0, 0}),
         rows_(1 + draw_.Below(draw_.Of<uint64_t>({3, 60}))),
-        samples_(kSamples, budget_, true) {}
+        samples_(kSamples, budget_, /*pieces=*/0) {}
 
   void Run();
 

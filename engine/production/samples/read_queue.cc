@@ -51,9 +51,18 @@ size_t ReadQueue::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
 }
 
 void ReadQueue::SetSample(SampleInFlight& to, uint64_t sample) const {
-  ReadRequest& read = to.read;
-  read.sample = sample;
-  const ByteRange range = RangeToRead(*options_.source, plan_, sample, to.draw);
+  to.piece = 0;
+  to.read.sample = sample;
+  Point(to.read, RangeToRead(*options_.source, plan_, sample, to.draw));
+}
+
+void ReadQueue::SetNextPiece(SampleInFlight& to) const {
+  ReadRequest& read = to.read_of(++to.piece);
+  read.sample = to.read.sample;
+  Point(read, options_.source->RangeOfPiece(read.sample, to.piece));
+}
+
+void ReadQueue::Point(ReadRequest& read, const ByteRange& range) const {
   read.offset = range.offset;
   read.length = range.length;
   options_.source->PathOf(range.file, read.path);

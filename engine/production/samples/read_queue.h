@@ -17,8 +17,8 @@
 
 namespace stoker {
 
-// The bytes that a loader reads of one of the source's samples: the part that this draw's crop
-// needs. `plan`: the loader's transforms; null means all of the sample's bytes.
+// The bytes that a loader reads of the first piece of one of the source's samples: the part that
+// this draw's crop needs. `plan`: the loader's transforms; null means all of the sample's bytes.
 ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
                       const DrawKey& draw);
 
@@ -31,19 +31,24 @@ class ReadQueue {
   ReadQueue(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
             SamplesInFlight& samples, uint32_t run);
 
-  // Fills as many requests as rows, free samples and the limit on reads allow; they count as reads
-  // in flight from then on.
+  // Fills as many requests, for first pieces, as rows, free samples and the limit on reads allow;
+  // they count as reads in flight from then on.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
 
-  // Points the request at this sample of the source. Precondition: `to.draw` is set; a substitute
-  // keeps the draws of its position.
+  // Points the first request at this sample of the source, to be read from its first piece on.
+  // Precondition: `to.draw` is set; a substitute keeps the draws of its position.
   void SetSample(SampleInFlight& to, uint64_t sample) const;
+
+  // Points the next request at the next piece of the sample. Precondition: there is one.
+  void SetNextPiece(SampleInFlight& to) const;
 
   // For samples in memory, which need no reader: claims the next rows and returns the sample that
   // has claimed them, or none.
   std::optional<uint32_t> NextRun(Assembler& assembler);
 
  private:
+  void Point(ReadRequest& read, const ByteRange& range) const;
+
   const LoaderOptions& options_;
   const Sampler& sampler_;
   const Plan* const plan_;

@@ -18,10 +18,33 @@ constexpr uint64_t kOneSurplus = uint64_t{1} << 32;
 uint32_t ReadyIn(uint64_t tasks) { return static_cast<uint32_t>(tasks); }
 uint32_t SurplusIn(uint64_t tasks) { return static_cast<uint32_t>(tasks >> 32); }
 
+// The parts of SamplesInFlight::states_, from the lowest bit.
+constexpr int kStateBits = 3, kPieceBits = 8;
+constexpr uint32_t kMostPiece = (1U << kPieceBits) - 1;
+
+bool GrowBuffer(ReadRequest& read) {
+  return read.buffer.capacity() != 0 || read.buffer.Grow(kReadBufferBytes).ok();
+}
+
+bool GrowBuffers(SampleInFlight& sample) {
+  return GrowBuffer(sample.read) && std::ranges::all_of(sample.other_reads, GrowBuffer);
+}
+
 }  // namespace
 
-SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_memory)
-    : in_memory_(in_memory),
+uint64_t SampleInFlight::bytes_read() const {
+  uint64_t bytes = read.size;
+  for (uint32_t i = 1; i <= piece; ++i) bytes += other_reads[i - 1].size;
+  return bytes;
+}
+
+void SampleInFlight::FreeBuffers() {
+  read.buffer.Free();
+  for (ReadRequest& other : other_reads) other.buffer.Free();
+}
+
+SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, size_t pieces)
+    : in_memory_(pieces == 0),
       samples_(count),
       free_(count, IndexSet::Begin::kFull),
       ready_(count, IndexSet::Begin::kEmpty),
@@ -29,14 +52,19 @@ SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_m
       states_(count),
       max_reading_(count),
       max_in_use_(count) {
-  for (SampleInFlight& sample : samples_) {
-    sample.read.buffer = GrowingBuffer(memory);
-    if (!in_memory) sample.read.path.reserve(PATH_MAX);
+  for (uint32_t index = 0; index < count; ++index) {
+    SampleInFlight& sample = samples_[index];
+    if (pieces > 1) {
+      sample.other_reads.resize(pieces - 1);
+      sample.viewed.resize(pieces);
+    }
+    for (size_t i = 0; i < std::max<size_t>(pieces, 1); ++i) {
+      ReadRequest& read = sample.read_of(i);
+      read.tag = index;
+      read.buffer = GrowingBuffer(memory);
+      if (!in_memory_) read.path.reserve(PATH_MAX);
+    }
   }
-}
-
-uint32_t SamplesInFlight::IndexOf(const ReadRequest& read) const {
-  return static_cast<uint32_t>(reinterpret_cast<const SampleInFlight*>(&read) - samples_.data());
 }
 
 void SamplesInFlight::SetLimits(uint32_t reads, uint32_t in_use) {
@@ -57,7 +85,7 @@ std::optional<uint32_t> SamplesInFlight::Take() {
       if (Free() == 0) return std::nullopt;
     }
     const std::optional<uint32_t> index = free_.Take();
-    if (!index || in_memory_ || HasBuffer(samples_[*index].read.buffer)) return index;
+    if (!index || in_memory_ || HasBuffers(samples_[*index])) return index;
     if (free_.available() + 1 == free_.count()) return index;
     free_.Give(*index);
     waiting_.store(true, std::memory_order_seq_cst);
@@ -66,14 +94,16 @@ std::optional<uint32_t> SamplesInFlight::Take() {
 }
 
 // If the budget has no room, frees idle buffers and tries again.
-bool SamplesInFlight::HasBuffer(GrowingBuffer& buffer) {
-  if (buffer.capacity() != 0 || buffer.Grow(kReadBufferBytes).ok()) return true;
+bool SamplesInFlight::HasBuffers(SampleInFlight& sample) {
+  if (GrowBuffers(sample)) return true;
   FreeBuffers();
-  return buffer.Grow(kReadBufferBytes).ok();
+  if (GrowBuffers(sample)) return true;
+  sample.FreeBuffers();  // those of some pieces are of no use
+  return false;
 }
 
 void SamplesInFlight::Give(uint32_t index) {
-  if (index >= max_in_use_.load(std::memory_order_relaxed)) samples_[index].read.buffer.Free();
+  if (index >= max_in_use_.load(std::memory_order_relaxed)) samples_[index].FreeBuffers();
   free_.Give(index);
 }
 
@@ -104,8 +134,10 @@ void SamplesInFlight::BeginRead(uint32_t index) {
 void SamplesInFlight::SetState(uint32_t index, State state) {
   const SampleInFlight& sample = samples_[index];
   rows_[index].store(OrderOf(sample.claim), std::memory_order_relaxed);
-  states_[index].store(sample.read.sample << 3 | static_cast<uint64_t>(state),
-                       std::memory_order_relaxed);
+  const uint64_t piece = std::min(sample.piece, kMostPiece);
+  states_[index].store(
+      (sample.read.sample << kPieceBits | piece) << kStateBits | static_cast<uint64_t>(state),
+      std::memory_order_relaxed);
 }
 
 void SamplesInFlight::SetReady(uint32_t index) {
@@ -118,9 +150,10 @@ uint32_t SamplesInFlight::ready() const { return ReadyIn(tasks_.load(std::memory
 
 SamplesInFlight::Snapshot SamplesInFlight::SnapshotOf(uint32_t index) const {
   const uint64_t snapshot = states_[index].load(std::memory_order_relaxed);
-  return {.sample = snapshot >> 3,
+  return {.sample = snapshot >> (kPieceBits + kStateBits),
+          .piece = static_cast<uint32_t>(snapshot >> kStateBits & kMostPiece),
           .row = rows_[index].load(std::memory_order_relaxed),
-          .state = static_cast<State>(snapshot & 7)};
+          .state = static_cast<State>(snapshot & ((1U << kStateBits) - 1))};
 }
 
 std::optional<uint32_t> SamplesInFlight::TakeReady() {
@@ -162,15 +195,18 @@ uint32_t SamplesInFlight::TakeOldest() {
   }
 }
 
-void SamplesInFlight::TrimBuffer(uint32_t index, const MemoryLease& lease) {
-  GrowingBuffer& buffer = samples_[index].read.buffer;
-  if (buffer.capacity() >= 2 * kReadBufferBytes && lease.scarce()) buffer.Free();
+void SamplesInFlight::TrimBuffers(uint32_t index, const MemoryLease& lease) {
+  const auto trim = [&lease](GrowingBuffer& buffer) {
+    if (buffer.capacity() >= 2 * kReadBufferBytes && lease.scarce()) buffer.Free();
+  };
+  trim(samples_[index].read.buffer);
+  for (ReadRequest& other : samples_[index].other_reads) trim(other.buffer);
 }
 
 void SamplesInFlight::FreeBuffers() {
   for (uint32_t i = 0; i < free_.count(); ++i) {
     if (!free_.TakeThis(i)) continue;
-    samples_[i].read.buffer.Free();
+    samples_[i].FreeBuffers();
     free_.Give(i);
   }
 }

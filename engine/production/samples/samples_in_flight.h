@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/batch/image.h"
 #include "core/batch/index_set.h"
 #include "core/memory/memory_budget.h"
 #include "engine/memory/memory_manager.h"
@@ -20,38 +21,55 @@
 
 namespace stoker {
 
-// A sample from its claim until it is a row of its batch.
+// A sample from its claim until it is a row of its batch. Its pieces are read one after the other,
+// each into its own buffer, and decoded by one worker.
 struct SampleInFlight {
-  ReadRequest read;  // its id in the source, the file's bytes, and their buffer
-  DrawKey draw;      // the key of its random transforms
-  RowClaim claim;    // the row that it becomes
-  WorkToken work;    // while it is in progress
+  ReadRequest read;  // of the first piece: its id in the source, the file's bytes, and their buffer
+  std::vector<ReadRequest> other_reads;  // of its further pieces
+  uint32_t piece = 0;  // the last one that is or was read: those before it have arrived
+  DrawKey draw;        // the key of its random transforms, the same for all pieces
+  RowClaim claim;      // the row that it becomes
+  WorkToken work;      // while it is in progress
   SamplePath path;
   uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0 means in memory
   uint32_t substitutes = 0;        // unusable samples that had this row before
   size_t image_at = 0;             // offset of the encoded image in its record, if it is in one
-  std::span<const uint8_t> image;  // the encoded image, in read.buffer
+  std::span<const uint8_t> image;  // the encoded image of the first piece, in read.buffer
   CachedSample cached;
+
+  // Of several pieces, while a worker decodes them. The status of a piece's read becomes that of
+  // its decoding.
+  uint32_t unfinished = 0;
+  std::vector<ImageSize> viewed;  // by piece: 0 × 0 if not known
+
+  ReadRequest& read_of(size_t of_piece) { return of_piece == 0 ? read : other_reads[of_piece - 1]; }
+  const ReadRequest& read_of(size_t of_piece) const {
+    return of_piece == 0 ? read : other_reads[of_piece - 1];
+  }
+  // The bytes of the pieces that have arrived.
+  uint64_t bytes_read() const;
+  void FreeBuffers();
 };
 
 // Thread-safe. Each sample is free or belongs to the thread that took it: a reader thread first
 // and, once it is ready, a worker.
 class SamplesInFlight {
  public:
-  // Buffers are reserved from `memory` when they are first used. `in_memory`: samples need no
-  // buffers.
-  SamplesInFlight(uint32_t count, MemoryBudget& memory, bool in_memory);
+  // Buffers are reserved from `memory` when they are first used. `pieces`: how many a sample has; 0
+  // means that samples are in memory and need no buffers.
+  SamplesInFlight(uint32_t count, MemoryBudget& memory, size_t pieces);
 
   SampleInFlight& operator[](uint32_t index) { return samples_[index]; }
-  uint32_t IndexOf(const ReadRequest& read) const;
+  // Precondition: a read of one of the samples.
+  static uint32_t IndexOf(const ReadRequest& read) { return read.tag; }
 
   // Sets the limits on reads in flight and on samples in use. Buffers of samples beyond the limit
   // return to the budget; those in use do so when their sample is returned.
   void SetLimits(uint32_t reads, uint32_t in_use);
 
-  // Takes a free sample with a buffer; nullopt if the limit is reached, or if the budget has no
-  // room for its buffer (there will be room when a worker finishes another sample). If it is the
-  // only sample in use it is returned without a buffer.
+  // Takes a free sample with its buffers; nullopt if the limit is reached, or if the budget has no
+  // room for them (there will be room when a worker finishes another sample). If it is the only
+  // sample in use it is returned without buffers.
   std::optional<uint32_t> Take();
   void Give(uint32_t index);
 
@@ -86,21 +104,22 @@ class SamplesInFlight {
   void SetState(uint32_t index, State state);
   struct Snapshot {
     uint64_t sample = 0;  // its id; unknown for samples in memory
+    uint32_t piece = 0;   // SampleInFlight::piece; 255 also for later ones
     uint64_t row = 0;     // which row it becomes: lower for those that are needed earlier
     State state = State::kNone;
   };
   Snapshot SnapshotOf(uint32_t index) const;
   uint32_t count() const { return free_.count(); }
 
-  // Frees the sample's buffer if it has grown and memory is scarce; otherwise a few large files
-  // would hold it.
-  void TrimBuffer(uint32_t index, const MemoryLease& lease);
+  // Frees those of the sample's buffers that have grown if memory is scarce; otherwise a few large
+  // files would hold it.
+  void TrimBuffers(uint32_t index, const MemoryLease& lease);
   // Frees the buffers of the free samples.
   void FreeBuffers();
 
  private:
   uint32_t Free() const;  // how many may be taken
-  bool HasBuffer(GrowingBuffer& buffer);
+  bool HasBuffers(SampleInFlight& sample);
   uint32_t TakeOldest();
 
   const bool in_memory_;

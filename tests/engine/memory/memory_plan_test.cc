@@ -53,6 +53,21 @@ TEST(MemoryPlan, BatchesStayWithinTheirShareAndReadsWithinTheSamples) {
   }
 }
 
+TEST(MemoryPlan, EachPieceOfASampleHasABuffer) {
+  MemoryNeeds needs = kNeeds;
+  needs.pieces = 3;
+  const uint64_t samples = kSamples + 2 * kSureReads * kReadBufferBytes;
+  EXPECT_FALSE(PlanMemory(needs, kSlot + samples - 1).ok());
+  EXPECT_EQ(PlanMemory(needs, kSlot + samples)->requests, kSureReads);
+  for (uint64_t budget = kSlot + samples; budget < 20 * kSlot; budget += 100'003) {
+    const auto plan = PlanMemory(needs, budget);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_LE((plan->requests - kSureReads) * 3 * kReadBufferBytes + samples,
+              ShareMemory(budget, std::array{plan->claim}).samples);
+  }
+  EXPECT_EQ(PlanMemory(needs, kPlenty)->requests, 38u);
+}
+
 TEST(MemoryPlan, DefaultsApplyWithPlentyOfMemory) {
   const auto plan = PlanMemory(kNeeds, kPlenty);
   EXPECT_EQ(plan->depth, kNeeds.first_depth);

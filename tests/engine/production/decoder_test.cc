@@ -160,7 +160,7 @@ class DecoderTest : public ::testing::Test {
   LoaderOptions options_;
   std::optional<Sampler> order_;
   MemoryBudget budget_{256 << 20};
-  SamplesInFlight samples_{16, budget_, /*in_memory=*/false};
+  SamplesInFlight samples_{16, budget_, /*pieces=*/1};
   std::shared_ptr<SlotPool> pool_;
   Slot* slot_ = nullptr;
   std::optional<Decoder> decoder_;

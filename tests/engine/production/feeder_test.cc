@@ -17,7 +17,7 @@ class FeederTest : public testing::LastStages {
  protected:
   static constexpr uint32_t kBatch = 4;
 
-  FeederTest() : LastStages(20, kBatch) {
+  explicit FeederTest(size_t pieces = 1) : LastStages(20, kBatch, std::nullopt, pieces) {
     feeder_.emplace(
         options_, order_, decoder_->plan(), /*run=*/1,
         Feeder::Neighbours{samples_, *assembler_, workers_, *finisher_, *lease_, reads_, nullptr,
@@ -39,9 +39,11 @@ class FeederTest : public testing::LastStages {
     static_cast<FeederTest*>(context)->ready_.push_back(first);
   }
 
-  // Reads these samples; a worker takes them.
+  // Reads these samples' pieces that were pulled; a worker takes those that are ready.
   void Read(const std::vector<uint32_t>& samples) {
-    for (const uint32_t index : samples) feeder_->CompleteRead(samples_[index].read);
+    for (const uint32_t index : samples) {
+      feeder_->CompleteRead(samples_[index].read_of(samples_[index].piece));
+    }
     while (executor_.RunOne()) {
     }
   }
@@ -134,6 +136,127 @@ TEST_F(FeederTest, SamplesThatWaitEndWhenWorkEnds) {
   feeder_->Postpone(pulled[3]);
   EXPECT_TRUE(lifecycle_.TryHalt());
   EXPECT_EQ(assembler_->Take({}).error().code, Code::kCancelled);
+}
+
+class FeederOfPairsTest : public FeederTest {
+ protected:
+  FeederOfPairsTest() : FeederTest(/*pieces=*/2) {}
+};
+
+TEST_F(FeederOfPairsTest, ASampleIsReadyWhenItsLastPieceHasArrived) {
+  const std::vector<uint32_t> pulled = Pull();
+  ASSERT_EQ(pulled.size(), kBatch);
+  Read({pulled[1]});
+  EXPECT_TRUE(ready_.empty());
+  EXPECT_EQ(samples_.reading(), kBatch) << "no other read takes its place";
+  EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[1]});
+  EXPECT_EQ(samples_.reading(), kBatch);
+  const SampleInFlight& sample = samples_[pulled[1]];
+  EXPECT_EQ(sample.read.path, photos_.FileOf(sample.read.sample));
+  EXPECT_EQ(sample.read_of(1).path, second_->FileOf(sample.read.sample));
+  EXPECT_EQ(samples_.SnapshotOf(pulled[1]).piece, 1u);
+  Read({pulled[1]});
+  EXPECT_EQ(ready_, std::vector<uint32_t>{pulled[1]});
+  for (const uint32_t index : {pulled[0], pulled[2], pulled[3]}) Read({index});
+  Read(Pull());
+  EXPECT_EQ(ready_.size(), kBatch);
+  for (const uint32_t index : ready_) End(index);
+  EXPECT_TRUE(NothingIsInWork());
+  EXPECT_EQ(samples_.reading(), 0u);
+  EXPECT_EQ(assembler_->Take({}).value().rows(), kBatch);
+}
+
+TEST_F(FeederOfPairsTest, FurtherPiecesComeBeforeNewRows) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read({pulled[0], pulled[3]});
+  std::vector<ReadRequest*> one(1);
+  ASSERT_EQ(feeder_->Pull(one), 1u);
+  EXPECT_EQ(one[0], &samples_[one[0]->tag].read_of(1));
+  feeder_->CompleteRead(*one[0]);
+  ASSERT_EQ(feeder_->Pull(one), 1u);
+  EXPECT_EQ(one[0], &samples_[one[0]->tag].read_of(1));
+  feeder_->CompleteRead(*one[0]);
+  Read({pulled[1], pulled[2]});
+  Read(Pull());
+  for (const uint32_t index : ready_) End(index);
+}
+
+TEST_F(FeederOfPairsTest, ASampleIsReadyWhenAReadHasFailed) {
+  const std::vector<uint32_t> pulled = Pull();
+  samples_[pulled[0]].read.status = Error{Code::kNotFound, "gone"};
+  Read({pulled[0]});
+  EXPECT_EQ(ready_, std::vector<uint32_t>{pulled[0]});
+  EXPECT_TRUE(Pull().empty());
+  samples_[pulled[0]].read.status = {};
+  Read({pulled[1], pulled[2], pulled[3]});
+  Read(Pull());
+  for (const uint32_t index : ready_) End(index);
+}
+
+// Read again, for another sample or without memory: from the first piece on, each time.
+TEST_F(FeederOfPairsTest, SamplesTakenBackBeginAtTheFirstPiece) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read(pulled);
+  Read(Pull());
+  ASSERT_EQ(ready_.size(), kBatch);
+  ready_.clear();
+  const uint64_t bad = samples_[pulled[1]].read.sample;
+  feeder_->ReadAgain(pulled[0]);
+  feeder_->Substitute(pulled[1]);
+  feeder_->Postpone(pulled[2]);
+  for (size_t piece = 0; piece < 2; ++piece) {
+    EXPECT_EQ(samples_[pulled[2]].read_of(piece).buffer.capacity(), 0u) << "it waits without";
+  }
+  const auto read_both = [&](const std::vector<uint32_t>& samples) {
+    for (uint32_t piece = 0; piece < 2; ++piece) {
+      EXPECT_EQ(Pull(), samples);
+      for (const uint32_t index : samples) {
+        const SampleInFlight& sample = samples_[index];
+        EXPECT_EQ(sample.piece, piece);
+        EXPECT_EQ(sample.read_of(piece).path,
+                  (piece == 0 ? photos_ : *second_).FileOf(sample.read.sample));
+      }
+      Read(samples);
+    }
+  };
+  read_both({pulled[0], pulled[1]});
+  EXPECT_NE(samples_[pulled[1]].read.sample, bad);
+  EXPECT_EQ(ready_.size(), 2u);
+  for (const uint32_t index : {pulled[0], pulled[1], pulled[3]}) End(index);
+  read_both({pulled[2]});
+  EXPECT_TRUE(samples_[pulled[2]].work.alone());
+  EXPECT_TRUE(Pull().empty());
+  End(pulled[2]);
+  EXPECT_TRUE(NothingIsInWork());
+}
+
+// Between two pieces when work ends, and read afterwards: nobody pulls them any more.
+TEST_F(FeederOfPairsTest, SamplesBetweenPiecesEndWhenWorkEnds) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read({pulled[0], pulled[1]});
+  EXPECT_FALSE(lifecycle_.TryHalt()) << "two are being read";
+  EXPECT_TRUE(ready_.empty());
+  Read({pulled[2]});
+  EXPECT_FALSE(lifecycle_.TryHalt()) << "one is being read";
+  Read({pulled[3]});
+  EXPECT_TRUE(lifecycle_.TryHalt());
+  EXPECT_TRUE(ready_.empty());
+  EXPECT_EQ(samples_.reading(), 0u);
+  EXPECT_EQ(assembler_->Take({}).error().code, Code::kCancelled);
+}
+
+// Samples that nobody pulls would count as work: other loaders could not wait for memory alone.
+TEST_F(FeederOfPairsTest, SamplesBetweenPiecesEndWhenALoaderIsStopped) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read({pulled[0], pulled[1]});
+  lifecycle_.Stop([] {});
+  EXPECT_TRUE(Pull().empty());
+  EXPECT_EQ(samples_.reading(), 2u);
+  Read({pulled[2], pulled[3]});
+  EXPECT_TRUE(Pull().empty());
+  EXPECT_TRUE(NothingIsInWork());
+  EXPECT_EQ(samples_.reading(), 0u);
+  EXPECT_TRUE(ready_.empty());
 }
 
 TEST_F(FeederTest, NothingIsPulledAfterStop) {

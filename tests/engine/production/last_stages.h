@@ -13,17 +13,25 @@
 #include "engine/production/producer_parts.h"
 #include "engine/production/stages.h"
 #include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/samples/photo_pairs.h"
 #include "tests/testing/threads/one_lease.h"
 
 namespace stoker::testing {
 
 class LastStages : public ::testing::Test {
  protected:
-  // Batches of `batch` of the photographs, 8 × 8 pixels; one batch is in production.
-  LastStages(uint64_t photos, uint32_t batch, std::optional<BatchMix> mix = std::nullopt)
-      : photos_(photos, 2),
-        order_(Sampler::Make({.samples = photos, .batch_size = batch}).value()) {
+  // Batches of `batch` of the photographs, or of pairs of them, 8 × 8 pixels; one batch is in
+  // production.
+  LastStages(uint64_t photos, uint32_t batch, std::optional<BatchMix> mix = std::nullopt,
+             size_t pieces = 1)
+      : photos_(static_cast<int>(photos), 2),
+        order_(Sampler::Make({.samples = photos, .batch_size = batch}).value()),
+        samples_(8, lease_->samples(), pieces) {
     options_.source = photos_.Source();
+    if (pieces == 2) {
+      second_.emplace(static_cast<int>(photos), 2);
+      options_.source = std::make_shared<PairSource>(photos_.Source(), second_->Source());
+    }
     options_.transforms = {RandomResizedCrop{.height = 8, .width = 8}};
     options_.mix = std::move(mix);
     options_.batch_size = batch;
@@ -44,13 +52,14 @@ class LastStages : public ::testing::Test {
   }
 
   const PhotoFolder photos_;
+  std::optional<PhotoFolder> second_;  // of pairs
   LoaderOptions options_;
   const Sampler order_;
   MemoryBudget budget_{64 << 20};
   OneLease lease_;
   Trace trace_;
   ReadService reads_{1, {}, trace_};  // has no threads before Attach
-  SamplesInFlight samples_{8, lease_->samples(), /*in_memory=*/false};
+  SamplesInFlight samples_;
   std::optional<Plan> plan_;
   std::shared_ptr<SlotPool> pool_;
   std::optional<Decoder> decoder_;

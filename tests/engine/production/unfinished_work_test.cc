@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/samples/photo_pairs.h"
 
 namespace stoker {
 namespace {
@@ -17,7 +18,7 @@ TEST(UnfinishedWork, NamesTheSamplesThatAreNeededFirst) {
   const testing::PhotoFolder photos(8, 2);
   const auto source = photos.Source();
   MemoryBudget budget(64 << 20);
-  SamplesInFlight samples(8, budget, /*in_memory=*/false);
+  SamplesInFlight samples(8, budget, /*pieces=*/1);
   const UnfinishedWork work(*source, samples, /*map=*/nullptr, /*maps=*/nullptr);
   EXPECT_THAT(work.Describe(), StartsWith("none of its samples has begun"));
 
@@ -41,6 +42,23 @@ TEST(UnfinishedWork, NamesTheSamplesThatAreNeededFirst) {
   const uint64_t before = work.State();
   EXPECT_EQ(work.State(), before) << "nothing has moved";
   samples.SetState(second, State::kReady);
+  EXPECT_NE(work.State(), before);
+}
+
+TEST(UnfinishedWork, NamesTheFileOfThePieceThatIsRead) {
+  const testing::PhotoPairs pairs(4, 2);
+  const auto source = pairs.Source();
+  MemoryBudget budget(64 << 20);
+  SamplesInFlight samples(4, budget, source->pieces());
+  const UnfinishedWork work(*source, samples, /*map=*/nullptr, /*maps=*/nullptr);
+  const uint32_t index = samples.Take().value();
+  samples[index].read.sample = 3;
+  samples.SetState(index, State::kReading);
+  EXPECT_THAT(work.Describe(), HasSubstr("(" + pairs.first().FileOf(3) + ")"));
+  const uint64_t before = work.State();
+  samples[index].piece = 1;
+  samples.SetState(index, State::kReading);
+  EXPECT_THAT(work.Describe(), HasSubstr("(" + pairs.second().FileOf(3) + ")"));
   EXPECT_NE(work.State(), before);
 }
 

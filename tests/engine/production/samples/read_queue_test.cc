@@ -41,7 +41,7 @@ class ReadQueueTest : public ::testing::Test {
 };
 
 TEST_F(ReadQueueTest, RowsBecomeRequestsInOrder) {
-  SamplesInFlight samples(32, budget_, /*in_memory=*/false);
+  SamplesInFlight samples(32, budget_, /*pieces=*/1);
   ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/1);
   ASSERT_EQ(queue.Fill(assembler_, requests_), 2 * kBatch) << "two batches are in production";
   for (uint32_t i = 0; i < 2 * kBatch; ++i) {
@@ -61,7 +61,7 @@ TEST_F(ReadQueueTest, RowsBecomeRequestsInOrder) {
 }
 
 TEST_F(ReadQueueTest, RespectsTheSpanAndTheLimitOfReads) {
-  SamplesInFlight samples(32, budget_, /*in_memory=*/false);
+  SamplesInFlight samples(32, budget_, /*pieces=*/1);
   ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/1);
   EXPECT_EQ(queue.Fill(assembler_, std::span(requests_).first(3)), 3u);
   samples.SetLimits(/*reads=*/5, /*in_use=*/32);
@@ -72,7 +72,7 @@ TEST_F(ReadQueueTest, RespectsTheSpanAndTheLimitOfReads) {
 }
 
 TEST_F(ReadQueueTest, TakesNoSampleWithoutARow) {
-  SamplesInFlight samples(32, budget_, /*in_memory=*/false);
+  SamplesInFlight samples(32, budget_, /*pieces=*/1);
   ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/1);
   ASSERT_EQ(queue.Fill(assembler_, requests_), 2 * kBatch);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(queue.Fill(assembler_, requests_), 0u);
@@ -82,7 +82,7 @@ TEST_F(ReadQueueTest, TakesNoSampleWithoutARow) {
 }
 
 TEST_F(ReadQueueTest, RunsOfRowsInMemoryEndWithTheirBatch) {
-  SamplesInFlight samples(32, budget_, /*in_memory=*/true);
+  SamplesInFlight samples(32, budget_, /*pieces=*/0);
   ReadQueue queue(options_, order_, /*plan=*/{}, samples, /*run=*/3);
   std::vector<uint32_t> sizes;
   while (const std::optional<uint32_t> run = queue.NextRun(assembler_)) {

@@ -25,7 +25,7 @@ std::vector<uint32_t> TakeAllSamples(SamplesInFlight& samples) {
 
 TEST(SamplesInFlight, TakesEachSampleOnceUpToTheLimit) {
   MemoryBudget memory(kPlentyForSamples);
-  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  SamplesInFlight samples(16, memory, /*pieces=*/1);
   std::vector<uint32_t> taken = TakeAllSamples(samples);
   EXPECT_EQ(std::set<uint32_t>(taken.begin(), taken.end()).size(), 16u);
   EXPECT_EQ(memory.used(), 16 * kBufferBytes) << "each has a buffer";
@@ -36,7 +36,7 @@ TEST(SamplesInFlight, TakesEachSampleOnceUpToTheLimit) {
 
 TEST(SamplesInFlight, ReturnsBuffersBeyondTheLimitToTheBudget) {
   MemoryBudget memory(kPlentyForSamples);
-  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  SamplesInFlight samples(16, memory, /*pieces=*/1);
   const std::vector<uint32_t> taken = TakeAllSamples(samples);
   for (size_t i = 0; i < 8; ++i) samples.Give(taken[i]);
   samples.SetLimits(/*reads=*/4, /*in_use=*/10);
@@ -48,7 +48,7 @@ TEST(SamplesInFlight, ReturnsBuffersBeyondTheLimitToTheBudget) {
 
 TEST(SamplesInFlight, GivesNoSampleWithoutRoomForItsBuffer) {
   MemoryBudget memory(2 * kBufferBytes);
-  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  SamplesInFlight samples(16, memory, /*pieces=*/1);
   const std::vector<uint32_t> taken = TakeAllSamples(samples);
   ASSERT_EQ(taken.size(), 2u);
   EXPECT_TRUE(samples.waiting());
@@ -58,19 +58,47 @@ TEST(SamplesInFlight, GivesNoSampleWithoutRoomForItsBuffer) {
 
 TEST(SamplesInFlight, GivesOneSampleEvenWithoutRoomForABuffer) {
   MemoryBudget memory(0);
-  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  SamplesInFlight samples(16, memory, /*pieces=*/1);
   EXPECT_EQ(TakeAllSamples(samples).size(), 1u);
+}
+
+TEST(SamplesInFlight, EachPieceHasABuffer) {
+  MemoryBudget memory(kPlentyForSamples);
+  SamplesInFlight samples(16, memory, /*pieces=*/3);
+  const std::vector<uint32_t> taken = TakeAllSamples(samples);
+  EXPECT_EQ(memory.used(), 16 * 3 * kBufferBytes);
+  for (const uint32_t index : taken) {
+    for (size_t piece = 0; piece < 3; ++piece) {
+      EXPECT_EQ(SamplesInFlight::IndexOf(samples[index].read_of(piece)), index);
+    }
+  }
+  samples.SetLimits(/*reads=*/4, /*in_use=*/10);
+  for (const uint32_t index : taken) samples.Give(index);
+  EXPECT_EQ(memory.used(), 10 * 3 * kBufferBytes);
+  samples.FreeBuffers();
+  EXPECT_EQ(memory.used(), 0u);
+}
+
+TEST(SamplesInFlight, GivesNoSampleWithoutRoomForAllItsBuffers) {
+  MemoryBudget memory(5 * kBufferBytes);
+  SamplesInFlight samples(16, memory, /*pieces=*/2);
+  const std::vector<uint32_t> taken = TakeAllSamples(samples);
+  ASSERT_EQ(taken.size(), 2u);
+  EXPECT_EQ(memory.used(), 4 * kBufferBytes) << "buffers of some pieces are of no use";
+  EXPECT_TRUE(samples.waiting());
+  samples.Give(taken[0]);
+  EXPECT_TRUE(samples.Take());
 }
 
 TEST(SamplesInFlight, SamplesInMemoryNeedNoBuffers) {
   MemoryBudget memory(0);
-  SamplesInFlight samples(16, memory, /*in_memory=*/true);
+  SamplesInFlight samples(16, memory, /*pieces=*/0);
   EXPECT_EQ(TakeAllSamples(samples).size(), 16u);
 }
 
 TEST(SamplesInFlight, TakesTheReadySampleNeededFirst) {
   MemoryBudget memory(kPlentyForSamples);
-  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  SamplesInFlight samples(16, memory, /*pieces=*/1);
   const std::vector<RowClaim> rows = {{.batch = 1, .row = 0},
                                       {.batch = 0, .row = 3},
                                       {.batch = 2, .row = 1},
@@ -91,7 +119,7 @@ TEST(SamplesInFlight, TakesTheReadySampleNeededFirst) {
 
 TEST(SamplesInFlight, AFurtherSampleMakesTheNextTaskSurplus) {
   MemoryBudget memory(kPlentyForSamples);
-  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  SamplesInFlight samples(16, memory, /*pieces=*/1);
   const auto add = [&samples](uint64_t batch) {
     const uint32_t index = samples.Take().value();
     samples[index].claim.batch = batch;
@@ -118,7 +146,7 @@ TEST(SamplesInFlight, AFurtherSampleMakesTheNextTaskSurplus) {
 
 TEST(SamplesInFlight, ReadsAreCountedAndLimited) {
   MemoryBudget memory(kPlentyForSamples);
-  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  SamplesInFlight samples(16, memory, /*pieces=*/1);
   samples.SetLimits(/*reads=*/2, /*in_use=*/16);
   const uint32_t first = samples.Take().value(), second = samples.Take().value();
   samples.BeginRead(first);
@@ -133,7 +161,7 @@ TEST(SamplesInFlight, ReadsAreCountedAndLimited) {
 
 TEST(SamplesInFlight, WaitsUntilHalfOfTheSamplesAreFree) {
   MemoryBudget memory(kPlentyForSamples);
-  SamplesInFlight samples(16, memory, /*in_memory=*/false);
+  SamplesInFlight samples(16, memory, /*pieces=*/1);
   samples.SetLimits(/*reads=*/16, /*in_use=*/16);
   std::vector<uint32_t> taken;
   for (int i = 0; i < 8; ++i) taken.push_back(samples.Take().value());

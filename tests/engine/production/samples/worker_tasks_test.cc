@@ -29,7 +29,7 @@ class WorkerTasksTest : public ::testing::Test {
 
   testing::OneLease lease_;
   testing::ManualExecutor executor_{2};
-  SamplesInFlight samples_{16, lease_->samples(), /*in_memory=*/true};
+  SamplesInFlight samples_{16, lease_->samples(), /*pieces=*/0};
   std::vector<uint32_t> turns_;
   std::function<void(int)> in_turn_;
   WorkerTasks tasks_{samples_, *lease_, executor_, &WorkerTasksTest::Turn, this};
