@@ -89,7 +89,8 @@ class Batch {
 
   // Preconditions of all functions below: the batch is not empty; for labels() it also has a second
   // column. (If the source has no labels, the second column is another field, the images' sizes, or
-  // another view of the images: see SampleSource::label().)
+  // another view of the images; if samples have several encoded images, it is the second of them:
+  // see SampleSource::label().)
   std::span<const Column> columns() const;
   const Column& images() const { return columns()[0]; }
   const Column& labels() const { return columns()[1]; }

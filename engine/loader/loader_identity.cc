@@ -13,6 +13,7 @@ namespace stoker {
 namespace {
 
 constexpr std::string_view kSamples = "samples", kFingerprint = "fingerprint";
+constexpr const char* kPieces = "images of a sample";  // if there are several
 constexpr const char* kNone = "none";
 
 void AddTransform(const Transform& transform, const std::string& name, Identity& identity) {
@@ -56,6 +57,17 @@ std::string MixText(const BatchMix& mix) {
   std::string text = TextOf(mix);
   for (const double p : mix.p) text += ", p " + NumberText(p);
   if (mix.num_classes != 0) text += ", " + std::to_string(mix.num_classes) + " classes";
+  return text;
+}
+
+// "image, mask with fill 255".
+std::string PiecesText(const SampleSource& source) {
+  std::string text;
+  for (const Field& field : source.fields().first(source.pieces())) {
+    if (!text.empty()) text += ", ";
+    text += field.kind == Field::Kind::kImage ? "image"
+                                              : "mask with fill " + std::to_string(field.fill);
+  }
   return text;
 }
 
@@ -133,6 +145,7 @@ Identity IdentityOf(const LoaderOptions& options) {
   const SampleSource& source = *options.source;
   Identity identity{{std::string(kSamples), std::to_string(source.size())},
                     {std::string(kFingerprint), FingerprintText(source)}};
+  if (source.pieces() > 1) identity.emplace_back(kPieces, PiecesText(source));
   LoaderOptions given = options, standard;  // options are read through pointers
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
     const bool decides = row.decides && options.on_bad[*row.decides] != OnBad::kFail;

@@ -9,6 +9,7 @@
 #include "core/batch/image.h"
 #include "core/result/try.h"
 #include "engine/options/option_table.h"
+#include "transforms/decode/decoding.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/transform_table.h"
 
@@ -100,6 +101,46 @@ Status CheckCalls(const SampleSource& source) {
                                        : " and a string, whose memory nobody keeps"),
                    .advice = "Make it kFixed, in the memory of the source"};
     }
+  }
+  return {};
+}
+
+// Checks the fields of samples with several encoded images.
+Status CheckPieces(const LoaderOptions& options) {
+  const SampleSource& source = *options.source;
+  const std::span<const Field> fields = source.fields();
+  const size_t pieces = source.pieces();
+  if (pieces == 0) return {};
+  const bool come_first = std::ranges::all_of(fields.first(pieces), &Field::is_encoded);
+  if (!come_first || fields[0].kind != Field::Kind::kImage) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "the encoded fields of " + source.Describe() +
+                          " are not its first ones, of which the first is a kImage",
+                 .advice = "Put the image first, then its masks, then all others"};
+  }
+  if (pieces == 1) return {};
+  if (source.calls() != 0 || source.has_records()) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = source.Describe() + " has " + std::to_string(pieces) +
+                          " encoded fields, and " + (source.calls() != 0 ? "calls" : "records") +
+                          ", which give one encoded image per sample",
+                 .advice = "Give the others as files of their own"};
+  }
+  const auto refuse = [&](const std::string& what, std::string advice) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = what + ", and each sample of " + source.Describe() + " has " +
+                          std::to_string(pieces) + " encoded images",
+                 .advice = std::move(advice)};
+  };
+  if (!options.views.empty()) {
+    return refuse("there are several views", "Use one list of transforms");
+  }
+  if (options.mix) {
+    const std::string mix = NameOf(*options.mix);
+    return refuse(mix + " mixes one image and its labels", "Leave " + mix + " out");
+  }
+  if (options.to_device && options.to_device->decodes && HasFurtherImages(source)) {
+    return refuse("a device decodes one image", kLetWorkersDecode);
   }
   return {};
 }
@@ -198,6 +239,10 @@ Status CheckViews(const LoaderOptions& options) {
 
 }  // namespace
 
+bool HasFurtherImages(const SampleSource& source) {
+  return std::ranges::count(source.fields(), Field::Kind::kImage, &Field::kind) > 1;
+}
+
 std::string ViewColumn(const SampleSource& source, size_t view) {
   return source.fields()[0].name + "_" + std::to_string(view);
 }
@@ -209,6 +254,7 @@ Status CheckOptions(const LoaderOptions& options) {
                  .advice = "Set options.source, for example to ImageFolder(directory)"};
   }
   TRY(CheckCalls(*options.source));
+  TRY(CheckPieces(options));
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));

@@ -36,6 +36,9 @@ inline bool CopiesRows(const LoaderOptions& options) {
   return options.transforms.empty() && options.views.empty() && options.source->in_memory();
 }
 
+// Whether samples have images after the first one. A device changes and decodes only that one.
+bool HasFurtherImages(const SampleSource& source);
+
 SamplerOptions SamplerOptionsOf(const LoaderOptions& options);
 
 }  // namespace stoker

@@ -10,6 +10,7 @@
 #include "core/time/stage_times.h"
 #include "engine/memory/memory_plan.h"
 #include "io/source/field.h"
+#include "transforms/decode/image_info.h"
 #include "transforms/plan/plan_run.h"
 
 namespace stoker {
@@ -25,14 +26,13 @@ ImageView ImageOf(const Field& field, std::span<const uint8_t> row) {
   return view;
 }
 
-// Completes an error in an image, whose offset counts from the image's start. Where a file holds
+// Completes an error in a piece, whose offset counts from the image's start. Where a file holds
 // many images, the offset in the file says which one it is.
-Error InFile(Error error, const SampleInFlight& sample) {
-  const ReadRequest& read = sample.read;
+Error InFile(Error error, const SampleInFlight& sample, uint32_t piece) {
+  const ReadRequest& read = sample.read_of(piece);
   const bool is_part = read.length != kUnknownLength;
-  if (error.offset || is_part) {
-    error.offset = read.offset + sample.image_at + error.offset.value_or(0);
-  }
+  const size_t image_at = piece == 0 ? sample.image_at : 0;
+  if (error.offset || is_part) error.offset = read.offset + image_at + error.offset.value_or(0);
   return error;
 }
 
@@ -42,6 +42,44 @@ Error Unread(Error error) {
   error.advice += error.advice.empty() ? "Restore" : ". Otherwise restore";
   error.advice += " the file, or open the dataset again without it";
   return error;
+}
+
+bool IsFinal(const Status& status) { return !status.ok() && status.error().wanted_bytes == 0; }
+
+// The error of a piece that has not the size of the first one.
+Error OtherSize(const SampleInFlight& sample, uint32_t piece) {
+  const ImageSize size = sample.viewed[piece], first = sample.viewed[0];
+  const bool is_turned = size == ImageSize{first.height, first.width};
+  return {.code = Code::kDataLoss,
+          .cause = "it has " + SizeText(size) + " pixels, and " + sample.read.path +
+                   ", the image of this sample, has " + SizeText(first),
+          .advice = is_turned
+                        ? "EXIF tags turn the two differently. Ignore the tags if this file fits "
+                          "the image as it is stored; otherwise re-create it"
+                        : "Re-create the file in the image's size"};
+}
+
+// Gives an error to each piece whose size is not that of the first one. An error that memory could
+// cure does not hide it.
+void CompareSizes(SampleInFlight& sample) {
+  for (uint32_t piece = 1; piece <= sample.piece; ++piece) {
+    const bool are_known = sample.viewed[piece].width != 0 && sample.viewed[0].width != 0;
+    Status& status = sample.other_reads[piece - 1].status;
+    if (!are_known || sample.viewed[piece] == sample.viewed[0] || IsFinal(status)) continue;
+    status = OtherSize(sample, piece);
+  }
+}
+
+// Returns the piece whose error is that of the sample; 0 if there is none.
+uint32_t PieceThatFailed(const SampleInFlight& sample) {
+  uint32_t failed = 0;
+  for (uint32_t piece = sample.piece + 1; piece-- > 0;) {
+    if (!sample.read_of(piece).status.ok()) failed = piece;
+  }
+  for (uint32_t piece = sample.piece + 1; piece-- > 0;) {
+    if (IsFinal(sample.read_of(piece).status)) failed = piece;
+  }
+  return failed;
 }
 
 }  // namespace
@@ -66,9 +104,9 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
   for (int i = 0; cache_ != nullptr && i < workers; ++i) packers_.emplace_back(&memory);
 }
 
-// Decodes a sample and others that are ready, two of them interleaved. The last one is alone for
-// half its time, so a turn is long. It ends because other loaders have tasks, too: after kTurnNs
-// but not before kLeast samples, and after kMost at the latest.
+// Decodes a sample and others that are ready, two of their pieces interleaved. The last one is
+// alone for half its time, so a turn is long. It ends because other loaders have tasks, too: after
+// kTurnNs but not before kLeast samples, and after kMost at the latest.
 class Decoder::DecodingTurn {
  public:
   DecodingTurn(Decoder& decoder, uint32_t first, int worker, Samples& samples)
@@ -84,7 +122,7 @@ class Decoder::DecodingTurn {
     PlanRun run(*decoder_.plan_, workspace_, times_);
     for (Fill(run); run.busy(); Fill(run)) {
       if (std::optional<FinishedRows> rows = run.Advance()) {
-        Finish(rows->tag, std::move(rows->status));
+        Finish(*std::move(rows));
         run.SkipTime();
       }
     }
@@ -95,6 +133,11 @@ class Decoder::DecodingTurn {
   static constexpr uint64_t kTurnNs = 8'000'000;
   static constexpr uint64_t kSmallIndexBytes = 16 << 10;  // worth its memory anyway
 
+  struct Piece {
+    uint32_t index = 0;  // of its sample
+    uint32_t piece = 0;
+  };
+
   void Fill(PlanRun& run) {
     while (run.has_room()) {
       const std::optional<EncodedImage> image = Pull(run);
@@ -103,13 +146,18 @@ class Decoder::DecodingTurn {
     }
   }
 
-  // Ends samples that cannot be decoded, and returns the next one that can.
+  // Ends samples that cannot be decoded, and returns the next piece that can.
   std::optional<EncodedImage> Pull(PlanRun& run) {
+    if (further_) {
+      // A sample that waited for memory needs the least if its pieces are not interleaved.
+      if (run.busy() && decoder_.samples_[further_->index].work.alone()) return std::nullopt;
+      if (std::optional<EncodedImage> piece = PullFurther()) return piece;
+    }
     while (const std::optional<uint32_t> index = Take()) {
       ++taken_;
       SampleInFlight& sample = decoder_.samples_[*index];
       if (!sample.read.status.ok()) {
-        End(*index, Unread(std::move(sample.read.status).error()));
+        End(*index, 0, Unread(std::move(sample.read.status).error()));
         continue;
       }
       if (sample.cached.state == CachedSample::State::kKept) {
@@ -123,32 +171,78 @@ class Decoder::DecodingTurn {
       sample.image = {sample.read.buffer.data(), sample.read.size};
       if (decoder_.has_records_) {
         if (Status unpacked = Unpack(sample); !unpacked.ok()) {
-          End(*index, std::move(unpacked));
+          End(*index, 0, std::move(unpacked));
           continue;
         }
       }
       if (decoder_.cache_ != nullptr) {
         decoder_.cache_->Pack(sample.read, sample.cached, sample.image, decoder_.packer(worker_));
       }
+      if (!sample.other_reads.empty()) BeginPieces(*index);
       return Encoded(*index, run.crop_index());
     }
     return std::nullopt;
   }
 
-  // Ends a sample whose rows are finished, or gives it back.
-  void Finish(uint32_t index, Status status) {
+  // Lets the further pieces of a sample follow its first one. After one that could not be read
+  // there are no others.
+  void BeginPieces(uint32_t index) {
+    SampleInFlight& sample = decoder_.samples_[index];
+    sample.unfinished = sample.piece + 1;
+    if (sample.piece != 0) further_ = {.index = index, .piece = 1};
+  }
+
+  // Returns the next piece of the sample that was begun last, unless it could not be read.
+  std::optional<EncodedImage> PullFurther() {
+    const auto [index, piece] = *std::exchange(further_, std::nullopt);
+    SampleInFlight& sample = decoder_.samples_[index];
+    if (piece < sample.piece) further_ = {.index = index, .piece = piece + 1};
+    ReadRequest& read = sample.read_of(piece);
+    if (!read.status.ok()) {
+      FinishPiece(index, piece, {}, Unread(std::move(read.status).error()));
+      return std::nullopt;
+    }
+    const RowClaim& claim = sample.claim;
+    return EncodedImage{.tag = index,
+                        .piece = piece,
+                        .bytes = {read.buffer.data(), read.size},
+                        .key = sample.draw,
+                        .to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, piece)};
+  }
+
+  void Finish(FinishedRows rows) {
+    const SampleInFlight& sample = decoder_.samples_[rows.tag];
+    if (!rows.status.ok()) {
+      rows.status = InFile(std::move(rows.status).error(), sample, rows.piece);
+    }
+    if (sample.other_reads.empty()) return FinishSample(rows.tag, 0, std::move(rows.status));
+    FinishPiece(rows.tag, rows.piece, rows.viewed, std::move(rows.status));
+  }
+
+  // Finishes the sample after the last one of its pieces.
+  void FinishPiece(uint32_t index, uint32_t piece, ImageSize viewed, Status status) {
+    SampleInFlight& sample = decoder_.samples_[index];
+    sample.viewed[piece] = viewed;
+    sample.read_of(piece).status = std::move(status);
+    if (--sample.unfinished != 0) return;
+    CompareSizes(sample);
+    const uint32_t failed = PieceThatFailed(sample);
+    FinishSample(index, failed, std::move(sample.read_of(failed).status));
+  }
+
+  // Ends a sample whose rows are finished, or gives it back. `piece`: the one with the error.
+  void FinishSample(uint32_t index, uint32_t piece, Status status) {
     SampleInFlight& sample = decoder_.samples_[index];
     const bool is_file = sample.cached.has_bytes_of_file();
     if (!status.ok() && !decoder_.MustWait(sample, status)) {
-      const bool was_part = is_file && TakeWholeRange(sample.read);
+      const bool was_part = is_file && piece == 0 && TakeWholeRange(sample.read);
       if (!is_file || was_part) return ReadFromFile(index);
     }
-    if (!status.ok()) status = InFile(std::move(status).error(), sample);
-    End(index, std::move(status));
+    End(index, piece, std::move(status));
   }
 
-  // Takes a sample that is finished, or could not be read.
-  void End(uint32_t index, Status status) {
+  // Takes a sample that is finished, or could not be read. `piece`: the one with the error.
+  void End(uint32_t index, uint32_t piece, Status status) {
     SampleInFlight& sample = decoder_.samples_[index];
     if (decoder_.MustWait(sample, status)) {
       pace_.End(sample.path.times(), NowNanoseconds());
@@ -161,13 +255,13 @@ class Decoder::DecodingTurn {
     if (decoder_.cache_ != nullptr && status.ok()) {
       decoder_.cache_->Keep(sample.cached, sample.image);
     }
-    const uint64_t work = Count(sample.read.size);
+    const uint64_t work = Count(sample.bytes_read());
     pace_.End(sample.path.times(), since_);
     if (status.ok()) {
       samples_.Done(index, {SampleOutcome::Kind::kRow, work}, worker_);
     } else {
       Error error = NamedError(decoder_.source_, sample.read.sample,
-                               std::move(status).error().WithFile(sample.read.path));
+                               std::move(status).error().WithFile(sample.read_of(piece).path));
       const SampleOutcome::Kind kind =
           decoded ? SampleOutcome::Kind::kFailed : SampleOutcome::Kind::kUnusable;
       samples_.Done(index, {kind, work, std::move(error)}, worker_);
@@ -249,6 +343,7 @@ class Decoder::DecodingTurn {
   WorkerCounters& counters_;
   WorkerPace& pace_;
   std::optional<uint32_t> next_;
+  std::optional<Piece> further_;   // to be pulled before another sample
   std::vector<void*> other_rows_;  // of the sample that Pull returned
   int taken_ = 0;
   StageTimes times_;  // measured since since_, not yet counted

@@ -10,6 +10,7 @@
 #include "core/memory/memory_budget.h"
 #include "core/result/try.h"
 #include "core/system/machine.h"
+#include "engine/production/check_options.h"
 #include "gpu/staging/device_copier.h"
 #include "transforms/decode/decoding.h"
 
@@ -126,6 +127,7 @@ Result<ProducerOptions> ProducerOptionsOf(const LoaderOptions& options) {
       .one_slab = true,
       // The program's function gets finished images.
       .defer_to_device = !options.transforms.empty() && options.map == nullptr &&
+                         (options.source == nullptr || !HasFurtherImages(*options.source)) &&
                          (options.dtype != DType::kU8 || options.mix.has_value() || to.decodes),
       .crops = CropRoomOf(options)};
 }

@@ -15,6 +15,22 @@
 
 namespace stoker {
 
+namespace {
+
+// What a plan knows of the encoded fields. Images in memory are one piece, too.
+std::vector<Piece> PiecesOf(const SampleSource& source) {
+  std::vector<Piece> pieces;
+  for (const Field& field : source.fields().first(source.pieces())) {
+    const bool is_mask = field.kind == Field::Kind::kMask;
+    pieces.push_back(
+        {.kind = is_mask ? Piece::Kind::kMask : Piece::Kind::kImage, .fill = field.fill});
+  }
+  if (pieces.empty()) pieces.emplace_back();
+  return pieces;
+}
+
+}  // namespace
+
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own) {
   if (CopiesRows(options)) return std::optional<Plan>();
   const PlanOptions planned{.dtype = options.dtype,
@@ -25,7 +41,8 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerO
                             .defer_to_device = own.defer_to_device,
                             .decode_on_device = own.crops.bytes != 0,
                             .limits = options.limits,
-                            .geometry = options.geometry};
+                            .geometry = options.geometry,
+                            .pieces = PiecesOf(*options.source)};
   ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
                                                  ? Plan::Compile(options.transforms, planned)
                                                  : Plan::CompileViews(options.views, planned));
@@ -36,7 +53,7 @@ namespace {
 
 // Returns whether a column that a function adds replaces this one.
 bool Replaces(const ColumnSpec& added, const Field& field) {
-  return field.kind != Field::Kind::kImage && IsString(field.dtype) && field.name == added.name;
+  return !field.is_encoded() && IsString(field.dtype) && field.name == added.name;
 }
 
 // Adds the columns of a function, and puts the strings that it replaces after them.
@@ -99,9 +116,9 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
     columns.push_back({field.name, field.dtype, field.row_shape, owns_strings});
   }
   if (AddsLabels(source, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
-  if (plan) {
-    columns[0].dtype = plan->dtype();
-    columns[0].row_shape = plan->row_shape();
+  for (size_t i = 0; i < PlannedFields(source, plan); ++i) {
+    columns[i].dtype = plan->piece(i).dtype();
+    columns[i].row_shape = plan->piece(i).row_shape();
   }
   if (SizeColumn(source, plan)) columns.push_back({kSizeColumn, DType::kI32, {2}});
   if (GeometryColumn(source, plan)) {
@@ -149,6 +166,7 @@ Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const Produce
           {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab, own.crops),
            .has_crops = own.crops.bytes != 0,
            .depth = options.depth,
+           .pieces = static_cast<uint32_t>(std::max<size_t>(options.source->pieces(), 1)),
            .threads = runtime_options.threads,
            .requests = static_cast<uint32_t>(
                RowsAhead(MaxReads(options, runtime_options), runtime_options.threads)),

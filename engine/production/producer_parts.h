@@ -1,6 +1,7 @@
 // Makes the parts of a producer from its loader's options: the plan, the columns and the slots.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,12 @@ inline constexpr const char* kWorkColumn = "work";
 // The compiled transforms, or views; nullopt if rows are copied unchanged. Errors: those of
 // Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own);
+
+// The number of the first fields that the plan makes the columns of: the pieces, or the images in
+// memory; 0 without a plan, because rows are then copied unchanged.
+inline size_t PlannedFields(const SampleSource& source, const std::optional<Plan>& plan) {
+  return plan ? std::max<size_t>(source.pieces(), 1) : 0;
+}
 
 // Whether batches get a column of labels, all kNoLabel: they do if samples are images alone and
 // batches have no other column. `map` may be null.

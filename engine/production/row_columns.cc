@@ -47,6 +47,7 @@ RowColumns::RowColumns(const LoaderOptions& options, const Sampler& sampler,
       map_(map != nullptr && map->calls() == 0 ? map : nullptr),
       columns_(std::move(columns)),
       field_columns_(ColumnsOfFields(source_, columns_)),
+      planned_(PlannedFields(source_, plan_)),
       added_(AddedBy(map, columns_)),
       adds_labels_(AddsLabels(source_, plan_, map)),
       size_column_(SizeColumn(source_, plan_)),
@@ -95,7 +96,7 @@ Status RowColumns::Write(const RowClaim& claim, std::span<const uint8_t> loaded,
 Status RowColumns::WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const {
   Slot& slot = *claim.slot;
   const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(claim.row, claim.rows);
-  for (size_t field = plan_ ? 1 : 0; field < field_columns_.size(); ++field) {
+  for (size_t field = planned_; field < field_columns_.size(); ++field) {
     const size_t column = field_columns_[field];
     const bool labels = mixer_ && field == mixer_->label_column();
     if (const size_t bytes = LoadedBytes(source_.fields()[field]); bytes != 0) {

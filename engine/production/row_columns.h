@@ -29,9 +29,15 @@ class RowColumns {
              const std::optional<Mixer>& mixer, const MapCaller* map,
              std::vector<ColumnSpec> columns);
 
-  // Returns where the plan writes a row. `other_rows` is filled with the addresses of its other
-  // views. Precondition: there is a plan.
+  // Returns where the plan writes the row of a sample's first piece. `other_rows` is filled with
+  // the addresses of its other views. Precondition: there is a plan.
   OutputRows RowsOf(Slot& slot, uint32_t row, std::vector<void*>& other_rows) const;
+
+  // Returns where it writes the row of a further piece: to the column of the piece's number, which
+  // has no others. Precondition: there is that piece.
+  OutputRows RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece) const {
+    return {.row = slot.Row(piece, row)};
+  }
 
   // Writes the columns that the plan does not write, then calls the program's function, if there is
   // one for rows. `loaded`: the rows of the kLoaded fields of the claim's only row; empty if it
@@ -52,6 +58,7 @@ class RowColumns {
   const MapCaller* const map_;                   // of rows; may be null
   const std::vector<ColumnSpec> columns_;        // of a batch
   const std::vector<size_t> field_columns_;      // by field: ColumnOfField
+  const size_t planned_;                         // PlannedFields
   const std::vector<size_t> added_;              // the columns of the program's function
   const bool adds_labels_;                       // AddsLabels
   const std::optional<size_t> size_column_;      // SizeColumn

@@ -58,7 +58,8 @@ std::string UnfinishedWork::FilesOf(std::vector<SamplesInFlight::Snapshot> sampl
   for (size_t i = 0; i < std::min(samples.size(), kFilesNamed); ++i) {
     std::string file;
     const uint64_t id = samples[i].sample;
-    const uint32_t piece = samples[i].piece;
+    const bool is_read = samples[i].state == SamplesInFlight::State::kReading;
+    const uint32_t piece = is_read ? samples[i].piece : 0;  // a worker has any of them
     source_.PathOf((piece == 0 ? source_.RangeOf(id) : source_.RangeOfPiece(id, piece)).file, file);
     names += (i == 0 ? " (" : ", ") + WithoutSecrets(file);
   }

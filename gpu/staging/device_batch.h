@@ -38,7 +38,8 @@ class DeviceBatch {
 
   explicit operator bool() const { return entry_ != nullptr; }
 
-  // Preconditions: the batch is not empty, and has a second column for labels().
+  // Preconditions: the batch is not empty, and has a second column for labels(): as of Batch, it is
+  // not the labels if samples have several encoded images.
   std::span<const Column> columns() const;  // `data` is on the device; C order, dense
   const Column& images() const { return columns()[0]; }
   const Column& labels() const { return columns()[1]; }

@@ -75,6 +75,12 @@ Status Check(const SampleSource& source) {
                           " are records, which it does not keep",
                  .advice = "Leave cache out"};
   }
+  if (source.pieces() > 1) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "a cache was given, and the samples of " + source.Describe() +
+                          " have several encoded images each, which it does not keep",
+                 .advice = "Leave cache out"};
+  }
   return {};
 }
 

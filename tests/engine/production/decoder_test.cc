@@ -1,6 +1,7 @@
 // Decoder turns photographs and rows in memory into rows of their batch.
 #include "engine/production/decoder.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,8 +19,10 @@
 #include "core/time/stage_times.h"
 #include "engine/production/producer_parts.h"
 #include "io/memory/arrays.h"
+#include "tests/testing/images/make_jpeg.h"
 #include "tests/testing/samples/indexed_photos.h"
 #include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/samples/photo_pairs.h"
 
 namespace stoker {
 namespace {
@@ -28,6 +31,8 @@ namespace {
 constexpr uint32_t kLeast = 8, kMost = 32;
 constexpr uint64_t kTurnNs = 8'000'000;
 
+using ::testing::HasSubstr;
+using ::testing::Not;
 using Kind = SampleOutcome::Kind;
 
 struct Ended {
@@ -56,6 +61,8 @@ class FakeSamples final : public Decoder::Samples {
 class DecoderTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kRows = 4;
+
+  explicit DecoderTest(size_t pieces = 1) : samples_(16, budget_, pieces) {}
 
   // A slot for the columns that these options make, and as many samples as it has rows.
   void Open(LoaderOptions options) {
@@ -89,13 +96,17 @@ class DecoderTest : public ::testing::Test {
     sample.claim = {.row = row, .slot = slot_};
     sample.read.sample = entry.sample;
     sample.draw = {options_.seed, 0, entry.position};
-    sample.read.path = photos_.FileOf(entry.sample);
-    sample.read.status = {};
-    const std::string bytes = BytesOf(sample.read.path);
-    EXPECT_TRUE(sample.read.buffer.Grow(bytes.size() + kBufferPadding).ok());
-    std::copy(bytes.begin(), bytes.end(), sample.read.buffer.data());
-    sample.read.size = bytes.size();
+    Fill(sample.read, photos_.FileOf(entry.sample));
     return index;
+  }
+
+  static void Fill(ReadRequest& read, const std::string& path) {
+    read.path = path;
+    read.status = {};
+    const std::string bytes = BytesOf(path);
+    EXPECT_TRUE(read.buffer.Grow(bytes.size() + kBufferPadding).ok());
+    std::copy(bytes.begin(), bytes.end(), read.buffer.data());
+    read.size = bytes.size();
   }
 
   static std::string BytesOf(const std::string& path) {
@@ -110,12 +121,13 @@ class DecoderTest : public ::testing::Test {
     return options;
   }
 
-  // Returns what the plan alone makes of the sample of a row.
-  std::vector<uint8_t> Expected(uint32_t row) {
+  // Returns what the plan alone makes of the sample of a row, whose file is in this folder.
+  std::vector<uint8_t> Expected(uint32_t row) { return Expected(row, photos_); }
+  std::vector<uint8_t> Expected(uint32_t row, const testing::PhotoFolder& folder) {
     const Plan plan = *PlanOf(options_, {}).value();
     const auto workspace = plan.MakeWorkspace(budget_);
     const SamplerEntry entry = order_->At({}, row);
-    std::string bytes = BytesOf(photos_.FileOf(entry.sample));
+    std::string bytes = BytesOf(folder.FileOf(entry.sample));
     const size_t size = bytes.size();
     bytes.resize(size + kBufferPadding);
     std::vector<uint8_t> pixels(plan.row_bytes());
@@ -150,9 +162,9 @@ class DecoderTest : public ::testing::Test {
     EXPECT_GE(taken, is_slow ? kLeast : kMost);
   }
 
-  std::vector<uint8_t> Row(uint32_t row) const {
-    const auto* data = static_cast<const uint8_t*>(slot_->Row(0, row));
-    return {data, data + slot_->columns[0].bytes() / kRows};
+  std::vector<uint8_t> Row(uint32_t row, size_t column = 0) const {
+    const auto* data = static_cast<const uint8_t*>(slot_->Row(column, row));
+    return {data, data + slot_->columns[column].bytes() / kRows};
   }
 
   static constexpr uint64_t kFiles = 8;
@@ -160,7 +172,7 @@ class DecoderTest : public ::testing::Test {
   LoaderOptions options_;
   std::optional<Sampler> order_;
   MemoryBudget budget_{256 << 20};
-  SamplesInFlight samples_{16, budget_, /*pieces=*/1};
+  SamplesInFlight samples_;
   std::shared_ptr<SlotPool> pool_;
   Slot* slot_ = nullptr;
   std::optional<Decoder> decoder_;
@@ -292,6 +304,132 @@ TEST_F(DecoderTest, ATurnOfSlowSamplesEndsAfterAFew) {
     return index;
   };
   EXPECT_EQ(SamplesOfTurn(slow), kLeast);
+}
+
+class DecoderOfPairsTest : public DecoderTest {
+ protected:
+  DecoderOfPairsTest() : DecoderTest(/*pieces=*/2) {
+    LoaderOptions options = Photos();
+    options.source = pairs_.Source();
+    Open(std::move(options));
+  }
+
+  uint32_t ReadPair(uint32_t row) {
+    const uint32_t index = samples_.Take().value();
+    SampleInFlight& sample = samples_[index];
+    const SamplerEntry entry = order_->At({}, row);
+    sample.claim = {.row = row, .slot = slot_};
+    sample.read.sample = entry.sample;
+    sample.draw = {options_.seed, 0, entry.position};
+    sample.piece = 1;
+    Fill(sample.read, pairs_.first().FileOf(entry.sample));
+    Fill(sample.read_of(1), pairs_.second().FileOf(entry.sample));
+    return index;
+  }
+
+  void Damage(uint32_t index, size_t piece) { samples_[index].read_of(piece).buffer.data()[0] = 0; }
+  static Error NoMemory() {
+    return {.code = Code::kResourceExhausted, .cause = "full", .wanted_bytes = 1};
+  }
+
+  Ended Decode(uint32_t index) {
+    flow_.done.clear();
+    decoder_->Turn(index, 0, flow_);
+    EXPECT_EQ(flow_.done.size(), 1u) << "once";
+    return flow_.done.at(0);
+  }
+
+  const testing::PhotoPairs pairs_{kFiles, 2};
+};
+
+TEST_F(DecoderOfPairsTest, EachPieceGoesToItsColumnWithTheSameDraw) {
+  uint64_t bytes = 0;
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const uint32_t index = ReadPair(row);
+    bytes += samples_[index].read.size + samples_[index].read_of(1).size;
+    flow_.ready.push_back(index);
+  }
+  decoder_->Turn(flow_.TakeReady().value(), 0, flow_);
+  ASSERT_EQ(flow_.done.size(), kRows);
+  for (const Ended& ended : flow_.done) EXPECT_TRUE(ended.status.ok());
+  for (uint32_t row = 0; row < kRows; ++row) {
+    const uint64_t id = order_->At({}, row).sample;
+    EXPECT_EQ(Row(row, 0), Expected(row, pairs_.first())) << row;
+    EXPECT_EQ(Row(row, 1), Expected(row, pairs_.second())) << row;
+    EXPECT_NE(Row(row, 0), Row(row, 1)) << row;
+    EXPECT_EQ(slot_->sample_ids[row], id);
+    EXPECT_EQ(*static_cast<const int64_t*>(slot_->Row(2, row)), options_.source->LabelOf(id));
+  }
+  LoaderStats stats;
+  decoder_->AddTo(stats);
+  EXPECT_EQ(stats.samples, kRows);
+  EXPECT_EQ(stats.bytes_read, bytes);
+}
+
+TEST_F(DecoderOfPairsTest, TheErrorOfTheFirstPieceThatFailedCounts) {
+  const uint64_t id = order_->At({}, 0).sample;
+  const auto file_of = [&](std::vector<size_t> damaged) {
+    const uint32_t index = ReadPair(0);
+    for (const size_t piece : damaged) Damage(index, piece);
+    const Ended ended = Decode(index);
+    samples_.Give(index);
+    EXPECT_EQ(ended.kind, Kind::kUnusable);
+    return ended.status.error().file;
+  };
+  EXPECT_EQ(file_of({0}), pairs_.first().FileOf(id));
+  EXPECT_EQ(file_of({1}), pairs_.second().FileOf(id));
+  EXPECT_EQ(file_of({0, 1}), pairs_.first().FileOf(id));
+}
+
+TEST_F(DecoderOfPairsTest, AFailedReadIsThatOfItsPiece) {
+  const uint64_t id = order_->At({}, 0).sample;
+  const uint32_t index = ReadPair(0);
+  samples_[index].read_of(1).status = Error{Code::kNotFound, "gone"};
+  const Ended second = Decode(index);
+  EXPECT_EQ(second.status.error().code, Code::kNotFound);
+  EXPECT_EQ(second.status.error().file, pairs_.second().FileOf(id));
+  EXPECT_FALSE(second.status.error().offset);
+  samples_[index].read_of(1).status = Error{Code::kNotFound, "gone"};
+  Damage(index, 0);
+  EXPECT_EQ(Decode(index).status.error().file, pairs_.first().FileOf(id));
+  samples_[index].read.status = Error{Code::kNotFound, "gone"};
+  samples_[index].piece = 0;  // the second one was not read
+  EXPECT_EQ(Decode(index).status.error().file, pairs_.first().FileOf(id));
+}
+
+// Which samples are unusable does not depend on the memory.
+TEST_F(DecoderOfPairsTest, MemoryIsTheErrorOnlyIfThereIsNoOther) {
+  const uint32_t index = ReadPair(0);
+  samples_[index].read_of(1).status = NoMemory();
+  EXPECT_EQ(Decode(index).kind, Kind::kNoMemory);
+  samples_[index].read_of(1).status = NoMemory();
+  Damage(index, 0);
+  EXPECT_EQ(Decode(index).kind, Kind::kUnusable);
+}
+
+TEST_F(DecoderOfPairsTest, PiecesOfDifferentSizesAreAnErrorThatNamesBoth) {
+  const uint64_t id = order_->At({}, 0).sample;
+  const auto error_of = [&](const testing::JpegOptions& first, const testing::JpegOptions& second) {
+    const std::vector<uint8_t> photo = testing::MakeJpeg(first);
+    pairs_.first().Overwrite(id, {photo.begin(), photo.end()});
+    pairs_.PutSecond(id, testing::MakeJpeg(second));
+    const uint32_t index = ReadPair(0);
+    const Ended ended = Decode(index);
+    samples_.Give(index);
+    EXPECT_EQ(ended.kind, Kind::kUnusable);
+    return ended.status.error();
+  };
+  const Error error = error_of({.width = 50, .height = 40}, {.width = 50, .height = 41});
+  EXPECT_EQ(error.code, Code::kDataLoss);
+  EXPECT_EQ(error.file, pairs_.second().FileOf(id));
+  EXPECT_THAT(error.cause, HasSubstr("50 × 41 pixels"));
+  EXPECT_THAT(error.cause, HasSubstr(pairs_.first().FileOf(id)));
+  EXPECT_THAT(error.cause, HasSubstr("50 × 40"));
+  EXPECT_THAT(error.advice, Not(HasSubstr("EXIF")));
+  const Error turned = error_of({.width = 50, .height = 40, .orientation = 6},  // as viewed 40 × 50
+                                {.width = 50, .height = 40});
+  EXPECT_THAT(turned.cause, HasSubstr("50 × 40 pixels"));
+  EXPECT_THAT(turned.advice, HasSubstr("EXIF"));
 }
 
 TEST_F(DecoderTest, RowsInMemoryAreCopiedColumnByColumn) {

@@ -13,6 +13,7 @@
 #include "engine/production/producer_parts.h"
 #include "io/ranges/path_source.h"
 #include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/samples/photo_pairs.h"
 
 namespace stoker {
 namespace {
@@ -146,6 +147,26 @@ TEST_F(RowColumnsTest, WritesTheLabelsOfTheRowsInAClaim) {
   EXPECT_EQ((std::vector<int64_t>{labels[1], labels[2]}), expected);
   EXPECT_EQ(labels[3], -7);
   EXPECT_EQ(times.map_ns, 0u);
+}
+
+TEST_F(RowColumnsTest, APieceGoesToTheColumnOfItsNumber) {
+  const testing::PhotoPairs pairs(8, 2);
+  LoaderOptions options = Photos();
+  options.source = pairs.Source();
+  options.transforms = {PadTo{.height = 100, .width = 100}};
+  Open(std::move(options));
+  ASSERT_EQ(slot_->columns.size(), 4u);
+  EXPECT_EQ(slot_->columns[1].shape, slot_->columns[0].shape);
+  EXPECT_EQ(RowsOf(2).size, At(3, 2));
+  const OutputRows second = columns_->RowsOfPiece(*slot_, 2, 1);
+  EXPECT_EQ(second.row, At(1, 2));
+  EXPECT_EQ(second.size, nullptr) << "the first piece's is that of all";
+  slot_->sample_ids.assign({5, 0, 7, 2});
+  *static_cast<uint8_t*>(second.row) = 77;
+  StageTimes times;
+  ASSERT_TRUE(columns_->Write({.row = 2, .slot = slot_}, {}, times).ok());
+  EXPECT_EQ(*static_cast<const uint8_t*>(second.row), 77) << "it is the plan's";
+  EXPECT_EQ(*static_cast<const int64_t*>(At(2, 2)), options_.source->LabelOf(7));
 }
 
 TEST_F(RowColumnsTest, ImagesAloneGetNoLabel) {
