@@ -19,6 +19,9 @@ void SimulateWork(uint64_t most_ns) {
 SimulatedSource::SimulatedSource(Options options, std::shared_ptr<const FakeDisk> disk)
     : options_(std::move(options)), disk_(std::move(disk)) {
   fields_.assign(ImageFields(/*labels=*/true).begin(), ImageFields(/*labels=*/true).end());
+  if (options_.pairs) {
+    fields_.insert(fields_.begin() + 1, {.name = "second", .kind = Field::Kind::kImage});
+  }
   if (options_.kind != Kind::kMemory) return;
   fields_[0] = {.name = "data", .dtype = DType::kU8, .row_shape = {kRowBytes}};
   rows_.resize(options_.size * kRowBytes);

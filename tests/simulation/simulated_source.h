@@ -22,12 +22,14 @@ class SimulatedSource final : public SampleSource {
     Kind kind = Kind::kFiles;
     std::string name{};
     uint64_t size = 1;
+    bool pairs = false;    // of kFiles: each sample has a second image
     int calls = 0;         // of kCalls
     uint64_t work_ns = 0;  // that a worker needs for a row, at most
     uint64_t call_ns = 0;  // that a call takes, at most
   };
 
-  // `disk` has the image of sample 7 at "NAME/7".
+  // `disk` has the image of sample 7 at "NAME/7", and of 100 samples the second one of sample 7 at
+  // "NAME/107".
   SimulatedSource(Options options, std::shared_ptr<const FakeDisk> disk);
 
   static std::string PathIn(const std::string& name, uint64_t id) {
@@ -38,7 +40,11 @@ class SimulatedSource final : public SampleSource {
   std::span<const Field> fields() const override { return fields_; }
   int calls() const override { return options_.kind == Kind::kCalls ? options_.calls : 0; }
   Status Load(uint64_t id, LoadedSample& loaded) const override;
+  uint64_t files() const override { return pieces() == 2 ? 2 * size() : size(); }
   ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
+  ByteRange RangeOfPiece(uint64_t id, size_t /*piece*/) const override {
+    return RangeOf(size() + id);
+  }
   void PathOf(uint32_t file, std::string& path) const override {
     path = PathIn(options_.name, file);
   }

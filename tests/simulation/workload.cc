@@ -35,12 +35,12 @@ class LabelMap final : public MapFunction {
   int calls() const override { return calls_; }
   Status MapRow(const MappedRow& row) const override {
     SimulateWork(work_ns_);
-    row.as<int64_t>(1)[0] += kMapped;
+    row.as<int64_t>(*row.column("label"))[0] += kMapped;
     return {};
   }
   Status MapBatch(const Batch& batch) const override {
     SimulateWork(work_ns_);
-    for (int64_t& label : batch.labels().as<int64_t>()) label += kMapped;
+    for (int64_t& label : batch.column("label")->as<int64_t>()) label += kMapped;
     return {};
   }
 
@@ -144,7 +144,7 @@ class Workload {
   };
 
   void DrawLoading(size_t number, const std::shared_ptr<FakeDisk>& disk);
-  void AddSamples(const std::string& name, uint64_t size, FakeDisk& disk, Faults& faults);
+  void AddSamples(const SimulatedSource::Options& source, FakeDisk& disk, Faults& faults);
   std::shared_ptr<Runtime> MakeRuntime(const std::shared_ptr<const FakeDisk>& disk);
   SoakHooks HooksOf(size_t number, Draw& draw);
   void RunJob(size_t number, Draw draw);
@@ -165,31 +165,36 @@ class Workload {
   Bin bin_;
 };
 
-// A sample in nine is bad; a few take a large part of the memory.
-void Workload::AddSamples(const std::string& name, uint64_t size, FakeDisk& disk, Faults& faults) {
+// An image in nine is bad; a few, one of a pair at most, take a large part of the memory. The fault
+// of a pair is that of its first bad image.
+void Workload::AddSamples(const SimulatedSource::Options& source, FakeDisk& disk, Faults& faults) {
   const uint64_t share = 2 * kReadBufferBytes + static_cast<uint64_t>(threads_) * kWorkspaceBytes;
   const bool is_heavy = draw_.Chance(0.4);
   const bool has_faults = draw_.Chance(0.6);
-  for (uint64_t id = 0; id < size; ++id) {
-    const std::string path = SimulatedSource::PathIn(name, id);
-    std::vector<uint8_t>& bytes = disk.files[path] = images_[id % images_.size()];
-    if (is_heavy && draw_.Chance(0.3)) disk.room[path] = share / (1 + draw_.Below(3)) - (64 << 10);
+  for (uint64_t file = 0; file < (source.pairs ? 2 : 1) * source.size; ++file) {
+    const uint64_t id = file % source.size;
+    const std::string path = SimulatedSource::PathIn(source.name, file);
+    std::vector<uint8_t>& bytes = disk.files[path] = images_[file % images_.size()];
+    const bool may_be_heavy =
+        is_heavy && !disk.room.contains(SimulatedSource::PathIn(source.name, id));
+    if (may_be_heavy && draw_.Chance(0.3))
+      disk.room[path] = share / (1 + draw_.Below(3)) - (64 << 10);
     if (!has_faults || !draw_.Chance(0.11)) continue;
     switch (draw_.Below(4)) {
       case 0:
-        faults[id] = SampleFault::kUndecodable;
+        faults.emplace(id, SampleFault::kUndecodable);
         bytes.assign(100, 'x');
         break;
       case 1:
-        faults[id] = SampleFault::kTruncated;
+        faults.emplace(id, SampleFault::kTruncated);
         bytes.resize(60);
         break;
       case 2:
-        faults[id] = SampleFault::kVanished;
+        faults.emplace(id, SampleFault::kVanished);
         disk.faults[path] = {.error_number = ENOENT};
         break;
       default:
-        faults[id] = SampleFault::kUnreadable;
+        faults.emplace(id, SampleFault::kUnreadable);
         disk.faults[path] = {.error_number = EIO};
     }
   }
@@ -204,16 +209,16 @@ void Workload::DrawLoading(size_t number, const std::shared_ptr<FakeDisk>& disk)
   // bits.
   const bool is_wide = draw_.Chance(0.1);
   const uint64_t size = is_wide ? 150 + draw_.Below(200) : 8 + draw_.Below(40);
-  AddSamples(name, size, *disk, loading.storage.faults);
+  const SimulatedSource::Options source{.kind = kind,
+                                        .name = name,
+                                        .size = size,
+                                        .pairs = kind == Kind::kFiles && draw_.Chance(0.3),
+                                        .calls = 1 + static_cast<int>(draw_.Below(3)),
+                                        .work_ns = DrawTime(draw_, 4'000'000),
+                                        .call_ns = DrawTime(draw_, 4'000'000)};
+  AddSamples(source, *disk, loading.storage.faults);
   if (kind == Kind::kMemory) loading.storage.faults.clear();
-  loading.storage.source = std::make_shared<SimulatedSource>(
-      SimulatedSource::Options{.kind = kind,
-                               .name = name,
-                               .size = size,
-                               .calls = 1 + static_cast<int>(draw_.Below(3)),
-                               .work_ns = DrawTime(draw_, 4'000'000),
-                               .call_ns = DrawTime(draw_, 4'000'000)},
-      disk);
+  loading.storage.source = std::make_shared<SimulatedSource>(source, disk);
   LoaderOptions& options = loading.options;
   options.source = loading.storage.source;
   options.batch_size = static_cast<uint32_t>(is_wide ? 40 : draw_.Of<uint64_t>({1, 2, 3, 5, 8}));
@@ -267,7 +272,7 @@ SoakHooks Workload::HooksOf(size_t number, Draw& draw) {
   hooks.step = [&loading] { SimulateWork(loading.think_ns); };
   hooks.gets = [&loading](Result<Batch>& batch) {
     if (!loading.mapped || !batch.ok() || !*batch) return;
-    for (int64_t& label : batch->labels().as<int64_t>()) label -= kMapped;
+    for (int64_t& label : batch->column("label")->as<int64_t>()) label -= kMapped;
   };
   if (draw.Chance(0.5)) hooks.discard = [this](Batch batch) { bin_.Put(std::move(batch)); };
   return hooks;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/memory/buffer.h"
+#include "core/result/try.h"
 #include "core/time/stage_times.h"
 #include "engine/production/check_options.h"
 #include "engine/production/producer_parts.h"
@@ -22,6 +23,7 @@ SoakModel::SoakModel(const LoaderOptions& options, const FakeDisk& disk, const F
   if (!plan_) return;
   workspace_ = plan_->MakeWorkspace(budget_);
   for (size_t i = 1; i < plan_->views(); ++i) other_rows_.emplace_back(plan_->view(i).row_bytes());
+  for (size_t i = 1; i < options.source->pieces(); ++i) other_rows_.push_back(row_);
 }
 
 ExpectedBatch SoakModel::At(BatchName batch) const {
@@ -80,17 +82,28 @@ Status SoakModel::MakeRow(uint64_t epoch, const ExpectedRow& expected) {
     std::ranges::copy(source.View(0, expected.sample), row_.begin());
     return {};
   }
+  std::vector<void*> others;
+  for (size_t i = 1; i < plan_->views(); ++i) others.push_back(other_rows_[i - 1].data());
+  TRY(MakePiece(source.RangeOf(expected.sample), epoch, expected,
+                {.row = row_.data(), .other_rows = others}));
+  for (size_t i = 1; i < source.pieces(); ++i) {
+    TRY(MakePiece(source.RangeOfPiece(expected.sample, i), epoch, expected,
+                  {.row = other_rows_[i - 1].data()}));
+  }
+  return {};
+}
+
+Status SoakModel::MakePiece(const ByteRange& range, uint64_t epoch, const ExpectedRow& expected,
+                            const OutputRows& to) {
   std::string path;
-  source.PathOf(source.RangeOf(expected.sample).file, path);
+  options_.source->PathOf(range.file, path);
   const std::vector<uint8_t>& file = disk_.files.at(path);
   padded_.assign(file.begin(), file.end());
   padded_.resize(file.size() + kBufferPadding);
-  std::vector<void*> others;
-  for (std::vector<uint8_t>& row : other_rows_) others.push_back(row.data());
   StageTimes times;
   return plan_->Apply({.bytes = std::span(padded_).first(file.size()),
                        .key = {options_.seed, epoch, expected.position},
-                       .to = {.row = row_.data(), .other_rows = others}},
+                       .to = to},
                       *workspace_, times);
 }
 
@@ -98,18 +111,19 @@ std::string SoakModel::DifferentRow(const Batch& batch, size_t row, const Expect
   const SampleSource& source = *options_.source;
   const Status made = MakeRow(batch.epoch(), expected);
   if (!made.ok()) return made.error().ToString();
+  const size_t first_other = source.pieces() > 1 ? 1 : source.fields().size();
   for (size_t view = 0; view <= other_rows_.size(); ++view) {
     const std::vector<uint8_t>& made_row = view == 0 ? row_ : other_rows_[view - 1];
-    const size_t column = view == 0 ? 0 : source.fields().size() + view - 1;
+    const size_t column = view == 0 ? 0 : first_other + view - 1;
     const auto* const delivered = static_cast<const uint8_t*>(batch.columns()[column].data);
     if (std::memcmp(delivered + row * made_row.size(), made_row.data(), made_row.size()) != 0) {
-      return "the values of row " + std::to_string(row) + ", view " + std::to_string(view) +
+      return "the values of row " + std::to_string(row) + ", column " + std::to_string(column) +
              ", are not those of sample " + std::to_string(expected.sample);
     }
   }
   int64_t label = 0;
-  source.FixedRows(1, {&expected.sample, 1}, &label);
-  const int64_t got = batch.labels().as<int64_t>()[row];
+  source.FixedRows(*source.label(), {&expected.sample, 1}, &label);
+  const int64_t got = batch.column("label")->as<int64_t>()[row];
   if (got == label) return {};
   return "row " + std::to_string(row) + " has label " + std::to_string(got) + ", not " +
          std::to_string(label);

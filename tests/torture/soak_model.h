@@ -35,8 +35,8 @@ struct ExpectedBatch {
 
 class SoakModel {
  public:
-  // The references must outlive it. Photographs on `disk`, whether they are read or a source is
-  // called for them, or rows in memory without transforms; without a batch mix.
+  // The references must outlive it. Photographs on `disk`, or pairs of them, whether they are read
+  // or a source is called for them, or rows in memory without transforms; without a batch mix.
   SoakModel(const LoaderOptions& options, const FakeDisk& disk, const Faults& faults);
 
   uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
@@ -49,6 +49,8 @@ class SoakModel {
  private:
   void Settle(uint64_t epoch, uint64_t position, uint64_t sample, ExpectedBatch& batch) const;
   Status MakeRow(uint64_t epoch, const ExpectedRow& expected);
+  Status MakePiece(const ByteRange& range, uint64_t epoch, const ExpectedRow& expected,
+                   const OutputRows& to);
   std::string DifferentRow(const Batch& batch, size_t row, const ExpectedRow& expected);
 
   const LoaderOptions& options_;
@@ -59,7 +61,7 @@ class SoakModel {
   MemoryBudget budget_{uint64_t{1} << 40};
   std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_{nullptr, nullptr};
   std::vector<uint8_t> row_, padded_;
-  std::vector<std::vector<uint8_t>> other_rows_;  // of further views
+  std::vector<std::vector<uint8_t>> other_rows_;  // of further views, or pieces
   uint64_t checks_ = 0;
 };
 
