@@ -8,6 +8,8 @@
 
 #include "core/memory/buffer.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
+#include "transforms/plan/plan.h"
+#include "transforms/plan/reference.h"
 #include "transforms/png/decoder.h"
 #include "transforms/png/reference_decoder.h"
 #include "transforms/webp/decoder.h"
@@ -91,6 +93,34 @@ struct MaskDecoder {
   PngDecoder& png;
 };
 
+// Makes the row of a mask with a draw that the input chooses, and compares it with the reference.
+void MoveMask(std::span<const uint8_t> input) {
+  const RandomRotation rotation{.degrees = {-30, 30}};
+  const std::vector<Transform> transforms = {RandomResizedCrop{20, 30}, RandomHorizontalFlip{},
+                                             Pad{{1, 2, 3, 4}, {5, 6, 7}},
+                                             RandomApply{{rotation}, 0.5}};
+  const std::vector<Piece> pieces = {{}, {Piece::Kind::kMask, 255}};
+  static const Plan plan = Plan::Compile(transforms, {.limits = kTight, .pieces = pieces}).value();
+  static MemoryBudget budget(kMemory);
+  static const auto workspace = plan.MakeWorkspace(budget);
+  const Plan& mask = plan.piece(1);
+  std::vector<uint8_t> padded(input.begin(), input.end());
+  padded.resize(input.size() + kBufferPadding);
+  const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
+  std::vector<uint8_t> row(mask.row_bytes()), wanted(mask.row_bytes());
+  StageTimes times;
+  const DrawKey key{1, 0, Digest(input)};
+  const Status status = mask.Apply(bytes, key, *workspace, row.data(), times);
+  const Status plain = ApplyReference(mask, bytes, key, wanted.data());
+  if (!status.ok()) {
+    RequireSound(status.error(), bytes.size());
+    Require(!plain.ok() || status.error().code == Code::kResourceExhausted,
+            "what the plain decode takes is taken");
+  } else if (plain.ok()) {
+    Require(row == wanted, "the row is the reference's");
+  }
+}
+
 uint32_t U32(const std::vector<uint8_t>& bytes, size_t at) {
   return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 |
          bytes[at + 3];
@@ -119,6 +149,7 @@ void DecodeFuzzedPng(std::span<const uint8_t> input) {
   Decode(decoder, png, DecodeWholePng);
   MaskDecoder masks{decoder};
   Decode(masks, png, DecodeWholeMask);
+  MoveMask(png);
   DecodeUnchanged(decoder, png);
 }
 

@@ -11,7 +11,8 @@ namespace stoker::testing {
 // Decode a region that the input itself chooses, under tight limits, and abort if an invariant is
 // violated: an error without an offset, an incomplete sink, pixels that differ from those of the
 // reference decoder, or a refused file that the reference decoder accepts. (For PNG, changed
-// checksums are corrected first, so that the fuzzer gets past them.)
+// checksums are corrected first, so that the fuzzer gets past them. It is also decoded as a mask,
+// and its row made and compared with the reference's.)
 void DecodeFuzzedPng(std::span<const uint8_t> input);
 void DecodeFuzzedWebp(std::span<const uint8_t> input);
 
