@@ -1,6 +1,8 @@
 #include "bindings/c/transform_spec.h"
 
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "bindings/c/option_spec.h"
@@ -25,26 +27,24 @@ void ReadHeld(JsonObject& object, std::vector<Transform>& held, size_t depth) {
   }
 }
 
-// Returns the rows of the transforms that can be in a list of this depth.
-std::vector<const TransformRow*> RowsOf(size_t depth) {
-  std::vector<const TransformRow*> rows;
-  for (const TransformRow& row : AllTransforms()) {
-    if (depth == 1 || CanBeHeld(row)) rows.push_back(&row);
-  }
-  return rows;
-}
-
 // `depth`: 1 for a transform that no other one holds.
 Transform Read(JsonObject& object, size_t depth) {
-  const std::vector<const TransformRow*> rows = RowsOf(depth);
+  const std::span<const TransformRow> rows = AllTransforms();
   std::vector<const char*> names;
   names.reserve(rows.size());
-  for (const TransformRow* row : rows) names.push_back(row->name);
+  for (const TransformRow& row : rows) names.push_back(row.name);
   object.RequireKey("name");
   const std::optional<size_t> index = object.Choice("name", names);
   if (!index) return {};
-  Transform transform = rows[*index]->standard;
-  for (const Parameter& parameter : rows[*index]->parameters) {
+  const TransformRow& row = rows[*index];
+  if (depth > 1 && !CanBeHeld(row)) {
+    object.FailKey("name", std::string("is \"") + row.name +
+                               "\"; held transforms change pixels, flip, or are RandomApply, "
+                               "RandomChoice or RandomOrder");
+    return {};
+  }
+  Transform transform = row.standard;
+  for (const Parameter& parameter : row.parameters) {
     for (const Option<Transform>& option : parameter.options) {
       if (option.in != nullptr) ReadOption(object, option, option.in(transform));
     }
