@@ -141,6 +141,21 @@ class Plan::Drawing {
   void Apply(const RandomSolarize& t, RandomStream& random) {
     if (random.Uniform() < t.p) Push(Solarize{static_cast<float>(t.threshold)});
   }
+  void Apply(const RandomInvert& t, RandomStream& random) {
+    if (random.Uniform() < t.p) Push(Invert{});
+  }
+  void Apply(const RandomPosterize& t, RandomStream& random) {
+    if (random.Uniform() < t.p) Push(Posterize{t.bits});
+  }
+  void Apply(const RandomAdjustSharpness& t, RandomStream& random) {
+    if (random.Uniform() < t.p) Push(AdjustSharpness{t.sharpness_factor});
+  }
+  void Apply(const RandomAutocontrast& t, RandomStream& random) {
+    if (random.Uniform() < t.p) Push(AutoContrast{});
+  }
+  void Apply(const RandomEqualize& t, RandomStream& random) {
+    if (random.Uniform() < t.p) Push(Equalize{});
+  }
   void Apply(const GaussianBlur& t, RandomStream& random) {
     if (random.Uniform() >= t.p) return;
     const double sigma = random.Uniform(t.sigma[0], t.sigma[1]);

@@ -108,6 +108,34 @@ struct RandomSolarize {
   double p = 0.5;
 };
 
+// Inverts all values with probability p.
+struct RandomInvert {
+  double p = 0.5;
+};
+
+// Keeps the `bits` high bits of each value and clears the others, with probability p.
+struct RandomPosterize {
+  int bits = 8;
+  double p = 0.5;
+};
+
+// Blends the image with a smoothed copy of it, with probability p: a sharpness_factor of 0 is the
+// smoothed copy, 1 the image, and 2 is twice as sharp.
+struct RandomAdjustSharpness {
+  double sharpness_factor = 1;
+  double p = 0.5;
+};
+
+// Stretches each channel to 0…255 with probability p.
+struct RandomAutocontrast {
+  double p = 0.5;
+};
+
+// Equalizes the histogram of each channel with probability p.
+struct RandomEqualize {
+  double p = 0.5;
+};
+
 // With probability p applies a Gaussian of kernel_height × kernel_width taps (both odd) with σ
 // uniform in `sigma`, the same for both axes.
 struct GaussianBlur {
@@ -267,10 +295,11 @@ struct PadTo {
 
 using AnyTransform =
     std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
-                 Pad, RandomCrop, ColorJitter, RandomGrayscale, RandomSolarize, GaussianBlur,
-                 RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
-                 AutoAugment, RandAugment, TrivialAugmentWide, RandomApply, RandomChoice,
-                 RandomOrder, Normalize, RandomErasing, PadTo>;
+                 Pad, RandomCrop, ColorJitter, RandomGrayscale, RandomSolarize, RandomInvert,
+                 RandomPosterize, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
+                 GaussianBlur, RandomAffine, RandomRotation, RandomZoom, RandomTranslation,
+                 RandomShear, AutoAugment, RandAugment, TrivialAugmentWide, RandomApply,
+                 RandomChoice, RandomOrder, Normalize, RandomErasing, PadTo>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

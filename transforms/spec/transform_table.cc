@@ -482,6 +482,54 @@ TransformRow Row(const RandomSolarize&) {
           .parameters = {std::move(threshold), Probability<&T::p>()}};
 }
 
+TransformRow Row(const RandomInvert&) {
+  return {.name = "RandomInvert",
+          .doc = "All values are inverted with probability `p`.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 16,
+          .parameters = {Probability<&RandomInvert::p>()}};
+}
+
+TransformRow Row(const RandomPosterize&) {
+  using T = RandomPosterize;
+  Parameter bits =
+      Integer<&T::bits>("bits", 0, 8, "how many high bits of each value stay, 0 to 8.");
+  bits.options[0].required = true;
+  return {.name = "RandomPosterize",
+          .doc = "Only the high bits of each value stay, with probability `p`.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 17,
+          .parameters = {std::move(bits), Probability<&T::p>()}};
+}
+
+TransformRow Row(const RandomAdjustSharpness&) {
+  using T = RandomAdjustSharpness;
+  Parameter factor = Single<&T::sharpness_factor>(
+      "real", {.name = "sharpness_factor", .required = true, .low = 0, .high = kMaxFactor},
+      "0 is a smoothed image, 1 the image as it is, and 2 is twice as sharp.");
+  return {.name = "RandomAdjustSharpness",
+          .doc = "The image becomes sharper or smoother, with probability `p`.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 18,
+          .parameters = {std::move(factor), Probability<&T::p>()}};
+}
+
+TransformRow Row(const RandomAutocontrast&) {
+  return {.name = "RandomAutocontrast",
+          .doc = "Each channel is stretched to 0 to 255, with probability `p`.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 19,
+          .parameters = {Probability<&RandomAutocontrast::p>()}};
+}
+
+TransformRow Row(const RandomEqualize&) {
+  return {.name = "RandomEqualize",
+          .doc = "The histogram of each channel is equalized, with probability `p`.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 20,
+          .parameters = {Probability<&RandomEqualize::p>()}};
+}
+
 TransformRow Row(const GaussianBlur&) {
   using T = GaussianBlur;
   const auto taps = [](const char* name) {

@@ -28,14 +28,19 @@ __all__ = [
     "Pad",
     "PadTo",
     "RandAugment",
+    "RandomAdjustSharpness",
     "RandomAffine",
     "RandomApply",
+    "RandomAutocontrast",
     "RandomChoice",
     "RandomCrop",
+    "RandomEqualize",
     "RandomErasing",
     "RandomGrayscale",
     "RandomHorizontalFlip",
+    "RandomInvert",
     "RandomOrder",
+    "RandomPosterize",
     "RandomResizedCrop",
     "RandomRotation",
     "RandomShear",
@@ -238,6 +243,80 @@ class RandomSolarize(Transform):
     """
 
     threshold: float
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomInvert(Transform):
+    """All values are inverted with probability `p`.
+
+    Args:
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomPosterize(Transform):
+    """Only the high bits of each value stay, with probability `p`.
+
+    Args:
+        bits: how many high bits of each value stay, 0 to 8.
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    bits: int
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomAdjustSharpness(Transform):
+    """The image becomes sharper or smoother, with probability `p`.
+
+    Args:
+        sharpness_factor: 0 is a smoothed image, 1 the image as it is, and 2 is twice as sharp.
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    sharpness_factor: float
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomAutocontrast(Transform):
+    """Each channel is stretched to 0 to 255, with probability `p`.
+
+    Args:
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomEqualize(Transform):
+    """The histogram of each channel is equalized, with probability `p`.
+
+    Args:
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
     p: float = 0.5
 
 

@@ -83,6 +83,14 @@ EXACT = [
     ("RandomVerticalFlip", [named("RandomVerticalFlip")]),
     ("brightness", [named("ColorJitter", brightness=[0.2, 1.8], p=0.8)]),
     ("RandomSolarize", [named("RandomSolarize", threshold=100.5)]),
+    ("RandomInvert", [named("RandomInvert")]),
+    *[(f"RandomPosterize {n}", [named("RandomPosterize", bits=n)]) for n in (0, 1, 4, 7, 8)],
+    *[
+        (f"RandomAdjustSharpness {x}", [named("RandomAdjustSharpness", sharpness_factor=x)])
+        for x in (0, 0.3, 1, 2, 7.5)
+    ],
+    ("RandomAutocontrast", [named("RandomAutocontrast")]),
+    ("RandomEqualize", [named("RandomEqualize")]),
     ("RandomApply", [
         named("RandomApply", p=0.8, transforms=[
             named("ColorJitter", brightness=[0.2, 1.8]), named("RandomSolarize", threshold=128, p=0.2)])]),

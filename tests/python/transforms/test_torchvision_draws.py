@@ -179,6 +179,26 @@ def test_probabilities():
             our_draws("RandomSolarize", 0.2, lambda s: len(s["steps"]) == 1, threshold=128),
             their_draws(v2.RandomSolarize, 0.2, 128),
         ),
+        invert=chi_square(
+            our_draws("RandomInvert", 0.4, lambda s: len(s["steps"]) == 1),
+            their_draws(v2.RandomInvert, 0.4),
+        ),
+        posterize=chi_square(
+            our_draws("RandomPosterize", 0.6, lambda s: len(s["steps"]) == 1, bits=4),
+            their_draws(v2.RandomPosterize, 0.6, 4),
+        ),
+        sharpness=chi_square(
+            our_draws("RandomAdjustSharpness", 0.7, lambda s: len(s["steps"]) == 1, sharpness_factor=2),
+            their_draws(v2.RandomAdjustSharpness, 0.7, 2),
+        ),
+        autocontrast=chi_square(
+            our_draws("RandomAutocontrast", 0.35, lambda s: len(s["steps"]) == 1),
+            their_draws(v2.RandomAutocontrast, 0.35),
+        ),
+        equalize=chi_square(
+            our_draws("RandomEqualize", 0.9, lambda s: len(s["steps"]) == 1),
+            their_draws(v2.RandomEqualize, 0.9),
+        ),
         apply=chi_square(
             our_draws(
                 "RandomApply",

@@ -45,6 +45,10 @@ BAD = [
     (stoker.GaussianBlur, {"kernel_size": 3, "p": 2}, "GaussianBlur.p"),
     (stoker.ColorJitter, {"p": -1}, "ColorJitter.p"),
     (stoker.RandomSolarize, {"threshold": 256}, "RandomSolarize.threshold"),
+    (stoker.RandomInvert, {"p": 1.5}, "RandomInvert.p"),
+    (stoker.RandomPosterize, {"bits": 9}, "RandomPosterize.bits"),
+    (stoker.RandomPosterize, {"bits": 4.5}, "RandomPosterize.bits"),
+    (stoker.RandomAdjustSharpness, {"sharpness_factor": -1}, "RandomAdjustSharpness.sharpness_factor"),
     (stoker.RandomApply, {"transforms": stoker.ColorJitter()}, "RandomApply.transforms must be a list"),
     (stoker.RandomApply, {"transforms": [stoker.RandomGrayscale(), 7]}, "RandomApply.transforms[1]"),
     (

@@ -31,7 +31,7 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
-    switch (random.Between(0, 15)) {
+    switch (random.Between(0, 20)) {
       case 0:
         list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}, 0.8});
         break;
@@ -84,6 +84,21 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
       }
       case 15:
         list.emplace_back(RandomChoice{{RandomVerticalFlip{1}, RandomHorizontalFlip{0.5}}, {}});
+        break;
+      case 16:
+        list.emplace_back(RandomInvert{});
+        break;
+      case 17:
+        list.emplace_back(RandomPosterize{random.Between(0, 8)});
+        break;
+      case 18:
+        list.emplace_back(RandomAdjustSharpness{0.5 * random.Between(0, 6)});
+        break;
+      case 19:
+        list.emplace_back(RandomAutocontrast{});
+        break;
+      case 20:
+        list.emplace_back(RandomEqualize{});
         break;
       case 1:
         list.emplace_back(RandomGrayscale{0.5});

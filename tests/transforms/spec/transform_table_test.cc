@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -20,7 +21,9 @@ Transform Valid(const TransformRow& row) {
     for (const Option<Transform>& option : parameter.options) {
       if (!option.required || option.in == nullptr) continue;
       const OptionValue value = option.in(transform);
-      if (const auto* side = std::get_if<int*>(&value)) **side = 9;
+      if (auto* const* number = std::get_if<int*>(&value)) {
+        **number = static_cast<int>(std::min(9.0, option.high));
+      }
     }
   }
   if (auto* resize = std::get_if<Resize>(&transform)) resize->size = 9;
@@ -52,21 +55,16 @@ TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
     if (row.acts_on == ActsOn::kPixels) draws.emplace(row.name, row.draws);
     EXPECT_EQ(row.draws == 0, row.acts_on != ActsOn::kPixels) << row.name;
   }
-  EXPECT_EQ(draws, (std::set<std::pair<std::string, int>>{{"ColorJitter", 1},
-                                                          {"RandomGrayscale", 2},
-                                                          {"GaussianBlur", 3},
-                                                          {"AutoAugment", 4},
-                                                          {"RandAugment", 5},
-                                                          {"TrivialAugmentWide", 6},
-                                                          {"RandomSolarize", 7},
-                                                          {"RandomApply", 8},
-                                                          {"RandomAffine", 9},
-                                                          {"RandomRotation", 10},
-                                                          {"RandomZoom", 11},
-                                                          {"RandomTranslation", 12},
-                                                          {"RandomShear", 13},
-                                                          {"RandomChoice", 14},
-                                                          {"RandomOrder", 15}}));
+  EXPECT_EQ(draws,
+            (std::set<std::pair<std::string, int>>{
+                {"ColorJitter", 1},         {"RandomGrayscale", 2},  {"GaussianBlur", 3},
+                {"AutoAugment", 4},         {"RandAugment", 5},      {"TrivialAugmentWide", 6},
+                {"RandomSolarize", 7},      {"RandomApply", 8},      {"RandomAffine", 9},
+                {"RandomRotation", 10},     {"RandomZoom", 11},      {"RandomTranslation", 12},
+                {"RandomShear", 13},        {"RandomChoice", 14},    {"RandomOrder", 15},
+                {"RandomInvert", 16},       {"RandomPosterize", 17}, {"RandomAdjustSharpness", 18},
+                {"RandomAutocontrast", 19}, {"RandomEqualize", 20},
+            }));
 }
 
 TEST(TransformTable, TransformsThatKeepTheSizeCanBeHeld) {
@@ -76,7 +74,7 @@ TEST(TransformTable, TransformsThatKeepTheSizeCanBeHeld) {
     if (row.acts_on != ActsOn::kPixels && CanBeHeld(row)) others.insert(row.name);
     EXPECT_EQ(CanBeHeld(row), of_pixels.contains(row.name) || others.contains(row.name));
   }
-  EXPECT_EQ(of_pixels.size(), 15u);
+  EXPECT_EQ(of_pixels.size(), 20u);
   EXPECT_EQ(others, (std::set<std::string>{"RandomHorizontalFlip", "RandomVerticalFlip"}));
 }
 

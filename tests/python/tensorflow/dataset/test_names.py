@@ -414,7 +414,8 @@ def test_layers_and_functions_that_have_the_same_pixels(folder):
         ),
         (0, image.flip_left_right(images), folder(size, stoker.RandomHorizontalFlip(1))),
         (0, image.flip_up_down(images), folder(size, stoker.RandomVerticalFlip(1))),
-        (0, layers.RandomInvert((1, 1))(images, training=True), folder(size, stoker.RandomSolarize(0, 1))),
+        (0, layers.RandomInvert((1, 1))(images, training=True), folder(size, stoker.RandomInvert(1))),
+        (1.01, layers.AutoContrast()(images), folder(size, stoker.RandomAutocontrast(1))),
         (
             1.01,
             layers.RandomColorDegeneration((0.5, 0.5))(images, training=True),
