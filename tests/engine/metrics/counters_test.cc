@@ -73,14 +73,16 @@ TEST(Counters, OfMetricsAreOnThePageAndTheirDocIsTheHelpOfOne) {
     const auto is_named = [&](const Metric& metric) {
       return std::string_view(metric.name) == row.sample.metric;
     };
-    EXPECT_EQ(std::ranges::count_if(AllMetrics(), is_named), 1) << row.sample.metric;
+    EXPECT_EQ(std::ranges::count_if(AllMetrics(), is_named), 1)
+        << "lines of kMetrics (counters.cc) for " << row.sample.metric;
   }
   for (const Metric& metric : AllMetrics()) {
     const auto is_of = [&](const CounterRow& row) {
       return row.sample.metric != nullptr && std::string_view(metric.name) == row.sample.metric;
     };
     const auto counters = std::ranges::count_if(AllCounters(), is_of);
-    EXPECT_TRUE(metric.help == nullptr ? counters == 1 : counters > 1) << metric.name;
+    EXPECT_TRUE(metric.help == nullptr ? counters == 1 : counters > 1)
+        << metric.name << " has " << counters << " counters; several need a help text in kMetrics";
   }
 }
 

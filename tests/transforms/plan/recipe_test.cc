@@ -39,7 +39,14 @@ TEST(Recipe, HasEveryTransform) {
   Random random(4);
   std::set<std::string> names;
   for (int n = 0; n < 2000; ++n) AddNames(RandomRecipe(random, DType::kF32), names);
-  EXPECT_EQ(names.size(), std::variant_size_v<AnyTransform>);
+  const auto expect = [&names](const Transform& transform) {
+    EXPECT_TRUE(names.contains(NameOf(transform)))
+        << NameOf(transform) << " is not in RandomRecipe";
+  };
+  [&expect]<size_t... places>(std::index_sequence<places...>) {
+    (expect(std::variant_alternative_t<places, AnyTransform>()), ...);
+  }
+  (std::make_index_sequence<std::variant_size_v<AnyTransform>>());
 }
 
 void AppliesAsTheReference() {
