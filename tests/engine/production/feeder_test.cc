@@ -25,9 +25,9 @@ class FeederTest : public testing::LastStages {
     EXPECT_TRUE(lifecycle_.Start().ok());
   }
 
-  // Pulls as a reader thread does, and returns the samples.
-  std::vector<uint32_t> Pull() {
-    std::vector<ReadRequest*> requests(16);
+  // Pulls as a reader thread does, that has room for `most` requests, and returns the samples.
+  std::vector<uint32_t> Pull(size_t most = 16) {
+    std::vector<ReadRequest*> requests(most);
     requests.resize(feeder_->Pull(requests));
     std::vector<uint32_t> pulled;
     for (ReadRequest* read : requests) pulled.push_back(samples_.IndexOf(*read));
@@ -81,7 +81,24 @@ TEST_F(FeederTest, RowsAreReadInOrderAndGivenToWorkers) {
   }
 }
 
-TEST_F(FeederTest, ASampleThatIsReadAgainComesBeforeNewRowsAndKeepsItsOwn) {
+TEST_F(FeederTest, ASampleThatIsReadAgainComesBeforeNewRows) {
+  const std::vector<uint32_t> first = Pull(2);
+  ASSERT_EQ(first.size(), 2u) << "a reader has no more room";
+  Read(first);
+  feeder_->ReadAgain(first[1]);
+  const std::vector<uint32_t> second = Pull(2);
+  ASSERT_EQ(second.size(), 2u);
+  EXPECT_EQ(second[0], first[1]);
+  EXPECT_EQ(samples_[second[1]].claim.row, 2u);
+  const std::vector<uint32_t> third = Pull(2);
+  ASSERT_EQ(third.size(), 1u);
+  EXPECT_EQ(samples_[third[0]].claim.row, 3u);
+  Read({second[0], second[1], third[0]});
+  for (const uint32_t index : {first[0], second[0], second[1], third[0]}) End(index);
+  EXPECT_TRUE(NothingIsInWork());
+}
+
+TEST_F(FeederTest, ASampleThatIsReadAgainKeepsItsRow) {
   const std::vector<uint32_t> pulled = Pull();
   Read(pulled);
   const uint64_t id = samples_[pulled[1]].read.sample;
@@ -123,6 +140,22 @@ TEST_F(FeederTest, ASampleWithoutMemoryIsReadAgainAlone) {
   EXPECT_TRUE(Pull().empty());
   Read({pulled[0]});
   End(pulled[0]);
+}
+
+// What the cache has, or lacks, concerns the bytes that a sample had before.
+TEST_F(FeederTest, ASubstituteAndARetryAreReadFromTheirFiles) {
+  const std::vector<uint32_t> pulled = Pull();
+  Read(pulled);
+  for (const uint32_t index : pulled) samples_[index].cached.state = CachedSample::State::kPacked;
+  feeder_->Substitute(pulled[0]);
+  EXPECT_EQ(samples_[pulled[0]].cached.state, CachedSample::State::kNone);
+  EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[0]});
+  feeder_->Postpone(pulled[1]);
+  for (const uint32_t index : {pulled[0], pulled[2], pulled[3]}) End(index);
+  EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[1]});
+  EXPECT_EQ(samples_[pulled[1]].cached.state, CachedSample::State::kNone);
+  Read({pulled[1]});
+  End(pulled[1]);
 }
 
 // Given back before work ends, and after it: nobody pulls them any more.
