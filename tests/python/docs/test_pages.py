@@ -120,18 +120,33 @@ def test_messages_are_those_of_the_code(message, literals):
 
 
 def test_the_reference_has_every_public_name():
-    """Read from the sources: nothing is imported."""
+    """A line `::: stoker.NAME` on a page of docs/reference. Read from the sources: nothing is imported."""
     documented = [
         name
         for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
         for name in re.findall(r"^::: (\S+)$", page.read_text(), re.M)
     ]
-    assert len(documented) == len(set(documented))
+    assert [name for name in documented if documented.count(name) > 1] == []
     package = ROOT / "bindings" / "python" / "stoker"
     public = [f"stoker.{name}" for path in package.glob("*.py") for name in exported(path)]
     for part in ("tensorflow", "torch"):
         public += [f"stoker.{part}.{name}" for name in exported(package / part / "__init__.py")]
-    assert sorted(set(public) - {"stoker.__version__"}) == sorted(documented)
+    missing, unknown = {*public} - {*documented, "stoker.__version__"}, {*documented} - {*public}
+    assert (missing, unknown) == (set(), set()), "missing in docs/reference, and unknown there"
+
+
+def test_the_page_of_specs_has_every_source():
+    """Each kind in io/open_source.cc, with its keys. A row of the page's table may be for several kinds."""
+    table = (ROOT / "io" / "open_source.cc").read_text()
+    kinds = re.split(r"\.kind = ", table[table.index("MakeTable()") :])[1:]
+    named = [re.findall(r'^"(\w+)"|\.name = "(\w+)"', kind) for kind in kinds]
+    wanted = {(kind, key) for (kind, _), *keys in named for _, key in keys}
+    page = (ROOT / "docs" / "loader-spec.md").read_text()
+    rows = re.findall(r"^\| (`[^|]*`) \| `(\w+)` \| string \|", page, re.M)
+    found = [(kind, key) for of, key in rows for kind in re.findall(r"`(\w+)`", of)]
+    assert len(wanted) > 30 and len(found) == len(set(found))
+    missing, unknown = wanted - {*found}, {*found} - wanted
+    assert (missing, unknown) == (set(), set()), "missing in docs/loader-spec.md, and unknown there"
 
 
 def exported(path):
