@@ -5,7 +5,8 @@
 
 format  clang-format with .clang-format; --fix rewrites the files
 tree    include arrows between folders, third-party includes only in sources, #pragma once,
-        no conditional compilation in headers, file names; patches apply
+        no conditional compilation in headers, file names; each *_test.cc is in a CMakeLists.txt; patches
+        apply
 words   comments, documents and messages without the words of tools/words.py
 python  ruff check and ruff format with pyproject.toml; --fix rewrites the files; skipped if ruff is not
         installed; and mypy over the package, if it is installed
@@ -127,6 +128,16 @@ def check_include(root, path, quoted, angled):
         yield f"<{angled}>: other libraries' headers belong in a .cc file"
 
 
+def is_built(root, path):
+    """Whether the CMakeLists.txt of the file's folder, or of one above it, names the file."""
+    lists = ((folder, root / folder / "CMakeLists.txt") for folder in path.parents)
+    return any(
+        path.relative_to(folder).as_posix() in file.read_text(encoding="utf-8")
+        for folder, file in lists
+        if file.is_file()
+    )
+
+
 def check_file(root, path):
     """Yields (line, message) for one file; line 0 means the whole file."""
     lines = (root / path).read_text(encoding="utf-8").splitlines()
@@ -134,6 +145,8 @@ def check_file(root, path):
         yield 0, "has no #pragma once"
     if UTILS.search(path.as_posix()):
         yield 0, "'utils' says nothing; name it after what it does"
+    if path.name.endswith("_test.cc") and not is_built(root, path):
+        yield 0, "is in no CMakeLists.txt of its folder or one above, so it is never built"
     for number, line in enumerate(lines, 1):
         if include := INCLUDE.match(line):
             for message in check_include(root, path, *include.groups()):
