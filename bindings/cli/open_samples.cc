@@ -85,7 +85,10 @@ std::vector<std::string> ClassesWithoutSamples(const SampleSource& source) {
 Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given,
                                                         const std::string& crop_index,
                                                         const std::vector<std::string>& options) {
-  const std::string kind = KindOf(given);
+  std::string kind = KindOf(given);
+  const bool has_masks = std::ranges::any_of(
+      options, [](const std::string& option) { return option.starts_with("masks="); });
+  if (kind == "image_folder" && has_masks) kind = "masks";
   SourceArguments arguments;
   if (kind == "image_folder") {
     arguments = {{"directory", given}, {"crop_index", crop_index}, {"allow_empty", "on"}};
@@ -94,10 +97,14 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
   } else {
     if (crop_index != "auto" && crop_index != "off") {
       return Error{.code = Code::kInvalidArgument,
-                   .cause = "--crop-index is for folders of images; files of many have none"};
+                   .cause = kind == "masks"
+                                ? "--crop-index is for folders of images without masks"
+                                : "--crop-index is for folders of images; files of many have none"};
     }
     if (kind == "packed") {
       arguments = {{"folder", given}};
+    } else if (kind == "masks") {
+      arguments = {{"images", given}};
     } else {
       arguments = {{"shards", given}, {"root", "."}};
     }

@@ -24,8 +24,8 @@ inline constexpr char kDirHelp[] =
 // folder of Hugging Face's save_to_disk (io/arrow/arrow.h); or a manifest
 // (io/manifest/manifest.h). `crop_index` is for folders: "auto", "off" or a file. `options`:
 // further arguments of the source as in a loader spec, "NAME=VALUE"; several values of a name are
-// its lines. Classes may be empty: no command uses labels. Prints the warnings of WarnOfFolder or
-// WarnOfPackedSplits.
+// its lines. With "masks=DIR" a folder's images have masks (io/folder/masks.h). Classes may be
+// empty: no command uses labels. Prints the warnings of WarnOfFolder or WarnOfPackedSplits.
 Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",
     const std::vector<std::string>& options = {});

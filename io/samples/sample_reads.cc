@@ -9,8 +9,8 @@
 
 namespace stoker {
 
-void SampleReads::Read(uint64_t id, ReadRequest& request) {
-  const ByteRange range = source_.RangeOf(id);
+void SampleReads::Read(uint64_t id, ReadRequest& request, size_t piece) {
+  const ByteRange range = piece == 0 ? source_.RangeOf(id) : source_.RangeOfPiece(id, piece);
   source_.PathOf(range.file, request.path);
   request.offset = range.offset;
   request.length = range.length;

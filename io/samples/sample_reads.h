@@ -1,6 +1,8 @@
 // SampleReads: reads samples of a source one at a time, for tools that need no reader threads.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "io/readers/reader.h"
@@ -13,9 +15,10 @@ class SampleReads {
  public:
   explicit SampleReads(const SampleSource& source) : source_(source) {}
 
-  // Reads sample `id` and waits for it: sets the request's path, offset, length, size and status as
-  // readers do (io/readers/reader.h). Objects are read by one connection, which is kept.
-  void Read(uint64_t id, ReadRequest& request);
+  // Reads a piece of sample `id` and waits for it: sets the request's path, offset, length, size
+  // and status as readers do (io/readers/reader.h). Objects are read by one connection, which is
+  // kept.
+  void Read(uint64_t id, ReadRequest& request, size_t piece = 0);
 
  private:
   Status ReadObject(ReadRequest& request);

@@ -148,7 +148,7 @@ void AddSourceOptions(CLI::App& command, std::vector<std::string>& given) {
   command
       .add_option("--source-option", given,
                   "an option of the source, as in a loader spec (docs/loader-spec.md): label=, "
-                  "image=png, 'columns=caption txt'; may be repeated")
+                  "image=png, 'columns=caption txt', masks=DIR; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
 }

@@ -163,6 +163,11 @@ void AddCost(const PlanCost& cost, ReportText& text) {
 
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const PlanWork& work,
                              const std::function<bool(uint64_t, uint64_t)>& keep_going) {
+  if (source.pieces() > 1) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "the cost of samples with several images is not measured",
+                 .advice = "Measure it for the images alone"};
+  }
   MemoryBudget budget(WorkingMemory(plan.options().limits));
   const auto workspace = plan.MakeWorkspace(budget);
   PlanCost cost;

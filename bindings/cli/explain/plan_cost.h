@@ -39,6 +39,7 @@ struct PlanWork {
 // Reads images of the source, evenly spaced, with their entry points, and applies the plan to each
 // `rounds` times on this thread, as a worker does, after one round that is not counted. Asks
 // `keep_going` before each read and each round of some images; Cancelled if it returns false.
+// Unimplemented for samples with masks or other further images.
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const PlanWork& work,
                              const std::function<bool(uint64_t done, uint64_t total)>& keep_going);
 

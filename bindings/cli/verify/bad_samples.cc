@@ -6,9 +6,9 @@
 
 namespace stoker {
 
-void BadSampleList::Add(uint64_t id, SampleFault fault, const Error& error) {
+void BadSampleList::Add(uint64_t id, SampleFault fault, const Error& error, uint32_t piece) {
   const Text& text = *texts_.emplace(error.cause, error.Advice(cli::FlagOf)).first;
-  entries_.push_back({id, error.offset.value_or(kNoOffset), &text, fault});
+  entries_.push_back({id, error.offset.value_or(kNoOffset), &text, piece, fault});
   ++counts_[static_cast<size_t>(fault)];
 }
 
@@ -16,7 +16,11 @@ void BadSampleList::SortById() { std::ranges::sort(entries_, {}, &Entry::id); }
 
 BadSample BadSampleList::operator[](size_t i) const {
   const Entry& entry = entries_[i];
-  BadSample sample{entry.id, entry.fault, {}, entry.text->first, entry.text->second};
+  BadSample sample{.id = entry.id,
+                   .piece = entry.piece,
+                   .fault = entry.fault,
+                   .cause = entry.text->first,
+                   .advice = entry.text->second};
   if (entry.offset != kNoOffset) sample.offset = entry.offset;
   return sample;
 }

@@ -19,6 +19,7 @@ namespace stoker {
 
 struct BadSample {
   uint64_t id = 0;
+  uint32_t piece = 0;  // which of its encoded images is bad
   SampleFault fault = SampleFault::kUndecodable;
   std::optional<uint64_t> offset{};  // in bytes from the start of its file
   std::string_view cause{};          // both texts belong to the list
@@ -33,7 +34,7 @@ class BadSampleList {
   BadSampleList(BadSampleList&&) = default;
   BadSampleList& operator=(BadSampleList&&) = default;
 
-  void Add(uint64_t id, SampleFault fault, const Error& error);
+  void Add(uint64_t id, SampleFault fault, const Error& error, uint32_t piece = 0);
   void SortById();
 
   size_t size() const { return entries_.size(); }
@@ -50,6 +51,7 @@ class BadSampleList {
     uint64_t id;
     uint64_t offset;
     const Text* text;  // of texts_
+    uint32_t piece;
     SampleFault fault;
   };
 

@@ -1,5 +1,6 @@
 #include "bindings/cli/verify/verify.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -36,17 +37,23 @@ class SampleChecker {
     request_.rows.resize(LoadedBytes(source.fields()));
   }
 
+  // Ends at the first bad piece.
   Status Check(uint64_t id) {
-    Status status = ReadAndDecode(id);
-    if (status.ok()) return status;
-    return InWordsOfVerify(std::move(status).error().WithFile(request_.path));
+    Status status;
+    for (piece_ = 0; piece_ < source_.pieces(); ++piece_) {
+      status = ReadAndDecode(id);
+      if (!status.ok()) return InWordsOfVerify(std::move(status).error().WithFile(request_.path));
+    }
+    return status;
   }
+
+  uint32_t piece() const { return piece_; }  // of the last error
 
   DecodePaths paths() const { return decoder_.paths(); }
 
  private:
   Status ReadAndDecode(uint64_t id) {
-    reads_.Read(id, request_);
+    reads_.Read(id, request_, piece_);
     TRY(request_.status);
     std::span<const uint8_t> image(request_.buffer.data(), request_.size);
     if (source_.has_records()) {
@@ -61,9 +68,27 @@ class SampleChecker {
   }
 
   Status Decode(std::span<const uint8_t> image) {
-    ASSIGN_OR_RETURN(ImageInfo info, decoder_.Open(image));
+    const bool is_mask = source_.fields()[piece_].kind == Field::Kind::kMask;
+    ASSIGN_OR_RETURN(ImageInfo info,
+                     decoder_.Open(image, is_mask ? PixelMeaning::kMask : PixelMeaning::kColour));
     TRY(CheckBits(info, limits_));
+    TRY(CheckSizeOfPiece(info));
     return decoder_.Decode({0, 0, info.size.width, info.size.height}, discard_);
+  }
+
+  // Checks that a further piece has the size of the first one, as that is viewed or as it is
+  // stored, which exif_orientation decides.
+  Status CheckSizeOfPiece(const ImageInfo& info) {
+    const ImageSize viewed = Viewed(info.size, info.orientation);
+    if (piece_ == 0) {
+      first_ = {info.size, viewed};
+      return {};
+    }
+    if (viewed == first_[0] || viewed == first_[1]) return {};
+    return Error{.code = Code::kDataLoss,
+                 .cause = "it has " + SizeText(viewed) +
+                          " pixels, and the image of its sample has " + SizeText(first_[1]),
+                 .advice = "Give both the same size"};
   }
 
   // The command has no option for the memory budget, which follows from max_pixels. A sample that
@@ -90,6 +115,8 @@ class SampleChecker {
   ReadRequest request_;
   ImageDecoder decoder_;
   DiscardRows discard_;
+  uint32_t piece_ = 0;
+  std::array<ImageSize, 2> first_{};  // of the first piece, as stored and as viewed
 };
 
 class Verification {
@@ -123,7 +150,7 @@ class Verification {
       if (id >= source_.size()) break;
       const Status status = checker.Check(id);
       const std::lock_guard lock(mutex_);
-      if (!status.ok() && !Note(id, status.error())) break;
+      if (!status.ok() && !Note(id, checker.piece(), status.error())) break;
       ++report_.checked;
       if (progress_ && !progress_(report_.checked, source_.size())) stopped_ = true;
     }
@@ -133,10 +160,10 @@ class Verification {
   }
 
   // Returns false if the error is not the sample's. Precondition of both functions: mutex_ is held.
-  bool Note(uint64_t id, const Error& error) {
+  bool Note(uint64_t id, uint32_t piece, const Error& error) {
     const std::optional<SampleFault> fault = FaultOf(error);
     if (fault) {
-      report_.bad.Add(id, *fault, error);
+      report_.bad.Add(id, *fault, error, piece);
     } else {
       Stop(error);
     }

@@ -37,7 +37,8 @@ struct VerifyReport {
 // Called after each sample, from one thread at a time; `false` ends the work.
 using VerifyProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
-// Decodes each image completely, not just a crop. A bad sample does not make Verify fail. Errors:
+// Decodes each image completely, not just a crop; of a sample with masks or other further images
+// all of them, whose sizes must be equal. A bad sample does not make Verify fail. Errors:
 // InvalidArgument for wrong options, or a source whose samples are not encoded images in files. If
 // the machine has no memory or no descriptors left, the report ends there and has the error.
 // Memory: WorkingMemory(limits) for each thread, and the bad samples. The report does not depend on

@@ -22,16 +22,18 @@ namespace {
 using VerifyJsonObject = nlohmann::ordered_json;
 constexpr size_t kJsonPiece = 1 << 20;  // of JSON, written at a time
 
-std::string PathOfSample(const SampleSource& source, uint64_t id) {
+std::string PathOfSample(const SampleSource& source, const BadSample& sample) {
+  const ByteRange range =
+      sample.piece == 0 ? source.RangeOf(sample.id) : source.RangeOfPiece(sample.id, sample.piece);
   std::string path;
-  source.PathOf(source.RangeOf(id).file, path);
+  source.PathOf(range.file, path);
   return path;
 }
 
 // Returns "a.jpg at byte 812: truncated: no end-of-image marker. Remove the file."; for a
 // photograph in a packed set "out/00000.stoker at byte 812 (cat/a.jpg): …".
 std::string BadLine(const SampleSource& source, const BadSample& sample) {
-  std::string line = PathOfSample(source, sample.id);
+  std::string line = PathOfSample(source, sample);
   if (sample.offset) line += fmt::format(" at byte {}", *sample.offset);
   std::string name;
   source.NameOf(sample.id, name);
@@ -44,7 +46,7 @@ std::string BadLine(const SampleSource& source, const BadSample& sample) {
 std::string BadJson(const SampleSource& source, const BadSample& sample) {
   VerifyJsonObject json = {
       {"id", sample.id},
-      {"path", WithoutSecrets(PathOfSample(source, sample.id))},
+      {"path", WithoutSecrets(PathOfSample(source, sample))},
       {"offset", sample.offset ? VerifyJsonObject(*sample.offset) : VerifyJsonObject(nullptr)},
       {"class", NameOf(sample.fault)},
       {"cause", WithoutSecrets(sample.cause)},

@@ -15,6 +15,7 @@ import termios
 import time
 
 import pytest
+from gray_png import gray_png
 from pseudo_terminal import open_pseudo_terminal
 from repository import COMMAND
 from screen import Screen
@@ -305,6 +306,30 @@ def test_verify_names_bad_samples(dataset, photograph, tmp_path):
     assert str(text) in run("verify", folder).stdout.decode()
     assert str(text) not in run("verify", folder, "--list-bad", 1).stdout.decode()
     assert f"{cut} at byte " in run("verify", folder).stdout.decode()
+
+
+def test_masks_are_an_option_of_a_folder(dataset, tmp_path):
+    """`verify` checks them; what would measure the images alone refuses them."""
+    folder, add = dataset
+    image = add("two.png", gray_png(16, 16))
+    masks = tmp_path / "masks" / "class"
+    masks.mkdir(parents=True)
+    image.with_name("good.jpg").unlink()
+    mask = masks / "two_m.png"
+    mask.write_bytes(gray_png(16, 16))
+    given = (folder, "--source-option", f"masks={masks.parent}", "--source-option", "suffix=_m")
+    done = run("verify", *given)
+    assert done.returncode == 0, done.stderr
+    assert f"masks({folder}, {masks.parent}): 1 sample checked" in done.stdout.decode()
+    assert "lose the column 'mask'" in failure(run("verify", *given, "--good", tmp_path / "good.jsonl"), 2)
+    mask.write_bytes(gray_png(16, 16)[:50])
+    assert str(mask) in run("verify", *given).stdout.decode()
+    assert "several images" in failure(run("explain", *given), 2)
+    assert "several images" in failure(run("bench", *given, "--read-only"), 2)
+    assert "without masks" in failure(run("bench", *given, "--crop-index", tmp_path / "index"), 2)
+    image.unlink()
+    add("one.jpg", b"")
+    assert "1 image ('class/one.jpg')" in failure(run("verify", *given), 1)
 
 
 def test_verify_checks_its_list_beforehand(dataset, tmp_path):

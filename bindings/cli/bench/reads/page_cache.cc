@@ -12,13 +12,23 @@
 #include <string>
 #include <vector>
 
+#include "core/result/try.h"
+
 namespace stoker {
 
-Status DropFromPageCache(const SampleSource& source) {
+namespace {
+
+// Precondition: there are pieces.
+ByteRange PieceOf(const SampleSource& source, uint64_t id, size_t piece) {
+  return piece == 0 ? source.RangeOf(id) : source.RangeOfPiece(id, piece);
+}
+
+// Drops the files of one piece of each sample.
+Status DropPieces(const SampleSource& source, size_t piece) {
   std::string path;
   std::optional<uint32_t> last;
   for (uint64_t id = 0; id < source.size(); ++id) {
-    const uint32_t file = source.RangeOf(id).file;
+    const uint32_t file = PieceOf(source, id, piece).file;
     if (last == file) continue;  // samples of one file are consecutive
     source.PathOf(file, path);
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -30,8 +40,6 @@ Status DropFromPageCache(const SampleSource& source) {
   }
   return {};
 }
-
-namespace {
 
 struct Pages {
   uint64_t all = 0;
@@ -61,14 +69,20 @@ void CountPages(int fd, const ByteRange& range, Pages& pages) {
 
 }  // namespace
 
+Status DropFromPageCache(const SampleSource& source) {
+  for (size_t piece = 0; piece < source.pieces(); ++piece) TRY(DropPieces(source, piece));
+  return {};
+}
+
 std::optional<double> CachedShare(const SampleSource& source, uint64_t most) {
   Pages pages;
   std::string path;
   const uint64_t samples = std::min(source.size(), most);
-  for (uint64_t i = 0; i < samples; ++i) {
-    const auto id = static_cast<uint64_t>(static_cast<double>(source.size()) *
-                                          (static_cast<double>(i) / static_cast<double>(samples)));
-    const ByteRange range = source.RangeOf(id);
+  for (uint64_t i = 0; i < samples * source.pieces(); ++i) {
+    const auto id =
+        static_cast<uint64_t>(static_cast<double>(source.size()) *
+                              (static_cast<double>(i % samples) / static_cast<double>(samples)));
+    const ByteRange range = PieceOf(source, id, i / samples);
     source.PathOf(range.file, path);
     // For files that this process may not write to, mincore reports every page as cached.
     const int fd = access(path.c_str(), W_OK) == 0

@@ -271,6 +271,11 @@ Result<ReadReport> RunReadBench(const BenchOptions& options, const KeepReading& 
     return Error{.code = Code::kInvalidArgument,
                  .cause = source.Describe() + " is in memory: there is nothing to read"};
   }
+  if (source.pieces() > 1) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "reading samples with several images is not measured alone",
+                 .advice = "Measure it for the images, or for the masks, as a folder of their own"};
+  }
   ReadReport report;
   report.options = options;
   report.source = source.Describe();

@@ -20,6 +20,7 @@
 #include "engine/runtime/runtime.h"
 #include "io/memory/arrays.h"
 #include "io/packed/packed.h"
+#include "io/ranges/path_source.h"
 #include "io/select/combine.h"
 #include "tests/testing/random.h"
 #include "tests/testing/samples/listed_files.h"
@@ -79,6 +80,26 @@ TEST_P(ReadRunner, ReadsEachSampleOnceAnEpoch) {
   EXPECT_EQ(report.reader.kind, GetParam());
   EXPECT_EQ(report.reads_in_flight, 8u);
   EXPECT_FALSE(report.interrupted);
+}
+
+TEST_P(ReadRunner, RefusesSamplesOfSeveralImages) {
+  const PathTable paths(std::vector<std::string>{"/a"});
+  const auto source = Files(paths, {.further = {{.name = "mask", .paths = paths}}}).value();
+  const Result<ReadReport> refused = RunReadBench(Options(source));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kUnimplemented);
+  EXPECT_THAT(refused.error().cause, HasSubstr("several images"));
+}
+
+// All files of samples leave the page cache.
+TEST_P(ReadRunner, DropsMasksToo) {
+  const PathTable images(std::vector<std::string>{folder.Path("sample0")});
+  const PathTable masks(std::vector<std::string>{folder.Path("no mask")});
+  const auto source = Files(images, {.further = {{.name = "mask", .paths = masks}}}).value();
+  const Status dropped = DropFromPageCache(*source);
+  ASSERT_FALSE(dropped.ok());
+  EXPECT_EQ(dropped.error().file, folder.Path("no mask"));
+  EXPECT_TRUE(DropFromPageCache(*Files(images).value()).ok());
 }
 
 TEST_P(ReadRunner, RanksShareTheSamples) {

@@ -15,6 +15,7 @@
 
 #include "bindings/cli/synth/photograph.h"
 #include "io/folder/image_folder.h"
+#include "io/folder/masks.h"
 #include "io/manifest/manifest.h"
 #include "io/tar/tar.h"
 #include "io/tfrecord/tfrecord.h"
@@ -40,6 +41,9 @@ class VerifyTest : public ::testing::Test {
  protected:
   static std::string Photo(const PhotographRecipe& recipe = {.width = 30, .height = 40}) {
     return Text(RenderPhotograph(recipe, 1, 1));
+  }
+  static std::string Mask(int width, int height) {
+    return Text(testing::MakePng({.width = width, .height = height, .color = 0, .bit_depth = 4}));
   }
   void File(const std::string& path, const std::string& bytes) { folder_.Write(path, bytes); }
   Source Folder() { return ImageFolder(folder_.path()).value(); }
@@ -220,6 +224,51 @@ TEST_F(VerifyTest, RecordsOfTfRecordFiles) {
   EXPECT_EQ(report.bad[0].fault, SampleFault::kUndecodable);
   const size_t image = bytes.find("no image");
   EXPECT_EQ(report.bad[1].offset, image);
+}
+
+// Each sample is bad for one of its files, which the reports name.
+TEST_F(VerifyTest, MasksAreChecked) {
+  for (const char* const name : {"a", "b", "c", "d", "e", "f"}) {
+    File(std::string("i/") + name + ".jpg", Photo());
+    File(std::string("m/") + name + ".png", Mask(30, 40));
+  }
+  File("i/b.jpg", Photo().substr(0, 300));
+  File("m/c.png", Mask(30, 40).substr(0, 100));
+  File("m/d.png", Mask(40, 30));
+  File("m/e.png", Photo());
+  File("m/f.png", Text(testing::MakePng({.width = 30, .height = 40})));
+  const Source source = Masks(Path("i"), Path("m")).value();
+  const VerifyReport report = Check(*source);
+  EXPECT_EQ(report.checked, 6u);
+  ASSERT_EQ(report.bad.size(), 5u) << Describe(report);
+  const std::string text = VerifyText(*source, report, 9);
+  for (const char* const bad : {"i/b.jpg", "m/c.png", "m/d.png", "m/e.png", "m/f.png"}) {
+    EXPECT_THAT(text, HasSubstr(Path(bad)));
+    EXPECT_THAT(Json(*source, report), HasSubstr("\"" + Path(bad) + "\""));
+  }
+  EXPECT_THAT(report.bad[2].cause, HasSubstr("40 × 30"));
+  EXPECT_THAT(report.bad[2].cause, HasSubstr("30 × 40"));
+  EXPECT_EQ(report.bad[3].fault, SampleFault::kUnsupported);
+  EXPECT_EQ(report.bad[4].fault, SampleFault::kUnsupported) << "it has three channels";
+  EXPECT_EQ(report.bad[0].piece, 0u);
+  EXPECT_EQ(report.bad[1].piece, 1u);
+}
+
+// Masks that were drawn on a turned photograph, or on its pixels as they are stored.
+TEST_F(VerifyTest, MasksMayHaveEitherSizeOfATurnedImage) {
+  const auto photo = [](int orientation) {
+    return Text(testing::WithChunk(
+        testing::MakePng({.width = 30, .height = 40}), "IDAT",
+        testing::PngChunk("eXIf", testing::OrientationTiff(orientation, /*big_endian=*/true))));
+  };
+  File("i/a.png", photo(6));
+  File("i/b.png", photo(6));
+  File("i/c.png", photo(3));
+  for (const char* const name : {"a", "c"}) {
+    File(std::string("m/") + name + ".png", Mask(40, 30));
+  }
+  File("m/b.png", Mask(30, 40));
+  EXPECT_EQ(Describe(Check(*Masks(Path("i"), Path("m")).value())), "2 undecodable; ");
 }
 
 TEST_F(VerifyTest, MissingEndMarkersAreCountedAndNotBad) {
