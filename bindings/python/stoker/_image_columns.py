@@ -35,7 +35,7 @@ class Image:
 class Mask:
     """Mask files, one for each sample of `files`: the class, or the instance, of each pixel.
 
-        source = stoker.files(photos, columns={"mask": stoker.Mask(masks, fill=255)})
+        source = stoker.files(photographs, columns={"mask": stoker.Mask(masks, fill=255)})
 
     A mask is a PNG file of one channel with 8 bits or fewer. Indices of a palette and gray values are kept as
     they are stored. It must have the size that the photograph has when its EXIF orientation is applied.

@@ -21,6 +21,7 @@ pytest.importorskip("stoker", reason="the package is not installed here")
 
 import numpy as np
 import stoker
+from gray_png import write_street
 from pages import DOCSTRINGS, ROOT
 from snippets import ARROW, lacking, names_in, parsed, words_in, write_saved_dataset
 
@@ -55,6 +56,7 @@ def files(made, tmp_path_factory):
     (folder / "photos/train.csv").write_text("path,label,age\na.jpg,0,31\nb.jpg,1,54\n")
     pack = [sys.executable, "-m", "stoker", "pack", folder / "photos/train", folder / "packed/train"]
     subprocess.run(pack, check=True, capture_output=True, timeout=60)
+    write_street(folder / "street")
     write_shards(folder / "shards", images[0].read_bytes())
     sample = {"image/encoded": images[0].read_bytes(), "image/class/label": 1}
     (folder / "train-0.tfrecord").write_bytes(tfrecords.record(tfrecords.example(sample)))
@@ -122,12 +124,16 @@ def assumed(block, names):
         "folder": lambda: "backup",
         "labels": lambda: [0, 1],
         "large": photos,
+        "left": lambda: ["photos/a.jpg", "photos/b.jpg"],
         "loader": loader,
+        "masks": lambda: ["street/masks/a/7.png", "street/masks/b/8.png"],
         "model": lambda: len if block.page.endswith("_sizes.py") else keras_model("divided" in names),
         "names": lambda: "ab",
         "np": lambda: np,
+        "photographs": lambda: ["street/images/a/7.jpg", "street/images/b/8.jpg"],
         "rare": lambda: np.arange(8) == 3,
         "request": lambda: Request(pathlib.Path("photo.jpg").read_bytes()),
+        "right": lambda: ["photos/b.jpg", "photos/a.jpg"],
         "small": lambda: photos().subset([0, 1]),
         "source": photos,
         "stoker": lambda: stoker,
