@@ -1,8 +1,9 @@
-"""Trains a small U-Net on photographs and masks: two loaders with the same options, zipped.
+"""Trains a small U-Net on photographs and their masks, which stoker.masks joins by their names.
 
-Replaces a map() that decodes both files, and draws one crop and one flip for both. stoker's draws depend
-on the seed, the epoch and the position in it, so that two loaders crop and flip alike (docs/batches.md
-says which transforms may differ). The profile says whether the U-Net waits for its input.
+Replaces a map() that decodes both files, and draws one crop and one flip for both. A loader of stoker.masks
+makes (images, masks), as fit takes them: a mask gets the crop and the flip of its photograph, and classes are
+never mixed (docs/data.md says what else transforms do to masks). The profile says whether the U-Net waits for
+its input.
 """
 
 import pathlib
@@ -18,45 +19,39 @@ import timing
 LARGER, SIZE, BATCH = 72, 64, 16
 BATCHES = 2 if timing.QUICK else 6
 
-source = stoker.image_folder(photographs.folder(__doc__, count=96))
+folder = pathlib.Path(photographs.folder(__doc__, count=96)).absolute()
+source = stoker.image_folder(folder)
 kept = tempfile.TemporaryDirectory()  # of the masks
 paths = [source.path(sample) for sample in range(len(source))]
 
 
 def bright(image):
     """A class for each pixel that can be learned: is it brighter than half? Use your own masks."""
-    return tf.cast(tf.reduce_mean(tf.cast(image, tf.float32), -1, keepdims=True) > 127.5, tf.uint8)
+    return tf.cast(tf.reduce_mean(tf.cast(image, tf.float32), -1) > 127.5, tf.uint8)
 
 
 def mask_of(path: str) -> str:
     """Writes the mask of a photograph: a PNG of its size, gray, in which 0 and 1 are classes."""
-    mask = pathlib.Path(kept.name, f"{pathlib.Path(path).parent.name}-{pathlib.Path(path).stem}.png")
+    mask = pathlib.Path(kept.name, pathlib.Path(path).relative_to(folder)).with_suffix(".png")
+    mask.parent.mkdir(parents=True, exist_ok=True)
     image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3, dct_method="INTEGER_ACCURATE")
-    tf.io.write_file(str(mask), tf.io.encode_png(bright(image)))
+    tf.io.write_file(str(mask), tf.io.encode_png(bright(image)[..., None]))
     return str(mask)
 
 
 masks = [mask_of(path) for path in paths]
 
 
-def half(files: list[str], interpolation: str) -> stoker.Loader:
-    """The loader of the photographs, or of the masks, whose classes "nearest" does not mix."""
-    resize = stoker.Resize((LARGER, LARGER), interpolation=interpolation)
-    augment = [resize, stoker.RandomCrop(SIZE), stoker.RandomHorizontalFlip()]
+def pairs_of_stoker() -> stoker.Loader:
     return stoker.Loader(
-        stoker.files(files),
-        augment,
+        stoker.masks(folder, kept.name),
+        [stoker.Resize((LARGER, LARGER)), stoker.RandomCrop(SIZE), stoker.RandomHorizontalFlip()],
         batch_size=BATCH,
         shuffle=True,
         seed=1,
         drop_remainder=True,
-        exif_orientation=False,
+        exif_orientation=False,  # the masks are of pixels as they are stored
     )
-
-
-def stokers(images: stoker.Loader, classes: stoker.Loader) -> tf.data.Dataset:
-    pairs = tf.data.Dataset.zip((images.as_tf_dataset(), classes.as_tf_dataset()))
-    return pairs.map(lambda image, mask: (image, mask[..., :1]), tf.data.AUTOTUNE).take(BATCHES)
 
 
 def decoded(path, mask):
@@ -65,7 +60,7 @@ def decoded(path, mask):
     classes = tf.image.resize(tf.io.decode_png(tf.io.read_file(mask), channels=1), size, method="nearest")
     both = tf.concat([image, tf.cast(classes, tf.float32)], -1)  # one crop and one flip for both
     both = tf.image.random_flip_left_right(tf.image.random_crop(both, (SIZE, SIZE, 4)))
-    return both[..., :3], both[..., 3:]
+    return both[..., :3], both[..., 3]
 
 
 usual = (
@@ -88,15 +83,16 @@ def u_net() -> keras.Model:
     up = keras.layers.Concatenate()([keras.layers.UpSampling2D()(bottom), middle])
     up = keras.layers.Conv2D(16, 3, **conv)(up)
     up = keras.layers.Concatenate()([keras.layers.UpSampling2D()(up), top])
-    model = keras.Model(entry, keras.layers.Conv2D(1, 1, activation="sigmoid")(up))
+    bright_or_not = keras.layers.Conv2D(1, 1, activation="sigmoid")(up)
+    model = keras.Model(entry, keras.layers.Reshape((SIZE, SIZE))(bright_or_not))
     model.compile("adam", "binary_crossentropy", metrics=["binary_accuracy"])
     return model
 
 
 def with_stoker(function):
-    """Calls the function with the pairs of loaders that are closed afterwards."""
-    with half(paths, "bilinear") as images, half(masks, "nearest") as classes:
-        return function(stokers(images, classes))
+    """Calls the function with the dataset of a loader that is closed afterwards."""
+    with pairs_of_stoker() as loader:
+        return function(loader.as_tf_dataset().take(BATCHES))
 
 
 def agreement(dataset: tf.data.Dataset) -> float:
@@ -108,6 +104,14 @@ def agreement(dataset: tf.data.Dataset) -> float:
     return float(tf.reduce_mean(same))
 
 
+def overlap(dataset: tf.data.Dataset) -> float:
+    """The intersection of the predicted and the true pixels of class 1, over their union."""
+    metric = keras.metrics.BinaryIoU(target_class_ids=[1])
+    for image, mask in dataset:
+        metric.update_state(mask, model(image))
+    return float(metric.result())
+
+
 def reading(dataset: tf.data.Dataset) -> int:
     return sum(1 for _ in dataset)
 
@@ -116,8 +120,10 @@ pairs = {"stoker": lambda function: with_stoker(function), "usual": lambda funct
 model = u_net()
 for name, call in pairs.items():
     print(f"{name}: {call(agreement):.1%} of a mask's pixels are those of its photograph")
+before = with_stoker(overlap)
 history = with_stoker(lambda dataset: model.fit(dataset, epochs=2, verbose=0)).history
 print(f"two epochs: losses {', '.join(f'{loss:.3f}' for loss in history['loss'])}")
+print(f"IoU of the bright pixels: {before:.2f}, after training {with_stoker(overlap):.2f}")
 
 seconds = timing.in_turns({name: lambda call=call: call(reading) for name, call in pairs.items()})
 waited = {name: [] for name in pairs}

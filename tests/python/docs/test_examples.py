@@ -203,6 +203,10 @@ def test_segmentation(run, folder):
     out = run("segmentation.py", folder)
     for way in ("stoker", "usual"):  # resizing mixes colours and not classes
         assert number(rf"^{way}: ([0-9.]+)% of a mask's pixels are those of its photograph$", out) > 85
+    before, after = re.search(
+        r"^IoU of the bright pixels: ([0-9.]+), after training ([0-9.]+)$", out, re.M
+    ).groups()
+    assert 0 <= float(before) <= 1 and 0 <= float(after) <= 1
     verdict = r"^verdict: reading pairs: .*; the U-Net's steps wait for input for .*; .*$"
     assert re.search(verdict, out, re.M), out
 
