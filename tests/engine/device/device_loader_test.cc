@@ -4,15 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "engine/loader/loader.h"
 #include "io/memory/arrays.h"
+#include "io/ranges/path_source.h"
 #include "tests/testing/devices/devices.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
 #include "tests/testing/samples/batch_bytes.h"
 #include "tests/testing/samples/photo_folder.h"
+#include "tests/testing/samples/photo_pairs.h"
+#include "tests/testing/storage/temp_folder.h"
 #include "tests/testing/threads/executors.h"
 
 namespace stoker {
@@ -69,6 +77,51 @@ TEST_P(DeviceLoaderTest, DeliversTheHostLoadersBatches) {
   }
   EXPECT_GE(loader->CopyStats().batches, 18u);
   EXPECT_GT(loader->Stats().pinned_bytes, 0u);
+}
+
+// Of two images, the host finishes both.
+TEST_P(DeviceLoaderTest, DeliversPairsAsOnTheHost) {
+  const testing::PhotoPairs pairs(20, 2);
+  LoaderOptions options = Options();
+  options.source = pairs.Source();
+  auto plain = Loader::Open(options).value();
+  auto loader = Open(options);
+  EXPECT_EQ(loader->columns().size(), 3u);
+  auto wanted = plain->Iterate(), got = loader->Iterate();
+  while (const Batch expected = wanted->Next().value()) {
+    const DeviceBatch batch = got->NextOnDevice().value();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(BytesOf(batch, *device_), BytesOf(expected));
+  }
+}
+
+// Of an image and its mask, the device finishes the image.
+TEST_P(DeviceLoaderTest, DeliversMasksAsOnTheHost) {
+  const testing::TempFolder folder;
+  FilesOptions files;
+  PathTable paths, masks;
+  for (uint64_t id = 0; id < 20; ++id) {
+    const std::string mask = folder.Path(std::to_string(id) + ".png");
+    const std::vector<uint8_t> photo = testing::MakeJpeg({.width = 40, .height = 30, .seed = id});
+    const std::vector<uint8_t> png =
+        testing::MakePng({.width = 40, .height = 30, .color = 3, .seed = id});
+    photos_.Overwrite(id, {photo.begin(), photo.end()});
+    std::ofstream(mask, std::ios::binary) << std::string(png.begin(), png.end());
+    paths.Add(photos_.FileOf(id));
+    masks.Add(mask);
+  }
+  files.further.push_back({.name = "mask", .fill = 255, .paths = std::move(masks)});
+  LoaderOptions options = Options();
+  options.source = Files(std::move(paths), std::move(files)).value();
+  auto plain = Loader::Open(options).value();
+  auto loader = Open(options);
+  EXPECT_EQ(loader->columns().size(), 2u);
+  auto wanted = plain->Iterate(), got = loader->Iterate();
+  while (const Batch expected = wanted->Next().value()) {
+    const DeviceBatch batch = got->NextOnDevice().value();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(BytesOf(batch, *device_), BytesOf(expected));
+  }
 }
 
 TEST_P(DeviceLoaderTest, ColumnsShareOneSlab) {

@@ -23,6 +23,7 @@
 #include "tests/testing/samples/indexed_photos.h"
 #include "tests/testing/samples/photo_folder.h"
 #include "tests/testing/samples/photo_pairs.h"
+#include "tests/testing/threads/one_lease.h"
 
 namespace stoker {
 namespace {
@@ -405,6 +406,38 @@ TEST_F(DecoderOfPairsTest, MemoryIsTheErrorOnlyIfThereIsNoOther) {
   samples_[index].read_of(1).status = NoMemory();
   Damage(index, 0);
   EXPECT_EQ(Decode(index).kind, Kind::kUnusable);
+}
+
+// An error in a part of the first file may be that of the part; the whole sample is read again.
+TEST_F(DecoderOfPairsTest, APartOfTheFirstPieceWithAnErrorIsReadAgainAsAWhole) {
+  const uint32_t index = ReadPair(0);
+  ReadRequest& first = samples_[index].read;
+  first.length = first.size;
+  Damage(index, 1);
+  EXPECT_EQ(Decode(index).kind, Kind::kUnusable) << "the error is not the first piece's";
+  Damage(index, 0);
+  EXPECT_EQ(Decode(index).kind, Kind::kReadAgain);
+  EXPECT_EQ(first.length, kUnknownLength);
+}
+
+TEST_F(DecoderOfPairsTest, PiecesOfASampleThatWaitedForMemoryAreNotInterleaved) {
+  const auto workspace_of = [&](WorkToken work) {
+    decoder_->FreeWorkspaces();
+    const uint32_t index = ReadPair(0);
+    samples_[index].work = std::move(work);
+    EXPECT_EQ(Decode(index).kind, Kind::kRow);
+    samples_[index].work = WorkToken();
+    samples_.Give(index);
+    EXPECT_EQ(Row(0, 0), Expected(0, pairs_.first()));
+    EXPECT_EQ(Row(0, 1), Expected(0, pairs_.second()));
+    return MemoryOf(decoder_->workspace(0));
+  };
+  testing::OneLease lease;
+  const uint64_t usual = workspace_of(lease->Begin());
+  lease->JoinWaitList(0, lease->Begin());
+  WorkToken alone = lease->TakeRetry().value().work;
+  ASSERT_TRUE(alone.alone());
+  EXPECT_LT(workspace_of(std::move(alone)), usual);
 }
 
 TEST_F(DecoderOfPairsTest, PiecesOfDifferentSizesAreAnErrorThatNamesBoth) {

@@ -246,7 +246,7 @@ TEST_F(ProducerPairs, AStateContinuesWithTheNextBatch) {
 // other, neither those of one sample nor of two.
 class ProducerLargePairs : public ProducerPairs {
  protected:
-  static constexpr uint64_t kTight = 13 * kMebibyte;
+  static constexpr uint64_t kTight = 10 * kMebibyte;
 
   ProducerLargePairs() {
     for (const uint64_t id : {3, 4, 5, 17, 30}) {
