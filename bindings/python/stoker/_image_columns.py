@@ -12,7 +12,7 @@ __all__ = ["Image", "Mask"]
 
 
 class Image:
-    """Further image files, one for each sample of `files`: a second view of a scene, a target picture.
+    """Further image files, one per sample of `files`: the other image of a stereo pair, a target picture.
 
         source = stoker.files(left, columns={"right": stoker.Image(right)})
 
@@ -38,11 +38,13 @@ class Mask:
         source = stoker.files(photographs, columns={"mask": stoker.Mask(masks, fill=255)})
 
     A mask is a PNG file of one channel with 8 bits or fewer. Indices of a palette and gray values are kept as
-    they are stored. It must have the size that the photograph has when its EXIF orientation is applied.
+    they are stored. It must have the size of the photograph, each turned as its own EXIF tag says; most masks
+    have no tag. Half turns and mirroring, and any turn of a square photograph, are not noticed by the size.
 
     The column is uint8 (rows, height, width), regardless of the loader's `dtype` and `layout`. Crops, flips
-    and other moves are those of the image, of the same random draw, and take the nearest pixel, so that no
-    value arises that the mask does not have. Colours, blur, erasing and normalization leave masks alone.
+    and other moves are those of the image, of the same random draw, and take the nearest pixel, so values are
+    never mixed. Resizing samples pixel centres, as for images (torchvision's NEAREST_EXACT; its v2 takes
+    NEAREST for masks). Colours, blur, erasing and normalization leave masks alone.
 
     Args:
         paths: of a file for each sample, as those of `files`.
