@@ -37,7 +37,7 @@ pytest.importorskip("stoker", reason="the package is not installed here")
 
 import numpy as np
 import stoker
-from gray_png import write_street
+from gray_png import write_stereo, write_street
 from pages import BLOCKS, PAGES, ROOT, commands_of, look_up
 from snippets import ARROW, imports_of, installed, lacking, lacks, names_in, parsed, write_saved_dataset
 
@@ -108,6 +108,7 @@ def scratch(tmp_path_factory):
         {"name": "RandomErasing", "p": 0.25},
     ]
     write_street(folder / "street")
+    write_stereo(folder / "stereo")
     (folder / "shards").mkdir()
     images = sorted((folder / "photos" / "val").rglob("*.jpg"))
     for shard in range(4):

@@ -23,3 +23,11 @@ def write_street(folder):
         for path in (folder / "images" / f"{name}.jpg", folder / "masks" / f"{name}.png"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(gray_png(300, 280))  # bytes decide what an image is, and not its name
+
+
+def write_stereo(folder):
+    """Writes two pairs of images, as pages name them."""
+    for side in ("left", "right"):
+        (folder / side).mkdir(parents=True)
+        for i in range(2):
+            (folder / side / f"{i}.jpg").write_bytes(gray_png(300, 280))
