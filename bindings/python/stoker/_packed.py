@@ -30,7 +30,7 @@ class Packed(Source):
         return os.fsdecode(self._native.name(self._number(sample)))
 
     def image_size(self, sample: int) -> tuple[int, int] | None:
-        """Height and width of a sample as displayed (EXIF orientation applied), as when it was packed.
+        """Height and width of a sample, turned as its EXIF tag says, as when it was packed.
 
         Nothing is read. None: the file was damaged or of an unknown format.
 

@@ -382,7 +382,7 @@ class ImageFolder(Source):
         return self._directory
 
     def image_size(self, sample: int) -> tuple[int, int] | None:
-        """Height and width of a sample as displayed (EXIF orientation applied), from the folder's index.
+        """Height and width of a sample, turned as its EXIF tag says, from the folder's index.
 
         No file is opened: this is the size when `stoker index` was run. None: there is no index, it does not
         have the file, or the file was damaged or of an unknown format.
