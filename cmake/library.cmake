@@ -16,6 +16,7 @@ set(stoker_parts
   stoker_packed
   stoker_png
   stoker_readers
+  stoker_sheet
   stoker_sources
   stoker_transforms
   stoker_webp)

@@ -1,0 +1,103 @@
+#include "bindings/sheet/sheet.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "core/result/try.h"
+
+namespace stoker {
+
+namespace {
+
+using Colour = std::array<uint8_t, 3>;
+
+constexpr uint8_t kWhite = 255;
+
+// Three bits of the value at a time give a bit each of R, G and B, from the highest one on, so that
+// small values are far from each other.
+constexpr Colour ColourOf(unsigned value) {
+  Colour colour{};
+  for (unsigned bit = 0x80; value != 0; bit >>= 1, value >>= 3) {
+    for (size_t channel = 0; channel < 3; ++channel) {
+      if ((value >> channel & 1) != 0)
+        colour[channel] = static_cast<uint8_t>(colour[channel] | bit);
+    }
+  }
+  return colour;
+}
+
+constexpr std::array<Colour, 256> kColours = [] {
+  std::array<Colour, 256> colours{};
+  for (unsigned value = 0; value < colours.size(); ++value) colours[value] = ColourOf(value);
+  return colours;
+}();
+
+// Draws over `width` pixels.
+void Blend(const uint8_t* mask, int width, uint8_t* pixels) {
+  for (int x = 0; x < width; ++x, pixels += 3) {
+    if (mask[x] == 0) continue;
+    const Colour& colour = kColours[mask[x]];
+    for (size_t channel = 0; channel < 3; ++channel) {
+      pixels[channel] = static_cast<uint8_t>((pixels[channel] + colour[channel] + 1) / 2);
+    }
+  }
+}
+
+// Draws image `at` with its top left pixel at `to`; `stride`: bytes of a row of the sheet.
+void DrawImage(const SheetRows& rows, int64_t at, uint8_t* to, ptrdiff_t stride) {
+  const auto [width, height] = rows.size;
+  const ptrdiff_t line = ptrdiff_t{at} * height;
+  for (int y = 0; y < height; ++y, to += stride) {
+    const ptrdiff_t first = (line + y) * width;
+    std::copy_n(rows.images + first * 3, ptrdiff_t{width} * 3, to);
+    if (rows.masks != nullptr) Blend(rows.masks + first, width, to);
+  }
+}
+
+Error Wrong(std::string cause, std::string advice = {}) {
+  return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
+}
+
+}  // namespace
+
+Result<ImageSize> SizeOfSheet(int64_t count, ImageSize image, int64_t columns) {
+  if (count < 1 || count > kMaxSheetRows) {
+    return Wrong("a sheet of " + std::to_string(count) + " images was asked for; it has 1 to " +
+                 std::to_string(kMaxSheetRows));
+  }
+  if (image.width < 1 || image.height < 1) return Wrong("the images have no pixels");
+  if (columns < 1 || columns > kMaxSheetRows) {
+    return Wrong("a sheet of " + std::to_string(columns) + " columns was asked for; it has 1 to " +
+                 std::to_string(kMaxSheetRows));
+  }
+  const int64_t across = std::min(columns, count);
+  const int64_t down = (count + across - 1) / across;
+  const int64_t width = across * (int64_t{image.width} + kSheetGap) - kSheetGap;
+  const int64_t height = down * (int64_t{image.height} + kSheetGap) - kSheetGap;
+  if (std::max(width, height) > kMaxSidePixels || width * height > kMaxSheetPixels) {
+    return Wrong("the sheet would have " + std::to_string(width) + " × " + std::to_string(height) +
+                     " pixels; it may have " + std::to_string(kMaxSheetPixels) +
+                     " pixels, and sides of " + std::to_string(kMaxSidePixels),
+                 "Show fewer or smaller images");
+  }
+  return ImageSize{static_cast<int>(width), static_cast<int>(height)};
+}
+
+Result<WholeImage> DrawSheet(const SheetRows& rows, int64_t columns) {
+  WholeImage sheet;
+  ASSIGN_OR_RETURN(sheet.size, SizeOfSheet(rows.count, rows.size, columns));
+  const ptrdiff_t stride = ptrdiff_t{sheet.size.width} * 3;
+  sheet.pixels.assign(static_cast<size_t>(stride) * static_cast<size_t>(sheet.size.height), kWhite);
+  for (int64_t i = 0; i < rows.count; ++i) {
+    const ptrdiff_t left = i % columns * (rows.size.width + kSheetGap);
+    const ptrdiff_t top = i / columns * (rows.size.height + kSheetGap);
+    DrawImage(rows, i, sheet.pixels.data() + top * stride + left * 3, stride);
+  }
+  return sheet;
+}
+
+std::array<uint8_t, 3> MaskColour(uint8_t value) { return kColours[value]; }
+
+}  // namespace stoker

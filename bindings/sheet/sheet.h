@@ -1,0 +1,40 @@
+// Draws the rows of a batch as one image, a contact sheet, so that people can look at them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/batch/image.h"
+#include "core/result/result.h"
+#include "transforms/decode/whole_image.h"
+
+namespace stoker {
+
+inline constexpr int64_t kMaxSheetRows = 4096;
+inline constexpr int64_t kMaxSheetPixels = 100'000'000;
+inline constexpr int kSheetGap = 2;  // pixels between two images
+
+// Images of one size, and their masks. Dense, in C order.
+struct SheetRows {
+  int64_t count = 0;
+  ImageSize size;                   // of each image
+  const uint8_t* images = nullptr;  // (count, height, width, 3): RGB
+  const uint8_t* masks = nullptr;   // (count, height, width): values of classes; null means none
+};
+
+// Returns the size of a sheet. InvalidArgument: no row, more than kMaxSheetRows of them, images
+// without pixels, columns outside [1, kMaxSheetRows], or a sheet of more than kMaxSheetPixels or
+// with a side of more than kMaxSidePixels.
+Result<ImageSize> SizeOfSheet(int64_t count, ImageSize image, int64_t columns);
+
+// Draws the images from left to right and from top to bottom, `columns` to a line, with white
+// between them and where the last line has none. Over each image it draws the colour of each value
+// of its mask with half opacity, except of 0, which is the background by convention. Errors: those
+// of SizeOfSheet.
+Result<WholeImage> DrawSheet(const SheetRows& rows, int64_t columns);
+
+// Returns the colour of a mask's value, (R, G, B), in the colour map of PASCAL VOC. 255 is "void"
+// there, and pale: pixels that are ignored in training differ from the background.
+std::array<uint8_t, 3> MaskColour(uint8_t value);
+
+}  // namespace stoker

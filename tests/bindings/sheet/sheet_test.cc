@@ -1,0 +1,157 @@
+#include "bindings/sheet/sheet.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bindings/sheet/sheet_png.h"
+#include "tests/testing/images/make_png.h"
+#include "transforms/png/reference_decoder.h"
+
+namespace stoker {
+namespace {
+
+using Colour = std::array<uint8_t, 3>;
+
+constexpr Colour kWhite{255, 255, 255};
+
+struct Batch3 {
+  ImageSize size;
+  std::vector<uint8_t> images, masks;
+
+  SheetRows rows() const {
+    const int64_t pixels = int64_t{size.width} * size.height;
+    return {.count = static_cast<int64_t>(masks.size()) / pixels,
+            .size = size,
+            .images = images.data(),
+            .masks = masks.data()};
+  }
+};
+
+Batch3 RandomBatch(int64_t count, ImageSize size, uint32_t seed = 1) {
+  std::mt19937 random(seed);
+  Batch3 batch{size, {}, {}};
+  batch.masks.resize(static_cast<size_t>(count * size.width * size.height));
+  batch.images.resize(batch.masks.size() * 3);
+  for (uint8_t& byte : batch.images) byte = static_cast<uint8_t>(random());
+  for (uint8_t& byte : batch.masks) byte = random() % 2 == 0 ? 0 : static_cast<uint8_t>(random());
+  return batch;
+}
+
+Colour At(const WholeImage& sheet, int64_t x, int64_t y) {
+  const uint8_t* const pixel = sheet.pixels.data() + (y * sheet.size.width + x) * 3;
+  return {pixel[0], pixel[1], pixel[2]};
+}
+
+// VOC's map as its development kit computes it: bit j of the value's octal digits, channel by
+// channel.
+Colour VocColour(int value) {
+  Colour colour{};
+  for (int j = 0; j < 8; ++j) {
+    for (size_t channel = 0; channel < 3; ++channel) {
+      const int bit = value >> (3 * j + static_cast<int>(channel)) & 1;
+      colour[channel] = static_cast<uint8_t>(colour[channel] | bit << (7 - j));
+    }
+  }
+  return colour;
+}
+
+// What a sheet's pixel must be, from its place alone.
+Colour Wanted(const SheetRows& rows, int64_t columns, int64_t x, int64_t y) {
+  const int64_t across = rows.size.width + kSheetGap, down = rows.size.height + kSheetGap;
+  const int64_t image = y / down * columns + x / across;
+  const int64_t left = x % across, top = y % down;
+  if (left >= rows.size.width || top >= rows.size.height || image >= rows.count) return kWhite;
+  const int64_t pixel = (image * rows.size.height + top) * rows.size.width + left;
+  Colour colour{};
+  std::copy_n(rows.images + pixel * 3, 3, colour.begin());
+  const uint8_t value = rows.masks == nullptr ? uint8_t{0} : rows.masks[pixel];
+  if (value == 0) return colour;
+  const Colour over = VocColour(value);
+  for (size_t i = 0; i < 3; ++i) {
+    colour[i] = static_cast<uint8_t>((colour[i] + over[i] + 1) / 2);
+  }
+  return colour;
+}
+
+TEST(Sheet, ColoursAreThoseOfPascalVoc) {
+  EXPECT_EQ(MaskColour(0), (Colour{0, 0, 0}));
+  EXPECT_EQ(MaskColour(1), (Colour{128, 0, 0}));        // aeroplane
+  EXPECT_EQ(MaskColour(15), (Colour{192, 128, 128}));   // person
+  EXPECT_EQ(MaskColour(20), (Colour{0, 64, 128}));      // tv monitor
+  EXPECT_EQ(MaskColour(255), (Colour{224, 224, 192}));  // void
+  for (int value = 0; value < 256; ++value) {
+    EXPECT_EQ(MaskColour(static_cast<uint8_t>(value)), VocColour(value)) << value;
+  }
+}
+
+TEST(Sheet, EveryPixelIsThatOfItsImage) {
+  for (const auto& [count, columns] :
+       {std::pair{7, 3}, {6, 3}, {1, 8}, {5, 1}, {5, 5}, {3, 4096}}) {
+    Batch3 batch = RandomBatch(count, {5, 4}, static_cast<uint32_t>(count));
+    for (const bool masked : {false, true}) {
+      SheetRows rows = batch.rows();
+      if (!masked) rows.masks = nullptr;
+      const WholeImage sheet = DrawSheet(rows, columns).value();
+      const int across = std::min(count, columns), down = (count + across - 1) / across;
+      ASSERT_EQ(sheet.size, (ImageSize{across * 7 - 2, down * 6 - 2}));
+      ASSERT_EQ(sheet.pixels.size(), static_cast<size_t>(sheet.size.width * sheet.size.height * 3));
+      for (int y = 0; y < sheet.size.height; ++y) {
+        for (int x = 0; x < sheet.size.width; ++x) {
+          ASSERT_EQ(At(sheet, x, y), Wanted(rows, columns, x, y))
+              << count << ": " << x << ", " << y;
+        }
+      }
+    }
+  }
+}
+
+TEST(Sheet, LimitsAreErrorsThatSayWhatIsAllowed) {
+  const auto refused = [](int64_t count, ImageSize size, int64_t columns) {
+    const Result<ImageSize> sheet = SizeOfSheet(count, size, columns);
+    EXPECT_FALSE(sheet.ok()) << count;
+    return sheet.ok() ? "" : sheet.error().Message();
+  };
+  EXPECT_EQ(SizeOfSheet(4096, {64, 64}, 64).value(), (ImageSize{64 * 66 - 2, 64 * 66 - 2}));
+  EXPECT_EQ(refused(4097, {1, 1}, 8), "a sheet of 4097 images was asked for; it has 1 to 4096.");
+  EXPECT_EQ(refused(0, {1, 1}, 8), "a sheet of 0 images was asked for; it has 1 to 4096.");
+  EXPECT_EQ(refused(1, {1, 0}, 8), "the images have no pixels.");
+  EXPECT_EQ(refused(1, {1, 1}, 0), "a sheet of 0 columns was asked for; it has 1 to 4096.");
+  const std::string most =
+      " pixels; it may have 100000000 pixels, and sides of 65535. "
+      "Show fewer or smaller images.";
+  EXPECT_EQ(refused(1, {10000, 10001}, 8), "the sheet would have 10000 × 10001" + most);
+  EXPECT_EQ(refused(4096, {30, 1}, 4096), "the sheet would have 131070 × 1" + most);
+  EXPECT_EQ(refused(4096, {65535, 65535}, 1), "the sheet would have 65535 × 268439550" + most);
+  EXPECT_FALSE(DrawSheet({.count = 4097, .size = {1, 1}}, 8).ok());
+}
+
+TEST(SheetPng, DecodesToTheSamePixels) {
+  for (const ImageSize size : {ImageSize{1, 1}, {37, 1}, {1, 41}, {130, 97}}) {
+    Batch3 batch = RandomBatch(3, size);
+    const WholeImage sheet = DrawSheet(batch.rows(), 2).value();
+    const std::vector<uint8_t> file = EncodeSheet(sheet).value();
+    const WholeImage decoded = DecodeWholePng(file).value();
+    EXPECT_EQ(decoded.size, sheet.size);
+    EXPECT_EQ(decoded.layout, PixelLayout::kInterleaved);
+    EXPECT_EQ(decoded.pixels, sheet.pixels);
+  }
+}
+
+TEST(SheetPng, IsKnownByItsBeginning) {
+  const Batch3 batch = RandomBatch(1, {3, 3});
+  std::vector<uint8_t> file = EncodeSheet(DrawSheet(batch.rows(), 1).value()).value();
+  EXPECT_TRUE(BeginsAsSheet(file));
+  EXPECT_TRUE(BeginsAsSheet({file.data(), kSheetBeginBytes}));
+  EXPECT_FALSE(BeginsAsSheet(testing::MakePng()));
+  for (size_t size = 0; size < 66; ++size) EXPECT_FALSE(BeginsAsSheet({file.data(), size})) << size;
+  file[0] ^= 1;
+  EXPECT_FALSE(BeginsAsSheet(file));
+}
+
+}  // namespace
+}  // namespace stoker
