@@ -16,6 +16,7 @@ using Command = std::function<Result<int>()>;
 
 // Each function declares its subcommand on `app`; parsing sets `chosen` if the command line names
 // it. `chosen` must outlive `app`.
+void AddShow(CLI::App& app, Command& chosen);
 void AddBench(CLI::App& app, Command& chosen);
 void AddSynth(CLI::App& app, Command& chosen);
 void AddInspect(CLI::App& app, Command& chosen);

@@ -29,6 +29,7 @@ constexpr const char* kFooter = R"(Try it without data of your own:
   stoker index photos
   stoker pack photos packed
   stoker explain photos
+  stoker show photos --out sheet.png
   stoker bench photos
   stoker doctor
 
@@ -48,8 +49,8 @@ std::vector<std::string> ArgumentsOf(int argc, char** argv) {
 Error MissingCommand() {
   return {.code = Code::kInvalidArgument,
           .cause =
-              "a command is missing: synth, inspect, verify, index, pack, unpack, explain, bench, "
-              "doctor or completion",
+              "a command is missing: synth, inspect, verify, index, pack, unpack, explain, show, "
+              "bench, doctor or completion",
           .advice = "`stoker help` explains them"};
 }
 
@@ -89,6 +90,7 @@ int Main(int argc, char** argv) {
   AddPack(app, chosen);
   AddUnpack(app, chosen);
   AddExplain(app, chosen);
+  AddShow(app, chosen);
   AddBench(app, chosen);
   AddDoctor(app, chosen);
   AddCompletion(app, chosen);

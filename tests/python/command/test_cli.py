@@ -96,6 +96,7 @@ def test_help_teaches():
         (["synth", "--help"], ["--count", "--seed", "Examples"]),
         (["inspect", "--help"], ["--json", "--list-broken", "Examples"]),
         (["verify", "--help"], ["--json", "--good", "Examples"]),
+        (["show", "--help"], ["--out", "--masks", "--seed", "Examples", "Exit codes"]),
         (["index", "--help"], ["--json", "--out", "Examples", "Exit codes"]),
     ):
         done = run(*arguments)
@@ -107,7 +108,7 @@ def test_help_teaches():
 
 def test_help_of_a_command():
     assert run("help").stdout == run("--help").stdout != b""
-    for command in ("synth", "inspect", "index", "explain", "bench", "doctor", "completion"):
+    for command in ("synth", "inspect", "index", "explain", "show", "bench", "doctor", "completion"):
         done = run("help", command)
         assert done.returncode == 0 and done.stderr == b""
         assert done.stdout == run(command, "--help").stdout
@@ -1206,6 +1207,7 @@ def test_reports_fit_the_terminal(made, dataset, tmp_path):
         ["explain", made, *SMALL[:2], "--normalize"], ["inspect", folder], ["verify", folder],
         ["index", folder, "--out", tmp_path / "index"], ["pack", made, packed], ["pack", "--verify", packed],
         ["unpack", packed, tmp_path / "unpacked"], ["doctor"], ["synth", tmp_path / "new", "--count", 3],
+        ["show", made, "--out", tmp_path / "sheet.png", "--columns", 16],
     ]  # fmt: skip
     for arguments in reports:
         wide = [line for line in on_screen(*arguments, columns=80) if len(line) > 80]

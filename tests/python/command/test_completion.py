@@ -10,9 +10,10 @@ import subprocess
 import pytest
 from pseudo_terminal import open_pseudo_terminal
 
-COMMANDS = (
-    ["synth", "inspect", "verify", "index", "pack", "unpack", "explain", "bench", "doctor", "completion"]
-)  # fmt: skip
+COMMANDS = [
+    *("synth", "inspect", "verify", "index", "pack", "unpack"),
+    *("explain", "show", "bench", "doctor", "completion"),
+]
 SHELLS = ("bash", "zsh", "fish")
 
 

@@ -1,0 +1,152 @@
+#include "bindings/cli/show/show.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "bindings/cli/show/labels.h"
+#include "bindings/sheet/sheet.h"
+#include "bindings/sheet/sheet_png.h"
+#include "core/result/try.h"
+#include "core/system/output_file.h"
+#include "engine/loader/loader.h"
+#include "transforms/plan/plan.h"
+
+namespace stoker {
+
+namespace {
+
+// Checks that no other file than a sheet is replaced. Others that cannot be written, such as
+// folders, are left to CheckCanWrite.
+Status CheckIsSheet(const std::string& out) {
+  const int descriptor = open(out.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return {};
+  struct stat info {};
+  const bool regular = fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
+  std::array<uint8_t, kSheetBeginBytes> begin{};
+  const ssize_t got = regular ? pread(descriptor, begin.data(), begin.size(), 0) : 0;
+  close(descriptor);
+  if (!regular || (got > 0 && BeginsAsSheet({begin.data(), static_cast<size_t>(got)}))) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "cannot write: a file that is not a contact sheet is in the way",
+               .file = out,
+               .advice = "Name another file"};
+}
+
+// The transform that Draw undoes; nullopt if the list has none.
+std::optional<Normalize> NormalizeOf(std::span<const Transform> transforms) {
+  for (const Transform& transform : transforms) {
+    if (const auto* const normalize = std::get_if<Normalize>(&transform)) return *normalize;
+  }
+  return std::nullopt;
+}
+
+uint8_t ByteOf(float fraction) {
+  if (!(fraction > 0)) return 0;  // a NaN, too
+  return static_cast<uint8_t>(std::lround(std::min(fraction, 1.0F) * 255));
+}
+
+std::vector<uint8_t> BytesOfFractions(std::span<const float> values, const Normalize& undone) {
+  std::vector<uint8_t> bytes(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    bytes[i] = ByteOf(values[i] * undone.std[i % 3] + undone.mean[i % 3]);
+  }
+  return bytes;
+}
+
+Result<WholeImage> Draw(const Batch& batch, int64_t columns, const Normalize& undone) {
+  const Column& images = batch.images();
+  std::vector<uint8_t> bytes;
+  if (images.dtype == DType::kF32) bytes = BytesOfFractions(images.as<float>(), undone);
+  const Column* const mask = batch.column("mask");
+  const bool has_masks = mask != nullptr && mask->dtype == DType::kU8 &&
+                         std::ranges::equal(mask->shape, std::span(images.shape).first(3));
+  return DrawSheet({.count = images.shape[0],
+                    .size = {static_cast<int>(images.shape[2]), static_cast<int>(images.shape[1])},
+                    .images = bytes.empty() ? images.as<uint8_t>().data() : bytes.data(),
+                    .masks = has_masks ? mask->as<uint8_t>().data() : nullptr},
+                   columns);
+}
+
+// Sets the recipe, and that one batch is made, of bytes or float32.
+void CompleteOptions(const cli::Recipe& recipe, LoaderOptions& loader) {
+  loader.transforms = recipe.transforms;
+  loader.mix = recipe.mix;
+  // What some transforms do depends on whether there are fractions.
+  const bool bytes = recipe.options.dtype == DType::kU8;
+  loader.dtype = bytes ? DType::kU8 : DType::kF32;
+  loader.layout = Layout::kNhwc;
+  loader.exif_orientation = recipe.options.exif_orientation;
+  loader.decode = recipe.options.decode;
+  loader.limits = recipe.options.limits;
+  loader.batch_size =
+      static_cast<uint32_t>(std::clamp<uint64_t>(loader.source->size(), 1, loader.batch_size));
+  loader.depth = 1;
+  loader.epochs = 1;
+}
+
+// The limits of a sheet are checked before memory is reserved for the batch.
+Status CheckSize(const cli::Recipe& recipe, int64_t count, int64_t columns) {
+  ASSIGN_OR_RETURN(const Plan plan, Plan::Compile(recipe.transforms, recipe.options));
+  Result<ImageSize> sheet = SizeOfSheet(count, plan.output_size(), columns);
+  return sheet.ok() ? Status() : std::move(sheet).error();
+}
+
+Result<std::shared_ptr<Loader>> OpenLoader(LoaderOptions options) {
+  Result<std::shared_ptr<Loader>> loader = Loader::Open(std::move(options));
+  if (loader.ok() || loader.error().code != Code::kResourceExhausted) return loader;
+  Error error = std::move(loader).error();
+  error.changes.clear();  // of options that this command does not have
+  error.advice = "Show fewer or smaller images";
+  return error;
+}
+
+Result<Batch> FirstBatch(Loader& loader, const Interrupt& interrupt) {
+  ASSIGN_OR_RETURN(Batch batch, loader.Iterate(0)->Next(interrupt));
+  if (batch) return batch;
+  return Error{.code = Code::kNotFound, .cause = "there is no sample to show"};
+}
+
+}  // namespace
+
+Result<ShowReport> Show(ShowOptions options, cli::Recipe recipe, const Interrupt& interrupt) {
+  if (!recipe.views.empty()) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = recipe.name + " has several views, and a contact sheet shows one",
+                 .advice = "Put the transforms of one view into a recipe of their own"};
+  }
+  TRY(CheckIsSheet(options.out));
+  TRY(CheckCanWrite(options.out));
+  CompleteOptions(recipe, options.loader);
+  const std::shared_ptr<const SampleSource> source = options.loader.source;
+  TRY(CheckSize(recipe, options.loader.batch_size, options.columns));
+  ASSIGN_OR_RETURN(const std::shared_ptr<Loader> loader, OpenLoader(std::move(options.loader)));
+  ASSIGN_OR_RETURN(const Batch batch, FirstBatch(*loader, interrupt));
+  const Normalize undone = NormalizeOf(recipe.transforms).value_or(Normalize{});
+  ASSIGN_OR_RETURN(const WholeImage sheet, Draw(batch, options.columns, undone));
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> file, EncodeSheet(sheet));
+  TRY(WriteFile(options.out, {reinterpret_cast<const char*>(file.data()), file.size()}));
+  ShowReport report{.source = source->Describe(),
+                    .out = options.out,
+                    .size = sheet.size,
+                    .bytes = file.size(),
+                    .columns = std::min(options.columns, batch.rows()),
+                    .samples = static_cast<uint64_t>(batch.rows()),
+                    .labels = {}};
+  if (const std::optional<size_t> label = source->label()) {
+    const Column* const column = batch.column(source->fields()[*label].name);
+    if (column != nullptr) report.labels = LabelTexts(*column, source->classes());
+  }
+  return report;
+}
+
+}  // namespace stoker
