@@ -69,6 +69,7 @@ from stoker._packed import *  # noqa: F403
 from stoker._parquet_rows import *  # noqa: F403
 from stoker._records import *  # noqa: F403
 from stoker._runtime import Runtime
+from stoker._show import Sheet, show
 from stoker._sizes import unpadded
 from stoker._sources import *  # noqa: F403
 from stoker._stoker import Tensor, __version__
@@ -103,6 +104,7 @@ __all__ = [
     "PermissionDeniedError",
     "ResourceExhaustedError",
     "Runtime",
+    "Sheet",
     "SkippedFilesWarning",
     "SplitIterator",
     "SplitLoader",
@@ -114,6 +116,7 @@ __all__ = [
     "combine",
     "decode_image",
     "decode_images",
+    "show",
     "unpadded",
     *_arrow.__all__,
     *_huggingface.__all__,

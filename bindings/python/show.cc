@@ -1,0 +1,57 @@
+// stoker._stoker.draw_sheet: draws a contact sheet of NumPy's arrays.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bindings/python/errors.h"
+#include "bindings/python/module.h"
+#include "bindings/python/waiting.h"
+#include "bindings/sheet/sheet.h"
+#include "bindings/sheet/sheet_png.h"
+
+namespace stoker::python {
+
+namespace py = pybind11;
+
+namespace {
+
+using Bytes = py::array_t<uint8_t, py::array::c_style>;
+
+Result<std::vector<uint8_t>> DrawPng(const SheetRows& rows, int64_t columns) {
+  Result<WholeImage> sheet = DrawSheet(rows, columns);
+  if (!sheet.ok()) return std::move(sheet).error();
+  return EncodeSheet(*sheet);
+}
+
+// `images`: (rows, height, width, 3); `masks`: (rows, height, width), of the same rows. Their
+// shapes were checked by stoker/_show.py. Sides that do not fit into an int are refused as too
+// large a sheet.
+py::bytes DrawSheetOf(const Bytes& images, const std::optional<Bytes>& masks, int64_t columns) {
+  const auto side = [&](py::ssize_t axis) {
+    return static_cast<int>(std::min<py::ssize_t>(images.shape(axis), INT32_MAX / 2));
+  };
+  const SheetRows rows{.count = images.shape(0),
+                       .size = {side(2), side(1)},
+                       .images = images.data(),
+                       .masks = masks ? masks->data() : nullptr};
+  Result<std::vector<uint8_t>> png = [&] {
+    const WithoutGil released;
+    return DrawPng(rows, columns);
+  }();
+  const std::vector<uint8_t> file = Value(std::move(png));
+  return {reinterpret_cast<const char*>(file.data()), file.size()};
+}
+
+}  // namespace
+
+void AddShow(py::module_& module) {
+  module.def("draw_sheet", &DrawSheetOf, py::arg("images"), py::arg("masks"), py::arg("columns"));
+}
+
+}  // namespace stoker::python
