@@ -30,31 +30,6 @@ constexpr std::array<std::string_view, 40> kSkipped = {
     ".svg", ".svgz", ".psd",  ".exr",  ".tga",  ".dds", ".dib", ".pnm", ".pbm",  ".pam",
     ".pfm", ".qoi",  ".pcx",  ".dng",  ".cr2",  ".cr3", ".nef", ".arw", ".rw2",  ".raf"};
 
-Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
-  if (!skipped.empty()) {
-    return Error{
-        .code = Code::kInvalidArgument,
-        .cause = "no file with an extension that stoker lists in this folder or below it, but: " +
-                 skipped.Counts() + " (for example " + skipped.example + ")",
-        .file = directory,
-        .advice = kConvertSkipped};
-  }
-  if (IsPackedSet(directory)) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "this is a packed set, and not a folder of images",
-                 .file = directory,
-                 .advice =
-                     "Open it as a packed set (stoker.packed; in C++, Packed). It needs no crop "
-                     "index, and `stoker unpack` restores the folder"};
-  }
-  std::string extensions;
-  for (std::string_view extension : kExtensions) extensions.append(" ").append(extension);
-  return Error{.code = Code::kInvalidArgument,
-               .cause = "no image in this folder or below it",
-               .file = directory,
-               .advice = "Images are recognised by their extensions (any case):" + extensions};
-}
-
 Error ImagesBesideClasses(const std::string& directory, const ListedRoot& root) {
   return Error{.code = Code::kInvalidArgument,
                .cause = std::to_string(root.files.size()) +
@@ -113,19 +88,13 @@ Error RefuseEmpty(const std::string& directory, const std::vector<std::string>& 
                 advice};
 }
 
-SkippedFiles SumOf(const std::map<uint32_t, SkippedFiles>& skipped) {
-  SkippedFiles sum;
-  for (const auto& [top, files] : skipped) sum.Add(files);
-  return sum;
-}
-
 // Lists the class folders.
 Status ListClasses(FolderLister& lister, const std::string& directory, const ListedRoot& root,
                    int threads, EmptyClasses allowed, std::vector<ListedFolder>& folders,
                    SkippedFiles& skipped) {
   if (root.files.size() > 0) return ImagesBesideClasses(directory, root);
   ASSIGN_OR_RETURN(ListedTree below, lister.ListBelow(root.folders, threads));
-  skipped = SumOf(below.skipped);
+  skipped = below.Skipped();
   if (std::none_of(below.folders.begin(), below.folders.end(),
                    [](const ListedFolder& folder) { return folder.files.size() > 0; })) {
     SkippedFiles all = root.skipped;
@@ -198,6 +167,31 @@ class Comparison {
 };
 
 }  // namespace
+
+Error NoImage(const std::string& directory, const SkippedFiles& skipped) {
+  if (!skipped.empty()) {
+    return Error{
+        .code = Code::kInvalidArgument,
+        .cause = "no file with an extension that stoker lists in this folder or below it, but: " +
+                 skipped.Counts() + " (for example " + skipped.example + ")",
+        .file = directory,
+        .advice = kConvertSkipped};
+  }
+  if (IsPackedSet(directory)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "this is a packed set, and not a folder of images",
+                 .file = directory,
+                 .advice =
+                     "Open it as a packed set (stoker.packed; in C++, Packed). It needs no crop "
+                     "index, and `stoker unpack` restores the folder"};
+  }
+  std::string extensions;
+  for (std::string_view extension : kExtensions) extensions.append(" ").append(extension);
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "no image in this folder or below it",
+               .file = directory,
+               .advice = "Images are recognised by their extensions (any case):" + extensions};
+}
 
 NameKind KindOfFile(std::string_view name) {
   constexpr size_t kLongest = 5;

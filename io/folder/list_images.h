@@ -18,6 +18,9 @@ enum class EmptyClasses { kRefuse, kRefuseToPack, kAllow };
 // The kind of a file in a folder of images, by its extension; all listed ones have one.
 NameKind KindOfFile(std::string_view name);
 
+// The error of a folder without images.
+Error NoImage(const std::string& directory, const SkippedFiles& skipped);
+
 // Lists the images as ImageFolder (image_folder.h) promises, with its errors. `threads`: 0 (the
 // cores allotted) to 256.
 Result<ImageList> ListImages(const std::string& directory, int threads,

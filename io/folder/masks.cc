@@ -45,8 +45,13 @@ bool IsMask(std::string_view path, std::string_view suffix) {
   return stem.ends_with(suffix);
 }
 
-// Returns the paths of all image files below a folder, relative to it, sorted bytewise.
-Result<PathTable> ListAll(const std::string& directory, int threads) {
+// The image files below a folder.
+struct FolderFiles {
+  PathTable paths;  // relative to the folder, sorted bytewise
+  SkippedFiles skipped;
+};
+
+Result<FolderFiles> ListAll(const std::string& directory, int threads) {
   if (IsObjectUrl(directory)) {
     return Error{.code = Code::kUnimplemented,
                  .cause = "folders of objects are not listed",
@@ -70,9 +75,10 @@ Result<PathTable> ListAll(const std::string& directory, int threads) {
   std::vector<size_t> order(listed.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::sort(order, {}, [&](size_t i) { return listed[i]; });
-  PathTable sorted;
-  sorted.Reserve(order.size());
-  for (const size_t i : order) sorted.Add(listed[i]);
+  FolderFiles sorted{.paths = {}, .skipped = std::move(root.skipped)};
+  sorted.paths.Reserve(order.size());
+  for (const size_t i : order) sorted.paths.Add(listed[i]);
+  sorted.skipped.Add(tree.Skipped());
   return sorted;
 }
 
@@ -106,7 +112,8 @@ class Join {
   Join(const std::string& images, const std::string& masks, const std::string& suffix)
       : images_(images), masks_(masks), suffix_(suffix) {}
 
-  Status Run(const PathTable& images, const PathTable& masks) {
+  // `skipped`: in the images' folder.
+  Status Run(const PathTable& images, const PathTable& masks, const SkippedFiles& skipped) {
     TRY(Find(masks));
     std::vector<bool> used(masks.size());
     Alone images_alone;
@@ -126,7 +133,7 @@ class Join {
       if (!used[i]) masks_alone.Add(masks[i]);
     }
     if (images_alone.count == 0 && masks_alone.count == 0) return {};
-    return NotJoined(images_alone, masks_alone);
+    return NotJoined(images_alone, masks_alone, skipped);
   }
 
   PathTable joined_images, joined_masks;
@@ -152,20 +159,25 @@ class Join {
                       folder, "Rename or remove one of them");
   }
 
-  Error NotJoined(const Alone& images_alone, const Alone& masks_alone) const {
+  Error NotJoined(const Alone& images_alone, const Alone& masks_alone,
+                  const SkippedFiles& skipped) const {
     const std::string of_images = images_alone.Text("image", "images") + " " +
                                   Plural(images_alone.count, "has", "have") + " no mask in '" +
                                   masks_ + "'";
     const std::string of_masks = masks_alone.Text("mask", "masks") + " " +
                                  Plural(masks_alone.count, "has", "have") + " no image";
+    // A skipped image may be that of a mask.
+    const bool explains = masks_alone.count > 0 && !skipped.empty();
+    const std::string also = explains ? "; " + skipped.Summary() : "";
     const std::string advice =
-        "The mask of a/b.jpg is a/b" + suffix_ +
+        (explains ? std::string(kConvertSkipped) + ". " : "") + "The mask of a/b.jpg is a/b" +
+        suffix_ +
         ".png. To leave files out, or for other names, list both yourself and give the lists to "
         "files()";
     if (images_alone.count == 0) {
-      return WrongMasks(of_masks + " in '" + images_ + "'", masks_, advice);
+      return WrongMasks(of_masks + " in '" + images_ + "'" + also, masks_, advice);
     }
-    return WrongMasks(masks_alone.count == 0 ? of_images : of_images + ", where " + of_masks,
+    return WrongMasks(masks_alone.count == 0 ? of_images : of_images + ", where " + of_masks + also,
                       images_, advice);
   }
 
@@ -195,7 +207,8 @@ Result<std::shared_ptr<const SampleSource>> Masks(const std::string& images,
                                                   const MasksOptions& options) {
   TRY(CheckThreads(options.threads));
   TRY(CheckSuffix(options.suffix));
-  ASSIGN_OR_RETURN(PathTable listed, ListAll(images, options.threads));
+  ASSIGN_OR_RETURN(FolderFiles all_images, ListAll(images, options.threads));
+  PathTable& listed = all_images.paths;
   const auto is_mask = [&](std::string_view path) { return IsMask(path, options.suffix); };
   std::error_code failed;
   PathTable found;
@@ -207,14 +220,16 @@ Result<std::shared_ptr<const SampleSource>> Masks(const std::string& images,
     found = Filter(listed, is_mask);
     listed = Filter(listed, std::not_fn(is_mask));
   } else {
-    ASSIGN_OR_RETURN(const PathTable all, ListAll(masks, options.threads));
-    found = Filter(all, is_mask);
+    ASSIGN_OR_RETURN(const FolderFiles all, ListAll(masks, options.threads));
+    found = Filter(all.paths, is_mask);
   }
-  if (listed.size() == 0) return WrongMasks("no image in this folder or below it", images);
+  if (listed.size() == 0) return NoImage(images, all_images.skipped);
   if (found.size() == 0) return NoMasks(masks, options.suffix);
   Join join(images, masks, options.suffix);
-  TRY(join.Run(listed, found));
-  FilesOptions files{.root = images, .description = "masks(" + images + ", " + masks + ")"};
+  TRY(join.Run(listed, found, all_images.skipped));
+  FilesOptions files{.root = images,
+                     .description = "masks(" + images + ", " + masks + ")",
+                     .skipped = std::move(all_images.skipped)};
   files.further.push_back({.name = "mask",
                            .kind = Field::Kind::kMask,
                            .fill = options.fill,

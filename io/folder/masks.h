@@ -23,7 +23,8 @@ struct MasksOptions {
 // Folders are listed as ImageFolder does (image_folder.h), but their subfolders are not classes:
 // images may be next to them, and a folder may be empty. A PNG file is a mask if its stem ends with
 // the suffix; other files in the masks' folder are ignored. `masks` may be the folder `images` if
-// there is a suffix; the masks are then not images.
+// there is a suffix; the masks are then not images. Skipped() counts image files of other formats
+// in the folder of images.
 //
 // Errors: those of listing a folder, naming it; Unimplemented for folders of objects;
 // InvalidArgument for a suffix with a slash or a NUL, for the same folder twice without a suffix,

@@ -293,6 +293,12 @@ class Walk {
 
 }  // namespace
 
+SkippedFiles ListedTree::Skipped() const {
+  SkippedFiles sum;
+  for (const auto& [top, files] : skipped) sum.Add(files);
+  return sum;
+}
+
 std::string WithSlash(std::string folder) {
   while (folder.ends_with('/')) folder.pop_back();
   return folder + '/';

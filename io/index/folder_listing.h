@@ -47,6 +47,8 @@ struct ListedRoot {
 struct ListedTree {
   std::vector<ListedFolder> folders;
   std::map<uint32_t, SkippedFiles> skipped;  // by `top`, if there are any
+
+  SkippedFiles Skipped() const;  // their sum
 };
 
 // The path of a folder, with one slash at its end.

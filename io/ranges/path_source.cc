@@ -165,7 +165,8 @@ class PathSource final : public SampleSource {
       : files_(std::move(files)),
         columns_(std::move(columns)),
         classes_(std::move(options.class_names)),
-        description_(std::move(options.description)) {
+        description_(std::move(options.description)),
+        skipped_(std::move(options.skipped)) {
     fields_.push_back({.name = "image", .kind = Field::Kind::kImage});
     for (const FurtherImages& further : options.further) {
       fields_.push_back({.name = further.name, .kind = further.kind});
@@ -205,6 +206,8 @@ class PathSource final : public SampleSource {
     }
   }
 
+  SkippedFiles Skipped() const override { return skipped_; }
+
   const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
 
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
@@ -216,7 +219,8 @@ class PathSource final : public SampleSource {
   }
 
   uint64_t memory_bytes() const override {
-    uint64_t bytes = sizeof(*this) + classes_.capacity() * sizeof(std::string);
+    uint64_t bytes =
+        sizeof(*this) + classes_.capacity() * sizeof(std::string) + skipped_.memory_bytes();
     for (const ListedFiles& files : files_) {
       bytes += sizeof(files) + files.paths.memory_bytes() + files.prefix.capacity();
     }
@@ -255,6 +259,7 @@ class PathSource final : public SampleSource {
   std::optional<ObjectVersions> objects_;  // empty, since none is opened; nullopt without URLs
   const std::vector<std::string> classes_;
   const std::string description_;  // empty: made of the paths
+  const SkippedFiles skipped_;
   uint64_t names_hash_ = 0;
 };
 

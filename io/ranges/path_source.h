@@ -36,6 +36,7 @@ struct FilesOptions {
   std::shared_ptr<void> owner{};           // of the columns' memory, as for Arrays()
   std::vector<std::string> class_names{};  // by label
   std::string description{};               // for messages; empty means "files(a.jpg and 99 more)"
+  SkippedFiles skipped{};                  // of the folder in which the paths were found
 };
 
 // Each path is a sample, in this order; a path that occurs twice is two samples. The field "image"

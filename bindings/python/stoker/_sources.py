@@ -76,6 +76,13 @@ class Source:
         return self._native.classes
 
     @property
+    def skipped(self) -> dict[str, int]:
+        """The number of image files that were left out of the source, by extension: files of other formats in
+        its folders, and samples without an image in its archives.
+        """
+        return self._native.skipped
+
+    @property
     def has_labels(self) -> bool:
         """Whether batches have labels."""
         return self._native.has_labels
@@ -505,9 +512,10 @@ def masks(
             ...  # uint8 (16, 256, 256, 3), and uint8 (16, 256, 256)
 
     The mask of `images/a/7.jpg` is `masks/a/7.png`, and with `suffix="_mask"` `masks/a/7_mask.png`. Samples
-    are sorted by the paths of their images. Images are recognised as by `image_folder`; hidden files are
-    skipped, and subfolders are not classes. Of the folder of masks, files without the suffix are ignored, so
-    that it may have others; with a suffix, it may also be the folder of images.
+    are sorted by the paths of their images. Images are recognised as by `image_folder`, with its warning
+    about other formats; hidden files are ignored, and subfolders are not classes. Of the folder of masks,
+    files without the suffix are ignored, so that it may have others; with a suffix, it may also be the folder
+    of images.
 
     What a mask is, and what transforms do with it, is described at `Mask`. `files` takes images and masks
     with other names, and with labels and further values.
@@ -532,6 +540,8 @@ def masks(
     if fill := _checks.integer("fill", fill, 0, 255):
         given["fill"] = b"%d" % fill
     native = _stoker.open_source("masks", given, 0)
+    if native.skipped:
+        warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=2)
     # A spec is UTF-8. Where a path is not, the loader still works: only other processes cannot find it.
     spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
     folders = {name: os.fsdecode(given[name]) for name in ("images", "masks")}

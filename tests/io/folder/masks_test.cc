@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using Pairs = std::vector<std::pair<std::string, std::string>>;  // image and mask, below the folder
 using Source = std::shared_ptr<const SampleSource>;
@@ -121,6 +122,28 @@ TEST_F(MasksTest, FilesWithoutPartnersAreCountedAndNamed) {
   error = ErrorOf(Join());
   EXPECT_EQ(error.cause, "1 image ('g.jpg') has no mask in '" + Path("m") + "'");
   EXPECT_THAT(ErrorOf(Join({.suffix = "_x"})).advice, HasSubstr("names end with _x.png"));
+}
+
+TEST_F(MasksTest, ImagesOfOtherFormatsAreCountedAndExplainMasksWithoutOne) {
+  Files({"i/a.jpg", "i/x.heic", "i/s/z.exr", "m/a.png", "m/y.gif"});
+  const SkippedFiles skipped = Join().value()->Skipped();
+  EXPECT_EQ(skipped, (SkippedFiles{{{".exr", 1}, {".heic", 1}}, "s/z.exr"}));
+  Files({"m/s/z.png"});
+  Error error = ErrorOf(Join());
+  EXPECT_EQ(error.cause, "1 mask ('s/z.png') has no image in '" + Path("i") +
+                             "'; 2 image files are skipped, because stoker does not list their "
+                             "extensions (.exr 1, .heic 1)");
+  EXPECT_THAT(error.advice, HasSubstr("Convert them"));
+  Files({"i/b.jpg"});
+  error = ErrorOf(Join());
+  EXPECT_THAT(error.cause, HasSubstr("1 mask ('s/z.png') has no image; 2 image files are skipped"));
+  std::filesystem::remove(Path("m/s/z.png"));
+  error = ErrorOf(Join());
+  EXPECT_THAT(error.cause, HasSubstr("1 image ('b.jpg') has no mask"));
+  EXPECT_THAT(error.cause, Not(HasSubstr("skipped")));
+  std::filesystem::remove(Path("i/b.jpg"));
+  std::filesystem::remove(Path("i/a.jpg"));
+  EXPECT_THAT(ErrorOf(Join()).cause, HasSubstr("that stoker lists in this folder or below it"));
 }
 
 TEST_F(MasksTest, AmbiguousNamesAreErrors) {
