@@ -323,7 +323,7 @@ Result<FolderLister> FolderLister::Open(std::string root, NameFilter filter) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = "this is not a folder",
                  .file = std::move(root),
-                 .advice = "Name the folder that holds the class folders"};
+                 .advice = "Name a folder"};
   }
   Error error = FolderError(error_number, root);
   if (error.code == Code::kNotFound && error.advice.empty()) error.advice = "Check the path";

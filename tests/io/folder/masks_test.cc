@@ -169,6 +169,7 @@ TEST_F(MasksTest, WrongArgumentsAreNamed) {
   EXPECT_EQ(error("i", "none").file, Path("none"));
   EXPECT_EQ(error("i", "none").code, Code::kNotFound);
   EXPECT_EQ(error("i", "file.png").code, Code::kInvalidArgument);
+  EXPECT_EQ(error("i", "file.png").advice, "Name a folder");
   EXPECT_EQ(error("i", "m").cause, "no mask in this folder or below it");
   EXPECT_THAT(error("i", "m").advice, HasSubstr("JPEG is unfit"));
   std::filesystem::create_directory(Path("empty"));
