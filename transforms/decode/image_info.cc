@@ -31,6 +31,17 @@ std::string SizeText(ImageSize size) {
   return std::to_string(size.width) + " × " + std::to_string(size.height);
 }
 
+Error HasOtherSize(ImageSize size, ImageSize of_image, const std::string& path) {
+  const bool is_turned = size == ImageSize{of_image.height, of_image.width};
+  return {.code = Code::kDataLoss,
+          .cause = "it has " + SizeText(size) + " pixels, and " + path +
+                   ", the image of this sample, has " + SizeText(of_image),
+          .advice = is_turned
+                        ? "EXIF tags turn the two differently. Ignore the tags if this file fits "
+                          "the image as it is stored; otherwise re-create it"
+                        : "Re-create the file in the image's size"};
+}
+
 Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {
   if (int64_t{size.width} * size.height > limits.max_pixels) {
     return Error{.code = Code::kResourceExhausted,

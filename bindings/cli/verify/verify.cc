@@ -1,6 +1,5 @@
 #include "bindings/cli/verify/verify.h"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -76,19 +75,15 @@ class SampleChecker {
     return decoder_.Decode({0, 0, info.size.width, info.size.height}, discard_);
   }
 
-  // Checks that a further piece has the size of the first one, as that is viewed or as it is
-  // stored, which exif_orientation decides.
+  // Checks that a further piece has the size of the first one, as loaders do that apply EXIF tags.
   Status CheckSizeOfPiece(const ImageInfo& info) {
     const ImageSize viewed = Viewed(info.size, info.orientation);
-    if (piece_ == 0) {
-      first_ = {info.size, viewed};
-      return {};
+    if (piece_ > 0 && viewed != viewed_) return HasOtherSize(viewed, viewed_, path_);
+    if (piece_ == 0 && source_.pieces() > 1) {
+      viewed_ = viewed;
+      path_ = request_.path;
     }
-    if (viewed == first_[0] || viewed == first_[1]) return {};
-    return Error{.code = Code::kDataLoss,
-                 .cause = "it has " + SizeText(viewed) +
-                          " pixels, and the image of its sample has " + SizeText(first_[1]),
-                 .advice = "Give both the same size"};
+    return {};
   }
 
   // The command has no option for the memory budget, which follows from max_pixels. A sample that
@@ -116,7 +111,8 @@ class SampleChecker {
   ImageDecoder decoder_;
   DiscardRows discard_;
   uint32_t piece_ = 0;
-  std::array<ImageSize, 2> first_{};  // of the first piece, as stored and as viewed
+  ImageSize viewed_;  // of the sample's first piece, if it has several
+  std::string path_;  // of that piece
 };
 
 class Verification {

@@ -254,8 +254,8 @@ TEST_F(VerifyTest, MasksAreChecked) {
   EXPECT_EQ(report.bad[1].piece, 1u);
 }
 
-// Masks that were drawn on a turned photograph, or on its pixels as they are stored.
-TEST_F(VerifyTest, MasksMayHaveEitherSizeOfATurnedImage) {
+// As for a loader without options, which refuses masks of pixels as they are stored.
+TEST_F(VerifyTest, MasksHaveTheSizeOfTheTurnedImage) {
   const auto photo = [](int orientation) {
     return Text(testing::WithChunk(
         testing::MakePng({.width = 30, .height = 40}), "IDAT",
@@ -268,7 +268,12 @@ TEST_F(VerifyTest, MasksMayHaveEitherSizeOfATurnedImage) {
     File(std::string("m/") + name + ".png", Mask(40, 30));
   }
   File("m/b.png", Mask(30, 40));
-  EXPECT_EQ(Describe(Check(*Masks(Path("i"), Path("m")).value())), "2 undecodable; ");
+  const Source source = Masks(Path("i"), Path("m")).value();
+  const VerifyReport report = Check(*source);
+  EXPECT_EQ(Describe(report), "1 undecodable; 2 undecodable; ");
+  EXPECT_EQ(report.bad[0].cause, "it has 30 × 40 pixels, and " + Path("i/b.png") +
+                                     ", the image of this sample, has 40 × 30");
+  EXPECT_THAT(VerifyText(*source, report, 9), HasSubstr("Ignore the tags if this file fits"));
 }
 
 TEST_F(VerifyTest, MissingEndMarkersAreCountedAndNotBad) {
