@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -37,7 +38,8 @@ the batch.
 
 With DIR it also measures: some of its samples are read into memory, and one thread applies the
 transforms to them as a worker does. Fused transforms count as decode and resize; for each other one
-its own time is shown, the mean over all samples, including those that it leaves unchanged.
+its own time is shown, the mean over all samples, including those that it leaves unchanged. Images
+with masks are not measured.
 
 Examples:
   stoker explain --transform eval
@@ -46,9 +48,15 @@ Examples:
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
 I/O); 130 interrupted.)";
 
-Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
+// Returns nullopt, after a warning, if the samples have several images each.
+Result<std::optional<PlanCost>> Measure(const ExplainArguments& given, const Plan& plan) {
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    OpenSamples(given.directory, "auto", given.source_options));
+  if (source->pieces() > 1) {
+    Warn("the cost is not measured, because the samples of " + source->Describe() +
+         " have several images each");
+    return std::optional<PlanCost>();
+  }
   WatchedWork work;
   Result<PlanCost> cost = MeasurePlan(*source, plan,
                                       {.images = static_cast<uint64_t>(given.images),
@@ -58,7 +66,8 @@ Result<PlanCost> Measure(const ExplainArguments& given, const Plan& plan) {
   if (cost.ok() && cost->images == 0) {
     return Error{Code::kDataLoss, "no sample could be read; the first: " + cost->first_refusal};
   }
-  return cost;
+  if (!cost.ok()) return std::move(cost).error();
+  return std::optional(*std::move(cost));
 }
 
 Result<int> RunExplainCommand(const ExplainArguments& given) {
@@ -69,12 +78,11 @@ Result<int> RunExplainCommand(const ExplainArguments& given) {
                  .advice = "Put the transforms of one view into a recipe of their own"};
   }
   ASSIGN_OR_RETURN(Plan plan, Plan::Compile(std::move(recipe.transforms), recipe.options));
-  PlanCost cost;
-  const bool measured = !given.directory.empty();
-  if (measured) {
+  std::optional<PlanCost> cost;
+  if (!given.directory.empty()) {
     ASSIGN_OR_RETURN(cost, Measure(given, plan));
   }
-  const PlanCost* const known = measured ? &cost : nullptr;
+  const PlanCost* const known = cost ? &*cost : nullptr;
   const BatchMix* const mix = recipe.mix ? &*recipe.mix : nullptr;
   TRY(Print(given.json ? PlanJson(plan, mix, known) + "\n"
                        : PlanText(plan, mix, known, WidthOfPage())));

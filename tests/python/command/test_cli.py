@@ -325,7 +325,10 @@ def test_masks_are_an_option_of_a_folder(dataset, tmp_path):
     assert "lose the column 'mask'" in failure(run("verify", *given, "--good", tmp_path / "good.jsonl"), 2)
     mask.write_bytes(gray_png(16, 16)[:50])
     assert str(mask) in run("verify", *given).stdout.decode()
-    assert "several images" in failure(run("explain", *given), 2)
+    explained, plan = run("explain", *given), run("explain")
+    assert (explained.returncode, explained.stdout) == (0, plan.stdout)
+    assert b"warning: the cost is not measured" in explained.stderr and b"several images" in explained.stderr
+    assert "decode" in json.loads(run("explain", *given, "--json").stdout)
     assert "several images" in failure(run("bench", *given, "--read-only"), 2)
     assert "without masks" in failure(run("bench", *given, "--crop-index", tmp_path / "index"), 2)
     image.unlink()
