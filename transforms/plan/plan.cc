@@ -114,7 +114,14 @@ uint64_t Plan::view_tile_bytes() const {
 }
 
 std::string Plan::Describe() const {
-  if (views() == 1) return DescribeView();
+  if (views() == 1) {
+    std::string text = DescribeView();
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      if (!pieces_[i].mask_fill_) continue;
+      text += "; piece " + std::to_string(i + 1) + ": " + pieces_[i].DescribeView();
+    }
+    return text;
+  }
   std::string text;
   for (size_t i = 0; i < views(); ++i) {
     text += (i == 0 ? "view 0: " : "; view " + std::to_string(i) + ": ") + view(i).DescribeView();
@@ -123,12 +130,12 @@ std::string Plan::Describe() const {
 }
 
 std::string Plan::DescribeView() const {
+  if (mask_fill_) {
+    return "a mask, moved as piece 0 by nearest pixels, to uint8 " +
+           std::to_string(output_.height) + " × " + std::to_string(output_.width);
+  }
   std::string text;
   for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
-  if (mask_fill_) {
-    return text + "of a mask: pixels are moved, to u8 " + std::to_string(output_.height) + " × " +
-           std::to_string(output_.width);
-  }
   text += "fused: decode the box only";
   if (options_.decode == DecodeSize::kScaled) text += ", scaled where it is large";
   const auto resampled = [&text](Interpolation interpolation, bool antialias) {

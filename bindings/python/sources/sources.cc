@@ -309,6 +309,14 @@ py::dict SkippedBy(const SourceHandle& self) {
   return counts;
 }
 
+py::list NamesOfMasks(const SourceHandle& self) {
+  py::list names;
+  for (const Field& field : self.source->fields()) {
+    if (field.kind == Field::Kind::kMask) names.append(field.name);
+  }
+  return names;
+}
+
 // Returns the values that a sample has in memory, by field: numbers, arrays and strings.
 py::list RowOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
@@ -417,6 +425,7 @@ void AddSources(py::module_& module) {
       .def("read", &ReadSample, py::arg("sample"), py::arg("piece") = 0)
       .def_property_readonly("pieces",
                              [](const SourceHandle& self) { return self.source->pieces(); })
+      .def_property_readonly("masks", &NamesOfMasks)
       .def_property_readonly("has_records",
                              [](const SourceHandle& self) { return self.source->has_records(); })
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))

@@ -605,8 +605,12 @@ class Loader:
         return Trace(self, path, memory)
 
     def explain(self) -> str:
-        """Like `Compose.explain`: returns a line for each transform, including mixing."""
-        mix = [] if self._mix is None else [f"{self._mix!r}  batch  once all its rows are complete"]
+        """Like `Compose.explain`: returns a line for each transform, including mixing, and for each column of
+        masks or further images.
+        """
+        mix = [f"column {name!r}: {how}" for name, how in self._further_images()]
+        if self._mix is not None:
+            mix.append(f"{self._mix!r}  batch  once all its rows are complete")
         if self._map is not None:
             mix.append(f"{self._map!r}  batch  on threads of its own, before it is delivered")
         options = _options.checked(self._options, only_of_images=True)
@@ -616,6 +620,17 @@ class Loader:
         if not self._transforms:
             return "\n".join(["rows are copied as they are", *mix])
         return "\n".join([explained(spec_of(self._transforms, options)), *mix])
+
+    def _further_images(self) -> list[tuple[str, str]]:
+        """Returns the columns of masks and further images, and what happens to them."""
+        native = self._source._native
+        return [
+            (
+                name,
+                "masks, moved as the images by nearest pixels" if name in native.masks else "as the images",
+            )
+            for name in native.names[1 : native.pieces]
+        ]
 
     def __repr__(self) -> str:
         options = "".join(

@@ -210,6 +210,22 @@ def test_keras_takes_images_and_masks(folders, op):
     assert len(loader.as_tf_dataset(op=op, sample_weight="weight").element_spec) == 3
 
 
+# --- what takes masks -------------------------------------------------------------------------------
+
+
+def test_explain_names_the_masks(folders):
+    source = stoker.masks(*folders)
+    *steps, last = make(source).explain().splitlines()
+    assert steps == make(images_alone(source)).explain().splitlines()
+    assert last == "column 'mask': masks, moved as the images by nearest pixels"
+    twice = stoker.files([source.path(0)], columns={"other": stoker.Image([source.path(0)])})
+    assert make(twice).explain().splitlines()[-1] == "column 'other': as the images"
+    loader = make(source)
+    next(iter(loader))
+    how = "a mask, moved as piece 0 by nearest pixels, to uint8 48 × 48"
+    assert loader.stats()["plan"].endswith(f"; piece 1: {how}")
+
+
 # --- bad samples and refusals -----------------------------------------------------------------------
 
 

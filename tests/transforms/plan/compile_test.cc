@@ -459,5 +459,13 @@ TEST(Compile, DescribesThePlan) {
             "3");
 }
 
+TEST(Compile, DescribesMasks) {
+  const std::vector<Transform> list{Shorter(256), CenterCrop{224, 200}};
+  const PlanOptions options{.pieces = {{}, {.kind = Piece::Kind::kMask}, {}}};
+  EXPECT_EQ(Plan::Compile(list, options).value().Describe(),
+            Compile(list).value().Describe() +
+                "; piece 1: a mask, moved as piece 0 by nearest pixels, to uint8 224 × 200");
+}
+
 }  // namespace
 }  // namespace stoker
