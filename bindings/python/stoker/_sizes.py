@@ -13,21 +13,21 @@ _CHANNELS = {"NHWC": 3, "NCHW": 1}
 
 
 def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
-    """Returns the images of a padded batch (`PadTo`), each in its own size.
+    """Returns the images or masks of a padded batch (`PadTo`), each in its own size.
 
         for images, labels, sizes in loader:
             predictions = model(stoker.unpadded(images, sizes))
 
     Args:
-        images: (rows, height, width, 3) or (rows, 3, height, width): the first column of a batch, or what was
-            computed from it; an array or tensor that can be sliced (for a `Tensor`, the result of
-            torch.from_dlpack).
+        images: (rows, height, width, 3) or (rows, 3, height, width), or masks, (rows, height, width) in both
+            layouts: a column of a batch, or what was computed from it; an array or tensor that can be sliced
+            (for a `Tensor`, the result of torch.from_dlpack).
         sizes: (rows, 2) integers, the height and width of each image: the batch's `image_size`.
         layout: "NHWC" or "NCHW", the loader's layout.
 
     Returns:
-        A list of (height, width, 3) or (3, height, width), one for each row. They are slices: views of the
-        batch's memory with NumPy and PyTorch, which they keep.
+        A list of (height, width, 3), (3, height, width) or (height, width), one for each row. They are
+        slices: views of the batch's memory with NumPy and PyTorch, which they keep.
 
     Raises:
         TypeError: images is a `Tensor`.
@@ -43,21 +43,25 @@ def unpadded(images: Any, sizes: Any, layout: str = "NHWC") -> list[Any]:
     if len(images) != len(sizes):
         raise InvalidArgumentError(f"{len(images)} images, but {len(sizes)} sizes; give both of one batch")
     rows = zip(images, sizes.tolist() if hasattr(sizes, "tolist") else sizes)
-    if kind == "NHWC":
-        return [image[:height, :width] for image, (height, width) in rows]
-    return [image[:, :height, :width] for image, (height, width) in rows]
+    return [
+        image[:height, :width] if kind == "NHWC" or len(image.shape) == 2 else image[:, :height, :width]
+        for image, (height, width) in rows
+    ]
 
 
 def _check_channels(images: Any, layout: str) -> None:
-    """Returns whether the shape has three channels where the layout has them; a list has no shape."""
+    """Checks that the shape is that of masks, or has three channels where the layout has them.
+
+    A list has no shape. Three sides that end with 3 are a single image.
+    """
     shape = getattr(images, "shape", None)
-    if shape is None:
+    if shape is None or (len(shape) == 3 and shape[2] != 3):
         return
     sides = tuple(shape)
     fits = [kind for kind, axis in _CHANNELS.items() if len(sides) == 4 and sides[axis] == 3]
     if layout in fits:
         return
-    advice = "give (rows, height, width, 3) or (rows, 3, height, width)"
+    advice = "give (rows, height, width, 3) or (rows, 3, height, width), or masks as (rows, height, width)"
     if fits:
         advice = f'give layout="{fits[0]}"'
     raise InvalidArgumentError(f'images of shape {sides} are not of layout "{layout}"; {advice}')

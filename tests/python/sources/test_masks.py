@@ -213,6 +213,17 @@ def test_keras_takes_images_and_masks(folders, op):
 # --- what takes masks -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_padded_masks_are_unpadded(folders, layout):
+    source = stoker.masks(*folders)
+    loader = make(source, [stoker.Resize(30, max_size=44), stoker.PadTo(44)], layout=layout)
+    for batch in loader:
+        masks = stoker.unpadded(batch.mask, batch.image_size, layout)
+        assert [mask.shape for mask in masks] == [tuple(size) for size in batch.image_size.tolist()]
+        for mask, row in zip(masks, batch.mask):
+            assert np.shares_memory(mask, row) and mask.max() < 7
+
+
 def test_explain_names_the_masks(folders):
     source = stoker.masks(*folders)
     *steps, last = make(source).explain().splitlines()

@@ -165,6 +165,10 @@ def test_unpadded_gives_views():
                 assert np.shares_memory(image, batch.image)
                 whole = image if layout == "NHWC" else image.transpose(1, 2, 0)
                 assert np.array_equal(whole, images.pixels[label])
+            masks = batch.image[..., 0] if layout == "NHWC" else batch.image[:, 0]
+            for given in (masks, list(masks)):
+                for mask, label in zip(stoker.unpadded(given, batch.image_size, layout), batch.label):
+                    assert np.array_equal(mask, images.pixels[label][..., 0])
     with pytest.raises(ValueError, match="9 images, but 3 sizes; give both of one batch"):
         stoker.unpadded(np.zeros((9, 4, 4, 3)), np.zeros((3, 2)))
 
