@@ -9,6 +9,7 @@ import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed here")
+ImageOps = pytest.importorskip("PIL.ImageOps", reason="Pillow is not installed here")
 from epochs import same, taken  # noqa: E402
 from gray_png import gray_png  # noqa: E402
 
@@ -208,6 +209,56 @@ def test_keras_takes_images_and_masks(folders, op):
     loader = make(weighted, batch_size=6)
     assert set(loader.as_tf_dataset(op=op).element_spec) == {"image", "mask", "weight"}
     assert len(loader.as_tf_dataset(op=op, sample_weight="weight").element_spec) == 3
+
+
+# --- EXIF -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tagged(tmp_path):
+    """Returns a source of an image and a mask with these EXIF orientations, and the mask's values."""
+
+    def source(of_image, of_mask):
+        values = np.random.default_rng(1).integers(0, 256, (20, 30), np.uint8)
+        for name, orientation in (("image", of_image), ("mask", of_mask)):
+            exif = Image.Exif()
+            if orientation:
+                exif[0x0112] = orientation
+            Image.fromarray(values).save(tmp_path / f"{name}.png", exif=exif)
+        made = stoker.files([tmp_path / "image.png"], columns={"mask": stoker.Mask([tmp_path / "mask.png"])})
+        return made, values
+
+    return source
+
+
+def only(source, size, **options):
+    (batch,) = stoker.Loader(source, [stoker.Resize(size)], batch_size=1, **options)
+    return batch.image[0, ..., 0], batch.mask[0]
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_masks_own_exif_tag_turns_it(tagged, orientation):
+    source, values = tagged(orientation, orientation)
+    turned = np.array(ImageOps.exif_transpose(Image.open(source.path(0, "mask"))))
+    assert turned.shape == (values.shape if orientation < 5 else values.shape[::-1])
+    for made in only(source, turned.shape):
+        np.testing.assert_array_equal(made, turned)
+    for made in only(source, values.shape, exif_orientation=False):
+        np.testing.assert_array_equal(made, values)
+
+
+@pytest.mark.parametrize("orientation", range(2, 9))
+def test_an_images_exif_tag_does_not_turn_its_mask(tagged, orientation):
+    source, values = tagged(orientation, None)
+    for made in only(source, values.shape, exif_orientation=False):
+        np.testing.assert_array_equal(made, values)
+    if orientation > 4:  # a quarter turn, which shows in the sizes
+        with pytest.raises(stoker.DataLossError, match=r"it has 30 × 20 pixels, and .* has 20 × 30"):
+            only(source, values.shape)
+        return
+    image, mask = only(source, values.shape)
+    np.testing.assert_array_equal(mask, values)
+    np.testing.assert_array_equal(image, np.array(ImageOps.exif_transpose(Image.open(source.path(0)))))
 
 
 # --- what takes masks -------------------------------------------------------------------------------
