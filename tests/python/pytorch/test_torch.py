@@ -50,6 +50,13 @@ def test_an_interrupt_loses_no_batch(made):
     interrupted(lambda: iter(loader), lambda batch: batch[2].tolist(), wanted, state)
 
 
+def test_single_samples_do_not_have_geometry(made):
+    loader = make(made, [stoker.Resize((32, 32))], geometry=True)
+    assert "geometry" in next(iter(loader))._fields
+    with pytest.raises(stoker.UnimplementedError, match="geometry=True"):
+        loader.dataset[0]
+
+
 # --- tensors ----------------------------------------------------------------------------------------
 
 

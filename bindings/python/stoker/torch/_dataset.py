@@ -21,15 +21,16 @@ class Dataset(torch.utils.data.Dataset[Any]):
     A loader makes whole batches and never asks for single samples. For programs that do, `dataset[i]` is a
     row of a batch, (image, label) and what else it has, transformed as by the loader except for mixing and
     `Map`. It is made during the call, on the calling thread, with new random parameters from torch's random
-    numbers. A sample that cannot be decoded is an error, also with `on_bad`. Samples of
-    several images, as those of `stoker.masks`, are an UnimplementedError. Attributes that a source
-    does not have (files of arrays, labels of a folder without classes) are an AttributeError.
+    numbers. A sample that cannot be decoded is an error, also with `on_bad`. Samples of several images, as
+    those of `stoker.masks`, and `geometry=True` are an UnimplementedError. Attributes that a source does not
+    have (files of arrays, labels of a folder without classes) are an AttributeError.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._source: Source = options["source"]
         transforms, mix, _ = split(options["transforms"])
         self._mixes = mix is not None
+        self._has_geometry: bool = options["geometry"]
         self._extras = (options["sample_ids"], options["paths"])
         self._dtype = getattr(torch, options["dtype"])
         given = _options.of_images(options)
@@ -116,6 +117,11 @@ class Dataset(torch.utils.data.Dataset[Any]):
             raise UnimplementedError(
                 f"single samples of {self._source!r} are not made, which have several images each",
                 advice="Iterate over the DataLoader, which makes batches of images and masks",
+            )
+        if self._has_geometry:
+            raise UnimplementedError(
+                "single samples with the columns of geometry=True are not made",
+                advice="Iterate over the DataLoader, whose batches have them",
             )
         image = self._source._image(number)
         if not self._composes:
