@@ -46,19 +46,6 @@ Error Unread(Error error) {
 
 bool IsFinal(const Status& status) { return !status.ok() && status.error().wanted_bytes == 0; }
 
-// The error of a piece that has not the size of the first one.
-Error OtherSize(const SampleInFlight& sample, uint32_t piece) {
-  const ImageSize size = sample.viewed[piece], first = sample.viewed[0];
-  const bool is_turned = size == ImageSize{first.height, first.width};
-  return {.code = Code::kDataLoss,
-          .cause = "it has " + SizeText(size) + " pixels, and " + sample.read.path +
-                   ", the image of this sample, has " + SizeText(first),
-          .advice = is_turned
-                        ? "EXIF tags turn the two differently. Ignore the tags if this file fits "
-                          "the image as it is stored; otherwise re-create it"
-                        : "Re-create the file in the image's size"};
-}
-
 // Gives an error to each piece whose size is not that of the first one. An error that memory could
 // cure does not hide it.
 void CompareSizes(SampleInFlight& sample) {
@@ -66,7 +53,7 @@ void CompareSizes(SampleInFlight& sample) {
     const bool are_known = sample.viewed[piece].width != 0 && sample.viewed[0].width != 0;
     Status& status = sample.other_reads[piece - 1].status;
     if (!are_known || sample.viewed[piece] == sample.viewed[0] || IsFinal(status)) continue;
-    status = OtherSize(sample, piece);
+    status = SizeMismatch(sample.viewed[piece], sample.viewed[0], sample.read.path);
   }
 }
 

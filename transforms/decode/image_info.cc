@@ -31,7 +31,7 @@ std::string SizeText(ImageSize size) {
   return std::to_string(size.width) + " × " + std::to_string(size.height);
 }
 
-Error HasOtherSize(ImageSize size, ImageSize of_image, const std::string& path) {
+Error SizeMismatch(ImageSize size, ImageSize of_image, const std::string& path) {
   const bool is_turned = size == ImageSize{of_image.height, of_image.width};
   return {.code = Code::kDataLoss,
           .cause = "it has " + SizeText(size) + " pixels, and " + path +

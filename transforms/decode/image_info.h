@@ -34,9 +34,9 @@ enum class PixelMeaning : uint8_t {
 
 std::string SizeText(ImageSize size);  // "640 × 480"
 
-// The DataLoss of a mask or other further image of a sample whose viewed size is not that of the
-// sample's image, which is `path`.
-Error HasOtherSize(ImageSize size, ImageSize of_image, const std::string& path);
+// Returns the DataLoss of a mask or other further image of a sample whose viewed size is not that
+// of the sample's image, which is `path`.
+Error SizeMismatch(ImageSize size, ImageSize of_image, const std::string& path);
 
 // ResourceExhausted for more pixels than the limit, or a side above kMaxSidePixels. `size` was
 // read at `offset`.

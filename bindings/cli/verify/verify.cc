@@ -78,7 +78,7 @@ class SampleChecker {
   // Checks that a further piece has the size of the first one, as loaders do that apply EXIF tags.
   Status CheckSizeOfPiece(const ImageInfo& info) {
     const ImageSize viewed = Viewed(info.size, info.orientation);
-    if (piece_ > 0 && viewed != viewed_) return HasOtherSize(viewed, viewed_, path_);
+    if (piece_ > 0 && viewed != viewed_) return SizeMismatch(viewed, viewed_, path_);
     if (piece_ == 0 && source_.pieces() > 1) {
       viewed_ = viewed;
       path_ = request_.path;
