@@ -278,19 +278,24 @@ OPTIONS = {
     "max_pixels": (EVAL, 1000, False),
     "max_scans": (EVAL, 1, False),
     "accept_truncated": (EVAL, True, True),
+    "accept_16_bits": (EVAL, True, True),
 }
 
 
 def test_single_samples_have_every_option(made, tmp_path):
     """The first image has all that the options are about."""
     assert set(OPTIONS) == {row["name"] for row in _options.TABLES["loader"] if row["of_images"]}
-    image = pytest.importorskip("PIL.Image").open(stoker.image_folder(made).path(0))
+    pillow = pytest.importorskip("PIL.Image")
+    image = pillow.open(stoker.image_folder(made).path(0))
     turned = image.getexif()
     turned[0x112] = 6
     image.resize((640, 480)).save(tmp_path / "0.jpg", progressive=True, exif=turned)
     whole = (tmp_path / "0.jpg").read_bytes()
+    pillow.fromarray(np.zeros((48, 64), np.uint16)).save(tmp_path / "16.png")
+    files = {"accept_truncated": whole[:-9000], "accept_16_bits": (tmp_path / "16.png").read_bytes()}
+    (tmp_path / "16.png").unlink()
     for name, (transforms, value, can_be_made) in OPTIONS.items():
-        (tmp_path / "0.jpg").write_bytes(whole[:-9000] if name == "accept_truncated" else whole)
+        (tmp_path / "0.jpg").write_bytes(files.get(name, whole))
         made_by = []
         for options in ({}, {name: value}):
             loader = stoker.torch.DataLoader(stoker.image_folder(tmp_path), transforms, **options)
