@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/result/try.h"
-#include "core/time/stage_times.h"
 #include "transforms/resize/kernel_axis.h"
+#include "transforms/resize/stopwatch.h"
 
 namespace stoker {
 
@@ -14,28 +14,6 @@ namespace {
 // Decoded rows stay in the innermost cache.
 constexpr int64_t kHeldBytes = 16 << 10;
 constexpr int kTogether = 8;  // pixels of a line
-
-// Adds its lifetime to a counter.
-class BusyTime {
- public:
-  explicit BusyTime(uint64_t& total) : total_(total), start_(NowNanoseconds()) {}
-  ~BusyTime() { total_ += NowNanoseconds() - start_; }
-
- private:
-  uint64_t& total_;
-  uint64_t start_;
-};
-
-AxisSpec SpecOf(int begin, int box, int resized, int window_begin, int image, bool reversed) {
-  return {.in = box,
-          .out = resized,
-          .first_out = window_begin,
-          .clip_begin = -begin,
-          .clip_end = image - begin,
-          .antialias = false,
-          .interpolation = Interpolation::kNearest,
-          .reversed = reversed};
-}
 
 }  // namespace
 
@@ -46,20 +24,21 @@ uint64_t NearestRows::BytesFor(ImageSize resized) {
          GrowingBuffer::MappedBytes(2 * kHeldBytes);
 }
 
-// Returns the outputs of a window of that length that have a pixel.
-NearestRows::Axis NearestRows::AxisOf(const AxisSpec& spec, int window, int32_t* source) {
-  KernelAxis kernel(spec);
+// Returns the wanted outputs that have a pixel, counted from the window's begin. Their sources
+// count from the image's first pixel.
+NearestRows::Axis NearestRows::AxisOf(const AxisSpec& spec, int window_begin, int32_t* source) {
   Axis axis{.source = source};
-  const int begin = std::max(spec.first_out, 0);
-  const int end = static_cast<int>(std::min<int64_t>(int64_t{spec.first_out} + window, spec.out));
-  for (int i = 0; i < end - begin; ++i) {
+  if (spec.count == 0) return axis;
+  KernelAxis kernel(spec);
+  const int begin = spec.first_out, end = begin + spec.count;
+  for (int i = 0; i < spec.count; ++i) {
     const int output = spec.reversed ? end - 1 - i : begin + i;
     const int found = kernel.SamplesOf(spec.reversed ? spec.out - 1 - output : output).first;
     const int sample = spec.reversed ? spec.in - 1 - found : found;
     if (sample < spec.clip_begin || sample >= spec.clip_end) continue;
     source[axis.count++] = sample - spec.clip_begin;
     // Going backwards, the last one found is the first one.
-    if (axis.count == 1 || spec.reversed) axis.first = output - spec.first_out;
+    if (axis.count == 1 || spec.reversed) axis.first = output - window_begin;
   }
   if (axis.count == 0) return axis;
   if (spec.reversed) std::reverse(source, source + axis.count);
@@ -70,18 +49,18 @@ NearestRows::Axis NearestRows::AxisOf(const AxisSpec& spec, int window, int32_t*
 }
 
 Result<Rect> NearestRows::Start(const Resampling& task, const NearestOutput& output) {
-  const BusyTime busy(busy_ns_);
-  const Rect &box = task.box, &window = task.window;
+  const Stopwatch watch(busy_ns_);
+  const Rect& window = task.window;
   const auto columns = static_cast<size_t>(window.width),
              lines = static_cast<size_t>(window.height);
   TRY(sources_.Grow((columns + lines) * sizeof(int32_t)));
   auto* const source = reinterpret_cast<int32_t*>(sources_.data());
-  across_ = AxisOf(SpecOf(box.x, box.width, task.resized.width, window.x, task.image.width,
-                          task.reversed_columns),
-                   window.width, source);
-  down_ = AxisOf(SpecOf(box.y, box.height, task.resized.height, window.y, task.image.height,
-                        task.reversed_rows),
-                 window.height, source + columns);
+  Resampling nearest = task;
+  nearest.antialias = false;
+  nearest.interpolation = Interpolation::kNearest;
+  const ResamplingAxes axes(nearest);
+  across_ = AxisOf(axes.columns, window.x, source);
+  down_ = AxisOf(axes.rows, window.y, source + columns);
   PlanOutput(task, output);
   region_ = {};
   if (across_.count == 0 || down_.count == 0) return region_;
@@ -122,7 +101,7 @@ void NearestRows::PlanOutput(const Resampling& task, const NearestOutput& output
 }
 
 Status NearestRows::Begin(const DecodedRegion& region) {
-  const BusyTime busy(busy_ns_);
+  const Stopwatch watch(busy_ns_);
   stride_ = ptrdiff_t{region.covered.width} + static_cast<ptrdiff_t>(kBufferPadding);
   held_rows_ = static_cast<int>(std::clamp<int64_t>(kHeldBytes / stride_, 1, region_.height));
   column_ = region_.x - region.covered.x;
@@ -137,7 +116,7 @@ MutableImageView NearestRows::Reserve(int rows) {
 }
 
 void NearestRows::Commit(int rows) {
-  const BusyTime busy(busy_ns_);
+  const Stopwatch watch(busy_ns_);
   for (; line_ < down_.count; ++line_) {
     const int row = down_.source[line_] - done_;
     if (row >= rows) break;

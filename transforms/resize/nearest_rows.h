@@ -61,7 +61,7 @@ class NearestRows final : public RowSink {
     int32_t* source = nullptr;
   };
 
-  static Axis AxisOf(const AxisSpec& spec, int window, int32_t* source);
+  static Axis AxisOf(const AxisSpec& spec, int window_begin, int32_t* source);
   void PlanOutput(const Resampling& task, const NearestOutput& output);
   void WriteLine(const uint8_t* pixels, uint8_t* to) const;
 

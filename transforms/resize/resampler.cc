@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/result/try.h"
-#include "core/time/stage_times.h"
+#include "transforms/resize/stopwatch.h"
 #include "transforms/resize/strip/blend_rows.h"
 
 namespace stoker {
@@ -18,17 +18,6 @@ constexpr int64_t kWindowBytes = 256 << 10;
 // Output values of this size are emitted while the next strip is blended: writing them takes longer
 // than fetching the finished pixels from the second-level cache.
 constexpr size_t kLeavingBytes = 4;
-
-// Adds its lifetime to a counter.
-class Stopwatch {
- public:
-  explicit Stopwatch(uint64_t& total) : total_(total), start_(NowNanoseconds()) {}
-  ~Stopwatch() { total_ += NowNanoseconds() - start_; }
-
- private:
-  uint64_t& total_;
-  uint64_t start_;
-};
 
 Rect Intersect(const Rect& rect, ImageSize size) {
   const int x = std::max(rect.x, 0), y = std::max(rect.y, 0);
