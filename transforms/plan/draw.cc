@@ -119,6 +119,12 @@ Rect CenterBox(ImageSize crop, ImageSize image) {
           crop.height};
 }
 
+bool Contains(const Rect& outer, const Rect& inner) {
+  return inner.x >= outer.x && inner.y >= outer.y &&
+         inner.x + inner.width <= outer.x + outer.width &&
+         inner.y + inner.height <= outer.y + outer.height;
+}
+
 Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random) {
   const auto fits = [image](double width, double height) {
     return width >= 1 && width <= image.width && height >= 1 && height <= image.height;

@@ -26,6 +26,9 @@ ImageSize SizeAfter(const Resize& resize, ImageSize image);
 // torchvision pads: the odd pixel of padding goes to the right and the bottom.
 Rect CenterBox(ImageSize crop, ImageSize image);
 
+// Whether all of `inner` lies in `outer`.
+bool Contains(const Rect& outer, const Rect& inner);
+
 // Draws a box like torchvision's RandomResizedCrop.get_params: up to ten attempts of two uniform
 // numbers (area, ratio), then two integers for the attempt that fits (row, column); or the central
 // fallback.

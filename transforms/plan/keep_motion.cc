@@ -3,15 +3,11 @@
 #include <utility>
 #include <variant>
 
+#include "transforms/plan/draw.h"
+
 namespace stoker {
 
 namespace {
-
-bool IsWithin(const Rect& inner, const Rect& outer) {
-  return inner.x >= outer.x && inner.y >= outer.y &&
-         inner.x + inner.width <= outer.x + outer.width &&
-         inner.y + inner.height <= outer.y + outer.height;
-}
 
 // Makes a step part of the geometry, if it can be.
 class Merge {
@@ -27,8 +23,8 @@ class Merge {
   bool operator()(const Reframe& reframe) const {
     Rect &window = geometry_.window, part = reframe.window;
     const ImageSize resized = geometry_.resized;
-    const bool is_crop = IsWithin(part, {0, 0, window.width, window.height});
-    const bool has_all = IsWithin({0, 0, resized.width, resized.height}, window);
+    const bool is_crop = Contains({0, 0, window.width, window.height}, part);
+    const bool has_all = Contains(window, {0, 0, resized.width, resized.height});
     if (!is_crop && !(has_all && reframe.padding == Padding::kConstant)) return false;
     if (geometry_.mirror_columns) part.x = window.width - part.x - part.width;
     if (geometry_.mirror_rows) part.y = window.height - part.y - part.height;

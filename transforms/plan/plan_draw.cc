@@ -27,12 +27,6 @@ std::pair<int, int> SpanOf(int begin, int count, int length) {
   return {std::max(0, std::min(begin, length - 1 - after)), length};
 }
 
-bool Contains(const Rect& outer, const Rect& inner) {
-  return inner.x >= outer.x && inner.y >= outer.y &&
-         inner.x + inner.width <= outer.x + outer.width &&
-         inner.y + inner.height <= outer.y + outer.height;
-}
-
 }  // namespace
 
 // Collects transforms into the geometry as long as possible; the transforms after that become

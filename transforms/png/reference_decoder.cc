@@ -12,6 +12,18 @@ namespace {
 
 Error Failure(int code) { return Error{Code::kDataLoss, spng_strerror(code)}; }
 
+using Library = std::unique_ptr<spng_ctx, void (*)(spng_ctx*)>;
+
+// The checksum inside the zlib data covers the encoder's rows; damage shows in the chunks'
+// checksums.
+Library MakeLibrary() { return {spng_ctx_new(SPNG_CTX_IGNORE_ADLER32), spng_ctx_free}; }
+
+// Returns libspng's code.
+int ReadHeader(spng_ctx* library, std::span<const uint8_t> bytes, spng_ihdr& header) {
+  const int code = spng_set_png_buffer(library, bytes.data(), bytes.size());
+  return code == SPNG_OK ? spng_get_ihdr(library, &header) : code;
+}
+
 // Takes the upper bytes of 16-bit samples: 16 bits are not rounded.
 void ToRgba8(const std::vector<uint16_t>& wide, std::vector<uint8_t>& rgba) {
   for (size_t i = 0; i < rgba.size(); ++i) rgba[i] = static_cast<uint8_t>(wide[i] >> 8);
@@ -20,13 +32,9 @@ void ToRgba8(const std::vector<uint16_t>& wide, std::vector<uint8_t>& rgba) {
 }  // namespace
 
 Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes) {
-  // The checksum inside the zlib data covers the encoder's rows; damage shows in the chunks'
-  // checksums.
-  const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> library(
-      spng_ctx_new(SPNG_CTX_IGNORE_ADLER32), spng_ctx_free);
+  const Library library = MakeLibrary();
   spng_ihdr header{};
-  int code = spng_set_png_buffer(library.get(), bytes.data(), bytes.size());
-  if (code == SPNG_OK) code = spng_get_ihdr(library.get(), &header);
+  int code = ReadHeader(library.get(), bytes, header);
   if (code != SPNG_OK) return Failure(code);
 
   const size_t pixels = size_t{header.width} * header.height;
@@ -53,11 +61,9 @@ Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes) {
 }
 
 Result<WholeImage> DecodeWholeMask(std::span<const uint8_t> bytes) {
-  const std::unique_ptr<spng_ctx, void (*)(spng_ctx*)> library(
-      spng_ctx_new(SPNG_CTX_IGNORE_ADLER32), spng_ctx_free);
+  const Library library = MakeLibrary();
   spng_ihdr header{};
-  int code = spng_set_png_buffer(library.get(), bytes.data(), bytes.size());
-  if (code == SPNG_OK) code = spng_get_ihdr(library.get(), &header);
+  int code = ReadHeader(library.get(), bytes, header);
   if (code != SPNG_OK) return Failure(code);
   const bool indexed = header.color_type == SPNG_COLOR_TYPE_INDEXED;
   if (!(indexed || header.color_type == SPNG_COLOR_TYPE_GRAYSCALE) || header.bit_depth > 8) {
