@@ -145,6 +145,17 @@ Status CheckPieces(const LoaderOptions& options) {
   return {};
 }
 
+// Refuses a field with the name of a column that stoker adds. `added_by`: "the views add".
+Status CheckIsFree(const SampleSource& source, const std::string& column,
+                   const std::string& added_by) {
+  const std::span<const Field> fields = source.fields();
+  if (std::ranges::find(fields, column, &Field::name) == fields.end()) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = source.Describe() + " has a field '" + column + "', and " + added_by +
+                        " a column of this name",
+               .advice = "Rename the field, or leave it out"};
+}
+
 // Refuses to mix images that differ in size, and refuses a field named like the column of sizes.
 Status CheckPadding(const LoaderOptions& options) {
   const auto found = std::ranges::find_if(options.transforms, [](const Transform& transform) {
@@ -159,14 +170,7 @@ Status CheckPadding(const LoaderOptions& options) {
                           " mixes images of one size, and with " + pad_to + ", they may differ",
                  .advice = "Leave one of them out, or crop images to one size instead of PadTo"};
   }
-  for (const Field& field : options.source->fields()) {
-    if (field.name != kSizeColumn) continue;
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = options.source->Describe() + " has a field '" + field.name + "', and " +
-                          pad_to + " adds a column of this name",
-                 .advice = "Rename the field, or leave it out"};
-  }
-  return {};
+  return CheckIsFree(*options.source, kSizeColumn, pad_to + " adds");
 }
 
 // Refuses to add columns of geometry to rows that have none or several, and next to fields with
@@ -190,14 +194,8 @@ Status CheckGeometry(const LoaderOptions& options) {
                  .cause = mix + " makes rows of two images, and the geometry is of one",
                  .advice = "Leave " + mix + " out"};
   }
-  for (const Field& field : options.source->fields()) {
-    if (field.name != kGeometryColumn && field.name != kOriginalSizeColumn) continue;
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = options.source->Describe() + " has a field '" + field.name +
-                          "', and the geometry adds a column of this name",
-                 .advice = "Rename the field, or leave it out"};
-  }
-  return {};
+  TRY(CheckIsFree(*options.source, kGeometryColumn, "the geometry adds"));
+  return CheckIsFree(*options.source, kOriginalSizeColumn, "the geometry adds");
 }
 
 // Refuses options that conflict with views: transforms, mixing, and a field named like one of their
@@ -226,13 +224,8 @@ Status CheckViews(const LoaderOptions& options) {
     return refuse(std::string(NameOf(*options.mix)) + " cannot be used with several views",
                   "Leave it out, and mix the views in the program");
   }
-  for (const Field& field : options.source->fields()) {
-    for (size_t view = 1; view < views; ++view) {
-      if (field.name != ViewColumn(*options.source, view)) continue;
-      return refuse(options.source->Describe() + " has a field '" + field.name +
-                        "', and the views add a column of this name",
-                    "Rename the field, or leave it out");
-    }
+  for (size_t view = 1; view < views; ++view) {
+    TRY(CheckIsFree(*options.source, ViewColumn(*options.source, view), "the views add"));
   }
   return {};
 }
