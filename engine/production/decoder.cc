@@ -59,14 +59,13 @@ void CompareSizes(SampleInFlight& sample) {
 
 // Returns the piece whose error is that of the sample; 0 if there is none.
 uint32_t PieceThatFailed(const SampleInFlight& sample) {
-  uint32_t failed = 0;
-  for (uint32_t piece = sample.piece + 1; piece-- > 0;) {
-    if (!sample.read_of(piece).status.ok()) failed = piece;
+  std::optional<uint32_t> failed;
+  for (uint32_t piece = 0; piece <= sample.piece; ++piece) {
+    const Status& status = sample.read_of(piece).status;
+    if (IsFinal(status)) return piece;
+    if (!status.ok() && !failed) failed = piece;
   }
-  for (uint32_t piece = sample.piece + 1; piece-- > 0;) {
-    if (IsFinal(sample.read_of(piece).status)) failed = piece;
-  }
-  return failed;
+  return failed.value_or(0);
 }
 
 }  // namespace

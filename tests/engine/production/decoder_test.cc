@@ -90,14 +90,15 @@ class DecoderTest : public ::testing::Test {
   }
 
   // Prepares the sample of this row with the bytes of its file, as a reader leaves it.
-  uint32_t Read(uint32_t row) {
+  uint32_t Read(uint32_t row) { return Read(row, photos_); }
+  uint32_t Read(uint32_t row, const PhotoFolder& files) {
     const uint32_t index = samples_.Take().value();
     SampleInFlight& sample = samples_[index];
     const SamplerEntry entry = order_->At({}, row);
     sample.claim = {.row = row, .slot = slot_};
     sample.read.sample = entry.sample;
     sample.draw = {options_.seed, 0, entry.position};
-    Fill(sample.read, photos_.FileOf(entry.sample));
+    Fill(sample.read, files.FileOf(entry.sample));
     return index;
   }
 
@@ -316,15 +317,10 @@ class DecoderOfPairsTest : public DecoderTest {
   }
 
   uint32_t ReadPair(uint32_t row) {
-    const uint32_t index = samples_.Take().value();
+    const uint32_t index = Read(row, pairs_.first());
     SampleInFlight& sample = samples_[index];
-    const SamplerEntry entry = order_->At({}, row);
-    sample.claim = {.row = row, .slot = slot_};
-    sample.read.sample = entry.sample;
-    sample.draw = {options_.seed, 0, entry.position};
     sample.piece = 1;
-    Fill(sample.read, pairs_.first().FileOf(entry.sample));
-    Fill(sample.read_of(1), pairs_.second().FileOf(entry.sample));
+    Fill(sample.read_of(1), pairs_.second().FileOf(sample.read.sample));
     return index;
   }
 
