@@ -15,7 +15,7 @@ namespace stoker {
 namespace {
 
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
-// Of the signature, the chunk IHDR, and the length of the next chunk, which has the text.
+// The signature, the chunk IHDR, and the length of the next chunk, which has the text.
 constexpr size_t kBytesBeforeText = 8 + 25 + 4;
 constexpr std::string_view kKeyword = "Software";
 constexpr std::string_view kText = "stoker contact sheet";

@@ -17,7 +17,7 @@ namespace stoker {
 
 namespace {
 
-// What a plan knows of the encoded fields. Images in memory are one piece, too.
+// Returns the encoded fields as a plan sees them. Images in memory are one piece, too.
 std::vector<Piece> PiecesOf(const SampleSource& source) {
   std::vector<Piece> pieces;
   for (const Field& field : source.fields().first(source.pieces())) {

@@ -239,7 +239,7 @@ class PathSource final : public SampleSource {
   }
 
  private:
-  // Of all paths as given, of what further images are, and of classes.
+  // Returns a hash of all paths as given, of the kinds of further images, and of classes.
   uint64_t HashNames() const {
     uint64_t hash = files_.front().paths.Hash();
     for (size_t i = 1; i < files_.size(); ++i) {

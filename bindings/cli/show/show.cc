@@ -81,7 +81,7 @@ Result<WholeImage> Draw(const Batch& batch, int64_t columns, const Normalize& un
 void CompleteOptions(const cli::Recipe& recipe, LoaderOptions& loader) {
   loader.transforms = recipe.transforms;
   loader.mix = recipe.mix;
-  // What some transforms do depends on whether there are fractions.
+  // Some transforms act differently on fractions, so the recipe decides.
   const bool bytes = recipe.options.dtype == DType::kU8;
   loader.dtype = bytes ? DType::kU8 : DType::kF32;
   loader.layout = Layout::kNhwc;

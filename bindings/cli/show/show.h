@@ -28,8 +28,8 @@ struct ShowReport {
   uint64_t bytes = 0;
   int64_t columns = 0;
   uint64_t samples = 0;
-  // Of each sample, from left to right and from top to bottom: the name of its class, its number,
-  // or a sum of classes, "cat 0.70 + dog 0.30". Empty if there are no labels of classes.
+  // The label of each sample, from left to right and from top to bottom: the name of its class, its
+  // number, or a sum of classes, "cat 0.70 + dog 0.30". Empty if there are no labels of classes.
   std::vector<std::string> labels;
 };
 

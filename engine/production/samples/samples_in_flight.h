@@ -37,8 +37,8 @@ struct SampleInFlight {
   std::span<const uint8_t> image;  // the encoded image of the first piece, in read.buffer
   CachedSample cached;
 
-  // Of several pieces, while a worker decodes them. The status of a piece's read becomes that of
-  // its decoding.
+  // These are used while a worker decodes several pieces. The status of a piece's read becomes that
+  // of its decoding.
   uint32_t unfinished = 0;
   std::vector<ImageSize> viewed;  // by piece: 0 × 0 if not known
 

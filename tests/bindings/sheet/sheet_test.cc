@@ -60,7 +60,7 @@ Colour VocColour(int value) {
   return colour;
 }
 
-// What a sheet's pixel must be, from its place alone.
+// Returns the expected pixel of a sheet, computed from its place alone.
 Colour Wanted(const SheetRows& rows, int64_t columns, int64_t x, int64_t y) {
   const int64_t across = rows.size.width + kSheetGap, down = rows.size.height + kSheetGap;
   const int64_t image = y / down * columns + x / across;

@@ -79,7 +79,7 @@ TEST_P(DeviceLoaderTest, DeliversTheHostLoadersBatches) {
   EXPECT_GT(loader->Stats().pinned_bytes, 0u);
 }
 
-// Of two images, the host finishes both.
+// The host finishes both of two images.
 TEST_P(DeviceLoaderTest, DeliversPairsAsOnTheHost) {
   const testing::PhotoPairs pairs(20, 2);
   LoaderOptions options = Options();
@@ -95,7 +95,7 @@ TEST_P(DeviceLoaderTest, DeliversPairsAsOnTheHost) {
   }
 }
 
-// Of an image and its mask, the device finishes the image.
+// The device finishes the image, and not its mask.
 TEST_P(DeviceLoaderTest, DeliversMasksAsOnTheHost) {
   const testing::TempFolder folder;
   FilesOptions files;

@@ -142,7 +142,7 @@ TEST_F(FeederTest, ASampleWithoutMemoryIsReadAgainAlone) {
   End(pulled[0]);
 }
 
-// What the cache has, or lacks, concerns the bytes that a sample had before.
+// The state of a sample in the cache is that of the bytes that it had before.
 TEST_F(FeederTest, ASubstituteAndARetryAreReadFromTheirFiles) {
   const std::vector<uint32_t> pulled = Pull();
   Read(pulled);

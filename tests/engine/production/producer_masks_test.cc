@@ -71,7 +71,7 @@ class ProducerMasks : public ::testing::Test {
     return options;
   }
 
-  // What the plan of a piece alone makes of this file.
+  // Returns the row that the plan of a piece alone makes of this file.
   std::vector<uint8_t> Planned(const Plan& plan, const std::string& path, const DrawKey& key) {
     std::vector<uint8_t> bytes = Read(path);
     const size_t size = bytes.size();

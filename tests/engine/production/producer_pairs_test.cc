@@ -85,7 +85,7 @@ class ProducerPairs : public ::testing::Test {
     return Epochs(*Loader::Open(options).value(), epochs);
   }
 
-  // What two loaders of one image each make of the pairs.
+  // Returns the rows that two loaders of one image each make of the pairs.
   PairRows Expected(uint64_t epochs) const {
     PairRows rows = Epochs(Options(pairs_.first().Source()), epochs);
     const PairRows second = Epochs(Options(pairs_.second().Source()), epochs);
