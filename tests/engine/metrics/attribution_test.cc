@@ -22,7 +22,6 @@
 #include "engine/runtime/runtime_with_readers.h"
 #include "io/memory/arrays.h"
 #include "tests/testing/devices/hooked_device.h"
-#include "tests/testing/effort.h"
 #include "tests/testing/images/make_jpeg.h"
 #include "tests/testing/samples/photo_folder.h"
 #include "tests/testing/threads/executors.h"
@@ -272,11 +271,12 @@ LoaderOptions InMemory(ArrayColumn row) {
 }
 
 TEST_F(Attribution, BlamesTransformsForImagesInMemory) {
-  const int side = testing::Effort(2400);
-  const std::vector<uint8_t> pixels(static_cast<size_t>(side * side * 3), 100);
+  // Decoding takes far longer than threads take to wake up on a busy machine.
+  constexpr int kSide = 2400;
+  const std::vector<uint8_t> pixels(size_t{3} * kSide * kSide, 100);
   LoaderOptions options =
-      InMemory({.name = {}, .row_shape = {side, side, 3}, .data = pixels.data()});
-  options.transforms = {Resize{.height = side / 2, .width = side / 2},
+      InMemory({.name = {}, .row_shape = {kSide, kSide, 3}, .data = pixels.data()});
+  options.transforms = {Resize{.height = kSide / 2, .width = kSide / 2},
                         GaussianBlur{.kernel_height = 23, .kernel_width = 23}};
   const Job job{.step = [](int) { return 0ms; }};
   ExpectCause(Run(options, job), kDecode, " is the limit, at ");
