@@ -36,14 +36,23 @@ std::string TextOf(const BatchName& batch);
 struct ColumnSpec {
   std::string name;
   DType dtype = DType::kU8;
-  std::vector<int64_t> row_shape;  // without the batch dimension; {} for a scalar
-  bool owns_strings = false;       // strings are the batch's own, not the source's
+  // Without the batch dimension; {} for a scalar. Of a ragged column: of one object.
+  std::vector<int64_t> row_shape;
+  bool owns_strings = false;  // strings are the batch's own, not the source's
+  // The most objects that a row of a ragged column has; 0 means that the column is dense.
+  uint32_t max_objects = 0;
 
-  size_t row_bytes() const { return BytesOf(dtype, row_shape); }
+  bool is_ragged() const { return max_objects != 0; }
+  size_t object_bytes() const { return BytesOf(dtype, row_shape); }  // of a ragged column
+  // The bytes reserved for a row.
+  size_t row_bytes() const { return object_bytes() * (is_ragged() ? max_objects : 1); }
 };
 
 // One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it
 // stays at this address, and valid, until the batch and all Owners of the column are gone.
+//
+// A ragged column has the objects of all rows, one row after another: those of row r are
+// [offsets[r], offsets[r + 1]), and there may be none. `offsets` is as valid as `data`.
 //
 // Strings (IsString) are views of the source's memory, and valid as long as the source; those of
 // kLoaded fields are the column's own, and valid as long as its data. The source's are host
@@ -51,8 +60,10 @@ struct ColumnSpec {
 struct Column {
   std::string name;  // "image", "label"
   DType dtype = DType::kU8;
-  std::vector<int64_t> shape;  // image: {rows, height, width, 3} or {rows, 3, …}; label: {rows}
+  // image: {rows, height, width, 3} or {rows, 3, …}; label: {rows}; ragged boxes: {objects, 4}
+  std::vector<int64_t> shape;
   void* data = nullptr;
+  int64_t* offsets = nullptr;  // rows + 1, from 0 to shape[0]; null for a dense column
 
   size_t values() const {
     size_t n = 1;
@@ -64,6 +75,14 @@ struct Column {
   template <typename T>
   std::span<T> as() const {
     return {static_cast<T*>(data), values()};
+  }
+
+  // The values of the objects of a row. Precondition: the column is ragged.
+  template <typename T>
+  std::span<T> objects(int64_t row) const {
+    const size_t each = shape[0] == 0 ? 0 : values() / static_cast<size_t>(shape[0]);
+    return as<T>().subspan(static_cast<size_t>(offsets[row]) * each,
+                           static_cast<size_t>(offsets[row + 1] - offsets[row]) * each);
   }
 };
 
@@ -97,7 +116,7 @@ class Batch {
   // The column with this name; null if there is none. Its index is its distance from the first one.
   const Column* column(std::string_view name) const { return FindColumn(columns(), name); }
   std::span<const uint64_t> sample_ids() const;  // the sample of the source in each row
-  int64_t rows() const;                          // valid rows = shape[0] of every column
+  int64_t rows() const;                          // valid rows = shape[0] of every dense column
   BatchName name() const;
   uint64_t epoch() const { return name().epoch; }
   uint64_t index() const { return name().index; }  // of this batch in its epoch, from 0

@@ -25,8 +25,27 @@ constexpr uint64_t kOwnAlignment = 64;
 
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
-uint64_t BytesOf(const ColumnSpec& spec, int64_t batch_size) {
+// Returns the bytes of a column's rows.
+uint64_t RowBytesOf(const ColumnSpec& spec, int64_t batch_size) {
   return spec.row_bytes() * static_cast<uint64_t>(batch_size);
+}
+
+// Returns the bytes before a ragged column's offsets.
+uint64_t OffsetsAt(const ColumnSpec& spec, int64_t batch_size) {
+  return RoundUp(RowBytesOf(spec, batch_size), kOwnAlignment);
+}
+
+// Returns the bytes of a column: its rows, and the offsets of a ragged one after them.
+uint64_t BytesOf(const ColumnSpec& spec, int64_t batch_size) {
+  if (!spec.is_ragged()) return RowBytesOf(spec, batch_size);
+  return OffsetsAt(spec, batch_size) + sizeof(int64_t) * (static_cast<uint64_t>(batch_size) + 1);
+}
+
+void Place(Column& column, const ColumnSpec& spec, int64_t batch_size, void* data) {
+  column.data = data;
+  if (!spec.is_ragged()) return;
+  uint8_t* const at = static_cast<uint8_t*>(data) + OffsetsAt(spec, batch_size);
+  column.offsets = reinterpret_cast<int64_t*>(at);
 }
 
 // Returns memory for the views of strings that a column owns, all empty; null if there is no
@@ -74,6 +93,7 @@ void Slot::DropRows(std::vector<uint32_t> dropped) {
       std::swap(sample_ids[static_cast<size_t>(kept)], sample_ids[static_cast<size_t>(row)]);
       for (size_t column = 0; column < columns.size(); ++column) {
         const size_t bytes = columns[column].bytes() / static_cast<size_t>(rows);
+        if (max_objects[column] != 0) Objects(column, kept) = Objects(column, row);
         auto* const from = static_cast<uint8_t*>(Row(column, row));
         auto* const to = static_cast<uint8_t*>(Row(column, kept));
         if (IsString(columns[column].dtype)) {
@@ -85,14 +105,41 @@ void Slot::DropRows(std::vector<uint32_t> dropped) {
     }
     ++kept;
   }
-  rows = kept;
-  for (Column& column : columns) column.shape[0] = rows;
+  SetRows(kept);
+}
+
+void Slot::SetRows(int64_t count) {
+  rows = count;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    columns[c].shape[0] = count * std::max<int64_t>(max_objects[c], 1);
+  }
 }
 
 void* Slot::Row(size_t column, int64_t row) const {
   const Column& c = columns[column];
-  const size_t row_bytes = BytesOf(c.dtype, std::span(c.shape).subspan(1));
-  return static_cast<uint8_t*>(c.data) + row_bytes * static_cast<size_t>(row);
+  const size_t bytes = BytesOf(c.dtype, std::span(c.shape).subspan(1));
+  const size_t each = std::max<size_t>(max_objects[column], 1);
+  return static_cast<uint8_t*>(c.data) + bytes * each * static_cast<size_t>(row);
+}
+
+// Objects move to lower addresses only, row by row, so no row overwrites a later one.
+void Slot::Compact() {
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (max_objects[c] == 0) continue;
+    Column& column = columns[c];
+    const size_t bytes = BytesOf(column.dtype, std::span(column.shape).subspan(1));
+    auto* const data = static_cast<uint8_t*>(column.data);
+    int64_t end = 0;
+    column.offsets[0] = 0;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t count = Objects(c, row);
+      std::memmove(data + static_cast<size_t>(end) * bytes, Row(c, row),
+                   static_cast<size_t>(count) * bytes);
+      end += count;
+      column.offsets[row + 1] = end;
+    }
+    column.shape[0] = end;
+  }
 }
 
 // Memory for many slabs, pinned as one piece until the last slab is freed.
@@ -278,10 +325,11 @@ std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
     Column column{spec.name, spec.dtype, {options_.batch_size}, nullptr};
     column.shape.insert(column.shape.end(), spec.row_shape.begin(), spec.row_shape.end());
     if (own_bytes_[c] == 0) {
-      column.data = next;
+      Place(column, spec, options_.batch_size, next);
       next += RoundUp(BytesOf(spec, options_.batch_size), kColumnAlignment);
     }
     slab->columns.push_back(std::move(column));
+    slab->max_objects.push_back(spec.max_objects);
   }
   const CropRoom& crops = options_.crops;
   if (crops.bytes != 0) slab->crops = std::vector<CropRegion>(crops.regions);
@@ -301,7 +349,7 @@ bool SlotPool::GiveOwnMemory(Slot& slot) const {
       slot.own_memory[c].reset(memory, std::free);
     }
     if (slot.own_memory[c] == nullptr) return false;
-    slot.columns[c].data = slot.own_memory[c].get();
+    Place(slot.columns[c], options_.columns[c], options_.batch_size, slot.own_memory[c].get());
   }
   return true;
 }

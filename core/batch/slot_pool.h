@@ -27,8 +27,13 @@
 namespace stoker {
 
 // The memory of one batch, and what describes its content.
+//
+// While a batch is made, a ragged column has room for the most objects in each row, so that rows
+// are written at any time and in any order: shape[0] is rows × max_objects, and offsets[r + 1] is
+// the number of objects of row r. Compact() makes it what Column says.
 struct Slot {
-  std::vector<Column> columns;  // shape[0] is set for each batch, and data of small columns
+  std::vector<Column> columns;        // shape[0] is set for each batch, and data of small columns
+  std::vector<uint32_t> max_objects;  // by column, as ColumnSpec
   std::vector<std::shared_ptr<void>> own_memory;  // by column, for small ones; null in the slab
   std::vector<uint64_t> sample_ids;               // capacity: batch size; first `rows` valid
   int64_t rows = 0;
@@ -42,10 +47,20 @@ struct Slot {
   std::vector<CropRegion> crops;  // after the columns; empty unless devices decode
 
   BatchName name() const { return {epoch, index, start}; }
+  // Sets the number of rows, and the shapes. Objects are not counted yet.
+  void SetRows(int64_t count);
+  // Precondition of the functions below: Compact has not been called since SetRows.
   void* Row(size_t column, int64_t row) const;
 
   // Removes these rows from the batch; the others keep their order.
   void DropRows(std::vector<uint32_t> dropped);
+
+  // The number of objects that a row has in a ragged column. Different rows may be written at the
+  // same time.
+  int64_t& Objects(size_t column, int64_t row) const { return columns[column].offsets[row + 1]; }
+  // Moves the objects of ragged columns together. Called once for each batch, when all rows are
+  // written and before any function of the program has the batch.
+  void Compact();
 
   // Copies a string into a row of a column that owns its strings; its bytes are outside the budget.
   // Different rows may be written at the same time. On ResourceExhausted (the system has no memory)

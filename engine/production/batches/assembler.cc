@@ -78,8 +78,7 @@ bool Assembler::Open(Entry& entry, BatchName batch) {
   slot->index = batch.index;
   slot->start = batch.start;
   slot->position = sampler_.PositionOf(batch, 0);
-  slot->rows = sampler_.RowsIn(batch);
-  for (Column& column : slot->columns) column.shape[0] = slot->rows;
+  slot->SetRows(sampler_.RowsIn(batch));
   for (CropRegion& crops : slot->crops) crops.Clear();
   entry.slot = slot;
   entry.opened_ns = NowNanoseconds();
