@@ -32,6 +32,10 @@ Status CheckColumn(const std::string& name, const ColumnSpec& column) {
     return Error{Code::kInvalidArgument, "the column '" + column.name + "' of " + name +
                                              " has strings; a function adds numbers only"};
   }
+  if (column.is_ragged()) {
+    return Error{Code::kInvalidArgument, "the column '" + column.name + "' of " + name +
+                                             " is ragged; a function adds dense columns only"};
+  }
   Status status =
       CheckRow({.name = column.name, .dtype = column.dtype, .row_shape = column.row_shape});
   if (status.ok()) return status;

@@ -9,6 +9,11 @@ namespace stoker {
 
 void* MappedRow::data(size_t column) const { return slot_.Row(column, row_); }
 
+size_t MappedRow::objects(size_t column) const {
+  if (!columns_[column].is_ragged()) return 1;
+  return static_cast<size_t>(slot_.Objects(column, row_));
+}
+
 std::optional<size_t> MappedRow::column(std::string_view name) const {
   const auto found = std::ranges::find(columns_, name, &ColumnSpec::name);
   if (found == columns_.end()) return std::nullopt;

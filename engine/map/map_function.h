@@ -24,18 +24,23 @@ class MappedRow {
             uint64_t seed)
       : columns_(columns), slot_(slot), row_(row), position_(position), seed_(seed) {}
 
-  // Names, types and shapes, in the order of a batch's columns. The first one is the image, in the
+  // Names, types and shapes, of a ragged column those of one object, in the order of a batch's
+  // columns. The first one is the image, in the
   // type and layout of the loader. Rows of strings (IsString) are string_views, which must not be
   // changed.
   std::span<const ColumnSpec> columns() const { return columns_; }
   // The index of the first column with this name; nullopt if there is none.
   std::optional<size_t> column(std::string_view name) const;
 
-  // The row of a column, dense and in C order, aligned for its type.
+  // The row of a column, dense and in C order, aligned for its type; of a ragged column the rows of
+  // its objects, one after another.
   void* data(size_t column) const;
+  // The number of objects of a ragged column, and 1 of another one.
+  size_t objects(size_t column) const;
   template <typename T>
   std::span<T> as(size_t column) const {
-    return {static_cast<T*>(data(column)), columns_[column].row_bytes() / sizeof(T)};
+    const size_t bytes = objects(column) * columns_[column].object_bytes();
+    return {static_cast<T*>(data(column)), bytes / sizeof(T)};
   }
 
   uint64_t sample() const;  // its id in the source

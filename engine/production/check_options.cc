@@ -9,6 +9,7 @@
 #include "core/batch/image.h"
 #include "core/result/try.h"
 #include "engine/options/option_table.h"
+#include "io/source/field.h"
 #include "transforms/decode/decoding.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/transform_table.h"
@@ -145,6 +146,50 @@ Status CheckPieces(const LoaderOptions& options) {
   return {};
 }
 
+// Checks the fields of objects, and refuses options that they cannot follow yet.
+Status CheckObjectFields(const LoaderOptions& options) {
+  const SampleSource& source = *options.source;
+  const std::span<const Field> fields = source.fields();
+  TRY(CheckObjects(fields));
+  const auto found = std::ranges::find_if(fields, &Field::is_of_objects);
+  if (found == fields.end()) return {};
+  if (found == fields.begin()) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "the first field of " + source.Describe() + ", '" + found->name +
+                          "', is of objects",
+                 .advice = "Put the image first"};
+  }
+  constexpr uint64_t kMostObjects = uint64_t{1} << 20, kMostBytes = uint64_t{1} << 36;
+  for (const Field& field : fields) {
+    const uint64_t most = source.max_objects();
+    if (!field.is_of_objects() ||
+        (most <= kMostObjects && most * field.row_bytes() <= kMostBytes)) {
+      continue;
+    }
+    return Error{Code::kInvalidArgument,
+                 "a sample of " + source.Describe() + " has " + std::to_string(most) +
+                     " objects of " + std::to_string(field.row_bytes()) + " bytes ('" + field.name +
+                     "'); at most 2^20, and 2^36 bytes, are possible"};
+  }
+  const auto refuse = [&](const std::string& what, std::string advice) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = what + ", and the samples of " + source.Describe() + " have objects ('" +
+                          found->name + "')",
+                 .advice = std::move(advice)};
+  };
+  if (!options.views.empty()) {
+    return refuse("there are several views", "Use one list of transforms");
+  }
+  if (options.mix) {
+    const std::string mix = NameOf(*options.mix);
+    return refuse(mix + " mixes images and their labels", "Leave " + mix + " out");
+  }
+  if (options.to_device) {
+    return refuse("batches go to a device", "Let the program copy batches to it");
+  }
+  return {};
+}
+
 // Refuses a field with the name of a column that stoker adds. `added_by`: "the views add".
 Status CheckIsFree(const SampleSource& source, const std::string& column,
                    const std::string& added_by) {
@@ -248,6 +293,7 @@ Status CheckOptions(const LoaderOptions& options) {
   }
   TRY(CheckCalls(*options.source));
   TRY(CheckPieces(options));
+  TRY(CheckObjectFields(options));
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));

@@ -149,7 +149,8 @@ class Decoder::DecodingTurn {
       if (sample.cached.state == CachedSample::State::kKept) {
         sample.image_at = 0;
         if (decoder_.cache_->Read(sample.read, sample.cached, sample.image)) {
-          return Encoded(*index, run.crop_index());
+          if (auto image = Encoded(*index, run.crop_index())) return image;
+          continue;
         }
         samples_.Done(*index, {.kind = SampleOutcome::Kind::kReadAgain}, worker_);
         continue;
@@ -164,8 +165,10 @@ class Decoder::DecodingTurn {
       if (decoder_.cache_ != nullptr) {
         decoder_.cache_->Pack(sample.read, sample.cached, sample.image, decoder_.packer(worker_));
       }
+      std::optional<EncodedImage> image = Encoded(*index, run.crop_index());
+      if (!image) continue;
       if (!sample.other_reads.empty()) BeginPieces(*index);
-      return Encoded(*index, run.crop_index());
+      return image;
     }
     return std::nullopt;
   }
@@ -189,11 +192,12 @@ class Decoder::DecodingTurn {
       return std::nullopt;
     }
     const RowClaim& claim = sample.claim;
-    return EncodedImage{.tag = index,
-                        .piece = piece,
-                        .bytes = {read.buffer.data(), read.size},
-                        .key = sample.draw,
-                        .to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, piece)};
+    return EncodedImage{
+        .tag = index,
+        .piece = piece,
+        .bytes = {read.buffer.data(), read.size},
+        .key = sample.draw,
+        .to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, piece, read.sample, referred_)};
   }
 
   void Finish(FinishedRows rows) {
@@ -300,16 +304,23 @@ class Decoder::DecodingTurn {
     return decoder_.source_.ReadCropIndex(sample.read.sample, most, memory);
   }
 
-  EncodedImage Encoded(uint32_t index, GrowingBuffer& crop_index) {
+  // Returns the first piece of a sample; ends a sample whose row cannot be written.
+  std::optional<EncodedImage> Encoded(uint32_t index, GrowingBuffer& crop_index) {
     SampleInFlight& sample = decoder_.samples_[index];
     pace_.Begin(sample.path.times(), NowNanoseconds());
     const RowClaim& claim = sample.claim;
-    const OutputRows rows = decoder_.columns_.RowsOf(*claim.slot, claim.row, other_rows_);
-    return {.tag = index,
-            .bytes = sample.image,
-            .key = sample.draw,
-            .to = rows,
-            .crop_index = ReadCropIndex(sample, /*for_device=*/rows.crops != nullptr, crop_index)};
+    Result<OutputRows> rows =
+        decoder_.columns_.RowsOf(*claim.slot, claim.row, sample.read.sample, referred_);
+    if (!rows.ok()) {
+      End(index, 0, std::move(rows).error());
+      return std::nullopt;
+    }
+    const bool for_device = rows->crops != nullptr;
+    return EncodedImage{.tag = index,
+                        .bytes = sample.image,
+                        .key = sample.draw,
+                        .to = *rows,
+                        .crop_index = ReadCropIndex(sample, for_device, crop_index)};
   }
 
   // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the
@@ -330,7 +341,7 @@ class Decoder::DecodingTurn {
   WorkerPace& pace_;
   std::optional<uint32_t> next_;
   std::optional<Piece> further_;   // to be pulled before another sample
-  std::vector<void*> other_rows_;  // of the sample that Pull returned
+  RowColumns::Referred referred_;  // by the piece that Pull returned
   int taken_ = 0;
   StageTimes times_;  // measured since since_, not yet counted
   const uint64_t begun_ = NowNanoseconds();
@@ -384,15 +395,16 @@ Status Decoder::FillRun(const RowClaim& claim, int worker, StageTimes& times) {
   Slot& slot = *claim.slot;
   const Field& image = source_.fields()[0];
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(claim.row, claim.rows);
-  std::vector<void*> other_rows;
+  RowColumns::Referred referred;
   uint32_t row = claim.row;
   for (uint64_t& id : ids) {
     const SamplerEntry entry = sampler_.At(slot.name(), row);
     id = entry.sample;
     if (plan_) {
+      ASSIGN_OR_RETURN(const OutputRows rows, columns_.RowsOf(slot, row, id, referred));
       TRY(plan_->Apply(ImageOf(image, source_.View(0, id)),
-                       {options_.seed, slot.epoch, entry.position}, workspace(worker),
-                       columns_.RowsOf(slot, row, other_rows), times));
+                       {options_.seed, slot.epoch, entry.position}, workspace(worker), rows,
+                       times));
     }
     ++row;
   }

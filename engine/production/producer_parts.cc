@@ -29,6 +29,25 @@ std::vector<Piece> PiecesOf(const SampleSource& source) {
   return pieces;
 }
 
+ObjectField::Kind KindOf(const Field& field) {
+  if (field.kind == Field::Kind::kBoxes) return ObjectField::Kind::kBoxes;
+  if (field.kind == Field::Kind::kKeypoints) return ObjectField::Kind::kKeypoints;
+  return ObjectField::Kind::kValue;
+}
+
+std::vector<ObjectField> ObjectsOf(const SampleSource& source) {
+  std::vector<ObjectField> objects;
+  for (const Field& field : source.fields()) {
+    if (!field.is_of_objects()) continue;
+    objects.push_back({.kind = KindOf(field),
+                       .bytes = field.row_bytes(),
+                       .format = field.box_format,
+                       .normalized = field.normalized,
+                       .flip_pairs = field.flip_pairs});
+  }
+  return objects;
+}
+
 }  // namespace
 
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own) {
@@ -42,7 +61,8 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerO
                             .decode_on_device = own.crops.bytes != 0,
                             .limits = options.limits,
                             .geometry = options.geometry,
-                            .pieces = PiecesOf(*options.source)};
+                            .pieces = PiecesOf(*options.source),
+                            .objects = ObjectsOf(*options.source)};
   ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
                                                  ? Plan::Compile(options.transforms, planned)
                                                  : Plan::CompileViews(options.views, planned));
@@ -113,7 +133,8 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
   std::vector<ColumnSpec> columns;
   for (const Field& field : source.fields()) {
     const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
-    columns.push_back({field.name, field.dtype, field.row_shape, owns_strings});
+    const uint32_t most = field.is_of_objects() ? std::max(source.max_objects(), 1u) : 0;
+    columns.push_back({field.name, field.dtype, field.row_shape, owns_strings, most});
   }
   if (AddsLabels(source, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
   for (size_t i = 0; i < PlannedFields(source, plan); ++i) {

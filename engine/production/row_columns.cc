@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,14 @@ std::vector<size_t> ColumnsOfFields(const SampleSource& source,
     of[field] = ColumnOfField(source, field, columns);
   }
   return of;
+}
+
+std::vector<size_t> ObjectFieldsOf(std::span<const Field> fields) {
+  std::vector<size_t> of_objects;
+  for (size_t field = 0; field < fields.size(); ++field) {
+    if (fields[field].is_of_objects()) of_objects.push_back(field);
+  }
+  return of_objects;
 }
 
 // Returns the indices of the columns that a function adds. `map` may be null.
@@ -47,6 +56,7 @@ RowColumns::RowColumns(const LoaderOptions& options, const Sampler& sampler,
       map_(map != nullptr && map->calls() == 0 ? map : nullptr),
       columns_(std::move(columns)),
       field_columns_(ColumnsOfFields(source_, columns_)),
+      object_fields_(ObjectFieldsOf(source_.fields())),
       planned_(PlannedFields(source_, plan_)),
       added_(AddedBy(map, columns_)),
       adds_labels_(AddsLabels(source_, plan_, map)),
@@ -55,7 +65,9 @@ RowColumns::RowColumns(const LoaderOptions& options, const Sampler& sampler,
 
 // The last columns are those of a device: the offsets of crops, if it decodes, and the deferred
 // operations.
-OutputRows RowColumns::RowsOf(Slot& slot, uint32_t row, std::vector<void*>& other_rows) const {
+Result<OutputRows> RowColumns::RowsOf(Slot& slot, uint32_t row, uint64_t sample,
+                                      Referred& referred) const {
+  std::vector<void*>& other_rows = referred.other_rows;
   const size_t fields = field_columns_.size(), columns = slot.columns.size();
   other_rows.resize(plan_->views() - 1);
   for (size_t i = 0; i < other_rows.size(); ++i) other_rows[i] = slot.Row(fields + i, row);
@@ -70,7 +82,55 @@ OutputRows RowColumns::RowsOf(Slot& slot, uint32_t row, std::vector<void*>& othe
     rows.crops = CropsOf(slot, row);
     rows.crop_at = static_cast<uint64_t*>(slot.Row(columns - 2, row));
   }
+  if (object_fields_.empty()) return rows;
+  ASSIGN_OR_RETURN(const uint32_t objects, CountObjects(sample));
+  rows.objects = ObjectsOf(sample, objects, referred);
+  referred.kept.clear();
+  for (const size_t field : object_fields_) {
+    referred.kept.push_back(slot.Row(field_columns_[field], row));
+  }
+  referred.object_rows.to = referred.kept;
+  referred.object_rows.kept = &slot.Objects(field_columns_[object_fields_.front()], row);
   return rows;
+}
+
+OutputRows RowColumns::RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece, uint64_t sample,
+                                   Referred& referred) const {
+  OutputRows rows{.row = slot.Row(piece, row)};
+  if (object_fields_.empty()) return rows;
+  rows.objects = ObjectsOf(sample, *CountObjects(sample), referred);
+  return rows;
+}
+
+// Returns the number of objects of a sample, for which there is room. A program may have its own
+// source.
+Result<uint32_t> RowColumns::CountObjects(uint64_t sample) const {
+  std::optional<size_t> objects;
+  for (const size_t field : object_fields_) {
+    const ColumnSpec& column = columns_[field_columns_[field]];
+    const size_t bytes = source_.View(field, sample).size(), each = column.object_bytes();
+    const size_t count = bytes / each;
+    if (bytes % each == 0 && count <= source_.max_objects() && count == objects.value_or(count)) {
+      objects = count;
+      continue;
+    }
+    return Error{Code::kDataLoss,
+                 "the source has " + std::to_string(bytes) + " bytes of '" + column.name +
+                     "' for sample " + std::to_string(sample) + ": an object has " +
+                     std::to_string(each) + ", a sample at most " +
+                     std::to_string(source_.max_objects()) + " objects, and as many of each field"};
+  }
+  return static_cast<uint32_t>(*objects);
+}
+
+// Returns the objects of a sample, without a place to write them.
+const ObjectRows* RowColumns::ObjectsOf(uint64_t sample, uint32_t count, Referred& referred) const {
+  referred.objects.clear();
+  for (const size_t field : object_fields_) {
+    referred.objects.push_back(source_.View(field, sample));
+  }
+  referred.object_rows = {.from = referred.objects, .count = count};
+  return &referred.object_rows;
 }
 
 // Whether the row is mixed with one of another device's part.
@@ -96,7 +156,9 @@ Status RowColumns::Write(const RowClaim& claim, std::span<const uint8_t> loaded,
 Status RowColumns::WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const {
   Slot& slot = *claim.slot;
   const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(claim.row, claim.rows);
+  if (!object_fields_.empty()) TRY(WriteObjects(claim));
   for (size_t field = planned_; field < field_columns_.size(); ++field) {
+    if (source_.fields()[field].is_of_objects()) continue;
     const size_t column = field_columns_[field];
     const bool labels = mixer_ && field == mixer_->label_column();
     if (const size_t bytes = LoadedBytes(source_.fields()[field]); bytes != 0) {
@@ -122,6 +184,28 @@ Status RowColumns::WriteFields(const RowClaim& claim, std::span<const uint8_t> l
   }
   for (const size_t column : added_) {
     std::memset(slot.Row(column, claim.row), 0, columns_[column].row_bytes() * claim.rows);
+  }
+  return {};
+}
+
+// Counts the objects that the plan has written, or copies them if there is none.
+Status RowColumns::WriteObjects(const RowClaim& claim) const {
+  const Slot& slot = *claim.slot;
+  for (uint32_t row = claim.row; row < claim.row + claim.rows; ++row) {
+    const uint64_t sample = slot.sample_ids[row];
+    int64_t count = 0;
+    if (plan_) {
+      count = slot.Objects(field_columns_[object_fields_.front()], row);
+    } else {
+      ASSIGN_OR_RETURN(count, CountObjects(sample));
+    }
+    for (const size_t field : object_fields_) {
+      const size_t column = field_columns_[field];
+      slot.Objects(column, row) = count;
+      if (plan_ || count == 0) continue;
+      const std::span<const uint8_t> from = source_.View(field, sample);
+      std::memcpy(slot.Row(column, row), from.data(), from.size());
+    }
   }
   return {};
 }

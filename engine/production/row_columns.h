@@ -16,6 +16,7 @@
 #include "engine/order/sampler.h"
 #include "engine/production/mixer.h"
 #include "engine/production/samples/samples_in_flight.h"
+#include "transforms/plan/objects.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -23,21 +24,30 @@ namespace stoker {
 // Immutable and thread-safe.
 class RowColumns {
  public:
+  // What the result of RowsOf refers to; reused from sample to sample.
+  struct Referred {
+    std::vector<void*> other_rows;
+    std::vector<std::span<const uint8_t>> objects;  // of the sample, by field of objects
+    std::vector<void*> kept;                        // their rows in the batch
+    ObjectRows object_rows;
+  };
+
   // `plan`: null if rows are copied unchanged. `map`: the program's function, or null. `columns`:
   // the columns of a batch. All references must outlive it.
   RowColumns(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
              const std::optional<Mixer>& mixer, const MapCaller* map,
              std::vector<ColumnSpec> columns);
 
-  // Returns where the plan writes the row of a sample's first piece. `other_rows` is filled with
-  // the addresses of its other views. Precondition: there is a plan.
-  OutputRows RowsOf(Slot& slot, uint32_t row, std::vector<void*>& other_rows) const;
+  // // Returns where the plan writes the row of the first piece of a sample, and its objects. The
+  // result refers to `referred`, and to the source's memory. DataLoss: the source does not give the
+  // objects that it should. Precondition: there is a plan.
+  Result<OutputRows> RowsOf(Slot& slot, uint32_t row, uint64_t sample, Referred& referred) const;
 
   // Returns where it writes the row of a further piece: to the column of the piece's number, which
-  // has no others. Precondition: there is that piece.
-  OutputRows RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece) const {
-    return {.row = slot.Row(piece, row)};
-  }
+  // has no others; and the sample's objects, which are not written again. Precondition: there is
+  // that piece, and RowsOf has succeeded for the sample.
+  OutputRows RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece, uint64_t sample,
+                         Referred& referred) const;
 
   // Writes the columns that the plan does not write, then calls the program's function, if there is
   // one for rows. `loaded`: the rows of the kLoaded fields of the claim's only row; empty if it
@@ -45,7 +55,10 @@ class RowColumns {
   Status Write(const RowClaim& claim, std::span<const uint8_t> loaded, StageTimes& times) const;
 
  private:
+  Result<uint32_t> CountObjects(uint64_t sample) const;
+  const ObjectRows* ObjectsOf(uint64_t sample, uint32_t count, Referred& referred) const;
   Status WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const;
+  Status WriteObjects(const RowClaim& claim) const;
   Status MapRows(const RowClaim& claim, StageTimes& times) const;
   CropRegion* CropsOf(Slot& slot, uint32_t row) const;
   bool MixesAcrossParts(const Slot& slot, int64_t row) const;
@@ -58,6 +71,7 @@ class RowColumns {
   const MapCaller* const map_;                   // of rows; may be null
   const std::vector<ColumnSpec> columns_;        // of a batch
   const std::vector<size_t> field_columns_;      // by field: ColumnOfField
+  const std::vector<size_t> object_fields_;      // the fields of objects
   const size_t planned_;                         // PlannedFields
   const std::vector<size_t> added_;              // the columns of the program's function
   const bool adds_labels_;                       // AddsLabels

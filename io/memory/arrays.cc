@@ -17,7 +17,7 @@ Result<std::shared_ptr<const SampleSource>> Arrays(std::vector<ArrayColumn> colu
                  .advice = "Give one (images), or two (images and labels)"};
   }
   MemorySourceOptions options{.kind = "arrays"};
-  if (columns.size() == 2) options.label = 1;
+  if (columns.size() == 2 && columns[1].offsets == nullptr) options.label = 1;
   ASSIGN_OR_RETURN(MemoryColumns made, MemoryColumns::Make(std::move(columns), std::move(owner)));
   return MakeMemorySource(std::move(made), std::move(options));
 }

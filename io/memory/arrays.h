@@ -24,9 +24,17 @@ struct ArrayColumn {
   uint64_t samples = 0;            // rows
   // Bytes from one row to the next; may be negative or 0. nullopt: the rows are contiguous.
   std::optional<int64_t> row_stride{};
+  // Of a field of objects (io/source/field.h): those of sample i are the rows [offsets[i],
+  // offsets[i + 1]) of `data`, which are contiguous. `samples` + 1 numbers. Null for other fields,
+  // whose kind is kFixed.
+  const int64_t* offsets = nullptr;
+  Field::Kind kind = Field::Kind::kFixed;
+  BoxFormat box_format = BoxFormat::kXyxy;  // this and the following: as of Field
+  bool normalized = false;
+  std::vector<uint16_t> flip_pairs{};
 
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
-  // Precondition: id < samples.
+  // Precondition: id < samples, and there are no offsets.
   const uint8_t* Row(uint64_t id) const {
     const int64_t stride = row_stride ? *row_stride : static_cast<int64_t>(row_bytes());
     return static_cast<const uint8_t*>(data) + static_cast<int64_t>(id) * stride;
@@ -35,7 +43,7 @@ struct ArrayColumn {
 
 // One or two columns with the same number of samples become the fields of the samples and a batch's
 // columns, in this order and with these names; transforms apply to the first one, the image, and
-// the second one is the label. Any element type and row shape.
+// the second one, if it is not of objects, is the label. Any element type and row shape.
 // Nothing is copied before it is put into a batch.
 //
 // The memory is the caller's. `owner`, which may be null, keeps it valid: the source releases it on

@@ -18,10 +18,50 @@ constexpr size_t kMaxDimensions = 7;  // of a row; a batch has one more
 constexpr int64_t kMaxRowBytes =
     int64_t{1} << 42;  // of a row, so that the product with the number of rows cannot overflow
 
+constexpr int64_t kMaxObjects = int64_t{1} << 20;  // of a sample
+
+// Checks that samples have their objects one after another.
+Status CheckOffsets(const ArrayColumn& column) {
+  for (uint64_t id = 0; id < column.samples; ++id) {
+    const int64_t begin = column.offsets[id], end = column.offsets[id + 1];
+    if (begin < 0 || end < begin) {
+      return RefuseColumn(column,
+                          "has offsets " + std::to_string(begin) + " and " + std::to_string(end) +
+                              " for sample " + std::to_string(id),
+                          "Offsets must not be negative, or decrease");
+    }
+    if (end - begin > kMaxObjects) {
+      return RefuseColumn(column, "has " + std::to_string(end - begin) + " objects in sample " +
+                                      std::to_string(id) + "; at most " +
+                                      std::to_string(kMaxObjects) + " are possible");
+    }
+  }
+  return {};
+}
+
 Status CheckColumn(const ArrayColumn& column) {
   TRY(CheckRow(column));
   if (column.samples == 0) return RefuseColumn(column, "has no samples");
+  if (column.offsets != nullptr) {
+    TRY(CheckOffsets(column));
+    if (column.offsets[column.samples] == column.offsets[0]) return {};  // no objects at all
+  }
   if (column.data == nullptr) return RefuseColumn(column, "has no data");
+  return {};
+}
+
+// Checks that two fields have the same objects.
+Status CheckSameObjects(const ArrayColumn& one, const ArrayColumn& other) {
+  for (uint64_t id = 0; id < one.samples; ++id) {
+    const int64_t ours = one.offsets[id + 1] - one.offsets[id];
+    const int64_t theirs = other.offsets[id + 1] - other.offsets[id];
+    if (ours == theirs) continue;
+    return RefuseColumn(one,
+                        "has " + std::to_string(ours) + Plural(ours, " object", " objects") +
+                            " in sample " + std::to_string(id) + ", but '" + other.name + "' has " +
+                            std::to_string(theirs),
+                        "All columns of objects describe the same objects");
+  }
   return {};
 }
 
@@ -36,6 +76,9 @@ Status CheckBeside(std::span<const ArrayColumn> others, const ArrayColumn& colum
                           "The first dimension counts the samples: make them equal");
     }
     if (other.name == column.name) return RefuseColumn(column, "was given twice");
+    if (column.offsets != nullptr && other.offsets != nullptr) {
+      TRY(CheckSameObjects(column, other));
+    }
   }
   return {};
 }
@@ -83,6 +126,28 @@ uint64_t HashAll(const ArrayColumn& column, uint64_t hash) {
   return hash;
 }
 
+// Hashes the objects of all samples, and how many each sample has.
+uint64_t HashObjects(const ArrayColumn& column, uint64_t hash) {
+  const auto as_bytes = [](const auto* data, uint64_t bytes) {
+    return std::span(reinterpret_cast<const uint8_t*>(data), bytes);
+  };
+  const int64_t begin = column.offsets[0], end = column.offsets[column.samples];
+  const std::array<int64_t, 3> described{static_cast<int64_t>(column.kind),
+                                         static_cast<int64_t>(column.box_format),
+                                         column.normalized ? 1 : 0};
+  hash = Hash64(as_bytes(described.data(), sizeof(described)), hash);
+  hash = Hash64(as_bytes(column.flip_pairs.data(), column.flip_pairs.size() * 2), hash);
+  for (uint64_t id = 0; id < column.samples; ++id) {
+    const int64_t objects = column.offsets[id + 1] - begin;
+    hash = Hash64(as_bytes(&objects, sizeof(objects)), hash);
+  }
+  if (begin == end) return hash;
+  const auto* const data = static_cast<const uint8_t*>(column.data);
+  return Hash64(as_bytes(data + static_cast<uint64_t>(begin) * column.row_bytes(),
+                         static_cast<uint64_t>(end - begin) * column.row_bytes()),
+                hash);
+}
+
 // Hashes the text of each string, and its length.
 uint64_t HashStrings(const ArrayColumn& column, uint64_t hash) {
   for (uint64_t row = 0; row < column.samples; ++row) {
@@ -122,7 +187,13 @@ Error RefuseColumn(const ArrayColumn& column, const std::string& cause, std::str
 }
 
 Field FieldOf(const ArrayColumn& column) {
-  return {.name = column.name, .dtype = column.dtype, .row_shape = column.row_shape};
+  return {.name = column.name,
+          .kind = column.kind,
+          .dtype = column.dtype,
+          .row_shape = column.row_shape,
+          .box_format = column.box_format,
+          .normalized = column.normalized,
+          .flip_pairs = column.flip_pairs};
 }
 
 std::string DescribeColumn(const ArrayColumn& column) {
@@ -131,6 +202,15 @@ std::string DescribeColumn(const ArrayColumn& column) {
 
 Result<MemoryColumns> MemoryColumns::Make(std::vector<ArrayColumn> columns,
                                           std::shared_ptr<void> owner) {
+  // A program may change its own offsets later.
+  std::vector<std::shared_ptr<const int64_t[]>> offsets;
+  for (ArrayColumn& column : columns) {
+    if (column.offsets == nullptr) continue;
+    const std::shared_ptr<int64_t[]> copy(new int64_t[column.samples + 1]);
+    std::copy_n(column.offsets, column.samples + 1, copy.get());
+    column.offsets = copy.get();
+    offsets.push_back(copy);
+  }
   for (const ArrayColumn& column : columns) TRY(CheckColumn(column));
   for (size_t i = 0; i < columns.size(); ++i) {
     TRY(CheckBeside(std::span(columns).first(i), columns[i]));
@@ -138,9 +218,22 @@ Result<MemoryColumns> MemoryColumns::Make(std::vector<ArrayColumn> columns,
       columns[i].row_stride = static_cast<int64_t>(columns[i].row_bytes());
     }
   }
+  std::vector<Field> fields;
+  fields.reserve(columns.size());
+  for (const ArrayColumn& column : columns) fields.push_back(FieldOf(column));
+  TRY(CheckObjects(fields));
   MemoryColumns made;
+  for (const ArrayColumn& column : columns) {
+    if (column.offsets == nullptr) continue;
+    for (uint64_t id = 0; id < column.samples; ++id) {
+      const auto objects = static_cast<uint32_t>(column.offsets[id + 1] - column.offsets[id]);
+      made.max_objects_ = std::max(made.max_objects_, objects);
+    }
+    break;  // the others have the same objects
+  }
   made.columns_ = std::move(columns);
   made.owner_ = std::move(owner);
+  made.offsets_ = std::move(offsets);
   return made;
 }
 
@@ -155,7 +248,12 @@ void MemoryColumns::CopyRows(size_t column, std::span<const uint64_t> ids, void*
 }
 
 std::span<const uint8_t> MemoryColumns::View(size_t column, uint64_t id) const {
-  return {columns_[column].Row(id), columns_[column].row_bytes()};
+  const ArrayColumn& of = columns_[column];
+  if (of.offsets == nullptr) return {of.Row(id), of.row_bytes()};
+  const auto begin = static_cast<uint64_t>(of.offsets[id]);
+  const auto objects = static_cast<uint64_t>(of.offsets[id + 1]) - begin;
+  if (objects == 0) return {};
+  return {static_cast<const uint8_t*>(of.data) + begin * of.row_bytes(), objects * of.row_bytes()};
 }
 
 uint64_t MemoryColumns::Hash(bool all_numbers, uint64_t seed) const {
@@ -164,6 +262,8 @@ uint64_t MemoryColumns::Hash(bool all_numbers, uint64_t seed) const {
     hash = Hash64(DescribeColumn(column), hash);
     if (IsString(column.dtype)) {
       hash = HashStrings(column, hash);
+    } else if (column.offsets != nullptr) {
+      hash = HashObjects(column, hash);
     } else {
       const bool all = all_numbers && column.row_shape.empty();
       hash = all ? HashAll(column, hash) : HashParts(column, hash);

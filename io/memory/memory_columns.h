@@ -23,12 +23,14 @@ class MemoryColumns {
   // Arrays().
   static Result<MemoryColumns> Make(std::vector<ArrayColumn> columns, std::shared_ptr<void> owner);
 
-  // Each has a stride.
+  // Each has a stride. The offsets of objects are copies.
   const std::vector<ArrayColumn>& columns() const { return columns_; }
 
   // CopyRows does what SampleSource::FixedRows does, and View what SampleSource::View does.
+  // max_objects likewise.
   void CopyRows(size_t column, std::span<const uint64_t> ids, void* rows) const;
   std::span<const uint8_t> View(size_t column, uint64_t id) const;
+  uint32_t max_objects() const { return max_objects_; }
 
   // Hashes types, shapes and content. It hashes all of a column if there are few rows of few
   // bytes, if rows are strings, or if rows are single numbers and `all_numbers` is set; otherwise
@@ -38,6 +40,8 @@ class MemoryColumns {
  private:
   std::vector<ArrayColumn> columns_;
   std::shared_ptr<void> owner_;
+  std::vector<std::shared_ptr<const int64_t[]>> offsets_;  // of the fields of objects
+  uint32_t max_objects_ = 0;
 };
 
 Field FieldOf(const ArrayColumn& column);

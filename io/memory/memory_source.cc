@@ -30,6 +30,8 @@ class MemorySource final : public SampleSource {
     return columns_.View(field, id);
   }
 
+  uint32_t max_objects() const override { return columns_.max_objects(); }
+
   uint64_t Fingerprint() const override { return columns_.Hash(/*all_numbers=*/false); }
 
   // Returns "arrays(image: 60000 × uint8 (28, 28), label: 60000 × int64)".

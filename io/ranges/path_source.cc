@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kLabel = 0;  // the column of labels, if there are any
 
 bool HasLabels(const std::vector<ArrayColumn>& columns) {
-  return !columns.empty() && columns[kLabel].name == "label";
+  return !columns.empty() && columns[kLabel].name == "label" && columns[kLabel].offsets == nullptr;
 }
 
 Error Invalid(std::string cause, std::string advice = "") {
@@ -92,6 +92,10 @@ Status CheckBesidePaths(const PathTable& paths, const FilesOptions& options) {
     }
     if (column.name == "image") {
       return RefuseColumn(column, "has the name of the images", "Give it another name");
+    }
+    if (column.name == "label" && column.offsets != nullptr) {
+      return RefuseColumn(column, "has objects, and 'label' is the label of an image",
+                          "Give it another name: \"labels\"");
     }
     if (column.name == "label" && i != kLabel) {
       return RefuseColumn(column, "is the label, which is the first column");
@@ -217,6 +221,8 @@ class PathSource final : public SampleSource {
   std::span<const uint8_t> View(size_t field, uint64_t id) const override {
     return columns_.View(field - files_.size(), id);
   }
+
+  uint32_t max_objects() const override { return columns_.max_objects(); }
 
   uint64_t memory_bytes() const override {
     uint64_t bytes =

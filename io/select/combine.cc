@@ -29,6 +29,15 @@ std::string DescribeField(const Field& field) {
     rows = "encoded images";
   } else if (field.kind == Field::Kind::kMask) {
     rows = "masks, filled with " + std::to_string(field.fill);
+  } else if (field.kind == Field::Kind::kBoxes) {
+    rows = std::string("boxes, ") + NameOf(field.box_format) +
+           (field.normalized ? ", normalized" : "");
+  } else if (field.kind == Field::Kind::kKeypoints) {
+    rows = DescribeRow(field) + " of keypoints" +
+           (field.flip_pairs.empty() ? "" : ", with flip_pairs") +
+           (field.normalized ? ", normalized" : "");
+  } else if (field.kind == Field::Kind::kObject) {
+    rows = DescribeRow(field) + " of objects";
   } else {
     rows = DescribeRow(field);
   }
@@ -38,7 +47,8 @@ std::string DescribeField(const Field& field) {
 bool AreAlike(const Field& one, const Field& other) {
   return one.name == other.name && one.kind == other.kind && one.dtype == other.dtype &&
          one.row_shape == other.row_shape && one.is_label == other.is_label &&
-         one.fill == other.fill;
+         one.fill == other.fill && one.box_format == other.box_format &&
+         one.normalized == other.normalized && one.flip_pairs == other.flip_pairs;
 }
 
 Status CheckFields(const SampleSource& first, const SampleSource& other) {

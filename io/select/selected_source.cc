@@ -25,6 +25,7 @@ SelectedSource::SelectedSource(std::string name,
     last.file_end += last.source->files();
     parts_.push_back(last);
     calls_ = std::max(calls_, last.source->calls());
+    max_objects_ = std::max(max_objects_, last.source->max_objects());
     has_records_ = has_records_ || last.source->has_records();
     same_classes_ = same_classes_ && last.source->classes() == first()->classes();
     const ObjectVersions* const theirs = several ? last.source->objects() : nullptr;
@@ -43,6 +44,17 @@ SelectedSource::SelectedSource(std::shared_ptr<const SampleSource> source, IdLis
       ids_hash_(ids_->Hash()) {
   parts_.front().end = first()->size();
   parts_.front().file_end = first()->files();
+  max_objects_ = MostObjects();
+}
+
+// Returns the most objects of a selected sample, which may be fewer than the source's.
+uint32_t SelectedSource::MostObjects() const {
+  const auto found = std::ranges::find_if(fields(), &Field::is_of_objects);
+  if (found == fields().end()) return 0;
+  const auto field = static_cast<size_t>(found - fields().begin());
+  size_t most = 0;
+  for (uint64_t id = 0; id < size(); ++id) most = std::max(most, View(field, id).size());
+  return static_cast<uint32_t>(most / found->row_bytes());
 }
 
 ByteRange SelectedSource::Part::WithFileOfSource(ByteRange range) const {

@@ -35,6 +35,7 @@ class SelectedSource final : public SampleSource {
   uint64_t size() const override { return ids_ ? ids_->size() : parts_.back().end; }
   std::span<const Field> fields() const override { return first()->fields(); }
   const SampleOrder* order() const override { return order_.get(); }
+  uint32_t max_objects() const override { return max_objects_; }
   int calls() const override { return calls_; }
   Status Load(uint64_t id, LoadedSample& loaded) const override;
   void AddCalled(std::vector<const SampleSource*>& called) const override;
@@ -64,6 +65,7 @@ class SelectedSource final : public SampleSource {
   std::string Describe() const override;
 
  private:
+  uint32_t MostObjects() const;
   struct Part {
     std::shared_ptr<const SampleSource> source;
     uint64_t begin = 0, end = 0;            // of its samples
@@ -84,6 +86,7 @@ class SelectedSource final : public SampleSource {
   const std::string name_;
   std::vector<Part> parts_;
   int calls_ = 0;             // the most of any source
+  uint32_t max_objects_ = 0;  // likewise
   bool has_records_ = false;  // whether any source has records; the others' are images
   bool same_classes_ = true;  // all sources have the first one's
   const std::vector<std::string> no_classes_;

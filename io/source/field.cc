@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/result/try.h"
+
 namespace stoker {
 
 namespace {
@@ -45,6 +47,61 @@ std::span<const Field> ImageFields(bool labels) {
       Field{.name = "image", .kind = Field::Kind::kImage},
       Field{.name = "label", .dtype = DType::kI64, .is_label = true}};
   return std::span(fields).first(labels ? 2 : 1);
+}
+
+namespace {
+
+Error RefuseField(const Field& field, const std::string& cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument,
+          .cause = "'" + field.name + "' " + cause,
+          .advice = std::move(advice)};
+}
+
+Status CheckFlipPairs(const Field& field) {
+  const std::vector<uint16_t>& pairs = field.flip_pairs;
+  if (pairs.empty()) return {};
+  if (field.kind != Field::Kind::kKeypoints ||
+      std::cmp_not_equal(pairs.size(), field.row_shape[0])) {
+    return RefuseField(field, "has flip_pairs of " + std::to_string(pairs.size()) + " points");
+  }
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs[i] < pairs.size() && pairs[pairs[i]] == i) continue;
+    return RefuseField(field, "has flip_pairs in which point " + std::to_string(i) +
+                                  " becomes one that does not become it");
+  }
+  return {};
+}
+
+Status CheckObject(const Field& field) {
+  const std::vector<int64_t>& shape = field.row_shape;
+  const bool has_floats = field.dtype == DType::kF32;
+  if (field.kind == Field::Kind::kBoxes && !(has_floats && shape == std::vector<int64_t>{4})) {
+    return RefuseField(field, "has boxes of " + DescribeRow(field), "Give float32 (objects, 4)");
+  }
+  const bool has_points = has_floats && shape.size() == 2 && shape[1] == 3;
+  if (field.kind == Field::Kind::kKeypoints && !has_points) {
+    return RefuseField(field, "has keypoints of " + DescribeRow(field),
+                       "Give float32 (objects, points, 3)");
+  }
+  if (IsString(field.dtype)) return RefuseField(field, "has strings for its objects");
+  return CheckFlipPairs(field);
+}
+
+}  // namespace
+
+Status CheckObjects(std::span<const Field> fields) {
+  const Field* boxes = nullptr;
+  for (const Field& field : fields) {
+    if (!field.is_of_objects()) continue;
+    TRY(CheckObject(field));
+    if (field.kind != Field::Kind::kBoxes) continue;
+    if (boxes != nullptr) {
+      return RefuseField(field, "has boxes, as '" + boxes->name + "' does",
+                         "Give one field of boxes");
+    }
+    boxes = &field;
+  }
+  return {};
 }
 
 size_t LoadedBytes(std::span<const Field> fields) {

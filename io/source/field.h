@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "core/batch/box_format.h"
 #include "core/batch/dtype.h"
+#include "core/result/result.h"
 
 namespace stoker {
 
@@ -19,6 +21,11 @@ struct Field {
     kFixed,   // a row in memory, of one type and shape for all samples
     kLoaded,  // such a row, set by SampleSource::Load or Unpack with the image; for strings by
               // Unpack only, as views of the record
+    // The fields of a sample's objects, which have a row for each of them, in memory. A sample has
+    // any number of objects, and the same number in all of these fields.
+    kBoxes,      // kF32 {4}; at most one field has boxes
+    kKeypoints,  // kF32 {points, 3}: x, y and visibility, where 0 means that the point is not known
+    kObject,     // a row of one type and shape, which is kept or dropped with its object
   };
 
   std::string name;  // unique among the fields: "image", "label"
@@ -27,11 +34,24 @@ struct Field {
   std::vector<int64_t> row_shape{};  // of a row; {} for a scalar
   bool is_label = false;             // whether it is the label to train with; at most one field is
   uint8_t fill = 0;                  // of a kMask: the value of pixels outside the image
+  BoxFormat box_format = BoxFormat::kXyxy;  // of kBoxes
+  // Of kBoxes and kKeypoints: coordinates are shares of the image's width and height, not pixels.
+  // Either way they refer to the image as viewed.
+  bool normalized = false;
+  // Of kKeypoints: the point that each one becomes when the image is mirrored, such as the right
+  // eye for the left one. A permutation that is its own inverse, or empty if points keep their
+  // places.
+  std::vector<uint16_t> flip_pairs{};
 
   // Whether samples have an encoded image of it.
   bool is_encoded() const { return kind == Kind::kImage || kind == Kind::kMask; }
+  // Whether samples have a row of it for each of their objects.
+  bool is_of_objects() const {
+    return kind == Kind::kBoxes || kind == Kind::kKeypoints || kind == Kind::kObject;
+  }
 
-  // Precondition of all functions below: not is_encoded().
+  // Precondition of all functions below: not is_encoded(). A row is that of one object, if it is a
+  // field of objects.
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
   // Whether a row is the number of a class: a single integer, or a bool, which is 0 or 1.
   bool is_class_number() const {
@@ -48,6 +68,11 @@ inline size_t LoadedBytes(const Field& field) {
 
 // Returns the bytes of all rows that come with an image.
 size_t LoadedBytes(std::span<const Field> fields);
+
+// InvalidArgument, with the name of the field and the fault: its dtype and row_shape are not those
+// of its kind, it has strings, its flip_pairs are not as above, or it is the second field of boxes.
+// Other kinds are not looked at.
+Status CheckObjects(std::span<const Field> fields);
 
 // Returns the fields of encoded images: "image" and, if they have labels, "label" (int64).
 std::span<const Field> ImageFields(bool labels);

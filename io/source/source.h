@@ -108,6 +108,9 @@ class SampleSource {
   // All file numbers of RangeOf are below this number.
   virtual uint64_t files() const { return size(); }
 
+  // The most objects that a sample has; 0 if no field is of objects.
+  virtual uint32_t max_objects() const { return 0; }
+
   // Number of threads that may call Load concurrently; 0 means that images are read from the ranges
   // that RangeOf returns.
   virtual int calls() const { return 0; }
@@ -176,7 +179,8 @@ class SampleSource {
 
   // Returns a sample's row of a kFixed field where it is in memory, dense but of any alignment; it
   // stays valid as long as the source. Empty if rows are stored in another form, which is never the
-  // case for the first field. No I/O, no allocation, no lock.
+  // case for the first field. Of a field of objects, returns the rows of all objects of the sample,
+  // empty if there are none. No I/O, no allocation, no lock.
   virtual std::span<const uint8_t> View(size_t /*field*/, uint64_t /*id*/) const { return {}; }
 
   // Whether `stoker index` can make entry points for this source's samples.

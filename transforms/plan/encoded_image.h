@@ -9,6 +9,7 @@
 namespace stoker {
 
 class CropRegion;
+struct ObjectRows;
 
 // The addresses to which the rows of one sample are written.
 struct OutputRows {
@@ -20,6 +21,9 @@ struct OutputRows {
   float* geometry = nullptr;  // is set to the 6 numbers of MapToRow; may be null
   int32_t* original_size =
       nullptr;  // is set to the image's height and width as viewed; may be null
+  // The objects of the sample, if PlanOptions::objects is not empty. They are read and written when
+  // the plan draws, before any pixel is decoded. Null is the same as no objects.
+  const ObjectRows* objects = nullptr;
   // If the plan decodes on a device: the region for the crop, which the device decodes instead of
   // the row's pixels (null means that the row is written), and the variable for its offset there,
   // or for decode::kNoCrop if the row was written (null means that it always is).

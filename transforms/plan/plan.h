@@ -27,6 +27,7 @@
 #include "transforms/decode/reduction.h"
 #include "transforms/plan/drawn.h"
 #include "transforms/plan/encoded_image.h"
+#include "transforms/plan/objects.h"
 #include "transforms/resize/axis_filter.h"
 #include "transforms/spec/transform.h"
 
@@ -71,6 +72,10 @@ struct PlanOptions {
   DecodeLimits limits{};
   bool geometry = false;          // OutputRows::geometry and original_size are set
   std::vector<Piece> pieces{{}};  // of a sample, the first one an image
+  // The fields of its objects: at most one has boxes. Transforms move boxes and keypoints as they
+  // move the image's pixels, in the order of the list and as torchvision does: a crop, padding or
+  // an affine transform clamps boxes to the image that it makes, and hides keypoints outside of it.
+  std::vector<ObjectField> objects{};
 };
 
 // The memory that a worker reuses from sample to sample, for two interleaved samples. Not

@@ -52,7 +52,9 @@ class RowColumnsTest : public ::testing::Test {
     return options;
   }
 
-  OutputRows RowsOf(uint32_t row) { return columns_->RowsOf(*slot_, row, other_rows_); }
+  OutputRows RowsOf(uint32_t row) {
+    return *columns_->RowsOf(*slot_, row, /*sample=*/row, referred_);
+  }
   void* At(size_t column, uint32_t row) { return slot_->Row(column, row); }
 
   const testing::PhotoFolder photos_{8, 2};
@@ -64,7 +66,7 @@ class RowColumnsTest : public ::testing::Test {
   std::shared_ptr<SlotPool> pool_;
   Slot* slot_ = nullptr;
   std::optional<RowColumns> columns_;
-  std::vector<void*> other_rows_;
+  RowColumns::Referred referred_;
 };
 
 TEST_F(RowColumnsTest, APlanWritesTheFirstColumn) {
@@ -158,7 +160,7 @@ TEST_F(RowColumnsTest, APieceGoesToTheColumnOfItsNumber) {
   ASSERT_EQ(slot_->columns.size(), 4u);
   EXPECT_EQ(slot_->columns[1].shape, slot_->columns[0].shape);
   EXPECT_EQ(RowsOf(2).size, At(3, 2));
-  const OutputRows second = columns_->RowsOfPiece(*slot_, 2, 1);
+  const OutputRows second = columns_->RowsOfPiece(*slot_, 2, 1, /*sample=*/2, referred_);
   EXPECT_EQ(second.row, At(1, 2));
   EXPECT_EQ(second.size, nullptr) << "the first piece's is that of all";
   slot_->sample_ids.assign({5, 0, 7, 2});

@@ -1,0 +1,39 @@
+// The objects of a sample, as a plan sees them: where they are, and where those that are kept go.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/batch/box_format.h"
+
+namespace stoker {
+
+// A value that each object of a sample has.
+struct ObjectField {
+  enum class Kind : uint8_t {
+    kBoxes,      // 4 float32
+    kKeypoints,  // 3 float32 for each point: x, y and visibility
+    kValue,      // bytes that transforms do not change
+  };
+  Kind kind = Kind::kValue;
+  size_t bytes = 0;                     // of one object, both read and written
+  BoxFormat format = BoxFormat::kXyxy;  // of boxes: how they are read, and written
+  bool normalized = false;  // read as shares of the image's width and height; written in pixels
+  std::vector<uint16_t> flip_pairs{};  // of keypoints: Field::flip_pairs
+
+  friend bool operator==(const ObjectField&, const ObjectField&) = default;
+};
+
+// The objects of one sample. Its spans are by PlanOptions::objects.
+struct ObjectRows {
+  std::span<const std::span<const uint8_t>> from{};  // all objects, dense, of any alignment
+  // The rows of those that are kept, dense and in their order; there is room for all. Empty if
+  // nothing is written, as for a further piece, whose draw may need the objects.
+  std::span<void* const> to{};
+  int64_t* kept = nullptr;  // is set to their number; null if `to` is empty
+  uint32_t count = 0;       // of objects in `from`
+};
+
+}  // namespace stoker
