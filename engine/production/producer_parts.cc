@@ -176,27 +176,45 @@ SlotPool::Options SlotOptionsOf(const LoaderOptions& options, const ProducerOpti
   return slots;
 }
 
+namespace {
+
+// Adds to an error about memory that most of a batch is room for objects.
+Error WithRoomForObjects(Error error, const LoaderOptions& options,
+                         const std::vector<ColumnSpec>& columns) {
+  uint64_t all = 0, of_objects = 0;
+  for (const ColumnSpec& column : columns) {
+    all += column.row_bytes();
+    if (column.is_ragged()) of_objects += column.row_bytes();
+  }
+  if (error.code != Code::kResourceExhausted || of_objects <= all / 2) return error;
+  error.cause += "; each row has room for " + std::to_string(options.source->max_objects()) +
+                 " objects, the most of any sample";
+  return error;
+}
+
+}  // namespace
+
 Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const ProducerOptions& own,
                                      const std::vector<ColumnSpec>& columns,
                                      const std::optional<Plan>& plan) {
   Runtime& runtime = *options.runtime;
   const RuntimeOptions& runtime_options = runtime.options();
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<MemoryLease> lease,
-      runtime.memory().Lease(
-          {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab, own.crops),
-           .has_crops = own.crops.bytes != 0,
-           .depth = options.depth,
-           .pieces = static_cast<uint32_t>(std::max<size_t>(options.source->pieces(), 1)),
-           .threads = runtime_options.threads,
-           .requests = static_cast<uint32_t>(
-               RowsAhead(MaxReads(options, runtime_options), runtime_options.threads)),
-           .first_depth = kFirstDepth,
-           .max_depth = MaxDepth(options, own, runtime_options),
-           .workspace_bytes = kWorkspaceBytes + (plan ? plan->extra_bytes() : 0) +
-                              (own.cache != nullptr ? kPackerBytes : 0),
-           .at_once = own.pinned_for != nullptr},
-          options.weight));
+  auto leased = runtime.memory().Lease(
+      {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab, own.crops),
+       .has_crops = own.crops.bytes != 0,
+       .depth = options.depth,
+       .pieces = static_cast<uint32_t>(std::max<size_t>(options.source->pieces(), 1)),
+       .threads = runtime_options.threads,
+       .requests = static_cast<uint32_t>(
+           RowsAhead(MaxReads(options, runtime_options), runtime_options.threads)),
+       .first_depth = kFirstDepth,
+       .max_depth = MaxDepth(options, own, runtime_options),
+       .workspace_bytes = kWorkspaceBytes + (plan ? plan->extra_bytes() : 0) +
+                          (own.cache != nullptr ? kPackerBytes : 0),
+       .at_once = own.pinned_for != nullptr},
+      options.weight);
+  if (!leased.ok()) return WithRoomForObjects(std::move(leased).error(), options, columns);
+  std::unique_ptr<MemoryLease> lease = *std::move(leased);
   ASSIGN_OR_RETURN(
       std::shared_ptr<SlotPool> slots,
       SlotPool::Make(SlotOptionsOf(options, own, columns, lease->plan()), lease->TakeBatches()));

@@ -34,7 +34,7 @@ constexpr std::array<float, 6> kPlaces = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
 ArrayColumn ClassNumbers() { return {"label", DType::kI64, {}, kLabels.data(), kLabels.size()}; }
 ArrayColumn Places() { return {"place", DType::kF32, {2}, kPlaces.data(), 3}; }
 
-Error ErrorOf(PathTable paths, FilesOptions options = {}) {
+Error FilesError(PathTable paths, FilesOptions options = {}) {
   const Result<Source> made = Files(std::move(paths), std::move(options));
   EXPECT_FALSE(made.ok());
   return made.ok() ? Error{} : made.error();
@@ -76,7 +76,7 @@ TEST(Files, RelativePathsAreInTheRootOfAStore) {
             "https://h/d/a%23b");
   EXPECT_EQ(PathAt(*Files(Paths({"a#b"}), {.root = "s3://b/d?#"}).value(), 0), "s3://b/d?#/a#b");
   for (const char* const root : {"https://h/d?sig=x", "http://h/d#x", "https://h?x/"}) {
-    const Error error = ErrorOf(Paths({"a.jpg", "b.jpg"}), {.root = root});
+    const Error error = FilesError(Paths({"a.jpg", "b.jpg"}), {.root = root});
     EXPECT_EQ(error.code, Code::kInvalidArgument) << root;
     EXPECT_THAT(error.cause, HasSubstr("query or a fragment")) << root;
     EXPECT_THAT(error.file, ::testing::Not(HasSubstr("sig=x"))) << "it may be a secret";
@@ -316,8 +316,8 @@ TEST(Files, GivenPathsAreThoseOfEachField) {
 
 TEST(Files, WrongFurtherImagesAreNamed) {
   const auto cause = [](std::vector<FurtherImages> further, std::vector<ArrayColumn> columns = {}) {
-    const Error error = ErrorOf(Paths({"/a", "/b", "/c"}),
-                                {.further = std::move(further), .columns = std::move(columns)});
+    const Error error = FilesError(Paths({"/a", "/b", "/c"}),
+                                   {.further = std::move(further), .columns = std::move(columns)});
     EXPECT_EQ(error.code, Code::kInvalidArgument);
     return error.cause;
   };
@@ -338,19 +338,19 @@ TEST(Files, WrongFurtherImagesAreNamed) {
 }
 
 TEST(Files, WrongPathsAreNamed) {
-  EXPECT_THAT(ErrorOf({}).cause, HasSubstr("no path"));
-  EXPECT_EQ(ErrorOf({}).code, Code::kInvalidArgument);
-  EXPECT_EQ(ErrorOf(Paths({"/a", ""})).cause, "paths[1] is empty");
-  const Error nul = ErrorOf(Paths({"/a", "/b", std::string("/c\0d", 4)}));
+  EXPECT_THAT(FilesError({}).cause, HasSubstr("no path"));
+  EXPECT_EQ(FilesError({}).code, Code::kInvalidArgument);
+  EXPECT_EQ(FilesError(Paths({"/a", ""})).cause, "paths[1] is empty");
+  const Error nul = FilesError(Paths({"/a", "/b", std::string("/c\0d", 4)}));
   EXPECT_EQ(nul.cause, "paths[2] contains a NUL");
   EXPECT_EQ(nul.code, Code::kInvalidArgument);
-  EXPECT_THAT(ErrorOf(Paths({"a"}), {.root = std::string("/a\0b", 4)}).cause, HasSubstr("NUL"));
+  EXPECT_THAT(FilesError(Paths({"a"}), {.root = std::string("/a\0b", 4)}).cause, HasSubstr("NUL"));
 }
 
 TEST(Files, WrongColumnsAreNamed) {
   const auto cause = [](std::vector<ArrayColumn> columns, std::vector<std::string> names = {}) {
-    const Error error = ErrorOf(Paths({"/a", "/b", "/c"}),
-                                {.columns = std::move(columns), .class_names = std::move(names)});
+    const Error error = FilesError(Paths({"/a", "/b", "/c"}), {.columns = std::move(columns),
+                                                               .class_names = std::move(names)});
     EXPECT_EQ(error.code, Code::kInvalidArgument);
     return error.cause;
   };
