@@ -22,6 +22,12 @@ SimulatedSource::SimulatedSource(Options options, std::shared_ptr<const FakeDisk
   if (options_.pairs) {
     fields_.insert(fields_.begin() + 1, {.name = "second", .kind = Field::Kind::kImage});
   }
+  if (options_.objects) {
+    fields_.push_back({.name = "objects", .kind = Field::Kind::kObject, .dtype = DType::kI64});
+    for (uint64_t i = 0; i < options_.size * kMostObjects; ++i) {
+      objects_.push_back(static_cast<int64_t>(i / kMostObjects * 10 + i % kMostObjects));
+    }
+  }
   if (options_.kind != Kind::kMemory) return;
   fields_[0] = {.name = "data", .dtype = DType::kU8, .row_shape = {kRowBytes}};
   rows_.resize(options_.size * kRowBytes);
@@ -53,6 +59,10 @@ void SimulatedSource::FixedRows(size_t field, std::span<const uint64_t> ids, voi
 }
 
 std::span<const uint8_t> SimulatedSource::View(size_t field, uint64_t id) const {
+  if (fields_[field].is_of_objects()) {
+    const auto* const all = reinterpret_cast<const uint8_t*>(&objects_[id * kMostObjects]);
+    return {all, ObjectsOf(id) * sizeof(int64_t)};
+  }
   if (field != 0 || rows_.empty()) return {};
   return std::span(rows_).subspan(id * kRowBytes, kRowBytes);
 }

@@ -23,6 +23,7 @@ class SimulatedSource final : public SampleSource {
     std::string name{};
     uint64_t size = 1;
     bool pairs = false;    // of kFiles: each sample has a second image
+    bool objects = false;  // sample 7 has the objects 70, 71 and 72: 7 % 4 of them
     int calls = 0;         // of kCalls
     uint64_t work_ns = 0;  // that a worker needs for a row, at most
     uint64_t call_ns = 0;  // that a call takes, at most
@@ -38,6 +39,7 @@ class SimulatedSource final : public SampleSource {
 
   uint64_t size() const override { return options_.size; }
   std::span<const Field> fields() const override { return fields_; }
+  uint32_t max_objects() const override { return options_.objects ? kMostObjects - 1 : 0; }
   int calls() const override { return options_.kind == Kind::kCalls ? options_.calls : 0; }
   Status Load(uint64_t id, LoadedSample& loaded) const override;
   uint64_t files() const override { return pieces() == 2 ? 2 * size() : size(); }
@@ -48,6 +50,7 @@ class SimulatedSource final : public SampleSource {
   void PathOf(uint32_t file, std::string& path) const override {
     path = PathIn(options_.name, file);
   }
+  static uint64_t ObjectsOf(uint64_t id) { return id % kMostObjects; }
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override;
   std::span<const uint8_t> View(size_t field, uint64_t id) const override;
   const std::vector<std::string>& classes() const override { return classes_; }
@@ -57,11 +60,13 @@ class SimulatedSource final : public SampleSource {
 
  private:
   static constexpr size_t kRowBytes = 16;  // in memory
+  static constexpr uint64_t kMostObjects = 4;
 
   const Options options_;
   const std::shared_ptr<const FakeDisk> disk_;
   std::vector<Field> fields_;
   std::vector<uint8_t> rows_;
+  std::vector<int64_t> objects_;  // kMostObjects for each sample
   const std::vector<std::string> classes_;
 };
 

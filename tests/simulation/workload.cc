@@ -213,6 +213,7 @@ void Workload::DrawLoading(size_t number, const std::shared_ptr<FakeDisk>& disk)
                                         .name = name,
                                         .size = size,
                                         .pairs = kind == Kind::kFiles && draw_.Chance(0.3),
+                                        .objects = size % 3 == 0,
                                         .calls = 1 + static_cast<int>(draw_.Below(3)),
                                         .work_ns = DrawTime(draw_, 4'000'000),
                                         .call_ns = DrawTime(draw_, 4'000'000)};
@@ -266,12 +267,35 @@ std::shared_ptr<Runtime> Workload::MakeRuntime(const std::shared_ptr<const FakeD
   return RuntimeWithReaders(options, make_reader, tune_workers).value();
 }
 
+namespace {
+
+// Expects that each row has the objects of its sample.
+void CheckObjects(const Batch& batch, const Column& objects) {
+  for (int64_t row = 0; row < batch.rows(); ++row) {
+    const uint64_t id = batch.sample_ids()[static_cast<size_t>(row)];
+    const std::span<const int64_t> of_row = objects.objects<const int64_t>(row);
+    bool are_own = of_row.size() == SimulatedSource::ObjectsOf(id);
+    for (size_t i = 0; i < of_row.size(); ++i) {
+      are_own = are_own && of_row[i] == static_cast<int64_t>(id * 10 + i);
+    }
+    if (are_own) continue;
+    Scheduler::Running()->Fail("row " + std::to_string(row) +
+                               " has objects that are not those of "
+                               "sample " +
+                               std::to_string(id));
+  }
+}
+
+}  // namespace
+
 SoakHooks Workload::HooksOf(size_t number, Draw& draw) {
   const Loading& loading = loadings_[number];
   SoakHooks hooks;
   hooks.step = [&loading] { SimulateWork(loading.think_ns); };
   hooks.gets = [&loading](Result<Batch>& batch) {
-    if (!loading.mapped || !batch.ok() || !*batch) return;
+    if (!batch.ok() || !*batch) return;
+    if (const Column* const objects = batch->column("objects")) CheckObjects(*batch, *objects);
+    if (!loading.mapped) return;
     for (int64_t& label : batch->column("label")->as<int64_t>()) label -= kMapped;
   };
   if (draw.Chance(0.5)) hooks.discard = [this](Batch batch) { bin_.Put(std::move(batch)); };
