@@ -9,22 +9,11 @@ takes the same random crop of both (RandomResizedCrop, nearest for the mask), an
 pairs of uint8. torchvision and Albumentations are measured if they are installed; their samples are loaded
 one after the other in this process, as a worker of a DataLoader does, and stacked into batches.
 
-Loaders take turns, each in a process of its own on the given core; which is first changes from round to
-round. What counts is CPU time, user and system, for 1,000 pairs, after a pass that warms up. Prints the
-median and the range, and the median ratio of pairs of turns.
+How they are compared: bench/in_turns.py.
 """
 
-import argparse
-import json
-import os
-import pathlib
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
-
 import numpy as np
+from in_turns import compare, endless
 
 CLASSES = 21
 BATCH = 16
@@ -123,11 +112,6 @@ LOADERS = {
 NEEDS = {"torchvision v2": "torchvision", "Albumentations": "albumentations"}
 
 
-def endless(loader):
-    for epoch in range(1 << 30):
-        yield from loader.epoch(epoch)
-
-
 def stacked(load, count, stack):
     random = np.random.default_rng(0)
     while True:
@@ -137,66 +121,5 @@ def stacked(load, count, stack):
             yield len(stack(images)) + 0 * len(stack(masks))
 
 
-def turn(name, pairs, size, seconds):
-    """Prints the CPU seconds for 1,000 pairs."""
-    batches = LOADERS[name](pairs, size)
-    warmed = 0
-    while warmed < len(pairs):
-        warmed += next(batches)
-    before, end, done = time.process_time(), time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        done += next(batches)
-    print(1000 * (time.process_time() - before) / done)
-
-
-def is_installed(name):
-    return (
-        subprocess.run([sys.executable, "-c", f"import {NEEDS[name]}"], capture_output=True).returncode == 0
-    )
-
-
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("photos", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=4)
-    parser.add_argument("--core", type=int, default=min(os.sched_getaffinity(0)))
-    parser.add_argument("--size", type=int, default=256)
-    parser.add_argument("--only", default=",".join(LOADERS), help="names, separated by commas")
-    parser.add_argument("--turn", help=argparse.SUPPRESS)
-    parser.add_argument("--pairs", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    os.sched_setaffinity(0, {options.core})
-    if options.turn:
-        pairs = json.loads(pathlib.Path(options.pairs).read_text(encoding="utf-8"))
-        return turn(options.turn, pairs, options.size, options.seconds)
-
-    names = [name for name in options.only.split(",") if name in LOADERS]
-    names = [name for name in names if name not in NEEDS or is_installed(name)]
-    with tempfile.TemporaryDirectory() as folder:
-        pairs = pathlib.Path(folder) / "pairs.json"
-        pairs.write_text(json.dumps(make_masks(options.photos, pathlib.Path(folder))), encoding="utf-8")
-        taken = {name: [] for name in names}
-        for number in range(options.rounds):
-            for name in names[number % len(names) :] + names[: number % len(names)]:
-                words = [options.photos, "--turn", name, "--pairs", pairs, "--size", options.size]
-                words += ["--seconds", options.seconds, "--core", options.core]
-                said = subprocess.run(
-                    [sys.executable, __file__, *map(str, words)],
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    check=True,
-                )
-                taken[name].append(float(said.stdout))
-    print(f"| {'loader':20} | CPU s for 1,000 pairs | range | × the first |")
-    print("|---|--:|--:|--:|")
-    for name, seconds in taken.items():
-        ratio = statistics.median(s / first for s, first in zip(seconds, taken[names[0]]))
-        middle = statistics.median(seconds)
-        print(f"| {name:20} | {middle:.3f} | {min(seconds):.3f} to {max(seconds):.3f} | {ratio:.2f} |")
-
-
 if __name__ == "__main__":
-    main()
+    compare(__file__, __doc__, LOADERS, NEEDS, make_masks, size=256)
