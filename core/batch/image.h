@@ -27,15 +27,17 @@ struct Rect {
   friend bool operator==(const Rect&, const Rect&) = default;
 };
 
-// How the pixels of an 8-bit image lie in memory.
+// How the pixels of an image lie in memory, with 8 bits a channel but for kGray16.
 enum class PixelLayout : uint8_t {
   kGray,         // one plane, one byte a pixel
+  kGray16,       // one plane, two bytes a pixel, in the machine's order: a mask alone
   kInterleaved,  // one plane, RGBRGB…
   kPlanar,       // three planes: R, G, B
 };
 
 constexpr int PlanesOf(PixelLayout layout) { return layout == PixelLayout::kPlanar ? 3 : 1; }
 constexpr int BytesPerPixel(PixelLayout layout) {
+  if (layout == PixelLayout::kGray16) return 2;
   return layout == PixelLayout::kInterleaved ? 3 : 1;
 }
 

@@ -26,7 +26,8 @@ std::string CompareBy(Decode decode, Decoder& decoder, const std::vector<uint8_t
   const Result<ImageInfo> info = decoder.Open(Unpadded(padded));
   if (!info.ok()) return info.error().ToString();
   if (Reduced(info->size, reduction) != whole.size) return "another size";
-  if ((info->components == 1) != (whole.layout == PixelLayout::kGray)) return "other components";
+  const bool gray = whole.layout == PixelLayout::kGray || whole.layout == PixelLayout::kGray16;
+  if ((info->components == 1) != gray) return "other components";
   if (region == Rect{}) region = {0, 0, whole.size.width, whole.size.height};
   KeepRows rows;
   const Status status = decode(region, rows);

@@ -20,7 +20,7 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
   }
   format_ = SniffFormat(bytes);
   const bool other = format_ != ImageFormat::kPng && format_ != ImageFormat::kUnknown;
-  if (meaning == PixelMeaning::kMask && other) {
+  if (IsMask(meaning) && other) {
     return NoMask(std::string("has the format ") + NameOf(format_), 0);
   }
   switch (format_) {

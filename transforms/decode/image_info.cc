@@ -75,9 +75,12 @@ Status CheckBits(const ImageInfo& info, const DecodeLimits& limits) {
 
 Error NoMask(const std::string& what, uint64_t offset) {
   return {.code = Code::kUnimplemented,
-          .cause = "a mask is a PNG with one channel of at most 8 bits, and this one " + what,
+          .cause =
+              "a mask is a PNG with one channel, of at most 8 bits unless its rows are uint16, "
+              "and this one " +
+              what,
           .offset = offset,
-          .advice = "Save the masks as 8-bit gray or palette PNGs"};
+          .advice = "Save the masks as gray or palette PNGs; read those of 16 bits as uint16"};
 }
 
 Error NoRoomToDecode(const std::string& what, ImageSize size, uint64_t needed) {

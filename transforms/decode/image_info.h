@@ -30,7 +30,10 @@ enum class PixelMeaning : uint8_t {
   // Classes or instances: the values of a PNG's only channel, as stored. Indices of a palette are
   // not looked up, and gray of fewer than 8 bits is not scaled.
   kMask,
+  kMask16,  // the same, with values of up to 16 bits; rows are kGray16
 };
+
+constexpr bool IsMask(PixelMeaning meaning) { return meaning != PixelMeaning::kColour; }
 
 std::string SizeText(ImageSize size);  // "640 × 480"
 

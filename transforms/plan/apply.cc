@@ -23,7 +23,7 @@ namespace stoker {
 
 // Returns whether there are pixels to decode.
 Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const {
-  if (mask_fill_) return OpenMask(image, context);
+  if (mask_) return OpenMask(image, context);
   ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes));
   TRY(CheckBits(info, options_.limits));
   const Orientation orientation =
@@ -118,7 +118,7 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
 
 std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
                                      Orientation orientation) const {
-  if (mask_fill_ || !CheckSides(stored).ok()) return std::nullopt;
+  if (mask_ || !CheckSides(stored).ok()) return std::nullopt;
   // Upsampling blends rows of chroma: the one above begins up to 3 rows of pixels higher.
   constexpr int kBlended = 3;
   constexpr Reduction kMost = 8;  // of any image
@@ -212,7 +212,7 @@ std::optional<OnWorker> Plan::GiveCrop(const EncodedImage& image, const StoredIm
 
 // Completes the rows of all views once the geometry's pixels are written.
 Status Plan::EmitRows(ImageContext& context) const {
-  if (mask_fill_) return EmitMask(context.views[0]);
+  if (mask_) return EmitMask(context.views[0]);
   if (views() > 1) context.all_views.Finish();
   for (size_t i = 0; i < views(); ++i) TRY(view(i).EmitRow(context.views[i]));
   return {};

@@ -15,17 +15,60 @@ namespace {
 
 size_t Bytes(int pixels) { return static_cast<size_t>(pixels); }
 
+PixelMeaning MeaningOf(const Piece& mask) {
+  return mask.kind == Piece::Kind::kMask16 ? PixelMeaning::kMask16 : PixelMeaning::kMask;
+}
+
+bool Has16Bits(const Piece& mask) { return mask.kind == Piece::Kind::kMask16; }
+
+// Returns the fill by channel of a tile: the lower byte, and the upper one.
+Fill FillOf(const Piece& mask) {
+  return {static_cast<uint8_t>(mask.fill), static_cast<uint8_t>(mask.fill >> 8), 0};
+}
+
+// Where the pixels of a mask are written: to its row, or to the planes of a tile.
+NearestOutput OutputOf(const Piece& mask, uint8_t* row, int width) {
+  const int bytes = Has16Bits(mask) ? 2 : 1;
+  return {row, ptrdiff_t{bytes} * width, mask.fill, bytes, bytes, /*upper=*/1};
+}
+NearestOutput OutputOf(const Piece& mask, const Tile& tile) {
+  return {tile.pixels, tile.size.width,
+          mask.fill,   Has16Bits(mask) ? 2 : 1,
+          1,           static_cast<ptrdiff_t>(tile.plane_bytes())};
+}
+
+// Affine steps exist for tiles of one or three channels.
+size_t ChannelsOf(const Piece& mask) { return Has16Bits(mask) ? 3 : 1; }
+
+void ClearLastPlane(const Tile& tile) {
+  if (tile.channels == 3) std::memset(tile.plane(2), 0, tile.plane_bytes());
+}
+
 void CopyTile(const Tile& tile, ptrdiff_t stride, uint8_t* row) {
-  for (int y = 0; y < tile.size.height; ++y) {
-    std::memcpy(row + y * stride, tile.row(0, y), Bytes(tile.size.width));
+  for (int y = 0; y < tile.size.height; ++y, row += stride) {
+    if (tile.channels == 1) {
+      std::memcpy(row, tile.row(0, y), Bytes(tile.size.width));
+      continue;
+    }
+    const uint8_t *const lower = tile.row(0, y), *const upper = tile.row(1, y);
+    for (int x = 0; x < tile.size.width; ++x) {
+      row[2 * x] = lower[x];
+      row[2 * x + 1] = upper[x];
+    }
   }
 }
 
 // Fills the pixels of the row outside its image.
-void FillAround(ImageSize image, ImageSize whole, uint8_t fill, uint8_t* row) {
-  for (int y = 0; y < whole.height; ++y, row += whole.width) {
+void FillAround(ImageSize image, ImageSize whole, const Piece& mask, uint8_t* row) {
+  for (int y = 0; y < whole.height; ++y) {
     const int from = y < image.height ? image.width : 0;
-    std::memset(row + from, fill, Bytes(whole.width - from));
+    if (Has16Bits(mask)) {
+      for (int x = from; x < whole.width; ++x) std::memcpy(row + 2 * x, &mask.fill, 2);
+      row += ptrdiff_t{2} * whole.width;
+    } else {
+      std::memset(row + from, mask.fill, Bytes(whole.width - from));
+      row += whole.width;
+    }
   }
 }
 
@@ -33,21 +76,20 @@ void FillAround(ImageSize image, ImageSize whole, uint8_t fill, uint8_t* row) {
 
 // Returns whether there are pixels to decode.
 Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) const {
-  ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes, PixelMeaning::kMask));
+  ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes, MeaningOf(*mask_)));
   const Orientation orientation =
       options_.exif_orientation ? info.orientation : Orientation::kNormal;
   context.viewed = Viewed(info.size, orientation);
   ViewContext& view = context.views[0];
   view.to = image.to;
   TRY(DrawRow(image.key, context.viewed, view));
-  KeepMotion(view.drawn, *mask_fill_);
+  KeepMotion(view.drawn, FillOf(*mask_));
   const Geometry& geometry = view.drawn.geometry;
-  NearestOutput output{static_cast<uint8_t*>(view.to.row), output_.width, *mask_fill_};
+  NearestOutput output = OutputOf(*mask_, static_cast<uint8_t*>(view.to.row), output_.width);
   if (!view.drawn.steps.empty()) {
-    TRY(view.augmenter.Start(geometry.window.size(), 1));
-    const Tile& tile = view.augmenter.tile();
-    output.row = tile.pixels;
-    output.stride = tile.size.width;
+    TRY(view.augmenter.Start(geometry.window.size(), ChannelsOf(*mask_)));
+    ClearLastPlane(view.augmenter.tile());
+    output = OutputOf(*mask_, view.augmenter.tile());
   }
   ASSIGN_OR_RETURN(Rect region,
                    context.mask_rows.Start(ResamplingOf(geometry, info.size, orientation), output));
@@ -60,10 +102,10 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
 Status Plan::EmitMask(ViewContext& context) const {
   const uint64_t start = NowNanoseconds();
   auto* const row = static_cast<uint8_t*>(context.to.row);
-  if (pad_to_) FillAround(context.drawn.size, output_, *mask_fill_, row);
+  if (pad_to_) FillAround(context.drawn.size, output_, *mask_, row);
   if (!context.drawn.steps.empty()) {
     TRY(context.ApplySteps());
-    CopyTile(context.augmenter.tile(), output_.width, row);
+    CopyTile(context.augmenter.tile(), OutputOf(*mask_, row, output_.width).stride, row);
   }
   context.augment_ns += NowNanoseconds() - start;
   return {};

@@ -43,7 +43,7 @@ class Merge {
 // Adapts a step to a mask; false if it only changes values.
 class Adapt {
  public:
-  explicit Adapt(uint8_t fill) : fill_{fill, fill, fill} {}
+  explicit Adapt(const Fill& fill) : fill_(fill) {}
 
   bool operator()(Mirror&) const { return true; }
   bool operator()(Reframe& step) const {
@@ -67,7 +67,7 @@ class Adapt {
 
 }  // namespace
 
-void KeepMotion(DrawnSample& drawn, uint8_t fill) {
+void KeepMotion(DrawnSample& drawn, const Fill& fill) {
   drawn.geometry.antialias = false;
   drawn.geometry.interpolation = Interpolation::kNearest;
   drawn.erasures.clear();

@@ -4,12 +4,13 @@
 #include <cstdint>
 
 #include "transforms/plan/drawn.h"
+#include "transforms/spec/fill.h"
 
 namespace stoker {
 
 // Keeps only what moves pixels, without blending them: the geometry, with kNearest, and of the
-// steps Affine (kNearest), Reframe and Mirror. All constant padding becomes `fill`. Steps are
-// merged into the geometry as far as possible, so that often none is left.
-void KeepMotion(DrawnSample& drawn, uint8_t fill);
+// steps Affine (kNearest), Reframe and Mirror. All constant padding becomes `fill`, channel by
+// channel. Steps are merged into the geometry as far as possible, so that often none is left.
+void KeepMotion(DrawnSample& drawn, const Fill& fill);
 
 }  // namespace stoker

@@ -43,36 +43,34 @@ const Plan& Plan::piece(size_t index) const {
 }
 
 // Its options are those of a row that has no conversion and that no device finishes.
-Plan Plan::OfMask(uint8_t fill) const {
+Plan Plan::OfMask(const Piece& mask) const {
   Plan plan = *this;
-  plan.mask_fill_ = fill;
-  plan.options_.dtype = DType::kU8;
+  plan.mask_ = mask;
+  plan.options_.dtype = mask.kind == Piece::Kind::kMask16 ? DType::kU16 : DType::kU8;
   plan.options_.layout = Layout::kNhwc;
   plan.options_.decode = DecodeSize::kFull;
   plan.options_.defer_to_device = plan.options_.decode_on_device = false;
   return plan;
 }
 
-bool Plan::has_masks() const {
-  return mask_fill_ || std::ranges::any_of(pieces_, &Plan::has_masks);
-}
+bool Plan::has_masks() const { return mask_ || std::ranges::any_of(pieces_, &Plan::has_masks); }
 
 std::vector<int64_t> Plan::row_shape() const {
-  if (mask_fill_) return {output_.height, output_.width};
+  if (mask_) return {output_.height, output_.width};
   return ShapeOf(output_, layout());
 }
 std::vector<int64_t> Plan::finished_shape() const {
-  return mask_fill_ ? row_shape() : ShapeOf(output_, options_.layout);
+  return mask_ ? row_shape() : ShapeOf(output_, options_.layout);
 }
 
 size_t Plan::row_bytes() const {
-  const size_t channels = mask_fill_ ? 1 : 3;
+  const size_t channels = mask_ ? 1 : 3;
   return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * channels *
          SizeOf(dtype());
 }
 
 uint32_t Plan::boxes() const {
-  if (mask_fill_) return 0;
+  if (mask_) return 0;
   const auto erasing = std::count_if(
       transforms_.begin(), transforms_.end(),
       [](const Transform& transform) { return std::holds_alternative<RandomErasing>(transform); });
@@ -117,7 +115,7 @@ std::string Plan::Describe() const {
   if (views() == 1) {
     std::string text = DescribeView();
     for (size_t i = 0; i < pieces_.size(); ++i) {
-      if (!pieces_[i].mask_fill_) continue;
+      if (!pieces_[i].mask_) continue;
       text += "; piece " + std::to_string(i + 1) + ": " + pieces_[i].DescribeView();
     }
     return text;
@@ -130,8 +128,8 @@ std::string Plan::Describe() const {
 }
 
 std::string Plan::DescribeView() const {
-  if (mask_fill_) {
-    return "a mask, moved as piece 0 by nearest pixels, to uint8 " +
+  if (mask_) {
+    return std::string("a mask, moved as piece 0 by nearest pixels, to ") + NameOf(dtype()) + " " +
            std::to_string(output_.height) + " × " + std::to_string(output_.width);
   }
   std::string text;

@@ -42,13 +42,17 @@ struct RowFormat;
 struct Piece {
   enum class Kind : uint8_t {
     kImage,
-    // One channel of 8 bits, of a PNG whose values (indices of a palette, or gray that is not
-    // scaled) are kept: transforms move pixels, nearest, and leave values alone. The row is u8
-    // (height, width), without conversion. Other images are Unimplemented.
+    // One channel of a PNG whose values (indices of a palette, or gray that is not scaled) are
+    // kept: transforms move pixels, nearest, and leave values alone. The row is u8 (height, width),
+    // without conversion. Other images are Unimplemented.
     kMask,
+    kMask16,  // a mask with values of up to 16 bits: the row is u16
   };
   Kind kind = Kind::kImage;
-  uint8_t fill = 0;  // of a mask: the value of pixels outside the image, for any fill of transforms
+  uint16_t fill =
+      0;  // of a mask: the value of pixels outside the image, for any fill of transforms
+
+  bool is_mask() const { return kind != Kind::kImage; }
 
   friend bool operator==(const Piece&, const Piece&) = default;
 };
@@ -121,8 +125,8 @@ class Plan {
   // The plan of one piece. Functions that describe a row describe that of a piece's plan. All of
   // them make the same draws, and each one can use the workspaces of this one.
   const Plan& piece(size_t index) const;
-  // Piece::fill, if this is the plan of a mask.
-  const std::optional<uint8_t>& mask_fill() const { return mask_fill_; }
+  // The mask, if this is the plan of one.
+  const std::optional<Piece>& mask() const { return mask_; }
 
   ImageSize output_size() const { return output_; }
   // Whether images may be smaller than their rows (PadTo).
@@ -211,7 +215,7 @@ class Plan {
   Status EmitRow(ViewContext& context) const;
   Status Augment(ViewContext& context) const;
   void Surround(ViewContext& context) const;
-  Plan OfMask(uint8_t fill) const;
+  Plan OfMask(const Piece& mask) const;
   bool has_masks() const;
   uint64_t view_tile_bytes() const;
   std::string DescribeView() const;
@@ -230,7 +234,7 @@ class Plan {
   std::array<float, 3> bias_{};
   std::vector<Plan> views_;   // of each view alone, if there are several
   std::vector<Plan> pieces_;  // of the pieces after the first one, if any is not an image
-  std::optional<uint8_t> mask_fill_;
+  std::optional<Piece> mask_;
 };
 
 }  // namespace stoker

@@ -21,8 +21,6 @@ bool Is(const Transform& transform) {
   return std::holds_alternative<T>(transform);
 }
 
-bool IsMask(const Piece& piece) { return piece.kind == Piece::Kind::kMask; }
-
 // Returns p; 1 for a transform without one.
 double ProbabilityOf(const Transform& transform) {
   return std::visit(
@@ -406,7 +404,7 @@ class Compiler {
 
 Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions& options) {
   TRY(CheckPixelType(options.dtype));
-  if (!options.pieces.empty() && IsMask(options.pieces[0])) {
+  if (!options.pieces.empty() && options.pieces[0].is_mask()) {
     return Error{Code::kInvalidArgument, "the first piece of a sample is a mask, not an image"};
   }
   Compiler compiler(transforms, options);
@@ -432,11 +430,11 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];
   }
   plan.transforms_ = std::move(transforms);
-  if (std::ranges::none_of(options.pieces, &IsMask)) return plan;
+  if (std::ranges::none_of(options.pieces, &Piece::is_mask)) return plan;
   std::vector<Plan> pieces;
   for (size_t i = 1; i < options.pieces.size(); ++i) {
     const Piece& piece = options.pieces[i];
-    pieces.push_back(IsMask(piece) ? plan.OfMask(piece.fill) : plan);
+    pieces.push_back(piece.is_mask() ? plan.OfMask(piece) : plan);
   }
   plan.pieces_ = std::move(pieces);
   return plan;
@@ -448,7 +446,7 @@ Result<Plan> Plan::CompileViews(std::vector<std::vector<Transform>> views,
   if (options.defer_to_device) {
     return Error{.code = Code::kUnimplemented, .cause = "a device cannot finish several views"};
   }
-  if (std::ranges::any_of(options.pieces, &IsMask)) {
+  if (std::ranges::any_of(options.pieces, &Piece::is_mask)) {
     return Error{.code = Code::kUnimplemented, .cause = "samples with masks have one view"};
   }
   std::vector<Plan> plans;

@@ -90,10 +90,9 @@ std::vector<uint8_t> NearestPlain(const ImageView& image, Resampling resampling,
   return nearest;
 }
 
-// Makes the row of a mask: only what moves pixels, on three equal planes.
-void MakeMaskRow(const Plan& plan, const ImageView& image, const Resampling& resampling,
-                 const DrawnSample& drawn, uint8_t* row) {
-  const uint8_t fill = *plan.mask_fill();
+// Makes one byte of each pixel of a mask's row: only what moves pixels, on three equal planes.
+void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& resampling,
+                   const DrawnSample& drawn, uint8_t fill, size_t pixel, uint8_t* row) {
   ImageSize size = drawn.geometry.window.size();
   const std::vector<uint8_t> plane = NearestPlain(image, resampling, size, fill);
   std::vector<uint8_t> pixels;
@@ -112,10 +111,29 @@ void MakeMaskRow(const Plan& plan, const ImageView& image, const Resampling& res
   }
   const ImageSize whole = plan.output_size();
   for (int y = 0; y < whole.height; ++y) {
-    for (int x = 0; x < whole.width; ++x) {
+    for (int x = 0; x < whole.width; ++x, row += pixel) {
       const bool inside = x < size.width && y < size.height;
-      *row++ = inside ? pixels[static_cast<size_t>(y * size.width + x)] : fill;
+      *row = inside ? pixels[static_cast<size_t>(y * size.width + x)] : fill;
     }
+  }
+}
+
+// Makes the row of a mask, of 16 bits byte by byte.
+void MakeMaskRow(const Plan& plan, const ImageView& image, const Resampling& resampling,
+                 const DrawnSample& drawn, uint8_t* row) {
+  const uint16_t fill = plan.mask()->fill;
+  const auto pixel = static_cast<size_t>(BytesPerPixel(image.layout));
+  for (size_t byte = 0; byte < pixel; ++byte) {
+    std::vector<uint8_t> plane;
+    for (int y = 0; y < image.size.height; ++y) {
+      for (int x = 0; x < image.size.width; ++x) {
+        plane.push_back(image.plane[0][y * image.stride[0] + x * static_cast<ptrdiff_t>(pixel) +
+                                       static_cast<ptrdiff_t>(byte)]);
+      }
+    }
+    const ImageView part{PixelLayout::kGray, image.size, {plane.data()}, {image.size.width}};
+    MakeMaskPlane(plan, part, resampling, drawn, static_cast<uint8_t>(fill >> 8 * byte), pixel,
+                  row + byte);
   }
 }
 
@@ -145,10 +163,11 @@ Status MakeRow(const Plan& plan, const ImageView& image, const Resampling& resam
 Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const DrawKey& key,
                       void* row) {
   ImageDecoder decoder(plan.options().limits);
-  const bool mask = plan.mask_fill().has_value();
-  ASSIGN_OR_RETURN(ImageInfo info,
-                   decoder.Open(bytes, mask ? PixelMeaning::kMask : PixelMeaning::kColour));
-  TRY(CheckBits(info, plan.options().limits));
+  const bool mask = plan.mask().has_value();
+  const bool deep = mask && plan.mask()->kind == Piece::Kind::kMask16;
+  const PixelMeaning of_mask = deep ? PixelMeaning::kMask16 : PixelMeaning::kMask;
+  ASSIGN_OR_RETURN(ImageInfo info, decoder.Open(bytes, mask ? of_mask : PixelMeaning::kColour));
+  if (!mask) TRY(CheckBits(info, plan.options().limits));
   const Orientation orientation =
       plan.options().exif_orientation ? info.orientation : Orientation::kNormal;
   DrawnSample drawn;

@@ -43,15 +43,20 @@ Share ShareOf(const Pass& pass, const Rect& r) {
           pass.Rows(r.y + r.height)};
 }
 
-Status CheckMask(const png::Header& header) {
+Status CheckMask(const png::Header& header, PixelMeaning meaning) {
   constexpr uint64_t kBitsAt = 24, kColorAt = 25;
   if (header.channels() != 1) {
     return NoMask("has " + std::to_string(header.channels()) + " channels", kColorAt);
   }
-  if (header.bit_depth > 8) {
+  if (header.bit_depth > 8 && meaning == PixelMeaning::kMask) {
     return NoMask("has " + std::to_string(header.bit_depth) + " bits", kBitsAt);
   }
   return {};
+}
+
+png::Conversion ConversionTo(PixelMeaning meaning) {
+  if (meaning == PixelMeaning::kMask16) return png::Conversion::kTo16Indices;
+  return IsMask(meaning) ? png::Conversion::kToIndices : png::Conversion::kTo8Bits;
 }
 
 // Buffers up to this size are kept from image to image.
@@ -104,13 +109,13 @@ Result<ImageInfo> PngDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning 
   s.opened = false;
   s.bytes = bytes;
   ASSIGN_OR_RETURN(png::Header header, png::ReadHeader(bytes));
-  const bool mask = meaning == PixelMeaning::kMask;
-  if (mask) TRY(CheckMask(header));
+  const bool mask = IsMask(meaning);
+  if (mask) TRY(CheckMask(header, meaning));
   TRY(CheckSize(header.size, s.limits, png::kHeaderBytes));
   ASSIGN_OR_RETURN(png::Layout layout, png::ReadLayout(bytes, header));
   s.header = header;
   s.layout = layout;
-  s.conversion = mask ? png::Conversion::kToIndices : png::Conversion::kTo8Bits;
+  s.conversion = ConversionTo(meaning);
   s.opened = true;
   return ImageInfo{
       .size = header.size,

@@ -6,11 +6,26 @@
 
 namespace stoker::png {
 
+namespace {
+
+bool KeepsIndices(Conversion conversion) {
+  return conversion == Conversion::kToIndices || conversion == Conversion::kTo16Indices;
+}
+
+PixelLayout LayoutOf(const Header& header, Conversion conversion) {
+  if (conversion == Conversion::kTo16Indices) return PixelLayout::kGray16;
+  const bool gray = header.gray() || KeepsIndices(conversion);
+  return gray ? PixelLayout::kGray : PixelLayout::kInterleaved;
+}
+
+uint16_t BigEndianAt(const uint8_t* at) { return static_cast<uint16_t>(at[0] << 8 | at[1]); }
+
+}  // namespace
+
 Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, Conversion conversion)
-    : layout_(header.gray() || conversion == Conversion::kToIndices ? PixelLayout::kGray
-                                                                    : PixelLayout::kInterleaved),
+    : layout_(LayoutOf(header, conversion)),
       unchanged_(conversion == Conversion::kNone),
-      palette_(header.color == Color::kPalette && conversion != Conversion::kToIndices),
+      palette_(header.color == Color::kPalette && !KeepsIndices(conversion)),
       bits_(header.bit_depth),
       step_(header.channels() * header.bit_depth / 8),
       sample_(header.bit_depth / 8) {
@@ -18,7 +33,7 @@ Pixels::Pixels(const Header& header, std::span<const uint8_t> palette, Conversio
     std::memcpy(colors_[i].data(), palette.data() + 3 * i, 3);
   }
   if (bits_ >= 8) return;
-  const int most = (1 << bits_) - 1, last = conversion == Conversion::kToIndices ? most : 255;
+  const int most = (1 << bits_) - 1, last = KeepsIndices(conversion) ? most : 255;
   for (int i = 0; i <= most; ++i) {
     grays_[static_cast<size_t>(i)] = static_cast<uint8_t>(i * last / most);
   }
@@ -35,7 +50,17 @@ int Pixels::SampleAt(const uint8_t* row, int x) const {
   return row[x / each] >> (8 - bits_ * (x % each + 1)) & ((1 << bits_) - 1);
 }
 
+// Converts to kGray16.
+void Pixels::Widen(const uint8_t* row, int x, int count, uint8_t* to) const {
+  for (int i = x; i < x + count; ++i, to += sizeof(uint16_t)) {
+    const auto value =
+        bits_ == 16 ? BigEndianAt(row + ptrdiff_t{2} * i) : static_cast<uint16_t>(SampleAt(row, i));
+    std::memcpy(to, &value, sizeof(value));
+  }
+}
+
 void Pixels::Convert(const uint8_t* row, int x, int count, uint8_t* to) const {
+  if (layout_ == PixelLayout::kGray16) return Widen(row, x, count, to);
   if (palette_) {
     for (int i = 0; i < count; ++i, to += 3) {
       const Rgb& color = colors_[static_cast<size_t>(SampleAt(row, x + i))];
@@ -54,7 +79,7 @@ void Pixels::Convert(const uint8_t* row, int x, int count, uint8_t* to) const {
   if (unchanged_ && bits_ == 16) {
     const size_t samples = static_cast<size_t>(count) * static_cast<size_t>(step_ / 2);
     for (size_t i = 0; i < samples; ++i, from += 2, to += 2) {
-      const auto sample = static_cast<uint16_t>(from[0] << 8 | from[1]);
+      const uint16_t sample = BigEndianAt(from);
       std::memcpy(to, &sample, sizeof(sample));
     }
     return;

@@ -17,8 +17,9 @@ enum class Conversion : uint8_t {
   // Alpha is dropped, palettes are looked up (an index beyond the palette is black), gray of 1, 2
   // and 4 bits is scaled to 0…255, and of 16 bits the upper 8 are kept.
   kTo8Bits,
-  kToIndices,  // one channel of at most 8 bits, to the same values with 8 bits
-  kNone,       // as kTo8Bits, but alpha is kept, and 16 bits, in the machine's byte order
+  kToIndices,    // one channel of at most 8 bits, to the same values with 8 bits
+  kTo16Indices,  // one channel, to the same values with 16 bits, in the machine's byte order
+  kNone,         // as kTo8Bits, but alpha is kept, and 16 bits, in the machine's byte order
 };
 
 class Pixels {
@@ -34,6 +35,7 @@ class Pixels {
 
  private:
   using Rgb = std::array<uint8_t, 3>;
+  void Widen(const uint8_t* row, int x, int count, uint8_t* to) const;
   int SampleAt(const uint8_t* row, int x) const;  // of at most 8 bits
 
   PixelLayout layout_;

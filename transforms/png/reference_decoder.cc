@@ -60,15 +60,14 @@ Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes) {
   return image;
 }
 
-Result<WholeImage> DecodeWholeMask(std::span<const uint8_t> bytes) {
+Result<WholeImage> DecodeWholeMask(std::span<const uint8_t> bytes, bool wide) {
   const Library library = MakeLibrary();
   spng_ihdr header{};
   int code = ReadHeader(library.get(), bytes, header);
   if (code != SPNG_OK) return Failure(code);
   const bool indexed = header.color_type == SPNG_COLOR_TYPE_INDEXED;
-  if (!(indexed || header.color_type == SPNG_COLOR_TYPE_GRAYSCALE) || header.bit_depth > 8) {
-    return NoMask("is none", 0);
-  }
+  const bool has_one = indexed || header.color_type == SPNG_COLOR_TYPE_GRAYSCALE;
+  if (!has_one || (header.bit_depth > 8 && !wide)) return NoMask("is none", 0);
   const size_t bits = header.bit_depth, stride = (header.width * bits + 7) / 8;
   std::vector<uint8_t> packed(stride * header.height);
   code = spng_decode_image(library.get(), packed.data(), packed.size(), SPNG_FMT_RAW, 0);
@@ -77,13 +76,15 @@ Result<WholeImage> DecodeWholeMask(std::span<const uint8_t> bytes) {
 
   WholeImage image;
   image.size = {static_cast<int>(header.width), static_cast<int>(header.height)};
-  image.layout = PixelLayout::kGray;
+  image.layout = wide ? PixelLayout::kGray16 : PixelLayout::kGray;
   for (size_t y = 0; y < header.height; ++y) {
     for (size_t x = 0; x < header.width; ++x) {
       const size_t at = x * bits;  // in the row; the highest bits of a byte come first
-      const unsigned byte = packed[y * stride + at / 8];
-      image.pixels.push_back(
-          static_cast<uint8_t>(byte >> (8 - bits - at % 8) & ((1U << bits) - 1)));
+      const uint8_t* const bytes_of = &packed[y * stride + at / 8];
+      const unsigned value = bits == 16 ? bytes_of[0] * 256U + bytes_of[1]
+                                        : *bytes_of >> (8 - bits - at % 8) & ((1U << bits) - 1);
+      image.pixels.push_back(static_cast<uint8_t>(value));
+      if (wide) image.pixels.push_back(static_cast<uint8_t>(value >> 8));
     }
   }
   return image;

@@ -13,8 +13,8 @@ namespace stoker {
 // DataLoss if libspng fails, including wrong checksums. No limits: for tests only.
 Result<WholeImage> DecodeWholePng(std::span<const uint8_t> bytes);
 
-// The reference for masks: libspng's samples as they are stored, unpacked by a loop. Unimplemented
-// for several channels or 16 bits.
-Result<WholeImage> DecodeWholeMask(std::span<const uint8_t> bytes);
+// The reference for masks: libspng's samples as they are stored, unpacked by a loop; kGray16 if
+// `wide`. Unimplemented for several channels, or for 16 bits unless `wide`.
+Result<WholeImage> DecodeWholeMask(std::span<const uint8_t> bytes, bool wide = false);
 
 }  // namespace stoker

@@ -15,6 +15,29 @@ namespace {
 constexpr int64_t kHeldBytes = 16 << 10;
 constexpr int kTogether = 8;  // pixels of a line
 
+uint16_t ValueAt(const uint8_t* pixel) {
+  uint16_t value = 0;
+  std::memcpy(&value, pixel, sizeof(value));
+  return value;
+}
+
+// Writes the lower byte to `to`, and the upper one `upper` bytes after it.
+void PutValue(uint16_t value, uint8_t* to, ptrdiff_t upper) {
+  to[0] = static_cast<uint8_t>(value);
+  to[upper] = static_cast<uint8_t>(value >> 8);
+}
+
+void FillLine(const NearestOutput& output, int y, int width) {
+  uint8_t* to = output.row + y * output.stride;
+  if (output.bytes == 1) {
+    std::memset(to, output.fill, static_cast<size_t>(width));
+    return;
+  }
+  for (int x = 0; x < width; ++x, to += output.pixel_stride) {
+    PutValue(output.fill, to, output.upper);
+  }
+}
+
 }  // namespace
 
 uint64_t NearestRows::BytesFor(ImageSize resized) {
@@ -66,10 +89,10 @@ Result<Rect> NearestRows::Start(const Resampling& task, const NearestOutput& out
   if (across_.count == 0 || down_.count == 0) return region_;
   region_ = {across_.begin, down_.begin, across_.end - across_.begin, down_.end - down_.begin};
   dense_ = next_pixel_ == 1 && region_.width == across_.count;
-  if (next_pixel_ == -1) {  // writes forwards, which is faster
+  if (next_pixel_ < 0) {  // writes forwards, which is faster
     std::reverse(across_.source, across_.source + across_.count);
-    out_ -= across_.count - 1;
-    next_pixel_ = 1;
+    out_ += (across_.count - 1) * next_pixel_;
+    next_pixel_ = -next_pixel_;
   }
   return region_;
 }
@@ -82,12 +105,12 @@ void NearestRows::PlanOutput(const Resampling& task, const NearestOutput& output
   if (across_.count != window.width || down_.count != window.height) {
     const int width = transpose ? window.height : window.width;
     const int height = transpose ? window.width : window.height;
-    for (int y = 0; y < height; ++y) {
-      std::memset(output.row + y * output.stride, output.fill, static_cast<size_t>(width));
-    }
+    for (int y = 0; y < height; ++y) FillLine(output, y, width);
   }
-  next_pixel_ = transpose ? output.stride : 1;
-  next_line_ = transpose ? 1 : output.stride;
+  bytes_ = output.bytes;
+  upper_ = output.upper;
+  next_pixel_ = transpose ? output.stride : output.pixel_stride;
+  next_line_ = transpose ? output.pixel_stride : output.stride;
   int x = across_.first, y = down_.first;
   if (transpose ? turn.mirror_rows : turn.mirror_columns) {
     x = window.width - 1 - x;
@@ -97,12 +120,14 @@ void NearestRows::PlanOutput(const Resampling& task, const NearestOutput& output
     y = window.height - 1 - y;
     next_line_ = -next_line_;
   }
-  out_ = output.row + (transpose ? x * output.stride + y : y * output.stride + x);
+  if (transpose) std::swap(x, y);
+  out_ = output.row + y * output.stride + x * output.pixel_stride;
 }
 
 Status NearestRows::Begin(const DecodedRegion& region) {
   const Stopwatch watch(busy_ns_);
-  stride_ = ptrdiff_t{region.covered.width} + static_cast<ptrdiff_t>(kBufferPadding);
+  stride_ = ptrdiff_t{region.covered.width} * bytes_ + static_cast<ptrdiff_t>(kBufferPadding);
+  width_ = region.covered.width;
   held_rows_ = static_cast<int>(std::clamp<int64_t>(kHeldBytes / stride_, 1, region_.height));
   column_ = region_.x - region.covered.x;
   done_ = line_ = 0;
@@ -110,9 +135,9 @@ Status NearestRows::Begin(const DecodedRegion& region) {
 }
 
 MutableImageView NearestRows::Reserve(int rows) {
-  const ImageSize size{static_cast<int>(stride_) - static_cast<int>(kBufferPadding),
-                       std::min(rows, held_rows_)};
-  return {PixelLayout::kGray, size, {rows_.data()}, {stride_}};
+  const ImageSize size{width_, std::min(rows, held_rows_)};
+  const PixelLayout layout = bytes_ == 2 ? PixelLayout::kGray16 : PixelLayout::kGray;
+  return {layout, size, {rows_.data()}, {stride_}};
 }
 
 void NearestRows::Commit(int rows) {
@@ -120,7 +145,9 @@ void NearestRows::Commit(int rows) {
   for (; line_ < down_.count; ++line_) {
     const int row = down_.source[line_] - done_;
     if (row >= rows) break;
-    WriteLine(rows_.data() + row * stride_ + column_, out_ + line_ * next_line_);
+    const uint8_t* const pixels = rows_.data() + row * stride_ + ptrdiff_t{column_} * bytes_;
+    uint8_t* const to = out_ + line_ * next_line_;
+    bytes_ == 1 ? WriteLine(pixels, to) : WriteLine16(pixels, to);
   }
   done_ += rows;
 }
@@ -142,6 +169,13 @@ void NearestRows::WriteLine(const uint8_t* pixels, uint8_t* to) const {
     }
   }
   for (; i < count; ++i) to[i * next_pixel_] = pixels[source[i]];
+}
+
+void NearestRows::WriteLine16(const uint8_t* pixels, uint8_t* to) const {
+  for (int i = 0; i < across_.count; ++i, to += next_pixel_) {
+    const uint16_t value = ValueAt(pixels + ptrdiff_t{2} * across_.source[i]);
+    PutValue(value, to, upper_);
+  }
 }
 
 }  // namespace stoker

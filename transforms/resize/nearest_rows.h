@@ -18,9 +18,13 @@ namespace stoker {
 
 // The destination of one image in viewing orientation.
 struct NearestOutput {
-  uint8_t* row = nullptr;  // one byte a pixel
-  ptrdiff_t stride = 0;    // from a pixel row to the next
-  uint8_t fill = 0;        // of pixels outside the image or the box
+  uint8_t* row = nullptr;
+  ptrdiff_t stride = 0;  // bytes from a pixel row to the next
+  uint16_t fill = 0;     // of pixels outside the image or the box
+  int bytes = 1;         // of a pixel, 1 or 2; those of 2 are the lower one and the upper one
+  // From a pixel to the next, and from a pixel's lower byte to its upper one.
+  ptrdiff_t pixel_stride = 1;
+  ptrdiff_t upper = 0;
 };
 
 // Reused from image to image: nothing is allocated after the largest image. Memory is charged to
@@ -40,8 +44,8 @@ class NearestRows final : public RowSink {
   // ignored. ResourceExhausted if the budget has no room.
   Result<Rect> Start(const Resampling& task, const NearestOutput& output);
 
-  // RowSink: `region` must be kGray, and contain the region that Start returned, with the same
-  // pixel rows. The output is complete once all rows are committed.
+  // RowSink: `region` must be kGray, or kGray16 for pixels of 2 bytes, and contain the region that
+  // Start returned, with the same pixel rows. The output is complete once all rows are committed.
   bool takes_planes() const override { return false; }
   Status Begin(const DecodedRegion& region) override;
   MutableImageView Reserve(int rows) override;
@@ -64,6 +68,7 @@ class NearestRows final : public RowSink {
   static Axis AxisOf(const AxisSpec& spec, int window_begin, int32_t* source);
   void PlanOutput(const Resampling& task, const NearestOutput& output);
   void WriteLine(const uint8_t* pixels, uint8_t* to) const;
+  void WriteLine16(const uint8_t* pixels, uint8_t* to) const;
 
   GrowingBuffer sources_;  // of both axes
   GrowingBuffer rows_;     // decoded rows, not yet used
@@ -71,9 +76,12 @@ class NearestRows final : public RowSink {
   Rect region_;
   uint8_t* out_ = nullptr;  // destination of the first pixel
   ptrdiff_t next_pixel_ = 1, next_line_ = 0;
-  bool dense_ = false;  // a line is a part of a decoded row
-  int held_rows_ = 1;   // that rows_ has room for
+  int bytes_ = 1;        // of a pixel
+  ptrdiff_t upper_ = 0;  // NearestOutput::upper
+  bool dense_ = false;   // a line is a part of a decoded row
+  int held_rows_ = 1;    // that rows_ has room for
   ptrdiff_t stride_ = 0;
+  int width_ = 0;   // of rows_, in pixels
   int column_ = 0;  // of rows_, where the region begins
   int done_ = 0;    // rows of the region
   int line_ = 0;    // of down_, the next one to write

@@ -97,6 +97,8 @@ int Sample(const ImageView& image, int64_t x, int64_t y, size_t channel) {
   switch (image.layout) {
     case PixelLayout::kGray:
       return image.plane[0][y * image.stride[0] + x];
+    case PixelLayout::kGray16:
+      break;  // a mask, which is not resampled
     case PixelLayout::kInterleaved:
       return image.plane[0][y * image.stride[0] + 3 * x + static_cast<int64_t>(channel)];
     case PixelLayout::kPlanar:

@@ -85,25 +85,25 @@ void DecodeUnchanged(PngDecoder& decoder, std::span<const uint8_t> input) {
 
 // The decoder, opening masks.
 struct MaskDecoder {
-  Result<ImageInfo> Open(std::span<const uint8_t> bytes) {
-    return png.Open(bytes, PixelMeaning::kMask);
-  }
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) { return png.Open(bytes, meaning); }
   Status Decode(const Rect& region, RowSink& sink) { return png.Decode(region, sink); }
 
   PngDecoder& png;
+  PixelMeaning meaning;
 };
 
-// Makes the row of a mask with a draw that the input chooses, and compares it with the reference.
-void MoveMask(std::span<const uint8_t> input) {
+// Makes the row of a mask (of 8 bits if `number` is 1, of 16 if it is 2) with a draw that the input
+// chooses, and compares it with the reference.
+void MoveMask(std::span<const uint8_t> input, size_t number) {
   const RandomRotation rotation{.degrees = {-30, 30}};
   const std::vector<Transform> transforms = {RandomResizedCrop{20, 30}, RandomHorizontalFlip{},
                                              Pad{{1, 2, 3, 4}, {5, 6, 7}},
                                              RandomApply{{rotation}, 0.5}};
-  const std::vector<Piece> pieces = {{}, {Piece::Kind::kMask, 255}};
+  const std::vector<Piece> pieces = {{}, {Piece::Kind::kMask, 255}, {Piece::Kind::kMask16, 770}};
   static const Plan plan = Plan::Compile(transforms, {.limits = kTight, .pieces = pieces}).value();
   static MemoryBudget budget(kMemory);
   static const auto workspace = plan.MakeWorkspace(budget);
-  const Plan& mask = plan.piece(1);
+  const Plan& mask = plan.piece(number);
   std::vector<uint8_t> padded(input.begin(), input.end());
   padded.resize(input.size() + kBufferPadding);
   const std::span<const uint8_t> bytes = std::span(padded).first(input.size());
@@ -147,9 +147,11 @@ void DecodeFuzzedPng(std::span<const uint8_t> input) {
   Decode(decoder, png, DecodeWholePng);
   MendPngChecksums(png);
   Decode(decoder, png, DecodeWholePng);
-  MaskDecoder masks{decoder};
-  Decode(masks, png, DecodeWholeMask);
-  MoveMask(png);
+  MaskDecoder masks{decoder, PixelMeaning::kMask}, wide{decoder, PixelMeaning::kMask16};
+  Decode(masks, png, [](std::span<const uint8_t> bytes) { return DecodeWholeMask(bytes); });
+  Decode(wide, png, [](std::span<const uint8_t> bytes) { return DecodeWholeMask(bytes, true); });
+  MoveMask(png, 1);
+  MoveMask(png, 2);
   DecodeUnchanged(decoder, png);
 }
 

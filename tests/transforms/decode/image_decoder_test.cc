@@ -66,7 +66,9 @@ TEST(ImageDecoder, MasksArePngs) {
     const Result<ImageInfo> info = decoder.Open(bytes, PixelMeaning::kMask);
     return info.ok() ? std::to_string(info->components) : info.error().cause;
   };
-  const std::string mask = "a mask is a PNG with one channel of at most 8 bits, and this one ";
+  const std::string mask =
+      "a mask is a PNG with one channel, of at most 8 bits unless its rows are uint16, and this "
+      "one ";
   EXPECT_EQ(cause_of(Unpadded(png)), "1");
   EXPECT_EQ(cause_of(Unpadded(jpeg)), mask + "has the format JPEG");
   EXPECT_EQ(cause_of(Unpadded(webp)), mask + "has the format WebP");

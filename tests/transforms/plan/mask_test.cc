@@ -30,20 +30,25 @@ using testing::PaddedFile;
 using testing::PngOptions;
 using testing::Random;
 
-constexpr Piece kImage{}, kMask{Piece::Kind::kMask, 0}, kMaskIn255{Piece::Kind::kMask, 255};
+constexpr Piece kImage{}, kMask{Piece::Kind::kMask, 0}, kMaskIn255{Piece::Kind::kMask, 255},
+    kMask16{Piece::Kind::kMask16, 0}, kMask16In770{Piece::Kind::kMask16, 770};
 
 Plan PlanOf(std::vector<Transform> transforms, PlanOptions options = {}) {
   if (options.pieces.size() < 2) options.pieces = {kImage, kMask};
   return Plan::Compile(std::move(transforms), options).value();
 }
 
-// A PNG with one channel of at most 8 bits, of any kind.
-PngOptions RandomMask(Random& random) {
+// A PNG with one channel of any kind, of 16 bits only if `deep`.
+PngOptions RandomMask(Random& random, bool deep = false) {
   PngOptions options;
   options.width = random.Between(1, 90);
   options.height = random.Between(1, 90);
   options.color = random.OneIn(2) ? 0 : 3;
   options.bit_depth = 1 << random.Between(0, 3);
+  if (deep && random.OneIn(2)) {
+    options.color = 0;
+    options.bit_depth = 16;
+  }
   options.interlaced = random.OneIn(3);
   options.seed = static_cast<uint64_t>(random.Between(0, 1 << 20));
   return options;
@@ -81,11 +86,13 @@ void MovesAsTheReference() {
     options.read_later = random.OneIn(2);
     options.defer_to_device = random.OneIn(4);
     options.exif_orientation = !random.OneIn(4);
-    options.pieces = {kImage, random.OneIn(2) ? kMask : kMaskIn255};
+    constexpr Piece kMasks[] = {kMask, kMaskIn255, kMask16, kMask16In770};
+    options.pieces = {kImage, kMasks[random.Between(0, 3)]};
     const Result<Plan> plan = Plan::Compile(RandomRecipe(random, options.dtype), options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
     const Plan& mask = plan->piece(1);
-    const PngOptions png = RandomMask(random);
+    const bool deep = options.pieces[1].kind == Piece::Kind::kMask16;
+    const PngOptions png = RandomMask(random, deep);
     const PaddedFile file(Oriented(MakePng(png), random.Between(1, 8)));
     const DrawKey key{1, 2, static_cast<uint64_t>(n)};
     std::vector<uint8_t> wanted(mask.row_bytes(), 0xa5), row(mask.row_bytes() + 3, 0x5a);
@@ -262,7 +269,7 @@ size_t StepsOfMask(const std::vector<Transform>& list, ImageSize size, uint64_t 
   const Plan plan = PlanOf(list);
   DrawnSample drawn;
   EXPECT_TRUE(plan.piece(1).Draw({1, 0, id}, size, drawn).ok());
-  KeepMotion(drawn, 255);
+  KeepMotion(drawn, {255, 255, 255});
   return drawn.steps.size();
 }
 
@@ -390,9 +397,9 @@ TEST(Masks, HaveRowsOfOneChannel) {
                                                                       .defer_to_device = true,
                                                                       .decode_on_device = true});
   EXPECT_EQ(&plan.piece(0), &plan);
-  EXPECT_EQ(plan.mask_fill(), std::nullopt);
+  EXPECT_EQ(plan.mask(), std::nullopt);
   const Plan& mask = plan.piece(1);
-  EXPECT_EQ(mask.mask_fill(), 0);
+  EXPECT_EQ(mask.mask(), kMask);
   EXPECT_EQ(mask.dtype(), DType::kU8);
   EXPECT_EQ(mask.row_shape(), (std::vector<int64_t>{20, 30}));
   EXPECT_EQ(mask.finished_shape(), mask.row_shape());
@@ -402,6 +409,16 @@ TEST(Masks, HaveRowsOfOneChannel) {
   const Plan images =
       Plan::Compile({RandomResizedCrop{20, 30}}, {.pieces = {kImage, kImage}}).value();
   EXPECT_EQ(&images.piece(1), &images);
+}
+
+TEST(Masks, Of16BitsHaveRowsOf16Bits) {
+  const Plan plan = PlanOf({RandomResizedCrop{20, 30}}, {.pieces = {kImage, kMask16In770}});
+  const Plan& mask = plan.piece(1);
+  EXPECT_EQ(mask.mask(), kMask16In770);
+  EXPECT_EQ(mask.dtype(), DType::kU16);
+  EXPECT_EQ(mask.row_shape(), (std::vector<int64_t>{20, 30}));
+  EXPECT_EQ(mask.row_bytes(), 1200u);
+  EXPECT_NE(plan.Describe().find("nearest pixels, to uint16 20 × 30"), std::string::npos);
 }
 
 TEST(Masks, AreRefusedFirstAndInViews) {
@@ -420,7 +437,9 @@ TEST(Masks, OfOtherKindsAreRefused) {
     const Row row = Apply(plan.piece(1), PaddedFile(std::move(bytes)), {1, 0, 0});
     return row.status.ok() ? "" : row.status.error().cause;
   };
-  const std::string mask = "a mask is a PNG with one channel of at most 8 bits, and this one ";
+  const std::string mask =
+      "a mask is a PNG with one channel, of at most 8 bits unless its rows are uint16, and this "
+      "one ";
   EXPECT_EQ(cause_of(MakePng({.color = 3})), "");
   EXPECT_EQ(cause_of(MakePng({.color = 2})), mask + "has 3 channels");
   EXPECT_EQ(cause_of(MakePng({.color = 0, .bit_depth = 16})), mask + "has 16 bits");

@@ -90,28 +90,31 @@ INSTANTIATE_TEST_SUITE_P(Png, EachPngKind, ::testing::ValuesIn(kKinds), [](const
 // ---- Masks.
 
 struct MaskDecoder {
-  Result<ImageInfo> Open(std::span<const uint8_t> bytes) {
-    return png.Open(bytes, PixelMeaning::kMask);
-  }
+  Result<ImageInfo> Open(std::span<const uint8_t> bytes) { return png.Open(bytes, meaning); }
   Status Decode(const Rect& region, RowSink& sink) { return png.Decode(region, sink); }
 
   PngDecoder png;
+  PixelMeaning meaning = PixelMeaning::kMask;
 };
 
 constexpr Kind kMaskKinds[] = {{0, 1}, {0, 2}, {0, 4}, {0, 8}, {3, 1}, {3, 2}, {3, 4}, {3, 8}};
+constexpr Kind kWide{0, 16};
 
 TEST(PngMasks, RegionsHaveTheStoredValues) {
   RandomStream random({4, 0, 0}, 0);
   MaskDecoder decoder;
   for (int round = 0; round < testing::Effort(400); ++round) {
-    const Kind kind = kMaskKinds[random.Below(std::size(kMaskKinds))];
+    const bool wide = random.Below(3) == 0;
+    const Kind kind =
+        wide && random.Below(2) == 0 ? kWide : kMaskKinds[random.Below(std::size(kMaskKinds))];
+    decoder.meaning = wide ? PixelMeaning::kMask16 : PixelMeaning::kMask;
     PngOptions options{.color = kind.color, .bit_depth = kind.bit_depth};
     options.width = 1 + static_cast<int>(random.Below(90));
     options.height = 1 + static_cast<int>(random.Below(90));
     options.interlaced = random.Below(2) == 0;
     options.seed = random.Below(1 << 30);
     const std::vector<uint8_t> png = Padded(MakePng(options));
-    const WholeImage whole = DecodeWholeMask(testing::Unpadded(png)).value();
+    const WholeImage whole = DecodeWholeMask(testing::Unpadded(png), wide).value();
     for (int i = 0; i < 4; ++i) {
       const Rect region = RandomRegion(whole.size, random);
       ASSERT_EQ(Compare(decoder, png, region, whole), "")
@@ -152,10 +155,13 @@ TEST(PngMasks, OtherImagesAreRefused) {
     MaskDecoder decoder;
     const Error error = testing::ErrorOf(decoder, Padded(MakePng(options)));
     EXPECT_EQ(error.code, Code::kUnimplemented);
-    EXPECT_EQ(error.advice, "Save the masks as 8-bit gray or palette PNGs");
+    EXPECT_EQ(error.advice,
+              "Save the masks as gray or palette PNGs; read those of 16 bits as uint16");
     return error.cause;
   };
-  const std::string mask = "a mask is a PNG with one channel of at most 8 bits, and this one ";
+  const std::string mask =
+      "a mask is a PNG with one channel, of at most 8 bits unless its rows are uint16, and this "
+      "one ";
   EXPECT_EQ(error_of({.color = 2}), mask + "has 3 channels");
   EXPECT_EQ(error_of({.color = 4}), mask + "has 2 channels");
   EXPECT_EQ(error_of({.color = 6, .bit_depth = 16}), mask + "has 4 channels");
