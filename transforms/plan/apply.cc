@@ -143,10 +143,24 @@ std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
   return all.begin < all.end ? std::optional(all) : std::nullopt;
 }
 
+// Draws a sample that has objects; they are written if this is its first piece.
+Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& context) const {
+  const ObjectRows& rows = *context.to.objects;
+  if (rows.to.empty()) return Draw(key, viewed, context.drawn);
+  TRY(context.objects.Read(options_.objects, rows, viewed, MovedObjects::Load::kAll));
+  TRY(Draw(key, viewed, context.drawn, &context.objects));
+  context.objects.Write(rows);
+  return {};
+}
+
 // Draws one view.
 Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context) const {
   DrawnSample& drawn = context.drawn;
-  TRY(Draw(key, viewed, drawn));
+  if (options_.objects.empty() || context.to.objects == nullptr) {
+    TRY(Draw(key, viewed, drawn));
+  } else {
+    TRY(DrawWithObjects(key, viewed, context));
+  }
   if (context.to.size != nullptr) {
     context.to.size[0] = drawn.size.height;
     context.to.size[1] = drawn.size.width;

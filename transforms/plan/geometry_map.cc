@@ -55,10 +55,7 @@ GeometryMap MapOf(const Geometry& geometry) {
 struct StepMap {
   ImageSize size;
 
-  GeometryMap operator()(const Affine& step) const {
-    const double x = size.width / 2.0, y = size.height / 2.0;
-    return Then(Then(Shift(-x, -y), Inverse(step.matrix)), Shift(x, y));
-  }
+  GeometryMap operator()(const Affine& step) const { return MapOf(step, size); }
   GeometryMap operator()(const Reframe& step) {
     size = step.window.size();
     return Shift(-step.window.x, -step.window.y);
@@ -73,6 +70,11 @@ struct StepMap {
 };
 
 }  // namespace
+
+GeometryMap MapOf(const Affine& step, ImageSize size) {
+  const double x = size.width / 2.0, y = size.height / 2.0;
+  return Then(Then(Shift(-x, -y), Inverse(step.matrix)), Shift(x, y));
+}
 
 GeometryMap MapToRow(const DrawnSample& drawn) {
   GeometryMap map = MapOf(drawn.geometry);

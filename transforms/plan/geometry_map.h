@@ -16,4 +16,7 @@ using GeometryMap = std::array<double, 6>;
 // image, as after a zoom by a factor of 0.
 GeometryMap MapToRow(const DrawnSample& drawn);
 
+// Returns where a step moves the points of an image of `size`; NaN likewise.
+GeometryMap MapOf(const Affine& step, ImageSize size);
+
 }  // namespace stoker

@@ -10,6 +10,7 @@
 #include "transforms/augment/geometry/affine.h"
 #include "transforms/decode/orientation.h"
 #include "transforms/plan/draw.h"
+#include "transforms/plan/moved_objects.h"
 #include "transforms/plan/views_sink.h"
 #include "transforms/resize/nearest_rows.h"
 #include "transforms/spec/transform_table.h"
@@ -81,7 +82,11 @@ size_t Plan::work_bytes() const { return options_.defer_to_device ? DeferredOpsB
 
 uint64_t Plan::extra_bytes() const {
   constexpr uint64_t kView = 128 << 10;  // of a resampler without a window of decoded rows
-  const uint64_t tiles = tile_bytes();
+  const uint64_t objects = options_.objects.empty()
+                               ? 0
+                               : GrowingBuffer::MappedBytes(MovedObjects::BytesFor(
+                                     options_.objects, options_.max_objects));
+  const uint64_t tiles = tile_bytes() + kInterleaved * objects;
   if (has_masks()) {
     const ImageSize most{std::max(tile_.width, output_.width),
                          std::max(tile_.height, output_.height)};

@@ -37,6 +37,7 @@ struct ImageContext;
 struct ViewContext;
 struct PixelOutput;
 struct RowFormat;
+class MovedObjects;
 
 // One of the encoded images of a sample. All of them get the same draw.
 struct Piece {
@@ -80,6 +81,7 @@ struct PlanOptions {
   // move the image's pixels, in the order of the list and as torchvision does: a crop, padding or
   // an affine transform clamps boxes to the image that it makes, and hides keypoints outside of it.
   std::vector<ObjectField> objects{};
+  uint32_t max_objects = 0;  // the most that a sample has, for extra_bytes()
 };
 
 // The memory that a worker reuses from sample to sample, for two interleaved samples. Not
@@ -110,12 +112,13 @@ class Plan {
  public:
   // InvalidArgument names the transform (by index and name) and the option: a size that is not
   // positive, a scale or ratio out of order, a second resampling, output that is not of one size,
-  // Normalize with kU8 or not at the end, …
+  // Normalize with kU8 or not at the end, padding that repeats pixels while objects have boxes or
+  // keypoints, which it does not repeat, …
   static Result<Plan> Compile(std::vector<Transform> transforms, const PlanOptions& options = {});
 
   // Returns a plan with a view for each list (at least one). Functions that describe a row describe
-  // that of the first view. InvalidArgument also names the view; several views cannot have a PadTo
-  // or masks, or defer operations to a device.
+  // that of the first view. InvalidArgument also names the view; several views cannot have a PadTo,
+  // masks or objects, or defer operations to a device.
   static Result<Plan> CompileViews(std::vector<std::vector<Transform>> views,
                                    const PlanOptions& options = {});
   size_t views() const { return views_.empty() ? 1 : views_.size(); }
@@ -145,8 +148,10 @@ class Plan {
   size_t work_bytes() const;  // per batch row; 0 if nothing is deferred to a device
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument if the image
-  // is too small for a RandomCrop.
-  Status Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn) const;
+  // is too small for a RandomCrop. `objects`, as read for the image, are moved as the image's
+  // pixels are; null is the same as no objects.
+  Status Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
+              MovedObjects* objects = nullptr) const;
 
   // Returns rows of the stored image, [begin, end), that are enough to apply the plan with this
   // key, as DrawKey of EncodedImage; with those that upsampling of a JPEG's chroma may blend in.
@@ -205,6 +210,7 @@ class Plan {
   Result<Rect> StartRows(const EncodedImage& image, const StoredImage& stored,
                          ImageContext& context) const;
   Status DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context) const;
+  Status DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& context) const;
   Result<Rect> StartRow(const StoredImage& stored, Reduction reduction, ViewContext& context) const;
   bool StartCrop(const EncodedImage& image, const StoredImage& stored, ImageContext& context) const;
   std::optional<OnWorker> GiveCrop(const EncodedImage& image, const StoredImage& stored,

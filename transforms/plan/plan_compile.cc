@@ -8,6 +8,7 @@
 #include "transforms/decode/decoding.h"
 #include "transforms/decode/image_info.h"
 #include "transforms/plan/draw.h"
+#include "transforms/plan/moved_objects.h"
 #include "transforms/plan/plan.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/transform_table.h"
@@ -198,6 +199,7 @@ class Compiler {
 
   Status Follow(const Pad& t) {
     if (t.padding != Margins{}) {
+      TRY(CheckPaddingOfObjects(t.padding_mode));
       if (Status s = Surround(t.padding_mode, t.fill); !s) return s;
     }
     if (size_) size_ = Padded(*size_, t.padding);
@@ -218,6 +220,7 @@ class Compiler {
                     "Set pad_if_needed, add padding, or give a smaller size");
     }
     if (t.pad_if_needed || t.padding != Margins{}) {
+      TRY(CheckPaddingOfObjects(t.padding_mode));
       if (Status s = Surround(t.padding_mode, t.fill); !s) return s;
     }
     Crop(size);
@@ -296,6 +299,16 @@ class Compiler {
   void Crop(ImageSize size) {
     crop_ = index_;
     size_ = size;
+  }
+
+  // Pixels that are repeated around the image show objects that have no boxes.
+  Status CheckPaddingOfObjects(Padding mode) const {
+    const bool moved = std::ranges::any_of(options_.objects, [](const ObjectField& field) {
+      return field.kind != ObjectField::Kind::kValue;
+    });
+    if (mode == Padding::kConstant || !moved) return {};
+    return Refuse(index_, "its padding would show objects again, without their boxes or keypoints",
+                  "Use \"constant\" padding");
   }
 
   // The resampler adds zeros around the image, but only around all of it. Other padding around
@@ -407,6 +420,7 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   if (!options.pieces.empty() && options.pieces[0].is_mask()) {
     return Error{Code::kInvalidArgument, "the first piece of a sample is a mask, not an image"};
   }
+  TRY(CheckObjectFields(options.objects));
   Compiler compiler(transforms, options);
   ASSIGN_OR_RETURN(ImageSize size, compiler.Run());
   Plan plan;
@@ -448,6 +462,9 @@ Result<Plan> Plan::CompileViews(std::vector<std::vector<Transform>> views,
   }
   if (std::ranges::any_of(options.pieces, &Piece::is_mask)) {
     return Error{.code = Code::kUnimplemented, .cause = "samples with masks have one view"};
+  }
+  if (!options.objects.empty()) {
+    return Error{.code = Code::kUnimplemented, .cause = "samples with objects have one view"};
   }
   std::vector<Plan> plans;
   const auto in_view = [&](Error error) {

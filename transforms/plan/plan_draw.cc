@@ -9,6 +9,8 @@
 #include "transforms/augment/geometry/draw_affine.h"
 #include "transforms/augment/policy.h"
 #include "transforms/plan/draw.h"
+#include "transforms/plan/geometry_map.h"
+#include "transforms/plan/moved_objects.h"
 #include "transforms/plan/plan.h"
 #include "transforms/spec/transform_table.h"
 #include "transforms/spec/weights.h"
@@ -33,10 +35,18 @@ std::pair<int, int> SpanOf(int begin, int count, int length) {
 // steps.
 //
 // A mirrored image is stored unmirrored, and crops of it are taken from the opposite side.
+//
+// Each transform moves the objects at once, because torchvision clamps boxes after each one.
 class Plan::Drawing {
  public:
-  Drawing(const Plan& plan, const DrawKey& key, ImageSize image, DrawnSample& drawn)
-      : plan_(plan), key_(key), drawn_(drawn), geometry_(drawn.geometry), image_(image) {
+  Drawing(const Plan& plan, const DrawKey& key, ImageSize image, DrawnSample& drawn,
+          MovedObjects* objects)
+      : plan_(plan),
+        key_(key),
+        drawn_(drawn),
+        geometry_(drawn.geometry),
+        objects_(objects),
+        image_(image) {
     geometry_ = {.box = {0, 0, image.width, image.height}, .resized = image, .window = {}};
     drawn_.steps.clear();
     drawn_.erasures.clear();
@@ -75,29 +85,26 @@ class Plan::Drawing {
   }
 
   void Apply(const Resize& t, RandomStream&) {
-    Resample(SizeAfter(t, frame().size()), t.antialias, t.interpolation);
+    ResizeTo(SizeAfter(t, frame().size()), t.antialias, t.interpolation);
   }
   void Apply(const CenterCrop& t, RandomStream&) {
     Cut(CenterBox({t.width, t.height}, size()), Padding::kConstant, {});
   }
   void Apply(const RandomResizedCrop& t, RandomStream& random) {
     Cut(DrawResizedBox(t, size(), random), Padding::kConstant, {});
-    Resample({t.width, t.height}, t.antialias, t.interpolation);
+    ResizeTo({t.width, t.height}, t.antialias, t.interpolation);
   }
   void Apply(const RandomHorizontalFlip& t, RandomStream& random) {
-    if (random.Uniform() >= t.p) return;
-    if (!drawn_.steps.empty()) return Push(Mirror{.columns = true, .rows = false});
-    geometry_.mirror_columns = !geometry_.mirror_columns;
+    if (random.Uniform() < t.p) Flip({.columns = true, .rows = false});
   }
   void Apply(const RandomVerticalFlip& t, RandomStream& random) {
-    if (random.Uniform() >= t.p) return;
-    if (!drawn_.steps.empty()) return Push(Mirror{.columns = false, .rows = true});
-    geometry_.mirror_rows = !geometry_.mirror_rows;
+    if (random.Uniform() < t.p) Flip({.columns = false, .rows = true});
   }
   void Apply(const Normalize&, RandomStream&) {}
 
   void Apply(const Pad& t, RandomStream&) { Cut(Extended(t.padding), t.padding_mode, t.fill); }
   void Apply(const RandomCrop& t, RandomStream& random) {
+    const ImageSize before = size();
     Rect padded = Extended(t.padding);
     const int lacks_x = std::max(0, t.width - padded.width);
     const int lacks_y = std::max(0, t.height - padded.height);
@@ -106,6 +113,8 @@ class Plan::Drawing {
       padded = {padded.x - lacks_x, padded.y - lacks_y, padded.width + 2 * lacks_x,
                 padded.height + 2 * lacks_y};
     }
+    // torchvision then does nothing, and does not clamp boxes either.
+    if (padded.size() == before && ImageSize{t.width, t.height} == before) return;
     const auto offset = [&](int room) {
       return static_cast<int>(random.Below(static_cast<uint64_t>(room) + 1));
     };
@@ -229,6 +238,7 @@ class Plan::Drawing {
   void Cut(Rect part, Padding padding, const Fill& fill) {
     const Rect all{0, 0, size().width, size().height};
     const bool inside = Contains(all, part);
+    if (objects_ != nullptr) objects_->Crop(part);
     if (!drawn_.steps.empty() || !(inside || CanPad(padding, fill))) {
       if (part != all) Push(Reframe{part, padding, fill});
       size_ = part.size();
@@ -248,6 +258,18 @@ class Plan::Drawing {
     if (!Contains(kept, base())) return false;
     return kept == base() ||
            (padding == Padding::kConstant && padding_.mode == padding && padding_.fill == fill);
+  }
+
+  void Flip(const Mirror& mirror) {
+    if (objects_ != nullptr) objects_->Mirror(mirror.columns, mirror.rows);
+    if (!drawn_.steps.empty()) return Push(mirror);
+    geometry_.mirror_columns ^= mirror.columns;
+    geometry_.mirror_rows ^= mirror.rows;
+  }
+
+  void ResizeTo(ImageSize size, bool antialias, Interpolation interpolation) {
+    if (objects_ != nullptr) objects_->Resize(size);
+    Resample(size, antialias, interpolation);
   }
 
   void Resample(ImageSize size, bool antialias, Interpolation interpolation) {
@@ -289,6 +311,7 @@ class Plan::Drawing {
   template <typename T>
   void Move(const T& transform, RandomStream& random) {
     const Affine step = DrawAffine(transform, size(), random);
+    if (objects_ != nullptr) objects_->Map(MapOf(step, size()));
     if (step.matrix != kNoMotion) Push(step);
   }
 
@@ -298,6 +321,12 @@ class Plan::Drawing {
     const size_t before = drawn_.steps.size();
     DrawPolicy(policy, size_, random, drawn_.steps);
     for (size_t i = before; i < drawn_.steps.size(); ++i) drawn_.steps[i].transform = transform_;
+    if (objects_ == nullptr) return;
+    for (const DrawnStep& step : std::span(drawn_.steps).subspan(before)) {
+      if (const auto* affine = std::get_if<Affine>(&step.step)) {
+        objects_->Map(MapOf(*affine, size_));
+      }
+    }
   }
 
   void RefuseSize(const RandomCrop& t, ImageSize size) {
@@ -329,6 +358,7 @@ class Plan::Drawing {
   const DrawKey& key_;
   DrawnSample& drawn_;
   Geometry& geometry_;
+  MovedObjects* const objects_;  // null if there are none
   const ImageSize image_;
   bool resampled_ = false;
   Surroundings padding_;                // of base()
@@ -338,8 +368,9 @@ class Plan::Drawing {
   Status status_;
 };
 
-Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn) const {
-  Drawing drawing(*this, key, image, drawn);
+Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
+                  MovedObjects* objects) const {
+  Drawing drawing(*this, key, image, drawn, objects);
   for (const Transform& transform : transforms_) {
     drawing.ApplyNext(transform);
     if (drawing.failed()) break;

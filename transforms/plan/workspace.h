@@ -15,6 +15,7 @@
 #include "transforms/decode/image_decoder.h"
 #include "transforms/device/crop_maker.h"
 #include "transforms/plan/drawn.h"
+#include "transforms/plan/moved_objects.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/views_sink.h"
 #include "transforms/resize/nearest_rows.h"
@@ -25,7 +26,7 @@ namespace stoker {
 // The resampler and augmenter of one view of a sample in progress.
 struct ViewContext {
   ViewContext(size_t transforms, MemoryBudget& budget)
-      : resampler(budget), augmenter(budget), transform_ns(transforms) {}
+      : resampler(budget), augmenter(budget), objects(budget), transform_ns(transforms) {}
 
   // Executes the drawn steps on the tile, and counts their time by transform.
   Status ApplySteps();
@@ -33,6 +34,7 @@ struct ViewContext {
   Resampler resampler;
   Augmenter augmenter;
   DrawnSample drawn;
+  MovedObjects objects;
   OutputRows to;  // its destinations: of a further view only the row
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;

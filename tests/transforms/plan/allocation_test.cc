@@ -66,6 +66,39 @@ INSTANTIATE_TEST_SUITE_P(Apply, Filters,
                          ::testing::Values(Interpolation::kBilinear, Interpolation::kLanczos),
                          [](const auto& info) { return NameOf(info.param); });
 
+TEST(Objects, AllocateNothingAfterTheMost) {
+  const Plan plan =
+      Plan::Compile({RandomResizedCrop{32, 32}, RandomHorizontalFlip{}},
+                    {.objects = {{.kind = ObjectField::Kind::kBoxes, .bytes = 16},
+                                 {.kind = ObjectField::Kind::kKeypoints, .bytes = 120},
+                                 {.kind = ObjectField::Kind::kValue, .bytes = 8}}})
+          .value();
+  MemoryBudget budget(64 << 20);
+  auto workspace = plan.MakeWorkspace(budget);
+  constexpr uint32_t kMost = 3000;
+  const std::vector<uint8_t> boxes(kMost * 16), points(kMost * 120), values(kMost * 8);
+  std::vector<uint8_t> moved[] = {boxes, points, values};
+  std::vector<uint8_t> row(plan.row_bytes()), pixels(64 * 64);
+  const auto apply = [&](uint32_t count) {
+    const std::span<const uint8_t> from[] = {boxes, points, values};
+    void* const to[] = {moved[0].data(), moved[1].data(), moved[2].data()};
+    int64_t kept = -1;
+    const ObjectRows objects{from, to, &kept, count};
+    const ImageView image{PixelLayout::kGray, {64, 64}, {pixels.data()}, {64}};
+    StageTimes times;
+    OutputRows rows{.row = row.data()};
+    rows.objects = &objects;
+    ASSERT_TRUE(plan.Apply(image, {1, 0, count}, *workspace, rows, times).ok());
+    ASSERT_EQ(kept, count);
+  };
+  apply(kMost);
+  const uint64_t charged = budget.used();
+  const size_t before = allocations;
+  for (const uint32_t count : {0u, 1u, 100u, kMost}) apply(count);
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(budget.used(), charged);
+}
+
 TEST(Crops, AllocateNothingAfterTheLargest) {
   const Plan plan = Plan::Compile({RandomResizedCrop{224, 224}},
                                   {.defer_to_device = true, .decode_on_device = true})

@@ -1,0 +1,217 @@
+// The plain twin of MovedObjects and of its calls in a draw: torchvision's functions of boxes, one
+// after the other, on boxes in the format of their field.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <numbers>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/batch/box_format.h"
+#include "core/numbers/random.h"
+#include "transforms/plan/draw.h"
+#include "transforms/spec/transform.h"
+#include "transforms/spec/transform_table.h"
+
+namespace stoker::testing {
+
+using BoxNumbers = std::array<double, 4>;
+
+// torchvision's convert_bounding_box_format.
+inline BoxNumbers Converted(BoxNumbers b, BoxFormat from, BoxFormat to) {
+  if (from == to) return b;
+  if (from == BoxFormat::kXywh) b = {b[0], b[1], b[2] + b[0], b[3] + b[1]};
+  if (from == BoxFormat::kCxcywh) {
+    b[0] -= b[2] / 2, b[1] -= b[3] / 2;
+    b[2] += b[0], b[3] += b[1];
+  }
+  if (to == BoxFormat::kXywh) b = {b[0], b[1], b[2] - b[0], b[3] - b[1]};
+  if (to == BoxFormat::kCxcywh) {
+    b[2] -= b[0], b[3] -= b[1];
+    b[0] = (b[0] * 2 + b[2]) / 2, b[1] = (b[1] * 2 + b[3]) / 2;
+  }
+  return b;
+}
+
+struct NaivePoint {
+  double x = 0, y = 0;
+  float visibility = 0;
+  double from_edge = 1e9;  // the least distance from an edge that has been compared with
+};
+
+struct NaiveObjects {
+  BoxFormat format = BoxFormat::kXyxy;
+  ImageSize canvas;
+  std::vector<BoxNumbers> boxes{};
+  std::vector<NaivePoint> points{};  // two for each box, which a mirror exchanges
+  std::vector<size_t> kept{};
+
+  void Clamp() {
+    for (BoxNumbers& box : boxes) {
+      BoxNumbers b = Converted(box, format, BoxFormat::kXyxy);
+      for (size_t i = 0; i < 4; ++i) {
+        const double most = i % 2 == 0 ? canvas.width : canvas.height;
+        if (b[i] < 0) b[i] = 0;
+        if (b[i] > most) b[i] = most;
+      }
+      box = Converted(b, BoxFormat::kXyxy, format);
+    }
+    for (NaivePoint& p : points) {
+      const bool inside = p.x >= 0 && p.y >= 0 && p.x <= canvas.width && p.y <= canvas.height;
+      if (!inside) p.visibility = 0;
+      for (const double edge : {p.x, p.y, p.x - canvas.width, p.y - canvas.height}) {
+        p.from_edge = std::min(p.from_edge, std::abs(edge));
+      }
+    }
+  }
+  void Crop(const Rect& part) {
+    for (BoxNumbers& b : boxes) {
+      b[0] -= part.x, b[1] -= part.y;
+      if (format == BoxFormat::kXyxy) b[2] -= part.x, b[3] -= part.y;
+    }
+    for (NaivePoint& p : points) p.x -= part.x, p.y -= part.y;
+    canvas = part.size();
+    Clamp();
+  }
+  void Pad(const Margins& by) {
+    Crop(
+        {-by.left, -by.top, canvas.width + by.left + by.right, canvas.height + by.top + by.bottom});
+  }
+  void Resize(ImageSize to) {
+    const double x = 1.0 * to.width / canvas.width, y = 1.0 * to.height / canvas.height;
+    for (BoxNumbers& b : boxes) b = {b[0] * x, b[1] * y, b[2] * x, b[3] * y};
+    for (NaivePoint& p : points) {
+      p.x = p.x * to.width / canvas.width;
+      p.y = p.y * to.height / canvas.height;
+    }
+    canvas = to;
+  }
+  void Flip(bool horizontal) {
+    const size_t at = horizontal ? 0 : 1;
+    const double most = horizontal ? canvas.width : canvas.height;
+    for (BoxNumbers& b : boxes) {
+      if (format == BoxFormat::kXyxy) {
+        b[at] = most - b[at], b[at + 2] = most - b[at + 2];
+        std::swap(b[at], b[at + 2]);
+      } else {
+        b[at] = most - b[at] - (format == BoxFormat::kXywh ? b[at + 2] : 0);
+      }
+    }
+    for (NaivePoint& p : points) (horizontal ? p.x : p.y) = most - (horizontal ? p.x : p.y);
+    for (size_t i = 0; i + 1 < points.size(); i += 2) std::swap(points[i], points[i + 1]);
+  }
+  // torchvision's affine_bounding_boxes, with _get_inverse_affine_matrix(inverted=False). Angles
+  // are in degrees.
+  void Affine(double cx, double cy, double angle, double tx, double ty, double scale,
+              double shear_x, double shear_y) {
+    constexpr double kRadians = std::numbers::pi / 180;
+    const double rot = angle * kRadians, sx = shear_x * kRadians, sy = shear_y * kRadians;
+    const double a = scale * std::cos(rot - sy) / std::cos(sy);
+    const double b = scale * (-std::cos(rot - sy) * std::tan(sx) / std::cos(sy) - std::sin(rot));
+    const double c = scale * std::sin(rot - sy) / std::cos(sy);
+    const double d = scale * (-std::sin(rot - sy) * std::tan(sx) / std::cos(sy) + std::cos(rot));
+    const double e = cx + tx - a * cx - b * cy, f = cy + ty - c * cx - d * cy;
+    for (BoxNumbers& box : boxes) {
+      const BoxNumbers q = Converted(box, format, BoxFormat::kXyxy);
+      BoxNumbers moved{INFINITY, INFINITY, -INFINITY, -INFINITY};
+      for (const auto& [x, y] : {std::pair{q[0], q[1]}, std::pair{q[2], q[1]},
+                                 std::pair{q[2], q[3]}, std::pair{q[0], q[3]}}) {
+        const double u = a * x + b * y + e, v = c * x + d * y + f;
+        moved = {std::min(moved[0], u), std::min(moved[1], v), std::max(moved[2], u),
+                 std::max(moved[3], v)};
+      }
+      const bool whole = !std::isnan(q[0] + q[1] + q[2] + q[3]);
+      if (!whole) moved.fill(NAN);
+      box = Converted(moved, BoxFormat::kXyxy, format);
+    }
+    for (NaivePoint& p : points) {
+      p = {a * p.x + b * p.y + e, c * p.x + d * p.y + f, p.visibility, p.from_edge};
+    }
+    Clamp();
+  }
+  // Removes the objects for which the test of their box, xyxy, is false.
+  template <typename Test>
+  void KeepIf(const Test& test) {
+    size_t n = 0;
+    for (size_t i = 0; i < boxes.size(); ++i) {
+      if (!test(Converted(boxes[i], format, BoxFormat::kXyxy))) continue;
+      boxes[n] = boxes[i], kept[n] = kept[i];
+      points[2 * n] = points[2 * i], points[2 * n + 1] = points[2 * i + 1];
+      ++n;
+    }
+    boxes.resize(n), kept.resize(n), points.resize(2 * n);
+  }
+};
+
+// Draws a transform as torchvision does, from the library's random numbers, and applies it.
+class NaiveMoves {
+ public:
+  NaiveMoves(const DrawKey& key, NaiveObjects& objects) : key_(key), o_(objects) {}
+
+  void Apply(const Transform& transform) {
+    const uint8_t kind = DrawsOf(transform);
+    RandomStream random(key_, of_kind_[kind]++, kind);
+    std::visit([&](const auto& t) { (*this)(t, random); }, transform);
+  }
+
+ private:
+  void operator()(const Pad& t, RandomStream&) { o_.Pad(t.padding); }
+  void operator()(const CenterCrop& t, RandomStream&) {
+    o_.Crop(CenterBox({t.width, t.height}, o_.canvas));
+  }
+  void operator()(const RandomCrop& t, RandomStream& random) {
+    Margins p = t.padding;
+    const int lacks_x = t.width - o_.canvas.width - p.left - p.right;
+    const int lacks_y = t.height - o_.canvas.height - p.top - p.bottom;
+    if (lacks_x > 0) p.left += lacks_x, p.right += lacks_x;
+    if (lacks_y > 0) p.top += lacks_y, p.bottom += lacks_y;
+    if (p != Margins{}) o_.Pad(p);
+    if (o_.canvas == ImageSize{t.width, t.height}) return;
+    const int y =
+        static_cast<int>(random.Below(static_cast<uint64_t>(o_.canvas.height - t.height + 1)));
+    const int x =
+        static_cast<int>(random.Below(static_cast<uint64_t>(o_.canvas.width - t.width + 1)));
+    o_.Crop({x, y, t.width, t.height});
+  }
+  void operator()(const Resize& t, RandomStream&) { o_.Resize(SizeAfter(t, o_.canvas)); }
+  void operator()(const RandomResizedCrop& t, RandomStream& random) {
+    o_.Crop(DrawResizedBox(t, o_.canvas, random));
+    o_.Resize({t.width, t.height});
+  }
+  void operator()(const RandomHorizontalFlip& t, RandomStream& random) {
+    if (random.Uniform() < t.p) o_.Flip(true);
+  }
+  void operator()(const RandomVerticalFlip& t, RandomStream& random) {
+    if (random.Uniform() < t.p) o_.Flip(false);
+  }
+  void operator()(const RandomRotation& t, RandomStream& random) {
+    const double degrees = random.Uniform(t.degrees[0], t.degrees[1]);
+    o_.Affine(t.center_x.value_or(o_.canvas.width * 0.5),
+              t.center_y.value_or(o_.canvas.height * 0.5), -degrees, 0, 0, 1, 0, 0);
+  }
+  void operator()(const RandomAffine& t, RandomStream& random) {
+    const double degrees = random.Uniform(t.degrees[0], t.degrees[1]);
+    const double x = t.translate_x * o_.canvas.width, y = t.translate_y * o_.canvas.height;
+    const double tx = std::nearbyint(random.Uniform(-x, x)),
+                 ty = std::nearbyint(random.Uniform(-y, y));
+    const double scale = random.Uniform(t.scale[0], t.scale[1]);
+    const double sx = random.Uniform(t.shear_x[0], t.shear_x[1]);
+    const double sy = random.Uniform(t.shear_y[0], t.shear_y[1]);
+    o_.Affine(t.center_x.value_or(o_.canvas.width * 0.5),
+              t.center_y.value_or(o_.canvas.height * 0.5), degrees, tx, ty, scale, sx, sy);
+  }
+  // Other transforms move nothing.
+  template <typename T>
+  void operator()(const T&, RandomStream&) {}
+
+  const DrawKey key_;
+  NaiveObjects& o_;
+  std::map<uint8_t, uint32_t> of_kind_;
+};
+
+}  // namespace stoker::testing

@@ -1,0 +1,290 @@
+#include "transforms/plan/moved_objects.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "core/result/try.h"
+
+namespace stoker {
+
+namespace {
+
+using Kind = ObjectField::Kind;
+
+constexpr size_t kBoxBytes = 4 * sizeof(float);
+constexpr size_t kPointBytes = 3 * sizeof(float);
+
+// In this order of comparisons a NaN stays one.
+double Clamped(double value, double most) { return std::min(std::max(value, 0.0), most); }
+
+bool IsWithin(double value, double most) { return value >= 0 && value <= most; }
+
+Box BoxOf(const std::array<float, 4>& numbers, BoxFormat format) {
+  const double a = numbers[0], b = numbers[1], c = numbers[2], d = numbers[3];
+  switch (format) {
+    case BoxFormat::kXyxy:
+      return {a, b, c, d};
+    case BoxFormat::kXywh:
+      return {a, b, a + c, b + d};
+    case BoxFormat::kCxcywh:
+      return {a - c / 2, b - d / 2, a + c / 2, b + d / 2};
+  }
+  return {};
+}
+
+std::array<float, 4> NumbersOf(const Box& box, BoxFormat format) {
+  const auto numbers = [](double a, double b, double c, double d) {
+    return std::array{static_cast<float>(a), static_cast<float>(b), static_cast<float>(c),
+                      static_cast<float>(d)};
+  };
+  const double width = box.right - box.left, height = box.bottom - box.top;
+  switch (format) {
+    case BoxFormat::kXyxy:
+      return numbers(box.left, box.top, box.right, box.bottom);
+    case BoxFormat::kXywh:
+      return numbers(box.left, box.top, width, height);
+    case BoxFormat::kCxcywh:
+      return numbers((box.left + box.right) / 2, (box.top + box.bottom) / 2, width, height);
+  }
+  return {};
+}
+
+Box FromShares(const Box& box, ImageSize size) {
+  return {Clamped(box.left, 1) * size.width, Clamped(box.top, 1) * size.height,
+          Clamped(box.right, 1) * size.width, Clamped(box.bottom, 1) * size.height};
+}
+
+// Returns the least and the largest number; NaN if one is.
+std::pair<double, double> RangeOf(const std::array<double, 4>& numbers) {
+  double least = numbers[0], most = numbers[0];
+  for (const double number : numbers) {
+    if (!(least <= number)) least = number < least ? number : least + number;
+    if (!(most >= number)) most = number > most ? number : most + number;
+  }
+  return {least, most};
+}
+
+bool ArePairs(std::span<const uint16_t> pairs) {
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs[i] >= pairs.size() || pairs[pairs[i]] != i) return false;
+  }
+  return true;
+}
+
+const char* FaultOf(const ObjectField& field) {
+  if (field.kind == Kind::kBoxes && field.bytes != kBoxBytes) return "a box is not 4 float32";
+  if (field.kind != Kind::kKeypoints) return nullptr;
+  if (field.bytes == 0 || field.bytes % kPointBytes != 0) return "a keypoint is not 3 float32";
+  if (field.flip_pairs.empty()) return nullptr;
+  if (field.flip_pairs.size() != field.bytes / kPointBytes) {
+    return "there is not one number for each keypoint that a mirror may exchange";
+  }
+  return ArePairs(field.flip_pairs) ? nullptr
+                                    : "the keypoints that a mirror exchanges do not form pairs";
+}
+
+}  // namespace
+
+Status CheckObjectFields(std::span<const ObjectField> fields) {
+  int with_boxes = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const char* fault = FaultOf(fields[i]);
+    if (fields[i].kind == Kind::kBoxes && ++with_boxes > 1) fault = "a second field has boxes";
+    if (fault == nullptr) continue;
+    return Error{Code::kInvalidArgument, "objects[" + std::to_string(i) + "]: " + fault};
+  }
+  return {};
+}
+
+size_t MovedObjects::PointsOf(const ObjectField& field) {
+  return field.kind == Kind::kKeypoints ? field.bytes / kPointBytes : 0;
+}
+
+uint64_t MovedObjects::BytesFor(std::span<const ObjectField> fields, uint64_t count) {
+  uint64_t bytes = sizeof(Box) + sizeof(uint32_t);  // of an object
+  for (const ObjectField& field : fields) bytes += PointsOf(field) * sizeof(Point);
+  return count * bytes;
+}
+
+Status MovedObjects::Read(std::span<const ObjectField> fields, const ObjectRows& rows,
+                          ImageSize image, Load load) {
+  TRY(memory_.Grow(BytesFor(fields, rows.count)));
+  fields_ = fields;
+  size_ = image;
+  read_ = count_ = rows.count;
+  size_t points = 0;
+  for (const ObjectField& field : fields) points += PointsOf(field);
+  boxes_ = reinterpret_cast<Box*>(memory_.data());
+  points_ = reinterpret_cast<Point*>(boxes_ + read_);
+  indices_ = reinterpret_cast<uint32_t*>(points_ + points * read_);
+  std::iota(indices_, indices_ + read_, uint32_t{0});
+  std::fill_n(boxes_, read_, Box());
+  if (load == Load::kBoxes) points_ = nullptr;
+  Point* to = points_;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const ObjectField& field = fields[i];
+    if (field.kind == Kind::kBoxes) ReadBoxes(field, rows.from[i].data());
+    if (field.kind != Kind::kKeypoints || load == Load::kBoxes) continue;
+    ReadPoints(field, rows.from[i].data(), to);
+    to += PointsOf(field) * read_;
+  }
+  return {};
+}
+
+void MovedObjects::ReadBoxes(const ObjectField& field, const uint8_t* from) const {
+  for (size_t i = 0; i < read_; ++i, from += kBoxBytes) {
+    std::array<float, 4> numbers;
+    std::memcpy(numbers.data(), from, kBoxBytes);
+    const Box box = BoxOf(numbers, field.format);
+    boxes_[i] = field.normalized ? FromShares(box, size_) : box;
+  }
+}
+
+void MovedObjects::ReadPoints(const ObjectField& field, const uint8_t* from, Point* to) const {
+  const double x = field.normalized ? size_.width : 1, y = field.normalized ? size_.height : 1;
+  for (size_t n = PointsOf(field) * read_; n > 0; --n, from += kPointBytes) {
+    std::array<float, 3> numbers;
+    std::memcpy(numbers.data(), from, kPointBytes);
+    *to++ = {numbers[0] * x, numbers[1] * y, numbers[2]};
+  }
+}
+
+template <typename Visit>
+void MovedObjects::ForEachPoint(const Visit& visit) const {
+  Point* point = points_;
+  for (const ObjectField& field : fields_) {
+    if (point == nullptr) return;
+    const size_t of_one = PointsOf(field);
+    for (Point& each : std::span(point, of_one * count_)) visit(each);
+    point += of_one * read_;
+  }
+}
+
+void MovedObjects::Crop(const Rect& part) {
+  for (Box& box : std::span(boxes_, count_)) {
+    box = {box.left - part.x, box.top - part.y, box.right - part.x, box.bottom - part.y};
+  }
+  ForEachPoint([&](Point& point) {
+    point.x -= part.x;
+    point.y -= part.y;
+  });
+  size_ = part.size();
+  Clamp();
+}
+
+// Multiplied first: coordinates at the edge of the image stay there.
+void MovedObjects::Resize(ImageSize to) {
+  if (to == size_) return;
+  const auto x = [&](double value) { return value * to.width / size_.width; };
+  const auto y = [&](double value) { return value * to.height / size_.height; };
+  for (Box& box : std::span(boxes_, count_)) {
+    box = {x(box.left), y(box.top), x(box.right), y(box.bottom)};
+  }
+  ForEachPoint([&](Point& point) {
+    point.x = x(point.x);
+    point.y = y(point.y);
+  });
+  size_ = to;
+}
+
+void MovedObjects::Mirror(bool columns, bool rows) {
+  const double width = size_.width, height = size_.height;
+  for (Box& box : std::span(boxes_, count_)) {
+    if (columns) box = {width - box.right, box.top, width - box.left, box.bottom};
+    if (rows) box = {box.left, height - box.bottom, box.right, height - box.top};
+  }
+  ForEachPoint([&](Point& point) {
+    if (columns) point.x = width - point.x;
+    if (rows) point.y = height - point.y;
+  });
+  if (columns != rows) ExchangePairs();
+}
+
+void MovedObjects::ExchangePairs() const {
+  Point* of_field = points_;
+  for (const ObjectField& field : fields_) {
+    if (of_field == nullptr) return;
+    const size_t of_one = PointsOf(field);
+    for (size_t object = 0; !field.flip_pairs.empty() && object < count_; ++object) {
+      Point* const points = of_field + object * of_one;
+      for (size_t i = 0; i < of_one; ++i) {
+        if (i < field.flip_pairs[i]) std::swap(points[i], points[field.flip_pairs[i]]);
+      }
+    }
+    of_field += of_one * read_;
+  }
+}
+
+void MovedObjects::Map(const GeometryMap& map) {
+  const auto x_of = [&](double x, double y) { return map[0] * x + map[1] * y + map[2]; };
+  const auto y_of = [&](double x, double y) { return map[3] * x + map[4] * y + map[5]; };
+  const auto range = [](const Box& box, const auto& at) {
+    return RangeOf({at(box.left, box.top), at(box.right, box.top), at(box.right, box.bottom),
+                    at(box.left, box.bottom)});
+  };
+  for (Box& box : std::span(boxes_, count_)) {
+    const auto [left, right] = range(box, x_of);
+    const auto [top, bottom] = range(box, y_of);
+    box = {left, top, right, bottom};
+  }
+  ForEachPoint([&](Point& point) {
+    const double x = x_of(point.x, point.y), y = y_of(point.x, point.y);
+    point = {x, y, point.visibility};
+  });
+  Clamp();
+}
+
+void MovedObjects::Clamp() {
+  const double width = size_.width, height = size_.height;
+  for (Box& box : std::span(boxes_, count_)) {
+    box = {Clamped(box.left, width), Clamped(box.top, height), Clamped(box.right, width),
+           Clamped(box.bottom, height)};
+  }
+  ForEachPoint([&](Point& point) {
+    if (!IsWithin(point.x, width) || !IsWithin(point.y, height)) point.visibility = 0;
+  });
+}
+
+void MovedObjects::Write(const ObjectRows& rows) const {
+  const Point* points = points_;
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    const ObjectField& field = fields_[i];
+    auto* const to = static_cast<uint8_t*>(rows.to[i]);
+    if (field.kind == Kind::kBoxes) WriteBoxes(field, to);
+    if (field.kind == Kind::kKeypoints) WritePoints(field, points, to);
+    if (field.kind == Kind::kValue) WriteValues(field, rows.from[i].data(), to);
+    points += PointsOf(field) * read_;
+  }
+  *rows.kept = static_cast<int64_t>(count_);
+}
+
+void MovedObjects::WriteBoxes(const ObjectField& field, uint8_t* to) const {
+  for (const Box& box : boxes()) {
+    const std::array<float, 4> numbers = NumbersOf(box, field.format);
+    std::memcpy(to, numbers.data(), kBoxBytes);
+    to += kBoxBytes;
+  }
+}
+
+void MovedObjects::WritePoints(const ObjectField& field, const Point* from, uint8_t* to) const {
+  for (size_t n = PointsOf(field) * count_; n > 0; --n, ++from, to += kPointBytes) {
+    std::array<float, 3> numbers{};
+    if (from->visibility != 0) {
+      numbers = {static_cast<float>(from->x), static_cast<float>(from->y), from->visibility};
+    }
+    std::memcpy(to, numbers.data(), kPointBytes);
+  }
+}
+
+void MovedObjects::WriteValues(const ObjectField& field, const uint8_t* from, uint8_t* to) const {
+  for (const uint32_t index : std::span(indices_, count_)) {
+    std::memcpy(to, from + index * field.bytes, field.bytes);
+    to += field.bytes;
+  }
+}
+
+}  // namespace stoker

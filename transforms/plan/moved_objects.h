@@ -1,0 +1,94 @@
+// MovedObjects: the boxes and keypoints of one sample, moved by one transform after the other.
+//
+// Each function does to them what a transform does to the image, in double precision, as the
+// function of torchvision's transforms.v2 does. Coordinates are continuous: pixel i covers
+// [i, i + 1]. A NaN of a box stays one, and an affine map makes all of that box NaN.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/batch/box_format.h"
+#include "core/batch/image.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
+#include "transforms/plan/geometry_map.h"
+#include "transforms/plan/objects.h"
+
+namespace stoker {
+
+// In pixels. The sides may be in either order.
+struct Box {
+  double left = 0;
+  double top = 0;
+  double right = 0;
+  double bottom = 0;
+  friend bool operator==(const Box&, const Box&) = default;
+};
+
+// InvalidArgument unless fields have the bytes of their kinds, pairs of points that a mirror
+// exchanges are such pairs, and at most one field has boxes.
+Status CheckObjectFields(std::span<const ObjectField> fields);
+
+// Used by one thread at a time. Its memory, of a budget, is reused from sample to sample.
+class MovedObjects {
+ public:
+  enum class Load : uint8_t { kAll, kBoxes };
+
+  explicit MovedObjects(MemoryBudget& budget) : memory_(budget) {}
+
+  // Returns the most bytes of memory for `count` objects.
+  static uint64_t BytesFor(std::span<const ObjectField> fields, uint64_t count);
+
+  // Reads the objects of an image. Normalized boxes are clamped to it, because their texts are
+  // often rounded; other boxes and keypoints may lie outside. ResourceExhausted if the budget has
+  // no room. The fields, which have passed CheckObjectFields, must stay valid until the last call
+  // of another function.
+  Status Read(std::span<const ObjectField> fields, const ObjectRows& rows, ImageSize image,
+              Load load);
+
+  // Takes `part` of the image, which may extend outside of it, as padding does. Clamps.
+  void Crop(const Rect& part);
+  void Resize(ImageSize to);
+  // A mirror along one axis also exchanges the keypoints of each pair.
+  void Mirror(bool columns, bool rows);
+  // A box becomes the smallest one that contains its four moved corners. Clamps.
+  void Map(const GeometryMap& map);
+  // Clamps boxes to the image, and hides keypoints outside of it.
+  void Clamp();
+
+  // Writes the objects, with what else they have, into `rows`, and how many there are. A hidden
+  // keypoint is (0, 0, 0). Precondition: all of `rows` was read, and has room.
+  void Write(const ObjectRows& rows) const;
+
+  ImageSize size() const { return size_; }  // of the image that they are in
+  std::span<const Box> boxes() const { return {boxes_, count_}; }
+
+ private:
+  struct Point {
+    double x, y;
+    float visibility;
+  };
+  static size_t PointsOf(const ObjectField& field);
+  template <typename Visit>
+  void ForEachPoint(const Visit& visit) const;
+  void ExchangePairs() const;
+  void ReadBoxes(const ObjectField& field, const uint8_t* from) const;
+  void ReadPoints(const ObjectField& field, const uint8_t* from, Point* to) const;
+  void WriteBoxes(const ObjectField& field, uint8_t* to) const;
+  void WritePoints(const ObjectField& field, const Point* from, uint8_t* to) const;
+  void WriteValues(const ObjectField& field, const uint8_t* from, uint8_t* to) const;
+
+  GrowingBuffer memory_;
+  std::span<const ObjectField> fields_;
+  ImageSize size_;
+  size_t read_ = 0;   // objects
+  size_t count_ = 0;  // of them, those that are kept: the first ones of each array
+  Box* boxes_ = nullptr;
+  Point* points_ = nullptr;      // of one field after the other, each with room for read_ objects
+  uint32_t* indices_ = nullptr;  // of the objects, in what was read
+};
+
+}  // namespace stoker
