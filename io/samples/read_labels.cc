@@ -138,7 +138,7 @@ Status ReadLabels(const SampleSource& source, std::span<const uint64_t> ids, uin
     source.FixedRows(label, ids, rows);
     return {};
   }
-  if (!source.has_records()) {
+  if (!source.has_records() || source.fields()[label].kind != Field::Kind::kLoaded) {
     return Error{.code = Code::kUnimplemented,
                  .cause = "the labels of " + source.Describe() + " come with the images only"};
   }

@@ -84,6 +84,7 @@ Status CheckObject(const Field& field) {
                        "Give float32 (objects, points, 3)");
   }
   if (IsString(field.dtype)) return RefuseField(field, "has strings for its objects");
+  if (field.is_label) return RefuseField(field, "is of objects, and the label of an image");
   return CheckFlipPairs(field);
 }
 

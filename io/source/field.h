@@ -70,8 +70,8 @@ inline size_t LoadedBytes(const Field& field) {
 size_t LoadedBytes(std::span<const Field> fields);
 
 // InvalidArgument, with the name of the field and the fault: its dtype and row_shape are not those
-// of its kind, it has strings, its flip_pairs are not as above, or it is the second field of boxes.
-// Other kinds are not looked at.
+// of its kind, it has strings, it is the label, its flip_pairs are not as above, or it is the
+// second field of boxes. Other kinds are not looked at.
 Status CheckObjects(std::span<const Field> fields);
 
 // Returns the fields of encoded images: "image" and, if they have labels, "label" (int64).

@@ -2,9 +2,11 @@
 
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +36,34 @@ void AddStrings(const py::list& items, StringRows& rows) {
   }
 }
 
+BoxFormat FormatOf(const std::string& name) {
+  for (const BoxFormat format : {BoxFormat::kXywh, BoxFormat::kCxcywh}) {
+    if (name == NameOf(format)) return format;
+  }
+  return BoxFormat::kXyxy;
+}
+
+Field::Kind KindOf(const std::string& name) {
+  if (name == "boxes") return Field::Kind::kBoxes;
+  return name == "keypoints" ? Field::Kind::kKeypoints : Field::Kind::kObject;
+}
+
+// Makes a column of objects. `parts`: kind, values, offsets, format of boxes, whether they are
+// normalized, and pairs of keypoints (stoker/_object_columns.py). The offsets are int64, dense, and
+// end with the number of values.
+ArrayColumn ColumnOfObjects(std::string name, const py::tuple& parts) {
+  const auto offsets = parts[2].cast<py::array_t<int64_t>>();
+  ArrayColumn column = ColumnOf(std::move(name), parts[1].cast<py::array>());
+  column.samples = static_cast<uint64_t>(offsets.size() - 1);
+  column.row_stride = std::nullopt;
+  column.offsets = offsets.data();
+  column.kind = KindOf(parts[0].cast<std::string>());
+  column.box_format = FormatOf(parts[3].cast<std::string>());
+  column.normalized = parts[4].cast<bool>();
+  column.flip_pairs = parts[5].cast<std::vector<uint16_t>>();
+  return column;
+}
+
 }  // namespace
 
 ArrayColumn ColumnOf(std::string name, const py::array& array) {
@@ -58,6 +88,8 @@ std::vector<ArrayColumn> ColumnsOf(const py::dict& columns, Beside& beside) {
     auto name = key.cast<std::string>();
     if (py::isinstance<py::array>(values)) {
       made.push_back(ColumnOf(std::move(name), values.cast<py::array>()));
+    } else if (py::isinstance<py::tuple>(values)) {
+      made.push_back(ColumnOfObjects(std::move(name), values.cast<py::tuple>()));
     } else {
       const auto items = values.cast<py::list>();
       AddStrings(items, beside.strings.emplace_back());

@@ -30,7 +30,8 @@ struct Beside {
   std::deque<StringRows> strings;
 };
 
-// `columns`: arrays, or lists of str or of bytes, by name and in order. `beside` owns their memory.
+// `columns`: arrays, lists of str or of bytes, or tuples of what describes a column of objects
+// (Objects.native in stoker/_object_columns.py), by name and in order. `beside` owns their memory.
 std::vector<ArrayColumn> ColumnsOf(const pybind11::dict& columns, Beside& beside);
 
 }  // namespace stoker::python

@@ -263,8 +263,18 @@ py::array EmptyRows(const Field& field, size_t samples) {
   return {NumPyType(field.dtype), shape};
 }
 
+// Returns a copy of what the objects of a sample have in a field, (objects, …).
+py::array ObjectsOf(const SampleSource& source, size_t field, uint64_t id) {
+  const std::span<const uint8_t> from = source.View(field, id);
+  const Field& of = source.fields()[field];
+  py::array rows = EmptyRows(of, from.size() / of.row_bytes());
+  std::ranges::copy(from, static_cast<uint8_t*>(rows.mutable_data()));
+  return rows;
+}
+
 // Returns the value that a sample has in a field in memory: a number, an array or a string.
 py::object FixedValueOf(const SampleSource& source, size_t field, uint64_t id) {
+  if (source.fields()[field].is_of_objects()) return ObjectsOf(source, field, id);
   if (IsString(source.fields()[field].dtype)) return StringsOf(source, field, {&id, 1})[0];
   py::array row = EmptyRows(source.fields()[field], 1);
   source.FixedRows(field, {&id, 1}, row.mutable_data());
@@ -317,12 +327,21 @@ py::list NamesOfMasks(const SourceHandle& self) {
   return names;
 }
 
+py::list NamesOfObjects(const SourceHandle& self) {
+  py::list names;
+  for (const Field& field : self.source->fields()) {
+    if (field.is_of_objects()) names.append(field.name);
+  }
+  return names;
+}
+
 // Returns the values that a sample has in memory, by field: numbers, arrays and strings.
 py::list RowOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   py::list values;
   for (size_t field = 0; field < self.source->fields().size(); ++field) {
-    if (self.source->fields()[field].kind != Field::Kind::kFixed) continue;
+    const Field& of = self.source->fields()[field];
+    if (of.kind != Field::Kind::kFixed && !of.is_of_objects()) continue;
     values.append(FixedValueOf(*self.source, field, id));
   }
   return values;
@@ -353,10 +372,13 @@ py::array LabelsOf(const SourceHandle& self, const py::array_t<uint64_t>& ids) {
 }
 
 // Returns the rows of a field in memory, of all samples, as a read-only array of bytes (samples,
-// bytes of a row). It keeps the source alive.
+// bytes of a row). It keeps the source alive. A field of objects has no rows of one size.
 py::array BytesOfRows(const py::object& self, size_t field) {
   const SampleSource& source = *self.cast<const SourceHandle&>().source;
   if (field >= source.fields().size()) throw py::index_error("no such field");
+  if (source.fields()[field].is_of_objects()) {
+    throw py::value_error("a sample has any number of rows");
+  }
   const std::span<const uint8_t> first = source.View(field, 0);
   if (first.empty()) throw py::value_error("not in memory");
   const std::vector<py::ssize_t> shape{static_cast<py::ssize_t>(source.size()),
@@ -426,6 +448,7 @@ void AddSources(py::module_& module) {
       .def_property_readonly("pieces",
                              [](const SourceHandle& self) { return self.source->pieces(); })
       .def_property_readonly("masks", &NamesOfMasks)
+      .def_property_readonly("objects", &NamesOfObjects)
       .def_property_readonly("has_records",
                              [](const SourceHandle& self) { return self.source->has_records(); })
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))

@@ -28,6 +28,7 @@ from stoker import (
     _arrow,
     _huggingface,
     _image_columns,
+    _object_columns,
     _packed,
     _parquet_rows,
     _records,
@@ -65,8 +66,10 @@ from stoker._jax import JaxIterator, JaxLoader
 from stoker._loader import Loader
 from stoker._map import Map
 from stoker._mix import BatchTransform, CutMix, MixUp
+from stoker._object_columns import *  # noqa: F403
 from stoker._packed import *  # noqa: F403
 from stoker._parquet_rows import *  # noqa: F403
+from stoker._ragged import Ragged
 from stoker._records import *  # noqa: F403
 from stoker._runtime import Runtime
 from stoker._show import Sheet, show
@@ -102,6 +105,7 @@ __all__ = [
     "Monitor",
     "NotFoundError",
     "PermissionDeniedError",
+    "Ragged",
     "ResourceExhaustedError",
     "Runtime",
     "Sheet",
@@ -121,6 +125,7 @@ __all__ = [
     *_arrow.__all__,
     *_huggingface.__all__,
     *_image_columns.__all__,
+    *_object_columns.__all__,
     *_packed.__all__,
     *_parquet_rows.__all__,
     *_records.__all__,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _calls, _checks, _image_columns, _parquet, _stoker
+from stoker import _calls, _checks, _image_columns, _object_columns, _parquet, _stoker
 from stoker._errors import (
     CropIndexWarning,
     InvalidArgumentError,
@@ -911,7 +911,7 @@ def _files(
         (name, is_mask, fill, paths.split(b"\0")[:-1], root) for name, is_mask, fill, paths, root in given
     ]
     _, _, _, paths, root = further.pop(0)
-    return _Files(_stoker.files(paths, root, further, columns, names), columns, text)
+    return _Files(_stoker.files(paths, root, further, _native(columns), names), columns, text)
 
 
 def files(
@@ -942,7 +942,9 @@ def files(
         columns: further values by name, a row for each path: an array of numbers, or a list of str or of
             bytes. Each is a column of the batch, after the labels: `batch["age"]`. One of strings is a list.
             Strings are copied by this call. Or further files, `Mask(paths)` and `Image(paths)`: these columns
-            come after the images and before the labels.
+            come after the images and before the labels. Or values of the objects in each image, `Boxes`,
+            `Keypoints` and `PerObject`, of which batches have a `Ragged`; it has as many rows, each with any
+            number of objects (docs/boxes.md).
         root: the folder of relative paths, or a URL without a query; None means the working folder. It is
             made absolute here: a later os.chdir changes nothing. A state compares paths as they are given, so
             that the folder may be elsewhere when it is loaded.
@@ -950,7 +952,8 @@ def files(
 
     Raises:
         ValueError: no paths; an empty path, or one with a NUL; other numbers of labels, rows or masks than
-            paths; a label without a class name; a column with the name "image" or "label".
+            paths; a label without a class name; a column with the name "image" or "label"; samples whose
+            columns of objects have different numbers of them; a second column of boxes.
         TypeError: not a path, by its index; values that are neither numbers nor strings; labels that are not
             numbers.
     """
@@ -961,7 +964,7 @@ def files(
     beside = _beside_images(labels, columns)
     further = _further_images(beside)
     names = [] if class_names is None else _class_names(class_names)
-    native = _stoker.files(paths, _root(root), further, beside, names)
+    native = _stoker.files(paths, _root(root), further, _native(beside), names)
     first = os.fsdecode(native.path(0))
     text = f"{first!r} and {len(native) - 1} more" if len(native) > 1 else repr(first)
     return _Files(native, beside, f"stoker.files({text})")
@@ -981,6 +984,14 @@ def _further_images(columns: dict[str, Any]) -> list[tuple[str, bool, int, list[
             further.append((name, is_mask, fill, column.paths, _root(column.root)))
             del columns[name]
     return further
+
+
+def _native(columns: dict[str, Any]) -> dict[str, Any]:
+    """Returns columns in memory as the library takes them."""
+    return {
+        name: column.native(f"columns[{name!r}]") if isinstance(column, _object_columns.Objects) else column
+        for name, column in columns.items()
+    }
 
 
 class DatasetSource(Source):
@@ -1266,6 +1277,9 @@ def _beside_images(labels: Any, columns: Mapping[str, Any] | None) -> dict[str, 
             made[name] = values
             continue
         described = f"columns[{name!r}]"
+        if isinstance(values, _object_columns.Objects):
+            made[name] = values.converted(described)
+            continue
         strings = _strings(described, values)
         made[name] = _column(described, values) if strings is None else strings
     return made

@@ -1,0 +1,279 @@
+"""Values of a sample's objects: values of `files(columns=…)`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stoker import _checks
+from stoker._errors import InvalidArgumentError
+from stoker._ragged import Ragged
+
+__all__ = ["Boxes", "Keypoints", "PerObject"]
+
+_FORMATS = ("xyxy", "xywh", "cxcywh")
+_MOST_POINTS = 2**16 - 1
+
+Array = npt.NDArray[Any]
+
+
+class Objects:
+    """The common part of the classes below."""
+
+    _kind = ""
+    _format = "xyxy"
+    _normalized = False
+
+    def __init__(self, values: Any) -> None:
+        unordered = isinstance(values, (str, bytes, dict, set, frozenset))
+        if unordered or not isinstance(values, Iterable):
+            name = type(self).__name__
+            raise TypeError(
+                f"stoker.{name} takes a list of arrays, one for each sample, or a pair of values and "
+                f"offsets, not {values!r:.80}"
+            )
+        self.values: Any = values
+
+    def converted(self, described: str) -> Objects:
+        """Returns a copy whose values are a `Ragged` in C order. `described`: the column, for messages."""
+        made = copy.copy(self)
+        made.values = self._rows(described)
+        return made
+
+    def native(self, described: str) -> tuple[Any, ...]:
+        """Returns the column as the library takes it."""
+        rows = self._rows(described)
+        flipped = self._flipped(described, rows.values.shape[1] if rows.values.ndim > 1 else 0)
+        return self._kind, rows.values, rows.offsets, self._format, self._normalized, flipped
+
+    def _rows(self, described: str) -> Ragged[Array]:
+        values, offsets = _together(described, self.values)
+        values = self._checked(described, values)
+        if values.dtype.name not in _checks.ELEMENTS:
+            kinds = ", ".join(_checks.ELEMENTS)
+            raise TypeError(f"{described} has objects of {values.dtype}; they must be of {kinds}")
+        if not values.dtype.isnative:
+            values = values.astype(values.dtype.newbyteorder("="))
+        return Ragged(np.ascontiguousarray(values), offsets)
+
+    def _checked(self, described: str, values: Array) -> Array:
+        return values
+
+    def _flipped(self, described: str, points: int) -> list[int]:
+        """Returns the point that each one becomes when the image is mirrored; empty if they stay."""
+        return []
+
+    def _options(self) -> str:
+        return ""
+
+    def __repr__(self) -> str:
+        samples = _number_of_samples(self.values)
+        counted = "" if samples is None else f"<{samples} samples>"
+        return f"stoker.{type(self).__name__}({counted}{self._options()})"
+
+
+class Boxes(Objects):
+    """The boxes of each sample's objects: a column of `files`.
+
+        boxes = [[[10, 20, 60, 80]], np.empty((0, 4))]  # of one object, and of none
+        source = stoker.files(["photos/a.jpg", "photos/b.jpg"], columns={"boxes": stoker.Boxes(boxes)})
+
+    Transforms move boxes as they move the image's pixels, with the same random draw (docs/boxes.md). The
+    column of a batch is a `Ragged` of float32, (objects, 4), in the format of the source, in pixels of the
+    batch's image. Boxes are of images as viewed, turned as their EXIF tags say.
+
+    Args:
+        values: a list of arrays, one for each sample, (objects, 4), where a sample may have none; or a pair
+            (values, offsets) of all boxes and of where those of each sample begin, with their number at the
+            end, as a `Ragged` has.
+        format: "xyxy" (left, top, right, bottom), "xywh" (left, top, width, height, as in COCO), or "cxcywh"
+            (centre, width, height, as in YOLO).
+        normalized: they are shares of the image's width and height, from 0 to 1, instead of pixels.
+    """
+
+    _kind = "boxes"
+
+    def __init__(self, values: Any, format: str = "xyxy", normalized: bool = False) -> None:
+        super().__init__(values)
+        self.format = self._format = _checks.choice("format", format, _FORMATS)
+        self.normalized = self._normalized = _checks.boolean("normalized", normalized)
+
+    def _checked(self, described: str, values: Array) -> Array:
+        if not len(values):
+            return np.empty((0, 4), np.float32)
+        if values.ndim != 2 or values.shape[1] != 4:
+            raise InvalidArgumentError(
+                f"{described} has boxes of the shape {values.shape[1:]}; each must have 4 numbers"
+            )
+        return _floats(described, values)
+
+    def _options(self) -> str:
+        return f", format={self.format!r}" + (", normalized=True" if self.normalized else "")
+
+
+class Keypoints(Objects):
+    """The keypoints of each sample's objects: a column of `files`.
+
+        points = [[[[30, 40, 2], [25, 35, 2], [35, 35, 1]]], []]  # nose and eyes of one object, and none
+        pose = stoker.Keypoints(points, flip_pairs=[(1, 2)])  # the left and the right eye
+        source = stoker.files(["photos/a.jpg", "photos/b.jpg"], columns={"pose": pose})
+
+    Each point is x, y and its visibility, which is 0 where the point is not known, as in COCO. Transforms
+    move points as pixels, and make those 0 that they move out of the image (docs/boxes.md). Points are
+    continuous, as boxes are: the centre of the first pixel is (0.5, 0.5).
+
+    Args:
+        values: as of `Boxes`, of (objects, points, 3).
+        flip_pairs: the points that are each other's mirror images, as (left, right), by their numbers from 0:
+            they change places when an image is mirrored. None: all points keep their places.
+        normalized: x and y are shares of the image's width and height.
+    """
+
+    _kind = "keypoints"
+
+    def __init__(self, values: Any, flip_pairs: Any = None, normalized: bool = False) -> None:
+        super().__init__(values)
+        self.flip_pairs = None if flip_pairs is None else _pairs(flip_pairs)
+        self.normalized = self._normalized = _checks.boolean("normalized", normalized)
+
+    def _checked(self, described: str, values: Array) -> Array:
+        if not len(values) and (values.ndim != 3 or values.shape[2] != 3):
+            points = 1 + max((point for pair in self.flip_pairs or () for point in pair), default=0)
+            return np.empty((0, points, 3), np.float32)  # no sample has an object
+        if values.ndim != 3 or values.shape[2] != 3:
+            raise InvalidArgumentError(
+                f"{described} has keypoints of the shape {values.shape[1:]}; an object must have (points, 3)"
+            )
+        return _floats(described, values)
+
+    def _flipped(self, described: str, points: int) -> list[int]:
+        if not self.flip_pairs:
+            return []
+        flipped = list(range(points))
+        for left, right in self.flip_pairs:
+            if max(left, right) >= points:
+                raise InvalidArgumentError(
+                    f"{described} has {points} points, and a pair ({left}, {right}) in flip_pairs; points "
+                    "are numbered from 0"
+                )
+            flipped[left], flipped[right] = right, left
+        return flipped
+
+    def _options(self) -> str:
+        pairs = f", flip_pairs={self.flip_pairs!r:.80}" if self.flip_pairs else ""
+        return pairs + (", normalized=True" if self.normalized else "")
+
+
+class PerObject(Objects):
+    """Further values of each sample's objects, such as their classes: a column of `files`.
+
+        boxes, labels = [[[10, 20, 60, 80]], []], [[3], []]
+        columns = {"boxes": stoker.Boxes(boxes), "labels": stoker.PerObject(labels)}
+        source = stoker.files(["photos/a.jpg", "photos/b.jpg"], columns=columns)
+
+    Each object has a number or an array, of the same type and shape for all objects. It is kept or dropped
+    with its object, and never changed. All columns of objects have as many objects in each sample.
+
+    Args:
+        values: as of `Boxes`, of (objects, …): bool, an integer of 8 to 64 bits, float16, bfloat16, float32
+            or float64.
+    """
+
+    _kind = "object"
+
+
+def _together(described: str, values: Any) -> tuple[Array, Array]:
+    """Returns all objects, and the offsets of those of each sample."""
+    if isinstance(values, Ragged):
+        return _split_by(described, values.values, values.offsets)
+    if isinstance(values, tuple):
+        if len(values) != 2:
+            raise InvalidArgumentError(
+                f"{described} has a tuple of {len(values)}; give a list of arrays, or a pair of values and "
+                "offsets"
+            )
+        return _split_by(described, *values)
+    return _joined(described, list(values))
+
+
+def _split_by(described: str, values: Any, offsets: Any) -> tuple[Array, Array]:
+    objects = _array(f"{described}, its values,", values)
+    bounds = np.asarray(offsets)
+    if bounds.ndim != 1 or bounds.dtype.kind not in "iu" or not len(bounds):
+        raise TypeError(f"{described} must have offsets that are a list of integers, not {offsets!r:.80}")
+    if int(bounds[0]) != 0 or int(bounds[-1]) != len(objects):
+        raise InvalidArgumentError(
+            f"{described} has offsets from {bounds[0]} to {bounds[-1]}; they must begin with 0 and end with "
+            f"the number of its objects, {len(objects)}"
+        )
+    falls = np.flatnonzero(bounds[1:] < bounds[:-1])
+    if len(falls):
+        sample = falls[0]
+        raise InvalidArgumentError(
+            f"{described} has offsets {bounds[sample]} and {bounds[sample + 1]} for sample {sample}; they "
+            "must not decrease"
+        )
+    return objects, bounds.astype(np.int64)  # a copy
+
+
+def _joined(described: str, samples: list[Any]) -> tuple[Array, Array]:
+    rows = [_array(f"{described}[{i}]", sample) for i, sample in enumerate(samples)]
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    full = [row for row in rows if len(row)]
+    if not full:  # a sample without objects often has an array without their type and shape
+        return max(rows, key=lambda row: row.ndim, default=np.empty(0)), offsets
+    shape = full[0].shape[1:]
+    for i, row in enumerate(rows):
+        if len(row) and row.shape[1:] != shape:
+            first = next(i for i, row in enumerate(rows) if len(row))
+            raise InvalidArgumentError(
+                f"{described} has objects of the shape {row.shape[1:]} in sample {i}, and of {shape} in "
+                f"sample {first}"
+            )
+    return np.concatenate(full), offsets
+
+
+def _array(described: str, values: Any) -> Array:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of several shapes
+        raise InvalidArgumentError(f"{described} is not an array of objects: {error}") from None
+    if array.ndim == 0:
+        raise TypeError(f"{described} must be an array of objects, not {values!r:.80}")
+    if array.dtype.name not in _checks.ELEMENTS:
+        raise TypeError(f"{described} is an array of {array.dtype}; it must be of numbers")
+    return array
+
+
+def _floats(described: str, values: Array) -> Array:
+    if values.dtype.kind == "b":
+        raise TypeError(f"{described} is an array of bool; it must be of numbers")
+    return values.astype(np.float32, copy=False)
+
+
+def _pairs(given: Any) -> list[tuple[int, int]]:
+    pairs: list[tuple[int, int]] = []
+    seen: set[int] = set()
+    for i, pair in enumerate(_checks.sequence("flip_pairs", given)):
+        name = f"flip_pairs[{i}]"
+        numbers = _checks.sequence(name, pair)
+        if len(numbers) != 2:
+            raise InvalidArgumentError(f"{name} has {len(numbers)} points; it must have 2")
+        left, right = (_checks.integer(name, number, 0, _MOST_POINTS - 1) for number in numbers)
+        if left == right or seen & {left, right}:
+            raise InvalidArgumentError(f"{name} is ({left}, {right}); a point is in one pair at most")
+        seen |= {left, right}
+        pairs.append((left, right))
+    return pairs
+
+
+def _number_of_samples(values: Any) -> int | None:
+    if isinstance(values, tuple) and len(values) == 2:
+        values = values[1]
+        return len(values) - 1 if hasattr(values, "__len__") else None
+    return len(values) if hasattr(values, "__len__") else None
