@@ -135,6 +135,13 @@ Status CheckNotInOwnCall(const LoaderOptions& options) {
                .advice = "Iterate another loader there, or this one where its batches are used"};
 }
 
+// Returns a column of a batch on the CPU.
+py::object TensorOf(const Batch& batch, size_t column) {
+  py::object values = py::cast(Tensor(batch, column));
+  if (batch.columns()[column].offsets == nullptr) return values;
+  return RaggedOf(values, py::cast(Tensor::OffsetsOf(batch, column)));
+}
+
 // Returns a named tuple of `columns`. Class.__new__ is called, and not the class or its _make,
 // because those are Python functions.
 py::object MakeNamedTuple(const py::object& type, const py::tuple& columns) {
@@ -316,7 +323,7 @@ py::object IteratorHandle::MadeOf(const std::shared_ptr<const DeviceBatch>& devi
     } else if (device != nullptr) {
       all[c] = py::cast(Tensor(device, c));
     } else {
-      all[c] = as_ == As::kArrays ? ArrayOf(host, c) : py::cast(Tensor(host, c));
+      all[c] = as_ == As::kArrays ? ArrayOf(host, c) : TensorOf(host, c);
     }
   }
   if (form.ids) all[columns_] = py::array_t<int64_t>(ids.size(), SignedIds(ids).data());

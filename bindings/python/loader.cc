@@ -83,6 +83,14 @@ std::vector<std::string> LoaderHandle::Names() const {
   return names;
 }
 
+std::vector<std::string> LoaderHandle::Ragged() const {
+  std::vector<std::string> names;
+  for (const ColumnSpec& column : std::span(loader_->columns()).first(columns_)) {
+    if (column.is_ragged()) names.push_back(column.name);
+  }
+  return names;
+}
+
 namespace {
 
 // Returns the ids of a batch's samples, without making the batch.
@@ -217,6 +225,7 @@ void AddLoader(py::module_& module) {
           py::arg("path"), py::arg("memory"))
       .def_property_readonly("elements", &LoaderHandle::Elements)
       .def_property_readonly("names", &LoaderHandle::Names)
+      .def_property_readonly("ragged", &LoaderHandle::Ragged)
       .def_property_readonly(
           "batches_per_epoch",
           [](const LoaderHandle& self) { return self.loader()->batches_per_epoch(); })

@@ -33,10 +33,12 @@ class LoaderHandle {
   std::unique_ptr<IteratorHandle> Iterate(std::optional<uint64_t> epoch, bool repeat) const;
   BackgroundTask Stop() const;
 
-  // (dtype, row shape) of each array of a batch.
+  // (dtype, row shape) of each array of a batch; of a ragged column the shape of one object.
   using AllElements = std::vector<std::pair<std::string, std::vector<int64_t>>>;
   AllElements Elements() const;
-  std::vector<std::string> Names() const;  // of those arrays
+  std::vector<std::string> Names() const;
+  // The names of ragged columns.
+  std::vector<std::string> Ragged() const;  // of those arrays
 
   const std::string& key() const { return key_; }  // in the registry
   size_t columns() const { return columns_; }      // that Python sees

@@ -38,7 +38,14 @@ py::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void*
 
 py::object ArrayOf(const Batch& batch, size_t column) {
   const Column& from = batch.columns()[column];
-  return ArrayOver(from.dtype, from.shape, from.data, batch.Owner(column));
+  const std::shared_ptr<void> owner = batch.Owner(column);
+  py::object values = ArrayOver(from.dtype, from.shape, from.data, owner);
+  if (from.offsets == nullptr) return values;
+  return RaggedOf(values, ArrayOver(DType::kI64, {batch.rows() + 1}, from.offsets, owner));
+}
+
+py::object RaggedOf(const py::object& values, const py::object& offsets) {
+  return py::module_::import("stoker._ragged").attr("Ragged")(values, offsets);
 }
 
 py::list StringsOf(const SampleSource& source, size_t field, std::span<const uint64_t> sample_ids) {

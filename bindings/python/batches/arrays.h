@@ -30,10 +30,14 @@ DType DTypeOf(const pybind11::array& array);
 
 // Returns a column as an array: writable, C order, 64-byte aligned, no copy. The array (and every
 // view of it) keeps its own memory alive, and nothing else of the batch. Releasing it needs no GIL
-// and may happen on any thread, as late as the interpreter's end. With the GIL held.
+// and may happen on any thread, as late as the interpreter's end. A ragged column is a
+// stoker.Ragged of two such arrays. With the GIL held.
 pybind11::object ArrayOf(const Batch& batch, size_t column);
 
-// Does the same for any host memory that `owner` keeps alive.
+// Returns a stoker.Ragged of arrays or tensors. With the GIL held.
+pybind11::object RaggedOf(const pybind11::object& values, const pybind11::object& offsets);
+
+// Returns an array, as ArrayOf does, for any host memory that `owner` keeps alive.
 pybind11::object ArrayOver(DType dtype, const std::vector<int64_t>& shape, const void* data,
                            std::shared_ptr<void> owner);
 

@@ -205,6 +205,12 @@ std::shared_ptr<const DeviceBatch> ForTensors(DeviceBatch batch) {
 Tensor::Tensor(const Batch& batch, size_t column)
     : Tensor(batch.columns()[column], "cpu", {}, batch.Owner(column)) {}
 
+Tensor Tensor::OffsetsOf(const Batch& batch, size_t column) {
+  Column offsets{.name = {}, .dtype = DType::kI64, .shape = {batch.rows() + 1}};
+  offsets.data = batch.columns()[column].offsets;
+  return Tensor(offsets, "cpu", {}, batch.Owner(column));
+}
+
 Tensor::Tensor(std::shared_ptr<const DeviceBatch> batch, size_t column)
     : Tensor(batch->columns()[column], batch->device()->name().ToString(),
              DlpackDevice(batch->device()->name()), std::const_pointer_cast<DeviceBatch>(batch)) {

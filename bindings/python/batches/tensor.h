@@ -26,6 +26,9 @@ class Tensor {
   // A column of a batch on the CPU.
   Tensor(const Batch& batch, size_t column);
 
+  // The offsets of a ragged column of a batch on the CPU, (rows + 1,) int64.
+  static Tensor OffsetsOf(const Batch& batch, size_t column);
+
   // A column of a batch on a device; all tensors of the batch share it.
   Tensor(std::shared_ptr<const DeviceBatch> batch, size_t column);
 

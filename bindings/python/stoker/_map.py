@@ -12,6 +12,7 @@ import numpy.typing as npt
 from stoker import _checks, _user_code
 from stoker._batch import batch_type
 from stoker._errors import InvalidArgumentError
+from stoker._ragged import Ragged
 
 _MOST_THREADS = 256
 _MOST_DIMENSIONS = 7
@@ -31,11 +32,12 @@ class Map:
     arrays, or the images alone. The arrays are the batch's own memory, so it may change them in place and
     return None. Or it returns the new columns: an array for each column in a tuple or list, with None for
     unchanged columns, or a dictionary of some of them. The transforms determine shapes and types; other ones
-    are an error. Columns of strings can be read.
+    are an error. Columns of strings can be read. Of a `Ragged`, values change, and the numbers of objects do
+    not: what it returns for one must have the same offsets.
 
     With `rows`, `function(image, label, …)` is called for each row: with views of it, or NumPy numbers for
-    columns of single numbers. It may change arrays in place, or return the row's columns likewise; numbers
-    and strings change only by what is returned.
+    columns of single numbers; of a `Ragged`, with its objects, (objects, …). It may change arrays in place,
+    or return the row's columns likewise; numbers and strings change only by what is returned.
 
     With `columns`, batches have further columns, of declared types, that the function returns:
 
@@ -224,11 +226,11 @@ class MapCalls:
         ]
         new = [_fitting(values[i], columns[i], f"{of}{self._type._names[i]!r}") for i in changed]
         for place, i in enumerate(changed):
-            others = (c for c in columns if c is not columns[i] and isinstance(c, np.ndarray))
+            others = (_array_of(c) for c in columns if c is not columns[i] and not isinstance(c, list))
             if len(changed) > 1 and any(np.may_share_memory(new[place], other) for other in others):
                 new[place] = new[place].copy()  # a view of another column, which changes here
         for i, value in zip(changed, new):
-            np.copyto(columns[i], value)
+            np.copyto(_array_of(columns[i]), value)
 
     def _by_column(self, returned: Any, count: int) -> list[Any]:
         names = self._type._names
@@ -250,7 +252,21 @@ class MapCalls:
 
 def _views(columns: tuple[Any, ...]) -> tuple[Any, ...]:
     """Returns arrays whose shape and type a function may change without changing the columns' own."""
-    return tuple(column.view() if isinstance(column, np.ndarray) else column for column in columns)
+    return tuple(_view(column) for column in columns)
+
+
+def _view(column: Any) -> Any:
+    if isinstance(column, Ragged):
+        offsets = column.offsets.view()
+        offsets.setflags(write=False)
+        return Ragged(column.values.view(), offsets)
+    return column.view() if isinstance(column, np.ndarray) else column
+
+
+def _array_of(column: Any) -> Array:
+    """Returns the array that has a column's values."""
+    array: Array = column.values if isinstance(column, Ragged) else column
+    return array
 
 
 class _InSample(Exception):
@@ -262,6 +278,10 @@ class _InSample(Exception):
 
 def _fitting(value: Any, column: Any, what: str) -> Array:
     """Returns the value as an array that fits into the column; a number may have another type."""
+    if isinstance(column, Ragged):
+        if not isinstance(value, Ragged) or not np.array_equal(value.offsets, column.offsets):
+            raise TypeError(f"it returned {what}, which must be a stoker.Ragged with the offsets that it had")
+        return _fitting(value.values, column.values, f"the values of {what}")
     if not isinstance(column, np.ndarray):
         raise TypeError(f"it returned {what}, which is text and cannot be changed")
     array = np.asarray(value)
