@@ -16,6 +16,7 @@ except ImportError as error:
     raise ImportError("stoker.torch needs PyTorch, which is not installed; try: pip install torch") from error
 
 from stoker.torch._dataloader import DataLoader
+from stoker.torch._detection import images_and_targets
 from stoker.torch._iterator import Iterator
 
-__all__ = ["DataLoader", "Iterator"]
+__all__ = ["DataLoader", "Iterator", "images_and_targets"]

@@ -22,8 +22,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
     row of a batch, (image, label) and what else it has, transformed as by the loader except for mixing and
     `Map`. It is made during the call, on the calling thread, with new random parameters from torch's random
     numbers. A sample that cannot be decoded is an error, also with `on_bad`. Samples of several images, as
-    those of `stoker.masks`, and `geometry=True` are an UnimplementedError. Attributes that a source does not
-    have (files of arrays, labels of a folder without classes) are an AttributeError.
+    those of `stoker.masks`, samples with objects, and `geometry=True` are an UnimplementedError. Attributes
+    that a source does not have (files of arrays, labels of a folder without classes) are an AttributeError.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -117,6 +117,11 @@ class Dataset(torch.utils.data.Dataset[Any]):
             raise UnimplementedError(
                 f"single samples of {self._source!r} are not made, which have several images each",
                 advice="Iterate over the DataLoader, which makes batches of images and masks",
+            )
+        if self._source._native.objects:
+            raise UnimplementedError(
+                f"single samples of {self._source!r} are not made, whose images have objects",
+                advice="Iterate over the DataLoader, whose batches have them",
             )
         if self._has_geometry:
             raise UnimplementedError(

@@ -10,6 +10,7 @@ import torch
 from stoker import _stoker
 from stoker._batch import Batch as Columns
 from stoker._iterator import DeviceIterator
+from stoker._ragged import Ragged
 from stoker._stoker import Tensor
 from stoker.torch import _accelerate
 from stoker.torch._share import Share
@@ -47,12 +48,19 @@ def taken(batch: Tensor | Columns[Tensor]) -> Batch:
     """Returns stoker's batch as torch tensors, without a copy."""
     if isinstance(batch, Tensor):
         return _tensor(batch)
-    images, *others = (column if isinstance(column, list) else _tensor(column) for column in batch)
+    images, *others = (_column(column) for column in batch)
     # On a device, the other columns share one of few buffers with the images; clone them so that keeping
     # labels does not keep a buffer. Strings are lists.
     if batch[0].device != "cpu":
         others = [column if isinstance(column, list) else column.clone() for column in others]
     return batch._make([images, *others])
+
+
+def _column(column: Any) -> Any:
+    """Returns a column: a list of strings, a tensor, or a `Ragged` of tensors."""
+    if isinstance(column, Ragged):
+        return Ragged(_tensor(column.values), _tensor(column.offsets))
+    return column if isinstance(column, list) else _tensor(column)
 
 
 def _tensor(tensor: Tensor) -> torch.Tensor:
