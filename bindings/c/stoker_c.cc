@@ -391,7 +391,8 @@ stoker_error* BatchInfo(const stoker_batch* batch, stoker_batch_info* info) {
                 .index = name.index,
                 .columns = static_cast<int32_t>(batch->columns().size()),
                 .sample_ids = batch->sample_ids().data(),
-                .start = name.start});
+                .start = name.start,
+                .rows = static_cast<int64_t>(batch->sample_ids().size())});
     return {};
   });
 }
@@ -416,6 +417,7 @@ stoker_error* BatchColumn(const stoker_batch* batch, int32_t index, stoker_colum
     std::copy(column.shape.begin(), column.shape.end(), filled.dims);
     filled.bytes = column.bytes();
     filled.data = column.data;
+    filled.offsets = column.offsets;
     if (batch->pins) filled.pinned = batch->batch.pinned(static_cast<size_t>(index)) ? 1 : -1;
     Fill(out, filled);
     return {};

@@ -84,6 +84,7 @@ typedef struct stoker_batch_info {
   int32_t columns;
   const uint64_t* sample_ids; /* of the rows; valid until batch_free */
   uint64_t start;             /* as in stoker_batch_name */
+  int64_t rows;
 } stoker_batch_info;
 
 typedef struct stoker_column {
@@ -91,12 +92,15 @@ typedef struct stoker_column {
   const char* name; /* "image", "label", of further views "image_1", …; valid until batch_free */
   int32_t dtype;
   int32_t ndim;
-  int64_t dims[STOKER_MAX_DIMS]; /* dims[0]: rows */
+  int64_t dims[STOKER_MAX_DIMS]; /* dims[0]: rows; of a ragged column the objects of all rows */
   uint64_t bytes;
   void* data; /* C order, dense, 64-byte aligned, writable; valid until batch_free, or as long as an
                  owner of the column is kept */
   int32_t pinned; /* 1: for GPUs to copy from by themselves; -1: not, though the loader pins slots;
                      0: it does not */
+  const int64_t* offsets; /* of a ragged column: the objects of row r are [offsets[r], offsets[r +
+                             1]); rows + 1 numbers, 64-byte aligned, as valid as `data`. NULL: each
+                             row is as long as the others */
 } stoker_column;
 
 typedef struct stoker_stats {

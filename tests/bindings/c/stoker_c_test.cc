@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <string_view>
@@ -584,6 +585,66 @@ TEST_F(StokerCTest, ColumnsSayWhetherTheyArePinned) {
   ASSERT_EQ(Take(api_->batch_column(batch, 0, &older)), "");
   EXPECT_EQ(older.pinned, 77);
   api_->batch_free(batch);
+  api_->dataset_free(dataset);
+}
+
+TEST_F(StokerCTest, RaggedColumnsHaveOffsets) {
+  const std::vector<int64_t> offsets{0, 2, 2, 3, 7, 8};
+  std::vector<float> areas(8);
+  std::iota(areas.begin(), areas.end(), 1.F);
+  const auto folder = stoker::ImageFolder(photos_.path()).value();
+  stoker::PathTable paths;
+  for (uint64_t id = 0; id + 1 < offsets.size(); ++id) {
+    std::string path;
+    folder->PathOf(folder->RangeOf(id).file, path);
+    paths.Add(path);
+  }
+  const stoker::ArrayColumn area{.name = "area",
+                                 .dtype = stoker::DType::kF32,
+                                 .row_shape = {},
+                                 .data = areas.data(),
+                                 .samples = offsets.size() - 1,
+                                 .offsets = offsets.data(),
+                                 .kind = stoker::Field::Kind::kObject};
+  stoker::LoaderOptions options;
+  options.source = stoker::Files(std::move(paths), {.columns = {area}}).value();
+  options.transforms = {stoker::Resize{.height = 8, .width = 8}};
+  options.batch_size = 3;
+  const std::string key = NewKey();
+  const auto loader =
+      stoker::Registry::Get()
+          .FindOrOpen(key, [&](auto epochs) { return stoker::Loader::Open(options, epochs); })
+          .value();
+  stoker_dataset* const dataset = Open(key, "");
+  stoker_cursor* cursor = nullptr;
+  ASSERT_EQ(Take(api_->cursor_open(dataset, 0, 0, &cursor)), "");
+  for (size_t first = 0; first < 5; first += 3) {
+    stoker_batch* const batch = Next(cursor);
+    stoker_batch_info info{};
+    info.struct_size = sizeof(info);
+    ASSERT_EQ(Take(api_->batch_info(batch, &info)), "");
+    EXPECT_EQ(info.rows, first == 0 ? 3 : 2);
+    EXPECT_EQ(Column(batch, 0).offsets, nullptr);
+    const stoker_column column = Column(batch, 1);
+    ASSERT_NE(column.offsets, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(column.offsets) % 64, 0u);
+    stoker_column older{};
+    older.struct_size = offsetof(stoker_column, offsets);
+    ASSERT_EQ(Take(api_->batch_column(batch, 1, &older)), "");
+    EXPECT_EQ(older.offsets, nullptr);
+    stoker_owner* const owner = api_->batch_owner(batch, 1);
+    api_->batch_free(batch);
+    const auto* const values = static_cast<const float*>(column.data);
+    EXPECT_EQ(column.dims[0], column.offsets[info.rows]);
+    for (size_t row = 0; row < static_cast<size_t>(info.rows); ++row) {
+      const std::vector<float> got(values + column.offsets[row], values + column.offsets[row + 1]);
+      const std::vector<float> wanted(areas.begin() + offsets[first + row],
+                                      areas.begin() + offsets[first + row + 1]);
+      EXPECT_EQ(got, wanted);
+    }
+    api_->owner_free(owner);
+  }
+  api_->cursor_free(cursor);
   api_->dataset_free(dataset);
 }
 
