@@ -93,6 +93,9 @@ void BatchDigest::Add(uint64_t epoch, uint64_t index, std::span<const uint64_t> 
     const std::string_view dtype = NameOf(column.dtype);
     hash_.Add(dtype.data(), dtype.size());
     for (const int64_t side : column.shape) AddNumber(static_cast<uint64_t>(side));
+    if (column.offsets != nullptr) {
+      hash_.Add(column.offsets, (sample_ids.size() + 1) * sizeof(int64_t));
+    }
     if (IsString(column.dtype)) {
       for (const std::string_view text : column.as<std::string_view>()) {
         AddNumber(text.size());

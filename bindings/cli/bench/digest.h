@@ -30,8 +30,8 @@ class Hash64 {
 };
 
 // The digest of a run. Numbers are hashed as 64-bit little endian. For each batch, in order: epoch,
-// index, rows, the sample ids; then for each column the dtype's name, the shape, and the elements:
-// a string as its length and its bytes.
+// index, rows, the sample ids; then for each column the dtype's name, the shape, the offsets of a
+// ragged one, and the elements: a string as its length and its bytes.
 class BatchDigest {
  public:
   void Add(const Batch& batch) {

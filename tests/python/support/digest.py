@@ -14,9 +14,12 @@ class Digest:
         self._hash.update(np.array([epoch, index, len(ids)], "<u8").tobytes())
         self._hash.update(np.asarray(ids, "<u8").tobytes())
         for column in columns:
-            self._hash.update(column.dtype.name.encode())
-            self._hash.update(np.array(column.shape, "<u8").tobytes())
-            self._hash.update(np.ascontiguousarray(column))
+            values = getattr(column, "values", column)  # of a stoker.Ragged
+            self._hash.update(values.dtype.name.encode())
+            self._hash.update(np.array(values.shape, "<u8").tobytes())
+            if values is not column:
+                self._hash.update(column.offsets)
+            self._hash.update(np.ascontiguousarray(values))
 
     def hexdigest(self):
         return self._hash.hexdigest()

@@ -114,6 +114,20 @@ TEST(BatchDigest, IsOfTheTextOfStringsAndNotOfTheirPlace) {
   EXPECT_NE(digest("ab", "c"), digest("a", "bc"));
 }
 
+TEST(BatchDigest, IsOfTheDivisionOfObjectsIntoRows) {
+  const auto digest = [](std::array<int64_t, 3> offsets, std::array<float, 3> values) {
+    const std::array<uint64_t, 2> ids{3, 4};
+    Column column{"area", DType::kF32, {3}, values.data()};
+    column.offsets = offsets.data();
+    BatchDigest made;
+    made.Add(0, 0, ids, std::span(&column, 1));
+    return made.order_and_pixels();
+  };
+  EXPECT_EQ(digest({0, 1, 3}, {1, 2, 3}), digest({0, 1, 3}, {1, 2, 3}));
+  EXPECT_NE(digest({0, 1, 3}, {1, 2, 3}), digest({0, 2, 3}, {1, 2, 3}));
+  EXPECT_NE(digest({0, 1, 3}, {1, 2, 3}), digest({0, 1, 3}, {1, 2, 4}));
+}
+
 TEST(BatchDigest, SampleDigestIgnoresOrderAndBatching) {
   Batches batches;
   BatchDigest one;
