@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "bindings/c/stoker_c.h"
 #include "bindings/tensorflow/fallback/tensorflow_c_api.h"
@@ -120,7 +121,8 @@ class Source {
  public:
   struct Flags {
     bool sample_ids = false;  // they are the output after the columns
-    bool paths = false;       // they are the last output
+    bool paths = false;       // they are the output after those
+    bool offsets = false;     // those of ragged columns are the last outputs
     bool pinned = false;      // the epoch is named, and the counter of epochs is not changed
   };
 
@@ -201,6 +203,7 @@ void* Create(TF_OpKernelConstruction* context) {
   Source::Flags flags;
   if (Extras && Ok(status)) flags.sample_ids = BoolAttribute(context, "sample_ids", status);
   if (Extras && Ok(status)) flags.paths = BoolAttribute(context, "paths", status);
+  if (Extras && Ok(status)) flags.offsets = BoolAttribute(context, "offsets", status);
   if (!Extras && Ok(status)) flags.pinned = BoolAttribute(context, "pinned", status);
   if (Ok(status)) return new Source(std::move(key), std::move(spec), flags);
   TF_OpKernelConstruction_Failure(context, status.get());
@@ -333,6 +336,25 @@ void SetColumn(TF_OpKernelContext* context, const BatchPtr& batch, int output,
   TF_SetOutput(context, output, tensor.get(), status.get());
 }
 
+// Sets an output to the offsets of a ragged column, (rows + 1,).
+void SetOffsets(TF_OpKernelContext* context, const BatchPtr& batch, int32_t index, int64_t rows,
+                int output, const StatusPtr& status) {
+  stoker_column column{};
+  column.struct_size = sizeof(column);
+  if (!Check(Api().batch_column(batch.get(), index, &column), status)) return;
+  stoker_owner* const owner = Api().batch_owner(batch.get(), index);
+  if (owner == nullptr) {
+    TF_SetStatus(status.get(), kResourceExhausted, "out of memory for a batch");
+    return;
+  }
+  const int64_t numbers = rows + 1;
+  const TensorPtr tensor(
+      TF_NewTensor(kInt64, &numbers, 1, const_cast<int64_t*>(column.offsets),
+                   static_cast<size_t>(numbers) * sizeof(int64_t), &FreeColumn, owner),
+      &TF_DeleteTensor);
+  TF_SetOutput(context, output, tensor.get(), status.get());
+}
+
 void SetSampleIds(TF_OpKernelContext* context, const uint64_t* ids, int64_t rows, int output,
                   const StatusPtr& status) {
   const size_t bytes = static_cast<size_t>(rows) * sizeof(int64_t);
@@ -355,38 +377,49 @@ void SetPaths(TF_OpKernelContext* context, stoker_dataset* dataset, const uint64
   }
 }
 
-int Extras(const Source& source) {
-  return (source.flags.sample_ids ? 1 : 0) + (source.flags.paths ? 1 : 0);
+// Returns the ragged columns of the batch.
+std::vector<int32_t> RaggedColumns(const BatchPtr& batch, int32_t columns,
+                                   const StatusPtr& status) {
+  std::vector<int32_t> ragged;
+  for (int32_t i = 0; i < columns && Ok(status); ++i) {
+    stoker_column column{};
+    column.struct_size = sizeof(column);
+    if (!Check(Api().batch_column(batch.get(), i, &column), status)) break;
+    if (column.offsets != nullptr) ragged.push_back(i);
+  }
+  return ragged;
 }
+
+// The outputs after the columns.
+struct Extras {
+  Extras(TF_OpKernelContext* context, const Source& source, size_t ragged)
+      : offsets(TF_NumOutputs(context) - (source.flags.offsets ? static_cast<int>(ragged) : 0)),
+        paths(offsets - (source.flags.paths ? 1 : 0)),
+        sample_ids(paths - (source.flags.sample_ids ? 1 : 0)) {}
+
+  // The first output of each, or of what follows. Sample ids follow the columns.
+  const int offsets, paths, sample_ids;
+};
 
 // Checks that the op has outputs for columns of the batch (labels that the source does not have are
 // omitted) and for the extras of its attributes, with their types: a graph may come from anywhere,
 // and TensorFlow does not check the outputs.
-bool CheckOutputs(TF_OpKernelContext* context, const Source& source, int columns_of_batch,
-                  const StatusPtr& status) {
-  const int outputs = TF_NumOutputs(context);
-  const int columns = outputs - Extras(source);
-  bool fits = columns >= 1 && columns <= columns_of_batch;
-  if (fits && source.flags.sample_ids) fits = TF_ExpectedOutputDataType(context, columns) == kInt64;
-  if (fits && source.flags.paths) fits = TF_ExpectedOutputDataType(context, outputs - 1) == kString;
+bool CheckOutputs(TF_OpKernelContext* context, const Source& source, const Extras& extras,
+                  int columns_of_batch, const StatusPtr& status) {
+  const auto type = [&](int output) { return TF_ExpectedOutputDataType(context, output); };
+  bool fits = extras.sample_ids >= 1 && extras.sample_ids <= columns_of_batch;
+  if (fits && source.flags.sample_ids) fits = type(extras.sample_ids) == kInt64;
+  if (fits && source.flags.paths) fits = type(extras.paths) == kString;
+  for (int output = extras.offsets; fits && output < TF_NumOutputs(context); ++output) {
+    fits = type(output) == kInt64;
+  }
   if (!fits) {
     TF_SetStatus(status.get(), kInvalidArgument,
                  "the op's output_types are not those of the loader's columns, with int64 for "
-                 "sample_ids and string for paths after them: make the dataset again");
+                 "sample_ids, string for paths and int64 for offsets after them: make the dataset "
+                 "again");
   }
   return fits;
-}
-
-// Sets the extra outputs that the op's attributes request, after the columns.
-void SetExtras(TF_OpKernelContext* context, const Source& source, stoker_dataset* dataset,
-               const BatchPtr& batch, const uint64_t* ids, const StatusPtr& status) {
-  stoker_column column{};
-  column.struct_size = sizeof(column);
-  if (!Check(Api().batch_column(batch.get(), 0, &column), status)) return;
-  const int64_t rows = column.dims[0];
-  const int outputs = TF_NumOutputs(context);
-  if (source.flags.sample_ids) SetSampleIds(context, ids, rows, outputs - Extras(source), status);
-  if (source.flags.paths && Ok(status)) SetPaths(context, dataset, ids, rows, outputs - 1, status);
 }
 
 void SetOutputs(TF_OpKernelContext* context, const Source& source, stoker_dataset* dataset,
@@ -394,10 +427,20 @@ void SetOutputs(TF_OpKernelContext* context, const Source& source, stoker_datase
   stoker_batch_info info{};
   info.struct_size = sizeof(info);
   if (!Check(Api().batch_info(batch.get(), &info), status)) return;
-  if (!CheckOutputs(context, source, info.columns, status)) return;
-  const int columns = TF_NumOutputs(context) - Extras(source);
-  for (int i = 0; Ok(status) && i < columns; ++i) SetColumn(context, batch, i, status);
-  if (Ok(status)) SetExtras(context, source, dataset, batch, info.sample_ids, status);
+  const std::vector<int32_t> ragged = RaggedColumns(batch, info.columns, status);
+  if (!Ok(status)) return;
+  const Extras extras(context, source, ragged.size());
+  if (!CheckOutputs(context, source, extras, info.columns, status)) return;
+  for (int i = 0; Ok(status) && i < extras.sample_ids; ++i) SetColumn(context, batch, i, status);
+  if (source.flags.sample_ids && Ok(status)) {
+    SetSampleIds(context, info.sample_ids, info.rows, extras.sample_ids, status);
+  }
+  if (source.flags.paths && Ok(status)) {
+    SetPaths(context, dataset, info.sample_ids, info.rows, extras.paths, status);
+  }
+  for (size_t i = 0; source.flags.offsets && Ok(status) && i < ragged.size(); ++i) {
+    SetOffsets(context, batch, ragged[i], info.rows, extras.offsets + static_cast<int>(i), status);
+  }
 }
 
 void WarnOnce(stoker_dataset* dataset) {
@@ -447,6 +490,7 @@ void Register(const char* op, std::initializer_list<const char*> inputs, const c
   } else {
     TF_OpDefinitionBuilderAddAttr(builder, "sample_ids: bool = false");
     TF_OpDefinitionBuilderAddAttr(builder, "paths: bool = false");
+    TF_OpDefinitionBuilderAddAttr(builder, "offsets: bool = false");
     TF_OpDefinitionBuilderAddAttr(builder, "output_types: list(type) >= 1");
   }
   TF_OpDefinitionBuilderSetShapeInferenceFunction(builder,

@@ -56,8 +56,9 @@ inline tensorflow::DataType TypeOf(int32_t dtype) {
 // The memory of one column, which is returned to stoker with the last tensor over it.
 class ColumnBuffer : public tensorflow::TensorBuffer {
  public:
-  ColumnBuffer(const stoker_column& column, stoker_owner* owner)
-      : TensorBuffer(column.data), bytes_(column.bytes), memory_(MemoryOf(column)), owner_(owner) {}
+  // `data` is that of the column, or its offsets.
+  ColumnBuffer(const stoker_column& column, void* data, size_t bytes, stoker_owner* owner)
+      : TensorBuffer(data), bytes_(bytes), memory_(MemoryOf(column)), owner_(owner) {}
   ~ColumnBuffer() override { Api().owner_free(owner_); }
 
   size_t size() const override { return bytes_; }
@@ -100,6 +101,20 @@ inline absl::Status StringTensor(const stoker_batch* batch, int32_t i,
   return absl::OkStatus();
 }
 
+// Makes a tensor over memory of column `i` of the batch.
+inline absl::Status TensorOver(const stoker_batch* batch, int32_t i, const stoker_column& column,
+                               void* data, tensorflow::DataType type,
+                               const tensorflow::TensorShape& shape,
+                               std::vector<tensorflow::Tensor>* tensors) {
+  stoker_owner* const owner = Api().batch_owner(batch, i);
+  if (owner == nullptr) return absl::ResourceExhaustedError("out of memory for a batch");
+  const size_t bytes = static_cast<size_t>(shape.num_elements()) * tensorflow::DataTypeSize(type);
+  tensors->emplace_back(type, shape,
+                        tensorflow::core::RefCountPtr<tensorflow::TensorBuffer>(
+                            new ColumnBuffer(column, data, bytes, owner)));
+  return absl::OkStatus();
+}
+
 // Converts column `i` of the batch, which must match the dataset's declaration.
 inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::DataType type,
                              const tensorflow::PartialTensorShape& declared,
@@ -119,18 +134,34 @@ inline absl::Status ToTensor(const stoker_batch* batch, int32_t i, tensorflow::D
     tensors->emplace_back();
     return StringTensor(batch, i, shape, &tensors->back());
   }
-  stoker_owner* const owner = Api().batch_owner(batch, i);
-  if (owner == nullptr) return absl::ResourceExhaustedError("out of memory for a batch");
-  tensors->emplace_back(
-      type, std::move(shape),
-      tensorflow::core::RefCountPtr<tensorflow::TensorBuffer>(new ColumnBuffer(column, owner)));
-  return absl::OkStatus();
+  return TensorOver(batch, i, column, column.data, type, shape, tensors);
+}
+
+// Converts the offsets of ragged column `i`, (rows + 1,).
+inline absl::Status OffsetsTensor(const stoker_batch* batch, int32_t i,
+                                  const tensorflow::PartialTensorShape& declared,
+                                  std::vector<tensorflow::Tensor>* tensors) {
+  stoker_batch_info info{};
+  info.struct_size = sizeof(info);
+  TF_RETURN_IF_ERROR(ToStatus(Api().batch_info(batch, &info)));
+  stoker_column column{};
+  column.struct_size = sizeof(column);
+  TF_RETURN_IF_ERROR(ToStatus(Api().batch_column(batch, i, &column)));
+  const tensorflow::TensorShape shape({info.rows + 1});
+  if (column.offsets == nullptr || !declared.IsCompatibleWith(shape)) {
+    return absl::InternalError(absl::StrCat("stoker's column ", column.name, " of ", info.rows,
+                                            " rows has other offsets than the dataset says, ",
+                                            declared.DebugString()));
+  }
+  return TensorOver(batch, i, column, const_cast<int64_t*>(column.offsets), tensorflow::DT_INT64,
+                    shape, tensors);
 }
 
 // The components of a dataset's elements.
 struct Elements {
-  // Components made from a batch's sample ids, not from a column.
-  enum Extra : int64_t { kSampleIds = -1, kPaths = -2 };
+  // Components that are not columns: made from a batch's sample ids, or the offsets of ragged
+  // column i, kOffsets - i.
+  enum Extra : int64_t { kSampleIds = -1, kPaths = -2, kOffsets = -3 };
 
   tensorflow::DataTypeVector types;
   std::vector<tensorflow::PartialTensorShape> shapes;
@@ -178,7 +209,10 @@ inline absl::Status ToTensors(stoker_dataset* dataset, const stoker_batch* batch
   made.reserve(elements.types.size());
   for (size_t i = 0; i < elements.columns.size(); ++i) {
     const int64_t column = elements.columns[i];
-    if (column < 0) {
+    if (column <= Elements::kOffsets) {
+      const auto of = static_cast<int32_t>(Elements::kOffsets - column);
+      TF_RETURN_IF_ERROR(OffsetsTensor(batch, of, elements.shapes[i], &made));
+    } else if (column < 0) {
       made.emplace_back();
       TF_RETURN_IF_ERROR(ExtraTensor(dataset, batch, column, &made.back()));
     } else {

@@ -130,7 +130,7 @@ absl::Status CheckElements(const Elements& elements) {
   }
   for (size_t i = 0; i < size; ++i) {
     const int64_t column = elements.columns[i];
-    const bool is_extra = column == Elements::kSampleIds || column == Elements::kPaths;
+    const bool is_extra = column < 0 && column >= Elements::kOffsets - INT32_MAX;
     const auto type = column == Elements::kPaths ? tensorflow::DT_STRING : tensorflow::DT_INT64;
     const bool fits = is_extra ? elements.types[i] == type : column >= 0 && column <= INT32_MAX;
     if (fits) continue;

@@ -33,8 +33,9 @@ def as_tf_dataset(
     float32 with `MixUp` or `CutMix`; of `stoker.masks` they are (images, masks). With other columns (of the
     source, of further views, sample ids, paths) they are dictionaries by the columns' names, {"image": …,
     "label": …, "age": …}, because Keras takes a third tensor for the samples' weights. Strings are copied, as
-    tf.string. The batch dimension is static unless the last batch of an epoch is short; if it is static, a
-    checkpoint of other ranks whose rest ends with a short batch is refused. The cardinality is known.
+    tf.string. Columns of objects are tf.RaggedTensor. The batch dimension is static unless the last batch of
+    an epoch is short; if it is static, a checkpoint of other ranks whose rest ends with a short batch is
+    refused. The cardinality is known.
 
     `fit` takes (inputs, labels), where inputs may be a dictionary by the names of the model's inputs:
 
@@ -101,8 +102,26 @@ def as_tf_dataset(
             output_types=[spec.dtype for spec in elements.specs],
             output_shapes=[spec.shape for spec in elements.specs],
         )
-    made = Dataset(variant, elements.spec, loader, loader, epoch)
+    if kind == "native" and not elements.are_dense:
+        made = _ragged(variant, elements, loader, epoch)
+    else:
+        made = Dataset(variant, elements.spec, loader, loader, epoch)
     return _resumed.Watched(made, loader) if epoch is None else made
+
+
+def _ragged(
+    variant: tf.Tensor, elements: _elements.Elements, loader: Loader, epoch: Optional[int]
+) -> tf.data.Dataset:
+    """Returns the dataset of an op's tensors with values and offsets as ragged tensors."""
+    flat = Dataset(variant, tuple(elements.specs), loader, loader, epoch)
+    made = flat.map(lambda *tensors: elements.packed(tensors), synchronous=True)
+    # Batches in a prefetch, which TensorFlow adds to a map, could not be taken back from an eager loop.
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
+    iterated = made.with_options(options)
+    return Dataset(
+        made._variant_tensor, elements.spec, loader, loader, epoch, made_of=made, iterated=iterated
+    )
 
 
 def _refuse_extras(**extras: Optional[bool]) -> None:
@@ -131,7 +150,7 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc]
     """The dataset over an op's handle, or over the handle of the dataset `made_of`, which it keeps.
 
     Keeps the loader, because arrays cannot be opened by their spec. `keeps` is the loader, or the device
-    loader that copies its batches.
+    loader that copies its batches. Eager loops iterate over `iterated`, if it is given.
     """
 
     def __init__(
@@ -142,19 +161,23 @@ class Dataset(tf.data.Dataset):  # type: ignore[misc]
         loader: Loader,
         epoch: Optional[int],
         made_of: Optional[tf.data.Dataset] = None,
+        iterated: Optional[tf.data.Dataset] = None,
     ) -> None:
         self._spec = spec
         self._keeps = keeps
         self._loader = loader
         self._epoch = epoch
         self._made_of = made_of
+        self._iterated = iterated
         super().__init__(variant)
 
     def __iter__(self) -> Any:
         if self._epoch is None:
             self._loader._refuse_resume()
-        iterator = super().__iter__()
-        return _iterator.losing_nothing(iterator) if tf.executing_eagerly() else iterator
+        if not tf.executing_eagerly():
+            return super().__iter__()
+        iterator = super().__iter__() if self._iterated is None else iter(self._iterated)
+        return _iterator.losing_nothing(iterator)
 
     def __repr__(self) -> str:
         epoch = "" if self._epoch is None else f", epoch={self._epoch}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import tensorflow as tf
@@ -14,11 +15,37 @@ if TYPE_CHECKING:
 
 
 class Elements(NamedTuple):
-    """A structure of `TensorSpec`s, and where its tensors come from."""
+    """A structure of `TensorSpec`s and `RaggedTensorSpec`s, and where its tensors come from."""
 
     spec: Any
-    specs: list[tf.TensorSpec]  # those of the structure, as tf.nest.flatten has them
-    columns: list[int]  # for each of them, a column of the batch, or -1 for sample ids, -2 for paths
+    # The tensors that the ops give: those of the structure, as tf.nest.flatten has them, then values and
+    # offsets of each ragged one.
+    specs: list[tf.TensorSpec]
+    # For each of them, a column of the batch, or -1 for sample ids, -2 for paths, -3 - i for the offsets of
+    # column i.
+    columns: list[int]
+
+    def packed(self, tensors: Sequence[tf.Tensor]) -> Any:
+        """Returns an element of the tensors that `specs` describes."""
+        flat: list[tf.TypeSpec] = tf.nest.flatten(self.spec)
+        dense = iter(tensors)
+        parts = iter(tensors[sum(not is_ragged(spec) for spec in flat) :])
+        made = [_ragged(next(parts), next(parts)) if is_ragged(spec) else next(dense) for spec in flat]
+        return tf.nest.pack_sequence_as(self.spec, made)
+
+    @property
+    def are_dense(self) -> bool:
+        """Whether the ops give the elements as they are."""
+        return not any(is_ragged(spec) for spec in tf.nest.flatten(self.spec))
+
+
+def is_ragged(spec: tf.TypeSpec) -> bool:
+    """Returns whether it is of a ragged column."""
+    return isinstance(spec, tf.RaggedTensorSpec)
+
+
+def _ragged(values: tf.Tensor, offsets: tf.Tensor) -> tf.RaggedTensor:
+    return tf.RaggedTensor.from_row_splits(values, offsets, validate=False)
 
 
 def elements_of(
@@ -65,6 +92,8 @@ def _weighted(loader: Loader, keys: tuple[str, ...], weight: str, names: bool) -
         listed = ", ".join(key for key in others if key != target) or "no column but images and labels"
         raise InvalidArgumentError(f"sample_weight is {weight!r}; {loader.source!r} has {listed}")
     dtype, shape = loader._elements[keys.index(weight)]
+    if weight in loader._native.ragged:
+        raise InvalidArgumentError(f"sample_weight is {weight!r}, which is of objects; a weight is a number")
     if shape != () or dtype in ("string", "bytes"):
         kind = f"{dtype} of shape {shape}" if shape else dtype
         raise InvalidArgumentError(f"sample_weight is {weight!r}, which is {kind}; a weight is a number")
@@ -84,13 +113,24 @@ def _elements(loader: Loader, structure: Any) -> Elements:
     varies = loader._drops_rows or loader._native.last_rows != loader.batch_size
     rows = None if varies else loader.batch_size
 
-    def spec(name: str) -> tf.TensorSpec:
+    ragged = set(loader._native.ragged)
+
+    def spec(name: str) -> tf.TypeSpec:
         _, dtype, shape = made[name]
+        if name in ragged:
+            return tf.RaggedTensorSpec((rows, None, *shape), type_of(dtype), 1, tf.int64)
         return tf.TensorSpec((rows, *shape), type_of(dtype))
 
-    specs = tf.nest.map_structure(spec, structure)
-    columns = [made[name][0] for name in tf.nest.flatten(structure)]
-    return Elements(specs, tf.nest.flatten(specs), columns)
+    names = tf.nest.flatten(structure)
+    dense = [name for name in names if name not in ragged]
+    specs = [spec(name) for name in dense]
+    columns = [made[name][0] for name in dense]
+    for name in (name for name in names if name in ragged):
+        number, dtype, shape = made[name]
+        specs.append(tf.TensorSpec((None, *shape), type_of(dtype)))
+        specs.append(tf.TensorSpec((None if rows is None else rows + 1,), tf.int64))
+        columns += [number, -3 - number]
+    return Elements(tf.nest.map_structure(spec, structure), specs, columns)
 
 
 def type_of(dtype: str) -> tf.DType:

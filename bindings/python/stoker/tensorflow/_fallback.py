@@ -35,17 +35,26 @@ def variant(
     types = [_elements.type_of(dtype) for dtype, _ in loader._elements]
     numbers = [*range(len(types)), *[-1] * extras["sample_ids"], *[-2] * extras["paths"]]
     types += [tf.int64] * extras["sample_ids"] + [tf.string] * extras["paths"]
+    ragged = [loader._native.names.index(name) for name in loader._native.ragged]
+    numbers += [-3 - number for number in ragged]
+    types += [tf.int64] * len(ragged)
 
     def batch(current: tf.Tensor, index: tf.Tensor) -> Any:
-        made = ops.stoker_batch_at(epoch=current, index=index, output_types=types, **names, **extras)
+        made = ops.stoker_batch_at(
+            epoch=current, index=index, output_types=types, offsets=bool(ragged), **names, **extras
+        )
         tensors = dict(zip(numbers, made))
         for number, spec in zip(elements.columns, elements.specs):
             tensors[number].set_shape(spec.shape)
-        return tf.nest.pack_sequence_as(elements.spec, [tensors[number] for number in elements.columns])
+        return elements.packed([tensors[number] for number in elements.columns])
 
     state = loader._native.state_at(0, 0, 0).encode()
     first = tf.constant(-1 if epoch is None else epoch, tf.int64), tf.constant(list(state), tf.uint8)
     batches = tf.data.Dataset.range(len(loader)).scan(first, name).map(batch, synchronous=True)
     if loader._drops_rows:
-        batches = batches.filter(lambda *made: tf.shape(tf.nest.flatten(made)[0])[0] > 0)
+        batches = batches.filter(lambda *made: _rows_of(tf.nest.flatten(made)[0]) > 0)
     return tf.data.experimental.to_variant(batches)
+
+
+def _rows_of(column: Any) -> tf.Tensor:
+    return column.nrows() if isinstance(column, tf.RaggedTensor) else tf.shape(column)[0]
