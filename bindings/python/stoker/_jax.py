@@ -11,8 +11,9 @@ import numpy as np
 
 from stoker import _stoker
 from stoker._batch import Batch
-from stoker._errors import InvalidArgumentError
+from stoker._errors import InvalidArgumentError, UnimplementedError
 from stoker._iterator import Epoch, no_array, no_shape
+from stoker._ragged import Ragged
 from stoker._stoker import Tensor
 
 if TYPE_CHECKING:
@@ -51,8 +52,10 @@ def register() -> None:
 
 @functools.cache
 def _registered() -> None:
-    _jax().tree_util.register_pytree_node(
-        Tensor, lambda tensor: ((_in_jax(tensor),), None), lambda _, parts: parts[0]
+    register_node = _jax().tree_util.register_pytree_node
+    register_node(Tensor, lambda tensor: ((_in_jax(tensor),), None), lambda _, parts: parts[0])
+    register_node(
+        Ragged, lambda ragged: ((ragged.values, ragged.offsets), None), lambda _, parts: Ragged(*parts)
     )
 
 
@@ -80,8 +83,10 @@ class JaxLoader:
         self._processes = len({device.process_index for device in sharding.device_set})
         devices = self._by_rows() or []
         names = [_name_of(device) for device in devices]
-        self._devices = devices if "cpu" not in names else []
+        # JAX itself copies objects to its device.
+        self._devices = devices if "cpu" not in names and not loader._native.ragged else []
         self._check_rows()
+        self._check_ragged()
         where = "cpu" if not self._devices else names[0] if len(names) == 1 else names
         self._batches: DeviceLoader | SplitLoader = loader.to_device(where, **to_device)
 
@@ -99,6 +104,16 @@ class JaxLoader:
             raise InvalidArgumentError(
                 f"{what}, and {len(self._sharding.device_set)} devices need equal parts of each batch",
                 advice='Give the loader drop_remainder=True, and on_bad="substitute" rather than "drop"',
+            )
+
+    def _check_ragged(self) -> None:
+        """Raises UnimplementedError for objects of images on several devices, which no sharding divides."""
+        ragged = self._loader._native.ragged
+        if ragged and len(self._sharding.device_set) > 1:
+            raise UnimplementedError(
+                f"rows of {ragged[0]!r} have different numbers of objects, and cannot be divided among "
+                f"{len(self._sharding.device_set)} devices",
+                advice="Iterate over the loader itself, and give jax.device_put what `padded` makes of it",
             )
 
     def _divides(self, rows: int) -> bool:
@@ -145,6 +160,8 @@ class JaxLoader:
         jax = _jax()
         if isinstance(parts[0], list):
             return [text for part in parts for text in part]
+        if isinstance(parts[0], Ragged):  # on one device
+            return Ragged(self._whole(parts[0].values), self._whole(parts[0].offsets))
         if not self._devices or not isinstance(parts[0], Tensor):
             (rows,) = parts if len(parts) == 1 else (np.concatenate(parts),)
             host = np.asarray(rows)

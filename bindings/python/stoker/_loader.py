@@ -338,6 +338,8 @@ class Loader:
     def _iterate(self, epoch: int | None, repeat: bool) -> Iterator:
         for name, _ in self._elements:
             _checks.numpy_has(name)
+        if self._native.ragged:
+            _jax.register()
         return Iterator(self, self._native.iterate(epoch, repeat))
 
     def epoch(self, epoch: int) -> Epoch[Iterator]:
