@@ -116,13 +116,23 @@ Opened OpenImageFolder(const SourceArguments& given, int threads) {
 
 Opened OpenMasks(const SourceArguments& given, int threads) {
   const std::string& text = given.at("fill");
-  uint8_t fill = 0;
+  const std::string& dtype = given.at("dtype");
+  if (dtype != "uint8" && dtype != "uint16") {
+    return Error{.code = Code::kInvalidArgument, .cause = "dtype is neither uint8 nor uint16"};
+  }
+  const bool is_wide = dtype == "uint16";
+  const uint16_t most = is_wide ? 65535 : 255;
+  uint16_t fill = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fill);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    return Error{.code = Code::kInvalidArgument, .cause = "fill is not a number from 0 to 255"};
+  if (error != std::errc() || end != text.data() + text.size() || fill > most) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "fill is not a number from 0 to " + std::to_string(most)};
   }
   return Masks(given.at("images"), given.at("masks"),
-               {.suffix = given.at("suffix"), .fill = fill, .threads = threads});
+               {.suffix = given.at("suffix"),
+                .dtype = is_wide ? DType::kU16 : DType::kU8,
+                .fill = fill,
+                .threads = threads});
 }
 
 // Columns of tars, one to a line: the name, a space, and the extension.
@@ -184,7 +194,8 @@ std::vector<SourceRow> MakeTable() {
        .arguments = {{.name = "images"},
                      {.name = "masks"},
                      {.name = "suffix", .standard = "", .is_path = false},
-                     {.name = "fill", .standard = "0", .is_path = false}},
+                     {.name = "fill", .standard = "0", .is_path = false},
+                     {.name = "dtype", .standard = "uint8", .is_path = false}},
        .open = &OpenMasks},
       {.kind = "packed",
        .arguments = {{.name = "folder"},

@@ -65,8 +65,12 @@ std::string PiecesText(const SampleSource& source) {
   std::string text;
   for (const Field& field : source.fields().first(source.pieces())) {
     if (!text.empty()) text += ", ";
-    text += field.kind == Field::Kind::kImage ? "image"
-                                              : "mask with fill " + std::to_string(field.fill);
+    if (field.kind == Field::Kind::kImage) {
+      text += "image";
+    } else {
+      text += field.dtype == DType::kU16 ? "mask of uint16" : "mask";
+      text += " with fill " + std::to_string(field.fill);
+    }
   }
   return text;
 }

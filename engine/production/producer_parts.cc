@@ -17,13 +17,16 @@ namespace stoker {
 
 namespace {
 
+Piece::Kind KindOfPiece(const Field& field) {
+  if (field.kind != Field::Kind::kMask) return Piece::Kind::kImage;
+  return field.dtype == DType::kU16 ? Piece::Kind::kMask16 : Piece::Kind::kMask;
+}
+
 // Returns the encoded fields as a plan sees them. Images in memory are one piece, too.
 std::vector<Piece> PiecesOf(const SampleSource& source) {
   std::vector<Piece> pieces;
   for (const Field& field : source.fields().first(source.pieces())) {
-    const bool is_mask = field.kind == Field::Kind::kMask;
-    pieces.push_back(
-        {.kind = is_mask ? Piece::Kind::kMask : Piece::Kind::kImage, .fill = field.fill});
+    pieces.push_back({.kind = KindOfPiece(field), .fill = field.fill});
   }
   if (pieces.empty()) pieces.emplace_back();
   return pieces;

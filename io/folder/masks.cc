@@ -232,6 +232,7 @@ Result<std::shared_ptr<const SampleSource>> Masks(const std::string& images,
                      .skipped = std::move(all_images.skipped)};
   files.further.push_back({.name = "mask",
                            .kind = Field::Kind::kMask,
+                           .dtype = options.dtype,
                            .fill = options.fill,
                            .paths = std::move(join.joined_masks),
                            .root = masks});

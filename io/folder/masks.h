@@ -11,9 +11,10 @@
 namespace stoker {
 
 struct MasksOptions {
-  std::string suffix{};  // at the end of a mask's stem: "_mask" for cat.jpg and cat_mask.png
-  uint8_t fill = 0;      // Field::fill of the masks
-  int threads = 0;       // for listing directories; 0 means the cores allotted
+  std::string suffix{};      // at the end of a mask's stem: "_mask" for cat.jpg and cat_mask.png
+  DType dtype = DType::kU8;  // of the masks: or kU16, for PNGs of up to 16 bits
+  uint16_t fill = 0;         // Field::fill of the masks
+  int threads = 0;           // for listing directories; 0 means the cores allotted
 };
 
 // Joins the images below `images` with the PNG files below `masks` by their paths relative to these

@@ -51,6 +51,16 @@ Status CheckNumberOfPaths(const PathTable& paths, size_t fields) {
                  std::to_string(paths.size() * fields) + " were given");
 }
 
+// `described` names the masks in messages.
+Status CheckMask(const std::string& described, const FurtherImages& masks) {
+  if (masks.dtype != DType::kU8 && masks.dtype != DType::kU16) {
+    return Invalid(described + "is masks of " + NameOf(masks.dtype), "Give uint8 or uint16");
+  }
+  if (masks.dtype == DType::kU16 || masks.fill <= 255) return {};
+  return Invalid(described + "is masks of uint8 with the fill " + std::to_string(masks.fill),
+                 "Give 0 to 255, or uint16");
+}
+
 // Checks `all[i]`.
 Status CheckFurther(const PathTable& paths, const std::vector<FurtherImages>& all, size_t i) {
   const FurtherImages& further = all[i];
@@ -65,6 +75,7 @@ Status CheckFurther(const PathTable& paths, const std::vector<FurtherImages>& al
   if (further.kind != Field::Kind::kImage && further.kind != Field::Kind::kMask) {
     return Invalid(described + "is neither images nor masks");
   }
+  if (further.kind == Field::Kind::kMask) TRY(CheckMask(described, further));
   if (further.paths.size() != paths.size()) {
     return Invalid(described + "has " + std::to_string(further.paths.size()) +
                    Plural(further.paths.size(), " path", " paths") + " for " +
@@ -174,7 +185,9 @@ class PathSource final : public SampleSource {
     fields_.push_back({.name = "image", .kind = Field::Kind::kImage});
     for (const FurtherImages& further : options.further) {
       fields_.push_back({.name = further.name, .kind = further.kind});
-      if (further.kind == Field::Kind::kMask) fields_.back().fill = further.fill;
+      if (further.kind != Field::Kind::kMask) continue;
+      fields_.back().dtype = further.dtype;
+      fields_.back().fill = further.fill;
     }
     for (const ArrayColumn& column : columns_.columns()) fields_.push_back(FieldOf(column));
     if (HasLabels(columns_.columns())) fields_[files_.size() + kLabel].is_label = true;
@@ -245,12 +258,15 @@ class PathSource final : public SampleSource {
   }
 
  private:
+  static constexpr uint64_t kOf16Bits = 1 << 16;
+
   // Returns a hash of all paths as given, of the kinds of further images, and of classes.
   uint64_t HashNames() const {
     uint64_t hash = files_.front().paths.Hash();
     for (size_t i = 1; i < files_.size(); ++i) {
       const Field& field = fields_[i];
-      const std::array<uint64_t, 3> described{static_cast<uint64_t>(field.kind), field.fill,
+      const uint64_t fill = field.dtype == DType::kU16 ? field.fill + kOf16Bits : field.fill;
+      const std::array<uint64_t, 3> described{static_cast<uint64_t>(field.kind), fill,
                                               files_[i].paths.Hash()};
       const auto* const bytes = reinterpret_cast<const uint8_t*>(described.data());
       hash = Hash64(std::span(bytes, sizeof(described)), Hash64(field.name, hash));

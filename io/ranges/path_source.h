@@ -17,7 +17,8 @@ namespace stoker {
 struct FurtherImages {
   std::string name;                       // "mask"
   Field::Kind kind = Field::Kind::kMask;  // or kImage
-  uint8_t fill = 0;                       // of masks: Field::fill
+  DType dtype = DType::kU8;               // of masks: or kU16, for PNGs of up to 16 bits
+  uint16_t fill = 0;                      // of masks: Field::fill
   PathTable paths;                        // by sample
   std::string root{};                     // as that of FilesOptions; empty means the same
 };
@@ -50,11 +51,11 @@ struct FilesOptions {
 //
 // InvalidArgument describes the problem: no path, or more than 2^32 - 2 in all fields; an empty
 // path or one with a NUL, with its index; a root that is an HTTP URL with a query or a fragment;
-// further images that are not as many, have no name or one that another field has, or are neither
-// images nor masks; the columns' errors of Arrays(), a number of rows other than that of the paths,
-// a column "image", a "label" that is not the first one; class names without class numbers as
-// labels, or fewer than the largest label needs. Also errors of finding the working folder, if it
-// is needed.
+// further images that are not as many, have no name or one that another field has, are neither
+// images nor masks, or masks of another type or with a fill that it does not have; the columns'
+// errors of Arrays(), a number of rows other than that of the paths, a column "image", a "label"
+// that is not the first one; class names without class numbers as labels, or fewer than the largest
+// label needs. Also errors of finding the working folder, if it is needed.
 Result<std::shared_ptr<const SampleSource>> Files(PathTable paths, FilesOptions options = {});
 
 // The arguments of Files() for one field, which make an equal source again.

@@ -28,7 +28,8 @@ std::string DescribeField(const Field& field) {
   if (field.kind == Field::Kind::kImage) {
     rows = "encoded images";
   } else if (field.kind == Field::Kind::kMask) {
-    rows = "masks, filled with " + std::to_string(field.fill);
+    rows = "masks" + std::string(field.dtype == DType::kU16 ? " of uint16" : "") +
+           ", filled with " + std::to_string(field.fill);
   } else if (field.kind == Field::Kind::kBoxes) {
     rows = std::string("boxes, ") + NameOf(field.box_format) +
            (field.normalized ? ", normalized" : "");

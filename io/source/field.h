@@ -16,8 +16,9 @@ namespace stoker {
 struct Field {
   enum class Kind : uint8_t {
     kImage,   // an encoded image, to be decoded and transformed
-    kMask,    // an encoded image of one channel whose values are classes or instances: transforms
-              // move its pixels as they move the image's, and never blend or change a value
+    kMask,    // an encoded image of one channel whose values, of type kU8 or kU16, are classes or
+              // instances: transforms move its pixels as they move the image's, and never blend or
+              // change a value
     kFixed,   // a row in memory, of one type and shape for all samples
     kLoaded,  // such a row, set by SampleSource::Load or Unpack with the image; for strings by
               // Unpack only, as views of the record
@@ -33,7 +34,7 @@ struct Field {
   DType dtype = DType::kU8;          // of a row
   std::vector<int64_t> row_shape{};  // of a row; {} for a scalar
   bool is_label = false;             // whether it is the label to train with; at most one field is
-  uint8_t fill = 0;                  // of a kMask: the value of pixels outside the image
+  uint16_t fill = 0;                 // of a kMask: the value of pixels outside the image
   BoxFormat box_format = BoxFormat::kXyxy;  // of kBoxes
   // Of kBoxes and kKeypoints: coordinates are shares of the image's width and height, not pixels.
   // Either way they refer to the image as viewed.

@@ -95,17 +95,19 @@ PathTable PathsOf(const py::iterable& all, const std::string& name) {
   return paths;
 }
 
-// `further`: (name, is a mask, fill, paths, root) of each further field of images. `columns`:
-// "label" comes first if there is one.
+// `further`: (name, dtype of a mask, fill, paths, root) of each further field of images, whose
+// dtype is empty. `columns`: "label" comes first if there is one.
 SourceHandle OpenFiles(
     const py::iterable& paths, const py::bytes& root,
-    const std::vector<std::tuple<std::string, bool, uint8_t, py::iterable, py::bytes>>& further,
+    const std::vector<std::tuple<std::string, std::string, uint16_t, py::iterable, py::bytes>>&
+        further,
     const py::dict& columns, const std::vector<std::string>& class_names) {
   PathTable table = PathsOf(paths, "paths");
   std::vector<FurtherImages> images;
-  for (const auto& [name, is_mask, fill, theirs, folder] : further) {
+  for (const auto& [name, dtype, fill, theirs, folder] : further) {
     images.push_back({.name = name,
-                      .kind = is_mask ? Field::Kind::kMask : Field::Kind::kImage,
+                      .kind = dtype.empty() ? Field::Kind::kImage : Field::Kind::kMask,
+                      .dtype = dtype == NameOf(DType::kU16) ? DType::kU16 : DType::kU8,
                       .fill = fill,
                       .paths = PathsOf(theirs, name),
                       .root = folder});
@@ -123,7 +125,7 @@ SourceHandle OpenFiles(
   return {.source = Value(std::move(source))};
 }
 
-// Returns (name, is a mask, fill, paths, root) of each field of images that `files` makes the
+// Returns (name, dtype of a mask, fill, paths, root) of each field of images that `files` makes the
 // source of again; the paths are in one string, with a NUL after each. Precondition: `files` made
 // it.
 py::list GivenPathsTo(const SourceHandle& self) {
@@ -131,7 +133,8 @@ py::list GivenPathsTo(const SourceHandle& self) {
   for (const GivenPaths& given : GivenPathsOf(*self.source)) {
     std::string joined;
     for (size_t i = 0; i < given.paths.size(); ++i) joined.append(given.paths[i]) += '\0';
-    all.append(py::make_tuple(given.field.name, given.field.kind == Field::Kind::kMask,
+    const bool is_mask = given.field.kind == Field::Kind::kMask;
+    all.append(py::make_tuple(given.field.name, is_mask ? NameOf(given.field.dtype) : "",
                               given.field.fill, py::bytes(joined), py::bytes(given.root)));
   }
   return all;

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from stoker import _checks
+from stoker._errors import InvalidArgumentError
 
 __all__ = ["Image", "Mask"]
 
@@ -37,32 +41,55 @@ class Mask:
 
         source = stoker.files(photographs, columns={"mask": stoker.Mask(masks, fill=255)})
 
-    A mask is a PNG file of one channel with 8 bits or fewer. Indices of a palette and gray values are kept as
-    they are stored. It must have the size of the photograph, each turned as its own EXIF tag says; most masks
-    have no tag. Half turns and mirroring, and any turn of a square photograph, are not noticed by the size.
+    A mask is a PNG file of one channel with 8 bits or fewer, or up to 16 with `dtype="uint16"`. Indices of a
+    palette and gray values are kept as they are stored. It must have the size of the photograph, each turned
+    as its own EXIF tag says; most masks have no tag. Half turns and mirroring, and any turn of a square
+    photograph, are not noticed by the size.
 
-    The column is uint8 (rows, height, width), regardless of the loader's `dtype` and `layout`. Crops, flips
-    and other moves are those of the image, of the same random draw, and take the nearest pixel, so values are
-    never mixed. Resizing samples pixel centres, as for images (torchvision's NEAREST_EXACT; its v2 takes
-    NEAREST for masks). Colours, blur, erasing and normalization leave masks alone.
+    The column is (rows, height, width) of `dtype`, regardless of the loader's `dtype` and `layout`. Crops,
+    flips and other moves are those of the image, of the same random draw, and take the nearest pixel, so
+    values are never mixed. Resizing samples pixel centres, as for images (torchvision's NEAREST_EXACT; its v2
+    takes NEAREST for masks). Colours, blur, erasing and normalization leave masks alone.
 
     Args:
         paths: of a file for each sample, as those of `files`.
-        fill: the value of pixels outside the image, where transforms pad or move it, 0 to 255: often the
-            class that the loss ignores.
+        fill: the value of pixels outside the image, where transforms pad or move it, 0 to 255, or to 65,535
+            with 16 bits: often the class that the loss ignores.
         root: the folder of relative paths, or a URL; None means that of `files`.
+        dtype: "uint8", or "uint16" for instances and depths of up to 16 bits; files may have fewer bits.
     """
 
     def __init__(
-        self, paths: Iterable[Any], fill: int = 0, *, root: str | os.PathLike[Any] | None = None
+        self,
+        paths: Iterable[Any],
+        fill: int = 0,
+        *,
+        root: str | os.PathLike[Any] | None = None,
+        dtype: Any = "uint8",
     ) -> None:
         self.paths = _listed("Mask", paths)
-        self.fill = _checks.integer("fill", fill, 0, 255)
+        self.dtype = mask_dtype(dtype)
+        self.fill = _checks.integer("fill", fill, 0, int(np.iinfo(self.dtype).max))
         self.root = root
 
     def __repr__(self) -> str:
         fill = f", fill={self.fill}" if self.fill else ""
-        return f"stoker.Mask({_shown(self.paths)}{fill})"
+        dtype = "" if self.dtype == np.uint8 else f", dtype={self.dtype.name!r}"
+        return f"stoker.Mask({_shown(self.paths)}{fill}{dtype})"
+
+
+def mask_dtype(dtype: Any) -> np.dtype[Any]:
+    """Returns the type of a mask's values.
+
+    Raises:
+        ValueError: it is neither uint8 nor uint16.
+    """
+    of: np.dtype[Any] = np.dtype(object)
+    with contextlib.suppress(TypeError):
+        of = np.dtype(dtype)
+    if of not in (np.uint8, np.uint16):
+        raise InvalidArgumentError(f"dtype is {dtype!r}; masks are 'uint8' or 'uint16'")
+    return of
 
 
 def _listed(kind: str, paths: Any) -> list[Any]:

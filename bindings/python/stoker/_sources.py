@@ -491,6 +491,8 @@ class _Masks(Source):
     def __init__(self, native: _stoker.Source, spec: dict[str, Any], arguments: dict[str, Any]) -> None:
         given = [repr(arguments["images"]), repr(arguments["masks"])]
         given += [f"{name}={arguments[name]!r}" for name in ("suffix", "fill") if arguments[name]]
+        if arguments["dtype"] != "uint8":
+            given.append(f"dtype={arguments['dtype']!r}")
         # It hashes the whole list, so it is taken once; other processes compare theirs with it.
         spec = {**spec, "fingerprint": native.fingerprint}
         super().__init__(native, spec, f"stoker.masks({', '.join(given)})")
@@ -502,7 +504,12 @@ def _masks(arguments: dict[str, Any]) -> Source:
 
 
 def masks(
-    images: str | os.PathLike[Any], masks: str | os.PathLike[Any], *, suffix: str = "", fill: int = 0
+    images: str | os.PathLike[Any],
+    masks: str | os.PathLike[Any],
+    *,
+    suffix: str = "",
+    fill: int = 0,
+    dtype: Any = "uint8",
 ) -> Source:
     """Images and their masks, in two folders: for semantic segmentation.
 
@@ -525,6 +532,7 @@ def masks(
         masks: the folder of masks.
         suffix: the end of a mask's name, before ".png".
         fill: the value of pixels outside the image, as of `Mask`.
+        dtype: that of the masks, as of `Mask`: "uint8" or "uint16".
 
     Raises:
         NotFoundError: no such folder (a FileNotFoundError).
@@ -537,15 +545,19 @@ def masks(
     ending = os.fsencode(_checks.text("suffix", suffix))
     if ending:
         given["suffix"] = ending
-    if fill := _checks.integer("fill", fill, 0, 255):
+    of = _image_columns.mask_dtype(dtype)
+    if fill := _checks.integer("fill", fill, 0, int(np.iinfo(of).max)):
         given["fill"] = b"%d" % fill
+    if of.name != "uint8":
+        given["dtype"] = of.name.encode()
     native = _stoker.open_source("masks", given, 0)
     if native.skipped:
         warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=2)
     # A spec is UTF-8. Where a path is not, the loader still works: only other processes cannot find it.
     spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
     folders = {name: os.fsdecode(given[name]) for name in ("images", "masks")}
-    return _Masks(native, {"kind": "masks", **spec}, {**folders, "suffix": suffix, "fill": fill})
+    arguments = {**folders, "suffix": suffix, "fill": fill, "dtype": of.name}
+    return _Masks(native, {"kind": "masks", **spec}, arguments)
 
 
 class Tar(Source):
@@ -904,12 +916,10 @@ class _Files(Source):
 
 
 def _files(
-    given: list[tuple[str, bool, int, bytes, bytes]], columns: dict[str, Any], classes: list[str], text: str
+    given: list[tuple[str, str, int, bytes, bytes]], columns: dict[str, Any], classes: list[str], text: str
 ) -> Source:
     names = [os.fsencode(name) for name in classes]
-    further = [
-        (name, is_mask, fill, paths.split(b"\0")[:-1], root) for name, is_mask, fill, paths, root in given
-    ]
+    further = [(name, dtype, fill, paths.split(b"\0")[:-1], root) for name, dtype, fill, paths, root in given]
     _, _, _, paths, root = further.pop(0)
     return _Files(_stoker.files(paths, root, further, _native(columns), names), columns, text)
 
@@ -974,14 +984,15 @@ def _root(root: Any) -> bytes:
     return b"" if root is None else _absolute("root", root)
 
 
-def _further_images(columns: dict[str, Any]) -> list[tuple[str, bool, int, list[Any], bytes]]:
+def _further_images(columns: dict[str, Any]) -> list[tuple[str, str, int, list[Any], bytes]]:
     """Takes the columns of files from `columns`, and returns them as the library takes them."""
     further = []
     for name, column in list(columns.items()):
         if isinstance(column, (_image_columns.Image, _image_columns.Mask)):
-            is_mask = isinstance(column, _image_columns.Mask)
-            fill = column.fill if isinstance(column, _image_columns.Mask) else 0
-            further.append((name, is_mask, fill, column.paths, _root(column.root)))
+            dtype, fill = "", 0
+            if isinstance(column, _image_columns.Mask):
+                dtype, fill = column.dtype.name, column.fill
+            further.append((name, dtype, fill, column.paths, _root(column.root)))
             del columns[name]
     return further
 

@@ -48,6 +48,16 @@ TEST(OpenSource, MatchesMasks) {
     ASSERT_FALSE(refused.ok()) << wrong;
     EXPECT_EQ(refused.error().cause, "fill is not a number from 0 to 255");
   }
+  given["dtype"] = "uint16";
+  given["fill"] = "65535";
+  const auto wide = OpenSource("masks", given);
+  ASSERT_TRUE(wide.ok()) << wide.error().ToString();
+  EXPECT_EQ((*wide)->fields()[1].dtype, DType::kU16);
+  EXPECT_EQ((*wide)->fields()[1].fill, 65535);
+  given["fill"] = "65536";
+  EXPECT_EQ(OpenSource("masks", given).error().cause, "fill is not a number from 0 to 65535");
+  given["dtype"] = "int8";
+  EXPECT_EQ(OpenSource("masks", given).error().cause, "dtype is neither uint8 nor uint16");
 }
 
 TEST(OpenSource, MatchesRecords) {

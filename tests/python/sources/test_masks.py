@@ -56,6 +56,78 @@ def images_alone(source):
     return stoker.files([source.path(sample) for sample in range(len(source))])
 
 
+# --- values of 16 bits ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def instances(folders):
+    """Masks of 16 bits: the value of the mask of 8 bits, times 9,000."""
+    images, masks = folders
+    made = masks.parent / "instances"
+    for path in sorted((masks.parent / "gray").rglob("*.png")):
+        to = made / path.relative_to(masks.parent / "gray")
+        to.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.asarray(Image.open(path)).astype(np.uint16) * 9000).save(to)
+    return images, made
+
+
+def test_masks_of_16_bits_keep_their_values(folders, instances):
+    recipe = [
+        stoker.RandomResizedCrop(48),
+        stoker.RandomHorizontalFlip(),
+        stoker.Pad(3),
+        stoker.RandomRotation(30),
+    ]
+    narrow = taken(make(stoker.masks(*folders, fill=1), recipe))
+    wide = taken(make(stoker.masks(*instances, fill=9000, dtype="uint16"), recipe))
+    assert {batch[1].dtype for batch in wide} == {np.dtype(np.uint16)}
+    assert len(np.unique(np.concatenate([batch[1] for batch in wide]))) == 7
+    for one, other in zip(narrow, wide, strict=True):
+        assert np.array_equal(one[0], other[0])
+        assert np.array_equal(one[1].astype(np.uint16) * 9000, other[1])
+
+
+def test_masks_of_8_bits_may_be_read_as_16(folders):
+    narrow = taken(make(stoker.masks(*folders)))
+    wide = taken(make(stoker.masks(*folders, dtype=np.uint16)))
+    assert all(np.array_equal(one[1], other[1]) for one, other in zip(narrow, wide, strict=True))
+
+
+def test_masks_of_16_bits_are_refused_as_8(instances):
+    with pytest.raises(stoker.UnimplementedError, match=r"unless its rows are uint16.*has 16 bits"):
+        taken(make(stoker.masks(*instances)))
+
+
+def test_wide_masks_are_pickled_and_told_apart(folders):
+    images, masks = folders
+    wide = stoker.masks(images, masks, fill=300, dtype="uint16")
+    assert repr(pickle.loads(pickle.dumps(wide))) == repr(wide)
+    assert repr(wide) == f"stoker.masks('{images}', '{masks}', fill=300, dtype='uint16')"
+    with pytest.raises(ValueError, match=r"masks, filled with 0.*masks of uint16, filled with 300"):
+        stoker.combine([stoker.masks(images, masks), wide])
+    listed = [
+        stoker.files(["a"], columns={"mask": stoker.Mask(["b"], dtype=dtype)})
+        for dtype in ("uint8", "uint16")
+    ]
+    assert len({source._native.fingerprint for source in listed}) == 2
+    again = pickle.loads(pickle.dumps(listed[1]))
+    assert again._native.fingerprint == listed[1]._native.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dtype": "int32"}, "masks are 'uint8' or 'uint16'"),
+        ({"dtype": "nothing"}, "masks are 'uint8' or 'uint16'"),
+        ({"dtype": "uint16", "fill": 65536}, "fill"),
+        ({"fill": 256}, "fill"),
+    ],
+)
+def test_other_types_of_masks_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        stoker.Mask(["a"], **options)
+
+
 # --- batches ----------------------------------------------------------------------------------------
 
 
