@@ -145,6 +145,8 @@ def python_class(row):
     lines += [paragraph('"""' + summary, "    ", "    "), ""]
     for text in more:
         lines += [paragraph(text, "    ", "    "), ""]
+    if not row["parameters"]:
+        return "\n".join([*lines[:-1], '    """']) + "\n"
     lines += ["    Args:"]
     lines += [paragraph(f"{p['name']}: {p['doc']}", " " * 8, " " * 12) for p in row["parameters"]]
     lines += ["", "    Raises:", "        ValueError, TypeError: naming the parameter.", '    """', ""]
@@ -285,9 +287,9 @@ def key_text(option):
     parts = ["required" if option.get("required") else f"`{json_text(option['default'])}`"]
     if option.get("default", 0) is None:
         parts = ["none"]
-    others = [f'`"{name}"`' for name in option.get("choices", ()) if name != option["default"]]
+    others = [f'`"{name}"`' for name in option.get("choices", ()) if name != option.get("default")]
     if others:
-        parts.append("or " + ", ".join(others))
+        parts.append(("or " if "default" in option else "one of ") + ", ".join(others))
     of_sides = option.get("low") in (0, 1) and option["high"] == 65535  # the page says it once
     if "low" in option and not of_sides:
         low, high = number_text(option["low"]), number_text(option["high"])

@@ -21,6 +21,11 @@ constexpr size_t kPointBytes = 3 * sizeof(float);
 // In this order of comparisons a NaN stays one.
 double Clamped(double value, double most) { return std::min(std::max(value, 0.0), most); }
 
+Box ClampedTo(ImageSize size, const Box& box) {
+  return {Clamped(box.left, size.width), Clamped(box.top, size.height),
+          Clamped(box.right, size.width), Clamped(box.bottom, size.height)};
+}
+
 bool IsWithin(double value, double most) { return value >= 0 && value <= most; }
 
 Box BoxOf(const std::array<float, 4>& numbers, BoxFormat format) {
@@ -54,8 +59,14 @@ std::array<float, 4> NumbersOf(const Box& box, BoxFormat format) {
 }
 
 Box FromShares(const Box& box, ImageSize size) {
-  return {Clamped(box.left, 1) * size.width, Clamped(box.top, 1) * size.height,
-          Clamped(box.right, 1) * size.width, Clamped(box.bottom, 1) * size.height};
+  const Box inside = ClampedTo({1, 1}, box);
+  return {inside.left * size.width, inside.top * size.height, inside.right * size.width,
+          inside.bottom * size.height};
+}
+
+Box SharesOf(ImageSize size, const Box& box) {
+  return {box.left / size.width, box.top / size.height, box.right / size.width,
+          box.bottom / size.height};
 }
 
 // Returns the least and the largest number; NaN if one is.
@@ -115,6 +126,7 @@ Status MovedObjects::Read(std::span<const ObjectField> fields, const ObjectRows&
   TRY(memory_.Grow(BytesFor(fields, rows.count)));
   fields_ = fields;
   size_ = image;
+  shares_of_.reset();
   read_ = count_ = rows.count;
   size_t points = 0;
   for (const ObjectField& field : fields) points += PointsOf(field);
@@ -135,7 +147,8 @@ Status MovedObjects::Read(std::span<const ObjectField> fields, const ObjectRows&
   return {};
 }
 
-void MovedObjects::ReadBoxes(const ObjectField& field, const uint8_t* from) const {
+void MovedObjects::ReadBoxes(const ObjectField& field, const uint8_t* from) {
+  format_ = field.format;
   for (size_t i = 0; i < read_; ++i, from += kBoxBytes) {
     std::array<float, 4> numbers;
     std::memcpy(numbers.data(), from, kBoxBytes);
@@ -240,13 +253,53 @@ void MovedObjects::Map(const GeometryMap& map) {
 
 void MovedObjects::Clamp() {
   const double width = size_.width, height = size_.height;
-  for (Box& box : std::span(boxes_, count_)) {
-    box = {Clamped(box.left, width), Clamped(box.top, height), Clamped(box.right, width),
-           Clamped(box.bottom, height)};
-  }
+  for (Box& box : std::span(boxes_, count_)) box = ClampedTo(size_, box);
   ForEachPoint([&](Point& point) {
     if (!IsWithin(point.x, width) || !IsWithin(point.y, height)) point.visibility = 0;
   });
+}
+
+template <typename Test>
+void MovedObjects::KeepIf(const Test& test) {
+  size_t kept = 0;
+  for (size_t i = 0; i < count_; ++i) {
+    if (!test(boxes_[i])) continue;
+    if (kept != i) Move(i, kept);
+    ++kept;
+  }
+  count_ = kept;
+}
+
+void MovedObjects::Move(size_t from, size_t to) {
+  boxes_[to] = boxes_[from];
+  indices_[to] = indices_[from];
+  Point* of_field = points_;
+  for (const ObjectField& field : fields_) {
+    if (of_field == nullptr) return;
+    const size_t of_one = PointsOf(field);
+    std::copy_n(of_field + from * of_one, of_one, of_field + to * of_one);
+    of_field += of_one * read_;
+  }
+}
+
+void MovedObjects::Sanitize(double min_size, double min_area) {
+  constexpr double kRounding = 1e-3;  // of float32, and of texts with few digits
+  const auto is_inside = [](double value, double most) {
+    return value >= -kRounding && value <= most + kRounding;
+  };
+  KeepIf([&](Box& box) {
+    const double width = box.right - box.left, height = box.bottom - box.top;
+    if (!(width >= min_size && height >= min_size && width * height >= min_area)) return false;
+    if (!is_inside(box.left, size_.width) || !is_inside(box.right, size_.width)) return false;
+    if (!is_inside(box.top, size_.height) || !is_inside(box.bottom, size_.height)) return false;
+    box = ClampedTo(size_, box);
+    return true;
+  });
+}
+
+void MovedObjects::WriteAs(BoxFormat format, std::optional<ImageSize> shares_of) {
+  format_ = format;
+  shares_of_ = shares_of;
 }
 
 void MovedObjects::Write(const ObjectRows& rows) const {
@@ -254,7 +307,7 @@ void MovedObjects::Write(const ObjectRows& rows) const {
   for (size_t i = 0; i < fields_.size(); ++i) {
     const ObjectField& field = fields_[i];
     auto* const to = static_cast<uint8_t*>(rows.to[i]);
-    if (field.kind == Kind::kBoxes) WriteBoxes(field, to);
+    if (field.kind == Kind::kBoxes) WriteBoxes(to);
     if (field.kind == Kind::kKeypoints) WritePoints(field, points, to);
     if (field.kind == Kind::kValue) WriteValues(field, rows.from[i].data(), to);
     points += PointsOf(field) * read_;
@@ -262,9 +315,10 @@ void MovedObjects::Write(const ObjectRows& rows) const {
   *rows.kept = static_cast<int64_t>(count_);
 }
 
-void MovedObjects::WriteBoxes(const ObjectField& field, uint8_t* to) const {
+void MovedObjects::WriteBoxes(uint8_t* to) const {
   for (const Box& box : boxes()) {
-    const std::array<float, 4> numbers = NumbersOf(box, field.format);
+    const std::array<float, 4> numbers =
+        NumbersOf(shares_of_ ? SharesOf(*shares_of_, box) : box, format_);
     std::memcpy(to, numbers.data(), kBoxBytes);
     to += kBoxBytes;
   }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/batch/box_format.h"
@@ -59,6 +60,12 @@ class MovedObjects {
   // Clamps boxes to the image, and hides keypoints outside of it.
   void Clamp();
 
+  // Drops objects, and snaps boxes to the image, as SanitizeBoundingBoxes says.
+  void Sanitize(double min_size, double min_area);
+  // Says how boxes are written: as shares of a size, or in pixels. Until then, in the format in
+  // which they were read, in pixels.
+  void WriteAs(BoxFormat format, std::optional<ImageSize> shares_of);
+
   // Writes the objects, with what else they have, into `rows`, and how many there are. A hidden
   // keypoint is (0, 0, 0). Precondition: all of `rows` was read, and has room.
   void Write(const ObjectRows& rows) const;
@@ -75,16 +82,21 @@ class MovedObjects {
   template <typename Visit>
   void ForEachPoint(const Visit& visit) const;
   void ExchangePairs() const;
-  void ReadBoxes(const ObjectField& field, const uint8_t* from) const;
+  template <typename Test>
+  void KeepIf(const Test& test);
+  void Move(size_t from, size_t to);
+  void ReadBoxes(const ObjectField& field, const uint8_t* from);
   void ReadPoints(const ObjectField& field, const uint8_t* from, Point* to) const;
-  void WriteBoxes(const ObjectField& field, uint8_t* to) const;
+  void WriteBoxes(uint8_t* to) const;
   void WritePoints(const ObjectField& field, const Point* from, uint8_t* to) const;
   void WriteValues(const ObjectField& field, const uint8_t* from, uint8_t* to) const;
 
   GrowingBuffer memory_;
   std::span<const ObjectField> fields_;
   ImageSize size_;
-  size_t read_ = 0;   // objects
+  BoxFormat format_ = BoxFormat::kXyxy;  // as boxes are written
+  std::optional<ImageSize> shares_of_;   // likewise
+  size_t read_ = 0;                      // objects
   size_t count_ = 0;  // of them, those that are kept: the first ones of each array
   Box* boxes_ = nullptr;
   Point* points_ = nullptr;      // of one field after the other, each with room for read_ objects

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "core/result/try.h"
@@ -21,6 +22,9 @@ template <typename T>
 bool Is(const Transform& transform) {
   return std::holds_alternative<T>(transform);
 }
+
+template <typename T, typename... These>
+constexpr bool IsOneOf = (std::is_same_v<T, These> || ...);
 
 // Returns p; 1 for a transform without one.
 double ProbabilityOf(const Transform& transform) {
@@ -45,6 +49,20 @@ bool AlwaysChangesPixels(const Transform& transform) {
   const std::vector<Transform>* const held = HeldBy(transform);
   if (held != nullptr) return std::ranges::any_of(*held, &AlwaysChangesPixels);
   return RowOf(transform).acts_on == ActsOn::kPixels;
+}
+
+// Whether it may move pixels, or holds a transform that does.
+bool MovesPixels(const Transform& transform) {
+  if (const std::vector<Transform>* held = HeldBy(transform)) {
+    return std::ranges::any_of(*held, &MovesPixels);
+  }
+  if (RowOf(transform).acts_on == ActsOn::kGeometry) return true;
+  return std::visit(
+      []<typename T>(const T&) {
+        return IsOneOf<T, RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
+                       AutoAugment, RandAugment, TrivialAugmentWide>;
+      },
+      static_cast<const AnyTransform&>(transform));
 }
 
 // Walks through the list and tracks the properties of the images before each transform.
@@ -102,6 +120,7 @@ class Compiler {
   ExecutionSite SiteOf(const Transform& transform) const {
     if (Is<RandomErasing>(transform) || Is<PadTo>(transform)) return ExecutionSite::kRow;
     if (Is<Normalize>(transform)) return ExecutionSite::kFused;
+    if (RowOf(transform).acts_on == ActsOn::kObjects) return ExecutionSite::kFused;
     return step_ ? ExecutionSite::kTile : ExecutionSite::kFused;
   }
 
@@ -128,8 +147,11 @@ class Compiler {
     tile_ = {std::max(tile_.width, size_->width), std::max(tile_.height, size_->height)};
   }
 
-  // Checks that transforms of the finished row come last.
+  // Checks that transforms of the finished row come last, and that no pixels move after the boxes'
+  // format.
   Status CheckPosition(const Transform& transform) const {
+    if (RowOf(transform).acts_on == ActsOn::kObjects) return {};
+    if (converted_ && MovesPixels(transform)) return RefuseBefore(*converted_);
     const bool normalizes = Is<Normalize>(transform);
     const bool finishes = Is<RandomErasing>(transform) || Is<PadTo>(transform);
     if (normalize_ && !finishes) return RefuseBefore(*normalize_);
@@ -233,6 +255,12 @@ class Compiler {
   Status Follow(const T& t) {
     return RowOf(Transform(t)).acts_on == ActsOn::kPixels ? OnTile() : Status();
   }
+  Status Follow(const SanitizeBoundingBoxes&) { return CheckBoxes(); }
+  Status Follow(const ClampBoundingBoxes&) { return CheckBoxes(); }
+  Status Follow(const ConvertBoundingBoxFormat&) {
+    converted_ = index_;
+    return CheckBoxes();
+  }
   Status Follow(const GaussianBlur& t) {
     TRY(OnTile());
     if (!size_) return {};  // each image is checked
@@ -299,6 +327,14 @@ class Compiler {
   void Crop(ImageSize size) {
     crop_ = index_;
     size_ = size;
+  }
+
+  Status CheckBoxes() const {
+    for (const ObjectField& field : options_.objects) {
+      if (field.kind == ObjectField::Kind::kBoxes) return {};
+    }
+    return Refuse(index_, "samples have no boxes here",
+                  "Read samples that have boxes, or remove it");
   }
 
   // Pixels that are repeated around the image show objects that have no boxes.
@@ -407,6 +443,7 @@ class Compiler {
   std::optional<size_t> normalize_;
   std::optional<size_t> erasing_;
   std::optional<size_t> pad_to_;
+  std::optional<size_t> converted_;  // index of the last ConvertBoundingBoxFormat
   std::vector<ExecutionSite> sites_;
   bool tile_has_pixels_ = false;  // a transform has read or changed them
   bool tile_differs_ = false;     // in size, from image to image

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -214,6 +215,19 @@ class Plan::Drawing {
     if (transform_ < plan_.normalize_index_) erasure.value = Normalized(t.value, plan_.normalize_);
     if (t.noise) erasure.noise = random.Bits();
     drawn_.erasures.push_back(erasure);
+  }
+
+  void Apply(const SanitizeBoundingBoxes& t, RandomStream&) {
+    if (objects_ != nullptr) objects_->Sanitize(t.min_size, t.min_area);
+  }
+  void Apply(const ClampBoundingBoxes&, RandomStream&) {
+    if (objects_ != nullptr) objects_->Clamp();
+  }
+  void Apply(const ConvertBoundingBoxFormat& t, RandomStream&) {
+    if (objects_ == nullptr) return;
+    const bool padded = plan_.pad_to_ && plan_.pad_to_index_ < transform_;
+    const ImageSize whole = padded ? plan_.output_ : size();
+    objects_->WriteAs(t.format, t.normalized ? std::optional(whole) : std::nullopt);
   }
 
   void Apply(const PadTo& t, RandomStream&) {

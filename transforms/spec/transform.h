@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/batch/box_format.h"
 #include "transforms/spec/fill.h"
 #include "transforms/spec/interpolation.h"
 
@@ -293,13 +294,35 @@ struct PadTo {
   Fill fill{};
 };
 
+// ---- Transforms of a sample's objects, which leave its pixels alone. Samples must have boxes.
+
+// Drops objects whose box is narrower or lower than min_size pixels, has an area below min_area, is
+// not a number, or lies outside the image by more than 0.001 pixels; one that is less than that
+// outside is clamped.
+struct SanitizeBoundingBoxes {
+  double min_size = 1;
+  double min_area = 1;
+};
+
+// Clamps boxes to the image, and hides keypoints outside of it.
+struct ClampBoundingBoxes {};
+
+// Says how boxes are written; without it, in the format in which they are read, in pixels. With
+// `normalized`, as shares of the image's width and height: those of the row after a PadTo,
+// otherwise its own.
+struct ConvertBoundingBoxFormat {
+  BoxFormat format = BoxFormat::kXyxy;
+  bool normalized = false;
+};
+
 using AnyTransform =
     std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
                  Pad, RandomCrop, ColorJitter, RandomGrayscale, RandomSolarize, RandomInvert,
                  RandomPosterize, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
                  GaussianBlur, RandomAffine, RandomRotation, RandomZoom, RandomTranslation,
                  RandomShear, AutoAugment, RandAugment, TrivialAugmentWide, RandomApply,
-                 RandomChoice, RandomOrder, Normalize, RandomErasing, PadTo>;
+                 RandomChoice, RandomOrder, Normalize, RandomErasing, PadTo, SanitizeBoundingBoxes,
+                 ClampBoundingBoxes, ConvertBoundingBoxFormat>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

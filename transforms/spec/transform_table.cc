@@ -900,6 +900,59 @@ TransformRow Row(const PadTo&) {
                          "as for `Pad`; with dtypes of fractions it becomes one, as pixels do.")}};
 }
 
+// ---- Transforms of objects.
+
+constexpr double kMaxArea = 1e8;
+
+TransformRow Row(const SanitizeBoundingBoxes&) {
+  using T = SanitizeBoundingBoxes;
+  return {.name = "SanitizeBoundingBoxes",
+          .doc =
+              "Objects whose box is too small, is not a number or lies outside the image are "
+              "dropped, with their keypoints and values.\n\n"
+              "A box may be up to 0.001 pixels outside, because of roundings, and is then clamped.",
+          .acts_on = ActsOn::kObjects,
+          .draws = kDrawsNothing,
+          .how = "on the boxes, before the image is decoded",
+          .parameters = {
+              Single<&T::min_size>("real", {.name = "min_size", .low = 1, .high = kMaxSidePixels},
+                                   "the least width and height in pixels, at least 1."),
+              Single<&T::min_area>("real", {.name = "min_area", .low = 1, .high = kMaxArea},
+                                   "the least area in pixels, at least 1.")}};
+}
+
+TransformRow Row(const ClampBoundingBoxes&) {
+  return {.name = "ClampBoundingBoxes",
+          .doc =
+              "Boxes are clamped to the image, and keypoints outside of it are hidden.\n\n"
+              "Crops, padding and affine transforms do so, too.",
+          .acts_on = ActsOn::kObjects,
+          .draws = kDrawsNothing,
+          .how = "on the boxes, before the image is decoded"};
+}
+
+TransformRow Row(const ConvertBoundingBoxFormat&) {
+  using T = ConvertBoundingBoxFormat;
+  Parameter format = ChoiceOf<&T::format>("format",
+                                          {{NameOf(BoxFormat::kXyxy), BoxFormat::kXyxy},
+                                           {NameOf(BoxFormat::kXywh), BoxFormat::kXywh},
+                                           {NameOf(BoxFormat::kCxcywh), BoxFormat::kCxcywh}},
+                                          "\"xyxy\", \"xywh\" or \"cxcywh\".");
+  format.options[0].required = true;
+  return {.name = "ConvertBoundingBoxFormat",
+          .doc =
+              "Batches have boxes in this format, not in that of the source; after all transforms "
+              "that move pixels.",
+          .acts_on = ActsOn::kObjects,
+          .draws = kDrawsNothing,
+          .how = "when boxes are written",
+          .parameters = {std::move(format),
+                         Boolean<&T::normalized>(
+                             "normalized",
+                             "as shares of the image's width and height, not in pixels; after "
+                             "`PadTo`, of the row's.")}};
+}
+
 // ----
 
 template <size_t... places>

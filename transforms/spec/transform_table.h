@@ -32,7 +32,11 @@ enum class ActsOn : uint8_t {
   kGeometry,  // which pixels are read; anywhere in the list
   kPixels,    // values of an image that has its final size; also transforms that hold others
   kValues,    // values of the output; at the end of the list
+  kObjects,   // the objects of a sample, not its image; anywhere in the list
 };
+
+// The `draws` of a transform that draws nothing, so that those of others do not depend on it.
+inline constexpr uint8_t kDrawsNothing = 31;
 
 struct TransformRow {
   const char* name = "";
@@ -41,6 +45,7 @@ struct TransformRow {
   // The kind of its random numbers (core/numbers/random.h), which are those of its index among the
   // transforms of this kind. Transforms that do not change pixels share kind 0, so that crops and
   // flips do not depend on those that do; a transform that holds flips is one of them (DrawsOf).
+  // Those of objects have kDrawsNothing.
   // Each of the others has a number of its own. Numbers never change, because draws would change
   // with them.
   uint8_t draws = 0;

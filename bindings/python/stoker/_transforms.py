@@ -22,7 +22,9 @@ from stoker._parameters import Fill, ImageOrBatchChoice, Margins, Range, Size, T
 __all__ = [
     "AutoAugment",
     "CenterCrop",
+    "ClampBoundingBoxes",
     "ColorJitter",
+    "ConvertBoundingBoxFormat",
     "GaussianBlur",
     "Normalize",
     "Pad",
@@ -49,6 +51,7 @@ __all__ = [
     "RandomVerticalFlip",
     "RandomZoom",
     "Resize",
+    "SanitizeBoundingBoxes",
     "Transform",
     "TrivialAugmentWide",
 ]
@@ -660,3 +663,46 @@ class PadTo(Transform):
 
     size: Size
     fill: Fill | None = 0
+
+
+@dataclass(frozen=True)
+class SanitizeBoundingBoxes(Transform):
+    """Objects whose box is too small, is not a number or lies outside the image are dropped, with their
+    keypoints and values.
+
+    A box may be up to 0.001 pixels outside, because of roundings, and is then clamped.
+
+    Args:
+        min_size: the least width and height in pixels, at least 1.
+        min_area: the least area in pixels, at least 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    min_size: float = 1.0
+    min_area: float = 1.0
+
+
+@dataclass(frozen=True)
+class ClampBoundingBoxes(Transform):
+    """Boxes are clamped to the image, and keypoints outside of it are hidden.
+
+    Crops, padding and affine transforms do so, too.
+    """
+
+
+@dataclass(frozen=True)
+class ConvertBoundingBoxFormat(Transform):
+    """Batches have boxes in this format, not in that of the source; after all transforms that move pixels.
+
+    Args:
+        format: "xyxy", "xywh" or "cxcywh".
+        normalized: as shares of the image's width and height, not in pixels; after `PadTo`, of the row's.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    format: str
+    normalized: bool = False

@@ -106,6 +106,8 @@ BAD = [
     (stoker.RandomErasing, {"scale": (0.5, 0.1)}, "RandomErasing.scale"),
     (stoker.RandomErasing, {"scale": (0.1, 1.5)}, "RandomErasing.scale"),
     (stoker.RandomErasing, {"ratio": (0, 1)}, "RandomErasing.ratio"),
+    (stoker.SanitizeBoundingBoxes, {"min_size": 0.5}, "SanitizeBoundingBoxes.min_size"),
+    (stoker.ConvertBoundingBoxFormat, {"format": "yxyx"}, "ConvertBoundingBoxFormat.format"),
     (stoker.RandomResizedCrop, {"size": 9, "scale": (1.0, 0.08)}, "RandomResizedCrop.scale"),
     (stoker.RandomResizedCrop, {"size": 9, "ratio": (0.0, 1.0)}, "RandomResizedCrop.ratio"),
     (stoker.ColorJitter, {"brightness": np.array(-0.4)}, "ColorJitter.brightness"),
@@ -417,14 +419,23 @@ def test_parameters_are_torchvisions(name):
         pytest.skip(f"torchvision has no {name}")
     theirs = inspect.signature(getattr(v2, name)).parameters
     ours = inspect.signature(getattr(stoker, name)).parameters
-    left_out = ["inplace"] if name in ("Normalize", "RandomErasing") else []
-    added = {"ColorJitter": ["p"], "GaussianBlur": ["p"]}.get(name, [])
+    left_out = {
+        "Normalize": ["inplace"],
+        "RandomErasing": ["inplace"],
+        "SanitizeBoundingBoxes": ["labels_getter"],
+        "ClampBoundingBoxes": ["clamping_mode"],
+    }.get(name, [])
+    added = {
+        "ColorJitter": ["p"],
+        "GaussianBlur": ["p"],
+        "ConvertBoundingBoxFormat": ["normalized"],
+    }.get(name, [])
     if name in ("RandomAffine", "RandomRotation"):
         added = ["padding_mode"]
     assert [p for p in theirs if p not in left_out] + added == list(ours)
     for option, parameter in ours.items():
         if option in added:
-            assert parameter.default == {"p": 1, "padding_mode": "constant"}[option]
+            assert parameter.default == {"p": 1, "padding_mode": "constant", "normalized": False}[option]
             continue
         default = theirs[option].default
         assert getattr(default, "value", default) == parameter.default, option

@@ -88,7 +88,9 @@ void MovesAsTheReference() {
     options.exif_orientation = !random.OneIn(4);
     constexpr Piece kMasks[] = {kMask, kMaskIn255, kMask16, kMask16In770};
     options.pieces = {kImage, kMasks[random.Between(0, 3)]};
-    const Result<Plan> plan = Plan::Compile(RandomRecipe(random, options.dtype), options);
+    const std::vector<Transform> list = RandomRecipe(random, options.dtype);
+    options.objects = testing::FieldsFor(list);
+    const Result<Plan> plan = Plan::Compile(list, options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
     const Plan& mask = plan->piece(1);
     const bool deep = options.pieces[1].kind == Piece::Kind::kMask16;

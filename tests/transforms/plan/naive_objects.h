@@ -205,6 +205,21 @@ class NaiveMoves {
     o_.Affine(t.center_x.value_or(o_.canvas.width * 0.5),
               t.center_y.value_or(o_.canvas.height * 0.5), degrees, tx, ty, scale, sx, sy);
   }
+  void operator()(const ClampBoundingBoxes&, RandomStream&) { o_.Clamp(); }
+  // torchvision's _get_sanitize_bounding_boxes_mask, with a tolerance.
+  void operator()(const SanitizeBoundingBoxes& t, RandomStream&) {
+    const double right = o_.canvas.width + 1e-3, bottom = o_.canvas.height + 1e-3;
+    o_.KeepIf([&](const BoxNumbers& b) {
+      const double width = b[2] - b[0], height = b[3] - b[1];
+      bool valid = width >= t.min_size && height >= t.min_size && width * height >= t.min_area;
+      for (const double number : b) valid = valid && number >= -1e-3;
+      return valid && b[0] <= right && b[2] <= right && b[1] <= bottom && b[3] <= bottom;
+    });
+  }
+  void operator()(const ConvertBoundingBoxFormat& t, RandomStream&) {
+    for (BoxNumbers& box : o_.boxes) box = Converted(box, o_.format, t.format);
+    o_.format = t.format;
+  }
   // Other transforms move nothing.
   template <typename T>
   void operator()(const T&, RandomStream&) {}

@@ -3,15 +3,29 @@
 
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/batch/dtype.h"
 #include "tests/testing/random.h"
 #include "tests/transforms/plan/random_options.h"
+#include "transforms/plan/objects.h"
 #include "transforms/spec/interpolation.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker::testing {
+
+// The fields that the list of a plan needs.
+inline std::vector<ObjectField> FieldsFor(const std::vector<Transform>& list) {
+  for (const Transform& transform : list) {
+    if (std::holds_alternative<SanitizeBoundingBoxes>(transform) ||
+        std::holds_alternative<ClampBoundingBoxes>(transform) ||
+        std::holds_alternative<ConvertBoundingBoxFormat>(transform)) {
+      return {{.kind = ObjectField::Kind::kBoxes, .bytes = 16}};
+    }
+  }
+  return {};
+}
 
 // Images of up to 90 pixels a side fit in it.
 inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
@@ -20,6 +34,7 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   if (random.OneIn(3)) list.emplace_back(RandomVerticalFlip{});
   if (random.OneIn(3)) list.emplace_back(Pad{NextMargins(random, 5)});
   const bool pads = random.OneIn(3);  // images keep their sizes
+  const bool has_boxes = random.OneIn(2);
   if (!pads) {
     list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
   } else if (random.OneIn(2)) {
@@ -123,12 +138,13 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
           list.emplace_back(CenterCrop{4, 4});
           break;
         }
-        list.emplace_back(RandomCrop{.height = 4 + random.Between(0, 20),
-                                     .width = 4 + random.Between(0, 20),
-                                     .padding = NextMargins(random, 4),
-                                     .pad_if_needed = true,
-                                     .fill = NextFill(random),
-                                     .padding_mode = NextPadding(random)});
+        list.emplace_back(
+            RandomCrop{.height = 4 + random.Between(0, 20),
+                       .width = 4 + random.Between(0, 20),
+                       .padding = NextMargins(random, 4),
+                       .pad_if_needed = true,
+                       .fill = NextFill(random),
+                       .padding_mode = has_boxes ? Padding::kConstant : NextPadding(random)});
         break;
       case 7:
         list.emplace_back(RandomHorizontalFlip{});
@@ -138,6 +154,9 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         break;
     }
   }
+  if (has_boxes && random.OneIn(2)) list.emplace_back(SanitizeBoundingBoxes{});
+  if (has_boxes && random.OneIn(2)) list.emplace_back(ClampBoundingBoxes{});
+  if (has_boxes && random.OneIn(2)) list.emplace_back(ConvertBoundingBoxFormat{BoxFormat::kXywh});
   const bool fractions = dtype != DType::kU8, normalizes = fractions && random.OneIn(2);
   const bool normalizes_last = pads && random.OneIn(2);
   const Normalize normalize{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};

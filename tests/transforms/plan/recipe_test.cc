@@ -58,7 +58,9 @@ void AppliesAsTheReference() {
     options.dtype = kDTypes[random.Between(0, 3)];
     options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
     options.read_later = random.OneIn(2);
-    const Result<Plan> plan = Plan::Compile(RandomRecipe(random, options.dtype), options);
+    const std::vector<Transform> list = RandomRecipe(random, options.dtype);
+    options.objects = testing::FieldsFor(list);
+    const Result<Plan> plan = Plan::Compile(list, options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
     testing::JpegOptions jpeg;
     jpeg.width = random.Between(1, 90);

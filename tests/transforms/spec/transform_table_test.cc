@@ -53,7 +53,9 @@ TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
   std::set<std::pair<std::string, int>> draws;
   for (const TransformRow& row : AllTransforms()) {
     if (row.acts_on == ActsOn::kPixels) draws.emplace(row.name, row.draws);
-    EXPECT_EQ(row.draws == 0, row.acts_on != ActsOn::kPixels) << row.name;
+    EXPECT_EQ(row.draws == kDrawsNothing, row.acts_on == ActsOn::kObjects) << row.name;
+    const bool shares = row.acts_on == ActsOn::kGeometry || row.acts_on == ActsOn::kValues;
+    EXPECT_EQ(row.draws == 0, shares) << row.name;
   }
   EXPECT_EQ(draws,
             (std::set<std::pair<std::string, int>>{
