@@ -118,7 +118,7 @@ Result<Rect> Plan::StartRows(const EncodedImage& image, const StoredImage& store
 
 std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
                                      Orientation orientation) const {
-  if (mask_ || !CheckSides(stored).ok()) return std::nullopt;
+  if (mask_ || draws_by_boxes_ || !CheckSides(stored).ok()) return std::nullopt;
   // Upsampling blends rows of chroma: the one above begins up to 3 rows of pixels higher.
   constexpr int kBlended = 3;
   constexpr Reduction kMost = 8;  // of any image
@@ -143,13 +143,16 @@ std::optional<AxisSpan> Plan::RowsOf(const DrawKey& key, ImageSize stored,
   return all.begin < all.end ? std::optional(all) : std::nullopt;
 }
 
-// Draws a sample that has objects; they are written if this is its first piece.
+// Draws a sample that has objects, which are written with its first piece. Other pieces need boxes
+// for the same draw.
 Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& context) const {
   const ObjectRows& rows = *context.to.objects;
-  if (rows.to.empty()) return Draw(key, viewed, context.drawn);
-  TRY(context.objects.Read(options_.objects, rows, viewed, MovedObjects::Load::kAll));
+  const bool writes = !rows.to.empty();
+  if (!writes && !draws_by_boxes_) return Draw(key, viewed, context.drawn);
+  const auto load = writes ? MovedObjects::Load::kAll : MovedObjects::Load::kBoxes;
+  TRY(context.objects.Read(options_.objects, rows, viewed, load));
   TRY(Draw(key, viewed, context.drawn, &context.objects));
-  context.objects.Write(rows);
+  if (writes) context.objects.Write(rows);
   return {};
 }
 

@@ -1,12 +1,15 @@
 #include "transforms/plan/draw.h"
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "core/result/log.h"
+#include "transforms/plan/moved_objects.h"
 
 namespace stoker {
 
@@ -66,6 +69,30 @@ std::optional<Rect> DrawBox(Ratio meaning, const std::array<double, 2>& scale,
     return Rect{x, y, w, h};
   }
   return std::nullopt;
+}
+
+// Returns the intersection of the box and the part, divided by their union.
+double OverlapOf(const Box& box, const Rect& part) {
+  const double right = part.x + part.width, bottom = part.y + part.height;
+  const double width = std::min(box.right, right) - std::max<double>(box.left, part.x);
+  const double height = std::min(box.bottom, bottom) - std::max<double>(box.top, part.y);
+  const double shared = std::max(width, 0.0) * std::max(height, 0.0);
+  const double of_box = (box.right - box.left) * (box.bottom - box.top);
+  return shared / (of_box + static_cast<double>(part.width) * part.height - shared);
+}
+
+// Draws a part; nullopt if its ratio is wrong, or it is empty.
+std::optional<Rect> DrawPart(const RandomIoUCrop& crop, ImageSize image, RandomStream& random) {
+  const auto share_of = [&](int side) {
+    return static_cast<int>(side * random.Uniform(crop.min_scale, crop.max_scale));
+  };
+  const int width = share_of(image.width), height = share_of(image.height);
+  if (width == 0 || height == 0) return std::nullopt;
+  const double ratio = static_cast<double>(width) / height;
+  if (ratio < crop.min_aspect_ratio || ratio > crop.max_aspect_ratio) return std::nullopt;
+  const int x = static_cast<int>((image.width - width) * random.Uniform());
+  const int y = static_cast<int>((image.height - height) * random.Uniform());
+  return Rect{x, y, width, height};
 }
 
 }  // namespace
@@ -140,6 +167,31 @@ Rect DrawErasedBox(const RandomErasing& erasing, ImageSize image, RandomStream& 
   };
   return DrawBox(Ratio::kHeightByWidth, erasing.scale, erasing.ratio, image, random, fits)
       .value_or(Rect());
+}
+
+bool HasCenterIn(const Rect& part, const Box& box) {
+  const double x = 0.5 * (box.left + box.right), y = 0.5 * (box.top + box.bottom);
+  return part.x < x && x < part.x + part.width && part.y < y && y < part.y + part.height;
+}
+
+std::optional<Rect> DrawIoUCrop(const RandomIoUCrop& crop, ImageSize image,
+                                std::span<const Box> boxes, RandomStream& random) {
+  constexpr int kRounds = 20;  // torchvision does not limit them
+  static constexpr std::array kOverlaps{0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0};
+  const std::span<const double> overlaps =
+      crop.sampler_options.empty() ? std::span(kOverlaps) : std::span(crop.sampler_options);
+  for (int round = 0; round < kRounds && !boxes.empty(); ++round) {
+    const double least = overlaps[random.Below(overlaps.size())];
+    if (least >= 1) return std::nullopt;
+    for (int trial = 0; trial < crop.trials; ++trial) {
+      const std::optional<Rect> part = DrawPart(crop, image, random);
+      const auto fits = [&](const Box& box) {
+        return HasCenterIn(*part, box) && OverlapOf(box, *part) >= least;
+      };
+      if (part && std::ranges::any_of(boxes, fits)) return part;
+    }
+  }
+  return std::nullopt;
 }
 
 std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by) {

@@ -4,11 +4,16 @@
 // exponential and logarithm differ in the last bit between CPUs.
 #pragma once
 
+#include <optional>
+#include <span>
+
 #include "core/batch/image.h"
 #include "core/numbers/random.h"
 #include "transforms/spec/transform.h"
 
 namespace stoker {
+
+struct Box;
 
 // e^x for |x| <= 700; relative error below 1e-15.
 double Exp(double x);
@@ -33,6 +38,13 @@ bool Contains(const Rect& outer, const Rect& inner);
 // numbers (area, ratio), then two integers for the attempt that fits (row, column); or the central
 // fallback.
 Rect DrawResizedBox(const RandomResizedCrop& crop, ImageSize image, RandomStream& random);
+
+// Draws a part of the image like torchvision's RandomIoUCrop.make_params. Returns nullopt if the
+// image stays whole.
+std::optional<Rect> DrawIoUCrop(const RandomIoUCrop& crop, ImageSize image,
+                                std::span<const Box> boxes, RandomStream& random);
+// Whether the center of the box lies in the part, and not on its border.
+bool HasCenterIn(const Rect& part, const Box& box);
 
 // Returns (value − mean) / std for each channel.
 std::array<float, 3> Normalized(const std::array<float, 3>& value, const Normalize& by);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/result/try.h"
+#include "transforms/plan/draw.h"
 
 namespace stoker {
 
@@ -295,6 +296,10 @@ void MovedObjects::Sanitize(double min_size, double min_area) {
     box = ClampedTo(size_, box);
     return true;
   });
+}
+
+void MovedObjects::KeepCentersIn(const Rect& part) {
+  KeepIf([&](const Box& box) { return HasCenterIn(part, box); });
 }
 
 void MovedObjects::WriteAs(BoxFormat format, std::optional<ImageSize> shares_of) {

@@ -62,6 +62,8 @@ class MovedObjects {
 
   // Drops objects, and snaps boxes to the image, as SanitizeBoundingBoxes says.
   void Sanitize(double min_size, double min_area);
+  // Drops objects whose box has its center outside of `part`, or on its border.
+  void KeepCentersIn(const Rect& part);
   // Says how boxes are written: as shares of a size, or in pixels. Until then, in the format in
   // which they were read, in pixels.
   void WriteAs(BoxFormat format, std::optional<ImageSize> shares_of);

@@ -155,8 +155,8 @@ class Plan {
 
   // Returns rows of the stored image, [begin, end), that are enough to apply the plan with this
   // key, as DrawKey of EncodedImage; with those that upsampling of a JPEG's chroma may blend in.
-  // nullopt: all may be needed (as of a mask), or the image is an error. `stored`: its sides are at
-  // least 1.
+  // nullopt: all may be needed (as of a mask), they depend on the sample's boxes, or the image is
+  // an error. `stored`: its sides are at least 1.
   std::optional<AxisSpan> RowsOf(const DrawKey& key, ImageSize stored,
                                  Orientation orientation) const;
 
@@ -241,6 +241,7 @@ class Plan {
   std::vector<Plan> views_;   // of each view alone, if there are several
   std::vector<Plan> pieces_;  // of the pieces after the first one, if any is not an image
   std::optional<Piece> mask_;
+  bool draws_by_boxes_ = false;  // crops depend on the boxes of a sample
 };
 
 }  // namespace stoker

@@ -90,11 +90,11 @@ class Compiler {
     }
     if (!pad_to_) FinishTile();
     if (size_) return *size_;
-    if (resample_) {
-      const auto& resize = std::get<Resize>(transforms_[*resample_]);
-      const std::string sets =
-          resize.size != 0 ? "size = " + std::to_string(resize.size) + " sets only the shorter side"
-                           : "max_size sets only the longer side";
+    const auto* const resize = resample_ ? std::get_if<Resize>(&transforms_[*resample_]) : nullptr;
+    if (resize != nullptr && resize->height == 0) {
+      const std::string sets = resize->size != 0 ? "size = " + std::to_string(resize->size) +
+                                                       " sets only the shorter side"
+                                                 : "max_size sets only the longer side";
       return Refuse(*resample_, sets + ", so the images of a batch would differ in size",
                     "Add a CenterCrop after it, or give height and width instead of size; or add "
                     "PadTo, if images may differ in size");
@@ -108,10 +108,11 @@ class Compiler {
 
   std::optional<size_t> normalize() const { return normalize_; }
   std::optional<size_t> pad_to() const { return pad_to_; }
-  // Returns the most pixels along each side that a tile has; nullopt if the tile's images differ in
-  // size, which is then at most that of the output.
-  std::optional<ImageSize> tile() const {
-    return tile_differs_ ? std::nullopt : std::optional<ImageSize>(tile_);
+  // Returns the most pixels along each side that a tile has. If its images differ in size, they are
+  // at most as large as the output.
+  ImageSize tile(ImageSize output) const {
+    if (!tile_differs_) return tile_;
+    return {std::max(tile_.width, output.width), std::max(tile_.height, output.height)};
   }
   std::vector<ExecutionSite> TakeSites() { return std::move(sites_); }
 
@@ -204,6 +205,8 @@ class Compiler {
 
   Status Follow(const CenterCrop& t) {
     const ImageSize size{t.width, t.height};
+    // A crop that is larger than a part of the image takes a step.
+    if (crop_ && !size_) return RefuseUnknown();
     if (crop_ && Larger(size, *size_)) {
       return Refuse(index_,
                     SizeText(size) + " is larger than the " + SizeText(*size_) + " that " +
@@ -246,6 +249,24 @@ class Compiler {
       if (Status s = Surround(t.padding_mode, t.fill); !s) return s;
     }
     Crop(size);
+    return {};
+  }
+
+  // After a crop or a transform of pixels it would take a step on an image of any size.
+  Status Follow(const RandomZoomOut& t) {
+    if (const std::optional<size_t> before = crop_ ? crop_ : step_) {
+      return Refuse(index_, "it makes images of any size after " + NameAt(*before),
+                    std::string("Move it before ") + NameOf(transforms_[*before]));
+    }
+    TRY(Surround(Padding::kConstant, t.fill));
+    size_.reset();
+    return {};
+  }
+
+  Status Follow(const RandomIoUCrop&) {
+    TRY(CheckBoxes());
+    size_.reset();
+    crop_ = index_;
     return {};
   }
 
@@ -351,6 +372,7 @@ class Compiler {
   // padding takes a step, which needs an image of known size.
   Status Surround(Padding mode, const Fill& fill) {
     const bool constant = mode == Padding::kConstant;
+    if (crop_ && !size_) return RefuseUnknown();
     const bool other =
         surrounded_ && !(constant && surrounded_->first == mode && surrounded_->second == fill);
     if (other && !size_) {
@@ -368,7 +390,7 @@ class Compiler {
     for (size_t i = index_ + 1; i < transforms_.size(); ++i) {
       const Transform& t = transforms_[i];
       if (Is<PadTo>(t)) return true;
-      if (Is<CenterCrop>(t) || Is<RandomCrop>(t)) return false;
+      if (Is<CenterCrop>(t) || Is<RandomCrop>(t) || Is<RandomIoUCrop>(t)) return false;
       if (Is<Resize>(t) || Is<RandomResizedCrop>(t)) return false;
     }
     return false;
@@ -386,6 +408,7 @@ class Compiler {
     const Transform* fixes = nullptr;
     for (size_t i = index_ + 1; i < transforms_.size(); ++i) {
       const Transform& t = transforms_[i];
+      if (Is<RandomIoUCrop>(t) || Is<RandomZoomOut>(t)) fixes = nullptr;
       const auto* const resize = std::get_if<Resize>(&t);
       const bool resamples = resize != nullptr || Is<RandomResizedCrop>(t);
       const bool gives_size = (resize != nullptr && resize->height != 0) ||
@@ -393,6 +416,11 @@ class Compiler {
       if (fixes == nullptr ? gives_size : resamples) fixes = &t;
     }
     return fixes;
+  }
+
+  Error RefuseUnknown() const {
+    return Refuse(index_, "images differ in size after " + NameAt(*crop_) + ", and may be smaller",
+                  "Resize them to a height and width before it");
   }
 
   Error RefuseSizes() const {
@@ -463,7 +491,7 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
   Plan plan;
   plan.options_ = options;
   plan.output_ = size;
-  plan.tile_ = compiler.tile().value_or(size);
+  plan.tile_ = compiler.tile(size);
   plan.sites_ = compiler.TakeSites();
   Normalize normalize;
   if (const std::optional<size_t> index = compiler.normalize()) {
@@ -480,6 +508,7 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     plan.scale_[c] = static_cast<float>(1.0 / (255.0 * normalize.std[c]));
     plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];
   }
+  plan.draws_by_boxes_ = std::ranges::any_of(transforms, &Is<RandomIoUCrop>);
   plan.transforms_ = std::move(transforms);
   if (std::ranges::none_of(options.pieces, &Piece::is_mask)) return plan;
   std::vector<Plan> pieces;

@@ -123,6 +123,26 @@ class Plan::Drawing {
     Cut({padded.x + x, padded.y + y, t.width, t.height}, t.padding_mode, t.fill);
   }
 
+  void Apply(const RandomZoomOut& t, RandomStream& random) {
+    if (random.Uniform() >= t.p) return;
+    const double times = random.Uniform(t.side_range[0], t.side_range[1]);
+    const auto larger = [times](int side) {
+      return static_cast<int>(std::min<double>(side * times, std::max(side, kMaxSidePixels)));
+    };
+    const auto place = [&](int room) { return static_cast<int>(room * random.Uniform()); };
+    const ImageSize image = size(), canvas{larger(image.width), larger(image.height)};
+    const int left = place(canvas.width - image.width), top = place(canvas.height - image.height);
+    Cut({-left, -top, canvas.width, canvas.height}, Padding::kConstant, t.fill);
+  }
+  // torchvision compares centers before it clamps boxes.
+  void Apply(const RandomIoUCrop& t, RandomStream& random) {
+    if (objects_ == nullptr) return;
+    const std::optional<Rect> part = DrawIoUCrop(t, size(), objects_->boxes(), random);
+    if (!part) return;
+    objects_->KeepCentersIn(*part);
+    Cut(*part, Padding::kConstant, {});
+  }
+
   void Apply(const ColorJitter& t, RandomStream& random) {
     if (random.Uniform() >= t.p) return;
     std::array<int, 4> order{0, 1, 2, 3};

@@ -75,6 +75,31 @@ struct RandomCrop {
   Padding padding_mode = Padding::kConstant;
 };
 
+// With probability p puts the image at a uniform place of a larger one, whose sides are its own
+// times one number uniform in `side_range`, but at most 65,535 pixels, and fills the rest.
+struct RandomZoomOut {
+  Fill fill{};
+  std::array<double, 2> side_range{1, 4};
+  double p = 0.5;
+};
+
+// Takes a part of the image whose overlap (intersection / union) with at least one of the boxes is
+// at least a number drawn from sampler_options, and drops objects whose center is not in it.
+// Samples must have boxes. sampler_options: each at least 0; empty means {0, 0.1, 0.3, 0.5, 0.7,
+// 0.9, 1}, and from 1 on the image stays whole, as it does without objects. Width and height are
+// shares of the image's, each uniform between min_scale and max_scale, of a ratio width / height
+// within min_aspect_ratio and max_aspect_ratio, at a uniform place; after `trials` of them another
+// number is drawn, and after 20 numbers the image stays whole. (Liu et al.: "SSD: Single Shot
+// MultiBox Detector", ECCV 2016)
+struct RandomIoUCrop {
+  double min_scale = 0.3;
+  double max_scale = 1;
+  double min_aspect_ratio = 0.5;
+  double max_aspect_ratio = 2;
+  std::vector<double> sampler_options{};
+  int trials = 40;
+};
+
 // Swaps left and right with probability p.
 struct RandomHorizontalFlip {
   double p = 0.5;
@@ -315,14 +340,13 @@ struct ConvertBoundingBoxFormat {
   bool normalized = false;
 };
 
-using AnyTransform =
-    std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
-                 Pad, RandomCrop, ColorJitter, RandomGrayscale, RandomSolarize, RandomInvert,
-                 RandomPosterize, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
-                 GaussianBlur, RandomAffine, RandomRotation, RandomZoom, RandomTranslation,
-                 RandomShear, AutoAugment, RandAugment, TrivialAugmentWide, RandomApply,
-                 RandomChoice, RandomOrder, Normalize, RandomErasing, PadTo, SanitizeBoundingBoxes,
-                 ClampBoundingBoxes, ConvertBoundingBoxFormat>;
+using AnyTransform = std::variant<
+    Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip, Pad,
+    RandomCrop, RandomZoomOut, RandomIoUCrop, ColorJitter, RandomGrayscale, RandomSolarize,
+    RandomInvert, RandomPosterize, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
+    GaussianBlur, RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
+    AutoAugment, RandAugment, TrivialAugmentWide, RandomApply, RandomChoice, RandomOrder, Normalize,
+    RandomErasing, PadTo, SanitizeBoundingBoxes, ClampBoundingBoxes, ConvertBoundingBoxFormat>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

@@ -441,6 +441,82 @@ TransformRow Row(const RandomCrop&) {
           FillOf<&T::fill>("as for `Pad`."), PaddingMode<&T::padding_mode>("as for `Pad`.")}};
 }
 
+TransformRow Row(const RandomZoomOut&) {
+  using T = RandomZoomOut;
+  return {
+      .name = "RandomZoomOut",
+      .doc =
+          "The image at a random place of a larger one, with probability `p`. (Liu et al., ECCV "
+          "2016)\n\n"
+          "The larger one has at most 65,535 pixels on a side.",
+      .how = "zeros are written where there are no pixels",
+      .parameters = {FillOf<&T::fill>("as for `Pad`."),
+                     Range<&T::side_range>("side_range", 1, 100,
+                                           "(least, most) of the larger image's sides, as "
+                                           "multiples of the image's, 1 to 100."),
+                     Probability<&T::p>()}};
+}
+
+constexpr int kMostTrials = 50;  // with 20 rounds, what a stream of random numbers has
+
+Check CheckIoUCrop(const Transform& transform, DType /*dtype*/) {
+  const auto& t = std::get<RandomIoUCrop>(transform);
+  const auto is_above = [](const char* low, double least, const char* high, double most) {
+    return Refusal{std::string(low) + " = " + NumberText(least) + " is above " + high + " = " +
+                       NumberText(most),
+                   "Give them in order"};
+  };
+  if (t.min_scale > t.max_scale) {
+    return is_above("min_scale", t.min_scale, "max_scale", t.max_scale);
+  }
+  if (t.min_aspect_ratio > t.max_aspect_ratio) {
+    return is_above("min_aspect_ratio", t.min_aspect_ratio, "max_aspect_ratio", t.max_aspect_ratio);
+  }
+  for (const double overlap : t.sampler_options) {
+    if (overlap >= 0 && std::isfinite(overlap)) continue;
+    return Refusal{"sampler_options has " + NumberText(overlap),
+                   "Give overlaps from 0 on; with 1, the image stays whole"};
+  }
+  return {};
+}
+
+TransformRow Row(const RandomIoUCrop&) {
+  using T = RandomIoUCrop;
+  const auto share = [](const char* name) {
+    return OptionInfo{.name = name, .low = kMinRatio, .high = 1};
+  };
+  const auto ratio = [](const char* name) {
+    return OptionInfo{.name = name, .low = kMinRatio, .high = kMaxSidePixels};
+  };
+  return {
+      .name = "RandomIoUCrop",
+      .doc =
+          "A random part of the image that overlaps one of its boxes; objects whose center is "
+          "outside are dropped. (Liu et al., ECCV 2016)\n\n"
+          "Samples must have boxes; an image without objects stays whole. torchvision's sets boxes "
+          "to zeros, which `SanitizeBoundingBoxes` then drops.",
+      .how = "nothing else is decoded; the crop depends on the boxes",
+      .parameters =
+          {Single<&T::min_scale>("real", share("min_scale"),
+                                 "the least share of the image's width, and of its height."),
+           Single<&T::max_scale>("real", share("max_scale"), "the largest share."),
+           Single<&T::min_aspect_ratio>("real", ratio("min_aspect_ratio"),
+                                        "the least width / height."),
+           Single<&T::max_aspect_ratio>("real", ratio("max_aspect_ratio"),
+                                        "the largest width / height."),
+           Single<&T::sampler_options>(
+               "weights",
+               {.name = "sampler_options",
+                .note = "overlaps (intersection / union) from 0 on; `[]` is `[0, 0.1, 0.3, 0.5, "
+                        "0.7, 0.9, 1]`"},
+               "overlaps, intersection / union, one of which at least one box must have; with 1 "
+               "the image stays whole. None: 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1."),
+           Integer<&T::trials>("trials", 1, kMostTrials,
+                               "parts to try before another overlap is chosen, 1 to 50. After 20 "
+                               "overlaps the image stays whole.")},
+      .check = &CheckIoUCrop};
+}
+
 TransformRow Row(const ColorJitter&) {
   using T = ColorJitter;
   return {.name = "ColorJitter",

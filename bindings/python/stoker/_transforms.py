@@ -41,6 +41,7 @@ __all__ = [
     "RandomGrayscale",
     "RandomHorizontalFlip",
     "RandomInvert",
+    "RandomIoUCrop",
     "RandomOrder",
     "RandomPosterize",
     "RandomResizedCrop",
@@ -50,6 +51,7 @@ __all__ = [
     "RandomTranslation",
     "RandomVerticalFlip",
     "RandomZoom",
+    "RandomZoomOut",
     "Resize",
     "SanitizeBoundingBoxes",
     "Transform",
@@ -195,6 +197,56 @@ class RandomCrop(Transform):
     pad_if_needed: bool = False
     fill: Fill | None = 0
     padding_mode: str = "constant"
+
+
+@dataclass(frozen=True)
+class RandomZoomOut(Transform):
+    """The image at a random place of a larger one, with probability `p`. (Liu et al., ECCV 2016)
+
+    The larger one has at most 65,535 pixels on a side.
+
+    Args:
+        fill: as for `Pad`.
+        side_range: (least, most) of the larger image's sides, as multiples of the image's, 1 to 100.
+        p: 0 to 1.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    fill: Fill | None = 0
+    side_range: Sequence[float] = (1.0, 4.0)
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomIoUCrop(Transform):
+    """A random part of the image that overlaps one of its boxes; objects whose center is outside are
+    dropped. (Liu et al., ECCV 2016)
+
+    Samples must have boxes; an image without objects stays whole. torchvision's sets boxes to zeros, which
+    `SanitizeBoundingBoxes` then drops.
+
+    Args:
+        min_scale: the least share of the image's width, and of its height.
+        max_scale: the largest share.
+        min_aspect_ratio: the least width / height.
+        max_aspect_ratio: the largest width / height.
+        sampler_options: overlaps, intersection / union, one of which at least one box must have; with 1 the
+            image stays whole. None: 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1.
+        trials: parts to try before another overlap is chosen, 1 to 50. After 20 overlaps the image stays
+            whole.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    min_scale: float = 0.3
+    max_scale: float = 1.0
+    min_aspect_ratio: float = 0.5
+    max_aspect_ratio: float = 2.0
+    sampler_options: Sequence[float] | None = None
+    trials: int = 40
 
 
 @dataclass(frozen=True)

@@ -467,5 +467,28 @@ TEST(Compile, DescribesMasks) {
                 "; piece 1: a mask, moved as piece 0 by nearest pixels, to uint8 224 × 200");
 }
 
+TEST(Compile, ZoomingOutComesBeforeWhatFixesTheSize) {
+  const auto cause = [](std::vector<Transform> list) {
+    const Result<Plan> plan = Plan::Compile(std::move(list));
+    return plan.ok() ? "" : plan.error().cause + ": " + plan.error().advice;
+  };
+  const RandomZoomOut zoom, grey{{9, 9, 9}};
+  const CenterCrop crop{9, 9};
+  EXPECT_EQ(cause({zoom, Resize{.height = 9, .width = 9}}), "");
+  EXPECT_EQ(cause({Resize{.height = 9, .width = 9}, zoom, crop, ColorJitter{}}), "");
+  EXPECT_EQ(cause({grey, crop}), "");
+  EXPECT_EQ(cause({Resize{.size = 9}, zoom, PadTo{99, 99}}), "");
+  EXPECT_EQ(cause({crop, zoom, crop}),
+            "transforms[1], RandomZoomOut: it makes images of any size after transforms[0], "
+            "CenterCrop: Move it before CenterCrop");
+  EXPECT_THAT(cause({Resize{.height = 9, .width = 9}, ColorJitter{}, zoom, crop}),
+              HasSubstr("Move it before ColorJitter"));
+  EXPECT_THAT(cause({Resize{.height = 9, .width = 9}, zoom}),
+              HasSubstr("all images the same size"));
+  EXPECT_THAT(cause({Resize{.height = 9, .width = 9}, zoom, ColorJitter{}}),
+              HasSubstr("images differ in size here"));
+  EXPECT_THAT(cause({grey, Resize{.height = 9, .width = 9}}), HasSubstr("resamples after it"));
+}
+
 }  // namespace
 }  // namespace stoker

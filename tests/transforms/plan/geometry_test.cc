@@ -50,6 +50,15 @@ struct NaiveApply {
     const int y = offset(image.size.height - t.height), x = offset(image.size.width - t.width);
     image.Cut({x, y, t.width, t.height}, Padding::kConstant, {});
   }
+  void operator()(const RandomZoomOut& t) {
+    if (random.Uniform() >= t.p) return;
+    const double times = random.Uniform(t.side_range[0], t.side_range[1]);
+    const int width = static_cast<int>(image.size.width * times);
+    const int height = static_cast<int>(image.size.height * times);
+    const int left = static_cast<int>((width - image.size.width) * random.Uniform());
+    const int top = static_cast<int>((height - image.size.height) * random.Uniform());
+    image.Cut({-left, -top, width, height}, Padding::kConstant, t.fill);
+  }
   void operator()(const CenterCrop& t) {
     image.Cut(CenterBox({t.width, t.height}, image.size), Padding::kConstant, {});
   }
@@ -119,7 +128,10 @@ std::vector<Transform> RandomGeometry(Random& random) {
   std::vector<Transform> list;
   const auto side = [&] { return random.Between(1, 40); };
   for (int n = random.Between(1, 5); n > 0; --n) {
-    switch (random.Between(0, 6)) {
+    switch (random.Between(0, 7)) {
+      case 7:
+        list.emplace_back(RandomZoomOut{NextFill(random), {1, 1.0 * random.Between(1, 3)}, 0.8});
+        break;
       case 0:
         list.emplace_back(Pad{NextMargins(random, 12), NextFill(random), NextPadding(random)});
         break;
@@ -242,6 +254,18 @@ TEST(Geometry, FusesWhatItCan) {
       0u);
   EXPECT_EQ(steps({RandomResizedCrop{24, 24}, flip, RandomVerticalFlip{1}}), 0u);
   EXPECT_EQ(steps({CenterCrop{20, 20}, Pad{{0, 2, 0, 2}}}), 1u);
+}
+
+TEST(Geometry, ZoomingOutStopsAtTheLargestImage) {
+  const Plan plan = Plan::Compile({RandomZoomOut{.side_range = {3, 3}, .p = 1},
+                                   RandomZoomOut{.side_range = {3, 3}, .p = 1},
+                                   Resize{.height = 30, .width = 30}})
+                        .value();
+  const Rect small = testing::DrawnOf(plan, {}, {100, 9}).geometry.box;
+  EXPECT_EQ(small.size(), (ImageSize{900, 81}));
+  const Rect large = testing::DrawnOf(plan, {}, {kMaxSidePixels, 9000}).geometry.box;
+  EXPECT_EQ(large.size(), (ImageSize{kMaxSidePixels, kMaxSidePixels}));
+  EXPECT_EQ(large.x, 0);
 }
 
 TEST(Geometry, ACropThatDoesNotFitIsAnErrorOfTheSample) {

@@ -205,6 +205,54 @@ class NaiveMoves {
     o_.Affine(t.center_x.value_or(o_.canvas.width * 0.5),
               t.center_y.value_or(o_.canvas.height * 0.5), degrees, tx, ty, scale, sx, sy);
   }
+  void operator()(const RandomZoomOut& t, RandomStream& random) {
+    if (random.Uniform() >= t.p) return;
+    const double r = t.side_range[0] + random.Uniform() * (t.side_range[1] - t.side_range[0]);
+    const ImageSize canvas{static_cast<int>(o_.canvas.width * r),
+                           static_cast<int>(o_.canvas.height * r)};
+    const int left = static_cast<int>((canvas.width - o_.canvas.width) * random.Uniform());
+    const int top = static_cast<int>((canvas.height - o_.canvas.height) * random.Uniform());
+    o_.Pad({left, top, canvas.width - (left + o_.canvas.width),
+            canvas.height - (top + o_.canvas.height)});
+  }
+  // torchvision's RandomIoUCrop, with at most 20 rounds, and which drops boxes at once.
+  void operator()(const RandomIoUCrop& t, RandomStream& random) {
+    const std::vector<double> options = t.sampler_options.empty()
+                                            ? std::vector<double>{0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0}
+                                            : t.sampler_options;
+    for (int round = 0; round < 20 && !o_.boxes.empty(); ++round) {
+      const double min_overlap = options[random.Below(options.size())];
+      if (min_overlap >= 1) return;
+      for (int trial = 0; trial < t.trials; ++trial) {
+        const double r0 = t.min_scale + (t.max_scale - t.min_scale) * random.Uniform();
+        const double r1 = t.min_scale + (t.max_scale - t.min_scale) * random.Uniform();
+        const int w = static_cast<int>(o_.canvas.width * r0);
+        const int h = static_cast<int>(o_.canvas.height * r1);
+        if (w == 0 || h == 0) continue;
+        const double aspect_ratio = 1.0 * w / h;
+        if (!(t.min_aspect_ratio <= aspect_ratio && aspect_ratio <= t.max_aspect_ratio)) continue;
+        const int left = static_cast<int>((o_.canvas.width - w) * random.Uniform());
+        const int top = static_cast<int>((o_.canvas.height - h) * random.Uniform());
+        const auto is_within = [&](const BoxNumbers& b) {
+          const double cx = 0.5 * (b[0] + b[2]), cy = 0.5 * (b[1] + b[3]);
+          return left < cx && cx < left + w && top < cy && cy < top + h;
+        };
+        double most = -1;
+        for (const BoxNumbers& box : o_.boxes) {
+          const BoxNumbers b = Converted(box, o_.format, BoxFormat::kXyxy);
+          if (!is_within(b)) continue;
+          const double x1 = std::max<double>(b[0], left), x2 = std::min<double>(b[2], left + w);
+          const double y1 = std::max<double>(b[1], top), y2 = std::min<double>(b[3], top + h);
+          const double inter = std::max(x2 - x1, 0.0) * std::max(y2 - y1, 0.0);
+          most = std::max(most, inter / ((b[2] - b[0]) * (b[3] - b[1]) + 1.0 * w * h - inter));
+        }
+        if (most < min_overlap) continue;
+        o_.KeepIf(is_within);
+        o_.Crop({left, top, w, h});
+        return;
+      }
+    }
+  }
   void operator()(const ClampBoundingBoxes&, RandomStream&) { o_.Clamp(); }
   // torchvision's _get_sanitize_bounding_boxes_mask, with a tolerance.
   void operator()(const SanitizeBoundingBoxes& t, RandomStream&) {

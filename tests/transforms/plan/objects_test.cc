@@ -90,9 +90,10 @@ class Applied {
     int64_t kept = -1;
     const ObjectRows rows{from, to, &kept, static_cast<uint32_t>(in.count())};
     StageTimes times;
-    OutputRows output{.row = row_.data()};
+    OutputRows output{.row = row_.data(), .geometry = geometry_.data()};
     output.objects = &rows;
     if (!plan_.Apply(ViewOf(image), key, *workspace_, output, times).ok()) return std::nullopt;
+    EXPECT_EQ(Redraw(image, key, from, rows.count), geometry_) << "of a further piece";
     EXPECT_LE(kept, static_cast<int64_t>(in.count()));
     out.boxes.resize(static_cast<size_t>(kept));
     out.values.resize(out.count());
@@ -100,11 +101,27 @@ class Applied {
     return out;
   }
 
+  // MapToRow of the last image.
+  const std::array<float, 6>& geometry() const { return geometry_; }
+
  private:
+  // Returns the geometry of a piece that writes no objects.
+  std::array<float, 6> Redraw(const testing::Naive& image, const DrawKey& key,
+                              std::span<const std::span<const uint8_t>> from, uint32_t count) {
+    const ObjectRows rows{.from = from, .count = count};
+    std::array<float, 6> geometry{};
+    OutputRows output{.row = row_.data(), .geometry = geometry.data()};
+    output.objects = &rows;
+    StageTimes times;
+    EXPECT_TRUE(plan_.Apply(ViewOf(image), key, *workspace_, output, times).ok());
+    return geometry;
+  }
+
   const Plan& plan_;
   MemoryBudget budget_{256 << 20};
   std::unique_ptr<Workspace, void (*)(Workspace*)> workspace_;
   std::vector<uint8_t> row_;
+  std::array<float, 6> geometry_{};
 };
 
 Objects Moved(std::vector<Transform> list, const Objects& objects, ImageSize size,
@@ -226,6 +243,14 @@ std::vector<Transform> NextMoves(Random& random) {
   return list;
 }
 
+RandomIoUCrop NextIoUCrop(Random& random) {
+  RandomIoUCrop crop;
+  if (random.OneIn(2)) crop.sampler_options = {0.2, 1.0 * random.Between(0, 1)};
+  if (random.OneIn(2)) crop.trials = random.Between(1, 50);
+  if (random.OneIn(3)) crop.min_scale = 0.01;
+  return crop;
+}
+
 void ExpectNear(double value, double wanted, const char* what) {
   if (std::isnan(wanted)) {
     EXPECT_TRUE(std::isnan(value)) << what << " is " << value;
@@ -262,7 +287,9 @@ TEST(Objects, MoveAsTorchvisionMovesThem) {
   int applied = 0;
   for (int n = 0; n < testing::Effort(4000); ++n) {
     const auto format = static_cast<BoxFormat>(random.Between(0, 2));
-    const std::vector<Transform> list = NextMoves(random);
+    std::vector<Transform> list = NextMoves(random);
+    if (random.OneIn(3)) list.insert(list.begin() + random.OneIn(2), NextIoUCrop(random));
+    if (random.OneIn(3)) list.insert(list.begin(), RandomZoomOut{.side_range = {1, 3}});
     const Result<Plan> plan = Plan::Compile(list, {.objects = AllFields(format)});
     if (!plan.ok()) continue;  // a crop that only adds a border
     const ImageSize size{random.Between(20, 90), random.Between(20, 90)};
@@ -453,6 +480,53 @@ TEST(Objects, TransformsOfThemChangeNoDraws) {
   }
 }
 
+// The part that is decoded is the one to which boxes are moved.
+TEST(Objects, AnIoUCropDecodesItsPart) {
+  const Plan plan = Plan::Compile({RandomIoUCrop{.max_scale = 0.9, .sampler_options = {0.1}},
+                                   Resize{.height = 40, .width = 50}},
+                                  {.objects = AllFields()})
+                        .value();
+  Applied applied(plan);
+  int cut = 0;
+  for (uint64_t n = 0; n < 50; ++n) {
+    const Objects objects = Numbered({{20, 20, 60, 60}, {70, 70, 80, 80}},
+                                     {{40, 41, 2, 42, 43, 2}, {75, 75, 2, 75, 75, 2}});
+    const Objects moved = applied.To(objects, {100, 90}, {1, 0, n}).value();
+    const std::array<float, 6>& map = applied.geometry();
+    EXPECT_GT(map[0], 50.0 / 100);
+    ASSERT_GE(moved.count(), 1u);
+    cut += moved.count() == 1 ? 1 : 0;
+    const size_t first = moved.values[0][0];
+    const Objects::Points& from = objects.points[first];
+    EXPECT_NEAR(moved.points[0][0], map[0] * from[0] + map[2], 1e-3);
+    EXPECT_NEAR(moved.points[0][1], map[4] * from[1] + map[5], 1e-3);
+  }
+  EXPECT_GT(cut, 5);
+  EXPECT_LT(cut, 50);
+}
+
+TEST(Objects, AnImageWithoutThemIsNotCutByThem) {
+  const Plan plan =
+      Plan::Compile({RandomIoUCrop{.max_scale = 0.5}, Resize{.height = 40, .width = 50}},
+                    {.objects = AllFields()})
+          .value();
+  Applied applied(plan);
+  EXPECT_EQ(applied.To({}, {100, 80}, {})->count(), 0u);
+  EXPECT_THAT(applied.geometry(), ElementsAre(0.5f, 0, 0, 0, 0.5f, 0));
+  // Its center is in no part.
+  const Objects far = Numbered({{200, 0, 300, 9}});
+  EXPECT_EQ(applied.To(far, {100, 80}, {})->count(), 1u);
+  EXPECT_THAT(applied.geometry(), ElementsAre(0.5f, 0, 0, 0, 0.5f, 0));
+}
+
+TEST(Objects, RowsThatDependOnThemAreNotKnownBefore) {
+  const std::vector<Transform> list{RandomIoUCrop{}, Resize{.height = 40, .width = 50}};
+  const Plan plan = Plan::Compile(list, {.objects = AllFields()}).value();
+  EXPECT_EQ(plan.RowsOf({}, {100, 80}, Orientation::kNormal), std::nullopt);
+  const Plan without = Plan::Compile({list[1]}, {.objects = AllFields()}).value();
+  EXPECT_NE(without.RowsOf({}, {100, 80}, Orientation::kNormal), std::nullopt);
+}
+
 TEST(Objects, ASampleMayHaveNone) {
   const Plan plan = Plan::Compile({CenterCrop{8, 8}}, {.objects = AllFields()}).value();
   Applied applied(plan);
@@ -505,17 +579,38 @@ TEST(Objects, FieldsAreChecked) {
 }
 
 TEST(Objects, TransformsOfBoxesNeedThem) {
-  const CenterCrop crop{9, 9};
+  const Resize resize{.height = 9, .width = 9};
   const std::vector<ObjectField> values{{.kind = ObjectField::Kind::kValue, .bytes = 8}};
-  for (const Transform& transform : std::vector<Transform>{
-           SanitizeBoundingBoxes{}, ClampBoundingBoxes{}, ConvertBoundingBoxFormat{}}) {
-    EXPECT_EQ(CauseOf({crop, transform}), "");
+  for (const Transform& transform :
+       std::vector<Transform>{SanitizeBoundingBoxes{}, ClampBoundingBoxes{}, RandomIoUCrop{}}) {
+    EXPECT_EQ(CauseOf({transform, resize}), "");
     for (const auto& fields : {values, std::vector<ObjectField>{}}) {
       EXPECT_EQ(
-          CauseOf({crop, transform}, fields),
-          std::string("transforms[1], ") + NameOf(transform) + ": samples have no boxes here");
+          CauseOf({transform, resize}, fields),
+          std::string("transforms[0], ") + NameOf(transform) + ": samples have no boxes here");
     }
   }
+  EXPECT_THAT(CauseOf({resize, ConvertBoundingBoxFormat{}}, values), HasSubstr("have no boxes"));
+}
+
+// Images after it differ in size: padding would need a step on a photograph of any size.
+TEST(Objects, AnIoUCropIsFollowedByAResize) {
+  const CenterCrop center{9, 9};
+  const std::string unknown =
+      "images differ in size after transforms[0], RandomIoUCrop, and may be smaller";
+  EXPECT_THAT(CauseOf({RandomIoUCrop{}, center}), HasSubstr(unknown));
+  EXPECT_THAT(CauseOf({RandomIoUCrop{}, Pad{{1, 1, 1, 1}}, Resize{.size = 9}, center}),
+              HasSubstr(unknown));
+  EXPECT_THAT(
+      CauseOf({RandomIoUCrop{}, RandomCrop{.height = 9, .width = 9, .pad_if_needed = true}}),
+      HasSubstr(unknown));
+  EXPECT_THAT(CauseOf({RandomIoUCrop{}, RandomHorizontalFlip{}}), HasSubstr("the same size"));
+  EXPECT_THAT(CauseOf({RandomResizedCrop{9, 9}, RandomIoUCrop{}}), HasSubstr("the same size"));
+  EXPECT_THAT(CauseOf({Resize{.height = 9, .width = 9}, RandomIoUCrop{}}),
+              HasSubstr("the same size"));
+  EXPECT_THAT(CauseOf({center, RandomIoUCrop{}, ColorJitter{}}), HasSubstr("differ in size here"));
+  EXPECT_EQ(CauseOf({center, RandomIoUCrop{}, ColorJitter{}, PadTo{9, 9}}), "");
+  EXPECT_EQ(CauseOf({RandomIoUCrop{}, RandomCrop{.height = 9, .width = 9}}), "");
 }
 
 TEST(Objects, TheirFormatComesAfterAllThatMovesThem) {

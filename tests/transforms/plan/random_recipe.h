@@ -18,7 +18,8 @@ namespace stoker::testing {
 // The fields that the list of a plan needs.
 inline std::vector<ObjectField> FieldsFor(const std::vector<Transform>& list) {
   for (const Transform& transform : list) {
-    if (std::holds_alternative<SanitizeBoundingBoxes>(transform) ||
+    if (std::holds_alternative<RandomIoUCrop>(transform) ||
+        std::holds_alternative<SanitizeBoundingBoxes>(transform) ||
         std::holds_alternative<ClampBoundingBoxes>(transform) ||
         std::holds_alternative<ConvertBoundingBoxFormat>(transform)) {
       return {{.kind = ObjectField::Kind::kBoxes, .bytes = 16}};
@@ -35,6 +36,8 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   if (random.OneIn(3)) list.emplace_back(Pad{NextMargins(random, 5)});
   const bool pads = random.OneIn(3);  // images keep their sizes
   const bool has_boxes = random.OneIn(2);
+  if (random.OneIn(4)) list.emplace_back(RandomZoomOut{.side_range = {1, 2}});
+  if (has_boxes && random.OneIn(2)) list.emplace_back(RandomIoUCrop{});
   if (!pads) {
     list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
   } else if (random.OneIn(2)) {
