@@ -1,0 +1,136 @@
+"""Boxes of samples are moved, clamped and dropped as by torchvision's transforms.v2."""
+
+import numpy as np
+import pytest
+import stoker
+from PIL import Image
+
+torch = pytest.importorskip("torch")
+v2 = pytest.importorskip("torchvision.transforms.v2")
+tv_tensors = pytest.importorskip("torchvision.tv_tensors")
+
+SIZE = (83, 121)
+RESIZE = ("Resize", ((70, 90),), {})
+SANITIZE = ("SanitizeBoundingBoxes", (), {"min_size": 1.7, "min_area": 9.3})
+
+# Name and parameters. Nothing of them is drawn at random.
+TRANSFORMS = [
+    ("CenterCrop", ((60, 70),), {}),
+    ("RandomHorizontalFlip", (1,), {}),
+    ("RandomVerticalFlip", (1,), {}),
+    ("Pad", ([3, 7, 11, 2],), {}),
+    ("RandomRotation", ((17, 17),), {}),
+    ("RandomRotation", ((-50, -50),), {"center": (20, 11)}),
+    ("RandomAffine", ((30, 30),), {"scale": (0.8, 0.8), "shear": (10, 10, 5, 5)}),
+    ("RandomAffine", ((0, 0),), {"scale": (1.3, 1.3), "center": (60, 3)}),
+    ("RandomIoUCrop", (1, 1), {"sampler_options": [0.0], "min_aspect_ratio": 0.1, "max_aspect_ratio": 9}),
+    ("ClampBoundingBoxes", (), {}),
+    SANITIZE,
+]
+
+
+def boxes_of(random, count):
+    """Ordinary boxes, empty ones, some that are outside, and some that are turned."""
+    corners = random.uniform(-0.2, 1.2, (count, 2, 2)) * SIZE[::-1]
+    ordered = np.sort(corners, axis=1) if random.random() < 0.8 else corners
+    boxes = ordered.reshape(count, 4)
+    empty = random.random(count) < 0.1
+    boxes[empty, 2] = boxes[empty, 0]
+    return boxes.astype(np.float32)
+
+
+def in_format(boxes, format):
+    tensor = torch.from_numpy(boxes)
+    return v2.functional.convert_bounding_box_format(tensor, "XYXY", format.upper()).numpy()
+
+
+def snapped(boxes):
+    """Moves sides that are up to 0.001 pixels outside onto the edge, which SanitizeBoundingBoxes of stoker
+    does: torchvision drops a box of the format cxcywh for a rounding of its side.
+    """
+    height, width = boxes.canvas_size
+    sides = v2.functional.convert_bounding_box_format(boxes, new_format="XYXY")
+    edges = torch.tensor([width, height, width, height])
+    inside = torch.minimum(sides.as_subclass(torch.Tensor).clamp(min=0), edges)
+    near = (sides.as_subclass(torch.Tensor) - inside).abs() <= 1e-3
+    return tv_tensors.wrap(torch.where(near, inside, sides.as_subclass(torch.Tensor)), like=sides)
+
+
+def sanitized(image, boxes, **options):
+    sides = snapped(boxes)
+    image, kept = v2.SanitizeBoundingBoxes(**options, labels_getter=None)(image, sides)
+    return image, v2.functional.convert_bounding_box_format(kept, new_format=boxes.format)
+
+
+def by_torchvision(path, steps, boxes, format):
+    image = tv_tensors.Image(torch.from_numpy(np.array(Image.open(path))).permute(2, 0, 1))
+    moved = tv_tensors.BoundingBoxes(
+        torch.from_numpy(boxes).double(), format=format.upper(), canvas_size=SIZE
+    )
+    for name, args, options in steps:
+        if name == "SanitizeBoundingBoxes":
+            image, moved = sanitized(image, moved, **options)
+            continue
+        image, moved = getattr(v2, name)(*args, **options)(image, moved)
+        if name == "RandomIoUCrop":  # stoker drops at once what this sets to zeros
+            image, moved = sanitized(image, moved)
+    return moved.numpy()
+
+
+def by_stoker(path, steps, boxes, format):
+    transforms = []
+    for name, args, options in steps:
+        transforms.append(getattr(stoker, name)(*args, **options))
+        if name == "RandomIoUCrop":
+            transforms.append(stoker.SanitizeBoundingBoxes())
+    order = np.arange(len(boxes))
+    columns = {"boxes": stoker.Boxes([boxes], format=format), "order": stoker.PerObject([order])}
+    (batch,) = stoker.Loader(stoker.files([path], columns=columns), transforms, batch_size=1)
+    assert list(batch["order"][0]) == sorted(batch["order"][0])
+    assert len(batch["order"][0]) == len(batch["boxes"][0])
+    return np.asarray(batch["boxes"][0])
+
+
+@pytest.fixture(scope="module")
+def photo(tmp_path_factory):
+    path = tmp_path_factory.mktemp("objects") / "noise.png"
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (*SIZE, 3), np.uint8)).save(path)
+    return path
+
+
+@pytest.mark.parametrize("format", ["xyxy", "xywh", "cxcywh"])
+def test_random_lists(photo, format):
+    random = np.random.default_rng(7)
+    compared = 0
+    for _ in range(200):
+        moves = [TRANSFORMS[n] for n in random.integers(len(TRANSFORMS), size=random.integers(1, 5))]
+        steps = [RESIZE, *moves]
+        boxes = in_format(boxes_of(random, random.integers(0, 9)), format)
+        try:
+            moved = by_stoker(photo, steps, boxes, format)
+        except stoker.InvalidArgumentError:
+            continue  # a crop that only adds a border, or images that differ in size
+        wanted = by_torchvision(photo, steps, boxes, format)
+        assert moved.shape == wanted.shape, steps
+        assert moved == pytest.approx(wanted, abs=2e-4), steps
+        compared += len(boxes)
+    assert compared > 200
+
+
+@pytest.mark.parametrize("step", [*TRANSFORMS, RESIZE], ids=str)
+def test_one_transform(photo, step):
+    boxes = boxes_of(np.random.default_rng(3), 40)
+    steps = [RESIZE, step] if step is not RESIZE else [step]
+    if step[0] == "RandomIoUCrop":
+        steps = [step, RESIZE]
+    moved, wanted = by_stoker(photo, steps, boxes, "xyxy"), by_torchvision(photo, steps, boxes, "xyxy")
+    assert moved.shape == wanted.shape
+    assert moved == pytest.approx(wanted, abs=2e-4)
+
+
+@pytest.mark.parametrize("format", ["xyxy", "xywh", "cxcywh"])
+def test_formats(photo, format):
+    boxes = boxes_of(np.random.default_rng(4), 9)
+    steps = [RESIZE, ("ConvertBoundingBoxFormat", (format,), {})]
+    wanted = in_format(by_torchvision(photo, [RESIZE], boxes, "xyxy").astype(np.float32), format)
+    assert by_stoker(photo, steps, boxes, "xyxy") == pytest.approx(wanted, abs=2e-4)
