@@ -20,7 +20,7 @@ def images_and_targets(batch: Batch[Any]) -> tuple[list[torch.Tensor], list[dict
 
     The models want floats from 0 to 1 (a loader without `Normalize`), which they normalize by themselves;
     columns "boxes", in the format "xyxy", and "labels", of int64; Keypoint R-CNN also wants "keypoints". They
-    refuse boxes without an area, which `SanitizeBoundingBoxes` drops.
+    refuse boxes without an area.
 
     Args:
         batch: it has columns besides its images.
