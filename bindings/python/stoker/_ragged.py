@@ -31,11 +31,21 @@ class Ragged(Generic[Values]):
         offsets: (rows + 1,) int64, from 0 to the number of objects.
     """
 
-    __slots__ = ("offsets", "values")
+    __slots__ = ("_offsets", "_values")
 
     def __init__(self, values: Values, offsets: Values) -> None:
-        self.values = values
-        self.offsets = offsets
+        self._values = values
+        self._offsets = offsets
+
+    @property
+    def values(self) -> Values:
+        """The objects of all rows, one row after another, (objects, …)."""
+        return self._values
+
+    @property
+    def offsets(self) -> Values:
+        """Where the objects of each row begin in `values`, and their number: (rows + 1,) int64."""
+        return self._offsets
 
     def __len__(self) -> int:
         """Rows."""
