@@ -608,9 +608,12 @@ class Loader:
 
     def explain(self) -> str:
         """Like `Compose.explain`: returns a line for each transform, including mixing, and for each column of
-        masks or further images.
+        masks, further images or objects.
         """
         mix = [f"column {name!r}: {how}" for name, how in self._further_images()]
+        mix += [
+            f"column {name!r}: of objects, which follow the images" for name in self._source._native.objects
+        ]
         if self._mix is not None:
             mix.append(f"{self._mix!r}  batch  once all its rows are complete")
         if self._map is not None:

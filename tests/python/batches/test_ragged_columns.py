@@ -209,6 +209,13 @@ def test_refused(source, options, text):
         stoker.Loader(source, **{"transforms": [], "batch_size": 4, **options})
 
 
+def test_explain_mentions_them(source):
+    told = stoker.Loader(source, AS_IT_IS, batch_size=4).explain().split("\n")
+    assert told[-2:] == [
+        f"column {name!r}: of objects, which follow the images" for name in ("boxes", "labels")
+    ]
+
+
 def test_refused_on_a_device(source):
     with pytest.raises(stoker.UnimplementedError, match="device"):
         next(iter(stoker.Loader(source, AS_IT_IS, batch_size=4).to_device("host")))
