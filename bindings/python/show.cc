@@ -29,17 +29,36 @@ Result<std::vector<uint8_t>> DrawPng(const SheetRows& rows, int64_t columns) {
   return EncodeSheet(*sheet);
 }
 
+// Returns the objects of the rows. `objects`: int64 offsets (rows + 1,), float32 boxes (objects,
+// 4), float32 points (objects, points, 3) and uint8 colours (objects,); all but the first may be
+// None.
+SheetObjects ObjectsOf(const py::tuple& objects) {
+  using Floats = py::array_t<float, py::array::c_style>;
+  const auto offsets = objects[0].cast<py::array_t<int64_t>>();
+  SheetObjects made{.offsets = {offsets.data(), static_cast<size_t>(offsets.size())}};
+  if (!objects[1].is_none()) made.boxes = objects[1].cast<Floats>().data();
+  if (!objects[2].is_none()) {
+    const auto points = objects[2].cast<Floats>();
+    made.points = points.data();
+    made.points_each = points.shape(1);
+  }
+  if (!objects[3].is_none()) made.colours = objects[3].cast<Bytes>().data();
+  return made;
+}
+
 // `images`: (rows, height, width, 3); `masks`: (rows, height, width), of the same rows. Their
-// shapes were checked by stoker/_show.py. Sides that do not fit into an int are refused as too
-// large a sheet.
-py::bytes DrawSheetOf(const Bytes& images, const std::optional<Bytes>& masks, int64_t columns) {
+// shapes, and those of `objects` (ObjectsOf), were checked by stoker/_show.py. Sides that do not
+// fit into an int are refused as too large a sheet.
+py::bytes DrawSheetOf(const Bytes& images, const std::optional<Bytes>& masks, int64_t columns,
+                      const std::optional<py::tuple>& objects) {
   const auto side = [&](py::ssize_t axis) {
     return static_cast<int>(std::min<py::ssize_t>(images.shape(axis), INT32_MAX / 2));
   };
   const SheetRows rows{.count = images.shape(0),
                        .size = {side(2), side(1)},
                        .images = images.data(),
-                       .masks = masks ? masks->data() : nullptr};
+                       .masks = masks ? masks->data() : nullptr,
+                       .objects = objects ? ObjectsOf(*objects) : SheetObjects{}};
   Result<std::vector<uint8_t>> png = [&] {
     const WithoutGil released;
     return DrawPng(rows, columns);
@@ -51,7 +70,8 @@ py::bytes DrawSheetOf(const Bytes& images, const std::optional<Bytes>& masks, in
 }  // namespace
 
 void AddShow(py::module_& module) {
-  module.def("draw_sheet", &DrawSheetOf, py::arg("images"), py::arg("masks"), py::arg("columns"));
+  module.def("draw_sheet", &DrawSheetOf, py::arg("images"), py::arg("masks"), py::arg("columns"),
+             py::arg("objects") = py::none());
 }
 
 }  // namespace stoker::python

@@ -1,6 +1,7 @@
 #include "bindings/sheet/sheet.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -56,6 +57,76 @@ void DrawImage(const SheetRows& rows, int64_t at, uint8_t* to, ptrdiff_t stride)
   }
 }
 
+// An image on the sheet.
+struct Canvas {
+  uint8_t* first;    // pixel
+  ptrdiff_t stride;  // bytes of a row of the sheet
+  ImageSize size;
+};
+
+// Fills the pixels [left, right) × [top, bottom) that are in the image.
+void Fill(const Canvas& on, int64_t left, int64_t top, int64_t right, int64_t bottom,
+          const Colour& colour) {
+  left = std::max<int64_t>(left, 0);
+  right = std::min<int64_t>(right, on.size.width);
+  bottom = std::min<int64_t>(bottom, on.size.height);
+  for (int64_t y = std::max<int64_t>(top, 0); y < bottom; ++y) {
+    for (int64_t x = left; x < right; ++x) {
+      std::ranges::copy(colour, on.first + y * on.stride + x * 3);
+    }
+  }
+}
+
+// Pixels of a line or a dot, which are wider in large images.
+int64_t WidthOfLines(ImageSize size) {
+  return std::max(1, std::min(size.width, size.height) / 150);
+}
+
+// Converts a coordinate to a whole number; what is far outside of any image stays there.
+int64_t Whole(float coordinate) {
+  constexpr float kFar = 1 << 20;
+  return static_cast<int64_t>(std::floor(std::clamp(coordinate, -kFar, kFar)));
+}
+
+bool AreFinite(std::span<const float> numbers) {
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+}
+
+void DrawBox(const Canvas& on, std::span<const float, 4> box, const Colour& colour) {
+  if (!AreFinite(box) || box[2] < box[0] || box[3] < box[1]) return;
+  const int64_t wide = WidthOfLines(on.size);
+  const int64_t left = Whole(box[0]), top = Whole(box[1]);
+  const int64_t right = std::max(-Whole(-box[2]), left + 1);
+  const int64_t bottom = std::max(-Whole(-box[3]), top + 1);
+  Fill(on, left, top, right, std::min(top + wide, bottom), colour);
+  Fill(on, left, std::max(bottom - wide, top), right, bottom, colour);
+  Fill(on, left, top, std::min(left + wide, right), bottom, colour);
+  Fill(on, std::max(right - wide, left), top, right, bottom, colour);
+}
+
+void DrawPoint(const Canvas& on, std::span<const float, 3> point, const Colour& colour) {
+  if (!AreFinite(point) || point[2] == 0) return;
+  const int64_t x = Whole(point[0]), y = Whole(point[1]), wide = WidthOfLines(on.size);
+  Fill(on, x - wide, y - wide, x + wide + 1, y + wide + 1, colour);
+}
+
+// Draws the objects of image `at`.
+void DrawObjects(const SheetObjects& objects, int64_t at, const Canvas& on) {
+  if (objects.offsets.empty()) return;
+  const auto row = static_cast<size_t>(at);
+  for (int64_t i = objects.offsets[row]; i < objects.offsets[row + 1]; ++i) {
+    const bool coloured = objects.colours != nullptr;
+    const Colour colour = coloured ? kColours[objects.colours[i]] : Colour{kWhite, kWhite, kWhite};
+    if (objects.boxes != nullptr) {
+      DrawBox(on, std::span<const float, 4>(objects.boxes + i * 4, 4), colour);
+    }
+    if (objects.points == nullptr) continue;
+    for (int64_t p = i * objects.points_each; p < (i + 1) * objects.points_each; ++p) {
+      DrawPoint(on, std::span<const float, 3>(objects.points + p * 3, 3), colour);
+    }
+  }
+}
+
 Error Wrong(std::string cause, std::string advice = {}) {
   return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
 }
@@ -93,7 +164,9 @@ Result<WholeImage> DrawSheet(const SheetRows& rows, int64_t columns) {
   for (int64_t i = 0; i < rows.count; ++i) {
     const ptrdiff_t left = i % columns * (rows.size.width + kSheetGap);
     const ptrdiff_t top = i / columns * (rows.size.height + kSheetGap);
-    DrawImage(rows, i, sheet.pixels.data() + top * stride + left * 3, stride);
+    uint8_t* const to = sheet.pixels.data() + top * stride + left * 3;
+    DrawImage(rows, i, to, stride);
+    DrawObjects(rows.objects, i, {to, stride, rows.size});
   }
   return sheet;
 }

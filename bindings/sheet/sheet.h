@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "core/batch/image.h"
 #include "core/result/result.h"
@@ -14,12 +15,22 @@ inline constexpr int64_t kMaxSheetRows = 4096;
 inline constexpr int64_t kMaxSheetPixels = 100'000'000;
 inline constexpr int kSheetGap = 2;  // pixels between two images
 
-// Images of one size, and their masks. Dense, in C order.
+// What is drawn of the objects of images. Dense, in C order.
+struct SheetObjects {
+  std::span<const int64_t> offsets;  // those of image i are [offsets[i], offsets[i + 1])
+  const float* boxes = nullptr;      // (objects, 4): left, top, right, bottom; null means none
+  const float* points = nullptr;     // (objects, points_each, 3): x, y, visibility; null means none
+  int64_t points_each = 0;
+  const uint8_t* colours = nullptr;  // (objects): as of a mask's value; null means white
+};
+
+// Images of one size, their masks and their objects. Dense, in C order.
 struct SheetRows {
   int64_t count = 0;
   ImageSize size;                   // of each image
   const uint8_t* images = nullptr;  // (count, height, width, 3): RGB
   const uint8_t* masks = nullptr;   // (count, height, width): values of classes; null means none
+  SheetObjects objects{};           // no offsets means none
 };
 
 // Returns the size of a sheet. InvalidArgument: no row, more than kMaxSheetRows of them, images
@@ -29,9 +40,17 @@ Result<ImageSize> SizeOfSheet(int64_t count, ImageSize image, int64_t columns);
 
 // Draws the images from left to right and from top to bottom, `columns` to a line, with white
 // between them and where the last line has none. Over each image it draws the colour of each value
-// of its mask with half opacity, except of 0, which is the background by convention. Errors: those
-// of SizeOfSheet.
+// of its mask with half opacity, except of 0, which is the background by convention; then the
+// outline of each box, and a dot for each point whose visibility is not 0. What is outside of the
+// image, or not finite, is not drawn. Errors: those of SizeOfSheet.
 Result<WholeImage> DrawSheet(const SheetRows& rows, int64_t columns);
+
+// Returns the value of a mask that has the colour of a label: the lowest byte, and 255 for 0, which
+// would be black.
+constexpr uint8_t ColourOfLabel(int64_t label) {
+  const auto low = static_cast<uint8_t>(label);
+  return low == 0 ? 255 : low;
+}
 
 // Returns the colour of a mask's value, (R, G, B), in the colour map of PASCAL VOC. 255 is "void"
 // there, and pale: pixels that are ignored in training differ from the background.

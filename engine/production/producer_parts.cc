@@ -38,7 +38,9 @@ ObjectField::Kind KindOf(const Field& field) {
   return ObjectField::Kind::kValue;
 }
 
-std::vector<ObjectField> ObjectsOf(const SampleSource& source) {
+}  // namespace
+
+std::vector<ObjectField> PlannedObjects(const SampleSource& source) {
   std::vector<ObjectField> objects;
   for (const Field& field : source.fields()) {
     if (!field.is_of_objects()) continue;
@@ -50,8 +52,6 @@ std::vector<ObjectField> ObjectsOf(const SampleSource& source) {
   }
   return objects;
 }
-
-}  // namespace
 
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own) {
   if (CopiesRows(options)) return std::optional<Plan>();
@@ -65,7 +65,7 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerO
                             .limits = options.limits,
                             .geometry = options.geometry,
                             .pieces = PiecesOf(*options.source),
-                            .objects = ObjectsOf(*options.source)};
+                            .objects = PlannedObjects(*options.source)};
   ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
                                                  ? Plan::Compile(options.transforms, planned)
                                                  : Plan::CompileViews(options.views, planned));

@@ -38,6 +38,9 @@ inline constexpr const char* kAddedLabelColumn = "label";
 inline constexpr const char* kCropColumn = "crop";
 inline constexpr const char* kWorkColumn = "work";
 
+// The fields of objects, as a plan has them.
+std::vector<ObjectField> PlannedObjects(const SampleSource& source);
+
 // The compiled transforms, or views; nullopt if rows are copied unchanged. Errors: those of
 // Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own);

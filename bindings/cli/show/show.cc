@@ -19,6 +19,7 @@
 #include "core/result/try.h"
 #include "core/system/output_file.h"
 #include "engine/loader/loader.h"
+#include "engine/production/producer_parts.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -63,17 +64,77 @@ std::vector<uint8_t> BytesOfFractions(std::span<const float> values, const Norma
   return bytes;
 }
 
-Result<WholeImage> Draw(const Batch& batch, int64_t columns, const Normalize& undone) {
+// Boxes as a sheet has them.
+std::vector<float> CornersOf(const Column& boxes, BoxFormat format) {
+  const std::span<const float> values = boxes.as<const float>();
+  std::vector<float> corners(values.begin(), values.end());
+  for (size_t i = 0; i < corners.size() && format != BoxFormat::kXyxy; i += 4) {
+    for (size_t axis = i; axis < i + 2; ++axis) {
+      if (format == BoxFormat::kCxcywh) corners[axis] -= corners[axis + 2] / 2;
+      corners[axis + 2] += corners[axis];
+    }
+  }
+  return corners;
+}
+
+// The colours of the objects, by their label: "labels", or the first number of a class.
+std::vector<uint8_t> ColoursOf(const Batch& batch, const SampleSource& source) {
+  const Field* labels = nullptr;
+  for (const Field& field : source.fields()) {
+    if (field.kind != Field::Kind::kObject || !field.is_class_number()) continue;
+    if (labels == nullptr || field.name == "labels") labels = &field;
+  }
+  const Column* const column = labels == nullptr ? nullptr : batch.column(labels->name);
+  std::vector<uint8_t> colours;
+  if (column == nullptr) return colours;
+  const auto* const rows = static_cast<const uint8_t*>(column->data);
+  for (int64_t i = 0; i < column->shape[0]; ++i) {
+    const size_t at = static_cast<size_t>(i) * labels->row_bytes();
+    colours.push_back(ColourOfLabel(labels->ClassNumberIn(rows + at)));
+  }
+  return colours;
+}
+
+// What is drawn of the objects of a batch.
+struct DrawnObjects {
+  std::vector<float> corners;
+  std::vector<uint8_t> colours;
+  SheetObjects objects;
+};
+
+DrawnObjects ObjectsOf(const Batch& batch, const SampleSource& source) {
+  DrawnObjects drawn{.corners = {}, .colours = ColoursOf(batch, source), .objects = {}};
+  SheetObjects& objects = drawn.objects;
+  for (const Field& field : source.fields()) {
+    const Column* const column = field.is_of_objects() ? batch.column(field.name) : nullptr;
+    if (column == nullptr || field.kind == Field::Kind::kObject) continue;
+    objects.offsets = {column->offsets, static_cast<size_t>(batch.rows() + 1)};
+    if (field.kind == Field::Kind::kBoxes) {
+      drawn.corners = CornersOf(*column, field.box_format);
+      objects.boxes = drawn.corners.data();
+    } else {
+      objects.points = column->as<const float>().data();
+      objects.points_each = field.row_shape[0];
+    }
+  }
+  if (!drawn.colours.empty()) objects.colours = drawn.colours.data();
+  return drawn;
+}
+
+Result<WholeImage> Draw(const Batch& batch, const SampleSource& source, int64_t columns,
+                        const Normalize& undone) {
   const Column& images = batch.images();
   std::vector<uint8_t> bytes;
   if (images.dtype == DType::kF32) bytes = BytesOfFractions(images.as<float>(), undone);
   const Column* const mask = batch.column("mask");
   const bool has_masks = mask != nullptr && mask->dtype == DType::kU8 &&
                          std::ranges::equal(mask->shape, std::span(images.shape).first(3));
+  const DrawnObjects drawn = ObjectsOf(batch, source);
   return DrawSheet({.count = images.shape[0],
                     .size = {static_cast<int>(images.shape[2]), static_cast<int>(images.shape[1])},
                     .images = bytes.empty() ? images.as<uint8_t>().data() : bytes.data(),
-                    .masks = has_masks ? mask->as<uint8_t>().data() : nullptr},
+                    .masks = has_masks ? mask->as<uint8_t>().data() : nullptr,
+                    .objects = drawn.objects},
                    columns);
 }
 
@@ -128,11 +189,12 @@ Result<ShowReport> Show(ShowOptions options, cli::Recipe recipe, const Interrupt
   TRY(CheckCanWrite(options.out));
   CompleteOptions(recipe, options.loader);
   const std::shared_ptr<const SampleSource> source = options.loader.source;
+  recipe.options.objects = PlannedObjects(*source);
   TRY(CheckSize(recipe, options.loader.batch_size, options.columns));
   ASSIGN_OR_RETURN(const std::shared_ptr<Loader> loader, OpenLoader(std::move(options.loader)));
   ASSIGN_OR_RETURN(const Batch batch, FirstBatch(*loader, interrupt));
   const Normalize undone = NormalizeOf(recipe.transforms).value_or(Normalize{});
-  ASSIGN_OR_RETURN(const WholeImage sheet, Draw(batch, options.columns, undone));
+  ASSIGN_OR_RETURN(const WholeImage sheet, Draw(batch, *source, options.columns, undone));
   ASSIGN_OR_RETURN(const std::vector<uint8_t> file, EncodeSheet(sheet));
   TRY(WriteFile(options.out, {reinterpret_cast<const char*>(file.data()), file.size()}));
   ShowReport report{.source = source->Describe(),

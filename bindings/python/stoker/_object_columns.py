@@ -15,7 +15,7 @@ from stoker._ragged import Ragged
 
 __all__ = ["Boxes", "Keypoints", "PerObject"]
 
-_FORMATS = ("xyxy", "xywh", "cxcywh")
+FORMATS = ("xyxy", "xywh", "cxcywh")
 _MOST_POINTS = 2**16 - 1
 
 Array = npt.NDArray[Any]
@@ -99,7 +99,7 @@ class Boxes(Objects):
 
     def __init__(self, values: Any, format: str = "xyxy", normalized: bool = False) -> None:
         super().__init__(values)
-        self.format = self._format = _checks.choice("format", format, _FORMATS)
+        self.format = self._format = _checks.choice("format", format, FORMATS)
         self.normalized = self._normalized = _checks.boolean("normalized", normalized)
 
     def _checked(self, described: str, values: Array) -> Array:

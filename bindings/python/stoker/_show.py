@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from stoker import _checks, _stoker
 from stoker._errors import InvalidArgumentError
+from stoker._object_columns import FORMATS
+from stoker._ragged import Ragged
 
 _MOST = 4096  # kMaxSheetRows
 
@@ -41,7 +43,12 @@ class Sheet:
 
 
 def show(
-    batch: Any, *, columns: int = 8, most: int = 32, classes: Sequence[str] | npt.NDArray[Any] | None = None
+    batch: Any,
+    *,
+    columns: int = 8,
+    most: int = 32,
+    classes: Sequence[str] | npt.NDArray[Any] | None = None,
+    box_format: str = "xyxy",
 ) -> Sheet:
     """Draws the first images of a batch as a contact sheet, to see what transforms do before training.
 
@@ -51,6 +58,9 @@ def show(
     Masks are drawn over their images with half opacity, in the colours of PASCAL VOC: 0, the background, has
     none; 1 is dark red, 2 dark green, and 255, which is ignored by convention, nearly white.
 
+    Objects are drawn over both: the outlines of boxes, and a dot for each keypoint that is not hidden, in the
+    colour of the object's label, or nearly white for label 0, and white without labels.
+
     Floating-point images are stretched: the least value of the batch becomes black and the greatest white. So
     normalized images have other colours than their photographs.
 
@@ -59,10 +69,13 @@ def show(
             PyTorch and TensorFlow are taken, if they are on the host. Images are uint8 or floating point,
             (rows, height, width, 3) or (rows, 3, height, width). In a `Batch` or a dict the columns are
             "image", "mask" and "label"; in a tuple the images come first, masks are integers of shape (rows,
-            height, width), and labels integers of shape (rows,) or weights of shape (rows, classes).
+            height, width), and labels integers of shape (rows,) or weights of shape (rows, classes). In both,
+            columns of objects are `Ragged` (or tf.RaggedTensor): boxes are floats of shape (objects, 4),
+            keypoints (objects, points, 3), and labels "labels", or the first integers of shape (objects,).
         columns: images next to each other, 1 to 4096.
         most: the largest number of images, 1 to 4096.
         classes: the names of the classes, for `Sheet.labels`.
+        box_format: "xyxy", "xywh" or "cxcywh", as of the source's `Boxes`.
 
     Raises:
         TypeError: what is given is not an array on the host.
@@ -75,7 +88,8 @@ def show(
     image, mask, label = _columns_of(batch)
     images = _bytes_of(image, most)
     masks = None if mask is None else _masks_of(mask, images)
-    png = _stoker.draw_sheet(images, masks, columns)
+    objects = _objects_of(batch, len(images), _checks.choice("box_format", box_format, FORMATS))
+    png = _stoker.draw_sheet(images, masks, columns, objects)
     return Sheet(png, [] if label is None else _texts(label[: len(images)], names))
 
 
@@ -88,14 +102,19 @@ def _columns_of(
         first = names[0] if isinstance(batch, tuple) else "image"
         if first not in names:
             raise InvalidArgumentError(f'the batch has no "image"; it has {", ".join(map(repr, names))}')
-        found = {name: _host(name, batch[name]) for name in ("mask", "label") if name in names}
+        dense = [name for name in names if not _is_ragged(batch[name])]
+        found = {name: _host(name, batch[name]) for name in ("mask", "label") if name in dense}
         return _host(first, batch[first]), found.get("mask"), _labels_or_none(found.get("label"))
     if not isinstance(batch, (tuple, list)):
         return _host("batch", batch), None, None
     if not batch:
         raise InvalidArgumentError("the batch is empty")
     image = _host("batch[0]", batch[0])
-    others = [_host(f"batch[{i}]", column) for i, column in enumerate(batch[1:], 1) if not _is_list(column)]
+    others = [
+        _host(f"batch[{i}]", column)
+        for i, column in enumerate(batch[1:], 1)
+        if not _is_list(column) and not _is_ragged(column)
+    ]
     masks = [other for other in others if other.ndim == 3 and other.dtype.kind in "uib"]
     labels = [other for other in others if _labels_or_none(other) is not None]
     return image, next(iter(masks), None), next(iter(labels), None)
@@ -103,6 +122,69 @@ def _columns_of(
 
 def _is_list(column: Any) -> bool:
     return isinstance(column, (list, tuple))  # of strings
+
+
+def _is_ragged(column: Any) -> bool:
+    return isinstance(column, Ragged) or hasattr(column, "row_splits")
+
+
+def _objects_of(batch: Any, rows: int, box_format: str) -> tuple[Any, ...] | None:
+    """Returns what the library draws of the first rows: offsets, boxes, points and colours; or None."""
+    if hasattr(batch, "keys"):
+        names = list(batch.keys())
+        named = [(str(name), batch[name]) for name in names]
+    else:
+        named = [(f"batch[{i}]", column) for i, column in enumerate(batch)] if _is_list(batch) else []
+    named.sort(key=lambda pair: pair[0] not in ("boxes", "labels", "keypoints"))
+    columns = [_ragged_on_host(name, column) for name, column in named if _is_ragged(column)]
+
+    def first(fits: Any) -> Any:
+        return next((column for column in columns if fits(column.values)), None)
+
+    boxes = first(lambda values: values.ndim == 2 and values.shape[1] == 4 and values.dtype.kind == "f")
+    points = first(lambda values: values.ndim == 3 and values.shape[2] == 3 and values.dtype.kind == "f")
+    labels = first(lambda values: values.ndim == 1 and values.dtype.kind in "iu")
+    drawn = boxes or points
+    if drawn is None:
+        return None
+    for column in (boxes, points, labels):
+        if column is not None and not np.array_equal(column.offsets, drawn.offsets):
+            raise InvalidArgumentError("the columns of objects have different numbers of them")
+    if len(drawn) < rows:
+        raise InvalidArgumentError(f"the batch has {rows} images, and objects of {len(drawn)}")
+    return (
+        np.ascontiguousarray(drawn.offsets[: rows + 1]),
+        None if boxes is None else _corners(boxes.values, box_format),
+        None if points is None else np.ascontiguousarray(points.values, np.float32),
+        None if labels is None else _colours(labels.values),
+    )
+
+
+def _ragged_on_host(name: str, column: Any) -> Any:
+    """Returns a column as a `Ragged` of NumPy's arrays; raises ValueError if its offsets are wrong."""
+    offsets = column.offsets if isinstance(column, Ragged) else column.row_splits
+    values, bounds = _host(name, column.values), _host(name, offsets).astype(np.int64)
+    falls = bounds.ndim != 1 or not len(bounds) or bounds[0] < 0 or (np.diff(bounds) < 0).any()
+    if falls or bounds[-1] > len(values):
+        raise InvalidArgumentError(f"{name} has wrong offsets")
+    return Ragged(values, bounds)
+
+
+def _corners(boxes: npt.NDArray[Any], box_format: str) -> npt.NDArray[np.float32]:
+    """Returns boxes as left, top, right, bottom."""
+    made = np.array(boxes, np.float32)
+    if box_format == "cxcywh":
+        made[:, :2] -= made[:, 2:] / 2
+    if box_format != "xyxy":
+        made[:, 2:] += made[:, :2]
+    return made
+
+
+def _colours(labels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Returns the value of a mask for each label, as ColourOfLabel in bindings/sheet/sheet.h."""
+    low = (labels & 255).astype(np.uint8)
+    low[low == 0] = 255
+    return low
 
 
 def _labels_or_none(column: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:

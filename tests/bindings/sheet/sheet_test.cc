@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -151,6 +153,80 @@ TEST(SheetPng, IsKnownByItsBeginning) {
   for (size_t size = 0; size < 66; ++size) EXPECT_FALSE(BeginsAsSheet({file.data(), size})) << size;
   file[0] ^= 1;
   EXPECT_FALSE(BeginsAsSheet(file));
+}
+
+// Draws objects pixel by pixel.
+Colour WithObjects(const SheetObjects& objects, int64_t image, int x, int y, Colour colour) {
+  for (int64_t i = objects.offsets[static_cast<size_t>(image)];
+       i < objects.offsets[static_cast<size_t>(image) + 1]; ++i) {
+    const Colour own = MaskColour(objects.colours[i]);
+    const float* const box = objects.boxes + i * 4;
+    const float right = std::max(std::ceil(box[2]), std::floor(box[0]) + 1) - 1;
+    const float bottom = std::max(std::ceil(box[3]), std::floor(box[1]) + 1) - 1;
+    const auto fx = static_cast<float>(x), fy = static_cast<float>(y);
+    const float left = std::floor(box[0]), top = std::floor(box[1]);
+    const bool inside = fx >= left && fx <= right && fy >= top && fy <= bottom;
+    if (inside && (fx == left || fx == right || fy == top || fy == bottom)) colour = own;
+    for (int64_t p = 0; p < objects.points_each; ++p) {
+      const float* const point = objects.points + (i * objects.points_each + p) * 3;
+      const bool near =
+          std::abs(fx - std::floor(point[0])) <= 1 && std::abs(fy - std::floor(point[1])) <= 1;
+      if (near && point[2] != 0) colour = own;
+    }
+  }
+  return colour;
+}
+
+TEST(Sheet, DrawsTheOutlinesOfBoxesAndDotsOfPoints) {
+  const Batch3 batch = RandomBatch(3, {9, 8});
+  std::mt19937 random(3);
+  const std::vector<int64_t> offsets{0, 2, 2, 5};
+  std::vector<float> boxes, points;
+  std::vector<uint8_t> colours;
+  const auto coordinate = [&] { return static_cast<float>(random() % 140) / 10 - 2; };
+  for (int i = 0; i < 5; ++i) {
+    const float left = coordinate(), top = coordinate();
+    boxes.insert(boxes.end(), {left, top, left + std::abs(coordinate()), top + 1.5F});
+    for (int p = 0; p < 2; ++p) {
+      points.insert(points.end(), {coordinate(), coordinate(), static_cast<float>(random() % 3)});
+    }
+    colours.push_back(ColourOfLabel(i * 100));
+  }
+  SheetRows rows = batch.rows();
+  rows.masks = nullptr;
+  rows.objects = {.offsets = offsets,
+                  .boxes = boxes.data(),
+                  .points = points.data(),
+                  .points_each = 2,
+                  .colours = colours.data()};
+  const WholeImage sheet = DrawSheet(rows, 3).value();
+  for (int image = 0; image < 3; ++image) {
+    for (int y = 0; y < 8; ++y) {
+      for (int x = 0; x < 9; ++x) {
+        const uint8_t* const pixel = batch.images.data() + ((image * 8 + y) * 9 + x) * 3;
+        const Colour plain{pixel[0], pixel[1], pixel[2]};
+        ASSERT_EQ(At(sheet, image * (9 + kSheetGap) + x, y),
+                  WithObjects(rows.objects, image, x, y, plain))
+            << image << " " << x << " " << y;
+      }
+    }
+  }
+}
+
+TEST(Sheet, LeavesOutBoxesThatAreNotFiniteOrOutside) {
+  const Batch3 batch = RandomBatch(1, {9, 8});
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float kMany = std::numeric_limits<float>::max();
+  const std::vector<int64_t> offsets{0, 5};
+  const std::vector<float> boxes{kNan, 0, 3,  3,  -kMany, -kMany, kMany, kMany, 3,     3,
+                                 1,    1, -5, -5, -1,     -1,     kMany, kMany, kMany, kMany};
+  const std::vector<float> points{kNan, 1, 1, kMany, -kMany, 2, 1, 1, 0, -9, -9, 1, 30, 30, 1};
+  SheetRows rows = batch.rows();
+  rows.masks = nullptr;
+  const WholeImage plain = DrawSheet(rows, 1).value();
+  rows.objects = {
+      .offsets = offsets, .boxes = boxes.data(), .points = points.data(), .points_each = 1};
+  EXPECT_EQ(DrawSheet(rows, 1).value().pixels, plain.pixels);
 }
 
 }  // namespace

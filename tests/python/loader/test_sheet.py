@@ -147,3 +147,70 @@ def test_errors():
             raise RuntimeError("it is on a GPU")
 
     refused(TypeError, "batch is not an array on the host that NumPy can read: it is on a GPU", OnGpu())
+
+
+# --- objects ------------------------------------------------------------------------------------------
+
+COUNTS = [2, 0, 3, 1, 0, 1]
+OFFSETS = np.cumsum([0, *COUNTS])
+CORNERS = np.sort(RNG.integers(0, 5, (7, 2, 2)), 1).reshape(7, 4).astype(np.float32)
+OF_OBJECTS = np.array([1, 0, 2, 257, 1, -1, 2])
+POINTS = RNG.integers(0, 5, (7, 2, 3)).astype(np.float32)
+COLOURS = {1: (128, 0, 0), 0: (224, 224, 192), 2: (0, 128, 0), 257: (128, 0, 0), -1: (224, 224, 192)}
+
+
+def with_objects(images, boxes=None, points=None, labels=None):
+    """The plain twin of what draws objects in bindings/sheet: pixel by pixel."""
+    images = images.copy()
+    for image, begin, end in zip(images, OFFSETS, OFFSETS[1:]):
+        for i in range(begin, end):
+            colour = (255, 255, 255) if labels is None else COLOURS[labels[i]]
+            left, top, right, bottom = (0, 0, 0, 0) if boxes is None else boxes[i]
+            for y in range(SIDES[0]):
+                for x in range(SIDES[1]):
+                    inside = left <= x < max(right, left + 1) and top <= y < max(bottom, top + 1)
+                    on_side = x in (left, max(right, left + 1) - 1) or y in (top, max(bottom, top + 1) - 1)
+                    on_point = points is not None and any(
+                        abs(x - px) <= 1 and abs(y - py) <= 1 and seen for px, py, seen in points[i]
+                    )
+                    if (boxes is not None and inside and on_side) or on_point:
+                        image[y, x] = colour
+    return images
+
+
+def test_objects():
+    boxes, labels = stoker.Ragged(CORNERS, OFFSETS), stoker.Ragged(OF_OBJECTS, OFFSETS)
+    points = stoker.Ragged(POINTS, OFFSETS)
+    for batch, wanted in (
+        ({"image": IMAGES, "boxes": boxes}, with_objects(IMAGES, CORNERS)),
+        ({"image": IMAGES, "labels": labels}, IMAGES),
+        (
+            {"image": IMAGES, "boxes": boxes, "labels": labels},
+            with_objects(IMAGES, CORNERS, None, OF_OBJECTS),
+        ),
+        ({"image": IMAGES, "pose": points}, with_objects(IMAGES, None, POINTS)),
+        ((IMAGES, boxes, points, labels), with_objects(IMAGES, CORNERS, POINTS, OF_OBJECTS)),
+        ((IMAGES, MASKS, boxes), with_objects(with_masks(), CORNERS)),
+    ):
+        assert (drawn(stoker.show(batch)) == wanted).all()
+        assert (drawn(stoker.show(batch, most=3), 3) == wanted[:3]).all()
+
+
+def test_formats_of_boxes():
+    sides = CORNERS[:, 2:] - CORNERS[:, :2]
+    for box_format, first in (("xywh", CORNERS[:, :2]), ("cxcywh", CORNERS[:, :2] + sides / 2)):
+        boxes = stoker.Ragged(np.hstack([first, sides]), OFFSETS)
+        sheet = stoker.show((IMAGES, boxes), box_format=box_format)
+        assert (drawn(sheet) == with_objects(IMAGES, CORNERS)).all()
+
+
+def test_boxes_that_are_not_in_the_image():
+    odd = np.array([
+        [-9, -9, -1, -1], [np.nan, 0, 3, 3], [3, 3, 1, 1], [7, 0, 9, 3], [-np.inf, 0, np.inf, 3],
+        [1e30, 1e30, 2e30, 2e30], [-1e30, -1e30, 1e30, 1e30],
+    ], np.float32)  # fmt: skip
+    assert (drawn(stoker.show((IMAGES, stoker.Ragged(odd, OFFSETS)))) == IMAGES).all()
+    with pytest.raises(ValueError, match="wrong offsets"):
+        stoker.show((IMAGES, stoker.Ragged(odd, OFFSETS + 1)))
+    with pytest.raises(ValueError, match="objects of 2"):
+        stoker.show((IMAGES, stoker.Ragged(odd, OFFSETS[:3])))
