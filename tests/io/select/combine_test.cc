@@ -33,13 +33,14 @@ Source Named(const char* name, uint64_t size, uint64_t first,
   return std::make_shared<NumberedSource>(size, first, name, std::move(classes));
 }
 
-std::string ErrorOf(Sources sources) {
+std::string CombineErrorOf(Sources sources) {
   const Result<Source> made = Combine(std::move(sources));
   EXPECT_FALSE(made.ok());
   return made.ok() ? "" : made.error().Message();
 }
 
-std::string ErrorOf(Sources sources, const std::vector<double>& weights, uint64_t samples = 0) {
+std::string CombineErrorOf(Sources sources, const std::vector<double>& weights,
+                           uint64_t samples = 0) {
   const Result<Source> made = Combine(std::move(sources), weights, samples);
   EXPECT_FALSE(made.ok());
   return made.ok() ? "" : made.error().Message();
@@ -112,9 +113,9 @@ TEST(Combine, ClassNamesAgreeOrAreAbsent) {
   EXPECT_EQ(Combine({Named("a", 1, 0, pets), Named("b", 1, 0, pets)}).value()->classes(), pets);
   EXPECT_TRUE(Combine({Named("a", 1, 0, pets), Named("b", 1, 0)}).value()->classes().empty());
   EXPECT_TRUE(Combine({Named("a", 1, 0), Named("b", 1, 0, pets)}).value()->classes().empty());
-  EXPECT_THAT(ErrorOf({Named("a", 1, 0, pets), Named("b", 1, 0, {"cat", "eel"})}),
+  EXPECT_THAT(CombineErrorOf({Named("a", 1, 0, pets), Named("b", 1, 0, {"cat", "eel"})}),
               HasSubstr("class 1 is 'dog' in a, and 'eel' in b"));
-  EXPECT_THAT(ErrorOf({Named("a", 1, 0), Named("b", 1, 0, pets), Named("c", 1, 0, {"cat"})}),
+  EXPECT_THAT(CombineErrorOf({Named("a", 1, 0), Named("b", 1, 0, pets), Named("c", 1, 0, {"cat"})}),
               HasSubstr("class 1 is 'dog' in b, and none in c"));
 }
 
@@ -129,13 +130,15 @@ TEST(Combine, FieldsMustAgree) {
   const Source one = ArraysWith("x", DType::kU8, {2});
   EXPECT_TRUE(Combine({one, ArraysWith("x", DType::kU8, {2})}).ok());
   EXPECT_THAT(
-      ErrorOf({one, ArraysWith("x", DType::kI8, {2})}),
+      CombineErrorOf({one, ArraysWith("x", DType::kI8, {2})}),
       HasSubstr("field 0 is 'x' (uint8 (2)) in arrays(x: 2 × uint8 (2)), and 'x' (int8 (2))"));
-  EXPECT_THAT(ErrorOf({one, ArraysWith("y", DType::kU8, {2})}), HasSubstr("'y' (uint8 (2))"));
-  EXPECT_THAT(ErrorOf({one, ArraysWith("x", DType::kU8, {3})}), HasSubstr("'x' (uint8 (3))"));
-  EXPECT_THAT(ErrorOf({one, ArraysWith("x", DType::kU8, {2}, true)}),
+  EXPECT_THAT(CombineErrorOf({one, ArraysWith("y", DType::kU8, {2})}),
+              HasSubstr("'y' (uint8 (2))"));
+  EXPECT_THAT(CombineErrorOf({one, ArraysWith("x", DType::kU8, {3})}),
+              HasSubstr("'x' (uint8 (3))"));
+  EXPECT_THAT(CombineErrorOf({one, ArraysWith("x", DType::kU8, {2}, true)}),
               HasSubstr("field 1 is nothing in"));
-  EXPECT_THAT(ErrorOf({ArraysWith("image", DType::kI64, {}, true), Named("a", 2, 0)}),
+  EXPECT_THAT(CombineErrorOf({ArraysWith("image", DType::kI64, {}, true), Named("a", 2, 0)}),
               HasSubstr("and 'image' (encoded images) in a"));
 }
 
@@ -147,23 +150,25 @@ TEST(Combine, MasksMustAgree) {
   };
   const Source one = masks(Field::Kind::kMask, 0);
   EXPECT_EQ(Combine({one, masks(Field::Kind::kMask, 0)}).value()->pieces(), 2u);
-  EXPECT_THAT(ErrorOf({one, masks(Field::Kind::kMask, 255)}),
+  EXPECT_THAT(CombineErrorOf({one, masks(Field::Kind::kMask, 255)}),
               HasSubstr("field 1 is 'm' (masks, filled with 0) in files(/a), and 'm' (masks, "
                         "filled with 255) in files(/a)"));
-  EXPECT_THAT(ErrorOf({one, masks(Field::Kind::kImage, 0)}), HasSubstr("'m' (encoded images)"));
-  EXPECT_THAT(ErrorOf({Files(PathTable(std::vector<std::string>{"/a"})).value(), one}),
+  EXPECT_THAT(CombineErrorOf({one, masks(Field::Kind::kImage, 0)}),
+              HasSubstr("'m' (encoded images)"));
+  EXPECT_THAT(CombineErrorOf({Files(PathTable(std::vector<std::string>{"/a"})).value(), one}),
               HasSubstr("field 1 is nothing in"));
 }
 
 TEST(Combine, RefusesWhatItCannotCombine) {
-  EXPECT_THAT(ErrorOf({}), HasSubstr("no source"));
-  EXPECT_THAT(ErrorOf({Named("a", 1, 0), nullptr}), HasSubstr("no source"));
-  EXPECT_THAT(ErrorOf({Named("a", 0, 0)}), HasSubstr("a has no samples"));
+  EXPECT_THAT(CombineErrorOf({}), HasSubstr("no source"));
+  EXPECT_THAT(CombineErrorOf({Named("a", 1, 0), nullptr}), HasSubstr("no source"));
+  EXPECT_THAT(CombineErrorOf({Named("a", 0, 0)}), HasSubstr("a has no samples"));
   const Source mixed = Combine({Named("b", 5, 0)}, std::vector<double>{1}).value();
-  EXPECT_THAT(ErrorOf({Named("a", 1, 0), mixed}), HasSubstr("combine(b) has an order"));
+  EXPECT_THAT(CombineErrorOf({Named("a", 1, 0), mixed}), HasSubstr("combine(b) has an order"));
   const uint64_t half = uint64_t{1} << 31;
   EXPECT_TRUE(Combine({Named("a", half, 1), Named("b", half, 1)}).ok());
-  EXPECT_THAT(ErrorOf({Named("a", half, 1), Named("b", half + 1, 1)}), HasSubstr("2^32 files"));
+  EXPECT_THAT(CombineErrorOf({Named("a", half, 1), Named("b", half + 1, 1)}),
+              HasSubstr("2^32 files"));
 }
 
 TEST(Combine, LastFileOfAllIsFound) {
@@ -209,11 +214,11 @@ TEST(Combine, ByWeightHasTheSameSamplesInAnotherOrder) {
 
 TEST(Combine, RefusesWeightsThatAreNone) {
   const Sources two{Named("a", 1, 0), Named("b", 1, 0)};
-  EXPECT_THAT(ErrorOf(two, {1}), HasSubstr("1 weights for 2 sources"));
-  EXPECT_THAT(ErrorOf(two, {1, -1}), HasSubstr("weights[1] is -1"));
-  EXPECT_THAT(ErrorOf(two, {std::nan(""), 1}), HasSubstr("weights[0] is nan"));
-  EXPECT_THAT(ErrorOf(two, {0, 0}), HasSubstr("all weights are 0"));
-  EXPECT_THAT(ErrorOf(two, {1, 1}, (uint64_t{1} << 53) + 1), HasSubstr("too long"));
+  EXPECT_THAT(CombineErrorOf(two, {1}), HasSubstr("1 weights for 2 sources"));
+  EXPECT_THAT(CombineErrorOf(two, {1, -1}), HasSubstr("weights[1] is -1"));
+  EXPECT_THAT(CombineErrorOf(two, {std::nan(""), 1}), HasSubstr("weights[0] is nan"));
+  EXPECT_THAT(CombineErrorOf(two, {0, 0}), HasSubstr("all weights are 0"));
+  EXPECT_THAT(CombineErrorOf(two, {1, 1}, (uint64_t{1} << 53) + 1), HasSubstr("too long"));
 }
 
 }  // namespace

@@ -1,0 +1,97 @@
+// JsonReader: reads a JSON document from front to back, without holding it in memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/result/result.h"
+#include "io/files/text_file.h"
+
+namespace stoker {
+
+// The caller walks through the document and takes or skips each value:
+//
+//   TRY(reader.EnterObject());
+//   for (;;) {
+//     ASSIGN_OR_RETURN(const bool more, reader.NextKey());
+//     if (!more) break;
+//     if (reader.key() == "id") { ASSIGN_OR_RETURN(id, reader.Integer()); } else {
+//     TRY(reader.Skip()); }
+//   }
+//
+// Values that are taken are checked to be JSON. Of values that are skipped only strings, and the
+// brackets of lists and objects, are checked, so that it is fast: about 1 GB/s.
+//
+// Errors are InvalidArguments with the file and the offset of the value that is not as asked for,
+// or of the byte that is not JSON; and those of TextFile. After an error the reader must not be
+// used. For one thread.
+class JsonReader {
+ public:
+  enum class Type : uint8_t { kNull, kBool, kNumber, kString, kObject, kList };
+  static constexpr size_t kMostLevels = 1024;  // of lists and objects in a value that is skipped
+
+  explicit JsonReader(TextFile file) : file_(std::move(file)) { TakeBytes(); }
+  JsonReader(const JsonReader&) = delete;
+  JsonReader& operator=(const JsonReader&) = delete;
+
+  const std::string& path() const { return file_.path(); }
+  // The offset in the file. After a call of Peek, it is that of the value.
+  uint64_t offset() const { return file_.offset() + static_cast<size_t>(at_ - begin_); }
+
+  // Returns the type of the next value, by its first byte.
+  Result<Type> Peek();
+
+  Status EnterObject();
+  // Goes to the object's next value, whose key is key(); returns false at the object's end. The
+  // values before must have been read.
+  Result<bool> NextKey();
+  const std::string& key() const { return key_; }
+
+  Status EnterList();
+  // Goes to the list's next value; returns false at the list's end.
+  Result<bool> NextValue();
+
+  // `what`: the value's name in messages, like "'id'".
+  Result<double> Number(const char* what);    // finite
+  Result<int64_t> Integer(const char* what);  // also written as 7.0, if it is less than 2^53
+  Result<bool> Bool(const char* what);
+  // Replaces `text` by the string, which is UTF-8.
+  Status String(const char* what, std::string& text);
+  Status Skip();
+
+  // Checks that the document ends here.
+  Status End();
+
+  // Returns an error at the offset.
+  Error Refuse(std::string cause, std::string advice = "") const;
+
+ private:
+  void TakeBytes();
+  Result<bool> Refill();
+  bool FindByte();
+  Result<bool> SkipBlanks();
+  Status ToValue();
+  Result<bool> Next(char closing);
+  Result<std::string_view> Token();
+  Status Text(std::string& text);
+  Status Escape(std::string& text);
+  Result<uint32_t> FourDigits();
+  Status SkipText();
+  Status SkipNested();
+  Error Truncated() const;
+  Error NotJson() const;
+  Error WrongToken(std::string_view token) const;
+  Error OtherType(const char* what, const char* wanted) const;
+
+  TextFile file_;
+  const char* begin_ = nullptr;  // of the bytes in memory
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+  bool first_ = false;  // whether the last byte read was an opening bracket
+  std::string key_;
+};
+
+}  // namespace stoker
