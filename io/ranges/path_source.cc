@@ -119,23 +119,39 @@ Status CheckBesidePaths(const PathTable& paths, const FilesOptions& options) {
   return {};
 }
 
+// Returns the column whose values have class names: the label, or "labels" of objects. Null if
+// there is neither.
+const ArrayColumn* ClassColumnOf(const std::vector<ArrayColumn>& columns) {
+  if (HasLabels(columns)) return &columns[kLabel];
+  const auto found = std::ranges::find_if(columns, [](const ArrayColumn& column) {
+    return column.name == "labels" && column.kind == Field::Kind::kObject;
+  });
+  return found == columns.end() ? nullptr : &*found;
+}
+
 // Checks that each label has a name.
 Status CheckClassNames(const std::vector<std::string>& names, const MemoryColumns& columns) {
   if (names.empty()) return {};
-  if (!HasLabels(columns.columns())) return Invalid("class names were given, and no labels");
-  const ArrayColumn& labels = columns.columns()[kLabel];
-  const Field field = FieldOf(labels);
+  const ArrayColumn* const labels = ClassColumnOf(columns.columns());
+  if (labels == nullptr) return Invalid("class names were given, and no labels");
+  const Field field = FieldOf(*labels);
   if (!field.is_class_number()) {
-    return RefuseColumn(labels, "has class names, but its rows are " + DescribeRow(field),
-                        "Give one integer or bool per path, or no class names");
+    return RefuseColumn(*labels, "has class names, but its rows are " + DescribeRow(field),
+                        labels->offsets == nullptr
+                            ? "Give one integer or bool per path, or no class names"
+                            : "Give one integer or bool per object, or no class names");
   }
-  for (uint64_t id = 0; id < labels.samples; ++id) {
-    const int64_t label = field.ClassNumberIn(labels.Row(id));
+  const auto begin = static_cast<uint64_t>(labels->offsets == nullptr ? 0 : labels->offsets[0]);
+  const auto end = labels->offsets == nullptr
+                       ? labels->samples
+                       : static_cast<uint64_t>(labels->offsets[labels->samples]);
+  for (uint64_t row = begin; row < end; ++row) {
+    const int64_t label = field.ClassNumberIn(labels->Row(row));
     if (label < 0 || static_cast<uint64_t>(label) >= names.size()) {
-      return RefuseColumn(labels, "has " + std::to_string(label) + " at " + std::to_string(id) +
-                                      ", and there" + Plural(names.size(), " is ", " are ") +
-                                      std::to_string(names.size()) +
-                                      Plural(names.size(), " class name", " class names"));
+      return RefuseColumn(*labels, "has " + std::to_string(label) + " at " + std::to_string(row) +
+                                       ", and there" + Plural(names.size(), " is ", " are ") +
+                                       std::to_string(names.size()) +
+                                       Plural(names.size(), " class name", " class names"));
     }
   }
   return {};

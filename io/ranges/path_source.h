@@ -34,10 +34,11 @@ struct FilesOptions {
   // order. If the first one is named "label", it is the label. (Batch::labels() is the second
   // column of any batch: with masks not the labels.)
   std::vector<ArrayColumn> columns{};
-  std::shared_ptr<void> owner{};           // of the columns' memory, as for Arrays()
-  std::vector<std::string> class_names{};  // by label
-  std::string description{};               // for messages; empty means "files(a.jpg and 99 more)"
-  SkippedFiles skipped{};                  // of the folder in which the paths were found
+  std::shared_ptr<void> owner{};  // of the columns' memory, as for Arrays()
+  // By label; without labels, by the number in "labels", a column of objects.
+  std::vector<std::string> class_names{};
+  std::string description{};  // for messages; empty means "files(a.jpg and 99 more)"
+  SkippedFiles skipped{};     // of the folder in which the paths were found
 };
 
 // Each path is a sample, in this order; a path that occurs twice is two samples. The field "image"

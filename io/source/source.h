@@ -210,7 +210,8 @@ class SampleSource {
   // number of a class.
   int64_t LabelOf(uint64_t id) const;
 
-  // Class names by label; empty if labels have no names, or if there are no labels.
+  // Class names by label; if there is no label, by the numbers in "labels", a field of objects.
+  // Empty if there is neither, or if they have no names.
   virtual const std::vector<std::string>& classes() const = 0;
 
   // The memory of this list, in bytes.

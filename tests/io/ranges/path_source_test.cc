@@ -337,6 +337,25 @@ TEST(Files, WrongFurtherImagesAreNamed) {
   EXPECT_EQ(cause({masks}), "files: 'place' is neither images nor masks");
 }
 
+TEST(Files, LabelsOfObjectsMayHaveClassNames) {
+  static constexpr std::array<int64_t, 4> kOffsets = {1, 3, 3, 4};
+  static constexpr std::array<uint8_t, 4> kOfObjects = {9, 2, 0, 1};
+  ArrayColumn labels{"labels", DType::kU8, {}, kOfObjects.data(), 3};
+  labels.offsets = kOffsets.data();
+  labels.kind = Field::Kind::kObject;
+  const Source source = Files(Paths({"/a", "/b", "/c"}),
+                              {.columns = {Places(), labels}, .class_names = {"x", "y", "z"}})
+                            .value();
+  EXPECT_THAT(source->classes(), ElementsAre("x", "y", "z"));
+  EXPECT_FALSE(source->label());
+  const auto error_of = [&](std::vector<std::string> names) {
+    return FilesError(Paths({"/a", "/b", "/c"}), {.columns = {labels}, .class_names = names});
+  };
+  EXPECT_EQ(error_of({"x", "y"}).cause, "array 'labels' has 2 at 1, and there are 2 class names");
+  labels.name = "other";
+  EXPECT_EQ(error_of({"x"}).cause, "class names were given, and no labels");
+}
+
 TEST(Files, WrongPathsAreNamed) {
   EXPECT_THAT(FilesError({}).cause, HasSubstr("no path"));
   EXPECT_EQ(FilesError({}).code, Code::kInvalidArgument);
