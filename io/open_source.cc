@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/result/try.h"
+#include "io/annotations/coco.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
@@ -98,20 +99,32 @@ std::string RootOf(const SourceArguments& given) {
   return root == "off" ? std::string() : root;
 }
 
+// Returns whether an argument is "on"; an error if it is not "off" either.
+Result<bool> IsOn(const SourceArguments& given, const char* name) {
+  const std::string& value = given.at(name);
+  if (value == "on" || value == "off") return value == "on";
+  return Error{.code = Code::kInvalidArgument,
+               .cause = std::string(name) + " is neither on nor off"};
+}
+
 Opened OpenImageFolder(const SourceArguments& given, int threads) {
   using CropIndex = ImageFolderOptions::CropIndex;
   const std::string& index = given.at("crop_index");
-  const std::string& allow_empty = given.at("allow_empty");
-  if (allow_empty != "on" && allow_empty != "off") {
-    return Error{.code = Code::kInvalidArgument, .cause = "allow_empty is neither on nor off"};
-  }
+  ASSIGN_OR_RETURN(const bool allow_empty, IsOn(given, "allow_empty"));
   return ImageFolder(given.at("directory"), {.threads = threads,
                                              .crop_index = index == "auto"  ? CropIndex::kAuto
                                                            : index == "off" ? CropIndex::kOff
                                                                             : CropIndex::kFile,
                                              .crop_index_file = index,
                                              .class_names = LinesOf(given.at("class_names")),
-                                             .allow_empty = allow_empty == "on"});
+                                             .allow_empty = allow_empty});
+}
+
+Opened OpenCoco(const SourceArguments& given, int /*threads*/) {
+  CocoOptions options;
+  ASSIGN_OR_RETURN(options.keep_empty, IsOn(given, "keep_empty"));
+  ASSIGN_OR_RETURN(options.contiguous_labels, IsOn(given, "contiguous_labels"));
+  return Coco(given.at("json"), given.at("images"), options);
 }
 
 Opened OpenMasks(const SourceArguments& given, int threads) {
@@ -197,6 +210,12 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "fill", .standard = "0", .is_path = false},
                      {.name = "dtype", .standard = "uint8", .is_path = false}},
        .open = &OpenMasks},
+      {.kind = "coco",
+       .arguments = {{.name = "json"},
+                     {.name = "images"},
+                     {.name = "keep_empty", .standard = "on", .is_path = false},
+                     {.name = "contiguous_labels", .standard = "off", .is_path = false}},
+       .open = &OpenCoco},
       {.kind = "packed",
        .arguments = {{.name = "folder"},
                      {.name = "cache", .standard = "off", .words = {"off"}},

@@ -21,6 +21,7 @@
 #include "tests/fuzz/parse/parse_npy.h"
 #include "tests/fuzz/parse/parse_record.h"
 #include "tests/fuzz/parse/parse_spec.h"
+#include "tests/fuzz/parse/read_coco.h"
 #include "tests/fuzz/parse/read_manifest.h"
 #include "tests/fuzz/parse/read_state.h"
 
@@ -54,6 +55,7 @@ TEST(Replay, JpegCorpusPacked) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzed
 TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
 TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
+TEST(Replay, CocoCorpus) { Replay(STOKER_FUZZ_CORPUS "/coco", ReadFuzzedCoco); }
 TEST(Replay, HttpCorpus) { Replay(STOKER_FUZZ_CORPUS "/http", ParseFuzzedHttp); }
 TEST(Replay, NpyCorpus) { Replay(STOKER_FUZZ_CORPUS "/npy", ParseFuzzedNpy); }
 TEST(Replay, RecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/record", ParseFuzzedRecord); }

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "io/annotations/coco.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
 #include "io/manifest/manifest.h"
@@ -58,6 +59,23 @@ TEST(OpenSource, MatchesMasks) {
   EXPECT_EQ(OpenSource("masks", given).error().cause, "fill is not a number from 0 to 65535");
   given["dtype"] = "int8";
   EXPECT_EQ(OpenSource("masks", given).error().cause, "dtype is neither uint8 nor uint16");
+}
+
+TEST(OpenSource, MatchesCoco) {
+  const testing::TempFolder folder;
+  folder.Write("a.json", R"({"images": [{"id": 1, "file_name": "a"}, {"id": 2, "file_name": "b"}],
+    "annotations": [{"id": 1, "image_id": 2, "category_id": 5, "bbox": [1, 2, 3, 4]}],
+    "categories": [{"id": 5, "name": "x"}]})");
+  SourceArguments given{{"json", folder.Path("a.json")}, {"images", folder.path()}};
+  EXPECT_EQ(OpenSource("coco", given).value()->Fingerprint(),
+            Coco(folder.Path("a.json"), folder.path()).value()->Fingerprint());
+  given["keep_empty"] = "off";
+  given["contiguous_labels"] = "on";
+  const auto opened = OpenSource("coco", given).value();
+  EXPECT_EQ(opened->size(), 1U);
+  EXPECT_EQ(opened->classes(), std::vector<std::string>{"x"});
+  given["keep_empty"] = "no";
+  EXPECT_EQ(OpenSource("coco", given).error().cause, "keep_empty is neither on nor off");
 }
 
 TEST(OpenSource, MatchesRecords) {

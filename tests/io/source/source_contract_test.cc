@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/annotations/coco.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
@@ -94,6 +96,9 @@ Said AskAbout(const SampleSource& source, uint64_t id) {
   for (size_t field = 0; field < source.fields().size(); ++field) {
     if (source.fields()[field].kind == Field::Kind::kFixed) {
       said.rows[field] = ContentOf(source, field, id);
+    } else if (source.fields()[field].is_of_objects()) {
+      const std::span<const uint8_t> rows = source.View(field, id);
+      said.rows[field].assign(rows.begin(), rows.end());
     }
   }
   said.label = source.LabelOf(id);
@@ -154,9 +159,52 @@ TEST_P(SourceContract, FieldsAreConsistent) {
   EXPECT_EQ(source_->fields().data(), fields.data()) << "fields do not change";
 }
 
+// Returns the field of objects whose values are classes; null if there is none.
+const Field* ObjectLabels(const SampleSource& source) {
+  const auto found = std::ranges::find_if(source.fields(), [](const Field& field) {
+    return field.name == "labels" && field.kind == Field::Kind::kObject;
+  });
+  return found == source.fields().end() || source.label() ? nullptr : &*found;
+}
+
+void CheckObjectLabels(const SampleSource& source, const Field& labels) {
+  const auto field = static_cast<size_t>(&labels - source.fields().data());
+  for (uint64_t id = 0; id < source.size(); ++id) {
+    EXPECT_EQ(source.LabelOf(id), kNoLabel);
+    const std::span<const uint8_t> rows = source.View(field, id);
+    for (size_t at = 0; at < rows.size(); at += labels.row_bytes()) {
+      const int64_t label = labels.ClassNumberIn(rows.data() + at);
+      EXPECT_GE(label, 0);
+      EXPECT_LT(label, static_cast<int64_t>(source.classes().size()));
+    }
+  }
+}
+
+TEST_P(SourceContract, ObjectsAreTheSameInAllFields) {
+  uint32_t most = 0;
+  for (uint64_t id = 0; id < source_->size(); ++id) {
+    std::optional<size_t> objects;
+    for (size_t field = 0; field < source_->fields().size(); ++field) {
+      const Field& of = source_->fields()[field];
+      if (!of.is_of_objects()) continue;
+      const std::span<const uint8_t> rows = source_->View(field, id);
+      EXPECT_EQ(rows.size() % of.row_bytes(), 0u);
+      const size_t theirs = rows.size() / of.row_bytes();
+      EXPECT_EQ(theirs, objects.value_or(theirs));
+      objects = theirs;
+    }
+    most = std::max(most, static_cast<uint32_t>(objects.value_or(0)));
+  }
+  EXPECT_LE(most, source_->max_objects());
+}
+
 TEST_P(SourceContract, LabelsOfClassesAreTheirNumbers) {
   const std::vector<std::string>& classes = source_->classes();
-  EXPECT_TRUE(source_->label() || classes.empty());
+  EXPECT_TRUE(source_->label() || ObjectLabels(*source_) != nullptr || classes.empty());
+  if (const Field* const labels = ObjectLabels(*source_); labels != nullptr && !classes.empty()) {
+    CheckObjectLabels(*source_, *labels);
+    return;
+  }
   for (uint64_t id = 0; id < source_->size(); ++id) {
     const int64_t label = source_->LabelOf(id);
     EXPECT_TRUE(source_->label() || label == kNoLabel);
@@ -390,6 +438,27 @@ Case MasksCase() {
   return {"masks", [open] { return open(0); }, [open] { return open(255); }};
 }
 
+// Boxes of images in one folder.
+Case CocoCase() {
+  const auto open = [](int category) {
+    static const testing::TempFolder folder;
+    std::string images, objects;
+    for (int i = 1; i < 6; ++i) {
+      const std::string id = std::to_string(i);
+      folder.Write(id + ".jpg", "image");
+      images += (i == 1 ? "" : ",") + (R"({"id": )" + id + R"(, "file_name": ")" + id + ".jpg\"}");
+      objects += (i == 1 ? "" : ",") + (R"({"id": )" + id + R"(, "image_id": )") +
+                 std::to_string(i / 2 + 1) + R"(, "bbox": [1, 2, 3, 4], "category_id": )" +
+                 std::to_string(category) + "}";
+    }
+    folder.Write("a.json", R"({"images": [)" + images + R"(], "annotations": [)" + objects +
+                               R"(], "categories": [{"id": 1, "name": "cat"},
+                                                    {"id": 3, "name": "dog"}]})");
+    return Coco(folder.Path("a.json"), folder.path()).value();
+  };
+  return {"coco", [open] { return open(1); }, [open] { return open(3); }};
+}
+
 // Two files of records, with a header.
 Source RecordsFrom(char first) {
   std::vector<std::string> paths;
@@ -531,10 +600,10 @@ Case ArrowWithColumns() {
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
                                            FilesAlone(), FilesWithFurtherImages(), MasksCase(),
-                                           RecordFiles(), ManifestCase(), JsonManifestCase(),
-                                           TarsWithLabels(), TarsAlone(), RecordsWithLabels(),
-                                           RecordsAlone(), PackedSets(), ArrowWithLabels(),
-                                           ArrowWithColumns(),
+                                           CocoCase(), RecordFiles(), ManifestCase(),
+                                           JsonManifestCase(), TarsWithLabels(), TarsAlone(),
+                                           RecordsWithLabels(), RecordsAlone(), PackedSets(),
+                                           ArrowWithLabels(), ArrowWithColumns(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),
@@ -591,6 +660,8 @@ INSTANTIATE_TEST_SUITE_P(
                       SubsetOf("subset_of_files", FilesWithColumns()),
                       SubsetOf("subset_of_masks", MasksCase()),
                       CombinationOf("combined_masks", {MasksCase(), MasksCase()}),
+                      SubsetOf("subset_of_coco", CocoCase()),
+                      CombinationOf("combined_coco", {CocoCase(), CocoCase()}),
                       RepeatedCase("repeated_files", FilesWithFurtherImages()),
                       SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),
                       CombinationOf("combined_folders", {NestedFolder(), NestedFolder()}),

@@ -1,0 +1,264 @@
+#include "io/annotations/coco.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/result/try.h"
+#include "io/annotations/coco_file.h"
+#include "io/ranges/path_source.h"
+#include "io/remote/object_url.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int64_t kMostNamedIds = 65536;
+
+Error WrongCoco(const std::string& json, std::string cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument,
+          .cause = std::move(cause),
+          .file = json,
+          .advice = std::move(advice)};
+}
+
+// The objects, sorted by sample.
+struct CocoColumns {
+  std::vector<int64_t> image_ids;  // by sample
+  std::vector<int64_t> offsets;    // of the samples' objects
+  std::vector<float> boxes;        // these and the following by object
+  std::vector<int64_t> labels;
+  std::vector<float> areas;
+  std::vector<uint8_t> crowds;
+  std::vector<float> keypoints;
+};
+
+// The points that all objects have.
+struct CocoPoints {
+  uint32_t numbers = 0;  // 3 for each point
+  std::vector<uint16_t> flip_pairs;
+};
+
+// Returns which points become which in a mirrored image; empty if none becomes another.
+std::vector<uint16_t> FlipPairsOf(const std::vector<std::string>& names) {
+  std::vector<uint16_t> pairs(names.size());
+  std::iota(pairs.begin(), pairs.end(), uint16_t{0});
+  bool any = false;
+  for (size_t i = 0; i < names.size(); ++i) {
+    constexpr std::string_view kLeft = "left_";
+    if (!names[i].starts_with(kLeft)) continue;
+    const auto right = std::ranges::find(names, "right_" + names[i].substr(kLeft.size()));
+    if (right == names.end()) continue;
+    const auto other = static_cast<size_t>(right - names.begin());
+    if (pairs[i] != i || pairs[other] != other) continue;  // a name that occurs twice
+    pairs[i] = static_cast<uint16_t>(other);
+    pairs[other] = static_cast<uint16_t>(i);
+    any = true;
+  }
+  return any ? pairs : std::vector<uint16_t>();
+}
+
+// Returns nullopt if not all objects have the same points.
+Result<std::optional<CocoPoints>> PointsOf(const std::string& json, const CocoFile& file) {
+  if (file.keypoint_numbers.empty()) return std::optional<CocoPoints>();
+  const std::vector<std::string>* names = nullptr;
+  for (size_t i = 0; i < file.objects.size(); ++i) {
+    const CocoCategory& category = *file.Find(file.objects[i].category_id);
+    const uint32_t numbers = file.keypoint_numbers[i];
+    if (numbers != 3 * category.keypoints.size()) {
+      if (category.keypoints.empty()) return std::optional<CocoPoints>();
+      return WrongCoco(json,
+                       "annotation " + std::to_string(file.objects[i].id) + " has " +
+                           std::to_string(numbers / 3) + " keypoints, and its category " +
+                           std::to_string(category.id) + " has " +
+                           std::to_string(category.keypoints.size()) + " names of them",
+                       "Give each of the points as x, y and visibility; 0, 0, 0 if it is unknown");
+    }
+    if (names == nullptr) names = &category.keypoints;
+    if (*names != category.keypoints) return std::optional<CocoPoints>();
+  }
+  if (names->empty() || names->size() > UINT16_MAX) return std::optional<CocoPoints>();
+  return std::optional<CocoPoints>(CocoPoints{.numbers = static_cast<uint32_t>(3 * names->size()),
+                                              .flip_pairs = FlipPairsOf(*names)});
+}
+
+// Puts the images and objects of a file into the order of the samples.
+class CocoOrder {
+ public:
+  CocoOrder(const CocoFile& file, bool keep_empty) : file_(file) {
+    std::vector<size_t> images(file.image_ids.size());
+    std::iota(images.begin(), images.end(), size_t{0});
+    std::ranges::sort(images, {}, [&](size_t i) { return file.image_ids[i]; });
+    for (const size_t i : images) columns_.image_ids.push_back(file.image_ids[i]);
+    samples_.reserve(file.objects.size());
+    std::vector<int64_t> counts(images.size());
+    for (const CocoObject& object : file.objects) {
+      const auto found = std::ranges::lower_bound(columns_.image_ids, object.image_id);
+      samples_.push_back(static_cast<uint32_t>(found - columns_.image_ids.begin()));
+      ++counts[samples_.back()];
+    }
+    Keep(images, counts, keep_empty);
+  }
+
+  size_t size() const { return columns_.image_ids.size(); }
+  PathTable TakePaths() { return std::move(paths_); }
+
+  // `labels`: whether they are places of the categories, not their ids.
+  CocoColumns TakeColumns(bool contiguous_labels, const std::optional<CocoPoints>& points);
+
+ private:
+  // Leaves out images without objects, unless all are kept.
+  void Keep(std::span<const size_t> images, std::span<const int64_t> counts, bool keep_empty) {
+    std::vector<uint32_t> places(images.size());
+    size_t kept = 0;
+    columns_.offsets.push_back(0);
+    for (size_t i = 0; i < images.size(); ++i) {
+      if (!keep_empty && counts[i] == 0) continue;
+      places[i] = static_cast<uint32_t>(kept);
+      columns_.image_ids[kept++] = columns_.image_ids[i];
+      columns_.offsets.push_back(columns_.offsets.back() + counts[i]);
+      paths_.Add(file_.file_names[images[i]]);
+    }
+    columns_.image_ids.resize(kept);
+    for (uint32_t& sample : samples_) sample = places[sample];
+  }
+
+  const CocoFile& file_;
+  CocoColumns columns_;
+  PathTable paths_;
+  std::vector<uint32_t> samples_;  // by object
+};
+
+// Appends COCO's numbers of pixels as coordinates of their centres.
+void CopyPoints(std::span<const float> from, float* to) {
+  for (size_t i = 0; i < from.size(); i += 3) {
+    const float visibility = from[i + 2];
+    const bool known = visibility > 0;
+    *to++ = known ? from[i] + 0.5F : 0;
+    *to++ = known ? from[i + 1] + 0.5F : 0;
+    *to++ = known ? visibility : 0;
+  }
+}
+
+CocoColumns CocoOrder::TakeColumns(bool contiguous_labels,
+                                   const std::optional<CocoPoints>& points) {
+  const size_t objects = file_.objects.size();
+  const size_t numbers = points ? points->numbers : 0;
+  columns_.boxes.resize(4 * objects);
+  columns_.labels.resize(objects);
+  columns_.areas.resize(objects);
+  columns_.crowds.resize(objects);
+  columns_.keypoints.resize(numbers * objects);
+  std::vector<int64_t> next = columns_.offsets;
+  for (size_t i = 0; i < objects; ++i) {
+    const CocoObject& object = file_.objects[i];
+    const auto to = static_cast<size_t>(next[samples_[i]]++);
+    std::ranges::copy(object.box, columns_.boxes.begin() + static_cast<ptrdiff_t>(4 * to));
+    columns_.labels[to] = contiguous_labels
+                              ? file_.Find(object.category_id) - file_.categories.data()
+                              : object.category_id;
+    columns_.areas[to] = object.area;
+    columns_.crowds[to] = object.is_crowd;
+    if (numbers == 0) continue;
+    CopyPoints(std::span(file_.keypoints).subspan(numbers * i, numbers),
+               columns_.keypoints.data() + numbers * to);
+  }
+  return std::move(columns_);
+}
+
+// Returns the names of the categories by label.
+std::vector<std::string> ClassNamesOf(const CocoFile& file, bool contiguous_labels) {
+  std::vector<std::string> names;
+  if (file.categories.empty()) return names;
+  if (!contiguous_labels) {
+    const int64_t last = file.categories.back().id;
+    if (file.categories.front().id < 0 || last >= kMostNamedIds) return names;
+    names.resize(static_cast<size_t>(last) + 1);
+  }
+  for (const CocoCategory& category : file.categories) {
+    if (contiguous_labels) {
+      names.push_back(category.name);
+    } else {
+      names[static_cast<size_t>(category.id)] = category.name;
+    }
+  }
+  return names;
+}
+
+Status CheckImagesFolder(const std::string& images) {
+  std::error_code failed;
+  if (IsObjectUrl(images) || std::filesystem::is_directory(images, failed)) return {};
+  return Error{.code = Code::kNotFound,
+               .cause = "there is no such folder of images",
+               .file = images,
+               .advice = "Give the folder that the names of the images (file_name) are in"};
+}
+
+// Returns the columns of `from`, which must live as long as they are used.
+std::vector<ArrayColumn> ColumnsOfCoco(const CocoColumns& from,
+                                       const std::optional<CocoPoints>& points) {
+  const uint64_t samples = from.image_ids.size();
+  using Shape = std::vector<int64_t>;
+  const auto of_objects = [&](const char* name, DType dtype, Shape shape, const void* data,
+                              Field::Kind kind) {
+    return ArrayColumn{.name = name,
+                       .dtype = dtype,
+                       .row_shape = std::move(shape),
+                       .data = data,
+                       .samples = samples,
+                       .offsets = from.offsets.data(),
+                       .kind = kind,
+                       .box_format = BoxFormat::kXywh};
+  };
+  std::vector<ArrayColumn> columns{
+      of_objects("boxes", DType::kF32, {4}, from.boxes.data(), Field::Kind::kBoxes),
+      of_objects("labels", DType::kI64, {}, from.labels.data(), Field::Kind::kObject),
+      of_objects("area", DType::kF32, {}, from.areas.data(), Field::Kind::kObject),
+      of_objects("iscrowd", DType::kU8, {}, from.crowds.data(), Field::Kind::kObject),
+      {.name = "image_id",
+       .dtype = DType::kI64,
+       .row_shape = {},
+       .data = from.image_ids.data(),
+       .samples = samples}};
+  if (points) {
+    columns.push_back(of_objects("keypoints", DType::kF32, {points->numbers / 3, 3},
+                                 from.keypoints.data(), Field::Kind::kKeypoints));
+    columns.back().flip_pairs = points->flip_pairs;
+  }
+  return columns;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const std::string& images,
+                                                 const CocoOptions& options) {
+  TRY(CheckImagesFolder(images));
+  ASSIGN_OR_RETURN(const CocoFile file, ReadCoco(json));
+  ASSIGN_OR_RETURN(const std::optional<CocoPoints> points, PointsOf(json, file));
+  CocoOrder order(file, options.keep_empty);
+  if (order.size() == 0) {
+    return WrongCoco(json, "no image has annotations", "Keep images without annotations");
+  }
+  PathTable paths = order.TakePaths();
+  const auto columns =
+      std::make_shared<CocoColumns>(order.TakeColumns(options.contiguous_labels, points));
+  FilesOptions files{.root = images,
+                     .columns = ColumnsOfCoco(*columns, points),
+                     .owner = columns,
+                     .class_names = ClassNamesOf(file, options.contiguous_labels),
+                     .description = "coco(" + json + ", " + images + ")"};
+  Result<std::shared_ptr<const SampleSource>> source = Files(std::move(paths), std::move(files));
+  if (!source.ok()) return Error(source.error()).WithFile(json);
+  return source;
+}
+
+}  // namespace stoker

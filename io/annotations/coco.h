@@ -1,0 +1,52 @@
+// Makes a source of images with boxes, from a JSON file of COCO's format.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/result/result.h"
+#include "io/source/source.h"
+
+namespace stoker {
+
+struct CocoOptions {
+  bool keep_empty = true;  // keep images without annotations
+  // Labels are the places of the categories in the order of their ids, from 0; otherwise they are
+  // the ids.
+  bool contiguous_labels = false;
+};
+
+// Reads the images and annotations of `json`: the file_name of an image is a path below the folder
+// `images`, or URL. Samples are sorted by image id, as those of torchvision's CocoDetection are,
+// and objects are in the order of the file. Fields:
+//
+//   image
+//   boxes      kBoxes, x, y, width and height in pixels, as in the file
+//   labels     kObject int64: see contiguous_labels
+//   area       kObject float32; that of the box, if the file has none
+//   iscrowd    kObject uint8: 1 if the box has a group of objects; 0 if the file does not say
+//   image_id   kFixed int64, for evaluation
+//   keypoints  kKeypoints (k, 3): if all annotations have them, and all of their categories list
+//   the
+//              same names of points. Coordinates of points are 0.5 larger than in the file, where
+//              they are the numbers of pixels; points of visibility 0 are 0, 0. flip_pairs joins
+//              left_NAME and right_NAME.
+//
+// Boxes and points refer to the image as it is stored: if files have an EXIF orientation, it must
+// not be applied. (Those of COCO have none.)
+//
+// classes() has the names of the categories by label; those of numbers that are not ids are empty.
+// If ids are negative, or 65536 or more, there are no names: take contiguous_labels.
+//
+// Segmentations are not read. Memory: 29 bytes for each box and 12 for each of its keypoints, and
+// for each image 56 bytes and its path; while it opens, 90 bytes for each box in addition.
+//
+// InvalidArgument, with the offset or the id, if the file is not JSON, lacks something, or has
+// annotations of unknown images or categories, ids that occur twice, boxes that are not four finite
+// numbers or have negative sizes, or keypoints of another number than their category's names; if no
+// image has annotations and keep_empty is false. NotFound: `json`, or the folder. Others of
+// InputFile::Open.
+Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const std::string& images,
+                                                 const CocoOptions& options = {});
+
+}  // namespace stoker

@@ -1,0 +1,69 @@
+#include "tests/fuzz/parse/read_coco.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "io/annotations/coco.h"
+#include "io/annotations/coco_file.h"
+#include "tests/fuzz/decode/fuzzed_rows.h"
+
+namespace stoker::testing {
+namespace {
+
+void RequireAGoodError(const Error& error, const std::string& path) {
+  Require(error.code == Code::kInvalidArgument || error.code == Code::kResourceExhausted,
+          "files cause these errors");
+  Require(error.file == path, "errors name the file");
+  Require(!error.cause.empty() && error.cause.size() < 1000, "the cause is of moderate length");
+  Require(std::ranges::none_of(error.cause,
+                               [](char c) { return static_cast<unsigned char>(c) < 0x20; }),
+          "the cause is one line");
+}
+
+void RequireAGoodFile(const CocoFile& file, size_t input) {
+  Require(!file.image_ids.empty() && file.image_ids.size() == file.file_names.size() &&
+              file.image_ids.size() <= input,
+          "each image is in the file");
+  for (const CocoObject& object : file.objects) {
+    Require(std::ranges::find(file.image_ids, object.image_id) != file.image_ids.end(),
+            "objects are of images");
+    const CocoCategory* const category = file.Find(object.category_id);
+    Require(category != nullptr && category->id == object.category_id, "objects have a category");
+    Require(std::ranges::all_of(object.box, [](float number) { return std::isfinite(number); }) &&
+                std::isfinite(object.area),
+            "numbers are finite");
+    Require(object.box[2] >= 0 && object.box[3] >= 0 && object.area >= 0 && object.is_crowd <= 1,
+            "sizes are not negative");
+  }
+  Require(file.keypoint_numbers.empty() || file.keypoint_numbers.size() == file.objects.size(),
+          "all objects have keypoints, or none of them is kept");
+}
+
+void RequireAGoodSource(const SampleSource& source, const CocoFile& file) {
+  uint64_t bytes = 0;
+  for (uint64_t id = 0; id < source.size(); ++id) bytes += source.View(1, id).size();
+  Require(source.size() == file.image_ids.size(), "each image is a sample");
+  Require(bytes == file.objects.size() * 16, "each object has a box");
+}
+
+}  // namespace
+
+void ReadFuzzedCoco(std::span<const uint8_t> bytes) {
+  static const int descriptor = memfd_create("coco", MFD_CLOEXEC);
+  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
+                                               static_cast<ssize_t>(bytes.size()),
+          "the input is put into a file");
+  const Result<CocoFile> file = ReadCoco(path);
+  if (!file.ok()) return RequireAGoodError(file.error(), path);
+  RequireAGoodFile(*file, bytes.size());
+  const auto source = Coco(path, "/");
+  if (!source.ok()) return RequireAGoodError(source.error(), path);
+  RequireAGoodSource(**source, *file);
+}
+
+}  // namespace stoker::testing
