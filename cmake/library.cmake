@@ -27,6 +27,7 @@ set(stoker_others
   PkgConfig::SPNG
   PkgConfig::URING
   PkgConfig::WEBP
+  PkgConfig::YAML
   TBB::tbb
   Threads::Threads
   ZLIB::ZLIB)

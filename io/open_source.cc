@@ -7,6 +7,7 @@
 
 #include "core/result/try.h"
 #include "io/annotations/coco.h"
+#include "io/annotations/yolo.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
@@ -216,6 +217,11 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "keep_empty", .standard = "on", .is_path = false},
                      {.name = "contiguous_labels", .standard = "off", .is_path = false}},
        .open = &OpenCoco},
+      {.kind = "yolo",
+       .arguments = {{.name = "data"}, {.name = "split", .standard = "train", .is_path = false}},
+       .open = [](const SourceArguments& given, int threads) -> Opened {
+         return Yolo(given.at("data"), given.at("split"), {.threads = threads});
+       }},
       {.kind = "packed",
        .arguments = {{.name = "folder"},
                      {.name = "cache", .standard = "off", .words = {"off"}},

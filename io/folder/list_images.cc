@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <climits>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "core/system/start_thread.h"
 #include "io/index/folder_listing.h"
 #include "io/packed/open_packed.h"
+#include "io/remote/object_url.h"
 
 namespace stoker {
 namespace {
@@ -232,6 +234,37 @@ Result<ImageList> ListImages(const std::string& directory, int threads, EmptyCla
   list.skipped = std::move(skipped);
   list.skipped_in_root = std::move(root.skipped);
   return list;
+}
+
+Result<ImagesBelow> ListImagesBelow(const std::string& directory, int threads) {
+  TRY(CheckThreads(threads));
+  if (IsObjectUrl(directory)) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "folders of objects are not listed",
+                 .file = directory,
+                 .advice = "List the objects yourself, and give the lists to files()"};
+  }
+  ASSIGN_OR_RETURN(FolderLister lister, FolderLister::Open(directory, &KindOfFile));
+  ASSIGN_OR_RETURN(ListedRoot root, lister.ListRoot());
+  ASSIGN_OR_RETURN(const ListedTree tree, lister.ListBelow(root.folders, ThreadsOf(threads)));
+  PathTable listed;
+  std::string path;
+  const auto add = [&](std::string_view folder, const NameList& files) {
+    for (size_t i = 0; i < files.size(); ++i) {
+      path.assign(folder).append(folder.empty() ? "" : "/").append(files[i]);
+      listed.Add(path);
+    }
+  };
+  add("", root.files);
+  for (const ListedFolder& folder : tree.folders) add(folder.path, folder.files);
+  std::vector<size_t> order(listed.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return listed[i]; });
+  ImagesBelow sorted{.paths = {}, .skipped = std::move(root.skipped)};
+  sorted.paths.Reserve(order.size());
+  for (const size_t i : order) sorted.paths.Add(listed[i]);
+  sorted.skipped.Add(tree.Skipped());
+  return sorted;
 }
 
 bool IsStill(const std::string& directory, const ImageList& list, int threads,

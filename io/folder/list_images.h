@@ -9,6 +9,7 @@
 #include "core/result/result.h"
 #include "io/index/folder_listing.h"
 #include "io/index/image_list.h"
+#include "io/source/path_table.h"
 
 namespace stoker {
 
@@ -25,6 +26,16 @@ Error NoImage(const std::string& directory, const SkippedFiles& skipped);
 // cores allotted) to 256.
 Result<ImageList> ListImages(const std::string& directory, int threads,
                              EmptyClasses empty = EmptyClasses::kRefuse);
+
+// The image files below a folder, whose subfolders are not classes.
+struct ImagesBelow {
+  PathTable paths;  // relative to the folder, sorted bytewise
+  SkippedFiles skipped;
+};
+
+// Lists them: images may be next to subfolders, and a folder may be empty. `threads`: as above.
+// Unimplemented for folders of objects; other errors as above.
+Result<ImagesBelow> ListImagesBelow(const std::string& directory, int threads);
 
 // The value of a folder's changed_ns in an index file if the time is unknown.
 inline constexpr int64_t kUnknownTime = std::numeric_limits<int64_t>::min();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <numeric>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
@@ -14,9 +13,7 @@
 #include "core/result/try.h"
 #include "core/system/machine.h"
 #include "io/folder/list_images.h"
-#include "io/index/folder_listing.h"
 #include "io/ranges/path_source.h"
-#include "io/remote/object_url.h"
 #include "io/source/path_table.h"
 
 namespace stoker {
@@ -43,43 +40,6 @@ bool IsMask(std::string_view path, std::string_view suffix) {
   if (!IsPng(path)) return false;
   const std::string_view stem = WithoutExtension(path.substr(path.rfind('/') + 1));
   return stem.ends_with(suffix);
-}
-
-// The image files below a folder.
-struct FolderFiles {
-  PathTable paths;  // relative to the folder, sorted bytewise
-  SkippedFiles skipped;
-};
-
-Result<FolderFiles> ListAll(const std::string& directory, int threads) {
-  if (IsObjectUrl(directory)) {
-    return Error{.code = Code::kUnimplemented,
-                 .cause = "folders of objects are not listed",
-                 .file = directory,
-                 .advice = "List the objects yourself, and give the lists to files()"};
-  }
-  ASSIGN_OR_RETURN(FolderLister lister, FolderLister::Open(directory, &KindOfFile));
-  ASSIGN_OR_RETURN(ListedRoot root, lister.ListRoot());
-  ASSIGN_OR_RETURN(const ListedTree tree,
-                   lister.ListBelow(root.folders, threads == 0 ? AllottedCores() : threads));
-  PathTable listed;
-  std::string path;
-  const auto add = [&](std::string_view folder, const NameList& files) {
-    for (size_t i = 0; i < files.size(); ++i) {
-      path.assign(folder).append(folder.empty() ? "" : "/").append(files[i]);
-      listed.Add(path);
-    }
-  };
-  add("", root.files);
-  for (const ListedFolder& folder : tree.folders) add(folder.path, folder.files);
-  std::vector<size_t> order(listed.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {}, [&](size_t i) { return listed[i]; });
-  FolderFiles sorted{.paths = {}, .skipped = std::move(root.skipped)};
-  sorted.paths.Reserve(order.size());
-  for (const size_t i : order) sorted.paths.Add(listed[i]);
-  sorted.skipped.Add(tree.Skipped());
-  return sorted;
 }
 
 // Returns the paths for which `keep` returns true.
@@ -207,7 +167,7 @@ Result<std::shared_ptr<const SampleSource>> Masks(const std::string& images,
                                                   const MasksOptions& options) {
   TRY(CheckThreads(options.threads));
   TRY(CheckSuffix(options.suffix));
-  ASSIGN_OR_RETURN(FolderFiles all_images, ListAll(images, options.threads));
+  ASSIGN_OR_RETURN(ImagesBelow all_images, ListImagesBelow(images, options.threads));
   PathTable& listed = all_images.paths;
   const auto is_mask = [&](std::string_view path) { return IsMask(path, options.suffix); };
   std::error_code failed;
@@ -220,7 +180,7 @@ Result<std::shared_ptr<const SampleSource>> Masks(const std::string& images,
     found = Filter(listed, is_mask);
     listed = Filter(listed, std::not_fn(is_mask));
   } else {
-    ASSIGN_OR_RETURN(const FolderFiles all, ListAll(masks, options.threads));
+    ASSIGN_OR_RETURN(const ImagesBelow all, ListImagesBelow(masks, options.threads));
     found = Filter(all.paths, is_mask);
   }
   if (listed.size() == 0) return NoImage(images, all_images.skipped);

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
 
 #include "io/annotations/coco.h"
+#include "io/annotations/yolo.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
 #include "io/manifest/manifest.h"
@@ -76,6 +78,21 @@ TEST(OpenSource, MatchesCoco) {
   EXPECT_EQ(opened->classes(), std::vector<std::string>{"x"});
   given["keep_empty"] = "no";
   EXPECT_EQ(OpenSource("coco", given).error().cause, "keep_empty is neither on nor off");
+}
+
+TEST(OpenSource, MatchesYolo) {
+  const testing::TempFolder folder;
+  for (const char* const name : {"images", "labels"}) {
+    std::filesystem::create_directory(folder.Path(name));
+  }
+  folder.Write("images/1.jpg", "x");
+  folder.Write("labels/1.txt", "0 0.5 0.5 1 1");
+  folder.Write("a.yaml", "names: [x]\ntrain: images\nval: [images, images]\n");
+  SourceArguments given{{"data", folder.Path("a.yaml")}};
+  EXPECT_EQ(OpenSource("yolo", given).value()->Fingerprint(),
+            Yolo(folder.Path("a.yaml"), "train").value()->Fingerprint());
+  given["split"] = "val";
+  EXPECT_EQ(OpenSource("yolo", given).value()->size(), 2U);
 }
 
 TEST(OpenSource, MatchesRecords) {

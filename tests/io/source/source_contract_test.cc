@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "io/annotations/coco.h"
+#include "io/annotations/yolo.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
@@ -459,6 +460,22 @@ Case CocoCase() {
   return {"coco", [open] { return open(1); }, [open] { return open(3); }};
 }
 
+Case YoloCase() {
+  const auto open = [](const std::string& category) {
+    static const testing::TempFolder folder;
+    for (const char* const name : {"images", "labels"}) {
+      std::filesystem::create_directories(folder.Path(name));
+    }
+    for (const char* const name : {"a", "b", "c"}) {
+      folder.Write("images/" + std::string(name) + ".jpg", "image");
+    }
+    folder.Write("labels/b.txt", "1 0.5 0.5 1 1\n" + category + " 0 0 0.25 0.25\n");
+    folder.Write("data.yaml", "train: images\nnames: [cat, dog]\n");
+    return Yolo(folder.Path("data.yaml"), "train").value();
+  };
+  return {"yolo", [open] { return open("0"); }, [open] { return open("1"); }};
+}
+
 // Two files of records, with a header.
 Source RecordsFrom(char first) {
   std::vector<std::string> paths;
@@ -600,7 +617,7 @@ Case ArrowWithColumns() {
 INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                          ::testing::Values(NestedFolder(), FlatFolder(), FilesWithColumns(),
                                            FilesAlone(), FilesWithFurtherImages(), MasksCase(),
-                                           CocoCase(), RecordFiles(), ManifestCase(),
+                                           CocoCase(), YoloCase(), RecordFiles(), ManifestCase(),
                                            JsonManifestCase(), TarsWithLabels(), TarsAlone(),
                                            RecordsWithLabels(), RecordsAlone(), PackedSets(),
                                            ArrowWithLabels(), ArrowWithColumns(),
@@ -661,6 +678,7 @@ INSTANTIATE_TEST_SUITE_P(
                       SubsetOf("subset_of_masks", MasksCase()),
                       CombinationOf("combined_masks", {MasksCase(), MasksCase()}),
                       SubsetOf("subset_of_coco", CocoCase()),
+                      SubsetOf("subset_of_yolo", YoloCase()),
                       CombinationOf("combined_coco", {CocoCase(), CocoCase()}),
                       RepeatedCase("repeated_files", FilesWithFurtherImages()),
                       SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),

@@ -1,0 +1,310 @@
+#include "io/annotations/yolo.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/result/plural.h"
+#include "core/result/try.h"
+#include "core/result/utf8.h"
+#include "core/system/machine.h"
+#include "core/system/start_thread.h"
+#include "io/annotations/yolo_data.h"
+#include "io/annotations/yolo_labels.h"
+#include "io/files/text_file.h"
+#include "io/folder/list_images.h"
+#include "io/ranges/path_source.h"
+#include "io/remote/object_url.h"
+
+namespace stoker {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Error WrongYolo(const std::string& file, std::string cause, std::string advice = "") {
+  return {.code = Code::kInvalidArgument,
+          .cause = std::move(cause),
+          .file = file,
+          .advice = std::move(advice)};
+}
+
+Error OnServers(const std::string& file) {
+  return {.code = Code::kUnimplemented,
+          .cause = "data sets for YOLO are not read from servers",
+          .file = file,
+          .advice = "Copy the data set to a local disk"};
+}
+
+std::string Below(const std::string& folder, const std::string& path) {
+  return (fs::path(folder) / path).lexically_normal().string();
+}
+
+bool IsThere(const std::string& path) {
+  std::error_code failed;
+  return fs::exists(path, failed);
+}
+
+// The images of a split, with their absolute paths.
+class SplitImages {
+ public:
+  explicit SplitImages(int threads) : threads_(threads) {}
+
+  // `path`: a folder or a list of images.
+  Status Add(const std::string& path) {
+    std::error_code failed;
+    if (fs::is_directory(path, failed)) return AddFolder(path);
+    if (path.ends_with(".txt")) return AddList(path);
+    return Error{.code = Code::kNotFound,
+                 .cause = "there is no such folder of images",
+                 .file = path,
+                 .advice =
+                     "Paths of a split are relative to the key 'path', and that is relative to the "
+                     "folder of the YAML file (not to the data sets of Ultralytics' settings): "
+                     "correct it, or write it as an absolute path"};
+  }
+
+  PathTable paths;
+  SkippedFiles skipped;
+
+ private:
+  Status AddFolder(const std::string& folder) {
+    ASSIGN_OR_RETURN(const ImagesBelow below, ListImagesBelow(folder, threads_));
+    if (below.paths.size() == 0) return NoImage(folder, below.skipped);
+    const std::string prefix = folder.ends_with('/') ? folder : folder + "/";
+    for (size_t i = 0; i < below.paths.size(); ++i) {
+      paths.Add(prefix + std::string(below.paths[i]));
+    }
+    skipped.Add(below.skipped);
+    return {};
+  }
+
+  Status AddList(const std::string& list) {
+    ASSIGN_OR_RETURN(TextFile file, TextFile::Open(list));
+    const std::string folder = fs::path(list).parent_path().string();
+    const size_t before = paths.size();
+    for (TextPosition position;; ++position.line) {
+      position.offset = file.offset();
+      size_t end = file.bytes().find('\n');
+      for (bool more = true; more && end == std::string_view::npos;) {
+        const size_t seen = file.bytes().size();
+        ASSIGN_OR_RETURN(more, file.Grow());
+        end = file.bytes().find('\n', seen);
+      }
+      if (file.bytes().empty()) break;
+      std::string_view line = file.bytes().substr(0, end);
+      TRY(AddLine(list, folder, position, line));
+      file.Skip(std::min(line.size() + 1, file.bytes().size()));
+    }
+    if (paths.size() == before) return WrongYolo(list, "the list has no path of an image");
+    return {};
+  }
+
+  Status AddLine(const std::string& list, const std::string& folder, const TextPosition& position,
+                 std::string_view line) {
+    constexpr std::string_view kBlanks = " \t\r";
+    const size_t begin = line.find_first_not_of(kBlanks);
+    if (begin == std::string_view::npos) return {};
+    line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
+    if (IsObjectUrl(line)) return OnServers(list);
+    if (line.find('\0') != std::string_view::npos) {
+      return RefuseText(list, position, "a path has a NUL");
+    }
+    paths.Add(Below(folder, std::string(line)));
+    return {};
+  }
+
+  const int threads_;
+};
+
+// Returns the path of an image's labels.
+std::string LabelsOf(std::string_view image) {
+  constexpr std::string_view kImages = "/images/", kLabels = "/labels/";
+  std::string path(image);
+  const size_t slash = path.rfind('/');
+  if (const size_t dot = path.rfind('.'); dot != std::string::npos && dot + 1 > slash + 1) {
+    path.resize(dot);
+  }
+  path += ".txt";
+  const size_t folder = path.rfind(kImages);
+  if (folder != std::string::npos) path.replace(folder, kImages.size(), kLabels);
+  return path;
+}
+
+// The objects of some images that follow each other.
+struct LabelledBlock {
+  YoloLabels labels;
+  std::vector<int64_t> counts;  // by image
+  size_t files = 0;
+  Status status;
+};
+
+// Reads the label files of all images, with several threads.
+class LabelFiles {
+ public:
+  LabelFiles(const PathTable& images, size_t classes)
+      : images_(images), classes_(classes), blocks_((images.size() + kBlock - 1) / kBlock) {}
+
+  // Returns the error of the first image that has one.
+  Status Read(int threads) {
+    InParallel(threads, [this] { Run(); });
+    for (LabelledBlock& block : blocks_) TRY(std::move(block.status));
+    return {};
+  }
+
+  const std::vector<LabelledBlock>& blocks() const { return blocks_; }
+
+ private:
+  static constexpr size_t kBlock = 256;
+
+  // The body of each thread. Blocks are begun in order, so all before one with an error are read.
+  void Run() {
+    while (!failed_) {
+      const size_t block = next_.fetch_add(1);
+      if (block >= blocks_.size()) return;
+      blocks_[block].status = ReadBlock(block);
+      if (!blocks_[block].status.ok()) failed_ = true;
+    }
+  }
+
+  Status ReadBlock(size_t number) {
+    LabelledBlock& block = blocks_[number];
+    const size_t end = std::min((number + 1) * kBlock, images_.size());
+    for (size_t i = number * kBlock; i < end; ++i) {
+      const size_t before = block.labels.classes.size();
+      TRY(ReadFile(LabelsOf(images_[i]), block));
+      block.counts.push_back(static_cast<int64_t>(block.labels.classes.size() - before));
+    }
+    return {};
+  }
+
+  Status ReadFile(const std::string& path, LabelledBlock& block) {
+    constexpr size_t kBytesAtOnce = 8192;
+    Result<TextFile> file = TextFile::Open(path, kBytesAtOnce);
+    if (!file.ok()) {
+      if (file.error().code == Code::kNotFound) return {};
+      return std::move(file).error();
+    }
+    for (bool more = true; more;) {
+      ASSIGN_OR_RETURN(more, file->Grow());
+    }
+    ++block.files;
+    return ParseYoloLabels(file->bytes(), path, classes_, block.labels);
+  }
+
+  const PathTable& images_;
+  const size_t classes_;
+  std::vector<LabelledBlock> blocks_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> failed_{false};
+};
+
+// The objects of all images.
+struct YoloColumns {
+  YoloLabels labels;
+  std::vector<int64_t> offsets{0};
+};
+
+YoloColumns Together(const std::vector<LabelledBlock>& blocks) {
+  YoloColumns all;
+  size_t objects = 0;
+  for (const LabelledBlock& block : blocks) objects += block.labels.classes.size();
+  all.labels.boxes.reserve(4 * objects);
+  all.labels.classes.reserve(objects);
+  for (const LabelledBlock& block : blocks) {
+    const YoloLabels& labels = block.labels;
+    all.labels.boxes.insert(all.labels.boxes.end(), labels.boxes.begin(), labels.boxes.end());
+    all.labels.classes.insert(all.labels.classes.end(), labels.classes.begin(),
+                              labels.classes.end());
+    for (const int64_t count : block.counts) all.offsets.push_back(all.offsets.back() + count);
+  }
+  return all;
+}
+
+// Returns the columns of `from`, which must live as long as they are used.
+std::vector<ArrayColumn> ColumnsOfYolo(const YoloColumns& from) {
+  const uint64_t samples = from.offsets.size() - 1;
+  return {{.name = "boxes",
+           .dtype = DType::kF32,
+           .row_shape = {4},
+           .data = from.labels.boxes.data(),
+           .samples = samples,
+           .offsets = from.offsets.data(),
+           .kind = Field::Kind::kBoxes,
+           .box_format = BoxFormat::kCxcywh,
+           .normalized = true},
+          {.name = "labels",
+           .dtype = DType::kI64,
+           .row_shape = {},
+           .data = from.labels.classes.data(),
+           .samples = samples,
+           .offsets = from.offsets.data(),
+           .kind = Field::Kind::kObject}};
+}
+
+// Returns the images of a split.
+Result<SplitImages> ImagesOf(const std::string& data, const YoloData& given,
+                             const std::string& split, int threads) {
+  const auto listed = given.lists.find(split);
+  if (listed == given.lists.end() || listed->second.empty()) {
+    std::string keys;
+    for (const char* const key : {"train", "val", "test"}) {
+      if (given.lists.contains(key)) keys += (keys.empty() ? "" : ", ") + std::string(key);
+    }
+    return WrongYolo(data, "there are no images for '" + Printable(split.substr(0, 80)) + "'",
+                     keys.empty() ? "" : "The file has: " + keys);
+  }
+  const std::string root = Below(fs::path(data).parent_path().string(), given.path);
+  SplitImages images(threads);
+  for (const std::string& path : listed->second) {
+    if (IsObjectUrl(path) || IsObjectUrl(given.path)) return OnServers(data);
+    std::string whole = Below(root, path);
+    if (path.starts_with("../") && !IsThere(whole)) whole = Below(root, path.substr(3));
+    TRY(images.Add(whole));
+  }
+  return images;
+}
+
+// Checks that there are label files, unless there are no images for them.
+Status CheckLabelFiles(const std::vector<LabelledBlock>& blocks, const PathTable& images) {
+  for (const LabelledBlock& block : blocks) {
+    if (block.files > 0) return {};
+  }
+  return WrongYolo(LabelsOf(images[0]),
+                   std::to_string(images.size()) +
+                       Plural(images.size(), " image has", " images have") +
+                       " no file of labels; this would be that of the first image",
+                   "Labels of a/images/7.jpg are in a/labels/7.txt");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SampleSource>> Yolo(const std::string& data, const std::string& split,
+                                                 const YoloOptions& options) {
+  TRY(CheckThreads(options.threads));
+  if (IsObjectUrl(data)) return OnServers(data);
+  std::error_code failed;
+  const std::string absolute = fs::absolute(data, failed).string();
+  if (failed) return SystemError(failed.value(), "cannot find the working folder", data);
+  ASSIGN_OR_RETURN(YoloData given, ReadYoloData(data));
+  ASSIGN_OR_RETURN(SplitImages images, ImagesOf(absolute, given, split, options.threads));
+  LabelFiles files(images.paths, given.names.size());
+  TRY(files.Read(options.threads));
+  TRY(CheckLabelFiles(files.blocks(), images.paths));
+  const auto columns = std::make_shared<YoloColumns>(Together(files.blocks()));
+  FilesOptions made{.columns = ColumnsOfYolo(*columns),
+                    .owner = columns,
+                    .class_names = std::move(given.names),
+                    .description = "yolo(" + data + ", " + split + ")",
+                    .skipped = std::move(images.skipped)};
+  return Files(std::move(images.paths), std::move(made));
+}
+
+}  // namespace stoker
