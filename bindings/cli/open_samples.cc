@@ -32,6 +32,8 @@ const char* KindOf(const std::string& given) {
   if (given.ends_with(".arrow") || given.ends_with(".feather")) return "arrow";
   if (given.ends_with(".parquet")) return "arrow";  // which says how such files are read
   if (given.ends_with(".tar")) return "tar";
+  if (given.ends_with(".json")) return "coco";
+  if (given.ends_with(".yaml") || given.ends_with(".yml")) return "yolo";
   // As TensorFlow Datasets names them: "mnist-train.tfrecord-00000-of-00001".
   if (given.find(".tfrecord") != std::string::npos) return "tfrecord";
   return "image_folder";
@@ -105,11 +107,20 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
       arguments = {{"folder", given}};
     } else if (kind == "masks") {
       arguments = {{"images", given}};
+    } else if (kind == "coco") {
+      arguments = {{"json", given}};
+    } else if (kind == "yolo") {
+      arguments = {{"data", given}};
     } else {
       arguments = {{"shards", given}, {"root", "."}};
     }
   }
   TRY(AddOptions(kind, options, arguments));
+  if (kind == "coco" && !arguments.contains("images")) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "'" + Printable(given) + "' does not say where its images are",
+                 .advice = "Give their folder: --source-option images=DIR"};
+  }
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
                    OpenSource(kind, std::move(arguments)));
   if (kind == "image_folder") WarnOfFolder(given, *source);
@@ -118,11 +129,13 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
 }
 
 Status CheckIsFolder(const std::string& command, const std::string& given) {
-  constexpr std::array<std::pair<std::string_view, const char*>, 4> kOthers = {
+  constexpr std::array<std::pair<std::string_view, const char*>, 6> kOthers = {
       {{"tar", "tar archives"},
        {"tfrecord", "TFRecord files"},
        {"arrow", "Arrow or Parquet files"},
-       {"manifest", "a manifest"}}};
+       {"manifest", "a manifest"},
+       {"coco", "a JSON file"},
+       {"yolo", "a YAML file"}}};
   const auto* const other = std::ranges::find(kOthers, std::string_view(KindOf(given)),
                                               &std::pair<std::string_view, const char*>::first);
   if (other == kOthers.end()) return {};

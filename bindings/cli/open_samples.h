@@ -15,14 +15,16 @@ namespace stoker::cli {
 inline constexpr char kDirHelp[] =
     "folder of images, with a subfolder for each class; what `stoker pack` made of it; tar "
     "archives as WebDataset writes them: 'shards/{000..127}.tar'; TFRecord files: "
-    "'train-*.tfrecord'; Arrow files: 'data-*.arrow', or a folder of save_to_disk; or a manifest "
-    "that lists images: train.csv, .tsv or .jsonl";
+    "'train-*.tfrecord'; Arrow files: 'data-*.arrow', or a folder of save_to_disk; a manifest "
+    "that lists images: train.csv, .tsv or .jsonl; COCO's .json, with its images as "
+    "--source-option images=DIR; or YOLO's data.yaml";
 
 // A folder of photographs; a packed set (io/packed/packed.h); the tar archives of a pattern
 // (io/tar/tar.h), which ends in ".tar"; the TFRecord files of a pattern with ".tfrecord" in it
 // (io/tfrecord/tfrecord.h); Arrow files, by a pattern that ends in ".arrow" or ".feather", or a
-// folder of Hugging Face's save_to_disk (io/arrow/arrow.h); or a manifest
-// (io/manifest/manifest.h). `crop_index` is for folders: "auto", "off" or a file. `options`:
+// folder of Hugging Face's save_to_disk (io/arrow/arrow.h); a manifest (io/manifest/manifest.h); a
+// .json file of COCO's format (io/annotations/coco.h); or a .yaml file of a data set for YOLO
+// (io/annotations/yolo.h). `crop_index` is for folders: "auto", "off" or a file. `options`:
 // further arguments of the source as in a loader spec, "NAME=VALUE"; several values of a name are
 // its lines. With "masks=DIR" a folder's images have masks (io/folder/masks.h). Classes may be
 // empty: no command uses labels. Prints the warnings of WarnOfFolder or WarnOfPackedSplits.

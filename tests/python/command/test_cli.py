@@ -15,6 +15,7 @@ import termios
 import time
 
 import pytest
+from annotated import write_coco, write_yolo
 from gray_png import gray_png
 from pseudo_terminal import open_pseudo_terminal
 from repository import COMMAND
@@ -334,6 +335,19 @@ def test_masks_are_an_option_of_a_folder(dataset, tmp_path):
     image.unlink()
     add("one.jpg", b"")
     assert "1 image ('class/one.jpg')" in failure(run("verify", *given), 1)
+
+
+def test_files_of_boxes_are_recognised(dataset, tmp_path):
+    _, add = dataset
+    images = [add("one.png", gray_png(16, 16)), add("two.png", gray_png(16, 16))]
+    write_coco(tmp_path / "a.json", images, tmp_path / "images")
+    write_yolo(tmp_path / "yolo", images)
+    done = run("verify", tmp_path / "a.json", "--source-option", f"images={tmp_path / 'images'}")
+    assert done.returncode == 0 and "2 samples checked" in done.stdout.decode(), done.stderr
+    assert "--source-option images=DIR" in failure(run("verify", tmp_path / "a.json"), 2)
+    done = run("verify", tmp_path / "yolo/data.yaml", "--source-option", "split=val")
+    assert done.returncode == 0 and "val): 2 samples checked" in done.stdout.decode(), done.stderr
+    assert "not a YAML file" in failure(run("pack", tmp_path / "yolo/data.yaml", tmp_path / "packed"), 1)
 
 
 def test_verify_checks_its_list_beforehand(dataset, tmp_path):
