@@ -25,6 +25,7 @@ except ImportError as _error:
 
     raise _missing_library.in_words(_error, _pathlib.Path(__file__).parent) from _error
 from stoker import (
+    _annotations,
     _arrow,
     _huggingface,
     _image_columns,
@@ -36,6 +37,7 @@ from stoker import (
     _transforms,
     _user_code,
 )
+from stoker._annotations import *  # noqa: F403
 from stoker._arrow import *  # noqa: F403
 from stoker._batch import Batch
 from stoker._compose import Compose
@@ -122,6 +124,7 @@ __all__ = [
     "decode_images",
     "show",
     "unpadded",
+    *_annotations.__all__,
     *_arrow.__all__,
     *_huggingface.__all__,
     *_image_columns.__all__,
