@@ -19,6 +19,7 @@
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
 #include "engine/arrays/compose.h"
+#include "engine/production/producer_parts.h"
 #include "transforms/plan/explain.h"
 #include "transforms/plan/plan.h"
 
@@ -30,12 +31,14 @@ namespace {
 
 using Pixels = py::array_t<uint8_t, py::array::c_style>;
 
-// Returns (transform, where, how) of each transform.
+// Returns (transform, where, how) of each transform. `source`: whose samples have the objects; null
+// means none.
 std::vector<std::tuple<std::string, std::string, std::string>> ExplainSpec(
-    const std::string& spec) {
+    const std::string& spec, const SourceHandle* source) {
   std::vector<std::tuple<std::string, std::string, std::string>> all;
   TransformSpec parsed = Value(ParseTransformSpec(spec));
   if (parsed.transforms.empty()) return all;  // there is no plan of whole images
+  if (source != nullptr) parsed.options.objects = PlannedObjects(*source->source);
   const Plan plan = Value(Plan::Compile(std::move(parsed.transforms), parsed.options));
   for (ExplainedTransform& one : Explain(plan)) {
     all.emplace_back(std::move(one.transform), std::move(one.where), std::move(one.how));
@@ -109,7 +112,7 @@ class ComposeHandle {
 }  // namespace
 
 void AddCompose(py::module_& module) {
-  module.def("explain", &ExplainSpec, py::arg("spec"));
+  module.def("explain", &ExplainSpec, py::arg("spec"), py::arg("source") = py::none());
   py::class_<ComposeHandle>(module, "Compose")
       .def(py::init<const std::string&, uint64_t>(), py::arg("spec"), py::arg("memory_budget"))
       .def_property_readonly("memory_budget", &ComposeHandle::memory_budget)

@@ -16,6 +16,7 @@
 #include "bindings/cli/text/terminal.h"
 #include "bindings/cli/watched_work.h"
 #include "core/result/try.h"
+#include "engine/production/producer_parts.h"
 
 namespace stoker::cli {
 
@@ -49,16 +50,15 @@ Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (
 I/O); 130 interrupted.)";
 
 // Returns nullopt, after a warning, if the samples have several images each.
-Result<std::optional<PlanCost>> Measure(const ExplainArguments& given, const Plan& plan) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
-                   OpenSamples(given.directory, "auto", given.source_options));
-  if (source->pieces() > 1) {
-    Warn("the cost is not measured, because the samples of " + source->Describe() +
+Result<std::optional<PlanCost>> Measure(const ExplainArguments& given, const SampleSource& source,
+                                        const Plan& plan) {
+  if (source.pieces() > 1) {
+    Warn("the cost is not measured, because the samples of " + source.Describe() +
          " have several images each");
     return std::optional<PlanCost>();
   }
   WatchedWork work;
-  Result<PlanCost> cost = MeasurePlan(*source, plan,
+  Result<PlanCost> cost = MeasurePlan(source, plan,
                                       {.images = static_cast<uint64_t>(given.images),
                                        .rounds = static_cast<int>(given.rounds),
                                        .seed = given.seed},
@@ -77,10 +77,15 @@ Result<int> RunExplainCommand(const ExplainArguments& given) {
                  .cause = given.recipe.file + " has several views, which explain does not measure",
                  .advice = "Put the transforms of one view into a recipe of their own"};
   }
+  std::shared_ptr<const SampleSource> source;
+  if (!given.directory.empty()) {
+    ASSIGN_OR_RETURN(source, OpenSamples(given.directory, "auto", given.source_options));
+    recipe.options.objects = PlannedObjects(*source);
+  }
   ASSIGN_OR_RETURN(Plan plan, Plan::Compile(std::move(recipe.transforms), recipe.options));
   std::optional<PlanCost> cost;
-  if (!given.directory.empty()) {
-    ASSIGN_OR_RETURN(cost, Measure(given, plan));
+  if (source != nullptr) {
+    ASSIGN_OR_RETURN(cost, Measure(given, *source, plan));
   }
   const PlanCost* const known = cost ? &*cost : nullptr;
   const BatchMix* const mix = recipe.mix ? &*recipe.mix : nullptr;

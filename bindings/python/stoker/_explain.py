@@ -20,8 +20,10 @@ def places(spec: str) -> list[str]:
     return [where for _, where, _ in _stoker.explain(spec)]
 
 
-def explained(spec: str) -> str:
-    """Returns a line for each transform: its name, where it is executed, and how."""
-    listed = _stoker.explain(spec)
+def explained(spec: str, source: _stoker.Source | None = None) -> str:
+    """Returns a line for each transform: its name, where it is executed, and how. `source`: whose samples
+    may have objects, which some transforms need.
+    """
+    listed = _stoker.explain(spec, source)
     width = max((len(transform) for transform, _, _ in listed), default=0)
     return "\n".join(f"{transform:{width}}  {where:5}  {how}" for transform, where, how in listed)

@@ -624,7 +624,8 @@ class Loader:
             return "\n".join([*views, *mix])
         if not self._transforms:
             return "\n".join(["rows are copied as they are", *mix])
-        return "\n".join([explained(spec_of(self._transforms, options)), *mix])
+        told = explained(spec_of(self._transforms, options), self._source._native)
+        return "\n".join([told, *mix])
 
     def _further_images(self) -> list[tuple[str, str]]:
         """Returns the columns of masks and further images, and what happens to them."""
