@@ -65,7 +65,8 @@ Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerO
                             .limits = options.limits,
                             .geometry = options.geometry,
                             .pieces = PiecesOf(*options.source),
-                            .objects = PlannedObjects(*options.source)};
+                            .objects = PlannedObjects(*options.source),
+                            .max_objects = options.source->max_objects()};
   ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
                                                  ? Plan::Compile(options.transforms, planned)
                                                  : Plan::CompileViews(options.views, planned));
