@@ -141,6 +141,9 @@ Result<WholeImage> Draw(const Batch& batch, const SampleSource& source, int64_t 
 // Sets the recipe, and that one batch is made, of bytes or float32.
 void CompleteOptions(const cli::Recipe& recipe, LoaderOptions& loader) {
   loader.transforms = recipe.transforms;
+  std::erase_if(loader.transforms, [](const Transform& transform) {  // Draw has the source's format
+    return std::holds_alternative<ConvertBoundingBoxFormat>(transform);
+  });
   loader.mix = recipe.mix;
   // Some transforms act differently on fractions, so the recipe decides.
   const bool bytes = recipe.options.dtype == DType::kU8;

@@ -67,6 +67,27 @@ def sources(made, paths, tmp_path_factory):
         class_names=["a", b"\xff", "ä"],
     )
     rare = whole.filter(labels=[1])
+    annotations = [
+        {"id": i, "image_id": i % 5, "category_id": 1, "bbox": [i, 2, 9, 7], "area": 63, "iscrowd": 0}
+        for i in range(14)
+    ]
+    listed_images = [{"id": i, "file_name": path, "width": 9, "height": 9} for i, path in enumerate(relative)]
+    document = {
+        "images": listed_images,
+        "annotations": annotations,
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    (folder / "coco.json").write_text(json.dumps(document))
+    for i, path in enumerate(paths):
+        for name in ("images", "labels"):
+            (folder / "yolo" / name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / "yolo" / "images" / f"{i}.jpg")
+        (folder / "yolo" / "labels" / f"{i}.txt").write_text("0 0.5 0.5 0.25 0.5\n" * (i % 3))
+    (folder / "yolo" / "data.yaml").write_text("path: .\ntrain: images\nnames: [cat]\n")
+    objects = {
+        "boxes": stoker.Boxes([[[1, 2, 3, 4]] * (i % 3) for i in range(12)]),
+        "labels": stoker.PerObject([np.arange(i % 3) for i in range(12)]),
+    }
     made_of = {
         "image_folder": whole,
         "tar": stoker.tar(folder / "a.tar", label=None),
@@ -75,6 +96,9 @@ def sources(made, paths, tmp_path_factory):
         "records": stoker.records(folder / "a.bin", "uint8", (3,)),
         "files": listed,
         "files without labels": stoker.files(paths),
+        "files with objects": stoker.files(paths, columns=objects),
+        "coco": stoker.coco(folder / "coco.json", made),
+        "yolo": stoker.yolo(folder / "yolo" / "data.yaml"),
         "from_dataset": stoker.from_dataset(Photos(paths), threads=2, class_names=["x", "y"]),
         "subset": listed.subset([3, 3, 1]),
         "split": whole.split(0.25, seed=3)[1],
@@ -94,6 +118,7 @@ def sources(made, paths, tmp_path_factory):
 
 KINDS = [
     "image_folder", "tar", "tfrecord", "manifest", "records", "files", "files without labels",
+    "files with objects", "coco", "yolo",
     "from_dataset", "subset", "split", "filter by labels", "filter by mask", "subset of a subset",
     "weighted", "balanced", "combine", "combine with weights", "repeated", "repeated and weighted",
 ]  # fmt: skip
@@ -107,7 +132,13 @@ def loader_of(source, **options):
 def taken(loader):
     """The columns of each batch, as bytes or lists of text."""
     batches = [batch if isinstance(batch, tuple) else (batch,) for batch in loader]
-    return [[c if isinstance(c, list) else c.tobytes() for c in batch] for batch in batches]
+    return [[in_bytes(c) for c in batch] for batch in batches]
+
+
+def in_bytes(column):
+    if isinstance(column, stoker.Ragged):
+        return column.values.tobytes(), column.offsets.tobytes()
+    return column if isinstance(column, list) else column.tobytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,8 +19,8 @@ def images_and_targets(batch: Batch[Any]) -> tuple[list[torch.Tensor], list[dict
             losses = model(images, targets)
 
     The models want floats from 0 to 1 (a loader without `Normalize`), which they normalize by themselves;
-    columns "boxes", in the format "xyxy", and "labels", of int64; Keypoint R-CNN also wants "keypoints". They
-    refuse boxes without an area.
+    columns "boxes", in the format "xyxy" (`ConvertBoundingBoxFormat`), and "labels", of int64; Keypoint R-CNN
+    also wants "keypoints". They refuse boxes without an area, which `SanitizeBoundingBoxes` drops.
 
     Args:
         batch: it has columns besides its images.
