@@ -25,9 +25,8 @@ class MappedRow {
       : columns_(columns), slot_(slot), row_(row), position_(position), seed_(seed) {}
 
   // Names, types and shapes, of a ragged column those of one object, in the order of a batch's
-  // columns. The first one is the image, in the
-  // type and layout of the loader. Rows of strings (IsString) are string_views, which must not be
-  // changed.
+  // columns. The first one is the image, in the type and layout of the loader. Rows of strings
+  // (IsString) are string_views, which must not be changed.
   std::span<const ColumnSpec> columns() const { return columns_; }
   // The index of the first column with this name; nullopt if there is none.
   std::optional<size_t> column(std::string_view name) const;

@@ -147,7 +147,7 @@ Status CheckPieces(const LoaderOptions& options) {
 }
 
 // Checks the fields of objects, and refuses options that they cannot follow yet.
-Status CheckObjectFields(const LoaderOptions& options) {
+Status CheckHasObjects(const LoaderOptions& options) {
   const SampleSource& source = *options.source;
   const std::span<const Field> fields = source.fields();
   TRY(CheckObjects(fields));
@@ -159,11 +159,10 @@ Status CheckObjectFields(const LoaderOptions& options) {
                           "', is of objects",
                  .advice = "Put the image first"};
   }
-  constexpr uint64_t kMostObjects = uint64_t{1} << 20, kMostBytes = uint64_t{1} << 36;
+  constexpr uint64_t kMostBytes = uint64_t{1} << 36;
   for (const Field& field : fields) {
     const uint64_t most = source.max_objects();
-    if (!field.is_of_objects() ||
-        (most <= kMostObjects && most * field.row_bytes() <= kMostBytes)) {
+    if (!field.is_of_objects() || (most <= kMaxObjects && most * field.row_bytes() <= kMostBytes)) {
       continue;
     }
     return Error{Code::kInvalidArgument,
@@ -293,7 +292,7 @@ Status CheckOptions(const LoaderOptions& options) {
   }
   TRY(CheckCalls(*options.source));
   TRY(CheckPieces(options));
-  TRY(CheckObjectFields(options));
+  TRY(CheckHasObjects(options));
   TRY(CheckNumbers(options));
   TRY(CheckOutput(options));
   TRY(CheckImages(options));

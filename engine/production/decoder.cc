@@ -197,7 +197,7 @@ class Decoder::DecodingTurn {
         .piece = piece,
         .bytes = {read.buffer.data(), read.size},
         .key = sample.draw,
-        .to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, piece, read.sample, referred_)};
+        .to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, piece, buffers_)};
   }
 
   void Finish(FinishedRows rows) {
@@ -310,7 +310,7 @@ class Decoder::DecodingTurn {
     pace_.Begin(sample.path.times(), NowNanoseconds());
     const RowClaim& claim = sample.claim;
     Result<OutputRows> rows =
-        decoder_.columns_.RowsOf(*claim.slot, claim.row, sample.read.sample, referred_);
+        decoder_.columns_.RowsOf(*claim.slot, claim.row, sample.read.sample, buffers_);
     if (!rows.ok()) {
       End(index, 0, std::move(rows).error());
       return std::nullopt;
@@ -340,8 +340,8 @@ class Decoder::DecodingTurn {
   WorkerCounters& counters_;
   WorkerPace& pace_;
   std::optional<uint32_t> next_;
-  std::optional<Piece> further_;   // to be pulled before another sample
-  RowColumns::Referred referred_;  // by the piece that Pull returned
+  std::optional<Piece> further_;  // to be pulled before another sample
+  RowColumns::Buffers buffers_;   // of the piece that Pull returned
   int taken_ = 0;
   StageTimes times_;  // measured since since_, not yet counted
   const uint64_t begun_ = NowNanoseconds();
@@ -395,13 +395,13 @@ Status Decoder::FillRun(const RowClaim& claim, int worker, StageTimes& times) {
   Slot& slot = *claim.slot;
   const Field& image = source_.fields()[0];
   const std::span<uint64_t> ids = std::span(slot.sample_ids).subspan(claim.row, claim.rows);
-  RowColumns::Referred referred;
+  RowColumns::Buffers buffers;
   uint32_t row = claim.row;
   for (uint64_t& id : ids) {
     const SamplerEntry entry = sampler_.At(slot.name(), row);
     id = entry.sample;
     if (plan_) {
-      ASSIGN_OR_RETURN(const OutputRows rows, columns_.RowsOf(slot, row, id, referred));
+      ASSIGN_OR_RETURN(const OutputRows rows, columns_.RowsOf(slot, row, id, buffers));
       TRY(plan_->Apply(ImageOf(image, source_.View(0, id)),
                        {options_.seed, slot.epoch, entry.position}, workspace(worker), rows,
                        times));

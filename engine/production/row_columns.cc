@@ -66,8 +66,8 @@ RowColumns::RowColumns(const LoaderOptions& options, const Sampler& sampler,
 // The last columns are those of a device: the offsets of crops, if it decodes, and the deferred
 // operations.
 Result<OutputRows> RowColumns::RowsOf(Slot& slot, uint32_t row, uint64_t sample,
-                                      Referred& referred) const {
-  std::vector<void*>& other_rows = referred.other_rows;
+                                      Buffers& buffers) const {
+  std::vector<void*>& other_rows = buffers.other_rows;
   const size_t fields = field_columns_.size(), columns = slot.columns.size();
   other_rows.resize(plan_->views() - 1);
   for (size_t i = 0; i < other_rows.size(); ++i) other_rows[i] = slot.Row(fields + i, row);
@@ -83,54 +83,47 @@ Result<OutputRows> RowColumns::RowsOf(Slot& slot, uint32_t row, uint64_t sample,
     rows.crop_at = static_cast<uint64_t*>(slot.Row(columns - 2, row));
   }
   if (object_fields_.empty()) return rows;
-  ASSIGN_OR_RETURN(const uint32_t objects, CountObjects(sample));
-  rows.objects = ObjectsOf(sample, objects, referred);
-  referred.kept.clear();
+  ASSIGN_OR_RETURN(rows.objects, ObjectsOf(sample, buffers));
+  buffers.kept.clear();
   for (const size_t field : object_fields_) {
-    referred.kept.push_back(slot.Row(field_columns_[field], row));
+    buffers.kept.push_back(slot.Row(field_columns_[field], row));
   }
-  referred.object_rows.to = referred.kept;
-  referred.object_rows.kept = &slot.Objects(field_columns_[object_fields_.front()], row);
+  buffers.object_rows.to = buffers.kept;
+  buffers.object_rows.kept = &slot.Objects(field_columns_[object_fields_.front()], row);
   return rows;
 }
 
-OutputRows RowColumns::RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece, uint64_t sample,
-                                   Referred& referred) const {
+OutputRows RowColumns::RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece,
+                                   Buffers& buffers) const {
   OutputRows rows{.row = slot.Row(piece, row)};
   if (object_fields_.empty()) return rows;
-  rows.objects = ObjectsOf(sample, *CountObjects(sample), referred);
+  buffers.object_rows.to = {};
+  buffers.object_rows.kept = nullptr;
+  rows.objects = &buffers.object_rows;
   return rows;
 }
 
-// Returns the number of objects of a sample, for which there is room. A program may have its own
-// source.
-Result<uint32_t> RowColumns::CountObjects(uint64_t sample) const {
+// Returns the objects of a sample, for which there is room, without a place to write them. A
+// program may have its own source.
+Result<const ObjectRows*> RowColumns::ObjectsOf(uint64_t sample, Buffers& buffers) const {
+  buffers.objects.clear();
   std::optional<size_t> objects;
   for (const size_t field : object_fields_) {
     const ColumnSpec& column = columns_[field_columns_[field]];
-    const size_t bytes = source_.View(field, sample).size(), each = column.object_bytes();
-    const size_t count = bytes / each;
-    if (bytes % each == 0 && count <= source_.max_objects() && count == objects.value_or(count)) {
-      objects = count;
-      continue;
+    const std::span<const uint8_t> view = source_.View(field, sample);
+    const size_t bytes = view.size(), each = column.object_bytes(), count = bytes / each;
+    if (bytes % each != 0 || count > source_.max_objects() || count != objects.value_or(count)) {
+      return Error{Code::kDataLoss, "the source has " + std::to_string(bytes) + " bytes of '" +
+                                        column.name + "' for sample " + std::to_string(sample) +
+                                        "; expected are objects of " + std::to_string(each) +
+                                        " bytes, at most " + std::to_string(source_.max_objects()) +
+                                        ", and the same number in each field"};
     }
-    return Error{Code::kDataLoss,
-                 "the source has " + std::to_string(bytes) + " bytes of '" + column.name +
-                     "' for sample " + std::to_string(sample) + ": an object has " +
-                     std::to_string(each) + ", a sample at most " +
-                     std::to_string(source_.max_objects()) + " objects, and as many of each field"};
+    objects = count;
+    buffers.objects.push_back(view);
   }
-  return static_cast<uint32_t>(*objects);
-}
-
-// Returns the objects of a sample, without a place to write them.
-const ObjectRows* RowColumns::ObjectsOf(uint64_t sample, uint32_t count, Referred& referred) const {
-  referred.objects.clear();
-  for (const size_t field : object_fields_) {
-    referred.objects.push_back(source_.View(field, sample));
-  }
-  referred.object_rows = {.from = referred.objects, .count = count};
-  return &referred.object_rows;
+  buffers.object_rows = {.from = buffers.objects, .count = static_cast<uint32_t>(*objects)};
+  return &buffers.object_rows;
 }
 
 // Whether the row is mixed with one of another device's part.
@@ -191,20 +184,18 @@ Status RowColumns::WriteFields(const RowClaim& claim, std::span<const uint8_t> l
 // Counts the objects that the plan has written, or copies them if there is none.
 Status RowColumns::WriteObjects(const RowClaim& claim) const {
   const Slot& slot = *claim.slot;
+  Buffers buffers;
   for (uint32_t row = claim.row; row < claim.row + claim.rows; ++row) {
-    const uint64_t sample = slot.sample_ids[row];
-    int64_t count = 0;
-    if (plan_) {
-      count = slot.Objects(field_columns_[object_fields_.front()], row);
-    } else {
-      ASSIGN_OR_RETURN(count, CountObjects(sample));
+    int64_t count = slot.Objects(field_columns_[object_fields_.front()], row);
+    if (!plan_) {
+      ASSIGN_OR_RETURN(const ObjectRows* const objects, ObjectsOf(slot.sample_ids[row], buffers));
+      count = objects->count;
     }
-    for (const size_t field : object_fields_) {
-      const size_t column = field_columns_[field];
+    for (size_t i = 0; i < object_fields_.size(); ++i) {
+      const size_t column = field_columns_[object_fields_[i]];
       slot.Objects(column, row) = count;
       if (plan_ || count == 0) continue;
-      const std::span<const uint8_t> from = source_.View(field, sample);
-      std::memcpy(slot.Row(column, row), from.data(), from.size());
+      std::memcpy(slot.Row(column, row), buffers.objects[i].data(), buffers.objects[i].size());
     }
   }
   return {};

@@ -24,8 +24,8 @@ namespace stoker {
 // Immutable and thread-safe.
 class RowColumns {
  public:
-  // What the result of RowsOf refers to; reused from sample to sample.
-  struct Referred {
+  // The buffers that OutputRows points into; reused from sample to sample.
+  struct Buffers {
     std::vector<void*> other_rows;
     std::vector<std::span<const uint8_t>> objects;  // of the sample, by field of objects
     std::vector<void*> kept;                        // their rows in the batch
@@ -38,16 +38,15 @@ class RowColumns {
              const std::optional<Mixer>& mixer, const MapCaller* map,
              std::vector<ColumnSpec> columns);
 
-  // // Returns where the plan writes the row of the first piece of a sample, and its objects. The
-  // result refers to `referred`, and to the source's memory. DataLoss: the source does not give the
+  // Returns where the plan writes the row of the first piece of a sample, and its objects. The
+  // result refers to `buffers`, and to the source's memory. DataLoss: the source does not give the
   // objects that it should. Precondition: there is a plan.
-  Result<OutputRows> RowsOf(Slot& slot, uint32_t row, uint64_t sample, Referred& referred) const;
+  Result<OutputRows> RowsOf(Slot& slot, uint32_t row, uint64_t sample, Buffers& buffers) const;
 
   // Returns where it writes the row of a further piece: to the column of the piece's number, which
-  // has no others; and the sample's objects, which are not written again. Precondition: there is
-  // that piece, and RowsOf has succeeded for the sample.
-  OutputRows RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece, uint64_t sample,
-                         Referred& referred) const;
+  // has no others; and the sample's objects, which are not written again. Preconditions: there is
+  // that piece, and the last call of RowsOf with these buffers was for this sample.
+  OutputRows RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece, Buffers& buffers) const;
 
   // Writes the columns that the plan does not write, then calls the program's function, if there is
   // one for rows. `loaded`: the rows of the kLoaded fields of the claim's only row; empty if it
@@ -55,8 +54,7 @@ class RowColumns {
   Status Write(const RowClaim& claim, std::span<const uint8_t> loaded, StageTimes& times) const;
 
  private:
-  Result<uint32_t> CountObjects(uint64_t sample) const;
-  const ObjectRows* ObjectsOf(uint64_t sample, uint32_t count, Referred& referred) const;
+  Result<const ObjectRows*> ObjectsOf(uint64_t sample, Buffers& buffers) const;
   Status WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const;
   Status WriteObjects(const RowClaim& claim) const;
   Status MapRows(const RowClaim& claim, StageTimes& times) const;

@@ -24,7 +24,7 @@ struct ArrayColumn {
   uint64_t samples = 0;            // rows
   // Bytes from one row to the next; may be negative or 0. nullopt: the rows are contiguous.
   std::optional<int64_t> row_stride{};
-  // Of a field of objects (io/source/field.h): those of sample i are the rows [offsets[i],
+  // // Fields of objects only (io/source/field.h): those of sample i are the rows [offsets[i],
   // offsets[i + 1]) of `data`, which are contiguous. `samples` + 1 numbers. Null for other fields,
   // whose kind is kFixed.
   const int64_t* offsets = nullptr;

@@ -18,8 +18,6 @@ constexpr size_t kMaxDimensions = 7;  // of a row; a batch has one more
 constexpr int64_t kMaxRowBytes =
     int64_t{1} << 42;  // of a row, so that the product with the number of rows cannot overflow
 
-constexpr int64_t kMaxObjects = int64_t{1} << 20;  // of a sample
-
 // Checks that samples have their objects one after another.
 Status CheckOffsets(const ArrayColumn& column) {
   for (uint64_t id = 0; id < column.samples; ++id) {
@@ -52,6 +50,7 @@ Status CheckColumn(const ArrayColumn& column) {
 
 // Checks that two fields have the same objects.
 Status CheckSameObjects(const ArrayColumn& one, const ArrayColumn& other) {
+  if (one.offsets == other.offsets) return {};
   for (uint64_t id = 0; id < one.samples; ++id) {
     const int64_t ours = one.offsets[id + 1] - one.offsets[id];
     const int64_t theirs = other.offsets[id + 1] - other.offsets[id];
@@ -202,14 +201,15 @@ std::string DescribeColumn(const ArrayColumn& column) {
 
 Result<MemoryColumns> MemoryColumns::Make(std::vector<ArrayColumn> columns,
                                           std::shared_ptr<void> owner) {
-  // A program may change its own offsets later.
-  std::vector<std::shared_ptr<const int64_t[]>> offsets;
+  // Copies, because a program may change its own offsets later; equal ones are shared.
+  std::vector<std::vector<int64_t>> offsets;
   for (ArrayColumn& column : columns) {
     if (column.offsets == nullptr) continue;
-    const std::shared_ptr<int64_t[]> copy(new int64_t[column.samples + 1]);
-    std::copy_n(column.offsets, column.samples + 1, copy.get());
-    column.offsets = copy.get();
-    offsets.push_back(copy);
+    const std::span<const int64_t> given(column.offsets, column.samples + 1);
+    const auto is_equal = [&](const auto& kept) { return std::ranges::equal(kept, given); };
+    auto found = std::ranges::find_if(offsets, is_equal);
+    if (found == offsets.end()) found = offsets.emplace(found, given.begin(), given.end());
+    column.offsets = found->data();
   }
   for (const ArrayColumn& column : columns) TRY(CheckColumn(column));
   for (size_t i = 0; i < columns.size(); ++i) {

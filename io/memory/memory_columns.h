@@ -40,7 +40,7 @@ class MemoryColumns {
  private:
   std::vector<ArrayColumn> columns_;
   std::shared_ptr<void> owner_;
-  std::vector<std::shared_ptr<const int64_t[]>> offsets_;  // of the fields of objects
+  std::vector<std::vector<int64_t>> offsets_;  // of the fields of objects; equal ones once
   uint32_t max_objects_ = 0;
 };
 

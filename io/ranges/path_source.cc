@@ -54,10 +54,10 @@ Status CheckNumberOfPaths(const PathTable& paths, size_t fields) {
 // `described` names the masks in messages.
 Status CheckMask(const std::string& described, const FurtherImages& masks) {
   if (masks.dtype != DType::kU8 && masks.dtype != DType::kU16) {
-    return Invalid(described + "is masks of " + NameOf(masks.dtype), "Give uint8 or uint16");
+    return Invalid(described + "has masks of " + NameOf(masks.dtype), "Give uint8 or uint16");
   }
   if (masks.dtype == DType::kU16 || masks.fill <= 255) return {};
-  return Invalid(described + "is masks of uint8 with the fill " + std::to_string(masks.fill),
+  return Invalid(described + "has masks of uint8 with the fill " + std::to_string(masks.fill),
                  "Give 0 to 255, or uint16");
 }
 
@@ -105,7 +105,7 @@ Status CheckBesidePaths(const PathTable& paths, const FilesOptions& options) {
       return RefuseColumn(column, "has the name of the images", "Give it another name");
     }
     if (column.name == "label" && column.offsets != nullptr) {
-      return RefuseColumn(column, "has objects, and 'label' is the label of an image",
+      return RefuseColumn(column, "holds objects; 'label' is one value for each image",
                           "Give it another name: \"labels\"");
     }
     if (column.name == "label" && i != kLabel) {

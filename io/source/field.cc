@@ -66,8 +66,9 @@ Status CheckFlipPairs(const Field& field) {
   }
   for (size_t i = 0; i < pairs.size(); ++i) {
     if (pairs[i] < pairs.size() && pairs[pairs[i]] == i) continue;
-    return RefuseField(field, "has flip_pairs in which point " + std::to_string(i) +
-                                  " becomes one that does not become it");
+    return RefuseField(field, "has flip_pairs that are not symmetric: point " + std::to_string(i) +
+                                  " becomes " + std::to_string(pairs[i]) +
+                                  ", which becomes another");
   }
   return {};
 }
@@ -84,7 +85,8 @@ Status CheckObject(const Field& field) {
                        "Give float32 (objects, points, 3)");
   }
   if (IsString(field.dtype)) return RefuseField(field, "has strings for its objects");
-  if (field.is_label) return RefuseField(field, "is of objects, and the label of an image");
+  if (field.is_label)
+    return RefuseField(field, "holds objects; a label is one value for each image");
   return CheckFlipPairs(field);
 }
 
@@ -97,7 +99,7 @@ Status CheckObjects(std::span<const Field> fields) {
     TRY(CheckObject(field));
     if (field.kind != Field::Kind::kBoxes) continue;
     if (boxes != nullptr) {
-      return RefuseField(field, "has boxes, as '" + boxes->name + "' does",
+      return RefuseField(field, "is a second field of boxes, after '" + boxes->name + "'",
                          "Give one field of boxes");
     }
     boxes = &field;

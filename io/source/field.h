@@ -13,6 +13,9 @@
 
 namespace stoker {
 
+// The most objects of a sample.
+inline constexpr uint32_t kMaxObjects = 1 << 20;
+
 struct Field {
   enum class Kind : uint8_t {
     kImage,   // an encoded image, to be decoded and transformed
@@ -36,10 +39,10 @@ struct Field {
   bool is_label = false;             // whether it is the label to train with; at most one field is
   uint16_t fill = 0;                 // of a kMask: the value of pixels outside the image
   BoxFormat box_format = BoxFormat::kXyxy;  // of kBoxes
-  // Of kBoxes and kKeypoints: coordinates are shares of the image's width and height, not pixels.
-  // Either way they refer to the image as viewed.
+  // Boxes and keypoints only: coordinates are fractions of the image's width and height, not
+  // pixels. Either way they refer to the image as viewed.
   bool normalized = false;
-  // Of kKeypoints: the point that each one becomes when the image is mirrored, such as the right
+  // Keypoints only: the point that each one becomes when the image is mirrored, such as the right
   // eye for the left one. A permutation that is its own inverse, or empty if points keep their
   // places.
   std::vector<uint16_t> flip_pairs{};

@@ -53,7 +53,7 @@ class RowColumnsTest : public ::testing::Test {
   }
 
   OutputRows RowsOf(uint32_t row) {
-    return *columns_->RowsOf(*slot_, row, /*sample=*/row, referred_);
+    return *columns_->RowsOf(*slot_, row, /*sample=*/row, buffers_);
   }
   void* At(size_t column, uint32_t row) { return slot_->Row(column, row); }
 
@@ -66,7 +66,7 @@ class RowColumnsTest : public ::testing::Test {
   std::shared_ptr<SlotPool> pool_;
   Slot* slot_ = nullptr;
   std::optional<RowColumns> columns_;
-  RowColumns::Referred referred_;
+  RowColumns::Buffers buffers_;
 };
 
 TEST_F(RowColumnsTest, APlanWritesTheFirstColumn) {
@@ -160,7 +160,7 @@ TEST_F(RowColumnsTest, APieceGoesToTheColumnOfItsNumber) {
   ASSERT_EQ(slot_->columns.size(), 4u);
   EXPECT_EQ(slot_->columns[1].shape, slot_->columns[0].shape);
   EXPECT_EQ(RowsOf(2).size, At(3, 2));
-  const OutputRows second = columns_->RowsOfPiece(*slot_, 2, 1, /*sample=*/2, referred_);
+  const OutputRows second = columns_->RowsOfPiece(*slot_, 2, 1, buffers_);
   EXPECT_EQ(second.row, At(1, 2));
   EXPECT_EQ(second.size, nullptr) << "the first piece's is that of all";
   slot_->sample_ids.assign({5, 0, 7, 2});

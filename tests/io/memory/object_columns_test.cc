@@ -200,7 +200,7 @@ TEST(ObjectColumns, AreRefusedWithTheFault) {
   EXPECT_THAT(refusal([](Objects&, Columns& columns) {
                 columns[1].flip_pairs = {1, 1};
               }),
-              HasSubstr("point 0 becomes one that does not become it"));
+              HasSubstr("point 0 becomes 1, which becomes another"));
   EXPECT_THAT(refusal([](Objects&, Columns& columns) {
                 columns[1].flip_pairs = {0, 7};
               }),
@@ -210,9 +210,9 @@ TEST(ObjectColumns, AreRefusedWithTheFault) {
                 columns[2].dtype = DType::kF32;
                 columns[2].row_shape = {4};
               }),
-              HasSubstr("'labels' has boxes, as 'boxes' does"));
+              HasSubstr("'labels' is a second field of boxes, after 'boxes'"));
   EXPECT_THAT(refusal([](Objects&, Columns& columns) { columns[2].name = "label"; }),
-              HasSubstr("'label' is the label of an image"));
+              HasSubstr("'label' is one value for each image"));
   EXPECT_THAT(refusal([](Objects&, Columns& columns) { columns[2].data = nullptr; }),
               HasSubstr("has no data"));
   static const std::vector<int64_t> others{0, 1, 2, 5};

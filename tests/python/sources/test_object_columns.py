@@ -239,7 +239,7 @@ def test_errors(make, error, text):
 def test_columns_describe_the_same_objects():
     with pytest.raises(ValueError, match="'y' has 2 objects in sample 1, but 'x' has 0"):
         source_of(x=stoker.PerObject([[1], [], []]), y=stoker.PerObject([[1], [2, 3], []]))
-    with pytest.raises(ValueError, match="'y' has boxes, as 'x' does"):
+    with pytest.raises(ValueError, match="'y' is a second field of boxes, after 'x'"):
         source_of(x=stoker.Boxes(BOXES), y=stoker.Boxes(BOXES))
 
 
