@@ -74,6 +74,7 @@ ANNOTATIONS = {
     "positive channels": "Sequence[float]",
     "sides": "Size",
     "size": "Size | None",
+    "side or sides": "Size",
     "optional side": "int | None",
     "taps": "int | Sequence[int]",
     "margins": "Margins | None",

@@ -210,6 +210,18 @@ void JsonObject::Integers(const char* key, std::span<int> values, int low, int h
   }
 }
 
+void JsonObject::Integers(const char* key, std::vector<int>& values, int low, int high,
+                          size_t most) {
+  const Json* read = state_->Find(key);
+  if (read == nullptr) return;
+  if (!read->is_array() || read->size() > most) {
+    return state_->Fail(key, "is " + DisplayText(*read) + "; it must be a list of at most " +
+                                 std::to_string(most) + " integers");
+  }
+  values.resize(read->size());
+  Integers(key, std::span(values), low, high);
+}
+
 JsonObject JsonObject::Object(const char* key) {
   auto inner = std::make_unique<State>();
   inner->path = state_->PathOf(key);

@@ -42,6 +42,7 @@ class JsonObject {
   void Numbers(const char* key, std::span<double> values);  // a list of exactly values.size()
   void Numbers(const char* key, std::vector<double>& values, size_t most);   // of any length
   void Integers(const char* key, std::span<int> values, int low, int high);  // likewise
+  void Integers(const char* key, std::vector<int>& values, int low, int high, size_t most);
 
   // Returns a nested object, which is empty if the key is missing.
   JsonObject Object(const char* key);

@@ -50,6 +50,11 @@ struct OptionReader {
     object.Numbers(option.name, *numbers, kMaxTransforms);
   }
 
+  void operator()(std::vector<int>* integers) const {
+    object.Integers(option.name, *integers, static_cast<int>(option.low),
+                    static_cast<int>(option.high), kMaxTransforms);
+  }
+
   void operator()(Margins* margins) const {
     std::array<int, 4> sides{margins->left, margins->top, margins->right, margins->bottom};
     object.Integers(option.name, sides, static_cast<int>(option.low),

@@ -71,6 +71,8 @@ std::optional<Rect> DrawBox(Ratio meaning, const std::array<double, 2>& scale,
   return std::nullopt;
 }
 
+int DrawnSide(double side) { return static_cast<int>(std::clamp<double>(side, 1, kMaxDrawnSide)); }
+
 // Returns the intersection of the box and the part, divided by their union.
 double OverlapOf(const Box& box, const Rect& part) {
   const double right = part.x + part.width, bottom = part.y + part.height;
@@ -139,6 +141,17 @@ ImageSize SizeAfter(const Resize& resize, ImageSize image) {
   const int least = static_cast<int>(shorter);
   const int most = static_cast<int>(std::min<int64_t>(longer, INT_MAX));
   return image.width <= image.height ? ImageSize{least, most} : ImageSize{most, least};
+}
+
+ImageSize DrawShortestSize(const RandomShortestSize& resize, ImageSize image,
+                           RandomStream& random) {
+  const double least = resize.min_size[random.Below(resize.min_size.size())];
+  double times = least / std::min(image.width, image.height);
+  if (resize.max_size != 0) {
+    const double most = resize.max_size;
+    times = std::min(times, most / std::max(image.width, image.height));
+  }
+  return {DrawnSide(image.width * times), DrawnSide(image.height * times)};
 }
 
 Rect CenterBox(ImageSize crop, ImageSize image) {

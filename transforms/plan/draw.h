@@ -27,6 +27,11 @@ double RoundHalfEven(double value);
 // Returns the size after a Resize. Sides are at most INT_MAX.
 ImageSize SizeAfter(const Resize& resize, ImageSize image);
 
+// Draws the size after a RandomShortestSize like torchvision's make_params. Sides are between 1 and
+// kMaxDrawnSide.
+inline constexpr int kMaxDrawnSide = 1 << 30;
+ImageSize DrawShortestSize(const RandomShortestSize& resize, ImageSize image, RandomStream& random);
+
 // Returns the central box of an image. A larger crop extends outside the image on both sides, as
 // torchvision pads: the odd pixel of padding goes to the right and the bottom.
 Rect CenterBox(ImageSize crop, ImageSize image);

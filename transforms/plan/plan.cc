@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -141,17 +142,12 @@ std::string Plan::DescribeView() const {
   for (const Transform& transform : transforms_) text += std::string(NameOf(transform)) + ", ";
   text += "fused: decode the box only";
   if (options_.decode == DecodeSize::kScaled) text += ", scaled where it is large";
-  const auto resampled = [&text](Interpolation interpolation, bool antialias) {
-    text += std::string(", ") + NameOf(interpolation);
-    if (interpolation != Interpolation::kNearest) {
-      text += antialias ? ", antialiased" : ", not antialiased";
-    }
-  };
-  for (const Transform& t : transforms_) {
-    if (const auto* resize = std::get_if<Resize>(&t)) {
-      resampled(resize->interpolation, resize->antialias);
-    } else if (const auto* crop = std::get_if<RandomResizedCrop>(&t)) {
-      resampled(crop->interpolation, crop->antialias);
+  for (const Transform& transform : transforms_) {
+    const std::optional<ResamplingFilter> filter = FilterOf(transform);
+    if (!filter) continue;
+    text += std::string(", ") + NameOf(filter->interpolation);
+    if (filter->interpolation != Interpolation::kNearest) {
+      text += filter->antialias ? ", antialiased" : ", not antialiased";
     }
   }
   for (size_t i = 0, listed = 0; i < sites_.size(); ++i) {

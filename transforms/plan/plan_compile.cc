@@ -24,7 +24,7 @@ bool Is(const Transform& transform) {
 }
 
 template <typename T, typename... These>
-constexpr bool IsOneOf = (std::is_same_v<T, These> || ...);
+constexpr bool kIsOneOf = (std::is_same_v<T, These> || ...);
 
 // Returns p; 1 for a transform without one.
 double ProbabilityOf(const Transform& transform) {
@@ -51,6 +51,9 @@ bool AlwaysChangesPixels(const Transform& transform) {
   return RowOf(transform).acts_on == ActsOn::kPixels;
 }
 
+// Whether it resizes images to sizes that differ from draw to draw.
+bool DrawsSize(const Transform& transform) { return Is<RandomShortestSize>(transform); }
+
 // Whether it may move pixels, or holds a transform that does.
 bool MovesPixels(const Transform& transform) {
   if (const std::vector<Transform>* held = HeldBy(transform)) {
@@ -59,8 +62,8 @@ bool MovesPixels(const Transform& transform) {
   if (RowOf(transform).acts_on == ActsOn::kGeometry) return true;
   return std::visit(
       []<typename T>(const T&) {
-        return IsOneOf<T, RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
-                       AutoAugment, RandAugment, TrivialAugmentWide>;
+        return kIsOneOf<T, RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
+                        AutoAugment, RandAugment, TrivialAugmentWide>;
       },
       static_cast<const AnyTransform&>(transform));
 }
@@ -98,6 +101,11 @@ class Compiler {
       return Refuse(*resample_, sets + ", so the images of a batch would differ in size",
                     "Add a CenterCrop after it, or give height and width instead of size; or add "
                     "PadTo, if images may differ in size");
+    }
+    if (resample_ && DrawsSize(transforms_[*resample_])) {
+      return Refuse(*resample_, "it draws a size for each image, and those of a batch would differ",
+                    "Add a RandomCrop or CenterCrop after it; or PadTo, if images may differ in "
+                    "size");
     }
     return Error{.code = Code::kInvalidArgument,
                  .cause = "no transform makes all images the same size",
@@ -167,14 +175,10 @@ class Compiler {
       return Refuse(index_, cause, kLetWorkersDecode);
     };
     if (Is<PadTo>(transform)) return refuse("a device that decodes images does not pad them");
-    const auto* resize = std::get_if<Resize>(&transform);
-    const auto* crop = std::get_if<RandomResizedCrop>(&transform);
-    const Interpolation by = resize != nullptr ? resize->interpolation
-                             : crop != nullptr ? crop->interpolation
-                                               : Interpolation::kBilinear;
-    if (InSteps(by)) {
+    const std::optional<ResamplingFilter> filter = FilterOf(transform);
+    if (filter && InSteps(filter->interpolation)) {
       return refuse(std::string("a device that decodes images does not resample them by ") +
-                    NameOf(by));
+                    NameOf(filter->interpolation));
     }
     if (!AlwaysChangesPixels(transform)) return {};
     return refuse("workers change the pixels, so a device cannot decode them");
@@ -200,6 +204,11 @@ class Compiler {
             "Give a smaller size");
       }
     }
+    return Resample();
+  }
+
+  Status Follow(const RandomShortestSize&) {
+    size_.reset();
     return Resample();
   }
 
@@ -391,7 +400,7 @@ class Compiler {
       const Transform& t = transforms_[i];
       if (Is<PadTo>(t)) return true;
       if (Is<CenterCrop>(t) || Is<RandomCrop>(t) || Is<RandomIoUCrop>(t)) return false;
-      if (Is<Resize>(t) || Is<RandomResizedCrop>(t)) return false;
+      if (FilterOf(t)) return false;
     }
     return false;
   }
@@ -408,9 +417,9 @@ class Compiler {
     const Transform* fixes = nullptr;
     for (size_t i = index_ + 1; i < transforms_.size(); ++i) {
       const Transform& t = transforms_[i];
-      if (Is<RandomIoUCrop>(t) || Is<RandomZoomOut>(t)) fixes = nullptr;
+      if (Is<RandomIoUCrop>(t) || Is<RandomZoomOut>(t) || DrawsSize(t)) fixes = nullptr;
       const auto* const resize = std::get_if<Resize>(&t);
-      const bool resamples = resize != nullptr || Is<RandomResizedCrop>(t);
+      const bool resamples = FilterOf(t).has_value() && !DrawsSize(t);
       const bool gives_size = (resize != nullptr && resize->height != 0) ||
                               Is<RandomResizedCrop>(t) || Is<CenterCrop>(t) || Is<RandomCrop>(t);
       if (fixes == nullptr ? gives_size : resamples) fixes = &t;

@@ -88,6 +88,9 @@ class Plan::Drawing {
   void Apply(const Resize& t, RandomStream&) {
     ResizeTo(SizeAfter(t, frame().size()), t.antialias, t.interpolation);
   }
+  void Apply(const RandomShortestSize& t, RandomStream& random) {
+    ResizeTo(DrawShortestSize(t, frame().size(), random), t.antialias, t.interpolation);
+  }
   void Apply(const CenterCrop& t, RandomStream&) {
     Cut(CenterBox({t.width, t.height}, size()), Padding::kConstant, {});
   }

@@ -68,6 +68,15 @@ struct Checks {
   }
   Check operator()(const std::array<float, 3>*) const { return {}; }
   Check operator()(const std::vector<double>*) const { return {}; }
+  Check operator()(const std::vector<int>* integers) const {
+    for (size_t i = 0; i < integers->size(); ++i) {
+      const std::string name = std::string(option.name) + "[" + std::to_string(i) + "]";
+      OptionInfo named = option;
+      named.name = name.c_str();
+      if (Check check = Checks{named}(&(*integers)[i])) return check;
+    }
+    return {};
+  }
   Check operator()(const Fill*) const { return {}; }
   template <typename Value>
   Check operator()(const std::optional<Value>* value) const {
@@ -102,6 +111,10 @@ struct Texts {
   std::string operator()(const std::array<float, 3>* channels) const { return List(*channels); }
   std::string operator()(const std::vector<double>* numbers) const {
     return numbers->empty() ? "none" : List(*numbers);
+  }
+  std::string operator()(const std::vector<int>* integers) const {
+    if (integers->size() == 1) return std::to_string(integers->front());
+    return integers->empty() ? "none" : List(*integers);
   }
   std::string operator()(const Margins* m) const {
     if (m->left == m->top && m->left == m->right && m->left == m->bottom) {

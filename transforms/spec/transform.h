@@ -100,6 +100,16 @@ struct RandomIoUCrop {
   int trials = 40;
 };
 
+// Resizes the image so that its shorter side becomes one of `min_size`, which must not be empty,
+// each as likely as the others; or, if the longer side would be more than max_size > 0, so that the
+// longer one becomes max_size. Sides are truncated as torchvision does, and are at least 1.
+struct RandomShortestSize {
+  std::vector<int> min_size{};
+  int max_size = 0;
+  Interpolation interpolation = Interpolation::kBilinear;
+  bool antialias = true;
+};
+
 // Swaps left and right with probability p.
 struct RandomHorizontalFlip {
   double p = 0.5;
@@ -340,13 +350,15 @@ struct ConvertBoundingBoxFormat {
   bool normalized = false;
 };
 
-using AnyTransform = std::variant<
-    Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip, Pad,
-    RandomCrop, RandomZoomOut, RandomIoUCrop, ColorJitter, RandomGrayscale, RandomSolarize,
-    RandomInvert, RandomPosterize, RandomAdjustSharpness, RandomAutocontrast, RandomEqualize,
-    GaussianBlur, RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
-    AutoAugment, RandAugment, TrivialAugmentWide, RandomApply, RandomChoice, RandomOrder, Normalize,
-    RandomErasing, PadTo, SanitizeBoundingBoxes, ClampBoundingBoxes, ConvertBoundingBoxFormat>;
+using AnyTransform =
+    std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
+                 Pad, RandomCrop, RandomZoomOut, RandomIoUCrop, RandomShortestSize, ColorJitter,
+                 RandomGrayscale, RandomSolarize, RandomInvert, RandomPosterize,
+                 RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, GaussianBlur,
+                 RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
+                 AutoAugment, RandAugment, TrivialAugmentWide, RandomApply, RandomChoice,
+                 RandomOrder, Normalize, RandomErasing, PadTo, SanitizeBoundingBoxes,
+                 ClampBoundingBoxes, ConvertBoundingBoxFormat>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

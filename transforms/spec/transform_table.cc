@@ -517,6 +517,39 @@ TransformRow Row(const RandomIoUCrop&) {
       .check = &CheckIoUCrop};
 }
 
+TransformRow Row(const RandomShortestSize&) {
+  using T = RandomShortestSize;
+  const OptionInfo sizes{.name = "min_size",
+                         .required = true,
+                         .low = 1,
+                         .high = kMaxSidePixels,
+                         .unit = kPixels,
+                         .note = "a list of 1 to 256 sizes of the shorter side"};
+  const OptionInfo most{.name = "max_size",
+                        .low = 0,
+                        .high = kMaxSidePixels,
+                        .unit = kPixels,
+                        .note = "the most that the longer side may have; 0 means no limit"};
+  return {.name = "RandomShortestSize",
+          .doc =
+              "The whole image, resized to a size that is drawn for each image.\n\n"
+              "Images then differ in size: a crop or a `PadTo` follows.",
+          .how = "while rows are decoded; only what later crops keep is decoded",
+          .parameters = {Single<&T::min_size>(
+                             "side or sides", sizes,
+                             "an int, or a list of them, one of which is drawn: the shorter side "
+                             "becomes that, unless the longer one would be more than max_size."),
+                         Single<&T::max_size>("optional side", most,
+                                              "the longer side is at most this, which makes the "
+                                              "shorter one smaller where it must. None: no limit."),
+                         HowPixelsBlend<&T::interpolation>(),
+                         Boolean<&T::antialias>("antialias", kAntialias)},
+          .check = [](const Transform& transform, DType) -> Check {
+            if (!std::get<T>(transform).min_size.empty()) return {};
+            return Refusal{"min_size has no sizes", "Give at least one"};
+          }};
+}
+
 TransformRow Row(const ColorJitter&) {
   using T = ColorJitter;
   return {.name = "ColorJitter",
@@ -1093,6 +1126,17 @@ std::vector<Transform>* HeldBy(Transform& transform) {
 }
 
 bool CanBeHeld(const TransformRow& row) { return row.acts_on == ActsOn::kPixels || row.keeps_size; }
+
+std::optional<ResamplingFilter> FilterOf(const Transform& transform) {
+  return std::visit(
+      [](const auto& t) -> std::optional<ResamplingFilter> {
+        if constexpr (requires { t.antialias; }) {
+          return ResamplingFilter{t.interpolation, t.antialias};
+        }
+        return std::nullopt;
+      },
+      static_cast<const AnyTransform&>(transform));
+}
 
 uint8_t DrawsOf(const Transform& transform) {
   return AnyActsOn(ActsOn::kGeometry, transform) ? 0 : RowOf(transform).draws;

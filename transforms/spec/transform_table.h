@@ -75,6 +75,13 @@ std::vector<Transform>* HeldBy(Transform& transform);
 // Whether other transforms may hold those of this row.
 bool CanBeHeld(const TransformRow& row);
 
+// The filter of a transform that resamples the image; nullopt for others.
+struct ResamplingFilter {
+  Interpolation interpolation;
+  bool antialias;
+};
+std::optional<ResamplingFilter> FilterOf(const Transform& transform);
+
 // Returns the kind of a transform's random numbers.
 uint8_t DrawsOf(const Transform& transform);
 

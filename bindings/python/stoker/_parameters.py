@@ -143,6 +143,18 @@ def _size(name: str, value: Any, option: dict[str, Any]) -> int | tuple[int, ...
     return size[0] if len(size) == 1 else size
 
 
+def _side_or_sides(name: str, value: Any, option: dict[str, Any]) -> tuple[int, ...]:
+    if not _checks.several(value) or isinstance(value, (str, bytes)):
+        return (_checks.integer(name, value, option["low"], option["high"]),)
+    sides = _checks.sequence(name, value)
+    if not sides:
+        raise InvalidArgumentError(f"{name} has 0 elements; it must have at least 1")
+    return tuple(
+        _checks.integer(f"{name}[{place}]", side, option["low"], option["high"])
+        for place, side in enumerate(sides)
+    )
+
+
 def _taps(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int]:
     taps = _sides(name, value, option)
     for number in taps:
@@ -271,6 +283,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "positive channels": _positive_channels,
     "sides": _sides,
     "size": _size,
+    "side or sides": _side_or_sides,
     "optional side": lambda name, value, option: (
         None if value is None else _checks.integer(name, value, 1, option["high"])
     ),

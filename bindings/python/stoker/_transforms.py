@@ -47,6 +47,7 @@ __all__ = [
     "RandomResizedCrop",
     "RandomRotation",
     "RandomShear",
+    "RandomShortestSize",
     "RandomSolarize",
     "RandomTranslation",
     "RandomVerticalFlip",
@@ -247,6 +248,34 @@ class RandomIoUCrop(Transform):
     max_aspect_ratio: float = 2.0
     sampler_options: Sequence[float] | None = None
     trials: int = 40
+
+
+@dataclass(frozen=True)
+class RandomShortestSize(Transform):
+    """The whole image, resized to a size that is drawn for each image.
+
+    Images then differ in size: a crop or a `PadTo` follows.
+
+    Args:
+        min_size: an int, or a list of them, one of which is drawn: the shorter side becomes that, unless
+            the longer one would be more than max_size.
+        max_size: the longer side is at most this, which makes the shorter one smaller where it must. None:
+            no limit.
+        interpolation: Pillow's filter: "bilinear", "bicubic", "lanczos", "box" or "nearest", or
+            torchvision's or Pillow's names for it. "box" is not called "area": in OpenCV and TensorFlow
+            that also weighs partly covered pixels.
+        antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
+            width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
+            pixel either way.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    min_size: Size
+    max_size: int | None = None
+    interpolation: Any = "bilinear"
+    antialias: bool = True
 
 
 @dataclass(frozen=True)

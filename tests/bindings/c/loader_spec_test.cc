@@ -431,6 +431,28 @@ TEST(TransformSpec, ParsesTreesOfTransforms) {
               HasSubstr(at + "p holds \"1\"; it must be a list of at most 256 numbers"));
 }
 
+TEST(TransformSpec, ReadsListsOfIntegers) {
+  const auto parse = [](const std::string& sizes) {
+    return ParseRecipe(R"({"transforms": [{"name": "RandomShortestSize", "min_size": )" + sizes +
+                       R"(}, {"name": "PadTo", "height": 9, "width": 9}]})");
+  };
+  const Result<TransformSpec> parsed = parse("[480, 512]");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().ToString();
+  EXPECT_EQ(TextOf(parsed->transforms.at(0)), "RandomShortestSize(min_size (480, 512))");
+  EXPECT_EQ(TextOf(parse("[480]")->transforms.at(0)), "RandomShortestSize(min_size 480)");
+  const auto refusal = [&](const std::string& sizes) {
+    const Result<TransformSpec> bad = parse(sizes);
+    return bad.ok() ? "" : bad.error().cause;
+  };
+  const std::string at = "transforms[0].min_size ";
+  EXPECT_THAT(refusal("480"), HasSubstr(at + "is 480; it must be a list of at most 256 integers"));
+  EXPECT_THAT(refusal("[480, 0]"), HasSubstr(at + "holds 0; it must be a list of 2 integers from"));
+  EXPECT_THAT(refusal("[1.5]"), HasSubstr(at + "holds 1.5"));
+  std::string many = "[9";
+  for (size_t i = 0; i < kMaxTransforms; ++i) many += ", 9";
+  EXPECT_THAT(refusal(many + "]"), HasSubstr("at most 256 integers"));
+}
+
 TEST(TransformSpec, RefusesTreesThatAreTooDeep) {
   const auto nested = [](size_t depth) {
     std::string text = R"({"name": "RandomGrayscale"})";

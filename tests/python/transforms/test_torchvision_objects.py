@@ -28,6 +28,9 @@ TRANSFORMS = [
     SANITIZE,
 ]
 
+# Those that draw a size, from ranges of one.
+DRAWN_SIZES = [("RandomShortestSize", (65,), {"max_size": 90})]
+
 
 def boxes_of(random, count):
     """Ordinary boxes, empty ones, some that are outside, and some that are turned."""
@@ -123,6 +126,15 @@ def test_one_transform(photo, step):
     steps = [RESIZE, step] if step is not RESIZE else [step]
     if step[0] == "RandomIoUCrop":
         steps = [step, RESIZE]
+    moved, wanted = by_stoker(photo, steps, boxes, "xyxy"), by_torchvision(photo, steps, boxes, "xyxy")
+    assert moved.shape == wanted.shape
+    assert moved == pytest.approx(wanted, abs=2e-4)
+
+
+@pytest.mark.parametrize("step", DRAWN_SIZES, ids=str)
+def test_drawn_sizes(photo, step):
+    boxes = boxes_of(np.random.default_rng(3), 40)
+    steps = [step, ("CenterCrop", ((60, 70),), {})]
     moved, wanted = by_stoker(photo, steps, boxes, "xyxy"), by_torchvision(photo, steps, boxes, "xyxy")
     assert moved.shape == wanted.shape
     assert moved == pytest.approx(wanted, abs=2e-4)

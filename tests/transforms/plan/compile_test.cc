@@ -467,6 +467,29 @@ TEST(Compile, DescribesMasks) {
                 "; piece 1: a mask, moved as piece 0 by nearest pixels, to uint8 224 × 200");
 }
 
+TEST(Compile, ImagesDifferInSizeAfterAResizeThatDrawsIt) {
+  const auto cause = [](std::vector<Transform> list) {
+    const Result<Plan> plan = Plan::Compile(std::move(list));
+    return plan.ok() ? "" : plan.error().cause + ": " + plan.error().advice;
+  };
+  const RandomShortestSize resize{{480, 512}, 800};
+  const RandomCrop crop{.height = 384, .width = 384, .pad_if_needed = true};
+  EXPECT_EQ(cause({resize, PadTo{800, 800}}), "");
+  EXPECT_EQ(cause({RandomZoomOut{}, crop, resize, crop, ColorJitter{}}), "");
+  EXPECT_EQ(cause({resize, ColorJitter{}, PadTo{800, 800}}), "");
+  EXPECT_EQ(cause({CenterCrop{9, 9}, resize}),
+            "transforms[1], RandomShortestSize: it draws a size for each image, and those of a "
+            "batch would differ: Add a RandomCrop or CenterCrop after it; or PadTo, if images may "
+            "differ in size");
+  EXPECT_THAT(cause({resize, ColorJitter{}, crop}),
+              HasSubstr("images differ in size here: Move it after RandomCrop"));
+  EXPECT_THAT(cause({resize, Resize{.size = 9}, crop}), HasSubstr("a second resampling"));
+  EXPECT_THAT(cause({crop, ColorJitter{}, resize, crop}), HasSubstr("resamples after it"));
+  EXPECT_THAT(cause({RandomShortestSize{}, crop}), HasSubstr("min_size has no sizes: Give at "));
+  EXPECT_THAT(Plan::Compile({resize, PadTo{800, 800}}).value().Describe(),
+              HasSubstr("bilinear, antialiased, to uint8 800 × 800 × 3, padded"));
+}
+
 TEST(Compile, ZoomingOutComesBeforeWhatFixesTheSize) {
   const auto cause = [](std::vector<Transform> list) {
     const Result<Plan> plan = Plan::Compile(std::move(list));

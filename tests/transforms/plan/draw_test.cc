@@ -51,6 +51,26 @@ TEST(SizeAfter, TruncatesTheLongerSide) {
 }
 
 // Values of torchvision's _compute_resized_output_size.
+TEST(DrawShortestSize, IsOneOfTheSizesWithinTheLongestSide) {
+  const auto sizes = [](const RandomShortestSize& resize, ImageSize image) {
+    std::set<std::pair<int, int>> found;
+    for (uint64_t n = 0; n < 100; ++n) {
+      RandomStream random({1, 0, n}, 0, 0);
+      const ImageSize size = DrawShortestSize(resize, image, random);
+      found.insert({size.width, size.height});
+    }
+    return found;
+  };
+  using Sizes = std::set<std::pair<int, int>>;
+  EXPECT_EQ(sizes({{800}}, {640, 480}), (Sizes{{1066, 800}}));
+  EXPECT_EQ(sizes({{480, 512, 800}, 1000}, {480, 640}),
+            (Sizes{{480, 640}, {512, 682}, {750, 1000}}));
+  EXPECT_EQ(sizes({{800}, 1333}, {500, 333}), (Sizes{{1201, 800}}));
+  EXPECT_EQ(sizes({{49}}, {147, 49}), (Sizes{{147, 49}}));
+  EXPECT_EQ(sizes({{9}, 3}, {1, 65535}), (Sizes{{1, 3}}));
+  EXPECT_EQ(sizes({{65535}}, {65535, 1}), (Sizes{{kMaxDrawnSide, 65535}}));
+}
+
 TEST(SizeAfter, HasALongestSide) {
   const Resize coco{.size = 800, .max_size = 1333};
   EXPECT_EQ(SizeAfter(coco, {640, 480}), (ImageSize{1066, 800}));

@@ -179,6 +179,14 @@ class NaiveMoves {
     o_.Crop({x, y, t.width, t.height});
   }
   void operator()(const Resize& t, RandomStream&) { o_.Resize(SizeAfter(t, o_.canvas)); }
+  void operator()(const RandomShortestSize& t, RandomStream& random) {
+    const double min_size = t.min_size[random.Below(t.min_size.size())];
+    double r = min_size / std::min(o_.canvas.height, o_.canvas.width);
+    if (t.max_size != 0)
+      r = std::min(r, 1.0 * t.max_size / std::max(o_.canvas.height, o_.canvas.width));
+    o_.Resize({std::max(1, static_cast<int>(o_.canvas.width * r)),
+               std::max(1, static_cast<int>(o_.canvas.height * r))});
+  }
   void operator()(const RandomResizedCrop& t, RandomStream& random) {
     o_.Crop(DrawResizedBox(t, o_.canvas, random));
     o_.Resize({t.width, t.height});

@@ -205,7 +205,11 @@ std::vector<Transform> NextMoves(Random& random) {
     }
   };
   for (int n = random.Between(0, 3); n > 0; --n) geometry();
-  if (random.OneIn(2)) {
+  if (random.OneIn(4)) {
+    const int most = random.OneIn(3) ? 0 : 100;
+    list.emplace_back(RandomShortestSize{{side(), side(), side()}, most});
+    list.emplace_back(RandomCrop{.height = side(), .width = side(), .pad_if_needed = true});
+  } else if (random.OneIn(2)) {
     list.emplace_back(RandomResizedCrop{side(), side()});
   } else {
     list.emplace_back(Resize{.height = side(), .width = side()});

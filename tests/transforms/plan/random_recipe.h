@@ -42,10 +42,15 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
     list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
   } else if (random.OneIn(2)) {
     const int size = random.OneIn(3) ? 0 : side();
-    list.emplace_back(Resize{.size = size,
-                             .antialias = random.OneIn(2),
-                             .interpolation = kInterpolations[random.Between(0, 4)],
-                             .max_size = size + random.Between(1, 30)});
+    const int most = size + random.Between(1, 30);
+    const Interpolation interpolation = kInterpolations[random.Between(0, 4)];
+    const bool antialias = random.OneIn(2);
+    if (random.OneIn(3)) {
+      list.emplace_back(RandomShortestSize{{size + 1, side()}, most, interpolation, antialias});
+    } else {
+      list.emplace_back(Resize{
+          .size = size, .antialias = antialias, .interpolation = interpolation, .max_size = most});
+    }
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;

@@ -24,6 +24,7 @@ Transform Valid(const TransformRow& row) {
       if (auto* const* number = std::get_if<int*>(&value)) {
         **number = static_cast<int>(std::min(9.0, option.high));
       }
+      if (auto* const* numbers = std::get_if<std::vector<int>*>(&value)) **numbers = {9, 7};
     }
   }
   if (auto* resize = std::get_if<Resize>(&transform)) resize->size = 9;
@@ -110,6 +111,7 @@ struct PutOut {
     *value = below ? std::nextafter(option.low, -1e9) : std::nextafter(option.high, 1e9);
     return true;
   }
+  bool operator()(std::vector<int>* numbers) const { return (*this)(&numbers->back()); }
   bool operator()(std::array<double, 2>* range) const {
     return below ? (*this)(&(*range)[0]) : (*this)(&(*range)[1]);
   }
