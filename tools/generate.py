@@ -73,6 +73,7 @@ ANNOTATIONS = {
     "channels": "Sequence[float]",
     "positive channels": "Sequence[float]",
     "sides": "Size",
+    "width and height": "Size",
     "size": "Size | None",
     "side or sides": "Size",
     "optional side": "int | None",

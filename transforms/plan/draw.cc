@@ -154,6 +154,16 @@ ImageSize DrawShortestSize(const RandomShortestSize& resize, ImageSize image,
   return {DrawnSide(image.width * times), DrawnSide(image.height * times)};
 }
 
+ImageSize DrawScaledSize(const ScaleJitter& jitter, ImageSize image, RandomStream& random) {
+  const auto scale =
+      static_cast<float>(random.Uniform(jitter.scale_range[0], jitter.scale_range[1]));
+  const double fits = std::min(static_cast<double>(jitter.width) / image.width,
+                               static_cast<double>(jitter.height) / image.height);
+  const float times = static_cast<float>(fits) * scale;
+  return {DrawnSide(static_cast<float>(image.width) * times),
+          DrawnSide(static_cast<float>(image.height) * times)};
+}
+
 Rect CenterBox(ImageSize crop, ImageSize image) {
   return {Middle(crop.width, image.width), Middle(crop.height, image.height), crop.width,
           crop.height};

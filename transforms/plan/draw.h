@@ -31,6 +31,8 @@ ImageSize SizeAfter(const Resize& resize, ImageSize image);
 // kMaxDrawnSide.
 inline constexpr int kMaxDrawnSide = 1 << 30;
 ImageSize DrawShortestSize(const RandomShortestSize& resize, ImageSize image, RandomStream& random);
+// Does the same for a ScaleJitter, in single precision, as torchvision.
+ImageSize DrawScaledSize(const ScaleJitter& jitter, ImageSize image, RandomStream& random);
 
 // Returns the central box of an image. A larger crop extends outside the image on both sides, as
 // torchvision pads: the odd pixel of padding goes to the right and the bottom.

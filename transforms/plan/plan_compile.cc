@@ -52,7 +52,9 @@ bool AlwaysChangesPixels(const Transform& transform) {
 }
 
 // Whether it resizes images to sizes that differ from draw to draw.
-bool DrawsSize(const Transform& transform) { return Is<RandomShortestSize>(transform); }
+bool DrawsSize(const Transform& transform) {
+  return Is<RandomShortestSize>(transform) || Is<ScaleJitter>(transform);
+}
 
 // Whether it may move pixels, or holds a transform that does.
 bool MovesPixels(const Transform& transform) {
@@ -207,10 +209,8 @@ class Compiler {
     return Resample();
   }
 
-  Status Follow(const RandomShortestSize&) {
-    size_.reset();
-    return Resample();
-  }
+  Status Follow(const RandomShortestSize&) { return ResampleToDrawn(); }
+  Status Follow(const ScaleJitter&) { return ResampleToDrawn(); }
 
   Status Follow(const CenterCrop& t) {
     const ImageSize size{t.width, t.height};
@@ -457,6 +457,11 @@ class Compiler {
     resample_ = index_;
     crop_.reset();
     return {};
+  }
+
+  Status ResampleToDrawn() {
+    size_.reset();
+    return Resample();
   }
 
   std::string NameAt(size_t index) const {

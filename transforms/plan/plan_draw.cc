@@ -91,6 +91,9 @@ class Plan::Drawing {
   void Apply(const RandomShortestSize& t, RandomStream& random) {
     ResizeTo(DrawShortestSize(t, frame().size(), random), t.antialias, t.interpolation);
   }
+  void Apply(const ScaleJitter& t, RandomStream& random) {
+    ResizeTo(DrawScaledSize(t, frame().size(), random), t.antialias, t.interpolation);
+  }
   void Apply(const CenterCrop& t, RandomStream&) {
     Cut(CenterBox({t.width, t.height}, size()), Padding::kConstant, {});
   }

@@ -110,6 +110,17 @@ struct RandomShortestSize {
   bool antialias = true;
 };
 
+// Resizes the image to the largest size within width × height, times one number uniform in
+// scale_range. Sides are truncated as torchvision does, and are at least 1. (Ghiasi et al.: "Simple
+// Copy-Paste is a Strong Data Augmentation Method for Instance Segmentation", CVPR 2021)
+struct ScaleJitter {
+  int width = 0;
+  int height = 0;
+  std::array<double, 2> scale_range{0.1, 2};
+  Interpolation interpolation = Interpolation::kBilinear;
+  bool antialias = true;
+};
+
 // Swaps left and right with probability p.
 struct RandomHorizontalFlip {
   double p = 0.5;
@@ -352,8 +363,8 @@ struct ConvertBoundingBoxFormat {
 
 using AnyTransform =
     std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
-                 Pad, RandomCrop, RandomZoomOut, RandomIoUCrop, RandomShortestSize, ColorJitter,
-                 RandomGrayscale, RandomSolarize, RandomInvert, RandomPosterize,
+                 Pad, RandomCrop, RandomZoomOut, RandomIoUCrop, RandomShortestSize, ScaleJitter,
+                 ColorJitter, RandomGrayscale, RandomSolarize, RandomInvert, RandomPosterize,
                  RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, GaussianBlur,
                  RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
                  AutoAugment, RandAugment, TrivialAugmentWide, RandomApply, RandomChoice,

@@ -550,6 +550,31 @@ TransformRow Row(const RandomShortestSize&) {
           }};
 }
 
+constexpr double kMostScale = 100;
+
+TransformRow Row(const ScaleJitter&) {
+  using T = ScaleJitter;
+  const auto side = [](const char* name) {
+    return OptionInfo{
+        .name = name, .required = true, .low = 1, .high = kMaxSidePixels, .unit = kPixels};
+  };
+  return {.name = "ScaleJitter",
+          .doc =
+              "The whole image, resized to fit a size, times a random factor. (Ghiasi et al., CVPR "
+              "2021)\n\n"
+              "Images then differ in size: a crop or a `PadTo` follows.",
+          .how = "while rows are decoded; only what later crops keep is decoded",
+          .parameters = {Sides<&T::height, &T::width>(
+                             "target_size", "width and height", side("height"), side("width"),
+                             "of an image with the factor 1, which has one of these sides, and "
+                             "the other one is not larger: an int (a square), or (width, height), "
+                             "in torchvision's order."),
+                         Range<&T::scale_range>("scale_range", kMinRatio, kMostScale,
+                                                "(least, most) of the factor, up to 100."),
+                         HowPixelsBlend<&T::interpolation>(),
+                         Boolean<&T::antialias>("antialias", kAntialias)}};
+}
+
 TransformRow Row(const ColorJitter&) {
   using T = ColorJitter;
   return {.name = "ColorJitter",

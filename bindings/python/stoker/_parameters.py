@@ -282,6 +282,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "channels": _channels,
     "positive channels": _positive_channels,
     "sides": _sides,
+    "width and height": _sides,
     "size": _size,
     "side or sides": _side_or_sides,
     "optional side": lambda name, value, option: (
@@ -300,6 +301,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
 # Kinds that are not written as one key of the same name.
 _WRITE: dict[str, Callable[[Any], dict[str, Any]]] = {
     "sides": lambda size: {"height": size[0], "width": size[1]},
+    "width and height": lambda size: {"width": size[0], "height": size[1]},
     "size": lambda size: (
         {"height": size[0], "width": size[1]} if isinstance(size, tuple) else {"size": size or 0}
     ),

@@ -55,6 +55,7 @@ __all__ = [
     "RandomZoomOut",
     "Resize",
     "SanitizeBoundingBoxes",
+    "ScaleJitter",
     "Transform",
     "TrivialAugmentWide",
 ]
@@ -274,6 +275,33 @@ class RandomShortestSize(Transform):
 
     min_size: Size
     max_size: int | None = None
+    interpolation: Any = "bilinear"
+    antialias: bool = True
+
+
+@dataclass(frozen=True)
+class ScaleJitter(Transform):
+    """The whole image, resized to fit a size, times a random factor. (Ghiasi et al., CVPR 2021)
+
+    Images then differ in size: a crop or a `PadTo` follows.
+
+    Args:
+        target_size: of an image with the factor 1, which has one of these sides, and the other one is not
+            larger: an int (a square), or (width, height), in torchvision's order.
+        scale_range: (least, most) of the factor, up to 100.
+        interpolation: Pillow's filter: "bilinear", "bicubic", "lanczos", "box" or "nearest", or
+            torchvision's or Pillow's names for it. "box" is not called "area": in OpenCV and TensorFlow
+            that also weighs partly covered pixels.
+        antialias: True: the filter widens when shrinking, as in Pillow and torchvision. False: it keeps its
+            width (bilinear: two taps), as in tf.image.resize and, bilinear, in OpenCV. "nearest" takes one
+            pixel either way.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    target_size: Size
+    scale_range: Sequence[float] = (0.1, 2.0)
     interpolation: Any = "bilinear"
     antialias: bool = True
 

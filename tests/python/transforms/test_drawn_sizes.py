@@ -56,6 +56,35 @@ def test_the_shortest_side_is_torchvisions(min_size, max_size):
         assert resize.make_params([image])["size"] == size_after(image, min_size, max_size)
 
 
+def scaled(image, target_size, scale):
+    """Returns the (height, width) of ScaleJitter.make_params, in float32 as there."""
+    fits = min(target_size[1] / image.height, target_size[0] / image.width)
+    r = np.float32(fits) * np.float32(scale)
+    return max(1, int(np.float32(image.height) * r)), max(1, int(np.float32(image.width) * r))
+
+
+TARGETS = [((200, 100), 1.3), ((100, 200), 0.5), ((150, 150), 1.0), ((70, 90), 1.7)]
+
+
+@pytest.mark.parametrize(("target_size", "scale"), TARGETS)
+def test_scale_jitter(paths, target_size, scale):
+    made = images_of(paths, stoker.ScaleJitter(target_size, (scale, scale), "bicubic"))
+    for path, image in zip(paths, made):
+        original = PIL.Image.open(path)
+        height, width = scaled(original, target_size, scale)
+        wanted = original.resize((width, height), PIL.Image.Resampling.BICUBIC)
+        assert np.array_equal(image, np.asarray(wanted))
+
+
+@pytest.mark.parametrize(("target_size", "scale"), TARGETS)
+def test_scale_jitter_is_torchvisions(target_size, scale):
+    v2 = pytest.importorskip("torchvision.transforms.v2")
+    jitter = v2.ScaleJitter(target_size, (scale, scale))
+    for width, height in np.random.default_rng(5).integers(30, 300, (200, 2)).tolist():
+        image = PIL.Image.new("RGB", (width, height))
+        assert jitter.make_params([image])["size"] == scaled(image, target_size, scale)
+
+
 def test_each_of_the_sizes_is_drawn(paths):
     sizes, count = [40, 50, 60], 300
     made = images_of([paths[2]] * count, stoker.RandomShortestSize(sizes, antialias=False))

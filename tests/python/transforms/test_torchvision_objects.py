@@ -29,7 +29,11 @@ TRANSFORMS = [
 ]
 
 # Those that draw a size, from ranges of one.
-DRAWN_SIZES = [("RandomShortestSize", (65,), {"max_size": 90})]
+DRAWN_SIZES = [
+    ("RandomShortestSize", (65,), {"max_size": 90}),
+    ("ScaleJitter", ((99, 78),), {"scale_range": (0.9, 0.9)}),
+    ("ScaleJitter", ((117, 93),), {"scale_range": (0.9, 0.9)}),
+]
 
 
 def boxes_of(random, count):

@@ -114,6 +114,8 @@ BAD = [
     (stoker.RandomShortestSize, {"min_size": [480, 0]}, "RandomShortestSize.min_size[1]"),
     (stoker.RandomShortestSize, {"min_size": "480"}, "RandomShortestSize.min_size"),
     (stoker.RandomShortestSize, {"min_size": 480, "max_size": 0}, "RandomShortestSize.max_size"),
+    (stoker.ScaleJitter, {"target_size": (9, 0)}, "ScaleJitter.target_size"),
+    (stoker.ScaleJitter, {"target_size": 9, "scale_range": (0, 1)}, "ScaleJitter.scale_range"),
     (stoker.RandomZoomOut, {"side_range": (0.5, 2)}, "RandomZoomOut.side_range"),
     (stoker.RandomResizedCrop, {"size": 9, "scale": (1.0, 0.08)}, "RandomResizedCrop.scale"),
     (stoker.RandomResizedCrop, {"size": 9, "ratio": (0.0, 1.0)}, "RandomResizedCrop.ratio"),

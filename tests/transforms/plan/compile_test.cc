@@ -476,6 +476,9 @@ TEST(Compile, ImagesDifferInSizeAfterAResizeThatDrawsIt) {
   const RandomCrop crop{.height = 384, .width = 384, .pad_if_needed = true};
   EXPECT_EQ(cause({resize, PadTo{800, 800}}), "");
   EXPECT_EQ(cause({RandomZoomOut{}, crop, resize, crop, ColorJitter{}}), "");
+  EXPECT_EQ(cause({ScaleJitter{384, 384}, crop, ColorJitter{}}), "");
+  EXPECT_THAT(cause({ScaleJitter{384, 384}}), HasSubstr("ScaleJitter: it draws a size for each"));
+  EXPECT_THAT(cause({resize, ScaleJitter{384, 384}, crop}), HasSubstr("a second resampling"));
   EXPECT_EQ(cause({resize, ColorJitter{}, PadTo{800, 800}}), "");
   EXPECT_EQ(cause({CenterCrop{9, 9}, resize}),
             "transforms[1], RandomShortestSize: it draws a size for each image, and those of a "

@@ -51,6 +51,24 @@ TEST(SizeAfter, TruncatesTheLongerSide) {
 }
 
 // Values of torchvision's _compute_resized_output_size.
+TEST(DrawScaledSize, FitsTheTargetTimesAFactor) {
+  const auto size = [](const ScaleJitter& jitter, ImageSize image, uint64_t n = 0) {
+    RandomStream random({1, 0, n}, 0, 0);
+    return DrawScaledSize(jitter, image, random);
+  };
+  EXPECT_EQ(size({1024, 1024, {1, 1}}, {640, 480}), (ImageSize{1024, 768}));
+  EXPECT_EQ(size({100, 50, {1, 1}}, {100, 100}), (ImageSize{50, 50}));
+  EXPECT_EQ(size({50, 100, {1, 1}}, {100, 100}), (ImageSize{50, 50}));
+  EXPECT_EQ(size({200, 100, {2, 2}}, {100, 10}), (ImageSize{400, 40}));
+  EXPECT_EQ(size({9, 9, {0.1, 0.1}}, {100, 1}), (ImageSize{1, 1}));
+  EXPECT_EQ(size({65535, 65535, {100, 100}}, {65535, 65535}), (ImageSize{6553500, 6553500}));
+  EXPECT_EQ(size({65535, 65535, {100, 100}}, {1, 1}), (ImageSize{6553500, 6553500}));
+  std::set<int> widths;
+  for (uint64_t n = 0; n < 2000; ++n) widths.insert(size({100, 900}, {50, 50}, n).width);
+  EXPECT_EQ(*widths.begin(), 10);
+  EXPECT_EQ(*widths.rbegin(), 199);
+}
+
 TEST(DrawShortestSize, IsOneOfTheSizesWithinTheLongestSide) {
   const auto sizes = [](const RandomShortestSize& resize, ImageSize image) {
     std::set<std::pair<int, int>> found;

@@ -187,6 +187,15 @@ class NaiveMoves {
     o_.Resize({std::max(1, static_cast<int>(o_.canvas.width * r)),
                std::max(1, static_cast<int>(o_.canvas.height * r))});
   }
+  // torchvision's random numbers are tensors of float32, and so is what it computes from them.
+  void operator()(const ScaleJitter& t, RandomStream& random) {
+    const auto scale = static_cast<float>(random.Uniform(t.scale_range[0], t.scale_range[1]));
+    const float r = static_cast<float>(std::min(1.0 * t.height / o_.canvas.height,
+                                                1.0 * t.width / o_.canvas.width)) *
+                    scale;
+    o_.Resize({std::max(1, static_cast<int>(static_cast<float>(o_.canvas.width) * r)),
+               std::max(1, static_cast<int>(static_cast<float>(o_.canvas.height) * r))});
+  }
   void operator()(const RandomResizedCrop& t, RandomStream& random) {
     o_.Crop(DrawResizedBox(t, o_.canvas, random));
     o_.Resize({t.width, t.height});

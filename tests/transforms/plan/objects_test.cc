@@ -207,7 +207,11 @@ std::vector<Transform> NextMoves(Random& random) {
   for (int n = random.Between(0, 3); n > 0; --n) geometry();
   if (random.OneIn(4)) {
     const int most = random.OneIn(3) ? 0 : 100;
-    list.emplace_back(RandomShortestSize{{side(), side(), side()}, most});
+    if (random.OneIn(2)) {
+      list.emplace_back(RandomShortestSize{{side(), side(), side()}, most});
+    } else {
+      list.emplace_back(ScaleJitter{side(), side()});
+    }
     list.emplace_back(RandomCrop{.height = side(), .width = side(), .pad_if_needed = true});
   } else if (random.OneIn(2)) {
     list.emplace_back(RandomResizedCrop{side(), side()});

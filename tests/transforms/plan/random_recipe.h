@@ -47,6 +47,8 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
     const bool antialias = random.OneIn(2);
     if (random.OneIn(3)) {
       list.emplace_back(RandomShortestSize{{size + 1, side()}, most, interpolation, antialias});
+    } else if (random.OneIn(3)) {
+      list.emplace_back(ScaleJitter{side(), side(), {0.1, 1.5}, interpolation, antialias});
     } else {
       list.emplace_back(Resize{
           .size = size, .antialias = antialias, .interpolation = interpolation, .max_size = most});
