@@ -58,6 +58,7 @@ ANNOTATIONS = {
     "integer": "int",
     "boolean": "bool",
     "choice": "str",
+    "box format": "Any",
     "affine padding": "str",
     "interpolation": "Any",
     "range": "Sequence[float]",
@@ -85,6 +86,7 @@ ANNOTATIONS = {
     "value or noise": "float | Sequence[float] | str",
     "transforms": "Sequence[Transform]",
     "weights": "Sequence[float] | None",
+    "overlaps": "Sequence[float] | None",
 }
 DEFAULTS = {
     "factor": None,
@@ -99,6 +101,7 @@ DEFAULTS = {
     "blended fill": 0,
     "value or noise": 0,
     "weights": None,
+    "overlaps": None,
 }
 # The base of a class, if it is not Transform.
 BASES = {"RandomChoice": "ImageOrBatchChoice"}

@@ -505,7 +505,7 @@ TransformRow Row(const RandomIoUCrop&) {
            Single<&T::max_aspect_ratio>("real", ratio("max_aspect_ratio"),
                                         "the largest width / height."),
            Single<&T::sampler_options>(
-               "weights",
+               "overlaps",
                {.name = "sampler_options",
                 .note = "overlaps (intersection / union) from 0 on; `[]` is `[0, 0.1, 0.3, 0.5, "
                         "0.7, 0.9, 1]`"},
@@ -1067,11 +1067,13 @@ TransformRow Row(const ClampBoundingBoxes&) {
 
 TransformRow Row(const ConvertBoundingBoxFormat&) {
   using T = ConvertBoundingBoxFormat;
-  Parameter format = ChoiceOf<&T::format>("format",
-                                          {{NameOf(BoxFormat::kXyxy), BoxFormat::kXyxy},
-                                           {NameOf(BoxFormat::kXywh), BoxFormat::kXywh},
-                                           {NameOf(BoxFormat::kCxcywh), BoxFormat::kCxcywh}},
-                                          "\"xyxy\", \"xywh\" or \"cxcywh\".");
+  Parameter format =
+      ChoiceOf<&T::format>("format",
+                           {{NameOf(BoxFormat::kXyxy), BoxFormat::kXyxy},
+                            {NameOf(BoxFormat::kXywh), BoxFormat::kXywh},
+                            {NameOf(BoxFormat::kCxcywh), BoxFormat::kCxcywh}},
+                           "\"xyxy\", \"xywh\" or \"cxcywh\", or torchvision's BoundingBoxFormat.");
+  format.kind = "box format";
   format.options[0].required = true;
   return {.name = "ConvertBoundingBoxFormat",
           .doc =

@@ -139,6 +139,14 @@ def choice(name: str, value: Any, names: Sequence[str]) -> str:
     return value
 
 
+def box_format(name: str, value: Any, names: Sequence[str]) -> str:
+    """Returns the format of boxes, which must be one of `names`: in upper case, too, as torchvision has it,
+    and as torchvision's enum.
+    """
+    value = getattr(value, "value", value)
+    return choice(name, value.lower() if isinstance(value, str) else value, names)
+
+
 # torchvision's names by Pillow's numbers, and torchvision's other name for Pillow's filter.
 _INTERPOLATIONS: dict[Any, str] = {
     0: "nearest",

@@ -99,7 +99,7 @@ class Boxes(Objects):
 
     def __init__(self, values: Any, format: str = "xyxy", normalized: bool = False) -> None:
         super().__init__(values)
-        self.format = self._format = _checks.choice("format", format, FORMATS)
+        self.format = self._format = _checks.box_format("format", format, FORMATS)
         self.normalized = self._normalized = _checks.boolean("normalized", normalized)
 
     def _checked(self, described: str, values: Array) -> Array:

@@ -246,6 +246,15 @@ def _value_or_noise(name: str, value: Any, option: dict[str, Any]) -> str | tupl
     return (_checks.real(name, value),) * 3
 
 
+def _overlaps(name: str, value: Any, option: dict[str, Any]) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    overlaps = _checks.sequence(name, value)
+    if not overlaps:
+        raise InvalidArgumentError(f"{name} has 0 elements; it must have at least 1")
+    return tuple(_checks.real(f"{name}[{n}]", overlap, 0, 1e300) for n, overlap in enumerate(overlaps))
+
+
 def _transforms(name: str, value: Any, option: dict[str, Any]) -> tuple[Transform, ...]:
     listed = checked(value, name)
     for place, transform in enumerate(listed):
@@ -265,6 +274,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "choice": lambda name, value, option: _checks.choice(
         name, getattr(value, "value", value), option["choices"]
     ),
+    "box format": lambda name, value, option: _checks.box_format(name, value, option["choices"]),
     "affine padding": _affine_padding,
     "interpolation": lambda name, value, option: _checks.interpolation(name, value, option["choices"]),
     "range": _range,
@@ -295,6 +305,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "blended fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
     "value or noise": _value_or_noise,
     "weights": lambda name, value, option: value,  # checked with the transforms
+    "overlaps": _overlaps,
     "transforms": _transforms,
 }
 

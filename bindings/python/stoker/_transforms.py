@@ -806,12 +806,12 @@ class ConvertBoundingBoxFormat(Transform):
     """Batches have boxes in this format, not in that of the source; after all transforms that move pixels.
 
     Args:
-        format: "xyxy", "xywh" or "cxcywh".
+        format: "xyxy", "xywh" or "cxcywh", or torchvision's BoundingBoxFormat.
         normalized: as shares of the image's width and height, not in pixels; after `PadTo`, of the row's.
 
     Raises:
         ValueError, TypeError: naming the parameter.
     """
 
-    format: str
+    format: Any
     normalized: bool = False

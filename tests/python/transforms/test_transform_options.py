@@ -108,6 +108,10 @@ BAD = [
     (stoker.RandomErasing, {"ratio": (0, 1)}, "RandomErasing.ratio"),
     (stoker.SanitizeBoundingBoxes, {"min_size": 0.5}, "SanitizeBoundingBoxes.min_size"),
     (stoker.ConvertBoundingBoxFormat, {"format": "yxyx"}, "ConvertBoundingBoxFormat.format"),
+    (stoker.ConvertBoundingBoxFormat, {"format": 4}, "ConvertBoundingBoxFormat.format"),
+    (stoker.RandomIoUCrop, {"sampler_options": []}, "RandomIoUCrop.sampler_options"),
+    (stoker.RandomIoUCrop, {"sampler_options": [0.5, -1]}, "RandomIoUCrop.sampler_options[1]"),
+    (stoker.RandomIoUCrop, {"sampler_options": 0.5}, "RandomIoUCrop.sampler_options"),
     (stoker.RandomIoUCrop, {"trials": 51}, "RandomIoUCrop.trials"),
     (stoker.RandomIoUCrop, {"max_scale": 1.5}, "RandomIoUCrop.max_scale"),
     (stoker.RandomShortestSize, {"min_size": []}, "RandomShortestSize.min_size"),
@@ -169,6 +173,37 @@ class Resampling(enum.IntEnum):
     BICUBIC = 3
     BOX = 4
     HAMMING = 5
+
+
+def test_overlaps_are_kept_as_a_tuple():
+    listed, of_numpy = ([0.1, 0.5], np.array([0.1, 0.5]))
+    crop = stoker.RandomIoUCrop(sampler_options=listed)
+    listed.append(0.9)
+    assert crop == stoker.RandomIoUCrop(sampler_options=of_numpy)
+    assert hash(crop) == hash(stoker.RandomIoUCrop(sampler_options=of_numpy))
+    assert crop.sampler_options == (0.1, 0.5) != stoker.RandomIoUCrop().sampler_options
+
+
+class BoundingBoxFormat(enum.Enum):
+    """torchvision's enum, whose values are its names."""
+
+    CXCYWH = "CXCYWH"
+    XYXYXYXY = "XYXYXYXY"
+
+
+@pytest.mark.parametrize("format", ["cxcywh", "CXCYWH", BoundingBoxFormat.CXCYWH])
+def test_formats_of_boxes_by_all_their_names(format):
+    assert stoker.ConvertBoundingBoxFormat(format) == stoker.ConvertBoundingBoxFormat("cxcywh")
+    assert stoker.Boxes([np.zeros((1, 4))], format=format).format == "cxcywh"
+    with pytest.raises(ValueError, match="'xyxyxyxy'; it must be one of"):
+        stoker.ConvertBoundingBoxFormat(BoundingBoxFormat.XYXYXYXY)
+
+
+def test_formats_of_torchvision():
+    tv_tensors = pytest.importorskip("torchvision.tv_tensors")
+    for format in ("XYXY", "XYWH", "CXCYWH"):
+        converted = stoker.ConvertBoundingBoxFormat(tv_tensors.BoundingBoxFormat[format])
+        assert converted.format == format.lower()
 
 
 @pytest.mark.parametrize("bilinear", ["bilinear", 2, Mode.BILINEAR, Resampling.BILINEAR])
