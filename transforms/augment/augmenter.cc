@@ -1,5 +1,7 @@
 #include "transforms/augment/augmenter.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/result/try.h"
@@ -54,6 +56,18 @@ void ApplyInPlace(const Equalize&, const Tile& tile) {
   LookUpEach(tile, [](const uint8_t* values, size_t count) {
     return EqualizeTable(CountValues(values, count));
   });
+}
+
+// Swaps at most two pairs of planes.
+void ApplyInPlace(const PermuteChannels& step, const Tile& tile) {
+  std::array<uint8_t, 3> held{0, 1, 2};  // the channel that each plane has
+  for (size_t c = 0; c < 2; ++c) {
+    size_t at = c;
+    while (held[at] != step.from[c]) ++at;
+    if (at == c) continue;
+    std::swap(held[c], held[at]);
+    std::swap_ranges(tile.plane(c), tile.plane(c) + tile.plane_bytes(), tile.plane(at));
+  }
 }
 
 Result<Tile> TileIn(GrowingBuffer& buffer, ImageSize size, size_t channels) {

@@ -32,6 +32,13 @@ class PlainStep {
         static_cast<double>(SumOfGrayPlain(tile_)) / static_cast<double>(tile_.plane_bytes());
     LookUpAll(ContrastTable(step.factor, static_cast<float>(mean)));
   }
+  void operator()(const PermuteChannels& step) {
+    ReplaceTile(size_, [&](const Tile& to) {
+      for (size_t i = 0; i < to.plane_bytes(); ++i) {
+        for (size_t c = 0; c < 3; ++c) to.plane(c)[i] = tile_.plane(step.from[c])[i];
+      }
+    });
+  }
   void operator()(const AutoContrast&) {
     for (size_t c = 0; c < 3; ++c) {
       const size_t count = tile_.plane_bytes();

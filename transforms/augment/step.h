@@ -39,6 +39,10 @@ struct AdjustHue {
 struct Grayscale {  // three equal channels
   static constexpr const char* kName = "Grayscale";
 };
+struct PermuteChannels {
+  static constexpr const char* kName = "PermuteChannels";
+  std::array<uint8_t, 3> from{0, 1, 2};  // a permutation: channel c becomes what from[c] was
+};
 struct Posterize {
   static constexpr const char* kName = "Posterize";
   int bits = 8;  // 0…8: the number of high bits kept
@@ -95,8 +99,8 @@ struct Mirror {
 };
 
 using Step = std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness,
-                          AdjustHue, Grayscale, Posterize, Solarize, Invert, AutoContrast, Equalize,
-                          Blur, Affine, Reframe, Mirror>;
+                          AdjustHue, Grayscale, PermuteChannels, Posterize, Solarize, Invert,
+                          AutoContrast, Equalize, Blur, Affine, Reframe, Mirror>;
 
 inline const char* NameOf(const Step& step) {
   return std::visit([](const auto& one) { return one.kName; }, step);

@@ -165,6 +165,24 @@ class Plan::Drawing {
       if (which == 3 && hue != 0) Push(AdjustHue{hue});
     }
   }
+  void Apply(const RandomPhotometricDistort& t, RandomStream& random) {
+    const auto draw = [&](const std::array<double, 2>& range) -> std::optional<float> {
+      if (random.Uniform() >= t.p) return std::nullopt;
+      return static_cast<float>(random.Uniform(range[0], range[1]));
+    };
+    const std::optional<float> brightness = draw(t.brightness), contrast = draw(t.contrast);
+    const std::optional<float> saturation = draw(t.saturation), hue = draw(t.hue);
+    const bool contrast_first = random.Uniform() < 0.5;
+    if (brightness) Push(AdjustBrightness{*brightness});
+    if (contrast && contrast_first) Push(AdjustContrast{*contrast});
+    if (saturation) Push(AdjustSaturation{*saturation});
+    if (hue) Push(AdjustHue{*hue});
+    if (contrast && !contrast_first) Push(AdjustContrast{*contrast});
+    if (random.Uniform() >= t.p) return;
+    PermuteChannels permute;
+    for (uint64_t i = 2; i > 0; --i) std::swap(permute.from[i], permute.from[random.Below(i + 1)]);
+    Push(permute);
+  }
   void Apply(const RandomGrayscale& t, RandomStream& random) {
     if (random.Uniform() < t.p) Push(Grayscale{});
   }

@@ -144,6 +144,17 @@ struct ColorJitter {
   double p = 1;
 };
 
+// SSD's distortion: applies brightness, contrast, saturation and hue, each with probability p of
+// its own and uniform between (least, most); contrast comes second or last, with probability ½.
+// Then, with probability p, puts the channels in a random order.
+struct RandomPhotometricDistort {
+  std::array<double, 2> brightness{0.875, 1.125};
+  std::array<double, 2> contrast{0.5, 1.5};
+  std::array<double, 2> saturation{0.5, 1.5};
+  std::array<double, 2> hue{-0.05, 0.05};  // in turns, within −½…½
+  double p = 0.5;
+};
+
 // Makes the image gray with probability p: three equal channels.
 struct RandomGrayscale {
   double p = 0.1;
@@ -364,12 +375,12 @@ struct ConvertBoundingBoxFormat {
 using AnyTransform =
     std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
                  Pad, RandomCrop, RandomZoomOut, RandomIoUCrop, RandomShortestSize, ScaleJitter,
-                 ColorJitter, RandomGrayscale, RandomSolarize, RandomInvert, RandomPosterize,
-                 RandomAdjustSharpness, RandomAutocontrast, RandomEqualize, GaussianBlur,
-                 RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
-                 AutoAugment, RandAugment, TrivialAugmentWide, RandomApply, RandomChoice,
-                 RandomOrder, Normalize, RandomErasing, PadTo, SanitizeBoundingBoxes,
-                 ClampBoundingBoxes, ConvertBoundingBoxFormat>;
+                 ColorJitter, RandomPhotometricDistort, RandomGrayscale, RandomSolarize,
+                 RandomInvert, RandomPosterize, RandomAdjustSharpness, RandomAutocontrast,
+                 RandomEqualize, GaussianBlur, RandomAffine, RandomRotation, RandomZoom,
+                 RandomTranslation, RandomShear, AutoAugment, RandAugment, TrivialAugmentWide,
+                 RandomApply, RandomChoice, RandomOrder, Normalize, RandomErasing, PadTo,
+                 SanitizeBoundingBoxes, ClampBoundingBoxes, ConvertBoundingBoxFormat>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

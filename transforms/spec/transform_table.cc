@@ -597,6 +597,24 @@ TransformRow Row(const ColorJitter&) {
               Probability<&T::p>("of any change, 0 to 1.")}};
 }
 
+TransformRow Row(const RandomPhotometricDistort&) {
+  using T = RandomPhotometricDistort;
+  constexpr const char* kFactor = "(least, most) of the factor.";
+  return {.name = "RandomPhotometricDistort",
+          .doc =
+              "Brightness, contrast, saturation and hue change by random factors, each with "
+              "probability `p`, and channels may change places. (Liu et al., ECCV 2016)\n\n"
+              "Contrast changes before saturation and hue or after them.",
+          .acts_on = ActsOn::kPixels,
+          .draws = 21,
+          .parameters = {
+              Range<&T::brightness>("brightness", 0, kMaxFactor, kFactor),
+              Range<&T::contrast>("contrast", 0, kMaxFactor, kFactor),
+              Range<&T::saturation>("saturation", 0, kMaxFactor, kFactor),
+              Range<&T::hue>("hue", -0.5, 0.5, "(least, most) of the shift in turns, -0.5 to 0.5."),
+              Probability<&T::p>("0 to 1, of each change.")}};
+}
+
 TransformRow Row(const RandomGrayscale&) {
   return {.name = "RandomGrayscale",
           .doc = "Three equal channels with probability `p`.",

@@ -43,6 +43,7 @@ __all__ = [
     "RandomInvert",
     "RandomIoUCrop",
     "RandomOrder",
+    "RandomPhotometricDistort",
     "RandomPosterize",
     "RandomResizedCrop",
     "RandomRotation",
@@ -326,6 +327,31 @@ class ColorJitter(Transform):
     saturation: Range | None = None
     hue: Range | None = None
     p: float = 1.0
+
+
+@dataclass(frozen=True)
+class RandomPhotometricDistort(Transform):
+    """Brightness, contrast, saturation and hue change by random factors, each with probability `p`, and
+    channels may change places. (Liu et al., ECCV 2016)
+
+    Contrast changes before saturation and hue or after them.
+
+    Args:
+        brightness: (least, most) of the factor.
+        contrast: (least, most) of the factor.
+        saturation: (least, most) of the factor.
+        hue: (least, most) of the shift in turns, -0.5 to 0.5.
+        p: 0 to 1, of each change.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    brightness: Sequence[float] = (0.875, 1.125)
+    contrast: Sequence[float] = (0.5, 1.5)
+    saturation: Sequence[float] = (0.5, 1.5)
+    hue: Sequence[float] = (-0.05, 0.05)
+    p: float = 0.5
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,8 @@ def theirs(functional, step, image, fill=None):
         return functional.adjust_hue(image, step["shift"])
     if name == "Grayscale":
         return functional.rgb_to_grayscale(image, 3)
+    if name == "PermuteChannels":
+        return functional.permute_channels(image, step["from"])
     if name == "Posterize":
         return functional.posterize(image, step["bits"])
     if name == "Solarize":

@@ -168,6 +168,7 @@ POLICIES = [
     ("AutoAugment cifar10", policy("AutoAugment", policy="cifar10"), 1e-3, 1e-3),
     ("AutoAugment svhn", policy("AutoAugment", policy="svhn"), 5e-3, 1e-2),
     ("ColorJitter", [named("ColorJitter", **JITTER)], 1e-3, 0),
+    ("RandomPhotometricDistort", [named("RandomPhotometricDistort", p=0.7)], 1e-3, 0),
 ]
 
 

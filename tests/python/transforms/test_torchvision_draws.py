@@ -149,6 +149,41 @@ def test_parts_of_color_jitter_that_change_nothing_are_left_out():
     assert {tuple(s["name"] for s in all_) for all_ in steps} == {("AdjustContrast",)}
 
 
+def test_photometric_distortion():
+    ours = [s["steps"] for s in draws({"name": "RandomPhotometricDistort", "p": 0.6})]
+    transform = v2.RandomPhotometricDistort(p=0.6)
+    theirs = [transform.make_params([torch.zeros(3, 1, 1)]) for _ in range(DRAWS)]
+    options = ["brightness", "contrast", "saturation", "hue"]
+    names = [f"Adjust{option.capitalize()}" for option in options]
+
+    def order(drawn):
+        before = [0, 1, 2, 3] if drawn["contrast_before"] else [0, 2, 3, 1]
+        made = [n for n in before if drawn[f"{options[n]}_factor"] is not None]
+        permutation = drawn["channel_permutation"]
+        return (*made, None if permutation is None else tuple(permutation.tolist()))
+
+    def our_order(steps):
+        permutations = [tuple(s["from"]) for s in steps if s["name"] == "PermuteChannels"]
+        assert len(permutations) < 2 and (not permutations or steps[-1]["name"] == "PermuteChannels")
+        made = [names.index(s["name"]) for s in steps if s["name"] in names]
+        return (*made, permutations[0] if permutations else None)
+
+    chances = {
+        option: kolmogorov_smirnov(
+            np.array([s.get("factor", s.get("shift")) for steps in ours for s in steps if s["name"] == name]),
+            np.array([p[f"{option}_factor"] for p in theirs if p[f"{option}_factor"] is not None]),
+        )
+        for option, name in zip(options, names)
+    }
+    our_orders, their_orders = [our_order(steps) for steps in ours], [order(drawn) for drawn in theirs]
+    assert {drawn[-1] for drawn in our_orders} == {drawn[-1] for drawn in their_orders}
+    check(
+        steps=chi_square([drawn[:-1] for drawn in our_orders], [drawn[:-1] for drawn in their_orders]),
+        channels=chi_square([str(drawn[-1]) for drawn in our_orders], [str(d[-1]) for d in their_orders]),
+        **chances,
+    )
+
+
 def test_probabilities():
     class Counting:
         def transform(self, image, params):

@@ -38,6 +38,8 @@ BAD = [
     (stoker.ColorJitter, {"saturation": (0.5, 1, 2)}, "ColorJitter.saturation"),
     (stoker.ColorJitter, {"hue": 0.6}, "ColorJitter.hue"),
     (stoker.ColorJitter, {"hue": "0.1"}, "ColorJitter.hue"),
+    (stoker.RandomPhotometricDistort, {"contrast": 0.5}, "RandomPhotometricDistort.contrast"),
+    (stoker.RandomPhotometricDistort, {"hue": (-0.6, 0)}, "RandomPhotometricDistort.hue"),
     (stoker.GaussianBlur, {"kernel_size": 4}, "GaussianBlur.kernel_size"),
     (stoker.GaussianBlur, {"kernel_size": (3, 0)}, "GaussianBlur.kernel_size"),
     (stoker.GaussianBlur, {"kernel_size": 3, "sigma": 0}, "GaussianBlur.sigma"),

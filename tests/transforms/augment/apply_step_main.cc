@@ -47,6 +47,10 @@ Step Parse(const Words& words) {
   if (name == "sharpness") return AdjustSharpness{words[0]};
   if (name == "hue") return AdjustHue{words.Float(0)};
   if (name == "grayscale") return Grayscale{};
+  if (name == "permute") {
+    const Fill from = words.FillAt(0);
+    return PermuteChannels{{from[0], from[1], from[2]}};
+  }
   if (name == "posterize") return Posterize{words.Int(0)};
   if (name == "solarize") return Solarize{words.Float(0)};
   if (name == "invert") return Invert{};

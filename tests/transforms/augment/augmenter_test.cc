@@ -74,6 +74,10 @@ std::vector<Step> Steps() {
   for (const float shift : {-0.5F, -0.3F, -1e-9F, 0.0F, 0.02F, 1.0F / 6, 0.5F}) {
     steps.push_back(AdjustHue{shift});
   }
+  std::array<uint8_t, 3> from{0, 1, 2};
+  do {
+    steps.push_back(PermuteChannels{from});
+  } while (std::ranges::next_permutation(from).found);
   for (int bits = 0; bits <= 8; ++bits) steps.push_back(Posterize{bits});
   for (const float threshold : {-1.0F, 0.0F, 100.5F, 128.0F, 255.0F}) {
     steps.push_back(Solarize{threshold});

@@ -49,6 +49,7 @@ struct Parameters {
   Json operator()(const AdjustSharpness& s) const { return {{"factor", s.factor}}; }
   Json operator()(const AdjustHue& s) const { return {{"shift", s.shift}}; }
   Json operator()(const Grayscale&) const { return Json::object(); }
+  Json operator()(const PermuteChannels& s) const { return {{"from", s.from}}; }
   Json operator()(const Posterize& s) const { return {{"bits", s.bits}}; }
   Json operator()(const Solarize& s) const { return {{"threshold", s.threshold}}; }
   Json operator()(const Invert&) const { return Json::object(); }

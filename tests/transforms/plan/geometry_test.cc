@@ -190,6 +190,7 @@ TEST(Geometry, MatchesOneStepAfterTheOther) {
 // Transforms of pixels that draw random numbers and then change nothing.
 std::vector<Transform> WithoutEffect() {
   return {ColorJitter{},
+          RandomPhotometricDistort{.p = 0},
           RandomGrayscale{0},
           RandomSolarize{.p = 0},
           RandomInvert{0},

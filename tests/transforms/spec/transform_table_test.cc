@@ -58,16 +58,17 @@ TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
     const bool shares = row.acts_on == ActsOn::kGeometry || row.acts_on == ActsOn::kValues;
     EXPECT_EQ(row.draws == 0, shares) << row.name;
   }
-  EXPECT_EQ(draws,
-            (std::set<std::pair<std::string, int>>{
-                {"ColorJitter", 1},         {"RandomGrayscale", 2},  {"GaussianBlur", 3},
-                {"AutoAugment", 4},         {"RandAugment", 5},      {"TrivialAugmentWide", 6},
-                {"RandomSolarize", 7},      {"RandomApply", 8},      {"RandomAffine", 9},
-                {"RandomRotation", 10},     {"RandomZoom", 11},      {"RandomTranslation", 12},
-                {"RandomShear", 13},        {"RandomChoice", 14},    {"RandomOrder", 15},
-                {"RandomInvert", 16},       {"RandomPosterize", 17}, {"RandomAdjustSharpness", 18},
-                {"RandomAutocontrast", 19}, {"RandomEqualize", 20},
-            }));
+  EXPECT_EQ(
+      draws,
+      (std::set<std::pair<std::string, int>>{
+          {"ColorJitter", 1},         {"RandomGrayscale", 2},  {"GaussianBlur", 3},
+          {"AutoAugment", 4},         {"RandAugment", 5},      {"TrivialAugmentWide", 6},
+          {"RandomSolarize", 7},      {"RandomApply", 8},      {"RandomAffine", 9},
+          {"RandomRotation", 10},     {"RandomZoom", 11},      {"RandomTranslation", 12},
+          {"RandomShear", 13},        {"RandomChoice", 14},    {"RandomOrder", 15},
+          {"RandomInvert", 16},       {"RandomPosterize", 17}, {"RandomAdjustSharpness", 18},
+          {"RandomAutocontrast", 19}, {"RandomEqualize", 20},  {"RandomPhotometricDistort", 21},
+      }));
 }
 
 TEST(TransformTable, TransformsThatKeepTheSizeCanBeHeld) {
