@@ -49,8 +49,8 @@ class Group {
     }
     GrowingBuffer memory(budget_);
     const std::span<const uint8_t> crop_index = source.ReadCropIndex(id, read.size, memory);
-    images_.push_back(
-        {std::move(read.buffer), encoded, id, std::move(read.path), std::move(memory), crop_index});
+    images_.push_back({std::move(read.buffer), encoded, id, std::move(read.path), std::move(memory),
+                       crop_index, ObjectsOf(source, id)});
     return {};
   }
   size_t size() const { return images_.size(); }
@@ -80,16 +80,32 @@ class Group {
     uint64_t id;
     std::string path;
     GrowingBuffer index_memory;
-    std::span<const uint8_t> crop_index;  // within it
+    std::span<const uint8_t> crop_index;            // within it
+    std::vector<std::span<const uint8_t>> objects;  // by field of objects
   };
 
+  static std::vector<std::span<const uint8_t>> ObjectsOf(const SampleSource& source, uint64_t id) {
+    std::vector<std::span<const uint8_t>> objects;
+    for (size_t field = 0; field < source.fields().size(); ++field) {
+      if (source.fields()[field].is_of_objects()) objects.push_back(source.View(field, id));
+    }
+    return objects;
+  }
+
+  // The draws may need the objects; they are not written.
   EncodedImage Encoded(size_t index, uint64_t epoch) {
     const Image& image = images_[index];
-    return {.tag = static_cast<uint32_t>(index),
-            .bytes = image.encoded,
-            .key = {seed_, epoch, image.id},
-            .to = {.row = row_.data()},
-            .crop_index = image.crop_index};
+    EncodedImage encoded{.tag = static_cast<uint32_t>(index),
+                         .bytes = image.encoded,
+                         .key = {seed_, epoch, image.id},
+                         .to = {.row = row_.data()},
+                         .crop_index = image.crop_index};
+    if (plan_.options().objects.empty()) return encoded;
+    const size_t bytes = plan_.options().objects.front().bytes;
+    objects_ = {.from = image.objects,
+                .count = static_cast<uint32_t>(image.objects.front().size() / bytes)};
+    encoded.to.objects = &objects_;
+    return encoded;
   }
   void Refuse(const Image& image, Error error) {
     ++refused_;
@@ -101,6 +117,7 @@ class Group {
   uint64_t seed_;
   std::vector<Image> images_;
   std::vector<uint8_t> row_;  // two images alternately write to it; it is never read
+  ObjectRows objects_;        // of the image that Encoded returned
   uint64_t refused_ = 0;
   std::string refusal_;
 };
