@@ -124,6 +124,7 @@ Opened OpenImageFolder(const SourceArguments& given, int threads) {
 Opened OpenCoco(const SourceArguments& given, int /*threads*/) {
   CocoOptions options;
   ASSIGN_OR_RETURN(options.keep_empty, IsOn(given, "keep_empty"));
+  ASSIGN_OR_RETURN(options.keep_crowd, IsOn(given, "keep_crowd"));
   ASSIGN_OR_RETURN(options.contiguous_labels, IsOn(given, "contiguous_labels"));
   return Coco(given.at("json"), given.at("images"), options);
 }
@@ -215,6 +216,7 @@ std::vector<SourceRow> MakeTable() {
        .arguments = {{.name = "json"},
                      {.name = "images"},
                      {.name = "keep_empty", .standard = "on", .is_path = false},
+                     {.name = "keep_crowd", .standard = "on", .is_path = false},
                      {.name = "contiguous_labels", .standard = "off", .is_path = false}},
        .open = &OpenCoco},
       {.kind = "yolo",

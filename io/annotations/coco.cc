@@ -94,7 +94,7 @@ Result<std::optional<CocoPoints>> PointsOf(const std::string& json, const CocoFi
 // Puts the images and objects of a file into the order of the samples.
 class CocoOrder {
  public:
-  CocoOrder(const CocoFile& file, bool keep_empty) : file_(file) {
+  CocoOrder(const CocoFile& file, const CocoOptions& options) : file_(file) {
     std::vector<size_t> images(file.image_ids.size());
     std::iota(images.begin(), images.end(), size_t{0});
     std::ranges::sort(images, {}, [&](size_t i) { return file.image_ids[i]; });
@@ -102,11 +102,15 @@ class CocoOrder {
     samples_.reserve(file.objects.size());
     std::vector<int64_t> counts(images.size());
     for (const CocoObject& object : file.objects) {
+      if (!options.keep_crowd && object.is_crowd != 0) {
+        samples_.push_back(kLeftOut);
+        continue;
+      }
       const auto found = std::ranges::lower_bound(columns_.image_ids, object.image_id);
       samples_.push_back(static_cast<uint32_t>(found - columns_.image_ids.begin()));
       ++counts[samples_.back()];
     }
-    Keep(images, counts, keep_empty);
+    Keep(images, counts, options.keep_empty);
   }
 
   size_t size() const { return columns_.image_ids.size(); }
@@ -116,6 +120,8 @@ class CocoOrder {
   CocoColumns TakeColumns(bool contiguous_labels, const std::optional<CocoPoints>& points);
 
  private:
+  static constexpr uint32_t kLeftOut = UINT32_MAX;
+
   // Leaves out images without objects, unless all are kept.
   void Keep(std::span<const size_t> images, std::span<const int64_t> counts, bool keep_empty) {
     std::vector<uint32_t> places(images.size());
@@ -129,13 +135,15 @@ class CocoOrder {
       paths_.Add(file_.file_names[images[i]]);
     }
     columns_.image_ids.resize(kept);
-    for (uint32_t& sample : samples_) sample = places[sample];
+    for (uint32_t& sample : samples_) {
+      if (sample != kLeftOut) sample = places[sample];
+    }
   }
 
   const CocoFile& file_;
   CocoColumns columns_;
   PathTable paths_;
-  std::vector<uint32_t> samples_;  // by object
+  std::vector<uint32_t> samples_;  // by object; or kLeftOut
 };
 
 // Appends COCO's numbers of pixels as coordinates of their centres.
@@ -151,7 +159,7 @@ void CopyPoints(std::span<const float> from, float* to) {
 
 CocoColumns CocoOrder::TakeColumns(bool contiguous_labels,
                                    const std::optional<CocoPoints>& points) {
-  const size_t objects = file_.objects.size();
+  const auto objects = static_cast<size_t>(columns_.offsets.back());
   const size_t numbers = points ? points->numbers : 0;
   columns_.boxes.resize(4 * objects);
   columns_.labels.resize(objects);
@@ -159,7 +167,8 @@ CocoColumns CocoOrder::TakeColumns(bool contiguous_labels,
   columns_.crowds.resize(objects);
   columns_.keypoints.resize(numbers * objects);
   std::vector<int64_t> next = columns_.offsets;
-  for (size_t i = 0; i < objects; ++i) {
+  for (size_t i = 0; i < file_.objects.size(); ++i) {
+    if (samples_[i] == kLeftOut) continue;
     const CocoObject& object = file_.objects[i];
     const auto to = static_cast<size_t>(next[samples_[i]]++);
     std::ranges::copy(object.box, columns_.boxes.begin() + static_cast<ptrdiff_t>(4 * to));
@@ -244,9 +253,12 @@ Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const 
   TRY(CheckImagesFolder(images));
   ASSIGN_OR_RETURN(const CocoFile file, ReadCoco(json));
   ASSIGN_OR_RETURN(const std::optional<CocoPoints> points, PointsOf(json, file));
-  CocoOrder order(file, options.keep_empty);
+  CocoOrder order(file, options);
   if (order.size() == 0) {
-    return WrongCoco(json, "no image has annotations", "Keep images without annotations");
+    return WrongCoco(json,
+                     options.keep_crowd ? "no image has annotations"
+                                        : "no image has annotations other than crowds",
+                     "Keep images without annotations");
   }
   PathTable paths = order.TakePaths();
   const auto columns =

@@ -32,6 +32,7 @@ def coco(
     images: str | os.PathLike[Any],
     *,
     keep_empty: bool = True,
+    keep_crowd: bool = True,
     contiguous_labels: bool = False,
 ) -> Source:
     """Images with boxes, from a JSON file of COCO's format.
@@ -45,7 +46,8 @@ def coco(
     - `boxes` (float32, 4): x, y, width and height in pixels, as in the file;
     - `labels` (int64): the category ids;
     - `area` (float32): that of the box, if the file has none;
-    - `iscrowd` (uint8): 1 if the box has a group of objects, which training usually leaves out;
+    - `iscrowd` (uint8): 1 if the box has a group of objects: `keep_crowd=False` leaves these out, as
+      torchvision's training references do;
     - `image_id` (int64), one for each sample, for evaluation;
     - `keypoints` (float32, (points, 3)): x, y and visibility, if all annotations have them and all of their
       categories list the same names of points. Coordinates are 0.5 larger than in the file, where they are
@@ -65,6 +67,8 @@ def coco(
         json: the file, or its URL.
         images: the folder of images, or its URL.
         keep_empty: keep images without annotations.
+        keep_crowd: keep objects that are groups (`iscrowd`). Without them, an image may be one without
+            annotations.
         contiguous_labels: labels are the places of the categories in the order of their ids, from 0.
 
     Raises:
@@ -80,6 +84,9 @@ def coco(
     if not _checks.boolean("keep_empty", keep_empty):
         given["keep_empty"] = b"off"
         text += ", keep_empty=False"
+    if not _checks.boolean("keep_crowd", keep_crowd):
+        given["keep_crowd"] = b"off"
+        text += ", keep_crowd=False"
     if _checks.boolean("contiguous_labels", contiguous_labels):
         given["contiguous_labels"] = b"on"
         text += ", contiguous_labels=True"

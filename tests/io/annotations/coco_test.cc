@@ -139,6 +139,23 @@ TEST_F(CocoTest, ImagesWithoutAnnotationsMayBeLeftOut) {
   EXPECT_THAT(Open(none, {.keep_empty = false}).error().cause, HasSubstr("no image has"));
 }
 
+TEST_F(CocoTest, CrowdsMayBeLeftOut) {
+  const Source source = Good(kSmall, {.keep_crowd = false});
+  ASSERT_EQ(source->size(), 3u);
+  EXPECT_THAT(ObjectsOf<float>(*source, "boxes", 0), IsEmpty());
+  EXPECT_THAT(ObjectsOf<float>(*source, "boxes", 2), ElementsAre(10, 20.25, 30, 0, 0, 0, 2, 2));
+  EXPECT_THAT(ObjectsOf<int64_t>(*source, "labels", 2), ElementsAre(3, 1));
+  const Source full = Good(kSmall, {.keep_empty = false, .keep_crowd = false});
+  ASSERT_EQ(full->size(), 1u) << "an image with crowds alone";
+  EXPECT_EQ(PathOf(*full, 0), "b/ä.jpg");
+  const std::string crowd = R"({"images": [{"id": 1, "file_name": "a"}], "annotations": [
+      {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 1, 1], "iscrowd": 1}],
+      "categories": [{"id": 1, "name": "x"}]})";
+  EXPECT_EQ(Good(crowd, {.keep_crowd = false})->max_objects(), 0u);
+  EXPECT_THAT(Open(crowd, {.keep_empty = false, .keep_crowd = false}).error().cause,
+              HasSubstr("no image has annotations other than crowds"));
+}
+
 TEST_F(CocoTest, LabelsMayBePlacesOfTheCategories) {
   const Source source = Good(kSmall, {.contiguous_labels = true});
   EXPECT_THAT(ObjectsOf<int64_t>(*source, "labels", 2), ElementsAre(1, 0));
@@ -322,10 +339,11 @@ struct SaidOfImage {
   std::vector<uint8_t> crowds;
 };
 
-std::map<int64_t, SaidOfImage> PlainCoco(const json& file) {
+std::map<int64_t, SaidOfImage> PlainCoco(const json& file, bool keep_crowd) {
   std::map<int64_t, SaidOfImage> said;
   for (const json& image : file["images"]) said[image["id"]].file_name = image["file_name"];
   for (const json& object : file["annotations"]) {
+    if (!keep_crowd && object.value("iscrowd", 0) != 0) continue;
     SaidOfImage& image = said[object["image_id"]];
     for (const double number : object["bbox"]) image.boxes.push_back(static_cast<float>(number));
     image.areas.push_back(object["area"]);
@@ -362,8 +380,9 @@ TEST_F(CocoTest, RandomFilesAreReadAsByAPlainReader) {
   for (int run = 0; run < testing::Effort(300); ++run) {
     testing::Random random(static_cast<uint32_t>(run));
     const json file = RandomCoco(random);
-    const std::map<int64_t, SaidOfImage> expected = PlainCoco(file);
-    const Source source = Good(file.dump(random.Between(-1, 1)));
+    const bool keep_crowd = random.OneIn(2);
+    const std::map<int64_t, SaidOfImage> expected = PlainCoco(file, keep_crowd);
+    const Source source = Good(file.dump(random.Between(-1, 1)), {.keep_crowd = keep_crowd});
     ASSERT_EQ(source->size(), expected.size());
     uint64_t id = 0;
     for (const auto& [image_id, said] : expected) {

@@ -76,6 +76,8 @@ TEST(OpenSource, MatchesCoco) {
   const auto opened = OpenSource("coco", given).value();
   EXPECT_EQ(opened->size(), 1U);
   EXPECT_EQ(opened->classes(), std::vector<std::string>{"x"});
+  given["keep_crowd"] = "no";
+  EXPECT_EQ(OpenSource("coco", given).error().cause, "keep_crowd is neither on nor off");
   given["keep_empty"] = "no";
   EXPECT_EQ(OpenSource("coco", given).error().cause, "keep_empty is neither on nor off");
 }

@@ -46,6 +46,22 @@ def test_coco_takes_options(coco):
         stoker.coco(*coco(), keep_empty="yes")
 
 
+def test_coco_leaves_crowds_out(coco):
+    objects = [
+        {"id": i, "image_id": 5, "category_id": 3, "bbox": [1, 2, 3 + i, 4], "iscrowd": i % 2}
+        for i in range(3)
+    ]
+    files = coco(annotations=objects)
+    source = stoker.coco(*files, keep_crowd=False)
+    assert repr(source).endswith(", keep_crowd=False)")
+    assert pickle.loads(pickle.dumps(source))._spec == source._spec
+    assert source._spec["fingerprint"] != stoker.coco(*files)._spec["fingerprint"]
+    alone = coco(annotations=[objects[1]])
+    assert len(stoker.coco(*alone, keep_empty=False)) == 1
+    with pytest.raises(stoker.InvalidArgumentError, match="other than crowds"):
+        stoker.coco(*alone, keep_empty=False, keep_crowd=False)
+
+
 def test_wrong_files_of_coco_are_named(coco, tmp_path):
     json_file, folder = coco(annotations=[{"id": 4, "image_id": 1, "category_id": 3, "bbox": [1, 2, 3, 4]}])
     with pytest.raises(
