@@ -18,6 +18,10 @@ struct CocoOptions {
   bool contiguous_labels = false;
 };
 
+// Boxes and points are taken as coordinates of the image that is decoded; `width` and `height` in
+// the file are not compared with it. If photographs have an EXIF orientation and were annotated as
+// they are stored, which `width` and `height` tell, it must not be applied. (COCO's have none.)
+//
 // Reads the images and annotations of `json`: the file_name of an image is a path below the folder
 // `images`, or URL. Samples are sorted by image id, as those of torchvision's CocoDetection are,
 // and objects are in the order of the file. Fields:
@@ -33,9 +37,6 @@ struct CocoOptions {
 //              same names of points. Coordinates of points are 0.5 larger than in the file, where
 //              they are the numbers of pixels; points of visibility 0 are 0, 0. flip_pairs joins
 //              left_NAME and right_NAME.
-//
-// Boxes and points refer to the image as it is stored: if files have an EXIF orientation, it must
-// not be applied. (Those of COCO have none.)
 //
 // classes() has the names of the categories by label; those of numbers that are not ids are empty.
 // If ids are negative, or 65536 or more, there are no names: take contiguous_labels.

@@ -39,6 +39,12 @@ def coco(
 
         source = stoker.coco("coco/annotations/instances_train2017.json", "coco/train2017")
 
+    **Photographs with an EXIF orientation:** loaders turn images as their tag says, and take boxes as those
+    of the turned image. If `width` and `height` in the file are those of the image as it is stored, as most
+    annotation tools write them, pass `exif_orientation=False` to the loader: otherwise boxes are wrong,
+    without an error. Images of COCO itself have no tag. Images that were resized after they were annotated
+    are not noticed, either.
+
     Samples are sorted by image id, as those of torchvision's `CocoDetection` are, and objects are in the
     order of the file. A sample has
 
@@ -56,9 +62,6 @@ def coco(
 
     `classes` has the categories' names by label. COCO's ids have gaps, whose names are empty; ids that are
     negative, or 65,536 or more, have no names. `contiguous_labels` numbers the categories from 0 instead.
-
-    Annotations refer to the image as it is stored: pass `exif_orientation=False` if files have a tag that
-    says otherwise. (Those of COCO have none.)
 
     Segmentations, as polygons or RLE, are not read. A file is read once, at about 450 MB/s; a box takes 29
     bytes of memory and 12 for each keypoint, and an image 56 bytes and its name.

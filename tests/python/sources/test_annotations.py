@@ -62,6 +62,23 @@ def test_coco_leaves_crowds_out(coco):
         stoker.coco(*alone, keep_empty=False, keep_crowd=False)
 
 
+def test_boxes_of_coco_are_those_of_the_decoded_image(coco):
+    image_module = pytest.importorskip("PIL.Image")
+    image = image_module.new("RGB", (40, 20))
+    exif = image.getexif()
+    exif[0x112] = 6  # turned by 90 degrees
+    files = coco(
+        images=[{"id": 5, "file_name": "5.jpg", "width": 40, "height": 20}],
+        annotations=[{"id": 1, "image_id": 5, "category_id": 3, "bbox": [10, 4, 8, 6]}],
+    )
+    image.save(files[1] / "5.jpg", exif=exif)
+    source = stoker.coco(*files)
+    for exif_orientation, box in ((False, [10, 4, 8, 6]), (True, [20, 2, 16, 3])):
+        resize = [stoker.Resize((20, 40))]
+        (batch,) = stoker.Loader(source, resize, batch_size=1, exif_orientation=exif_orientation)
+        assert batch.boxes[0].tolist() == [box]
+
+
 def test_wrong_files_of_coco_are_named(coco, tmp_path):
     json_file, folder = coco(annotations=[{"id": 4, "image_id": 1, "category_id": 3, "bbox": [1, 2, 3, 4]}])
     with pytest.raises(
