@@ -126,6 +126,15 @@ Opened OpenCoco(const SourceArguments& given, int /*threads*/) {
   ASSIGN_OR_RETURN(options.keep_empty, IsOn(given, "keep_empty"));
   ASSIGN_OR_RETURN(options.keep_crowd, IsOn(given, "keep_crowd"));
   ASSIGN_OR_RETURN(options.contiguous_labels, IsOn(given, "contiguous_labels"));
+  using Keypoints = CocoOptions::Keypoints;
+  const std::string& keypoints = given.at("keypoints");
+  if (keypoints != "auto" && keypoints != "on" && keypoints != "off") {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "keypoints is neither auto nor on nor off"};
+  }
+  options.keypoints = keypoints == "on"    ? Keypoints::kOn
+                      : keypoints == "off" ? Keypoints::kOff
+                                           : Keypoints::kAuto;
   return Coco(given.at("json"), given.at("images"), options);
 }
 
@@ -217,7 +226,8 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "images"},
                      {.name = "keep_empty", .standard = "on", .is_path = false},
                      {.name = "keep_crowd", .standard = "on", .is_path = false},
-                     {.name = "contiguous_labels", .standard = "off", .is_path = false}},
+                     {.name = "contiguous_labels", .standard = "off", .is_path = false},
+                     {.name = "keypoints", .standard = "auto", .is_path = false}},
        .open = &OpenCoco},
       {.kind = "yolo",
        .arguments = {{.name = "data"}, {.name = "split", .standard = "train", .is_path = false}},

@@ -67,28 +67,56 @@ std::vector<uint16_t> FlipPairsOf(const std::vector<std::string>& names) {
   return any ? pairs : std::vector<uint16_t>();
 }
 
-// Returns nullopt if not all objects have the same points.
-Result<std::optional<CocoPoints>> PointsOf(const std::string& json, const CocoFile& file) {
-  if (file.keypoint_numbers.empty()) return std::optional<CocoPoints>();
-  const std::vector<std::string>* names = nullptr;
+Error WrongPoints(const std::string& json, const CocoObject& object, uint32_t numbers,
+                  const CocoCategory& category) {
+  return WrongCoco(json,
+                   "annotation " + std::to_string(object.id) + " has " +
+                       std::to_string(numbers / 3) + " keypoints, but category " +
+                       std::to_string(category.id) + " names " +
+                       std::to_string(category.keypoints.size()),
+                   "Give each of the points as x, y and visibility; 0, 0, 0 if it is unknown");
+}
+
+// Returns the points that all objects have; otherwise nullopt, and sets `why`.
+Result<std::optional<CocoPoints>> PointsOf(const std::string& json, const CocoFile& file,
+                                           std::string& why) {
+  constexpr std::optional<CocoPoints> kNone;
+  if (file.without_keypoints) {
+    why = "annotation " + std::to_string(*file.without_keypoints) + " has no 'keypoints'";
+    return kNone;
+  }
+  if (file.keypoint_numbers.empty()) {
+    why = "there are no annotations with keypoints";
+    return kNone;
+  }
+  const CocoCategory* first = nullptr;
   for (size_t i = 0; i < file.objects.size(); ++i) {
-    const CocoCategory& category = *file.Find(file.objects[i].category_id);
+    const CocoObject& object = file.objects[i];
+    const CocoCategory& category = *file.Find(object.category_id);
+    const auto in_category = [&](const std::string& what) {
+      return "annotation " + std::to_string(object.id) + " is of category " +
+             std::to_string(category.id) + ", " + what;
+    };
+    if (category.keypoints.empty()) {
+      why = in_category("which does not name keypoints");
+      return kNone;
+    }
     const uint32_t numbers = file.keypoint_numbers[i];
     if (numbers != 3 * category.keypoints.size()) {
-      if (category.keypoints.empty()) return std::optional<CocoPoints>();
-      return WrongCoco(json,
-                       "annotation " + std::to_string(file.objects[i].id) + " has " +
-                           std::to_string(numbers / 3) + " keypoints, and its category " +
-                           std::to_string(category.id) + " has " +
-                           std::to_string(category.keypoints.size()) + " names of them",
-                       "Give each of the points as x, y and visibility; 0, 0, 0 if it is unknown");
+      return WrongPoints(json, object, numbers, category);
     }
-    if (names == nullptr) names = &category.keypoints;
-    if (*names != category.keypoints) return std::optional<CocoPoints>();
+    if (first == nullptr) first = &category;
+    if (first->keypoints != category.keypoints) {
+      why = in_category("which names other keypoints than category " + std::to_string(first->id));
+      return kNone;
+    }
   }
-  if (names->empty() || names->size() > UINT16_MAX) return std::optional<CocoPoints>();
-  return std::optional<CocoPoints>(CocoPoints{.numbers = static_cast<uint32_t>(3 * names->size()),
-                                              .flip_pairs = FlipPairsOf(*names)});
+  if (first->keypoints.size() > UINT16_MAX) {
+    why = "category " + std::to_string(first->id) + " names more than 65535 keypoints";
+    return kNone;
+  }
+  return std::optional(CocoPoints{.numbers = static_cast<uint32_t>(3 * first->keypoints.size()),
+                                  .flip_pairs = FlipPairsOf(first->keypoints)});
 }
 
 // Puts the images and objects of a file into the order of the samples.
@@ -251,8 +279,14 @@ std::vector<ArrayColumn> ColumnsOfCoco(const CocoColumns& from,
 Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const std::string& images,
                                                  const CocoOptions& options) {
   TRY(CheckImagesFolder(images));
-  ASSIGN_OR_RETURN(const CocoFile file, ReadCoco(json));
-  ASSIGN_OR_RETURN(const std::optional<CocoPoints> points, PointsOf(json, file));
+  using Keypoints = CocoOptions::Keypoints;
+  ASSIGN_OR_RETURN(const CocoFile file, ReadCoco(json, options.keypoints != Keypoints::kOff));
+  std::string why;
+  ASSIGN_OR_RETURN(const std::optional<CocoPoints> points, PointsOf(json, file, why));
+  if (!points && options.keypoints == Keypoints::kOn) {
+    return WrongCoco(json, "not all annotations have the same keypoints: " + why,
+                     "Correct or remove the annotation, or read the boxes without keypoints");
+  }
   CocoOrder order(file, options);
   if (order.size() == 0) {
     return WrongCoco(json,

@@ -1,6 +1,7 @@
 // Makes a source of images with boxes, from a JSON file of COCO's format.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -10,12 +11,19 @@
 namespace stoker {
 
 struct CocoOptions {
+  enum class Keypoints : uint8_t {
+    kAuto,  // read them if all annotations have the same ones
+    kOn,    // read them; otherwise Coco returns an error that says why they cannot be read
+    kOff,   // skip them
+  };
+
   bool keep_empty = true;  // keep images without annotations
   bool keep_crowd = true;  // keep objects that are groups (iscrowd); without them, an image may be
                            // one without annotations
   // Labels are the places of the categories in the order of their ids, from 0; otherwise they are
   // the ids.
   bool contiguous_labels = false;
+  Keypoints keypoints = Keypoints::kAuto;
 };
 
 // Boxes and points are taken as coordinates of the image that is decoded; `width` and `height` in
@@ -32,11 +40,10 @@ struct CocoOptions {
 //   area       kObject float32; that of the box, if the file has none
 //   iscrowd    kObject uint8: 1 if the box has a group of objects; 0 if the file does not say
 //   image_id   kFixed int64, for evaluation
-//   keypoints  kKeypoints (k, 3): if all annotations have them, and all of their categories list
-//   the
-//              same names of points. Coordinates of points are 0.5 larger than in the file, where
-//              they are the numbers of pixels; points of visibility 0 are 0, 0. flip_pairs joins
-//              left_NAME and right_NAME.
+//   keypoints  kKeypoints (k, 3): if all annotations have them, and all of their
+//              categories list the same names of points. Coordinates are 0.5 larger than in the
+//              file, where they are pixel indices; points of visibility 0 are 0, 0. flip_pairs
+//              joins left_NAME and right_NAME.
 //
 // classes() has the names of the categories by label; those of numbers that are not ids are empty.
 // If ids are negative, or 65536 or more, there are no names: take contiguous_labels.
@@ -46,9 +53,9 @@ struct CocoOptions {
 //
 // InvalidArgument, with the offset or the id, if the file is not JSON, lacks something, or has
 // annotations of unknown images or categories, ids that occur twice, boxes that are not four finite
-// numbers or have negative sizes, or keypoints of another number than their category's names; if no
-// image has annotations and keep_empty is false. NotFound: `json`, or the folder. Others of
-// InputFile::Open.
+// numbers or have negative sizes, or keypoints of another number than their category's names; if
+// not all annotations have the same keypoints and keypoints is kOn; if no image has annotations and
+// keep_empty is false. NotFound: `json`, or the folder. Others of InputFile::Open.
 Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const std::string& images,
                                                  const CocoOptions& options = {});
 

@@ -39,7 +39,7 @@ class Members {
 
 class CocoReader {
  public:
-  explicit CocoReader(TextFile file) : reader_(std::move(file)) {}
+  CocoReader(TextFile file, bool keypoints) : reader_(std::move(file)), has_keypoints_(keypoints) {}
 
   Result<CocoFile> Read() {
     TRY(ReadLists());
@@ -112,7 +112,7 @@ class CocoReader {
 
   JsonReader reader_;
   CocoFile file_;
-  bool has_keypoints_ = true;  // whether all objects have had them
+  bool has_keypoints_;  // whether they are read, and all objects have had them
 };
 
 constexpr char kWhichFile[] =
@@ -290,6 +290,7 @@ Status CocoReader::ReadObject() {
   TRY(CheckSizes(object, begin));
   if (has_keypoints_ && !members.has(kKeypoints)) {
     has_keypoints_ = false;
+    file_.without_keypoints = object.id;
     file_.keypoints = {};
     file_.keypoint_numbers = {};
   }
@@ -377,9 +378,9 @@ const CocoCategory* CocoFile::Find(int64_t category_id) const {
   return found != categories.end() && found->id == category_id ? &*found : nullptr;
 }
 
-Result<CocoFile> ReadCoco(const std::string& path) {
+Result<CocoFile> ReadCoco(const std::string& path, bool keypoints) {
   ASSIGN_OR_RETURN(TextFile file, TextFile::Open(path));
-  CocoReader reader(std::move(file));
+  CocoReader reader(std::move(file), keypoints);
   return reader.Read();
 }
 

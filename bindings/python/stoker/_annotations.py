@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 from stoker import _checks, _stoker
 from stoker._errors import SkippedFilesWarning
@@ -34,6 +34,7 @@ def coco(
     keep_empty: bool = True,
     keep_crowd: bool = True,
     contiguous_labels: bool = False,
+    keypoints: bool | Literal["auto"] = "auto",
 ) -> Source:
     """Images with boxes, from a JSON file of COCO's format.
 
@@ -56,9 +57,9 @@ def coco(
       torchvision's training references do;
     - `image_id` (int64), one for each sample, for evaluation;
     - `keypoints` (float32, (points, 3)): x, y and visibility, if all annotations have them and all of their
-      categories list the same names of points. Coordinates are 0.5 larger than in the file, where they are
-      the numbers of pixels; points of visibility 0 are 0, 0. Where an image is mirrored, points `left_…` and
-      `right_…` change places.
+      categories list the same names of points. `keypoints=True` says why there are none. Coordinates are 0.5
+      larger than in the file, where they are pixel indices; points of visibility 0 are 0, 0. Where an image
+      is mirrored, points `left_…` and `right_…` are swapped.
 
     `classes` has the categories' names by label. COCO's ids have gaps, whose names are empty; ids that are
     negative, or 65,536 or more, have no names. `contiguous_labels` numbers the categories from 0 instead.
@@ -72,14 +73,17 @@ def coco(
         keep_empty: keep images without annotations.
         keep_crowd: keep objects that are groups (`iscrowd`). Without them, an image may be one without
             annotations.
-        contiguous_labels: labels are the places of the categories in the order of their ids, from 0.
+        contiguous_labels: labels are the indices of the categories in the order of their ids, from 0.
+        keypoints: "auto" reads keypoints if all annotations have the same ones; True raises an error
+            otherwise, with the id of an annotation that does not have them; False skips them.
 
     Raises:
         NotFoundError: no such file or folder (a FileNotFoundError).
         InvalidArgumentError: the file is not JSON, or is truncated; it is not of COCO's format; annotations
             of unknown images or categories; ids that occur twice; boxes that are not four finite numbers, or
-            have negative sizes; keypoints of another number than their category names. It names the offset or
-            the id (a ValueError).
+            have negative sizes; keypoints of another number than their category names, or with
+            `keypoints=True` not the same ones in all annotations. It names the offset or the id (a
+            ValueError).
         PermissionDeniedError: a file may not be read (a PermissionError).
     """
     given = {"json": _absolute("json", json), "images": _absolute("images", images)}
@@ -93,6 +97,10 @@ def coco(
     if _checks.boolean("contiguous_labels", contiguous_labels):
         given["contiguous_labels"] = b"on"
         text += ", contiguous_labels=True"
+    if keypoints != "auto":
+        on = _checks.boolean("keypoints", keypoints)
+        given["keypoints"] = b"on" if on else b"off"
+        text += f", keypoints={on}"
     return _Annotated("coco", given, f"stoker.coco({text})")
 
 

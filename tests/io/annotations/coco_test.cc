@@ -213,13 +213,36 @@ TEST_F(CocoTest, KeypointsThatNotAllObjectsHaveAreLeftOut) {
   EXPECT_THAT(FieldNamed(*source, "keypoints")->flip_pairs, IsEmpty());
 }
 
+TEST_F(CocoTest, RequiredKeypointsThatAreLeftOutAreAnError) {
+  using Keypoints = CocoOptions::Keypoints;
+  const CocoOptions required{.keypoints = Keypoints::kOn};
+  const std::string points = R"(, "keypoints": [1, 2, 2])";
+  const auto cause = [&](const std::string& text) {
+    const auto made = Open(text, required);
+    return made.ok() ? std::string() : made.error().cause;
+  };
+  EXPECT_THAT(cause(WithKeypoints(R"(["nose"])", points, "")),
+              HasSubstr("annotation 2 has no 'keypoints'"));
+  EXPECT_THAT(cause(WithKeypoints(R"(["nose"])", points, points)),
+              HasSubstr("annotation 2 is of category 2, which does not name keypoints"));
+  EXPECT_THAT(
+      cause(WithKeypoints(R"(["nose"])", points, points, R"(["tail"])")),
+      HasSubstr("annotation 2 is of category 2, which names other keypoints than category 1"));
+  EXPECT_THAT(cause(R"({"images": [{"id": 1, "file_name": "a"}], "annotations": [],
+                        "categories": []})"),
+              HasSubstr("there are no annotations with keypoints"));
+  const std::string same = WithKeypoints(R"(["nose"])", points, points, R"(["nose"])");
+  EXPECT_NE(FieldNamed(*Good(same, required), "keypoints"), nullptr);
+  EXPECT_EQ(FieldNamed(*Good(same, {.keypoints = Keypoints::kOff}), "keypoints"), nullptr);
+}
+
 TEST_F(CocoTest, KeypointsOfAnotherNumberAreRefused) {
   const auto cause = [&](const char* first) {
     const auto made = Open(WithKeypoints(R"(["nose", "tail"])", first, first, R"(["nose"])"));
     return made.ok() ? std::string() : made.error().cause;
   };
   EXPECT_THAT(cause(R"(, "keypoints": [1, 2, 2])"),
-              HasSubstr("annotation 1 has 1 keypoints, and its category 1 has 2 names"));
+              HasSubstr("annotation 1 has 1 keypoints, but category 1 names 2"));
   EXPECT_THAT(cause(R"(, "keypoints": [1, 2])"), HasSubstr("'keypoints' is a list of 2 numbers"));
   EXPECT_THAT(cause(R"(, "keypoints": [1, 2, null])"), HasSubstr("'keypoints' is null"));
 }

@@ -76,6 +76,13 @@ TEST(OpenSource, MatchesCoco) {
   const auto opened = OpenSource("coco", given).value();
   EXPECT_EQ(opened->size(), 1U);
   EXPECT_EQ(opened->classes(), std::vector<std::string>{"x"});
+  given["keypoints"] = "off";
+  EXPECT_TRUE(OpenSource("coco", given).ok());
+  given["keypoints"] = "on";
+  EXPECT_EQ(OpenSource("coco", given).error().cause,
+            "not all annotations have the same keypoints: annotation 1 has no 'keypoints'");
+  given["keypoints"] = "no";
+  EXPECT_EQ(OpenSource("coco", given).error().cause, "keypoints is neither auto nor on nor off");
   given["keep_crowd"] = "no";
   EXPECT_EQ(OpenSource("coco", given).error().cause, "keep_crowd is neither on nor off");
   given["keep_empty"] = "no";

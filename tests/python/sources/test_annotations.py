@@ -62,6 +62,16 @@ def test_coco_leaves_crowds_out(coco):
         stoker.coco(*alone, keep_empty=False, keep_crowd=False)
 
 
+def test_coco_says_why_there_are_no_keypoints(coco):
+    files = coco()
+    assert repr(stoker.coco(*files)) == repr(stoker.coco(*files, keypoints="auto"))
+    assert repr(stoker.coco(*files, keypoints=False)).endswith(", keypoints=False)")
+    with pytest.raises(stoker.InvalidArgumentError, match="annotation 0 has no 'keypoints'"):
+        stoker.coco(*files, keypoints=True)
+    with pytest.raises(TypeError, match="keypoints"):
+        stoker.coco(*files, keypoints="on")
+
+
 def test_boxes_of_coco_are_those_of_the_decoded_image(coco):
     image_module = pytest.importorskip("PIL.Image")
     image = image_module.new("RGB", (40, 20))
