@@ -187,12 +187,16 @@ class LabelFiles {
 
   Status ReadFile(const std::string& path, LabelledBlock& block) {
     constexpr size_t kBytesAtOnce = 8192;
+    constexpr size_t kMostLabelBytes = size_t{15} << 20;  // TextFile holds 16 MiB
     Result<TextFile> file = TextFile::Open(path, kBytesAtOnce);
     if (!file.ok()) {
       if (file.error().code == Code::kNotFound) return {};
       return std::move(file).error();
     }
     for (bool more = true; more;) {
+      if (file->bytes().size() >= kMostLabelBytes) {
+        return WrongYolo(path, "the file has more than 15 MiB, so it is not one of labels");
+      }
       ASSIGN_OR_RETURN(more, file->Grow());
     }
     ++block.files;

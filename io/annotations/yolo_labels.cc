@@ -17,6 +17,8 @@ namespace {
 
 constexpr size_t kNumbers = 5;  // of a line: class, x, y, width, height
 
+constexpr size_t kMostYoloObjects = size_t{1} << 20;  // of a file; a sample may not have more
+
 // The words of a line, as far as they fit.
 struct YoloLine {
   std::array<std::string_view, kNumbers> words;
@@ -67,6 +69,9 @@ class LabelReader {
     const YoloLine words = WordsOf(line);
     if (words.count == 0) return {};
     if (words.count != kNumbers) return OtherCount(words.count);
+    if (++objects_ > kMostYoloObjects) {
+      return Refuse("the file has more than " + std::to_string(kMostYoloObjects) + " objects");
+    }
     const double number = YoloNumberOf(words.words[0]);
     if (!(number >= 0 && number < static_cast<double>(classes_) && number == std::trunc(number))) {
       return Refuse("'" + Printable(words.words[0].substr(0, 30)) + "' is not a class: there " +
@@ -106,6 +111,7 @@ class LabelReader {
   const size_t classes_;
   YoloLabels& labels_;
   TextPosition position_;
+  size_t objects_ = 0;
 };
 
 }  // namespace

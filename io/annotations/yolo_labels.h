@@ -16,7 +16,7 @@ struct YoloLabels {
 };
 
 // Appends the objects of a file to `labels`. `classes`: how many classes have names. Errors:
-// InvalidArgument, with `path`, the line and its offset.
+// InvalidArgument, with `path`, the line and its offset, also for more than 2^20 objects.
 Status ParseYoloLabels(std::string_view text, const std::string& path, size_t classes,
                        YoloLabels& labels);
 

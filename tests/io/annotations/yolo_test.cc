@@ -154,6 +154,23 @@ TEST_F(YoloTest, WrongLabelsAreNamedWithTheirLine) {
   }
 }
 
+TEST_F(YoloTest, LargeLabelFilesAreNamed) {
+  Write("images/1.jpg", "x");
+  std::string text;
+  for (int i = 0; i < (1 << 20); ++i) text += "0 0 0 1 1\n";
+  Write("labels/1.txt", text);
+  EXPECT_EQ(Open("train: images\nnames: [x]").value()->max_objects(), size_t{1} << 20);
+  Write("labels/1.txt", text + "0 0 0 1 1\n");
+  const Error many = Open("train: images\nnames: [x]").error();
+  EXPECT_THAT(many.cause, HasSubstr("line 1048577: the file has more than 1048576 objects"));
+  EXPECT_EQ(many.file, folder_.Path("labels/1.txt"));
+  Write("labels/1.txt", std::string(size_t{20} << 20, '\n'));
+  const Error large = Open("train: images\nnames: [x]").error();
+  EXPECT_EQ(large.code, Code::kInvalidArgument);
+  EXPECT_THAT(large.cause, HasSubstr("the file has more than 15 MiB"));
+  EXPECT_EQ(large.file, folder_.Path("labels/1.txt"));
+}
+
 TEST_F(YoloTest, TheFirstWrongFileIsNamedForAnyNumberOfThreads) {
   for (int i = 0; i < 2000; ++i) {
     Write("images/" + std::to_string(10000 + i) + ".jpg", "x");
