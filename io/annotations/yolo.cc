@@ -253,13 +253,20 @@ std::vector<ArrayColumn> ColumnsOfYolo(const YoloColumns& from) {
            .kind = Field::Kind::kObject}};
 }
 
+// Returns the key of a split in the file: "validation" is another name of "val".
+std::string KeyOf(const YoloData& given, const std::string& split) {
+  if (given.lists.contains(split)) return split;
+  if (split == "val") return "validation";
+  return split == "validation" ? "val" : split;
+}
+
 // Returns the images of a split.
 Result<SplitImages> ImagesOf(const std::string& data, const YoloData& given,
                              const std::string& split, int threads) {
-  const auto listed = given.lists.find(split);
+  const auto listed = given.lists.find(KeyOf(given, split));
   if (listed == given.lists.end() || listed->second.empty()) {
     std::string keys;
-    for (const char* const key : {"train", "val", "test"}) {
+    for (const char* const key : {"train", "val", "validation", "test"}) {
       if (given.lists.contains(key)) keys += (keys.empty() ? "" : ", ") + std::string(key);
     }
     return WrongYolo(data, "there are no images for '" + Printable(split.substr(0, 80)) + "'",

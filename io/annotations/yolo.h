@@ -14,9 +14,10 @@ struct YoloOptions {
 };
 
 // `data` is a YAML file with the keys path, names and those of splits; `split` is one of these:
-// "train", "val", "test". Its value is a folder of images, with those below it, or a .txt file that
-// lists images, one on a line; or a list of such. They are relative to `path`, which is relative to
-// the folder of `data`, and lines of a list are relative to the list's folder. As Ultralytics does,
+// "train", "val" (or "validation", in the file, too), "test". Its value is a folder of images, with
+// those below it, or a .txt file that lists images, one on a line; or a list of such. They are
+// relative to `path`, which is relative to the folder of `data`, and lines of a list are relative
+// to the list's folder. As Ultralytics does,
 // ../train/images is also looked for as train/images.
 //
 // The labels of a/images/b/7.jpg are in a/labels/b/7.txt (the last folder of this name), and those

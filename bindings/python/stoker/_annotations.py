@@ -129,7 +129,7 @@ def yolo(data: str | os.PathLike[Any], split: str = "train", *, threads: int = 0
 
     Args:
         data: the YAML file.
-        split: one of its keys: "train", "val", "test".
+        split: one of its keys: "train", "val" (or "validation"), "test".
         threads: for listing folders and reading labels, 0 to 256; 0 means the cores allotted.
 
     Raises:

@@ -103,6 +103,23 @@ TEST_F(YoloTest, SplitsAreFoldersOrLists) {
   EXPECT_THAT(Open(yaml, "test").error().advice, HasSubstr("The file has: train, val"));
 }
 
+TEST_F(YoloTest, ValidationIsAnotherNameOfVal) {
+  for (const char* const name : {"1", "2"}) {
+    Write(std::string(name) + "/images/" + name + ".jpg", "x");
+    Write(std::string(name) + "/labels/" + name + ".txt", "0 0 0 1 1");
+  }
+  for (const char* const split : {"val", "validation"}) {
+    for (const char* const key : {"val", "validation"}) {
+      const Source source = Open(std::string(key) + ": 1/images\nnames: [x]", split).value();
+      EXPECT_THAT(PathsOf(*source), ElementsAre("1/images/1.jpg")) << split << key;
+    }
+  }
+  const std::string both = "val: 1/images\nvalidation: 2/images\nnames: [x]";
+  EXPECT_THAT(PathsOf(*Open(both, "val").value()), ElementsAre("1/images/1.jpg"));
+  EXPECT_THAT(PathsOf(*Open(both, "validation").value()), ElementsAre("2/images/2.jpg"));
+  EXPECT_THAT(Open(both, "train").error().advice, HasSubstr("The file has: val, validation"));
+}
+
 TEST_F(YoloTest, PathsAreRelativeToTheYamlFile) {
   Write("set/train/images/1.jpg", "x");
   Write("set/train/labels/1.txt", "0 0 0 1 1");
