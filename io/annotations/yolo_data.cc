@@ -129,6 +129,7 @@ class YoloDataReader {
  private:
   Status ReadValue(const std::string& key) {
     ASSIGN_OR_RETURN(const YamlEvent value, reader_.Next());
+    if (value.type == YAML_ALIAS_EVENT) return Alias(key);
     if (key == "names") return ReadNames(value);
     if (key == "path") {
       if (value.type != YAML_SCALAR_EVENT) return reader_.Refuse("'path' is not a single text");
@@ -143,13 +144,19 @@ class YoloDataReader {
     return ReadList(key);
   }
 
-  // A list with other lists in it is none of paths.
+  Error Alias(const std::string& key) const {
+    return reader_.Refuse("'" + Printable(key.substr(0, 80)) + "' has an alias, which is not read",
+                          "Write the value itself");
+  }
+
+  // A list with other lists or maps in it is not a list of paths, and is left out.
   Status ReadList(const std::string& key) {
     std::vector<std::string> texts;
     bool only_texts = true;
     for (;;) {
       ASSIGN_OR_RETURN(const YamlEvent item, reader_.Next());
       if (item.type == YAML_SEQUENCE_END_EVENT) break;
+      if (item.type == YAML_ALIAS_EVENT) return Alias(key);
       if (item.type == YAML_SCALAR_EVENT) {
         texts.push_back(item.text);
       } else {

@@ -19,11 +19,12 @@ struct YoloData {
 };
 
 // Reads a file of at most 1 MiB with path, names (a list, or a map from 0, 1, …), and a text or a
-// list of texts for each split. Other keys, such as nc and download, may have any value. Anchors
-// and aliases are refused where a value is used.
+// list of texts for each split. Other keys, such as nc and download, may have any value except
+// an alias (*a). Anchors (&a) have no effect.
 //
 // InvalidArgument with the file and the line: the file is not YAML or a mapping; a key occurs
-// twice; there are no names, or their numbers are not 0, 1, …; a value is of another kind.
+// twice; there are no names, or their numbers are not 0, 1, …; a value is of another kind, or
+// an alias.
 Result<YoloData> ReadYoloData(const std::string& path);
 
 }  // namespace stoker

@@ -214,24 +214,27 @@ TEST_F(YoloTest, WrongYamlIsNamedWithItsLine) {
     const char* yaml;
     const char* cause;
   };
-  for (const WrongYaml& wrong :
-       std::vector<WrongYaml>{{"", "does not have keys and values"},
-                              {"- a\n", "does not have keys and values"},
-                              {"train: [a\nnames: x", "this is not YAML"},
-                              {"a: 1\na: 2\nnames: [x]", "line 2: the key 'a' occurs twice"},
-                              {"train: a\n", "there is no key 'names'"},
-                              {"names: x\n", "'names' is neither a list nor a map"},
-                              {"names: []\n", "'names' is empty"},
-                              {"names: [[x]]\n", "a name is not a single text"},
-                              {"names: {1: x}\n", "the classes in 'names' are not 0, 1, …, 0"},
-                              {"names: {0: x, 0: y}\n", "class 0 occurs twice"},
-                              {"names: {a: x}\n", "a key in 'names' is not an integer"},
-                              {"names: &a [*a]\n", "a name is not a single text"},
-                              {"path: [a]\nnames: [x]\n", "'path' is not a single text"},
-                              {"? [a]\n: b\n", "a key is not a single text"},
-                              {"names: [x]\n---\na: b\n", "the file has a second document"},
-                              {"names: [x]\ntrain: {a: b}\n", "there are no images for 'train'"},
-                              {"names: [x]\ntrain: [[a]]\n", "there are no images for 'train'"}}) {
+  for (const WrongYaml& wrong : std::vector<WrongYaml>{
+           {"", "does not have keys and values"},
+           {"- a\n", "does not have keys and values"},
+           {"train: [a\nnames: x", "this is not YAML"},
+           {"a: 1\na: 2\nnames: [x]", "line 2: the key 'a' occurs twice"},
+           {"train: a\n", "there is no key 'names'"},
+           {"names: x\n", "'names' is neither a list nor a map"},
+           {"names: []\n", "'names' is empty"},
+           {"names: [[x]]\n", "a name is not a single text"},
+           {"names: {1: x}\n", "the classes in 'names' are not 0, 1, …, 0"},
+           {"names: {0: x, 0: y}\n", "class 0 occurs twice"},
+           {"names: {a: x}\n", "a key in 'names' is not an integer"},
+           {"names: &a [*a]\n", "a name is not a single text"},
+           {"a: &p x\nnames: [x]\ntrain: *p\n", "line 3: 'train' has an alias"},
+           {"a: &p x\nnames: [x]\ntrain: [a,\n  *p]\n", "line 4: 'train' has an alias"},
+           {"a: &p x\nnames: *p\n", "line 2: 'names' has an alias"},
+           {"path: [a]\nnames: [x]\n", "'path' is not a single text"},
+           {"? [a]\n: b\n", "a key is not a single text"},
+           {"names: [x]\n---\na: b\n", "the file has a second document"},
+           {"names: [x]\ntrain: {a: b}\n", "there are no images for 'train'"},
+           {"names: [x]\ntrain: [[a]]\n", "there are no images for 'train'"}}) {
     const Result<Source> made = Open(wrong.yaml);
     ASSERT_FALSE(made.ok()) << wrong.yaml;
     EXPECT_EQ(made.error().code, Code::kInvalidArgument) << wrong.yaml;
