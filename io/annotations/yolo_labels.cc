@@ -43,7 +43,9 @@ double YoloNumberOf(std::string_view word) {
   double number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error == std::errc::result_out_of_range && end == word.data() + word.size()) {
-    return word.find("e-") != std::string_view::npos ? 0 : HUGE_VAL;
+    const bool is_small =
+        word.find("e-") != std::string_view::npos || word.find("E-") != std::string_view::npos;
+    return is_small ? 0 : HUGE_VAL;
   }
   return error == std::errc() && end == word.data() + word.size() ? number : std::nan("");
 }

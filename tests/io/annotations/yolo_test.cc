@@ -255,6 +255,16 @@ TEST_F(YoloTest, UrlsAreRefused) {
   EXPECT_EQ(Open("path: s3://b\ntrain: a\nnames: [x]").error().code, Code::kUnimplemented);
 }
 
+TEST(YoloLabels, NumbersThatAreTooSmallAre0) {
+  YoloLabels labels;
+  ASSERT_TRUE(ParseYoloLabels("0 1e-400 1E-400 1e-4000 0.5\n", "a.txt", 1, labels).ok());
+  EXPECT_THAT(labels.boxes, ElementsAre(0, 0, 0, 0.5));
+  for (const char* const large : {"1e400", "1E400", "1E+400", "-1E-400x"}) {
+    const std::string line = "0 0 0 0 " + std::string(large);
+    EXPECT_FALSE(ParseYoloLabels(line, "a.txt", 1, labels).ok()) << large;
+  }
+}
+
 TEST(YoloLabels, AreReadAsByAPlainReader) {
   for (int run = 0; run < testing::Effort(500); ++run) {
     testing::Random random(static_cast<uint32_t>(run));
