@@ -23,6 +23,7 @@ namespace stoker {
 namespace {
 
 constexpr int64_t kMostNamedIds = 65536;
+constexpr uint32_t kLeftOut = UINT32_MAX;  // of an object: it has no sample
 
 Error WrongCoco(const std::string& json, std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
@@ -33,9 +34,10 @@ Error WrongCoco(const std::string& json, std::string cause, std::string advice =
 
 // The objects, sorted by sample.
 struct CocoColumns {
-  std::vector<int64_t> image_ids;  // by sample
-  std::vector<int64_t> offsets;    // of the samples' objects
-  std::vector<float> boxes;        // these and the following by object
+  PathTable paths;                  // by sample
+  std::vector<int64_t> image_ids;   // by sample
+  std::vector<int64_t> offsets{0};  // of the samples' objects
+  std::vector<float> boxes;         // these and the following by object
   std::vector<int64_t> labels;
   std::vector<float> areas;
   std::vector<uint8_t> crowds;
@@ -119,62 +121,48 @@ Result<std::optional<CocoPoints>> PointsOf(const std::string& json, const CocoFi
                                   .flip_pairs = FlipPairsOf(first->keypoints)});
 }
 
-// Puts the images and objects of a file into the order of the samples.
-class CocoOrder {
- public:
-  CocoOrder(const CocoFile& file, const CocoOptions& options) : file_(file) {
-    std::vector<size_t> images(file.image_ids.size());
-    std::iota(images.begin(), images.end(), size_t{0});
-    std::ranges::sort(images, {}, [&](size_t i) { return file.image_ids[i]; });
-    for (const size_t i : images) columns_.image_ids.push_back(file.image_ids[i]);
-    samples_.reserve(file.objects.size());
-    std::vector<int64_t> counts(images.size());
-    for (const CocoObject& object : file.objects) {
-      if (!options.keep_crowd && object.is_crowd != 0) {
-        samples_.push_back(kLeftOut);
-        continue;
-      }
-      const auto found = std::ranges::lower_bound(columns_.image_ids, object.image_id);
-      samples_.push_back(static_cast<uint32_t>(found - columns_.image_ids.begin()));
-      ++counts[samples_.back()];
-    }
-    Keep(images, counts, options.keep_empty);
+// Returns the sample of each object; kLeftOut, if it is not kept. `ids`: the images', sorted.
+std::vector<uint32_t> SamplesOf(const CocoFile& file, std::span<const int64_t> ids,
+                                bool keep_crowd) {
+  std::vector<uint32_t> samples;
+  samples.reserve(file.objects.size());
+  for (const CocoObject& object : file.objects) {
+    const auto found = std::ranges::lower_bound(ids, object.image_id);
+    const bool kept = keep_crowd || object.is_crowd == 0;
+    samples.push_back(kept ? static_cast<uint32_t>(found - ids.begin()) : kLeftOut);
   }
+  return samples;
+}
 
-  size_t size() const { return columns_.image_ids.size(); }
-  PathTable TakePaths() { return std::move(paths_); }
-
-  // `labels`: whether they are places of the categories, not their ids.
-  CocoColumns TakeColumns(bool contiguous_labels, const std::optional<CocoPoints>& points);
-
- private:
-  static constexpr uint32_t kLeftOut = UINT32_MAX;
-
-  // Leaves out images without objects, unless all are kept.
-  void Keep(std::span<const size_t> images, std::span<const int64_t> counts, bool keep_empty) {
-    std::vector<uint32_t> places(images.size());
-    size_t kept = 0;
-    columns_.offsets.push_back(0);
-    for (size_t i = 0; i < images.size(); ++i) {
-      if (!keep_empty && counts[i] == 0) continue;
-      places[i] = static_cast<uint32_t>(kept);
-      columns_.image_ids[kept++] = columns_.image_ids[i];
-      columns_.offsets.push_back(columns_.offsets.back() + counts[i]);
-      paths_.Add(file_.file_names[images[i]]);
-    }
-    columns_.image_ids.resize(kept);
-    for (uint32_t& sample : samples_) {
-      if (sample != kLeftOut) sample = places[sample];
-    }
+// Sets image_ids, offsets and paths, and returns the sample of each object.
+std::vector<uint32_t> OrderSamples(const CocoFile& file, const CocoOptions& options,
+                                   CocoColumns& columns) {
+  std::vector<size_t> images(file.image_ids.size());
+  std::iota(images.begin(), images.end(), size_t{0});
+  std::ranges::sort(images, {}, [&](size_t i) { return file.image_ids[i]; });
+  std::vector<int64_t> ids;
+  ids.reserve(images.size());
+  for (const size_t i : images) ids.push_back(file.image_ids[i]);
+  std::vector<uint32_t> samples = SamplesOf(file, ids, options.keep_crowd);
+  std::vector<int64_t> counts(images.size());
+  for (const uint32_t sample : samples) {
+    if (sample != kLeftOut) ++counts[sample];
   }
+  std::vector<uint32_t> kept(images.size());  // the sample of each image
+  for (size_t i = 0; i < images.size(); ++i) {
+    if (!options.keep_empty && counts[i] == 0) continue;
+    kept[i] = static_cast<uint32_t>(columns.image_ids.size());
+    columns.image_ids.push_back(ids[i]);
+    columns.offsets.push_back(columns.offsets.back() + counts[i]);
+    columns.paths.Add(file.file_names[images[i]]);
+  }
+  for (uint32_t& sample : samples) {
+    if (sample != kLeftOut) sample = kept[sample];
+  }
+  return samples;
+}
 
-  const CocoFile& file_;
-  CocoColumns columns_;
-  PathTable paths_;
-  std::vector<uint32_t> samples_;  // by object; or kLeftOut
-};
-
-// Appends COCO's numbers of pixels as coordinates of their centres.
+// Converts COCO's pixel indices to coordinates of the pixels' centres.
 void CopyPoints(std::span<const float> from, float* to) {
   for (size_t i = 0; i < from.size(); i += 3) {
     const float visibility = from[i + 2];
@@ -185,31 +173,34 @@ void CopyPoints(std::span<const float> from, float* to) {
   }
 }
 
-CocoColumns CocoOrder::TakeColumns(bool contiguous_labels,
-                                   const std::optional<CocoPoints>& points) {
-  const auto objects = static_cast<size_t>(columns_.offsets.back());
+// Puts the images and objects of a file into the order of the samples.
+CocoColumns ColumnsOf(const CocoFile& file, const CocoOptions& options,
+                      const std::optional<CocoPoints>& points) {
+  CocoColumns columns;
+  const std::vector<uint32_t> samples = OrderSamples(file, options, columns);
+  const auto objects = static_cast<size_t>(columns.offsets.back());
   const size_t numbers = points ? points->numbers : 0;
-  columns_.boxes.resize(4 * objects);
-  columns_.labels.resize(objects);
-  columns_.areas.resize(objects);
-  columns_.crowds.resize(objects);
-  columns_.keypoints.resize(numbers * objects);
-  std::vector<int64_t> next = columns_.offsets;
-  for (size_t i = 0; i < file_.objects.size(); ++i) {
-    if (samples_[i] == kLeftOut) continue;
-    const CocoObject& object = file_.objects[i];
-    const auto to = static_cast<size_t>(next[samples_[i]]++);
-    std::ranges::copy(object.box, columns_.boxes.begin() + static_cast<ptrdiff_t>(4 * to));
-    columns_.labels[to] = contiguous_labels
-                              ? file_.Find(object.category_id) - file_.categories.data()
-                              : object.category_id;
-    columns_.areas[to] = object.area;
-    columns_.crowds[to] = object.is_crowd;
+  columns.boxes.resize(4 * objects);
+  columns.labels.resize(objects);
+  columns.areas.resize(objects);
+  columns.crowds.resize(objects);
+  columns.keypoints.resize(numbers * objects);
+  std::vector<int64_t> next = columns.offsets;
+  for (size_t i = 0; i < file.objects.size(); ++i) {
+    if (samples[i] == kLeftOut) continue;
+    const CocoObject& object = file.objects[i];
+    const auto to = static_cast<size_t>(next[samples[i]]++);
+    std::ranges::copy(object.box, columns.boxes.begin() + static_cast<ptrdiff_t>(4 * to));
+    columns.labels[to] = options.contiguous_labels
+                             ? file.Find(object.category_id) - file.categories.data()
+                             : object.category_id;
+    columns.areas[to] = object.area;
+    columns.crowds[to] = object.is_crowd;
     if (numbers == 0) continue;
-    CopyPoints(std::span(file_.keypoints).subspan(numbers * i, numbers),
-               columns_.keypoints.data() + numbers * to);
+    CopyPoints(std::span(file.keypoints).subspan(numbers * i, numbers),
+               columns.keypoints.data() + numbers * to);
   }
-  return std::move(columns_);
+  return columns;
 }
 
 // Returns the names of the categories by label.
@@ -287,22 +278,20 @@ Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const 
     return WrongCoco(json, "not all annotations have the same keypoints: " + why,
                      "Correct or remove the annotation, or read the boxes without keypoints");
   }
-  CocoOrder order(file, options);
-  if (order.size() == 0) {
+  const auto columns = std::make_shared<CocoColumns>(ColumnsOf(file, options, points));
+  if (columns->image_ids.empty()) {
     return WrongCoco(json,
                      options.keep_crowd ? "no image has annotations"
                                         : "no image has annotations other than crowds",
                      "Keep images without annotations");
   }
-  PathTable paths = order.TakePaths();
-  const auto columns =
-      std::make_shared<CocoColumns>(order.TakeColumns(options.contiguous_labels, points));
   FilesOptions files{.root = images,
                      .columns = ColumnsOfCoco(*columns, points),
                      .owner = columns,
                      .class_names = ClassNamesOf(file, options.contiguous_labels),
                      .description = "coco(" + json + ", " + images + ")"};
-  Result<std::shared_ptr<const SampleSource>> source = Files(std::move(paths), std::move(files));
+  Result<std::shared_ptr<const SampleSource>> source =
+      Files(std::move(columns->paths), std::move(files));
   if (!source.ok()) return Error(source.error()).WithFile(json);
   return source;
 }

@@ -43,86 +43,80 @@ Error OnServers(const std::string& file) {
           .advice = "Copy the data set to a local disk"};
 }
 
-std::string Below(const std::string& folder, const std::string& path) {
+std::string JoinPaths(const std::string& folder, const std::string& path) {
   return (fs::path(folder) / path).lexically_normal().string();
 }
 
-bool IsThere(const std::string& path) {
+bool PathExists(const std::string& path) {
   std::error_code failed;
   return fs::exists(path, failed);
 }
 
 // The images of a split, with their absolute paths.
-class SplitImages {
- public:
-  explicit SplitImages(int threads) : threads_(threads) {}
-
-  // `path`: a folder or a list of images.
-  Status Add(const std::string& path) {
-    std::error_code failed;
-    if (fs::is_directory(path, failed)) return AddFolder(path);
-    if (path.ends_with(".txt")) return AddList(path);
-    return Error{.code = Code::kNotFound,
-                 .cause = "there is no such folder of images",
-                 .file = path,
-                 .advice =
-                     "Paths of a split are relative to the key 'path', and that is relative to the "
-                     "folder of the YAML file (not to the data sets of Ultralytics' settings): "
-                     "correct it, or write it as an absolute path"};
-  }
-
+struct SplitImages {
   PathTable paths;
   SkippedFiles skipped;
-
- private:
-  Status AddFolder(const std::string& folder) {
-    ASSIGN_OR_RETURN(const ImagesBelow below, ListImagesBelow(folder, threads_));
-    if (below.paths.size() == 0) return NoImage(folder, below.skipped);
-    const std::string prefix = folder.ends_with('/') ? folder : folder + "/";
-    for (size_t i = 0; i < below.paths.size(); ++i) {
-      paths.Add(prefix + std::string(below.paths[i]));
-    }
-    skipped.Add(below.skipped);
-    return {};
-  }
-
-  Status AddList(const std::string& list) {
-    ASSIGN_OR_RETURN(TextFile file, TextFile::Open(list));
-    const std::string folder = fs::path(list).parent_path().string();
-    const size_t before = paths.size();
-    for (TextPosition position;; ++position.line) {
-      position.offset = file.offset();
-      size_t end = file.bytes().find('\n');
-      for (bool more = true; more && end == std::string_view::npos;) {
-        const size_t seen = file.bytes().size();
-        ASSIGN_OR_RETURN(more, file.Grow());
-        end = file.bytes().find('\n', seen);
-      }
-      if (file.bytes().empty()) break;
-      std::string_view line = file.bytes().substr(0, end);
-      TRY(AddLine(list, folder, position, line));
-      file.Skip(std::min(line.size() + 1, file.bytes().size()));
-    }
-    if (paths.size() == before) return WrongYolo(list, "the list has no path of an image");
-    return {};
-  }
-
-  Status AddLine(const std::string& list, const std::string& folder, const TextPosition& position,
-                 std::string_view line) {
-    constexpr std::string_view kBlanks = " \t\r";
-    const size_t begin = line.find_first_not_of(kBlanks);
-    if (begin == std::string_view::npos) return {};
-    line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
-    if (IsObjectUrl(line)) return OnServers(list);
-    if (line.find('\0') != std::string_view::npos) {
-      return RefuseText(list, position, "a path has a NUL");
-    }
-    paths.Add(Below(folder, std::string(line)));
-    return {};
-  }
-
-  const int threads_;
 };
+
+Status AddFolder(const std::string& folder, int threads, SplitImages& images) {
+  ASSIGN_OR_RETURN(const ImagesBelow below, ListImagesBelow(folder, threads));
+  if (below.paths.size() == 0) return NoImage(folder, below.skipped);
+  const std::string prefix = folder.ends_with('/') ? folder : folder + "/";
+  for (size_t i = 0; i < below.paths.size(); ++i) {
+    images.paths.Add(prefix + std::string(below.paths[i]));
+  }
+  images.skipped.Add(below.skipped);
+  return {};
+}
+
+Status AddLine(const std::string& list, const TextPosition& position, std::string_view line,
+               PathTable& paths) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const size_t begin = line.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
+  if (IsObjectUrl(line)) return OnServers(list);
+  if (line.find('\0') != std::string_view::npos) {
+    return RefuseText(list, position, "a path has a NUL");
+  }
+  paths.Add(JoinPaths(fs::path(list).parent_path().string(), std::string(line)));
+  return {};
+}
+
+// Adds the images that a .txt file lists.
+Status AddList(const std::string& list, PathTable& paths) {
+  ASSIGN_OR_RETURN(TextFile file, TextFile::Open(list));
+  const size_t before = paths.size();
+  for (TextPosition position;; ++position.line) {
+    position.offset = file.offset();
+    size_t end = file.bytes().find('\n');
+    for (bool more = true; more && end == std::string_view::npos;) {
+      const size_t seen = file.bytes().size();
+      ASSIGN_OR_RETURN(more, file.Grow());
+      end = file.bytes().find('\n', seen);
+    }
+    if (file.bytes().empty()) break;
+    const std::string_view line = file.bytes().substr(0, end);
+    TRY(AddLine(list, position, line, paths));
+    file.Skip(std::min(line.size() + 1, file.bytes().size()));
+  }
+  if (paths.size() == before) return WrongYolo(list, "the list has no path of an image");
+  return {};
+}
+
+// Adds those of `path`, a folder or a list.
+Status AddImages(const std::string& path, int threads, SplitImages& images) {
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) return AddFolder(path, threads, images);
+  if (path.ends_with(".txt")) return AddList(path, images.paths);
+  return Error{.code = Code::kNotFound,
+               .cause = "there is no such folder of images",
+               .file = path,
+               .advice =
+                   "Paths of a split are relative to the key 'path', and that is relative to the "
+                   "folder of the YAML file (not to the data sets of Ultralytics' settings): "
+                   "correct it, or write it as an absolute path"};
+}
 
 // Returns the path of an image's labels.
 std::string LabelsOf(std::string_view image) {
@@ -216,7 +210,7 @@ struct YoloColumns {
   std::vector<int64_t> offsets{0};
 };
 
-YoloColumns Together(const std::vector<LabelledBlock>& blocks) {
+YoloColumns Concatenate(const std::vector<LabelledBlock>& blocks) {
   YoloColumns all;
   size_t objects = 0;
   for (const LabelledBlock& block : blocks) objects += block.labels.classes.size();
@@ -272,13 +266,13 @@ Result<SplitImages> ImagesOf(const std::string& data, const YoloData& given,
     return WrongYolo(data, "there are no images for '" + Printable(split.substr(0, 80)) + "'",
                      keys.empty() ? "" : "The file has: " + keys);
   }
-  const std::string root = Below(fs::path(data).parent_path().string(), given.path);
-  SplitImages images(threads);
+  const std::string root = JoinPaths(fs::path(data).parent_path().string(), given.path);
+  SplitImages images;
   for (const std::string& path : listed->second) {
     if (IsObjectUrl(path) || IsObjectUrl(given.path)) return OnServers(data);
-    std::string whole = Below(root, path);
-    if (path.starts_with("../") && !IsThere(whole)) whole = Below(root, path.substr(3));
-    TRY(images.Add(whole));
+    std::string whole = JoinPaths(root, path);
+    if (path.starts_with("../") && !PathExists(whole)) whole = JoinPaths(root, path.substr(3));
+    TRY(AddImages(whole, threads, images));
   }
   return images;
 }
@@ -309,7 +303,7 @@ Result<std::shared_ptr<const SampleSource>> Yolo(const std::string& data, const 
   LabelFiles files(images.paths, given.names.size());
   TRY(files.Read(options.threads));
   TRY(CheckLabelFiles(files.blocks(), images.paths));
-  const auto columns = std::make_shared<YoloColumns>(Together(files.blocks()));
+  const auto columns = std::make_shared<YoloColumns>(Concatenate(files.blocks()));
   FilesOptions made{.columns = ColumnsOfYolo(*columns),
                     .owner = columns,
                     .class_names = std::move(given.names),

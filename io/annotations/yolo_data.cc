@@ -83,8 +83,8 @@ class YamlReader {
       return {.code = Code::kResourceExhausted, .cause = "no memory for YAML", .file = path_};
     }
     const char* const problem = parser_.problem == nullptr ? "not understood" : parser_.problem;
-    const TextPosition at{.line = parser_.problem_mark.line + 1, .offset = parser_.problem_offset};
-    return RefuseText(path_, {.line = at.line, .offset = parser_.problem_mark.index},
+    const yaml_mark_t& mark = parser_.problem_mark;
+    return RefuseText(path_, {.line = mark.line + 1, .offset = mark.index},
                       "this is not YAML: " + Printable(problem));
   }
 
