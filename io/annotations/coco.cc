@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -54,13 +55,15 @@ struct CocoPoints {
 std::vector<uint16_t> FlipPairsOf(const std::vector<std::string>& names) {
   std::vector<uint16_t> pairs(names.size());
   std::iota(pairs.begin(), pairs.end(), uint16_t{0});
+  std::unordered_map<std::string_view, size_t> index;  // of the first point with a name
+  for (size_t i = 0; i < names.size(); ++i) index.emplace(names[i], i);
   bool any = false;
   for (size_t i = 0; i < names.size(); ++i) {
     constexpr std::string_view kLeft = "left_";
     if (!names[i].starts_with(kLeft)) continue;
-    const auto right = std::ranges::find(names, "right_" + names[i].substr(kLeft.size()));
-    if (right == names.end()) continue;
-    const auto other = static_cast<size_t>(right - names.begin());
+    const auto right = index.find("right_" + names[i].substr(kLeft.size()));
+    if (right == index.end()) continue;
+    const size_t other = right->second;
     if (pairs[i] != i || pairs[other] != other) continue;  // a name that occurs twice
     pairs[i] = static_cast<uint16_t>(other);
     pairs[other] = static_cast<uint16_t>(i);

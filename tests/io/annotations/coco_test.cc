@@ -202,6 +202,39 @@ TEST_F(CocoTest, KeypointsAreCentresOfPixels) {
   EXPECT_THAT(field.flip_pairs, ElementsAre(0, 2, 1, 3));
 }
 
+// Searches all names for each one.
+std::vector<uint16_t> PlainFlipPairs(const std::vector<std::string>& names) {
+  std::vector<uint16_t> pairs;
+  for (size_t i = 0; i < names.size(); ++i) pairs.push_back(static_cast<uint16_t>(i));
+  const std::vector<uint16_t> unchanged = pairs;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i].starts_with("left_")) continue;
+    for (size_t k = 0; k < names.size(); ++k) {
+      if (names[k] != "right_" + names[i].substr(5)) continue;
+      if (pairs[i] == i && pairs[k] == k) std::swap(pairs[i], pairs[k]);
+      break;
+    }
+  }
+  return pairs == unchanged ? std::vector<uint16_t>() : pairs;
+}
+
+TEST_F(CocoTest, FlipPairsAreThoseOfAPlainSearch) {
+  for (int run = 0; run < testing::Effort(200); ++run) {
+    testing::Random random(static_cast<uint32_t>(run));
+    std::vector<std::string> names;
+    json points = json::array();
+    for (int i = random.Between(1, 20); i > 0; --i) {
+      const char* const side = random.OneIn(3) ? "" : random.OneIn(2) ? "left_" : "right_";
+      names.push_back(side + std::to_string(random.Between(0, 9)));
+      for (const int number : {1, 2, 2}) points.push_back(number);
+    }
+    const std::string object = R"(, "keypoints": )" + points.dump();
+    const std::string text = json(names).dump();
+    const Source source = Good(WithKeypoints(text, object, object, text));
+    EXPECT_EQ(FieldNamed(*source, "keypoints")->flip_pairs, PlainFlipPairs(names)) << text;
+  }
+}
+
 TEST_F(CocoTest, KeypointsThatNotAllObjectsHaveAreLeftOut) {
   const std::string points = R"(, "keypoints": [1, 2, 2])";
   for (const auto& [second, names] : std::vector<std::pair<std::string, std::string>>{
