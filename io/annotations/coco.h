@@ -20,8 +20,7 @@ struct CocoOptions {
   bool keep_empty = true;  // keep images without annotations
   bool keep_crowd = true;  // keep objects that are groups (iscrowd); without them, an image may be
                            // one without annotations
-  // Labels are the places of the categories in the order of their ids, from 0; otherwise they are
-  // the ids.
+  // Labels are the indices of the categories in the order of their ids; otherwise they are the ids.
   bool contiguous_labels = false;
   Keypoints keypoints = Keypoints::kAuto;
 };

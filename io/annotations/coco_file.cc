@@ -239,7 +239,7 @@ Status CocoReader::CheckSizes(const CocoObject& object, uint64_t begin) const {
   }
   if (object.area < 0) return At(begin, NameOf(object) + " has a negative area");
   if (std::isfinite(object.area)) return {};
-  return At(begin, NameOf(object) + " has a box that is too large");
+  return At(begin, NameOf(object) + " has a box whose area overflows float32");
 }
 
 Status CocoReader::ReadObject() {

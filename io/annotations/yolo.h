@@ -17,14 +17,13 @@ struct YoloOptions {
 // "train", "val" (or "validation", in the file, too), "test". Its value is a folder of images, with
 // those below it, or a .txt file that lists images, one on a line; or a list of such. They are
 // relative to `path`, which is relative to the folder of `data`, and lines of a list are relative
-// to the list's folder. As Ultralytics does,
-// ../train/images is also looked for as train/images.
+// to the list's folder. As Ultralytics does, ../train/images is also looked for as train/images.
 //
 // The labels of a/images/b/7.jpg are in a/labels/b/7.txt (the last folder of this name), and those
 // of other paths next to the image: lines of `class x y width height`, where x, y is the centre and
-// all four are shares of the image's width and height. Without the file, the image has no objects.
-// Samples are in the order of the split's folders, each sorted bytewise by path, or of its lists.
-// Fields:
+// all four are fractions of the image's width and height. Without the file, the image has no
+// objects. Samples are in the order of the split's folders, each sorted bytewise by path, or of its
+// lists. Fields:
 //
 //   image
 //   boxes   kBoxes, cxcywh, normalized

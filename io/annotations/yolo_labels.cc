@@ -81,20 +81,20 @@ class LabelReader {
                         Plural(classes_, " name", " names") + ", from 0",
                     "Correct the line, or the names of the data set");
     }
-    for (size_t i = 1; i < kNumbers; ++i) TRY(AddShare(words.words[i]));
+    for (size_t i = 1; i < kNumbers; ++i) TRY(AddNormalized(words.words[i]));
     labels_.classes.push_back(static_cast<int64_t>(number));
     return {};
   }
 
   // Appends a coordinate or a size.
-  Status AddShare(std::string_view word) {
+  Status AddNormalized(std::string_view word) {
     constexpr double kMost = 1.01;  // as Ultralytics allows
-    const double share = YoloNumberOf(word);
-    if (share >= 0 && share <= kMost) {
-      labels_.boxes.push_back(static_cast<float>(share));
+    const double number = YoloNumberOf(word);
+    if (number >= 0 && number <= kMost) {
+      labels_.boxes.push_back(static_cast<float>(number));
       return {};
     }
-    return Refuse("'" + Printable(word.substr(0, 30)) + "' is not a share from 0 to 1",
+    return Refuse("'" + Printable(word.substr(0, 30)) + "' is not a normalized coordinate (0 to 1)",
                   "Divide x and width by the image's width, and y and height by its height");
   }
 

@@ -11,7 +11,7 @@
 namespace stoker {
 
 struct YoloLabels {
-  std::vector<float> boxes;  // center x, center y, width, height, as shares; four of each object
+  std::vector<float> boxes;  // center x, center y, width, height, normalized; four of each object
   std::vector<int64_t> classes;
 };
 

@@ -47,7 +47,7 @@ bool IsNumber(std::string_view token) {
   return at == token.size();
 }
 
-// What a byte is in a value that is skipped.
+// The role of a byte in a value that is skipped.
 enum class Skipped : uint8_t { kPlain, kQuote, kOpens, kCloses };
 
 constexpr std::array<Skipped, 256> MakeSkipped() {
@@ -100,8 +100,7 @@ Result<bool> JsonReader::Refill() {
   return more;
 }
 
-// Skips blanks; returns false at the end of the bytes in memory. Only for speed: it makes no
-// Status.
+// Skips blanks; returns false at the end of the bytes in memory. A fast path without a Status.
 bool JsonReader::FindByte() {
   while (at_ < end_ && IsJsonBlank(*at_)) ++at_;
   return at_ < end_;
@@ -141,7 +140,7 @@ Error JsonReader::NotJson() const {
   for (const std::string_view number : {"NaN", "Infinity", "-Infinity"}) {
     if (!rest.starts_with(number)) continue;
     return Refuse(std::string(number) + " is not JSON, though Python's json writes it",
-                  "Write a number in its place, or leave this value out");
+                  "Replace it by a number, or leave this value out");
   }
   std::string_view shown = rest.substr(0, kMostShown);
   while (!shown.empty() && !IsUtf8(shown)) shown.remove_suffix(1);

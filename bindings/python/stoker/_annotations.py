@@ -73,7 +73,7 @@ def coco(
         keep_empty: keep images without annotations.
         keep_crowd: keep objects that are groups (`iscrowd`). Without them, an image may be one without
             annotations.
-        contiguous_labels: labels are the indices of the categories in the order of their ids, from 0.
+        contiguous_labels: labels are the indices of the categories in the order of their ids.
         keypoints: "auto" reads keypoints if all annotations have the same ones; True raises an error
             otherwise, with the id of an annotation that does not have them; False skips them.
 
@@ -116,7 +116,7 @@ def yolo(data: str | os.PathLike[Any], split: str = "train", *, threads: int = 0
     folder.
 
     The labels of `images/a/7.jpg` are in `labels/a/7.txt`, those of images that are not in a folder `images`
-    next to them: lines of `class x y width height`, in shares of the image's width and height. An image
+    next to them: lines of `class x y width height`, in fractions of the image's width and height. An image
     without the file has no objects. Samples are in the order of the split's folders, each sorted by path, or
     of its lists. A sample has
 

@@ -156,7 +156,7 @@ TEST_F(CocoTest, CrowdsMayBeLeftOut) {
               HasSubstr("no image has annotations other than crowds"));
 }
 
-TEST_F(CocoTest, LabelsMayBePlacesOfTheCategories) {
+TEST_F(CocoTest, LabelsMayBeIndicesOfTheCategories) {
   const Source source = Good(kSmall, {.contiguous_labels = true});
   EXPECT_THAT(ObjectsOf<int64_t>(*source, "labels", 2), ElementsAre(1, 0));
   EXPECT_THAT(source->classes(), ElementsAre("cat", "dog"));
@@ -324,7 +324,7 @@ TEST_F(CocoTest, WrongValuesAreNamedWithTheirPlace) {
            {"[1, 2, 3, 4]", "[1, 2, -3, 4]", "annotation 99 has a box of negative", "{\"bbox"},
            {"[1, 2, 3, 4]", "[1, NaN, 3, 4]", "NaN is not JSON", "NaN"},
            {"[1, 2, 3, 4]", "[1, 1e39, 3, 4]", "float32 cannot hold", "1e39"},
-           {"[1, 2, 3, 4]", "[1, 2, 3e30, 4e30]", "annotation 99 has a box that is", "{\"bbox"},
+           {"[1, 2, 3, 4]", "[1, 2, 3e30, 4e30]", "annotation 99 has a box whose area", "{\"bbox"},
            {"[1, 2, 3, 4]", "{\"x\": 1}", "'bbox' is not a list", "{\"x"},
            {"[1, 2, 3, 4]", "[1, 2, \"3\", 4]", "'bbox' is a string, not a number", "\"3"},
            {"50.5", "-50.5", "annotation 100 has a negative area", "{\"segm"},

@@ -155,12 +155,12 @@ TEST_F(YoloTest, WrongLabelsAreNamedWithTheirLine) {
            {"cat 0.1 0.2 0.3 0.4", "'cat' is not a class"},
            {"nan 0.1 0.2 0.3 0.4", "'nan' is not a class"},
            {"1e999 0.1 0.2 0.3 0.4", "'1e999' is not a class"},
-           {"0 nan 0.2 0.3 0.4", "'nan' is not a share from 0 to 1"},
-           {"0 inf 0.2 0.3 0.4", "'inf' is not a share from 0 to 1"},
-           {"0 0.1 320 0.3 0.4", "'320' is not a share from 0 to 1"},
-           {"0 0.1 0.2 -0.3 0.4", "'-0.3' is not a share"},
-           {"0 0.1 0.2 0.3x 0.4", "'0.3x' is not a share"},
-           {"0 0.1 0.2 0.3 \x1b", "'\\x1b' is not a share"}}) {
+           {"0 nan 0.2 0.3 0.4", "'nan' is not a normalized coordinate (0 to 1)"},
+           {"0 inf 0.2 0.3 0.4", "'inf' is not a normalized coordinate (0 to 1)"},
+           {"0 0.1 320 0.3 0.4", "'320' is not a normalized coordinate (0 to 1)"},
+           {"0 0.1 0.2 -0.3 0.4", "'-0.3' is not a normalized coordinate"},
+           {"0 0.1 0.2 0.3x 0.4", "'0.3x' is not a normalized coordinate"},
+           {"0 0.1 0.2 0.3 \x1b", "'\\x1b' is not a normalized coordinate"}}) {
     Write("labels/1.txt", std::string("0 0 0 1 1\n\n") + wrong.line + "\n");
     const Result<Source> made = Open("train: images\nnames: [x, y]");
     ASSERT_FALSE(made.ok()) << wrong.line;
