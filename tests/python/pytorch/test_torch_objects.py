@@ -1,5 +1,6 @@
 """Boxes and other values of objects as PyTorch's tensors. Skips if PyTorch is missing."""
 
+import json
 import pickle
 
 import numpy as np
@@ -133,6 +134,70 @@ def test_a_model_of_torchvision_takes_them(folder):
     images, targets = stoker.torch.images_and_targets(batch)
     losses = model(images, targets)
     assert all(torch.isfinite(loss) for loss in losses.values())
+
+
+OF_BOXES = [
+    stoker.RandomIoUCrop(),
+    stoker.Resize((64, 64)),
+    stoker.SanitizeBoundingBoxes(),
+    stoker.ConvertBoundingBoxFormat("xyxy"),
+]
+
+
+def write_coco(folder):
+    """Writes a file of COCO's format of two images with two boxes, and returns its source."""
+    random = np.random.default_rng(7)
+    images = [{"id": i, "file_name": f"photo{i}.png"} for i in range(2)]
+    for image in images:
+        pixels = random.integers(0, 256, (48, 60, 3), np.uint8)
+        PIL.Image.fromarray(pixels).save(folder / image["file_name"])
+    boxes = [(i, box) for i in range(2) for box in ([40, 30, 15, 10], [5, 8, 20, 12])]
+    annotations = [
+        {"id": n, "image_id": i, "category_id": 3 + n % 2, "bbox": box} for n, (i, box) in enumerate(boxes)
+    ]
+    categories = [{"id": 3, "name": "cat"}, {"id": 4, "name": "dog"}]
+    path = folder / "instances.json"
+    path.write_text(json.dumps({"images": images, "annotations": annotations, "categories": categories}))
+    return stoker.coco(path, folder)
+
+
+def photos_of(folder):
+    """Returns a source of `files` with boxes as large as those of `write_coco`, in its format."""
+    boxes = [[[40, 30, 15, 10], [5, 8, 20, 12]]] * 2
+    columns = {"boxes": stoker.Boxes(boxes, "xywh"), "labels": stoker.PerObject([[1, 2]] * 2)}
+    return stoker.files([folder / f"photo{i}.png" for i in range(2)], columns=columns)
+
+
+@pytest.mark.parametrize("kind", ["coco", "files"])
+def test_transforms_of_boxes(tmp_path, kind):
+    source = write_coco(tmp_path)
+    source = source if kind == "coco" else photos_of(tmp_path)
+    loader = stoker.torch.DataLoader(source, OF_BOXES, batch_size=2, shuffle=True)
+    native = stoker.Loader(source, OF_BOXES, batch_size=2, shuffle=True)
+    seen = 0
+    for _ in range(5):
+        (batch,), (wanted,) = loader, native  # an epoch
+        images, targets = stoker.torch.images_and_targets(batch)
+        assert [tuple(image.shape) for image in images] == [(3, 64, 64)] * 2
+        for target, boxes, labels in zip(targets, wanted.boxes, wanted.labels, strict=True):
+            assert target["boxes"].tolist() == boxes.tolist()
+            assert target["labels"].tolist() == labels.tolist()
+            assert (target["boxes"][:, 2:] > target["boxes"][:, :2]).all()
+            assert ((target["boxes"] >= 0) & (target["boxes"] <= 64)).all()
+            seen += len(boxes)
+    assert seen > 0
+    with pytest.raises(stoker.UnimplementedError, match="objects"):
+        loader.dataset[0]
+
+
+def test_a_model_takes_transformed_boxes(tmp_path):
+    detection = pytest.importorskip("torchvision").models.detection
+    model = detection.fasterrcnn_mobilenet_v3_large_320_fpn(
+        weights=None, weights_backbone=None, num_classes=91, min_size=32, max_size=32
+    )
+    for batch in stoker.torch.DataLoader(write_coco(tmp_path), OF_BOXES, batch_size=2):
+        losses = model(*stoker.torch.images_and_targets(batch))
+        assert all(torch.isfinite(loss) for loss in losses.values())
 
 
 def test_single_samples_are_refused(folder):

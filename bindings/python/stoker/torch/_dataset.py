@@ -37,8 +37,11 @@ class Dataset(torch.utils.data.Dataset[Any]):
         given["dtype"] = {"bfloat16": "float32"}.get(options["dtype"], options["dtype"])  # NumPy lacks it
         if options["runtime"] is not None:
             given["memory_budget"] = options["runtime"]._native.describe()["memory_budget"]
-        # One for each view; none means rows of arrays are unchanged.
+        # One for each view; none means rows of arrays are unchanged. Single samples with objects are not
+        # made, and transforms of boxes compile only for a source that has them.
         views = options["views"] or [transforms] * bool(transforms)
+        if self._source._native.objects:
+            views = []
         self._composes = [Compose(view, **given) for view in views]
 
     def __setattr__(self, name: str, value: Any) -> None:
