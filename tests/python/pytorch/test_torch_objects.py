@@ -114,8 +114,47 @@ def test_what_images_and_targets_refuses(folder):
     with pytest.raises(TypeError, match="a batch of several columns, not Tensor"):
         stoker.torch.images_and_targets(torch.zeros(2, 3, 8, 8))
     batch = next(iter(loader_of(folder)))
+    with pytest.raises(ValueError, match="box_format"):
+        stoker.torch.images_and_targets(batch, "xyhw")
+    without = stoker.torch.DataLoader(stoker.arrays(np.zeros((2, 8, 8, 3), np.uint8), [1, 2]), batch_size=2)
+    with pytest.raises(ValueError, match="box_format is 'xywh', and the batch has no boxes of objects"):
+        stoker.torch.images_and_targets(next(iter(without)), "xywh")
     with pytest.raises(ValueError, match=r"begins with a column of shape \(3, 3, 16\)"):
         stoker.torch.images_and_targets(type(batch)(batch[0][..., 0], *batch[1:]))
+
+
+CORNERS = [[[10, 20, 40, 30], [0, 0, 6, 8]], [], [[30, 2, 34, 8]]]
+
+
+@pytest.mark.parametrize("box_format", ["xyxy", "xywh", "cxcywh"])
+def test_images_and_targets_convert_boxes(box_format):
+    def given(left, top, right, bottom):
+        width, height = right - left, bottom - top
+        if box_format == "cxcywh":
+            return [left + width / 2, top + height / 2, width, height]
+        return [left, top, width, height] if box_format == "xywh" else [left, top, right, bottom]
+
+    values = torch.tensor([given(*box) for boxes in CORNERS for box in boxes], dtype=torch.float32)
+    offsets = torch.tensor([0, 2, 2, 3])
+    batch_of = stoker._batch.batch_type(("image", "boxes"))
+    batch = batch_of(torch.zeros(3, 3, 8, 8), stoker.Ragged(values.clone(), offsets))
+    _, targets = stoker.torch.images_and_targets(batch, box_format)
+    assert [target["boxes"].tolist() for target in targets] == CORNERS
+    assert torch.equal(batch.boxes.values, values)  # not changed
+    if box_format != "xyxy":
+        with pytest.raises(ValueError, match=r"image 2 has a box from .*, if the format is 'xyxy'") as raised:
+            stoker.torch.images_and_targets(batch_of(batch[0][2:].expand(3, 3, 8, 8), only_last(values)))
+        assert "xywh" in raised.value.advice
+    empty = batch_of(torch.zeros(1, 3, 8, 8), stoker.Ragged(values[:0], torch.tensor([0, 0])))
+    _, (target,) = stoker.torch.images_and_targets(empty, box_format)
+    assert target["boxes"].shape == (0, 4)
+
+
+def only_last(boxes):
+    """Returns boxes of which only the last, of row 2, cannot be corners."""
+    return stoker.Ragged(
+        torch.cat([torch.tensor([[1.0, 1, 2, 2]] * 2), boxes[2:]]), torch.tensor([0, 2, 2, 3])
+    )
 
 
 def test_a_model_of_torchvision_takes_them(folder):

@@ -6,46 +6,86 @@ from typing import Any
 
 import torch
 
+from stoker import _checks
 from stoker._batch import Batch
 from stoker._errors import InvalidArgumentError
+from stoker._object_columns import FORMATS
 from stoker._ragged import Ragged
 
 
-def images_and_targets(batch: Batch[Any]) -> tuple[list[torch.Tensor], list[dict[str, Any]]]:
+def images_and_targets(
+    batch: Batch[Any], box_format: str = "xyxy"
+) -> tuple[list[torch.Tensor], list[dict[str, Any]]]:
     """Returns a batch of a `DataLoader` as torchvision's detection models take it.
 
         for batch in loader:
-            images, targets = stoker.torch.images_and_targets(batch)
+            images, targets = stoker.torch.images_and_targets(batch, box_format="xywh")  # of stoker.coco
             losses = model(images, targets)
 
     The models want floats from 0 to 1 (a loader without `Normalize`), which they normalize by themselves;
-    columns "boxes", in the format "xyxy" (`ConvertBoundingBoxFormat`), and "labels", of int64; Keypoint R-CNN
-    also wants "keypoints". They refuse boxes without an area, which `SanitizeBoundingBoxes` drops.
+    columns "boxes" and "labels", of int64; Keypoint R-CNN also wants "keypoints". They want boxes as "xyxy",
+    in pixels, to which this function converts them, and refuse boxes without an area, which
+    `SanitizeBoundingBoxes` drops.
 
     Args:
         batch: it has columns besides its images.
+        box_format: the format of the batch's column "boxes": "xyxy", also after
+            `ConvertBoundingBoxFormat("xyxy")`, "xywh" (`stoker.coco`) or "cxcywh" (`stoker.yolo`).
 
     Returns:
         A list of images, (3, height, width), and a list of a dictionary for each image, of all other columns
         by their names: of objects the image's own, and of other columns its row. Images and masks of a padded
-        batch (`PadTo`) are cut to their own size, `image_size`. All tensors are views of the batch.
+        batch (`PadTo`) are cut to their own size, `image_size`. All tensors are views of the batch, except
+        boxes that were converted.
 
     Raises:
         TypeError: not a batch of several columns.
-        ValueError: its first column has no images.
+        ValueError: its first column has no images; a box whose right or bottom edge is less than its left or
+            top one, as boxes of another format than `box_format` usually have; another format than "xyxy",
+            and no column "boxes" of objects.
     """
     if not isinstance(batch, Batch):
         raise TypeError(f"batch must be a batch of several columns, not {type(batch).__name__}")
+    _checks.choice("box_format", box_format, FORMATS)
     names = batch.keys()
     images = _channels_first(batch[0])
     sides = images.shape[2:]
     sizes = batch["image_size"].tolist() if "image_size" in batch else [sides] * len(images)
+    given = dict(zip(names[1:], batch[1:]))
+    if _are_boxes(given.get("boxes")):
+        given["boxes"] = _corners(given["boxes"], box_format)
+    elif box_format != "xyxy":
+        raise InvalidArgumentError(f"box_format is {box_format!r}, and the batch has no boxes of objects")
     columns = [
         list(column) if isinstance(column, (Ragged, list)) else _rows(column, sides, sizes)
-        for column in batch[1:]
+        for column in given.values()
     ]
     targets = [dict(zip(names[1:], row)) for row in zip(*columns)]
     return _cut(images, sizes), targets
+
+
+def _are_boxes(column: Any) -> bool:
+    return isinstance(column, Ragged) and column.values.ndim == 2 and column.values.shape[1] == 4
+
+
+def _corners(boxes: Ragged[torch.Tensor], box_format: str) -> Ragged[torch.Tensor]:
+    """Returns boxes as left, top, right, bottom; raises ValueError if they are not in this format."""
+    first, second = boxes.values[:, :2], boxes.values[:, 2:]
+    if box_format == "cxcywh":
+        first = first - second / 2
+    if box_format != "xyxy":
+        second = first + second
+        boxes = Ragged(torch.cat([first, second], 1), boxes.offsets)
+    inverted = (second < first).any(1)
+    if inverted.any():
+        at = int(inverted.int().argmax())
+        image = int((boxes.offsets <= at).sum()) - 1
+        raise InvalidArgumentError(
+            f"image {image} has a box from {first[at].tolist()} to {second[at].tolist()}, whose right or "
+            f"bottom edge is less than its left or top one, if the format is {box_format!r}",
+            advice='Name the format of the batch: that of stoker.coco is "xywh", of stoker.yolo "cxcywh"',
+        )
+    return boxes
 
 
 def _channels_first(images: Any) -> torch.Tensor:
