@@ -27,6 +27,7 @@ class Objects:
     _kind = ""
     _format = "xyxy"
     _normalized = False
+    _dtype: str | None = None  # to which values are converted; None means they are not
 
     def __init__(self, values: Any) -> None:
         unordered = isinstance(values, (str, bytes, dict, set, frozenset))
@@ -51,7 +52,7 @@ class Objects:
         return self._kind, rows.values, rows.offsets, self._format, self._normalized, flipped
 
     def _rows(self, described: str) -> Ragged[Array]:
-        values, offsets = _together(described, self.values)
+        values, offsets = _concatenated(described, self.values, self._dtype)
         values = self._checked(described, values)
         if values.dtype.name not in _checks.ELEMENTS:
             kinds = ", ".join(_checks.ELEMENTS)
@@ -96,6 +97,7 @@ class Boxes(Objects):
     """
 
     _kind = "boxes"
+    _dtype = "float32"
 
     def __init__(self, values: Any, format: str = "xyxy", normalized: bool = False) -> None:
         super().__init__(values)
@@ -109,7 +111,7 @@ class Boxes(Objects):
             raise InvalidArgumentError(
                 f"{described} has boxes of the shape {values.shape[1:]}; each must have 4 numbers"
             )
-        return _floats(described, values)
+        return values
 
     def _options(self) -> str:
         return f", format={self.format!r}" + (", normalized=True" if self.normalized else "")
@@ -134,6 +136,7 @@ class Keypoints(Objects):
     """
 
     _kind = "keypoints"
+    _dtype = "float32"
 
     def __init__(self, values: Any, flip_pairs: Any = None, normalized: bool = False) -> None:
         super().__init__(values)
@@ -148,7 +151,7 @@ class Keypoints(Objects):
             raise InvalidArgumentError(
                 f"{described} has keypoints of the shape {values.shape[1:]}; an object must have (points, 3)"
             )
-        return _floats(described, values)
+        return values
 
     def _flipped(self, described: str, points: int) -> list[int]:
         if not self.flip_pairs:
@@ -176,32 +179,49 @@ class PerObject(Objects):
         source = stoker.files(["photos/a.jpg", "photos/b.jpg"], columns=columns)
 
     Each object has a number or an array, of the same type and shape for all objects. It is kept or dropped
-    with its object, and never changed. All columns of objects have as many objects in each sample.
+    with its object, and never changed. A sample has the same number of objects in all columns of objects.
 
     Args:
         values: as of `Boxes`, of (objects, …): bool, an integer of 8 to 64 bits, float16, bfloat16, float32
-            or float64.
+            or float64. Samples of different types are refused: no type holds all integers and fractions.
+        dtype: one of these types, to which values are converted: those that an integer type
+            cannot hold are refused. None: the type of the values, and int64 for a list in which no
+            sample has an object, so that a part of a data set without objects has the columns of the
+            others.
     """
 
     _kind = "object"
 
+    def __init__(self, values: Any, dtype: Any = None) -> None:
+        super().__init__(values)
+        self.dtype = self._dtype = None if dtype is None else _checks.dtype("dtype", dtype, _checks.ELEMENTS)
+        if self._dtype is not None:
+            _checks.numpy_has(self._dtype)
 
-def _together(described: str, values: Any) -> tuple[Array, Array]:
-    """Returns all objects, and the offsets of those of each sample."""
+    def _options(self) -> str:
+        return "" if self._dtype is None else f", dtype={self._dtype!r}"
+
+
+def _concatenated(described: str, values: Any, dtype: str | None) -> tuple[Array, Array]:
+    """Returns all objects, of the type `dtype` if it is not None, and the offsets of those of each sample."""
     if isinstance(values, Ragged):
-        return _split_by(described, values.values, values.offsets)
+        return _split_by(described, values.values, values.offsets, dtype)
     if isinstance(values, tuple):
         if len(values) != 2:
             raise InvalidArgumentError(
                 f"{described} has a tuple of {len(values)}; give a list of arrays, or a pair of values and "
                 "offsets"
             )
-        return _split_by(described, *values)
-    return _joined(described, list(values))
+        return _split_by(described, *values, dtype)
+    return _joined(described, list(values), dtype)
 
 
-def _split_by(described: str, values: Any, offsets: Any) -> tuple[Array, Array]:
+def _split_by(described: str, values: Any, offsets: Any, dtype: str | None) -> tuple[Array, Array]:
     objects = _array(f"{described}, its values,", values)
+    if not len(objects) and not hasattr(values, "dtype"):
+        objects = objects.astype(np.int64)  # NumPy's type of an empty list is float64
+    if dtype is not None:
+        objects = _converted(described, objects, dtype)
     bounds = np.asarray(offsets)
     if bounds.ndim != 1 or bounds.dtype.kind not in "iu" or not len(bounds):
         raise TypeError(f"{described} must have offsets that are a list of integers, not {offsets!r:.80}")
@@ -220,22 +240,49 @@ def _split_by(described: str, values: Any, offsets: Any) -> tuple[Array, Array]:
     return objects, bounds.astype(np.int64)  # a copy
 
 
-def _joined(described: str, samples: list[Any]) -> tuple[Array, Array]:
+def _joined(described: str, samples: list[Any], dtype: str | None) -> tuple[Array, Array]:
     rows = [_array(f"{described}[{i}]", sample) for i, sample in enumerate(samples)]
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
-    full = [row for row in rows if len(row)]
+    full = [i for i, row in enumerate(rows) if len(row)]
     if not full:  # a sample without objects often has an array without their type and shape
-        return max(rows, key=lambda row: row.ndim, default=np.empty(0)), offsets
-    shape = full[0].shape[1:]
-    for i, row in enumerate(rows):
-        if len(row) and row.shape[1:] != shape:
-            first = next(i for i, row in enumerate(rows) if len(row))
+        empty = max(rows, key=lambda row: row.ndim, default=np.empty(0))
+        return empty.astype(dtype or np.int64), offsets
+    first = rows[full[0]]
+    for i in full:
+        if rows[i].shape[1:] != first.shape[1:]:
             raise InvalidArgumentError(
-                f"{described} has objects of the shape {row.shape[1:]} in sample {i}, and of {shape} in "
-                f"sample {first}"
+                f"{described} has objects of the shape {rows[i].shape[1:]} in sample {i}, and of "
+                f"{first.shape[1:]} in sample {full[0]}"
             )
-    return np.concatenate(full), offsets
+        if dtype is not None:
+            rows[i] = _converted(f"{described}[{i}]", rows[i], dtype)
+        elif rows[i].dtype.newbyteorder("=") != first.dtype.newbyteorder("="):
+            raise InvalidArgumentError(
+                f"{described} has objects of {rows[i].dtype} in sample {i}, and of {first.dtype} in sample "
+                f"{full[0]}",
+                advice="Say which type to convert them to: PerObject(values, dtype=…)",
+            )
+    return np.concatenate([rows[i] for i in full]), offsets
+
+
+def _converted(described: str, values: Array, dtype: str) -> Array:
+    """Returns values of another type. ValueError: an integer type cannot hold one of them."""
+    with np.errstate(all="ignore"):
+        made = values.astype(dtype, copy=False)
+        if made.dtype == values.dtype:
+            return made
+        if made.dtype.kind in "biu":
+            wrong = (made.astype(values.dtype) != values) | ((made < 0) != (values < 0))
+            if values.dtype.kind not in "biu" and made.dtype.kind != "b":  # 2**63 may become 2**63 - 1
+                wrong |= values >= float(int(np.iinfo(made.dtype).max) + 1)
+        elif values.dtype.kind == "b":
+            raise TypeError(f"{described} is an array of bool; it must be of numbers")
+        else:
+            wrong = np.zeros(values.shape, bool)
+    if wrong.any():
+        raise InvalidArgumentError(f"{described} has {values[wrong].flat[0]}, which {dtype} cannot hold")
+    return made
 
 
 def _array(described: str, values: Any) -> Array:
@@ -248,12 +295,6 @@ def _array(described: str, values: Any) -> Array:
     if array.dtype.name not in _checks.ELEMENTS:
         raise TypeError(f"{described} is an array of {array.dtype}; it must be of numbers")
     return array
-
-
-def _floats(described: str, values: Array) -> Array:
-    if values.dtype.kind == "b":
-        raise TypeError(f"{described} is an array of bool; it must be of numbers")
-    return values.astype(np.float32, copy=False)
 
 
 def _pairs(given: Any) -> list[tuple[int, int]]:

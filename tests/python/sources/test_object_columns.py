@@ -86,6 +86,58 @@ def test_types_of_other_values():
     assert source._native.row(1)[0].dtype == source._native.row(0)[0].dtype == np.int64
 
 
+def test_types_are_not_mixed():
+    for rows, words in (
+        ([np.array([2**63 + 1], np.uint64), np.array([1])], "int64 in sample 1, and of uint64 in sample 0"),
+        ([[], [7], [0.5]], "float64 in sample 2, and of int64 in sample 1"),
+        ([[True], [1]], "int64 in sample 1, and of bool in sample 0"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            stoker.files(PATHS[: len(rows)], columns={"x": stoker.PerObject(rows)})
+    boxes = [[[1, 2, 3, 4]], [[0.5, 1, 2, 3]], np.array([[1, 2, 3, 4]], np.uint8)]
+    assert_objects(source_of(x=stoker.Boxes(boxes)), x=[np.array(row, np.float32) for row in boxes])
+
+
+def test_dtype_of_other_values():
+    large = np.array([2**63 + 1], np.uint64)
+    for rows, dtype in (
+        ([large, [1], []], "uint64"),
+        ([[7], [], [2.0]], np.int64),
+        ([[True], [0], [1.0]], bool),
+        ([[1], [0.5], []], "float16"),
+        ([[1], [2], [3]], np.dtype("uint8")),
+        ([[], [], []], "float32"),
+    ):
+        column = stoker.PerObject(rows, dtype=dtype)
+        wanted = [np.array(row, dtype) for row in rows]
+        assert_objects(source_of(x=column), x=wanted)
+        pair = np.concatenate([np.array(row, dtype) for row in rows]), np.cumsum([0, *map(len, rows)])
+        assert_objects(source_of(x=stoker.PerObject(pair, dtype=dtype)), x=wanted)
+        assert_objects(pickle.loads(pickle.dumps(source_of(x=column))), x=wanted)
+        assert f"dtype='{np.dtype(dtype).name}'" in repr(column)
+    for value, dtype in (
+        (0.5, "int64"), (256, "uint8"), (-1, "uint64"), (2, "bool"), (2.0**63, "int64"),
+        (np.nan, "int32"), (np.uint64(2**63 + 1), "int64"), (np.inf, "uint8"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"which {dtype} cannot hold"):
+            source_of(x=stoker.PerObject([[value], [], []], dtype=dtype))
+    with pytest.raises(ValueError, match="dtype"):
+        stoker.PerObject([[1]], dtype="complex64")
+
+
+def test_a_part_without_objects_has_the_columns_of_others():
+    def part(labels, boxes):
+        columns = {"labels": stoker.PerObject(labels), "boxes": stoker.Boxes(boxes)}
+        return stoker.files(PATHS[: len(labels)], columns=columns, class_names=["cat", "dog"])
+
+    both = stoker.combine([part([[], []], [[], []]), part([[1], []], [[[1, 2, 3, 4]], []])])
+    for values in ([[], np.empty(0)], ([], [0, 0, 0]), np.empty((2, 0))):
+        assert part(values, [[], []])._native.row(0)[0].dtype == np.int64
+    assert both._native.row(0)[0].dtype == both._native.row(2)[0].dtype == np.int64
+    kept = stoker.PerObject((np.empty(0, np.float32), [0, 0, 0]))
+    assert stoker.files(PATHS[:2], columns={"x": kept})._native.row(0)[0].dtype == np.float32
+
+
 def test_no_sample_has_objects():
     empty = [[], np.empty((0, 4)), []]
     for column, shape in (
@@ -198,7 +250,7 @@ BOXES = [[[1, 2, 3, 4]], [], []]
             r"columns\['x'\]\[1\] is an array of <U1; it must be of numbers",
         ),
         (lambda: stoker.Boxes([[], [], [[1, 2], [3]]]), ValueError, r"columns\['x'\]\[2\] is not an array"),
-        (lambda: stoker.Boxes([[[True] * 4], [], []]), TypeError, r"columns\['x'\] is an array of bool"),
+        (lambda: stoker.Boxes([[[True] * 4], [], []]), TypeError, r"columns\['x'\]\[0\] is an array of bool"),
         (lambda: stoker.Boxes((1, 2, 3)), ValueError, r"columns\['x'\] has a tuple of 3"),
         (lambda: stoker.Boxes(BOXES[:2]), ValueError, "'x' has 2 rows for 3 paths"),
         (lambda: stoker.Boxes(([[1, 2, 3, 4]], [0, 0, 0, 2])), ValueError, "offsets from 0 to 2"),
