@@ -93,7 +93,10 @@ class Boxes(Objects):
             end, as a `Ragged` has.
         format: "xyxy" (left, top, right, bottom), "xywh" (left, top, width, height, as in COCO), or "cxcywh"
             (centre, width, height, as in YOLO).
-        normalized: they are shares of the image's width and height, from 0 to 1, instead of pixels.
+        normalized: they are fractions of the image's width and height, from 0 to 1, instead of pixels.
+
+    Coordinates may be outside of the image, infinite or NaN, and are not checked; but a finite number that
+    float32 cannot hold is refused. `SanitizeBoundingBoxes` drops boxes that are not finite.
     """
 
     _kind = "boxes"
@@ -184,10 +187,10 @@ class PerObject(Objects):
     Args:
         values: as of `Boxes`, of (objects, …): bool, an integer of 8 to 64 bits, float16, bfloat16, float32
             or float64. Samples of different types are refused: no type holds all integers and fractions.
-        dtype: one of these types, to which values are converted: those that an integer type
-            cannot hold are refused. None: the type of the values, and int64 for a list in which no
-            sample has an object, so that a part of a data set without objects has the columns of the
-            others.
+        dtype: one of these types, to which values are converted: those that it cannot
+            hold are refused, and floats are rounded. None: the type of the values, and int64 for a list
+            in which no sample has an object, so that a part of a data set without objects has the columns
+            of the others.
     """
 
     _kind = "object"
@@ -267,7 +270,7 @@ def _joined(described: str, samples: list[Any], dtype: str | None) -> tuple[Arra
 
 
 def _converted(described: str, values: Array, dtype: str) -> Array:
-    """Returns values of another type. ValueError: an integer type cannot hold one of them."""
+    """Returns values of another type. ValueError: the type cannot hold one of them; floats are rounded."""
     with np.errstate(all="ignore"):
         made = values.astype(dtype, copy=False)
         if made.dtype == values.dtype:
@@ -279,7 +282,7 @@ def _converted(described: str, values: Array, dtype: str) -> Array:
         elif values.dtype.kind == "b":
             raise TypeError(f"{described} is an array of bool; it must be of numbers")
         else:
-            wrong = np.zeros(values.shape, bool)
+            wrong = ~np.isfinite(made) & np.isfinite(values)
     if wrong.any():
         raise InvalidArgumentError(f"{described} has {values[wrong].flat[0]}, which {dtype} cannot hold")
     return made

@@ -138,6 +138,22 @@ def test_a_part_without_objects_has_the_columns_of_others():
     assert stoker.files(PATHS[:2], columns={"x": kept})._native.row(0)[0].dtype == np.float32
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_float32_cannot_hold():
+    for value in (1e300, -1e39):
+        with pytest.raises(ValueError, match=r"has -?1e\+?[0-9]+, which float32 cannot hold"):
+            source_of(boxes=stoker.Boxes([[[0, 0, 1, value]], [], []]))
+        with pytest.raises(ValueError, match="which float32 cannot hold"):
+            source_of(pose=stoker.Keypoints([[[[0, value, 1]]], [], []]))
+        with pytest.raises(ValueError, match="which float16 cannot hold"):
+            source_of(x=stoker.PerObject([[value], [], []], dtype="float16"))
+    row = np.array([[np.nan, np.inf, -np.inf, 1e-300]])
+    assert_objects(
+        source_of(boxes=stoker.Boxes([row, [], []])),
+        boxes=[row.astype(np.float32), *[np.empty((0, 4), np.float32)] * 2],
+    )
+
+
 def test_no_sample_has_objects():
     empty = [[], np.empty((0, 4)), []]
     for column, shape in (
