@@ -159,6 +159,10 @@ class Keypoints(Objects):
     def _flipped(self, described: str, points: int) -> list[int]:
         if not self.flip_pairs:
             return []
+        if points > _MOST_POINTS:
+            raise InvalidArgumentError(
+                f"{described} has {points} points for an object; flip_pairs takes at most {_MOST_POINTS}"
+            )
         flipped = list(range(points))
         for left, right in self.flip_pairs:
             if max(left, right) >= points:

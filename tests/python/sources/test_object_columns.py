@@ -154,6 +154,14 @@ def test_numbers_that_float32_cannot_hold():
     )
 
 
+def test_the_most_points_that_can_be_mirrored():
+    for points, pairs in ((65_535, [(0, 65_534)]), (65_536, None)):
+        rows = [np.zeros((1, points, 3), np.float32), [], []]
+        source_of(pose=stoker.Keypoints(rows, pairs))
+    with pytest.raises(ValueError, match="65536 points for an object; flip_pairs takes at most 65535"):
+        source_of(pose=stoker.Keypoints(rows, [(0, 1)]))
+
+
 def test_no_sample_has_objects():
     empty = [[], np.empty((0, 4)), []]
     for column, shape in (
