@@ -28,7 +28,7 @@ class Ragged(Generic[Values]):
 
     Args:
         values: (objects, …).
-        offsets: (rows + 1,) int64, from 0 to the number of objects.
+        offsets: (rows + 1,) int64, from 0 to the number of objects; int32 in JAX without x64.
     """
 
     __slots__ = ("_offsets", "_values")
@@ -86,7 +86,8 @@ class Ragged(Generic[Values]):
         """Returns an array of all rows, (rows, most, …), where `fill` follows the objects of a row.
 
         With `most` its shape is the same for each batch, as jit and XLA want it. JAX's arrays are padded by
-        NumPy, so that nothing is compiled for each number of objects.
+        NumPy, so that nothing is compiled for each number of objects: call it outside of functions that jit
+        compiles.
 
         Args:
             most: objects of a row; None means the most that a row of this batch has.

@@ -39,6 +39,7 @@ def test_batches_have_its_arrays(loader):
     for batch in iterator:
         assert isinstance(batch.boxes.values, jax.Array) and isinstance(batch.boxes.offsets, jax.Array)
         check(batch, iterator.sample_ids)
+        assert batch.boxes.offsets.dtype == (np.int64 if jax.config.jax_enable_x64 else np.int32)
         dense = batch.labels.padded(6, fill=-1)
         assert isinstance(dense, jax.Array) and dense.shape == (4, 6) and dense.dtype == np.int32
         assert dense.sharding == batch.labels.values.sharding
