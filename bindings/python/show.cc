@@ -29,36 +29,51 @@ Result<std::vector<uint8_t>> DrawPng(const SheetRows& rows, int64_t columns) {
   return EncodeSheet(*sheet);
 }
 
-// Returns the objects of the rows. `objects`: int64 offsets (rows + 1,), float32 boxes (objects,
-// 4), float32 points (objects, points, 3) and uint8 colours (objects,); all but the first may be
-// None.
-SheetObjects ObjectsOf(const py::tuple& objects) {
+// The objects of the rows, and the arrays that they are views of: a cast copies an array of another
+// type or order.
+struct HeldObjects {
   using Floats = py::array_t<float, py::array::c_style>;
-  const auto offsets = objects[0].cast<py::array_t<int64_t>>();
-  SheetObjects made{.offsets = {offsets.data(), static_cast<size_t>(offsets.size())}};
-  if (!objects[1].is_none()) made.boxes = objects[1].cast<Floats>().data();
-  if (!objects[2].is_none()) {
-    const auto points = objects[2].cast<Floats>();
-    made.points = points.data();
-    made.points_each = points.shape(1);
+  using Offsets = py::array_t<int64_t, py::array::c_style>;
+
+  Offsets offsets;
+  std::optional<Floats> boxes;
+  std::optional<Floats> points;
+  std::optional<Bytes> colours;
+
+  // Precondition: the GIL is held. The result is valid as long as this object.
+  SheetObjects View() const {
+    return {.offsets = {offsets.data(), static_cast<size_t>(offsets.size())},
+            .boxes = boxes ? boxes->data() : nullptr,
+            .points = points ? points->data() : nullptr,
+            .points_each = points ? points->shape(1) : 0,
+            .colours = colours ? colours->data() : nullptr};
   }
-  if (!objects[3].is_none()) made.colours = objects[3].cast<Bytes>().data();
-  return made;
+};
+
+// `objects`: int64 offsets (rows + 1,), float32 boxes (objects, 4), float32 points (objects,
+// points, 3) and uint8 colours (objects,); all but the first may be None.
+HeldObjects HoldObjects(const py::tuple& objects) {
+  return {.offsets = objects[0].cast<HeldObjects::Offsets>(),
+          .boxes = objects[1].cast<std::optional<HeldObjects::Floats>>(),
+          .points = objects[2].cast<std::optional<HeldObjects::Floats>>(),
+          .colours = objects[3].cast<std::optional<Bytes>>()};
 }
 
 // `images`: (rows, height, width, 3); `masks`: (rows, height, width), of the same rows. Their
-// shapes, and those of `objects` (ObjectsOf), were checked by stoker/_show.py. Sides that do not
+// shapes, and those of `objects` (HoldObjects), were checked by stoker/_show.py. Sides that do not
 // fit into an int are refused as too large a sheet.
 py::bytes DrawSheetOf(const Bytes& images, const std::optional<Bytes>& masks, int64_t columns,
                       const std::optional<py::tuple>& objects) {
   const auto side = [&](py::ssize_t axis) {
     return static_cast<int>(std::min<py::ssize_t>(images.shape(axis), INT32_MAX / 2));
   };
+  const std::optional<HeldObjects> held =
+      objects ? std::optional(HoldObjects(*objects)) : std::nullopt;
   const SheetRows rows{.count = images.shape(0),
                        .size = {side(2), side(1)},
                        .images = images.data(),
                        .masks = masks ? masks->data() : nullptr,
-                       .objects = objects ? ObjectsOf(*objects) : SheetObjects{}};
+                       .objects = held ? held->View() : SheetObjects{}};
   Result<std::vector<uint8_t>> png = [&] {
     const WithoutGil released;
     return DrawPng(rows, columns);

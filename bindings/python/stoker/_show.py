@@ -172,7 +172,7 @@ def _ragged_on_host(name: str, column: Any) -> Any:
 
 def _corners(boxes: npt.NDArray[Any], box_format: str) -> npt.NDArray[np.float32]:
     """Returns boxes as left, top, right, bottom."""
-    made = np.array(boxes, np.float32)
+    made = np.array(boxes, np.float32, order="C")
     if box_format == "cxcywh":
         made[:, :2] -= made[:, 2:] / 2
     if box_format != "xyxy":

@@ -178,6 +178,25 @@ def with_objects(images, boxes=None, points=None, labels=None):
     return images
 
 
+def test_objects_in_fortran_order():
+    def png(order):
+        boxes = stoker.Ragged(np.asarray(CORNERS, order=order), OFFSETS)
+        points = stoker.Ragged(np.asarray(POINTS, order=order), OFFSETS)
+        return stoker.show({"image": IMAGES, "boxes": boxes, "keypoints": points}).png
+
+    assert png("F") == png("C")
+
+
+def test_draw_sheet_keeps_arrays_that_it_converts():
+    boxes = np.tile(CORNERS, (1000, 1))  # large enough that freed memory is used again
+    offsets = np.array([0, *OFFSETS[1:-1], len(boxes)])
+    held = (offsets, boxes, None, np.full(len(boxes), 1, np.uint8))
+    converted = (offsets.astype(np.int32), np.asfortranarray(boxes), None, held[3])
+    assert stoker._stoker.draw_sheet(IMAGES, None, 8, converted) == stoker._stoker.draw_sheet(
+        IMAGES, None, 8, held
+    )
+
+
 def test_objects():
     boxes, labels = stoker.Ragged(CORNERS, OFFSETS), stoker.Ragged(OF_OBJECTS, OFFSETS)
     points = stoker.Ragged(POINTS, OFFSETS)
