@@ -338,6 +338,24 @@ py::list NamesOfObjects(const SourceHandle& self) {
   return names;
 }
 
+// Returns the number of objects of each sample, int64 (samples,); None if samples have no objects.
+py::object ObjectCountsOf(const SourceHandle& self) {
+  const SampleSource& source = *self.source;
+  const std::span<const Field> fields = source.fields();
+  const auto field = std::ranges::find_if(fields, &Field::is_of_objects);
+  if (field == fields.end()) return py::none();
+  py::array_t<int64_t> counts(static_cast<py::ssize_t>(source.size()));
+  const std::span made(counts.mutable_data(), source.size());
+  {
+    const WithoutGil released;
+    const size_t each = field->row_bytes(), number = static_cast<size_t>(field - fields.begin());
+    for (size_t id = 0; id < made.size(); ++id) {
+      made[id] = static_cast<int64_t>(source.View(number, id).size() / each);
+    }
+  }
+  return counts;
+}
+
 // Returns the values that a sample has in memory, by field: numbers, arrays and strings.
 py::list RowOf(const SourceHandle& self, uint64_t id) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
@@ -452,6 +470,7 @@ void AddSources(py::module_& module) {
                              [](const SourceHandle& self) { return self.source->pieces(); })
       .def_property_readonly("masks", &NamesOfMasks)
       .def_property_readonly("objects", &NamesOfObjects)
+      .def("object_counts", &ObjectCountsOf)
       .def_property_readonly("has_records",
                              [](const SourceHandle& self) { return self.source->has_records(); })
       .def("unpack", &UnpackRecord, py::arg("sample"), py::arg("record"))

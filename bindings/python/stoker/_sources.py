@@ -120,6 +120,14 @@ class Source:
             self._kept_labels = labels
         return self._kept_labels
 
+    @property
+    def object_counts(self) -> npt.NDArray[np.int64] | None:
+        """The number of objects of each sample, in the source's order: a new int64 array, (samples,). None if
+        samples have no objects. It reads nothing. Choose samples by it as by any array:
+        `source.filter(source.object_counts <= 100)`.
+        """
+        return self._native.object_counts()
+
     def _labels_of(self, samples: npt.NDArray[np.uint64] | None = None) -> npt.NDArray[Any]:
         """The labels of some samples, or of all. There must be labels. Those that it must read are kept."""
         if self._kept_labels is not None:

@@ -162,6 +162,18 @@ def test_the_most_points_that_can_be_mirrored():
         source_of(pose=stoker.Keypoints(rows, [(0, 1)]))
 
 
+def test_object_counts():
+    source = source_of(pose=stoker.Keypoints(rows_of((5, 3))), x=stoker.PerObject(rows_of((2, 2), "uint8")))
+    assert source.object_counts.tolist() == COUNTS and source.object_counts.dtype == np.int64
+    assert source.subset([2, 1, 2]).object_counts.tolist() == [3, 0, 3]
+    assert source.repeated(2).object_counts.tolist() == COUNTS
+    assert stoker.combine([source, source.subset([0])]).object_counts.tolist() == [*COUNTS, 2]
+    assert pickle.loads(pickle.dumps(source)).object_counts.tolist() == COUNTS
+    assert len(source.filter(source.object_counts > 0)) == 2
+    assert source_of(x=stoker.PerObject([[], [], []])).object_counts.tolist() == [0, 0, 0]
+    assert source_of(x=[1, 2, 3]).object_counts is None
+
+
 def test_no_sample_has_objects():
     empty = [[], np.empty((0, 4)), []]
     for column, shape in (
