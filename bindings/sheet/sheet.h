@@ -52,6 +52,12 @@ constexpr uint8_t ColourOfLabel(int64_t label) {
   return low == 0 ? 255 : low;
 }
 
+// Returns the value of 8 bits that has the colour of a mask's value of 16 bits: 0 for 0, and
+// ColourOfLabel for others.
+constexpr uint8_t ColourOfValue(uint16_t value) {
+  return value == 0 ? uint8_t{0} : ColourOfLabel(value);
+}
+
 // Returns the colour of a mask's value, (R, G, B), in the colour map of PASCAL VOC. 255 is "void"
 // there, and pale: pixels that are ignored in training differ from the background.
 std::array<uint8_t, 3> MaskColour(uint8_t value);

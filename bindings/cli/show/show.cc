@@ -121,19 +121,34 @@ DrawnObjects ObjectsOf(const Batch& batch, const SampleSource& source) {
   return drawn;
 }
 
+// The masks of a batch, as a sheet has them; empty if there are none.
+std::vector<uint8_t> MasksOf(const Batch& batch) {
+  const Column* const mask = batch.column("mask");
+  std::vector<uint8_t> colours;
+  if (mask == nullptr ||
+      !std::ranges::equal(mask->shape, std::span(batch.images().shape).first(3))) {
+    return colours;
+  }
+  if (mask->dtype == DType::kU8) {
+    const std::span<const uint8_t> values = mask->as<const uint8_t>();
+    colours.assign(values.begin(), values.end());
+  } else if (mask->dtype == DType::kU16) {
+    for (const uint16_t value : mask->as<const uint16_t>()) colours.push_back(ColourOfValue(value));
+  }
+  return colours;
+}
+
 Result<WholeImage> Draw(const Batch& batch, const SampleSource& source, int64_t columns,
                         const Normalize& undone) {
   const Column& images = batch.images();
   std::vector<uint8_t> bytes;
   if (images.dtype == DType::kF32) bytes = BytesOfFractions(images.as<float>(), undone);
-  const Column* const mask = batch.column("mask");
-  const bool has_masks = mask != nullptr && mask->dtype == DType::kU8 &&
-                         std::ranges::equal(mask->shape, std::span(images.shape).first(3));
+  const std::vector<uint8_t> masks = MasksOf(batch);
   const DrawnObjects drawn = ObjectsOf(batch, source);
   return DrawSheet({.count = images.shape[0],
                     .size = {static_cast<int>(images.shape[2]), static_cast<int>(images.shape[1])},
                     .images = bytes.empty() ? images.as<uint8_t>().data() : bytes.data(),
-                    .masks = has_masks ? mask->as<uint8_t>().data() : nullptr,
+                    .masks = masks.empty() ? nullptr : masks.data(),
                     .objects = drawn.objects},
                    columns);
 }

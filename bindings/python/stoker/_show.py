@@ -56,7 +56,8 @@ def show(
         stoker.show(batch).save("sheet.png")
 
     Masks are drawn over their images with half opacity, in the colours of PASCAL VOC: 0, the background, has
-    none; 1 is dark red, 2 dark green, and 255, which is ignored by convention, nearly white.
+    none; 1 is dark red, 2 dark green, and 255, which is ignored by convention, nearly white. Of values of 16
+    bits the lower 8 choose the colour; where these are 0, it is nearly white.
 
     Objects are drawn over both: the outlines of boxes, and a dot for each keypoint that is not hidden, in the
     colour of the object's label, or nearly white for label 0, and white without labels.
@@ -80,7 +81,7 @@ def show(
     Raises:
         TypeError: what is given is not an array on the host.
         ValueError: another shape or type; a side of 3 pixels where the channels may be, so that they cannot
-            be told; masks with values outside of 0 to 255; a sheet of more than 100 million pixels.
+            be told; masks with values outside of 0 to 65,535; a sheet of more than 100 million pixels.
     """
     _checks.integer("columns", columns, 1, _MOST)
     _checks.integer("most", most, 1, _MOST)
@@ -244,8 +245,13 @@ def _masks_of(mask: npt.NDArray[Any], images: npt.NDArray[np.uint8]) -> npt.NDAr
     shown = mask[: len(images)]
     if shown.dtype.kind not in "uib":
         raise InvalidArgumentError(f"masks are {shown.dtype}; they must be integers")
-    if shown.dtype != np.uint8 and (shown.min() < 0 or shown.max() > 255):
-        raise InvalidArgumentError(f"masks have values {shown.min()} to {shown.max()}; 0 to 255 can be drawn")
+    if shown.dtype == np.uint8:
+        return np.ascontiguousarray(shown)
+    least, greatest = shown.min(), shown.max()
+    if least < 0 or greatest > 65_535:
+        raise InvalidArgumentError(f"masks have values {least} to {greatest}; 0 to 65535 can be drawn")
+    if greatest > 255:  # as ColourOfValue in bindings/sheet/sheet.h
+        shown = np.where(shown == 0, 0, _colours(shown))
     return np.ascontiguousarray(shown, np.uint8)
 
 

@@ -13,6 +13,7 @@ import PIL.Image
 import PIL.ImageOps
 
 GAP = 2
+PALE = (224, 224, 192)
 TRAIN = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 
 
@@ -141,6 +142,31 @@ def test_masks_are_drawn_over_their_images(show, masked, tmp_path):
         there = values == value
         assert there.any()
         assert (drawn[there] == (images[there].astype(int) + colour + 1) // 2).all()
+
+
+def test_masks_of_16_bits_have_the_colours_of_their_lower_byte(show, masked, tmp_path):
+    folder, masks = masked
+    for path in masks.rglob("*_mask.png"):
+        mask = np.array(PIL.Image.open(path)).astype(np.uint16)
+        mask[mask != 255] *= 256 + 1  # 257 for 1
+        mask[:, -9:] = 512
+        copy = tmp_path / "masks" / path.parent.name / path.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        PIL.Image.fromarray(mask).save(copy)
+    out = tmp_path / "sheet.png"
+    options = ["--masks", tmp_path / "masks", "--suffix", "_mask", "--source-option", "dtype=uint16"]
+    show(folder, *options, "--out", out, "--size", 48, "--seed", 3)
+    source = stoker.masks(folder, tmp_path / "masks", suffix="_mask", dtype="uint16")
+    images, values = batch_of(source, TRAIN, 20, shuffle=True, seed=3)
+    drawn = images_of(out, 20, 8)
+    for value, colour in ((257, (128, 0, 0)), (514, (0, 128, 0)), (255, PALE), (512, PALE)):
+        there = values == value
+        assert there.any()
+        assert (drawn[there] == (images[there].astype(int) + colour + 1) // 2).all()
+    assert (drawn[values == 0] == images[values == 0]).all()
+    sheet = tmp_path / "batch.png"
+    stoker.show((images, values)).save(sheet)
+    assert (images_of(sheet, 20, 8) == drawn).all()
 
 
 def test_nothing_but_a_sheet_is_replaced(show, made, tmp_path):

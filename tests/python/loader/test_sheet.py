@@ -66,6 +66,17 @@ def test_every_kind_of_batch():
     assert stoker.show((IMAGES, LABELS), most=2).labels == ["2", "0"]
 
 
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32])
+def test_masks_of_16_bits(dtype):
+    masks = RNG.choice(np.array([0, 1, 255, 256, 257, 1003, 65_535], dtype), MASKS.shape)
+    low = np.where((masks != 0) & (masks % 256 == 0), 255, masks % 256).astype(np.uint8)
+    objects = {"boxes": stoker.Ragged(CORNERS, OFFSETS)}
+    wanted = stoker.show({"image": IMAGES, "mask": low, **objects})
+    assert stoker.show({"image": IMAGES, "mask": masks, **objects}).png == wanted.png
+    with pytest.raises(ValueError, match="values 0 to 65536; 0 to 65535"):
+        stoker.show({"image": IMAGES, "mask": masks.astype(np.int32) // 65_535 * 65_536})
+
+
 def test_batches_of_a_loader(tmp_path):
     for number in range(4):
         PIL.Image.fromarray(IMAGES[number]).save(tmp_path / f"{number}.png")
@@ -139,7 +150,7 @@ def test_errors():
     refused(ValueError, "images are int64; they must be uint8 or floating point", IMAGES.astype(np.int64))
     refused(ValueError, r"masks have shape \(6, 4, 7\)", {"image": IMAGES, "mask": MASKS[:, 1:]})
     refused(ValueError, "masks are float32", {"image": IMAGES, "mask": MASKS.astype(np.float32)})
-    refused(ValueError, "values -1 to 1; 0 to 255", {"image": IMAGES, "mask": MASKS.astype(int) - 1})
+    refused(ValueError, "values -1 to 1; 0 to 65535", {"image": IMAGES, "mask": MASKS.astype(int) - 1})
     refused(ValueError, "the sheet would have", np.zeros((1, 10_001, 10_001, 3), np.uint8))
 
     class OnGpu:
