@@ -76,8 +76,8 @@ Status CheckClasses(const SampleSource& first, const SampleSource& other) {
   };
   return CannotCombine("class " + std::to_string(i) + " is " + of(ours) + " in " +
                            first.Describe() + ", and " + of(theirs) + " in " + other.Describe(),
-                       "Give all of them the same class folders, or list their files with labels "
-                       "of your own");
+                       "Give all of them the same class names, or list their files with labels of "
+                       "your own");
 }
 
 Status CheckTogether(const SourceList& sources) {

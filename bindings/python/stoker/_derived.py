@@ -183,7 +183,8 @@ def balanced(source: Source, replacement: bool, samples: int | None) -> Source:
     positions = _samples(samples)
     _stoker.check_no_order("balanced", source._native)
     classes = np.empty(0, np.int64)
-    if source.has_labels and not source._native.labels_in_memory:
+    of_objects = "labels" in source._native.objects
+    if (of_objects or source.has_labels) and not source._native.labels_in_memory:
         classes = _class_numbers(source, "balanced", "weighted takes any weights")
         classes = classes.astype(np.int64, copy=False)
     native = _stoker.balanced(source._native, replacement, positions, classes)
@@ -266,7 +267,7 @@ def filtered(source: Source, mask: Any, labels: Any) -> Source:
 def _check_class_numbers(source: Source, what: str, otherwise: str) -> np.dtype[Any]:
     """Returns the type of the labels, which the function `what` needs to be class numbers."""
     if not source.has_labels:
-        raise InvalidArgumentError(f"{what}: {source!r} has no labels")
+        raise InvalidArgumentError(f"{what}: {source!r} {source._lacks_labels()}")
     none = source._label_rows()
     if none.dtype.kind not in "biu" or math.prod(none.shape[1:]) != 1:
         raise InvalidArgumentError(f"{what}: labels of {source!r} are not class numbers; {otherwise}")

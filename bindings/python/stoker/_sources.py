@@ -114,7 +114,7 @@ class Source:
         """
         if self._kept_labels is None:
             if not self.has_labels:
-                raise InvalidArgumentError(f"{self!r} has no labels")
+                raise InvalidArgumentError(f"{self!r} {self._lacks_labels()}")
             labels = self._labels_of().view()
             labels.setflags(write=False)
             self._kept_labels = labels
@@ -127,6 +127,12 @@ class Source:
         `source.filter(source.object_counts <= 100)`.
         """
         return self._native.object_counts()
+
+    def _lacks_labels(self) -> str:
+        """Says that there are no labels."""
+        if "labels" in self._native.objects:
+            return "has no label for each image; its column 'labels' has one for each object"
+        return "has no labels"
 
     def _labels_of(self, samples: npt.NDArray[np.uint64] | None = None) -> npt.NDArray[Any]:
         """The labels of some samples, or of all. There must be labels. Those that it must read are kept."""
@@ -1344,7 +1350,7 @@ def _column(name: str, values: Any) -> npt.NDArray[Any]:
         if name == "images" and isinstance(values, tuple) and len(values) == 2:
             hint = "; did you mean stoker.arrays(images, labels), two arguments?"
         elif name.startswith("columns["):
-            hint = "; pad its rows to one length, or give each as text (json.dumps)"
+            hint = "; give values of each image's objects as stoker.PerObject or stoker.Boxes"
         raise InvalidArgumentError(f"{name} is not an array: {error}{hint}") from None
     if array.dtype.name not in _checks.ELEMENTS:
         kinds = ", ".join(_checks.ELEMENTS) + (", or strings" if name.startswith("columns[") else "")

@@ -122,7 +122,7 @@ def _vectors(column: Any, refuse: Any) -> npt.NDArray[Any]:
         if lengths["min"] != lengths["max"] or lengths["min"] == 0:
             raise refuse(
                 f"is {kind} of {lengths['min']} to {lengths['max']} elements; vectors have one length",
-                "Pad the lists to one length, write them as text (json.dumps), or leave the column out",
+                "Leave the column out, or list the images by stoker.files, and give it as stoker.PerObject",
             )
         shape.append(lengths["min"])
         column = compute.list_flatten(column)

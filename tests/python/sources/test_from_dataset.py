@@ -166,7 +166,7 @@ def test_ragged_rows_say_what_to_do(made):
     photos.sample = lambda path, label: {"image": path, "box": [1] * len(photos.called)}
     with pytest.raises(stoker.UnavailableError, match=r"'box' is int64 .*; pad it to one shape"):
         next(iter(make(stoker.from_dataset(photos))))
-    with pytest.raises(ValueError, match="pad its rows to one length, or give each as text"):
+    with pytest.raises(ValueError, match=r"give values of each image.s objects as stoker\.PerObject"):
         stoker.files(["a", "b"], columns={"box": [[1], [1, 2]]})
 
 

@@ -174,6 +174,27 @@ def test_object_counts():
     assert source_of(x=[1, 2, 3]).object_counts is None
 
 
+def test_advice_names_columns_of_objects():
+    with pytest.raises(ValueError, match=r"give values of each image's objects as stoker\.PerObject or"):
+        source_of(x=[[1, 2], [], [3]])
+    labelled = source_of(labels=stoker.PerObject([[1, 2], [], [3]]))
+    for use in (
+        lambda: labelled.labels,
+        lambda: labelled.filter(labels=[1]),
+        lambda: labelled.balanced(),
+        lambda: labelled.split(0.5, stratify=True),
+    ):
+        with pytest.raises(ValueError, match="has no label for each image; its column 'labels' has one for"):
+            use()
+    parts = [
+        stoker.files(PATHS, columns={"labels": stoker.PerObject([[0], [], []])}, class_names=names)
+        for names in (["cat"], ["dog"])
+    ]
+    with pytest.raises(ValueError) as refused:
+        stoker.combine(parts)
+    assert "the same class names" in refused.value.advice
+
+
 def test_no_sample_has_objects():
     empty = [[], np.empty((0, 4)), []]
     for column, shape in (
