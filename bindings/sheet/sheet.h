@@ -15,13 +15,13 @@ inline constexpr int64_t kMaxSheetRows = 4096;
 inline constexpr int64_t kMaxSheetPixels = 100'000'000;
 inline constexpr int kSheetGap = 2;  // pixels between two images
 
-// What is drawn of the objects of images. Dense, in C order.
+// The objects of images that are drawn. Dense, in C order.
 struct SheetObjects {
   std::span<const int64_t> offsets;  // those of image i are [offsets[i], offsets[i + 1])
   const float* boxes = nullptr;      // (objects, 4): left, top, right, bottom; null means none
   const float* points = nullptr;     // (objects, points_each, 3): x, y, visibility; null means none
   int64_t points_each = 0;
-  const uint8_t* colours = nullptr;  // (objects): as of a mask's value; null means white
+  const uint8_t* colours = nullptr;  // (objects): values of a mask; null means white
 };
 
 // Images of one size, their masks and their objects. Dense, in C order.

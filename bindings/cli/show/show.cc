@@ -95,7 +95,7 @@ std::vector<uint8_t> ColoursOf(const Batch& batch, const SampleSource& source) {
   return colours;
 }
 
-// What is drawn of the objects of a batch.
+// The objects of a batch that are drawn, and the memory that they are views of.
 struct DrawnObjects {
   std::vector<float> corners;
   std::vector<uint8_t> colours;

@@ -398,7 +398,7 @@ py::array BytesOfRows(const py::object& self, size_t field) {
   const SampleSource& source = *self.cast<const SourceHandle&>().source;
   if (field >= source.fields().size()) throw py::index_error("no such field");
   if (source.fields()[field].is_of_objects()) {
-    throw py::value_error("a sample has any number of rows");
+    throw py::value_error("the column is ragged");
   }
   const std::span<const uint8_t> first = source.View(field, 0);
   if (first.empty()) throw py::value_error("not in memory");

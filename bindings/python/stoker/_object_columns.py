@@ -134,8 +134,8 @@ class Keypoints(Objects):
     Args:
         values: as of `Boxes`, of (objects, points, 3).
         flip_pairs: the points that are each other's mirror images, as (left, right), by their numbers from 0:
-            they change places when an image is mirrored. None: all points keep their places.
-        normalized: x and y are shares of the image's width and height.
+            they are swapped when an image is mirrored. None: no points are.
+        normalized: x and y are fractions of the image's width and height.
     """
 
     _kind = "keypoints"

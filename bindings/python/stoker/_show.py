@@ -59,8 +59,8 @@ def show(
     none; 1 is dark red, 2 dark green, and 255, which is ignored by convention, nearly white. Of values of 16
     bits the lower 8 choose the colour; where these are 0, it is nearly white.
 
-    Objects are drawn over both: the outlines of boxes, and a dot for each keypoint that is not hidden, in the
-    colour of the object's label, or nearly white for label 0, and white without labels.
+    Objects are drawn over both: the outlines of boxes, and a dot for each keypoint whose visibility is not 0,
+    in the colour of the object's label, or nearly white for label 0, and white without labels.
 
     Floating-point images are stretched: the least value of the batch becomes black and the greatest white. So
     normalized images have other colours than their photographs.

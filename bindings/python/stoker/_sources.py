@@ -967,8 +967,8 @@ def files(
             bytes. Each is a column of the batch, after the labels: `batch["age"]`. One of strings is a list.
             Strings are copied by this call. Or further files, `Mask(paths)` and `Image(paths)`: these columns
             come after the images and before the labels. Or values of the objects in each image, `Boxes`,
-            `Keypoints` and `PerObject`, of which batches have a `Ragged`; it has as many rows, each with any
-            number of objects (docs/boxes.md).
+            `Keypoints` and `PerObject`: in a batch each of these columns is a `Ragged`, whose rows may have
+            different numbers of objects (docs/boxes.md).
         root: the folder of relative paths, or a URL without a query; None means the working folder. It is
             made absolute here: a later os.chdir changes nothing. A state compares paths as they are given, so
             that the folder may be elsewhere when it is loaded.
