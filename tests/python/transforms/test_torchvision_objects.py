@@ -6,6 +6,7 @@ import stoker
 from PIL import Image
 
 torch = pytest.importorskip("torch")
+torchvision = pytest.importorskip("torchvision")
 v2 = pytest.importorskip("torchvision.transforms.v2")
 tv_tensors = pytest.importorskip("torchvision.tv_tensors")
 
@@ -150,3 +151,58 @@ def test_formats(photo, format):
     steps = [RESIZE, ("ConvertBoundingBoxFormat", (format,), {})]
     wanted = in_format(by_torchvision(photo, [RESIZE], boxes, "xyxy").astype(np.float32), format)
     assert by_stoker(photo, steps, boxes, "xyxy") == pytest.approx(wanted, abs=2e-4)
+
+
+def drawn(photo, transform, boxes, seed):
+    """Returns the batch of one photograph, and the place and size of its row in it, (left, top, width,
+    height).
+    """
+    columns = {"boxes": stoker.Boxes([boxes])}
+    source = stoker.files([photo], columns=columns)
+    options = {"batch_size": 1, "seed": seed, "geometry": True}
+    (batch,) = stoker.Loader(source, [transform, stoker.PadTo(600)], **options)
+    map_of = batch["geometry"][0]
+    assert np.array_equal(map_of[:, :2], np.eye(2))
+    height, width = batch["image_size"][0]
+    return batch, (-int(map_of[0, 2]), -int(map_of[1, 2]), int(width), int(height))
+
+
+def tv_boxes(boxes):
+    return tv_tensors.BoundingBoxes(torch.from_numpy(boxes), format="XYXY", canvas_size=SIZE)
+
+
+@pytest.mark.parametrize("overlap", [0.1, 0.5, 0.7])
+def test_crops_by_overlap(photo, overlap):
+    random = np.random.default_rng(5)
+    crops = 0
+    for seed in range(24):
+        first, last = random.random((4, 2)) * SIZE[::-1], random.random((4, 2)) * SIZE[::-1]
+        boxes = np.concatenate([np.minimum(first, last), np.maximum(first, last)], 1).astype(np.float32)
+        crop = stoker.RandomIoUCrop(sampler_options=(overlap,))
+        batch, (left, top, width, height) = drawn(photo, crop, boxes, seed)
+        if (width, height) == SIZE[::-1]:  # no crop has been found
+            assert np.allclose(batch["boxes"][0], boxes)
+            continue
+        crops += 1
+        assert 0 <= left <= SIZE[1] - width and 0 <= top <= SIZE[0] - height
+        assert 0.5 <= width / height <= 2
+        assert 0.3 * SIZE[1] - 1 <= width <= SIZE[1] and 0.3 * SIZE[0] - 1 <= height <= SIZE[0]
+        x, y = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
+        within = (left < x) & (x < left + width) & (top < y) & (y < top + height)
+        area = torch.tensor([[left, top, left + width, top + height]], dtype=torch.float32)
+        assert torchvision.ops.box_iou(torch.from_numpy(boxes[within]), area).max() >= overlap
+        wanted = v2.functional.crop(tv_boxes(boxes), top, left, height, width).numpy()[within]
+        assert np.abs(batch["boxes"][0] - wanted).max() <= 1e-4
+    assert crops >= 6
+
+
+def test_zooming_out(photo):
+    random = np.random.default_rng(6)
+    for seed in range(8):
+        boxes = boxes_of(random, 5)
+        zoom = stoker.RandomZoomOut(side_range=(1.5, 4), p=1)
+        batch, (left, top, width, height) = drawn(photo, zoom, boxes, seed)
+        assert left <= 0 and top <= 0 and width >= 1.5 * SIZE[1] - 1 and height <= 4 * SIZE[0]
+        padding = [-left, -top, width + left - SIZE[1], height + top - SIZE[0]]
+        wanted = v2.functional.pad(tv_boxes(boxes), padding).numpy()
+        assert np.abs(batch["boxes"][0] - wanted).max() <= 1e-4
