@@ -452,11 +452,19 @@ class Compiler {
       return Refuse(*step_,
                     NameAt(index_) + " resamples after it, so that it would have to run on " +
                         "the whole photograph",
-                    "Move it after the resampling");
+                    AdviceAgainst(transforms_[*step_]));
     }
     resample_ = index_;
     crop_.reset();
     return {};
+  }
+
+  // Padding in another colour can become black, which takes no step; and a zoom must come before
+  // the crops that depend on the size of objects.
+  static const char* AdviceAgainst(const Transform& step) {
+    if (Is<RandomZoomOut>(step)) return "Leave fill out: black padding is added while resampling";
+    if (Is<Pad>(step)) return "Move it after the resampling, or pad with black";
+    return "Move it after the resampling";
   }
 
   Status ResampleToDrawn() {

@@ -514,6 +514,7 @@ TEST(Compile, ZoomingOutComesBeforeWhatFixesTheSize) {
   EXPECT_THAT(cause({Resize{.height = 9, .width = 9}, zoom, ColorJitter{}}),
               HasSubstr("images differ in size here"));
   EXPECT_THAT(cause({grey, Resize{.height = 9, .width = 9}}), HasSubstr("resamples after it"));
+  EXPECT_THAT(Refusal({grey, Exactly(9, 9)}), HasSubstr("Leave fill out: black padding"));
 }
 
 }  // namespace
