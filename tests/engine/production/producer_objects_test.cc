@@ -14,6 +14,7 @@
 #include "io/memory/arrays.h"
 #include "io/ranges/path_source.h"
 #include "io/select/subset.h"
+#include "tests/testing/samples/batches.h"
 #include "tests/testing/samples/photo_folder.h"
 #include "tests/testing/storage/temp_folder.h"
 #include "tests/testing/threads/executors.h"
@@ -118,15 +119,7 @@ class ProducerObjects : public ::testing::Test {
 
   static ObjectsOfRows Epochs(Loader& loader, uint64_t epochs = 1) {
     ObjectsOfRows rows;
-    for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
-      const auto iterator = loader.Iterate();
-      while (true) {
-        const Result<Batch> batch = iterator->Next();
-        if (!batch.ok()) ADD_FAILURE() << batch.error().ToString();
-        if (!batch.ok() || !*batch) break;
-        AddObjects(*batch, rows);
-      }
-    }
+    testing::ForEachBatch(loader, epochs, [&](const Batch& batch) { AddObjects(batch, rows); });
     return rows;
   }
   static ObjectsOfRows Epochs(const LoaderOptions& options, uint64_t epochs = 1) {

@@ -70,15 +70,7 @@ class ProducerPairs : public ::testing::Test {
 
   static PairRows Epochs(Loader& loader, uint64_t epochs) {
     PairRows rows;
-    for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
-      const auto iterator = loader.Iterate();
-      while (true) {
-        const Result<Batch> batch = iterator->Next();
-        if (!batch.ok()) ADD_FAILURE() << batch.error().ToString();
-        if (!batch.ok() || !*batch) break;
-        AddPairRows(*batch, rows);
-      }
-    }
+    testing::ForEachBatch(loader, epochs, [&](const Batch& batch) { AddPairRows(batch, rows); });
     return rows;
   }
   static PairRows Epochs(const LoaderOptions& options, uint64_t epochs = 1) {

@@ -27,6 +27,18 @@ std::vector<uint64_t> Prints(Batches& batches) {
 
 }  // namespace
 
+void ForEachBatch(Loader& loader, uint64_t epochs, const std::function<void(const Batch&)>& take) {
+  for (uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    const auto iterator = loader.Iterate();
+    while (true) {
+      const Result<Batch> batch = iterator->Next();
+      if (!batch.ok()) ADD_FAILURE() << batch.error().ToString();
+      if (!batch.ok() || !*batch) break;
+      take(*batch);
+    }
+  }
+}
+
 LoaderOptions SmallBatches(std::shared_ptr<const SampleSource> source) {
   LoaderOptions options;
   options.source = std::move(source);

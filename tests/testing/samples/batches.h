@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -9,6 +10,10 @@
 #include "engine/production/producer.h"
 
 namespace stoker::testing {
+
+// Passes each batch of the loader's next epochs to `take`; fails the test on an error, which ends
+// the epoch.
+void ForEachBatch(Loader& loader, uint64_t epochs, const std::function<void(const Batch&)>& take);
 
 // Options of shuffled batches of 8 augmented photographs, on two workers.
 LoaderOptions SmallBatches(std::shared_ptr<const SampleSource> source);
