@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import stoker
+from moves import MOVES
 from PIL import Image
 
 torch = pytest.importorskip("torch")
@@ -11,18 +12,6 @@ tv_tensors = pytest.importorskip("torchvision.tv_tensors")
 
 SIZE = (83, 121)
 BOXES = np.float32([[10, 12, 60, 50], [30, 5, 100, 70], [0, 0, 20, 20], [80, 40, 121, 83]])
-
-# Name and parameters. Nothing of them is drawn at random.
-TRANSFORMS = [
-    ("CenterCrop", ((60, 70),), {}),
-    ("RandomHorizontalFlip", (1,), {}),
-    ("RandomVerticalFlip", (1,), {}),
-    ("Pad", ([3, 7, 11, 2],), {}),
-    ("RandomRotation", ((17, 17),), {}),
-    ("RandomRotation", ((-50, -50),), {"center": (20, 11)}),
-    ("RandomAffine", ((30, 30),), {"scale": (0.8, 0.8), "shear": (10, 10, 5, 5)}),
-    ("RandomAffine", ((0, 0),), {"scale": (1.3, 1.3), "center": (60, 3)}),
-]
 
 
 def by_torchvision(path, steps):
@@ -50,7 +39,7 @@ def photo(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("step", TRANSFORMS, ids=str)
+@pytest.mark.parametrize("step", MOVES, ids=str)
 @pytest.mark.parametrize("flip", [False, True])
 def test_boxes_of_one_transform(photo, step, flip):
     resize, mirror = ("Resize", ((70, 90),), {}), ("RandomHorizontalFlip", (1,), {})

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import stoker
+from moves import MOVES
 from PIL import Image
 
 torch = pytest.importorskip("torch")
@@ -14,22 +15,15 @@ SIZE = (83, 121)
 RESIZE = ("Resize", ((70, 90),), {})
 SANITIZE = ("SanitizeBoundingBoxes", (), {"min_size": 1.7, "min_area": 9.3})
 
-# Name and parameters. Nothing of them is drawn at random.
+# Name, arguments and options. Nothing of them is drawn at random.
 TRANSFORMS = [
-    ("CenterCrop", ((60, 70),), {}),
-    ("RandomHorizontalFlip", (1,), {}),
-    ("RandomVerticalFlip", (1,), {}),
-    ("Pad", ([3, 7, 11, 2],), {}),
-    ("RandomRotation", ((17, 17),), {}),
-    ("RandomRotation", ((-50, -50),), {"center": (20, 11)}),
-    ("RandomAffine", ((30, 30),), {"scale": (0.8, 0.8), "shear": (10, 10, 5, 5)}),
-    ("RandomAffine", ((0, 0),), {"scale": (1.3, 1.3), "center": (60, 3)}),
+    *MOVES,
     ("RandomIoUCrop", (1, 1), {"sampler_options": [0.0], "min_aspect_ratio": 0.1, "max_aspect_ratio": 9}),
     ("ClampBoundingBoxes", (), {}),
     SANITIZE,
 ]
 
-# Those that draw a size, from ranges of one.
+# These draw a size, from a range that holds one.
 DRAWN_SIZES = [
     ("RandomShortestSize", (65,), {"max_size": 90}),
     ("ScaleJitter", ((99, 78),), {"scale_range": (0.9, 0.9)}),
