@@ -233,7 +233,7 @@ Result<MemoryColumns> MemoryColumns::Make(std::vector<ArrayColumn> columns,
   }
   made.columns_ = std::move(columns);
   made.owner_ = std::move(owner);
-  made.offsets_ = std::move(offsets);
+  made.offsets_ = std::make_shared<const std::vector<std::vector<int64_t>>>(std::move(offsets));
   return made;
 }
 

@@ -40,7 +40,8 @@ class MemoryColumns {
  private:
   std::vector<ArrayColumn> columns_;
   std::shared_ptr<void> owner_;
-  std::vector<std::vector<int64_t>> offsets_;  // of the fields of objects; equal ones once
+  // Of the fields of objects, equal ones once; columns_ points into them, also in copies of this.
+  std::shared_ptr<const std::vector<std::vector<int64_t>>> offsets_;
   uint32_t max_objects_ = 0;
 };
 
