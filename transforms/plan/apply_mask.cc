@@ -26,7 +26,7 @@ Fill FillOf(const Piece& mask) {
   return {static_cast<uint8_t>(mask.fill), static_cast<uint8_t>(mask.fill >> 8), 0};
 }
 
-// Where the pixels of a mask are written: to its row, or to the planes of a tile.
+// Returns the destination of a mask's pixels: its row, or the planes of a tile.
 NearestOutput OutputOf(const Piece& mask, uint8_t* row, int width) {
   const int bytes = Has16Bits(mask) ? 2 : 1;
   return {row, ptrdiff_t{bytes} * width, mask.fill, bytes, bytes, /*upper=*/1};

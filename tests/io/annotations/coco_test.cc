@@ -387,7 +387,7 @@ TEST_F(CocoTest, AMillionObjectsInOneImage) {
 
 // ---- Against a plain reader
 
-// What a file says about each image, by its id.
+// The annotations of each image of a file, by the image's id.
 struct SaidOfImage {
   std::string file_name;
   std::vector<float> boxes, areas;
