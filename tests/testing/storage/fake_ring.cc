@@ -166,9 +166,16 @@ class FakeKernel {
       }
       return -EBADF;
     }
-    if (!Chance(rings_.faults().refused)) return 0;
+    if (!Refused()) return 0;
     constexpr int kErrors[] = {-EINTR, -EAGAIN, -EBUSY};
     return kErrors[++rings_.counts().refused % 3];
+  }
+
+  // The first entry is refused without a draw: threads that are slow need few entries in an epoch,
+  // and all of them may be lucky.
+  bool Refused() {
+    const double refused = rings_.faults().refused;
+    return refused > 0 && (entered_ == 1 || Chance(refused));
   }
 
   void Take(const io_uring_sqe& sqe) {

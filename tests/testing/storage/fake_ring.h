@@ -20,7 +20,8 @@ struct RingFaults {
   uint64_t seed = 1;
   double late = 0;     // of the chains that could go on and of the completions: wait for the next
                        // entry
-  double refused = 0;  // entries that take nothing: EINTR, EAGAIN, EBUSY
+  double refused = 0;  // entries that take nothing: EINTR, EAGAIN, EBUSY. Above 0, each ring's
+                       // first entry is one of them
   double partly = 0;   // entries that take only the first operations
   // After that many entries the ring is dead: they all fail with EBADF. Below 0: never.
   int64_t lives = -1;
