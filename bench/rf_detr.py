@@ -1,0 +1,101 @@
+"""RF-DETR's training images on one core: stoker, and RF-DETR's own dataset class.
+
+    python bench/rf_detr.py PHOTOS [--rounds 7] [--seconds 4] [--core 0] [--size 560] [--only NAME,…]
+
+PHOTOS is a folder of photographs. Each gets 7 boxes on average, as in COCO, at random places, in a file of
+COCO's format that both read. The recipe is that of rfdetr.datasets.coco with scale_jitter=False, at one
+resolution: flip at random, resize to size × size, normalize to float32, and give boxes as shares of the image
+(cx, cy, w, h). Batches have 16 images.
+
+RF-DETR's class decodes with simplejpeg, at a reduced size where that is enough, if simplejpeg is installed,
+and its batches are collated by its own function. It runs in this process, as a worker of a DataLoader does.
+The class is measured if rfdetr is installed, which is not among stoker's requirements.
+
+How they are compared: bench/in_turns.py.
+"""
+
+import json
+import pathlib
+
+import numpy as np
+from boxes import BATCH, make_boxes
+from in_turns import compare, endless
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def make_coco(photos, folder):
+    """Writes a file of COCO's format to the folder; returns it and the photographs' folder for each image."""
+    from PIL import Image
+
+    images, annotations = [], []
+    for path, boxes, labels in make_boxes(photos, folder):
+        with Image.open(path) as photo:
+            width, height = photo.size
+        name = str(pathlib.Path(path).relative_to(photos))
+        images.append({"id": len(images), "file_name": name, "width": width, "height": height})
+        for (left, top, right, bottom), label in zip(boxes, labels):
+            box = [left, top, right - left, bottom - top]
+            about = {"id": len(annotations) + 1, "image_id": len(images) - 1, "category_id": label}
+            annotations.append({**about, "bbox": box, "area": box[2] * box[3], "iscrowd": 0})
+    categories = [{"id": label, "name": f"class {label}"} for label in range(80)]
+    made = {"images": images, "annotations": annotations, "categories": categories}
+    file = folder / "annotations.json"
+    file.write_text(json.dumps(made), encoding="utf-8")
+    return [(str(file), str(photos.resolve()))] * len(images)
+
+
+def by_stoker(samples, size):
+    import stoker
+
+    recipe = [
+        stoker.RandomHorizontalFlip(),
+        stoker.Resize((size, size)),
+        stoker.ConvertBoundingBoxFormat("cxcywh", normalized=True),
+        stoker.Normalize(mean=MEAN, std=STD),
+    ]
+    loader = stoker.Loader(
+        stoker.coco(*samples[0]),
+        recipe,
+        batch_size=BATCH,
+        shuffle=True,
+        dtype="float32",
+        layout="NCHW",
+        exif_orientation=False,
+        runtime=stoker.Runtime(threads=1),
+    )
+    yield from (len(batch.image) for batch in endless(loader))
+
+
+def by_rfdetr(samples, size):
+    import torch
+    from rfdetr.datasets.coco import (
+        CocoDetection,
+        draft_size_for_transforms,
+        make_coco_transforms_square_div_64,
+    )
+    from rfdetr.utilities.tensors import make_collate_fn
+
+    torch.set_num_threads(1)
+    file, photos = samples[0]
+    dataset = CocoDetection(
+        photos,
+        file,
+        make_coco_transforms_square_div_64("train", size, scale_jitter=False),
+        draft_size=draft_size_for_transforms("train", size),
+    )
+    collate = make_collate_fn(pack=True)
+    random = np.random.default_rng(0)
+    while True:
+        order = random.permutation(len(dataset))
+        for begin in range(0, len(order), BATCH):
+            chosen = [dataset[i] for i in order[begin : begin + BATCH]]
+            collate(chosen)
+            yield len(chosen)
+
+
+LOADERS = {"stoker": by_stoker, "RF-DETR": by_rfdetr}
+NEEDS = {"RF-DETR": "rfdetr"}
+
+if __name__ == "__main__":
+    compare(__file__, __doc__, LOADERS, NEEDS, make_coco, size=560)
