@@ -71,10 +71,7 @@ Status AddFolder(const std::string& folder, int threads, SplitImages& images) {
 
 Status AddLine(const std::string& list, const TextPosition& position, std::string_view line,
                PathTable& paths) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const size_t begin = line.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
+  if (line.empty()) return {};
   if (IsObjectUrl(line)) return OnServers(list);
   if (line.find('\0') != std::string_view::npos) {
     return RefuseText(list, position, "a path has a NUL");
@@ -87,19 +84,9 @@ Status AddLine(const std::string& list, const TextPosition& position, std::strin
 Status AddList(const std::string& list, PathTable& paths) {
   ASSIGN_OR_RETURN(TextFile file, TextFile::Open(list));
   const size_t before = paths.size();
-  for (TextPosition position;; ++position.line) {
-    position.offset = file.offset();
-    size_t end = file.bytes().find('\n');
-    for (bool more = true; more && end == std::string_view::npos;) {
-      const size_t seen = file.bytes().size();
-      ASSIGN_OR_RETURN(more, file.Grow());
-      end = file.bytes().find('\n', seen);
-    }
-    if (file.bytes().empty()) break;
-    const std::string_view line = file.bytes().substr(0, end);
-    TRY(AddLine(list, position, line, paths));
-    file.Skip(std::min(line.size() + 1, file.bytes().size()));
-  }
+  TRY(file.ForEachLine([&](const TextPosition& position, std::string_view line) {
+    return AddLine(list, position, line, paths);
+  }));
   if (paths.size() == before) return WrongYolo(list, "the list has no path of an image");
   return {};
 }
@@ -187,11 +174,9 @@ class LabelFiles {
       if (file.error().code == Code::kNotFound) return {};
       return std::move(file).error();
     }
-    for (bool more = true; more;) {
-      if (file->bytes().size() >= kMostLabelBytes) {
-        return WrongYolo(path, "the file has more than 15 MiB, so it is not one of labels");
-      }
-      ASSIGN_OR_RETURN(more, file->Grow());
+    ASSIGN_OR_RETURN(const bool whole, file->GrowToEnd(kMostLabelBytes));
+    if (!whole) {
+      return WrongYolo(path, "the file has more than 15 MiB, so it is not one of labels");
     }
     ++block.files;
     return ParseYoloLabels(file->bytes(), path, classes_, block.labels);

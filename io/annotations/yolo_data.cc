@@ -217,14 +217,12 @@ class YoloDataReader {
 
 Result<YoloData> ReadYoloData(const std::string& path) {
   ASSIGN_OR_RETURN(TextFile file, TextFile::Open(path));
-  for (bool more = true; more;) {
-    ASSIGN_OR_RETURN(more, file.Grow());
-    if (file.bytes().size() > kMostYaml) {
-      return Error{.code = Code::kInvalidArgument,
-                   .cause = "the file has more than 1 MiB",
-                   .file = path,
-                   .advice = "Give the YAML file that describes the data set"};
-    }
+  ASSIGN_OR_RETURN(const bool whole, file.GrowToEnd(kMostYaml + 1));
+  if (!whole) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "the file has more than 1 MiB",
+                 .file = path,
+                 .advice = "Give the YAML file that describes the data set"};
   }
   YoloDataReader reader(path, file.bytes());
   return reader.Read();

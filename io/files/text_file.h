@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,13 @@ class TextFile {
   // Makes bytes() longer; returns false at the end of the file. A failed read is an error that
   // names the file, as is ResourceExhausted if more than 16 MiB would be held.
   Result<bool> Grow();
+  // Grows until bytes() has the rest of the file, and returns true; or until it has `most` bytes
+  // and the file may have more, and returns false. Precondition: most < 16 MiB.
+  Result<bool> GrowToEnd(size_t most);
+
+  // Skips to the end of the file, and calls `use` with each line on the way, without blanks at its
+  // ends. Returns its first error.
+  Status ForEachLine(const std::function<Status(const TextPosition&, std::string_view)>& use);
 
  private:
   TextFile() = default;
