@@ -24,6 +24,7 @@ set(stoker_parts
 set(stoker_others
   JPEG::JPEG
   PkgConfig::HWY
+  PkgConfig::PUGIXML
   PkgConfig::SPNG
   PkgConfig::URING
   PkgConfig::WEBP

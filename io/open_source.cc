@@ -7,6 +7,7 @@
 
 #include "core/result/try.h"
 #include "io/annotations/coco.h"
+#include "io/annotations/voc.h"
 #include "io/annotations/yolo.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
@@ -138,25 +139,47 @@ Opened OpenCoco(const SourceArguments& given, int /*threads*/) {
   return Coco(given.at("json"), given.at("images"), options);
 }
 
-Opened OpenMasks(const SourceArguments& given, int threads) {
+// Returns the value of masks outside of the image: at most `most`.
+Result<uint16_t> FillOf(const SourceArguments& given, uint16_t most) {
   const std::string& text = given.at("fill");
+  uint16_t fill = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fill);
+  if (error == std::errc() && end == text.data() + text.size() && fill <= most) return fill;
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "fill is not a number from 0 to " + std::to_string(most)};
+}
+
+Opened OpenMasks(const SourceArguments& given, int threads) {
   const std::string& dtype = given.at("dtype");
   if (dtype != "uint8" && dtype != "uint16") {
     return Error{.code = Code::kInvalidArgument, .cause = "dtype is neither uint8 nor uint16"};
   }
   const bool is_wide = dtype == "uint16";
-  const uint16_t most = is_wide ? 65535 : 255;
-  uint16_t fill = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fill);
-  if (error != std::errc() || end != text.data() + text.size() || fill > most) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "fill is not a number from 0 to " + std::to_string(most)};
-  }
+  ASSIGN_OR_RETURN(const uint16_t fill, FillOf(given, is_wide ? 65535 : 255));
   return Masks(given.at("images"), given.at("masks"),
                {.suffix = given.at("suffix"),
                 .dtype = is_wide ? DType::kU16 : DType::kU8,
                 .fill = fill,
                 .threads = threads});
+}
+
+Opened OpenVoc(const SourceArguments& given, int threads) {
+  using Task = VocOptions::Task;
+  const std::string& task = given.at("task");
+  if (task != "detection" && task != "segmentation") {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "task is neither detection nor segmentation"};
+  }
+  VocOptions options{.year = given.at("year"),
+                     .split = given.at("split"),
+                     .task = task == "detection" ? Task::kDetection : Task::kSegmentation,
+                     .class_names = LinesOf(given.at("class_names")),
+                     .threads = threads};
+  ASSIGN_OR_RETURN(options.keep_difficult, IsOn(given, "keep_difficult"));
+  ASSIGN_OR_RETURN(options.one_based, IsOn(given, "one_based"));
+  ASSIGN_OR_RETURN(options.instances, IsOn(given, "instances"));
+  ASSIGN_OR_RETURN(options.fill, FillOf(given, 255));
+  return Voc(given.at("root"), options);
 }
 
 // Columns of tars, one to a line: the name, a space, and the extension.
@@ -234,6 +257,17 @@ std::vector<SourceRow> MakeTable() {
        .open = [](const SourceArguments& given, int threads) -> Opened {
          return Yolo(given.at("data"), given.at("split"), {.threads = threads});
        }},
+      {.kind = "voc",
+       .arguments = {{.name = "root"},
+                     {.name = "year", .standard = "", .is_path = false},
+                     {.name = "split", .standard = "train", .is_path = false},
+                     {.name = "task", .standard = "detection", .is_path = false},
+                     {.name = "keep_difficult", .standard = "on", .is_path = false},
+                     {.name = "one_based", .standard = "on", .is_path = false},
+                     {.name = "class_names", .standard = "", .is_path = false},
+                     {.name = "instances", .standard = "off", .is_path = false},
+                     {.name = "fill", .standard = "255", .is_path = false}},
+       .open = &OpenVoc},
       {.kind = "packed",
        .arguments = {{.name = "folder"},
                      {.name = "cache", .standard = "off", .words = {"off"}},

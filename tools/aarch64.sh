@@ -13,7 +13,7 @@ readonly root=$checkout/build/aarch64-root
 readonly packages=(ca-certificates ccache cmake g++-aarch64-linux-gnu ninja-build pkg-config qemu-user
   python3-venv libcli11-dev libprotozero-dev nlohmann-json3-dev
   {libpython3,libtbb,liburing,libjpeg62-turbo,libspng,libwebp,zlib1g,libarchive}-dev:arm64
-  {libcurl4-openssl,libhwy,libfmt,libyaml,libgtest,libgmock}-dev:arm64)
+  {libcurl4-openssl,libhwy,libfmt,libyaml,libpugixml,libgtest,libgmock}-dev:arm64)
 
 # --- what runs in the root, in the folder of the checkout -------------------------------------------------
 

@@ -20,6 +20,7 @@ static_assert(__cplusplus >= 202002L, "stoker needs C++20: compile with -std=c++
 #include "engine/options/options.h"
 #include "engine/runtime/runtime.h"
 #include "io/annotations/coco.h"
+#include "io/annotations/voc.h"
 #include "io/annotations/yolo.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"

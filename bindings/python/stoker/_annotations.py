@@ -1,16 +1,17 @@
-"""Images with boxes, from files of annotations."""
+"""Images with boxes or masks, from data sets of annotated images."""
 
 from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from stoker import _checks, _stoker
 from stoker._errors import SkippedFilesWarning
-from stoker._sources import Source, _absolute
+from stoker._sources import Source, _absolute, _names_in
 
-__all__ = ["coco", "yolo"]
+__all__ = ["coco", "voc", "yolo"]
 
 
 class _Annotated(Source):
@@ -102,6 +103,94 @@ def coco(
         given["keypoints"] = b"on" if on else b"off"
         text += f", keypoints={on}"
     return _Annotated("coco", given, f"stoker.coco({text})")
+
+
+def voc(
+    root: str | os.PathLike[Any],
+    year: str | None = None,
+    split: str = "train",
+    task: Literal["detection", "segmentation"] = "detection",
+    *,
+    keep_difficult: bool = True,
+    one_based: bool = True,
+    class_names: Iterable[str] | str | os.PathLike[Any] | None = None,
+    instances: bool = False,
+    fill: int = 255,
+    threads: int = 0,
+) -> Source:
+    """Images with boxes, or with masks, from a data set of Pascal VOC's layout.
+
+        source = stoker.voc("VOCdevkit", "2012", "trainval")
+        segmented = stoker.voc("VOCdevkit", "2012", "val", task="segmentation", instances=True)
+
+    Samples are in the order of the split's list: `ImageSets/Main/trainval.txt`, or
+    `ImageSets/Segmentation/val.txt`. Each of its lines names an image of `JPEGImages`, without its extension.
+
+    **Detection.** The objects of an image are those of `Annotations/NAME.xml`, in the order of the file:
+
+    - `boxes` (float32, 4): left, top, right, bottom in pixels. The files number pixels from 1, and `xmax`
+      and `ymax` are those of the last pixel of the box, so these are xmin - 1, ymin - 1, xmax, ymax;
+    - `labels` (int64): 0 to 19. `classes` has the 20 names, in alphabetical order;
+    - `difficult`, `truncated`, `occluded` (uint8): 0 or 1; 0 if the file does not say.
+
+    Parts of an object, as the head of a person, are not read. Other classes than VOC's are an error that
+    lists them, since splits would number them differently: pass `class_names`. Loaders take boxes as those of
+    the image as viewed: for photographs with an EXIF orientation, which VOC does not have, see `coco`.
+
+    **Segmentation.** Columns of masks, which `Mask` describes:
+
+    - `mask` (uint8), of `SegmentationClass`: 0 is background, 1 to 20 are the classes, and 255 is void;
+    - `instances` (uint8), of `SegmentationObject`, if asked for: 1, 2, … are the objects of the image.
+
+    A box takes 27 bytes of memory, and an image 32 and its path, likewise each mask.
+
+    Args:
+        root: the folder `VOC2012`, `VOCdevkit`, or the one that `VOCdevkit` is in. A folder of another name
+            than `VOC2012` may have any year.
+        year: the year in the folder's name: "2007" to "2012". None means that of `root`, or "2012" if its
+            name has none.
+        split: the name of a list: "train", "val", "trainval", "test".
+        task: "detection" or "segmentation".
+        keep_difficult: keep objects that are marked as difficult. Without them, an image may be one without
+            objects. For detection.
+        one_based: False says that coordinates count from 0, as some tools write them; boxes are then those of
+            the files. For detection.
+        class_names: the names in the files, by label, or a file with a name on each line; None means VOC's
+            20. For detection.
+        instances: whether to read the masks of instances, too. For segmentation.
+        fill: the value of masks outside of the image, 0 to 255. For segmentation.
+        threads: for listing folders and reading annotations, 0 to 256; 0 means the cores allotted.
+
+    Raises:
+        NotFoundError: no such folder or list (a FileNotFoundError).
+        InvalidArgumentError: a name of the list without an image, an annotation or a mask; a file that is not
+            such an XML file, or has a DOCTYPE; an object without a name or a box; a box that is reversed or
+            begins before the first pixel, or is not finite; classes without a name. It names the file and
+            the line. Also options of the other task (a ValueError).
+        PermissionDeniedError: a file may not be read (a PermissionError).
+        UnimplementedError: the data set is on a server.
+    """
+    given = {"root": _absolute("root", root)}
+    if year is not None:
+        given["year"] = os.fsencode(_checks.text("year", year))
+    given["split"] = os.fsencode(_checks.text("split", split))
+    text = f"{os.fsdecode(given['root'])!r}, {year!r}, {split!r}"
+    if _checks.choice("task", task, ("detection", "segmentation")) != "detection":
+        given["task"] = task.encode()
+        text += f", {task!r}"
+    flags = {"keep_difficult": (keep_difficult, True), "one_based": (one_based, True)}
+    for name, (value, standard) in {**flags, "instances": (instances, False)}.items():
+        if _checks.boolean(name, value) != standard:
+            given[name] = b"on" if value else b"off"
+            text += f", {name}={value}"
+    if class_names is not None:
+        names = _names_in(class_names)
+        given["class_names"] = b"\n".join(names)
+        text += f", class_names={[os.fsdecode(name) for name in names]}"
+    if _checks.integer("fill", fill, 0, 255) != 255:
+        given["fill"] = b"%d" % fill
+        text += f", fill={fill}"
+    return _Annotated("voc", given, f"stoker.voc({text})", _checks.integer("threads", threads, 0, 256))
 
 
 def yolo(data: str | os.PathLike[Any], split: str = "train", *, threads: int = 0) -> Source:

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "io/annotations/coco.h"
+#include "io/annotations/voc.h"
 #include "io/annotations/yolo.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
@@ -102,6 +103,45 @@ TEST(OpenSource, MatchesYolo) {
             Yolo(folder.Path("a.yaml"), "train").value()->Fingerprint());
   given["split"] = "val";
   EXPECT_EQ(OpenSource("yolo", given).value()->size(), 2U);
+}
+
+TEST(OpenSource, MatchesVoc) {
+  const testing::TempFolder folder;
+  for (const char* const name :
+       {"JPEGImages/1.jpg", "SegmentationClass/1.png", "SegmentationObject/1.png",
+        "ImageSets/Segmentation/val.txt", "ImageSets/Main/val.txt", "Annotations/1.xml"}) {
+    const std::string path = "VOC2007/" + std::string(name);
+    std::filesystem::create_directories(std::filesystem::path(folder.Path(path)).parent_path());
+    folder.Write(path, "1");
+  }
+  folder.Write("VOC2007/Annotations/1.xml", R"(<annotation>
+    <size><width>9</width><height>9</height></size><object><name>cat</name><difficult>1</difficult>
+    <bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox></object></annotation>)");
+  SourceArguments given{{"root", folder.path()}, {"year", "2007"}, {"split", "val"}};
+  VocOptions options{.year = "2007", .split = "val"};
+  EXPECT_EQ(OpenSource("voc", given).value()->Fingerprint(),
+            Voc(folder.path(), options).value()->Fingerprint());
+  given["keep_difficult"] = "off";
+  EXPECT_EQ(OpenSource("voc", given).value()->max_objects(), 0U);
+  given["keep_difficult"] = "on";
+  given["class_names"] = "dog\ncat";
+  given["one_based"] = "off";
+  const auto opened = OpenSource("voc", given).value();
+  EXPECT_EQ(opened->classes(), (std::vector<std::string>{"dog", "cat"}));
+  options.class_names = opened->classes();
+  options.one_based = false;
+  EXPECT_EQ(opened->Fingerprint(), Voc(folder.path(), options).value()->Fingerprint());
+  given["task"] = "segmentation";
+  EXPECT_FALSE(OpenSource("voc", given).ok()) << "options of detection";
+  given = {{"root", folder.path()},  {"year", "2007"},    {"split", "val"},
+           {"task", "segmentation"}, {"instances", "on"}, {"fill", "7"}};
+  const auto masks = OpenSource("voc", given).value();
+  ASSERT_EQ(masks->fields().size(), 3U);
+  EXPECT_EQ(masks->fields()[2].fill, 7);
+  given["fill"] = "256";
+  EXPECT_EQ(OpenSource("voc", given).error().cause, "fill is not a number from 0 to 255");
+  given["task"] = "keypoints";
+  EXPECT_EQ(OpenSource("voc", given).error().cause, "task is neither detection nor segmentation");
 }
 
 TEST(OpenSource, MatchesRecords) {

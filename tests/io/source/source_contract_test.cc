@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "io/annotations/coco.h"
+#include "io/annotations/voc.h"
 #include "io/annotations/yolo.h"
 #include "io/arrow/arrow.h"
 #include "io/folder/image_folder.h"
@@ -476,6 +477,33 @@ Case YoloCase() {
   return {"yolo", [open] { return open("0"); }, [open] { return open("1"); }};
 }
 
+Case VocCase() {
+  const auto open = [](const std::string& category) {
+    static const testing::TempFolder folder;
+    for (const char* const name : {"JPEGImages", "Annotations", "ImageSets/Main"}) {
+      std::filesystem::create_directories(folder.Path(name));
+    }
+    std::string list;
+    for (int i = 0; i < 4; ++i) {
+      const std::string name = std::to_string(i);
+      list += name + "\n";
+      folder.Write("JPEGImages/" + name + ".jpg", "image");
+      std::string objects;
+      for (int k = 0; k < i; ++k) {
+        objects += "<object><name>" + category +
+                   "</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax>"
+                   "</bndbox></object>";
+      }
+      folder.Write("Annotations/" + name + ".xml",
+                   "<annotation><size><width>9</width><height>9</height></size>" + objects +
+                       "</annotation>");
+    }
+    folder.Write("ImageSets/Main/train.txt", list);
+    return Voc(folder.path()).value();
+  };
+  return {"voc", [open] { return open("cat"); }, [open] { return open("dog"); }};
+}
+
 // Two files of records, with a header.
 Source RecordsFrom(char first) {
   std::vector<std::string> paths;
@@ -678,7 +706,7 @@ INSTANTIATE_TEST_SUITE_P(
                       SubsetOf("subset_of_masks", MasksCase()),
                       CombinationOf("combined_masks", {MasksCase(), MasksCase()}),
                       SubsetOf("subset_of_coco", CocoCase()),
-                      SubsetOf("subset_of_yolo", YoloCase()),
+                      SubsetOf("subset_of_yolo", YoloCase()), SubsetOf("subset_of_voc", VocCase()),
                       CombinationOf("combined_coco", {CocoCase(), CocoCase()}),
                       RepeatedCase("repeated_files", FilesWithFurtherImages()),
                       SubsetOf("subset_of_arrays", ArraysCase("", DType::kU8, 24)),

@@ -21,7 +21,7 @@ pytest.importorskip("stoker", reason="the package is not installed here")
 
 import numpy as np
 import stoker
-from annotated import write_coco, write_yolo
+from annotated import write_coco, write_voc, write_yolo
 from gray_png import write_street
 from pages import DOCSTRINGS, ROOT
 from snippets import ARROW, lacking, names_in, parsed, words_in, write_saved_dataset
@@ -60,6 +60,8 @@ def files(made, tmp_path_factory):
     write_street(folder / "street")
     write_coco(folder / "coco/annotations/instances_train2017.json", images[:4], folder / "coco/train2017")
     write_yolo(folder / "coco8", images[:2])
+    for split in ("trainval", "val"):
+        write_voc(folder / "VOCdevkit/VOC2012", images[:3], split)
     write_shards(folder / "shards", images[0].read_bytes())
     sample = {"image/encoded": images[0].read_bytes(), "image/class/label": 1}
     (folder / "train-0.tfrecord").write_bytes(tfrecords.record(tfrecords.example(sample)))

@@ -1,9 +1,13 @@
-"""Images with boxes, from COCO's and YOLO's files. tests/io/annotations has the cases of their parsers."""
+"""Images with boxes, from COCO's, VOC's and YOLO's files. tests/io/annotations has the cases of their
+parsers.
+"""
 
 import json
 import pickle
 
+import numpy as np
 import pytest
+from annotated import write_voc
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 
@@ -139,3 +143,135 @@ def test_wrong_data_sets_for_yolo_are_named(yolo):
     labels.write_text("")
     with pytest.warns(stoker.SkippedFilesWarning, match="gif"):
         stoker.yolo(yolo, "val")
+
+
+@pytest.fixture
+def voc(tmp_path):
+    """A data set of three images, of 0, 1 and 2 objects; returns the folder that VOCdevkit is in."""
+    images = [tmp_path / f"{i}.jpg" for i in range(3)]
+    for image in images:
+        image.write_bytes(b"x")
+    write_voc(tmp_path / "VOCdevkit/VOC2007", images)
+    return tmp_path
+
+
+def test_voc_has_the_objects_of_a_list(voc):
+    source = stoker.voc(voc, "2007")
+    folder = voc / "VOCdevkit/VOC2007"
+    assert [source.path(i) for i in range(3)] == [str(folder / f"JPEGImages/{i}.jpg") for i in range(3)]
+    assert source.object_counts.tolist() == [0, 1, 2]
+    assert len(source.classes) == 20 and source.classes == sorted(source.classes)
+    assert repr(source) == f"stoker.voc({str(voc)!r}, '2007', 'train')"
+    again = pickle.loads(pickle.dumps(source))
+    assert repr(again) == repr(source) and again._spec == source._spec
+    unsaid = stoker.voc(folder)
+    for same in (stoker.voc(folder, "2007"), unsaid, pickle.loads(pickle.dumps(unsaid))):
+        assert same._spec["fingerprint"] == source._spec["fingerprint"]
+
+
+def test_voc_takes_options(voc):
+    options = {"keep_difficult": False, "one_based": False, "class_names": ["dog", "cat"]}
+    source = stoker.voc(voc, "2007", **options)
+    assert source.object_counts.tolist() == [0, 1, 1] and source.classes == ["dog", "cat"]
+    assert repr(source).endswith(", keep_difficult=False, one_based=False, class_names=['dog', 'cat'])")
+    assert pickle.loads(pickle.dumps(source))._spec == source._spec
+    masks = stoker.voc(voc, "2007", task="segmentation", instances=True, fill=0)
+    assert masks.path(1, "instances").endswith("SegmentationObject/1.png")
+    assert repr(masks).endswith("'train', 'segmentation', instances=True, fill=0)")
+    assert pickle.loads(pickle.dumps(masks))._spec == masks._spec
+    with pytest.raises(stoker.InvalidArgumentError, match="task"):
+        stoker.voc(voc, "2007", task="keypoints")
+    for option in ({"instances": True}, {"fill": 0}):
+        with pytest.raises(stoker.InvalidArgumentError, match="instances and fill are of segmentation"):
+            stoker.voc(voc, "2007", **option)
+    with pytest.raises(stoker.InvalidArgumentError, match="are of detection"):
+        stoker.voc(voc, "2007", task="segmentation", class_names=["cat"])
+    with pytest.raises(stoker.InvalidArgumentError, match="class_names"):
+        stoker.voc(voc, "2007", class_names=["a\nb"])
+
+
+def test_wrong_data_sets_of_voc_are_named(voc):
+    with pytest.raises(stoker.NotFoundError, match="no folder VOC2012"):
+        stoker.voc(voc)
+    with pytest.raises(stoker.NotFoundError, match="The folder has: train"):
+        stoker.voc(voc, "2007", "val")
+    wrong = voc / "VOCdevkit/VOC2007/Annotations/1.xml"
+    wrong.write_text(wrong.read_text().replace("cat", "lynx"))
+    with pytest.raises(stoker.InvalidArgumentError, match="line 1: 'lynx' is not one of the 20") as caught:
+        stoker.voc(voc, "2007")
+    assert str(wrong) in str(caught.value)
+
+
+def random_voc(folder, rng, image_module):
+    """Writes images of VOC's layout, with boxes and masks that have a palette."""
+    objects = ["aeroplane", "cat", "person", "tvmonitor"]
+    names = [f"2007_{i:06}" for i in range(12)]
+    for name in names:
+        width, height = (int(side) for side in rng.integers(20, 60, 2))
+        made = ""
+        for _ in range(rng.integers(0, 5)):
+            left, top = rng.integers(1, [width, height])
+            right, bottom = rng.integers([left, top], [width + 1, height + 1])
+            flags = "".join(
+                f"<{flag}>{rng.integers(2)}</{flag}>" for flag in ("truncated", "difficult", "occluded")
+            )
+            part = "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin></bndbox></part>"
+            made += (
+                f"\n<object>\n<name>{rng.choice(objects)}</name>\n<pose>Left</pose>{flags}\n<bndbox><xmin>{left}"
+                f"</xmin><ymin>{top}.25</ymin><xmax>{right}</xmax><ymax>{bottom}.5</ymax></bndbox>"
+                f"{part * int(rng.integers(2))}\n</object>"
+            )
+        size = f"<size><width>{width}</width><height>{height}</height><depth>3</depth></size>"
+        text = f"<annotation><folder>VOC2007</folder><filename>{name}.jpg</filename>{size}{made}</annotation>"
+        (folder / "Annotations" / f"{name}.xml").write_text(text)
+        pixels = rng.integers(0, 255, (height, width, 3), np.uint8)
+        image_module.fromarray(pixels).save(folder / "JPEGImages" / f"{name}.jpg")
+        for kind in ("SegmentationClass", "SegmentationObject"):
+            mask = image_module.fromarray(
+                rng.choice([0, 1, 2, 20, 255], (height, width)).astype(np.uint8), "P"
+            )
+            mask.putpalette(rng.integers(0, 256, 768, np.uint8).tobytes())
+            mask.save(folder / kind / f"{name}.png")
+    for task in ("Main", "Segmentation"):
+        order = rng.permutation(names)
+        (folder / "ImageSets" / task / "val.txt").write_text("".join(f"{name}\n" for name in order))
+
+
+def test_voc_is_read_as_by_torchvision(voc):
+    datasets = pytest.importorskip("torchvision.datasets")
+    image_module = pytest.importorskip("PIL.Image")
+    random_voc(voc / "VOCdevkit/VOC2007", np.random.default_rng(5), image_module)
+    source = stoker.voc(voc, "2007", "val")
+    theirs = datasets.VOCDetection(voc, "2007", "val")
+    assert [source.path(i) for i in range(len(source))] == [str(path) for path in theirs.images]
+    (batch,) = stoker.Loader(source, [stoker.PadTo(60)], batch_size=len(source))
+    seen = 0
+    for i, (_, wanted) in enumerate(theirs):
+        objects = wanted["annotation"].get("object", [])
+        assert len(batch["boxes"][i]) == len(objects)
+        for k, each in enumerate(objects):
+            seen += 1
+            box = [float(each["bndbox"][side]) for side in ("xmin", "ymin", "xmax", "ymax")]
+            assert batch["boxes"][i][k].tolist() == [box[0] - 1, box[1] - 1, *box[2:]]
+            assert source.classes[batch["labels"][i][k]] == each["name"]
+            for flag in ("difficult", "truncated", "occluded"):
+                assert batch[flag][i][k] == int(each[flag])
+    assert seen > 10
+
+
+def test_masks_of_voc_are_those_of_torchvision(voc):
+    datasets = pytest.importorskip("torchvision.datasets")
+    image_module = pytest.importorskip("PIL.Image")
+    random_voc(voc / "VOCdevkit/VOC2007", np.random.default_rng(6), image_module)
+    source = stoker.voc(voc, "2007", "val", "segmentation", instances=True)
+    theirs = datasets.VOCSegmentation(voc, "2007", "val")
+    batches = stoker.Loader(source, [stoker.PadTo(60)], batch_size=1)
+    for i, batch in enumerate(batches):
+        wanted = np.asarray(theirs[i][1])
+        height, width = wanted.shape
+        assert source.path(i, "mask") == str(theirs.masks[i])
+        instances = np.asarray(image_module.open(source.path(i, "instances")))
+        for name, values in (("mask", wanted), ("instances", instances)):
+            mask = batch[name][0]
+            assert np.array_equal(mask[:height, :width], values)
+            assert (mask[height:] == 255).all() and (mask[:, width:] == 255).all()

@@ -15,6 +15,7 @@ import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 import tfrecords  # noqa: E402
+from annotated import write_voc  # noqa: E402
 
 SMALL = [stoker.RandomResizedCrop(8)]
 
@@ -84,6 +85,7 @@ def sources(made, paths, tmp_path_factory):
         shutil.copy(path, folder / "yolo" / "images" / f"{i}.jpg")
         (folder / "yolo" / "labels" / f"{i}.txt").write_text("0 0.5 0.5 0.25 0.5\n" * (i % 3))
     (folder / "yolo" / "data.yaml").write_text("path: .\ntrain: images\nnames: [cat]\n")
+    write_voc(folder / "VOC2012", [pathlib.Path(path) for path in paths])
     objects = {
         "boxes": stoker.Boxes([[[1, 2, 3, 4]] * (i % 3) for i in range(12)]),
         "labels": stoker.PerObject([np.arange(i % 3) for i in range(12)]),
@@ -99,6 +101,7 @@ def sources(made, paths, tmp_path_factory):
         "files with objects": stoker.files(paths, columns=objects),
         "coco": stoker.coco(folder / "coco.json", made),
         "yolo": stoker.yolo(folder / "yolo" / "data.yaml"),
+        "voc": stoker.voc(folder),
         "from_dataset": stoker.from_dataset(Photos(paths), threads=2, class_names=["x", "y"]),
         "subset": listed.subset([3, 3, 1]),
         "split": whole.split(0.25, seed=3)[1],
@@ -118,7 +121,7 @@ def sources(made, paths, tmp_path_factory):
 
 KINDS = [
     "image_folder", "tar", "tfrecord", "manifest", "records", "files", "files without labels",
-    "files with objects", "coco", "yolo",
+    "files with objects", "coco", "yolo", "voc",
     "from_dataset", "subset", "split", "filter by labels", "filter by mask", "subset of a subset",
     "weighted", "balanced", "combine", "combine with weights", "repeated", "repeated and weighted",
 ]  # fmt: skip

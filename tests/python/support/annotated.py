@@ -31,3 +31,28 @@ def write_yolo(folder, images):
             labels = folder / "labels" / split / type(folder)(copy).with_suffix(".txt").name
             labels.write_text("0 0.5 0.5 0.25 1\n")
     (folder / "data.yaml").write_text("train: images/train\nval: images/val\nnames: [x]\n")
+
+
+def write_voc(folder, images, split="train"):
+    """Writes the folder VOC2012 of images and masks: image i has i % 3 cats, the second of them difficult."""
+    for name in ("JPEGImages", "Annotations", "SegmentationClass", "SegmentationObject"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    for i, image in enumerate(images):
+        copy = folder / "JPEGImages" / type(folder)(image).name
+        shutil.copy(image, copy)
+        (folder / "Annotations" / f"{copy.stem}.xml").write_text(voc_annotation(i % 3))
+        for name in ("SegmentationClass", "SegmentationObject"):
+            (folder / name / f"{copy.stem}.png").write_bytes(b"")
+    for name in ("Main", "Segmentation"):
+        (folder / "ImageSets" / name).mkdir(parents=True, exist_ok=True)
+        names = [f"{type(folder)(image).stem}\n" for image in images]
+        (folder / "ImageSets" / name / f"{split}.txt").write_text("".join(names))
+
+
+def voc_annotation(objects):
+    made = "".join(
+        f"<object><name>cat</name><difficult>{i % 2}</difficult><bndbox><xmin>{1 + i}</xmin><ymin>2</ymin>"
+        "<xmax>7</xmax><ymax>8</ymax></bndbox></object>"
+        for i in range(objects)
+    )
+    return f"<annotation><size><width>16</width><height>16</height></size>{made}</annotation>"
