@@ -11,6 +11,7 @@
 #include "core/result/plural.h"
 #include "core/result/try.h"
 #include "core/result/utf8.h"
+#include "io/annotations/voc.h"
 #include "io/arrow/huggingface.h"
 #include "io/index/split_folders.h"
 #include "io/manifest/manifest.h"
@@ -27,7 +28,8 @@ const char* KindOf(const std::string& given) {
   std::error_code failed;
   if (std::filesystem::is_directory(given, failed)) {
     if (IsPackedSet(given)) return "packed";
-    return IsSavedDataset(given) ? "arrow" : "image_folder";
+    if (IsSavedDataset(given)) return "arrow";
+    return IsVocFolder(given) ? "voc" : "image_folder";
   }
   if (given.ends_with(".arrow") || given.ends_with(".feather")) return "arrow";
   if (given.ends_with(".parquet")) return "arrow";  // which says how such files are read
@@ -109,6 +111,8 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
       arguments = {{"images", given}};
     } else if (kind == "coco") {
       arguments = {{"json", given}};
+    } else if (kind == "voc") {
+      arguments = {{"root", given}};
     } else if (kind == "yolo") {
       arguments = {{"data", given}};
     } else {
@@ -129,12 +133,13 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
 }
 
 Status CheckIsFolder(const std::string& command, const std::string& given) {
-  constexpr std::array<std::pair<std::string_view, const char*>, 6> kOthers = {
+  constexpr std::array<std::pair<std::string_view, const char*>, 7> kOthers = {
       {{"tar", "tar archives"},
        {"tfrecord", "TFRecord files"},
        {"arrow", "Arrow or Parquet files"},
        {"manifest", "a manifest"},
        {"coco", "a JSON file"},
+       {"voc", "a data set of Pascal VOC's layout"},
        {"yolo", "a YAML file"}}};
   const auto* const other = std::ranges::find(kOthers, std::string_view(KindOf(given)),
                                               &std::pair<std::string_view, const char*>::first);

@@ -15,7 +15,7 @@ import termios
 import time
 
 import pytest
-from annotated import write_coco, write_yolo
+from annotated import write_coco, write_voc, write_yolo
 from gray_png import gray_png
 from pseudo_terminal import open_pseudo_terminal
 from repository import COMMAND
@@ -348,6 +348,14 @@ def test_files_of_boxes_are_recognised(dataset, tmp_path):
     done = run("verify", tmp_path / "yolo/data.yaml", "--source-option", "split=val")
     assert done.returncode == 0 and "val): 2 samples checked" in done.stdout.decode(), done.stderr
     assert "not a YAML file" in failure(run("pack", tmp_path / "yolo/data.yaml", tmp_path / "packed"), 1)
+    write_voc(tmp_path / "VOCdevkit/VOC2007", images, "val")
+    given = [tmp_path, "--source-option", "year=2007", "--source-option", "split=val"]
+    done = run("verify", *given)
+    assert done.returncode == 0 and "val): 2 samples checked" in done.stdout.decode(), done.stderr
+    done = run("verify", tmp_path / "VOCdevkit/VOC2007", "--source-option", "split=val")
+    assert done.returncode == 0 and "val): 2 samples checked" in done.stdout.decode(), done.stderr
+    assert "no folder VOC2012" in failure(run("verify", tmp_path / "VOCdevkit"), 1)
+    assert "data set of Pascal VOC" in failure(run("pack", tmp_path, tmp_path / "packed"), 1)
 
 
 def test_verify_checks_its_list_beforehand(dataset, tmp_path):
