@@ -24,6 +24,7 @@
 #include "tests/fuzz/parse/read_coco.h"
 #include "tests/fuzz/parse/read_manifest.h"
 #include "tests/fuzz/parse/read_state.h"
+#include "tests/fuzz/parse/read_voc.h"
 #include "tests/fuzz/parse/read_yolo.h"
 
 namespace stoker::testing {
@@ -65,6 +66,7 @@ TEST(Replay, TarCorpus) { Replay(STOKER_FUZZ_CORPUS "/tar", OpenFuzzedTar); }
 TEST(Replay, TfRecordCorpus) { Replay(STOKER_FUZZ_CORPUS "/tfrecord", OpenFuzzedTfRecord); }
 TEST(Replay, ShardsCorpus) { Replay(STOKER_FUZZ_CORPUS "/shards", ExpandFuzzedShards); }
 TEST(Replay, SpecCorpus) { Replay(STOKER_FUZZ_CORPUS "/spec", ParseFuzzedSpec); }
+TEST(Replay, VocCorpus) { Replay(STOKER_FUZZ_CORPUS "/voc", ReadFuzzedVoc); }
 TEST(Replay, YoloCorpus) { Replay(STOKER_FUZZ_CORPUS "/yolo", ReadFuzzedYolo); }
 TEST(Replay, StateCorpus) { Replay(STOKER_FUZZ_CORPUS "/state", ReadFuzzedState); }
 
