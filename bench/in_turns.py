@@ -1,4 +1,4 @@
-"""Compares loaders of annotated photographs: each takes turns in a process of its own, on one core.
+"""Compares loaders of annotated photographs: each takes turns in a process of its own, on one core or more.
 
 What counts is CPU time, user and system, for 1,000 samples, after a pass that warms up. Loaders take turns;
 which is first changes from round to round. Prints the median and the range, and the median ratio of pairs of
@@ -23,42 +23,49 @@ def endless(loader):
 
 
 def _turn(batches, count, seconds):
-    """Returns the CPU seconds for 1,000 samples. `batches` yields the number of samples of each batch."""
+    """Returns the CPU seconds for 1,000 samples, and the samples per second. `batches` yields the number of
+    samples of each batch.
+    """
     warmed = 0
     while warmed < count:
         warmed += next(batches)
-    before, end, done = time.process_time(), time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    before, start, done = time.process_time(), time.monotonic(), 0
+    while time.monotonic() < start + seconds:
         done += next(batches)
-    return 1000 * (time.process_time() - before) / done
+    taken = time.process_time() - before
+    return 1000 * taken / done, done / (time.monotonic() - start)
 
 
 def _is_installed(module):
     return subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True).returncode == 0
 
 
-def compare(program, doc, loaders, needs, make_samples, size):
+def compare(program, doc, loaders, needs, make_samples, size, columns=None):
     """Parses the command line of `program`, and prints the table.
 
     loaders: by name, functions of the samples and the size that yield the number of samples of each batch.
     needs: the module that a loader needs, by its name; it is left out if that is not installed.
     make_samples: called with the folder of photographs and a temporary one, and returns a list for JSON.
     size: the default of --size.
+    columns: further columns of the table, by their titles: functions that return the text for the CPU
+        seconds for 1,000 samples, the samples per second, and the number of cores.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("photos", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=4)
-    parser.add_argument("--core", type=int, default=min(os.sched_getaffinity(0)))
+    first = str(min(os.sched_getaffinity(0)))
+    parser.add_argument("--cores", "--core", default=first, help="their numbers, separated by commas")
     parser.add_argument("--size", type=int, default=size)
     parser.add_argument("--only", default=",".join(loaders), help="names, separated by commas")
     parser.add_argument("--turn", help=argparse.SUPPRESS)
     parser.add_argument("--samples", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    os.sched_setaffinity(0, {options.core})
+    cores = {int(core) for core in options.cores.split(",")}
+    os.sched_setaffinity(0, cores)
     if options.turn:
         samples = json.loads(pathlib.Path(options.samples).read_text(encoding="utf-8"))
-        print(_turn(loaders[options.turn](samples, options.size), len(samples), options.seconds))
+        print(*_turn(loaders[options.turn](samples, options.size), len(samples), options.seconds))
         return
 
     names = [name for name in options.only.split(",") if name in loaders]
@@ -71,17 +78,26 @@ def compare(program, doc, loaders, needs, make_samples, size):
         for number in range(options.rounds):
             for name in names[number % len(names) :] + names[: number % len(names)]:
                 words = [options.photos, "--turn", name, "--samples", samples, "--size", options.size]
-                words += ["--seconds", options.seconds, "--core", options.core]
+                words += ["--seconds", options.seconds, "--cores", options.cores]
                 said = subprocess.run(
                     [sys.executable, program, *map(str, words)],
                     stdout=subprocess.PIPE,
                     text=True,
                     check=True,
                 )
-                taken[name].append(float(said.stdout.split()[-1]))  # libraries print, too
-    print(f"| {'loader':20} | CPU s for 1,000 samples | range | × the first |")
-    print("|---|--:|--:|--:|")
-    for name, seconds in taken.items():
-        ratio = statistics.median(s / first for s, first in zip(seconds, taken[names[0]]))
-        middle = statistics.median(seconds)
-        print(f"| {name:20} | {middle:.3f} | {min(seconds):.3f} to {max(seconds):.3f} | {ratio:.2f} |")
+                said = said.stdout.splitlines()[-1]  # libraries print, too
+                taken[name].append([float(word) for word in said.split()])
+    columns = columns or {}
+    titles = ["loader", "CPU s for 1,000 samples", "range", "× the first", *columns]
+    print("|", " | ".join(titles), "|")
+    print("|---|" + "--:|" * (len(titles) - 1))
+    for name, turns in taken.items():
+        seconds, speeds = zip(*turns)
+        ratio = statistics.median(turn[0] / first[0] for turn, first in zip(turns, taken[names[0]]))
+        cells = [name, f"{statistics.median(seconds):.3f}", f"{min(seconds):.3f} to {max(seconds):.3f}"]
+        cells += [f"{ratio:.2f}"]
+        cells += [
+            text(statistics.median(seconds), statistics.median(speeds), len(cores))
+            for text in columns.values()
+        ]
+        print("|", " | ".join(cells), "|")
