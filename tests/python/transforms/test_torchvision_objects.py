@@ -130,6 +130,24 @@ def test_one_transform(photo, step):
     assert moved == pytest.approx(wanted, abs=2e-4)
 
 
+@pytest.mark.parametrize("larger", range(12))
+def test_larger_center_crops_move_boxes_as_pixels(photo, larger):
+    boxes = np.array([[2, 3, 50, 60]], np.float32)
+    size = (SIZE[0] + larger, SIZE[1] + larger)
+    (batch,) = stoker.Loader(
+        stoker.files([photo], columns={"boxes": stoker.Boxes([boxes])}),
+        [stoker.CenterCrop(size)],
+        batch_size=1,
+    )
+    image = torch.from_numpy(np.array(Image.open(photo))).permute(2, 0, 1)
+    cropped = v2.functional.center_crop(image, list(size)).permute(1, 2, 0).numpy()
+    assert np.array_equal(batch["image"][0], cropped)
+    moved = larger // 2  # torchvision's boxes are one pixel further if `larger` is 3, 7 or 11
+    assert np.array_equal(batch["boxes"][0], boxes + moved)
+    theirs = v2.functional.center_crop(tv_boxes(boxes), list(size)).numpy()
+    assert np.array_equal(theirs, boxes + moved + (larger % 4 == 3))
+
+
 @pytest.mark.parametrize("step", DRAWN_SIZES, ids=str)
 def test_drawn_sizes(photo, step):
     boxes = boxes_of(np.random.default_rng(3), 40)
