@@ -60,11 +60,12 @@ std::string MixText(const BatchMix& mix) {
   return text;
 }
 
-// "image, mask with fill 255".
+// "image, mask with fill 255", "8 × image".
 std::string PiecesText(const SampleSource& source) {
   std::string text;
-  for (const Field& field : source.fields().first(source.pieces())) {
+  for (const Field& field : source.fields().first(source.encoded_fields())) {
     if (!text.empty()) text += ", ";
+    if (field.count != 0) text += std::to_string(field.count) + " × ";
     if (field.kind == Field::Kind::kImage) {
       text += "image";
     } else {
@@ -149,7 +150,7 @@ Identity IdentityOf(const LoaderOptions& options) {
   const SampleSource& source = *options.source;
   Identity identity{{std::string(kSamples), std::to_string(source.size())},
                     {std::string(kFingerprint), FingerprintText(source)}};
-  if (source.pieces() > 1) identity.emplace_back(kPieces, PiecesText(source));
+  if (source.pieces() > 1 || source.has_clips()) identity.emplace_back(kPieces, PiecesText(source));
   LoaderOptions given = options, standard;  // options are read through pointers
   for (const LoaderOptionRow& row : AllLoaderOptions()) {
     const bool decides = row.decides && options.on_bad[*row.decides] != OnBad::kFail;

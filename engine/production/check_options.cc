@@ -110,27 +110,34 @@ Status CheckCalls(const SampleSource& source) {
 Status CheckPieces(const LoaderOptions& options) {
   const SampleSource& source = *options.source;
   const std::span<const Field> fields = source.fields();
-  const size_t pieces = source.pieces();
+  const size_t encoded = source.encoded_fields(), pieces = source.pieces();
   if (pieces == 0) return {};
-  const bool come_first = std::ranges::all_of(fields.first(pieces), &Field::is_encoded);
+  const bool come_first = std::ranges::all_of(fields.first(encoded), &Field::is_encoded);
   if (!come_first || fields[0].kind != Field::Kind::kImage) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = "the encoded fields of " + source.Describe() +
                           " are not its first ones, of which the first is a kImage",
                  .advice = "Put the image first, then its masks, then all others"};
   }
-  if (pieces == 1) return {};
-  if (source.calls() != 0 || source.has_records()) {
+  if (pieces == 1 && !source.has_clips()) return {};
+  if (pieces > kMostPieces) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "each sample of " + source.Describe() + " has " + std::to_string(pieces) +
+                          " encoded images; at most " + std::to_string(kMostPieces) +
+                          " are possible",
+                 .advice = "Make samples of fewer images"};
+  }
+  if (source.calls() != 0) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = source.Describe() + " has " + std::to_string(pieces) +
-                          " encoded fields, and " + (source.calls() != 0 ? "calls" : "records") +
-                          ", which give one encoded image per sample",
+                          " encoded images per sample, and calls, which give one",
                  .advice = "Give the others as files of their own"};
   }
   const auto refuse = [&](const std::string& what, std::string advice) {
+    const std::string counted =
+        pieces == 1 ? "a clip of one image" : std::to_string(pieces) + " encoded images";
     return Error{.code = Code::kUnimplemented,
-                 .cause = what + ", and each sample of " + source.Describe() + " has " +
-                          std::to_string(pieces) + " encoded images",
+                 .cause = what + ", and each sample of " + source.Describe() + " has " + counted,
                  .advice = std::move(advice)};
   };
   if (!options.views.empty()) {
@@ -277,7 +284,8 @@ Status CheckViews(const LoaderOptions& options) {
 }  // namespace
 
 bool HasFurtherImages(const SampleSource& source) {
-  return std::ranges::count(source.fields(), Field::Kind::kImage, &Field::kind) > 1;
+  return source.has_clips() ||
+         std::ranges::count(source.fields(), Field::Kind::kImage, &Field::kind) > 1;
 }
 
 std::string ViewColumn(const SampleSource& source, size_t view) {

@@ -36,7 +36,8 @@ inline bool CopiesRows(const LoaderOptions& options) {
   return options.transforms.empty() && options.views.empty() && options.source->in_memory();
 }
 
-// Whether samples have images after the first one. A device changes and decodes only that one.
+// Whether samples have images after the first one, or clips. A device changes and decodes only the
+// image of a row that has one.
 bool HasFurtherImages(const SampleSource& source);
 
 SamplerOptions SamplerOptionsOf(const LoaderOptions& options);

@@ -31,7 +31,7 @@ ImageView ImageOf(const Field& field, std::span<const uint8_t> row) {
 Error InFile(Error error, const SampleInFlight& sample, uint32_t piece) {
   const ReadRequest& read = sample.read_of(piece);
   const bool is_part = read.length != kUnknownLength;
-  const size_t image_at = piece == 0 ? sample.image_at : 0;
+  const size_t image_at = piece == 0 ? sample.image_at : sample.other_images_at[piece - 1];
   if (error.offset || is_part) error.offset = read.offset + image_at + error.offset.value_or(0);
   return error;
 }
@@ -46,14 +46,29 @@ Error Unread(Error error) {
 
 bool IsFinal(const Status& status) { return !status.ok() && status.error().wanted_bytes == 0; }
 
-// Gives an error to each piece whose size is not that of the first one. An error that memory could
-// cure does not hide it.
-void CompareSizes(SampleInFlight& sample) {
+// Returns, by piece, the one whose size it must have: that of the source, unless the batch has
+// columns that describe the first image for all of them.
+std::vector<uint32_t> SizesToMatch(const SampleSource& source, const std::optional<Plan>& plan) {
+  const bool all_alike = plan && (plan->pads() || plan->options().geometry);
+  std::vector<uint32_t> of(source.pieces());
+  for (uint32_t piece = 1; piece < of.size(); ++piece) {
+    of[piece] = all_alike ? 0 : static_cast<uint32_t>(source.PieceOfSameSize(piece));
+  }
+  return of;
+}
+
+// Gives an error to each piece whose size is not that of the one in `first`. An error that memory
+// could cure does not hide it.
+void CompareSizes(SampleInFlight& sample, std::span<const uint32_t> first,
+                  const SampleSource& source) {
   for (uint32_t piece = 1; piece <= sample.piece; ++piece) {
-    const bool are_known = sample.viewed[piece].width != 0 && sample.viewed[0].width != 0;
+    const ImageSize size = sample.viewed[piece], wanted = sample.viewed[first[piece]];
+    const bool are_known = size.width != 0 && wanted.width != 0;
     Status& status = sample.other_reads[piece - 1].status;
-    if (!are_known || sample.viewed[piece] == sample.viewed[0] || IsFinal(status)) continue;
-    status = SizeMismatch(sample.viewed[piece], sample.viewed[0], sample.read.path);
+    if (!are_known || size == wanted || IsFinal(status)) continue;
+    const ReadRequest& read = sample.read_of(first[piece]);
+    status = SizeMismatch(size, wanted,
+                          DescribeSizedImage(source, read.sample, first[piece], read.path));
   }
 }
 
@@ -81,6 +96,7 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
       mixer_(std::move(mixer)),
       columns_(options, sampler, plan_, mixer_, map, std::move(columns)),
       has_records_(source_.has_records()),
+      sizes_to_match_(SizesToMatch(source_, plan_)),
       cache_(cache),
       samples_(samples),
       refuse_(std::move(refuse)),
@@ -134,7 +150,7 @@ class Decoder::DecodingTurn {
 
   // Ends samples that cannot be decoded, and returns the next piece that can.
   std::optional<EncodedImage> Pull(PlanRun& run) {
-    if (further_) {
+    while (further_) {
       // A sample that waited for memory needs the least if its pieces are not interleaved.
       if (run.busy() && decoder_.samples_[further_->index].work.alone()) return std::nullopt;
       if (std::optional<EncodedImage> piece = PullFurther()) return piece;
@@ -181,7 +197,8 @@ class Decoder::DecodingTurn {
     if (sample.piece != 0) further_ = {.index = index, .piece = 1};
   }
 
-  // Returns the next piece of the sample that was begun last, unless it could not be read.
+  // Returns the next piece of the sample that was begun last, unless it could not be read or
+  // unpacked.
   std::optional<EncodedImage> PullFurther() {
     const auto [index, piece] = *std::exchange(further_, std::nullopt);
     SampleInFlight& sample = decoder_.samples_[index];
@@ -191,11 +208,23 @@ class Decoder::DecodingTurn {
       FinishPiece(index, piece, {}, Unread(std::move(read.status).error()));
       return std::nullopt;
     }
+    std::span<const uint8_t> image(read.buffer.data(), read.size);
+    if (decoder_.has_records_) {
+      Result<std::span<const uint8_t>> unpacked =
+          decoder_.source_.UnpackPiece(read.sample, piece, image);
+      if (!unpacked.ok()) {
+        FinishPiece(index, piece, {}, std::move(unpacked).error());
+        return std::nullopt;
+      }
+      image = *unpacked;
+    }
+    sample.other_images_at[piece - 1] = static_cast<size_t>(image.data() - read.buffer.data());
+    ++taken_;
     const RowClaim& claim = sample.claim;
     return EncodedImage{
         .tag = index,
         .piece = piece,
-        .bytes = {read.buffer.data(), read.size},
+        .bytes = image,
         .key = sample.draw,
         .to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, piece, buffers_)};
   }
@@ -215,7 +244,7 @@ class Decoder::DecodingTurn {
     sample.viewed[piece] = viewed;
     sample.read_of(piece).status = std::move(status);
     if (--sample.unfinished != 0) return;
-    CompareSizes(sample);
+    CompareSizes(sample, decoder_.sizes_to_match_, decoder_.source_);
     const uint32_t failed = PieceThatFailed(sample);
     FinishSample(index, failed, std::move(sample.read_of(failed).status));
   }
@@ -250,8 +279,9 @@ class Decoder::DecodingTurn {
     if (status.ok()) {
       samples_.Done(index, {SampleOutcome::Kind::kRow, work}, worker_);
     } else {
-      Error error = NamedError(decoder_.source_, sample.read.sample,
-                               std::move(status).error().WithFile(sample.read_of(piece).path));
+      Error error =
+          NamedError(decoder_.source_, sample.read.sample,
+                     std::move(status).error().WithFile(sample.read_of(piece).path), piece);
       const SampleOutcome::Kind kind =
           decoded ? SampleOutcome::Kind::kFailed : SampleOutcome::Kind::kUnusable;
       samples_.Done(index, {kind, work, std::move(error)}, worker_);

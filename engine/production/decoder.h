@@ -106,9 +106,10 @@ class Decoder {
   const Sampler& sampler_;
   const std::optional<Plan> plan_;
   const std::optional<Mixer> mixer_;
-  const RowColumns columns_;  // declared after the plan and the mixer
-  const bool has_records_;    // SampleSource::has_records
-  SampleCache* const cache_;  // may be null
+  const RowColumns columns_;                    // declared after the plan and the mixer
+  const bool has_records_;                      // SampleSource::has_records
+  const std::vector<uint32_t> sizes_to_match_;  // by piece: the one whose size it must have
+  SampleCache* const cache_;                    // may be null
   SamplesInFlight& samples_;
   const Refuse refuse_;
   std::vector<JpegPacker> packers_;  // by worker; empty without a cache

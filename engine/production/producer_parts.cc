@@ -22,11 +22,11 @@ Piece::Kind KindOfPiece(const Field& field) {
   return field.dtype == DType::kU16 ? Piece::Kind::kMask16 : Piece::Kind::kMask;
 }
 
-// Returns the encoded fields as a plan sees them. Images in memory are one piece, too.
+// Returns the encoded images as a plan sees them. An image in memory is one piece, too.
 std::vector<Piece> PiecesOf(const SampleSource& source) {
   std::vector<Piece> pieces;
-  for (const Field& field : source.fields().first(source.pieces())) {
-    pieces.push_back({.kind = KindOfPiece(field), .fill = field.fill});
+  for (const Field& field : source.fields().first(source.encoded_fields())) {
+    pieces.insert(pieces.end(), field.images(), {.kind = KindOfPiece(field), .fill = field.fill});
   }
   if (pieces.empty()) pieces.emplace_back();
   return pieces;
@@ -141,9 +141,12 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
     columns.push_back({field.name, field.dtype, field.row_shape, owns_strings, most});
   }
   if (AddsLabels(source, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
-  for (size_t i = 0; i < PlannedFields(source, plan); ++i) {
-    columns[i].dtype = plan->piece(i).dtype();
-    columns[i].row_shape = plan->piece(i).row_shape();
+  for (size_t i = 0, piece = 0; i < PlannedFields(source, plan); ++i) {
+    const Field& field = source.fields()[i];
+    columns[i].dtype = plan->piece(piece).dtype();
+    columns[i].row_shape = plan->piece(piece).row_shape();
+    if (field.count != 0) columns[i].row_shape.insert(columns[i].row_shape.begin(), field.count);
+    piece += field.images();
   }
   if (SizeColumn(source, plan)) columns.push_back({kSizeColumn, DType::kI32, {2}});
   if (GeometryColumn(source, plan)) {

@@ -45,10 +45,10 @@ std::vector<ObjectField> PlannedObjects(const SampleSource& source);
 // Plan::Compile.
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own);
 
-// The number of the first fields that the plan makes the columns of: the pieces, or the images in
-// memory; 0 without a plan, because rows are then copied unchanged.
+// The number of the first fields that the plan makes the columns of: the encoded ones, or the
+// images in memory; 0 without a plan, because rows are then copied unchanged.
 inline size_t PlannedFields(const SampleSource& source, const std::optional<Plan>& plan) {
-  return plan ? std::max<size_t>(source.pieces(), 1) : 0;
+  return plan ? std::max<size_t>(source.encoded_fields(), 1) : 0;
 }
 
 // Whether batches get a column of labels, all kNoLabel: they do if samples are images alone and

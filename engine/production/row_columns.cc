@@ -58,10 +58,22 @@ RowColumns::RowColumns(const LoaderOptions& options, const Sampler& sampler,
       field_columns_(ColumnsOfFields(source_, columns_)),
       object_fields_(ObjectFieldsOf(source_.fields())),
       planned_(PlannedFields(source_, plan_)),
+      places_(PlacesOf(source_, plan_)),
       added_(AddedBy(map, columns_)),
       adds_labels_(AddsLabels(source_, plan_, map)),
       size_column_(SizeColumn(source_, plan_)),
       geometry_column_(GeometryColumn(source_, plan_)) {}
+
+// The images of a field follow each other.
+std::vector<RowColumns::PlaceInRow> RowColumns::PlacesOf(const SampleSource& source,
+                                                         const std::optional<Plan>& plan) {
+  std::vector<PlaceInRow> places(plan ? source.pieces() : 0);
+  for (size_t piece = 0; piece < places.size(); ++piece) {
+    const auto [field, image] = source.PlaceOf(piece);
+    places[piece] = {.column = field, .offset = image * plan->piece(piece).row_bytes()};
+  }
+  return places;
+}
 
 // The last columns are those of a device: the offsets of crops, if it decodes, and the deferred
 // operations.
@@ -95,7 +107,8 @@ Result<OutputRows> RowColumns::RowsOf(Slot& slot, uint32_t row, uint64_t sample,
 
 OutputRows RowColumns::RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece,
                                    Buffers& buffers) const {
-  OutputRows rows{.row = slot.Row(piece, row)};
+  const PlaceInRow& place = places_[piece];
+  OutputRows rows{.row = static_cast<uint8_t*>(slot.Row(place.column, row)) + place.offset};
   if (object_fields_.empty()) return rows;
   buffers.object_rows.to = {};
   buffers.object_rows.kept = nullptr;

@@ -43,9 +43,9 @@ class RowColumns {
   // objects that it should. Precondition: there is a plan.
   Result<OutputRows> RowsOf(Slot& slot, uint32_t row, uint64_t sample, Buffers& buffers) const;
 
-  // Returns where it writes the row of a further piece: to the column of the piece's number, which
-  // has no others; and the sample's objects, which are not written again. Preconditions: there is
-  // that piece, and the last call of RowsOf with these buffers was for this sample.
+  // Returns where it writes the row of a further piece: to its place in the column of its field;
+  // and the sample's objects, which are not written again. Preconditions: there is that piece, and
+  // the last call of RowsOf with these buffers was for this sample.
   OutputRows RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece, Buffers& buffers) const;
 
   // Writes the columns that the plan does not write, then calls the program's function, if there is
@@ -54,6 +54,13 @@ class RowColumns {
   Status Write(const RowClaim& claim, std::span<const uint8_t> loaded, StageTimes& times) const;
 
  private:
+  // Where the row of a piece is in that of its sample.
+  struct PlaceInRow {
+    size_t column = 0;
+    size_t offset = 0;  // bytes
+  };
+  static std::vector<PlaceInRow> PlacesOf(const SampleSource& source,
+                                          const std::optional<Plan>& plan);
   Result<const ObjectRows*> ObjectsOf(uint64_t sample, Buffers& buffers) const;
   Status WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const;
   Status WriteObjects(const RowClaim& claim) const;
@@ -71,6 +78,7 @@ class RowColumns {
   const std::vector<size_t> field_columns_;      // by field: ColumnOfField
   const std::vector<size_t> object_fields_;      // the fields of objects
   const size_t planned_;                         // PlannedFields
+  const std::vector<PlaceInRow> places_;         // by piece
   const std::vector<size_t> added_;              // the columns of the program's function
   const bool adds_labels_;                       // AddsLabels
   const std::optional<size_t> size_column_;      // SizeColumn

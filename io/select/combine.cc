@@ -15,8 +15,6 @@ namespace {
 
 using SourceList = std::vector<std::shared_ptr<const SampleSource>>;
 
-constexpr uint64_t kMostFiles = uint64_t{1} << 32;  // the most that a ByteRange can distinguish
-
 Error CannotCombine(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument,
           .cause = "combine: " + std::move(cause),
@@ -42,6 +40,7 @@ std::string DescribeField(const Field& field) {
   } else {
     rows = DescribeRow(field);
   }
+  if (field.count != 0) rows = std::to_string(field.count) + " " + rows;
   return "'" + field.name + "' (" + rows + (field.is_label ? ", the label)" : ")");
 }
 
@@ -49,7 +48,8 @@ bool AreAlike(const Field& one, const Field& other) {
   return one.name == other.name && one.kind == other.kind && one.dtype == other.dtype &&
          one.row_shape == other.row_shape && one.is_label == other.is_label &&
          one.fill == other.fill && one.box_format == other.box_format &&
-         one.normalized == other.normalized && one.flip_pairs == other.flip_pairs;
+         one.normalized == other.normalized && one.flip_pairs == other.flip_pairs &&
+         one.count == other.count;
 }
 
 Status CheckFields(const SampleSource& first, const SampleSource& other) {
@@ -95,7 +95,7 @@ Status CheckTogether(const SourceList& sources) {
     if (named == nullptr && !source->classes().empty()) named = source.get();
     if (named != nullptr) TRY(CheckClasses(*named, *source));
     files += source->files();
-    if (files > kMostFiles) return CannotCombine("the sources have more than 2^32 files");
+    if (files > kMostSourceFiles) return CannotCombine("the sources have more than 2^32 files");
   }
   return {};
 }

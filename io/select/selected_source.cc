@@ -84,6 +84,12 @@ Result<std::span<const uint8_t>> SelectedSource::Unpack(uint64_t id,
   return at.source().Unpack(at.id, record, rows);
 }
 
+Result<std::span<const uint8_t>> SelectedSource::UnpackPiece(
+    uint64_t id, size_t piece, std::span<const uint8_t> record) const {
+  const Location at = Find(id);
+  return at.source().UnpackPiece(at.id, piece, record);
+}
+
 ByteRange SelectedSource::RangeOf(uint64_t id) const {
   const Location at = Find(id);
   return at.part.WithFileOfSource(at.source().RangeOf(at.id));
@@ -152,6 +158,11 @@ std::span<const uint8_t> SelectedSource::ReadCropIndex(uint64_t id, uint64_t mos
 void SelectedSource::NameOf(uint64_t id, std::string& name) const {
   const Location at = Find(id);
   at.source().NameOf(at.id, name);
+}
+
+void SelectedSource::NameOfPiece(uint64_t id, size_t piece, std::string& name) const {
+  const Location at = Find(id);
+  at.source().NameOfPiece(at.id, piece, name);
 }
 
 ImageFacts SelectedSource::FactsOf(uint64_t id) const {

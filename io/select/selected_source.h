@@ -42,6 +42,8 @@ class SelectedSource final : public SampleSource {
   bool has_records() const override { return has_records_; }
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> rows) const override;
+  Result<std::span<const uint8_t>> UnpackPiece(uint64_t id, size_t piece,
+                                               std::span<const uint8_t> record) const override;
   uint64_t files() const override { return parts_.back().file_end; }
   ByteRange RangeOf(uint64_t id) const override;
   ByteRange RangeOfPiece(uint64_t id, size_t piece) const override;
@@ -50,6 +52,7 @@ class SelectedSource final : public SampleSource {
   ByteRange RangeOfRows(uint64_t id, int top, int bottom) const override;
   void PathOf(uint32_t file, std::string& path) const override;
   void NameOf(uint64_t id, std::string& name) const override;
+  void NameOfPiece(uint64_t id, size_t piece, std::string& name) const override;
   const ObjectVersions* objects() const override;
   void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override;
   std::span<const uint8_t> View(size_t field, uint64_t id) const override;

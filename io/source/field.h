@@ -1,6 +1,7 @@
 // Field: a value that each sample of a source has, under one name. A batch has a column of it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -46,9 +47,15 @@ struct Field {
   // eye for the left one. A permutation that is its own inverse, or empty if points keep their
   // places.
   std::vector<uint16_t> flip_pairs{};
+  // Encoded fields only: how many images a sample has of the field, one after another in its row,
+  // whose shape begins with this number. They have one size, and get the same draw. 0 means one
+  // image, and a row without this dimension.
+  uint32_t count = 0;
 
-  // Whether samples have an encoded image of it.
+  // Whether samples have an encoded image of it, or several.
   bool is_encoded() const { return kind == Kind::kImage || kind == Kind::kMask; }
+  // The number of encoded images that a sample has of it.
+  size_t images() const { return is_encoded() ? std::max(count, 1u) : 0; }
   // Whether samples have a row of it for each of their objects.
   bool is_of_objects() const {
     return kind == Kind::kBoxes || kind == Kind::kKeypoints || kind == Kind::kObject;

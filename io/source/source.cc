@@ -6,8 +6,37 @@
 
 namespace stoker {
 
-size_t SampleSource::pieces() const {
+size_t SampleSource::encoded_fields() const {
   return static_cast<size_t>(std::ranges::count_if(fields(), &Field::is_encoded));
+}
+
+size_t SampleSource::pieces() const {
+  size_t pieces = 0;
+  for (const Field& field : fields()) pieces += field.images();
+  return pieces;
+}
+
+bool SampleSource::has_clips() const {
+  return std::ranges::any_of(fields(), [](const Field& field) { return field.count != 0; });
+}
+
+SampleSource::PlaceOfPiece SampleSource::PlaceOf(size_t piece) const {
+  size_t field = 0;
+  for (; piece >= fields()[field].images(); ++field) piece -= fields()[field].images();
+  return {.field = field, .image = piece};
+}
+
+size_t SampleSource::PieceOfSameSize(size_t piece) const {
+  const auto [field, image] = PlaceOf(piece);
+  const bool is_of_clip = fields()[field].kind == Field::Kind::kImage && fields()[field].count != 0;
+  return is_of_clip ? piece - image : 0;
+}
+
+Result<std::span<const uint8_t>> SampleSource::UnpackPiece(uint64_t /*id*/, size_t /*piece*/,
+                                                           std::span<const uint8_t> record) const {
+  if (!has_records()) return record;
+  return Error{.code = Code::kUnimplemented,
+               .cause = Describe() + " has several records a sample, and unpacks the first alone"};
 }
 
 std::optional<size_t> SampleSource::label() const {
@@ -28,11 +57,29 @@ int64_t SampleSource::LabelOf(uint64_t id) const {
   return fields()[*field].ClassNumberIn(&row);
 }
 
-Error NamedError(const SampleSource& source, uint64_t id, Error error) {
+namespace {
+
+// Returns the own name of a sample's piece; empty if it has none besides its file's.
+std::string OwnName(const SampleSource& source, uint64_t id, size_t piece) {
   std::string name;
-  source.NameOf(id, name);
+  piece == 0 ? source.NameOf(id, name) : source.NameOfPiece(id, piece, name);
+  return name;
+}
+
+}  // namespace
+
+Error NamedError(const SampleSource& source, uint64_t id, Error error, size_t piece) {
+  const std::string name = OwnName(source, id, piece);
   if (!name.empty()) error.cause += " (" + name + ")";
   return error;
+}
+
+std::string DescribeSizedImage(const SampleSource& source, uint64_t id, size_t piece,
+                               const std::string& path) {
+  const std::string name = OwnName(source, id, piece);
+  const bool is_of_clip = source.fields()[source.PlaceOf(piece).field].count != 0;
+  return (name.empty() ? path : name) +
+         (is_of_clip ? ", the first image of its clip" : ", the image of this sample");
 }
 
 std::string FingerprintText(const SampleSource& source) {

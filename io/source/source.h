@@ -30,6 +30,9 @@ struct ByteRange {
   uint64_t offset = 0;               // of the first byte
   uint64_t length = kUnknownLength;  // bytes; if unknown, to the end of the file
 };
+inline constexpr size_t kMostPieces = 1024;  // of a sample; each has a read buffer of its own
+inline constexpr uint64_t kMostSourceFiles = uint64_t{1}
+                                             << 32;  // the most that a ByteRange can distinguish
 
 // An index's description of an image, before the image is opened. The file may have changed since
 // the index was made.
@@ -94,9 +97,25 @@ class SampleSource {
   // of them, with one draw for a sample.
   virtual std::span<const Field> fields() const = 0;
 
-  // The number of encoded fields. A sample has that many pieces: piece i is its encoded image of
-  // field i.
+  size_t encoded_fields() const;
+
+  // The number of encoded images of a sample: its pieces, numbered from 0, field by field.
   size_t pieces() const;
+
+  // Whether a field has clips: rows that begin with the number of their images (Field::count).
+  bool has_clips() const;
+
+  // One of the pieces: the field that it belongs to, and which of the field's images it is.
+  struct PlaceOfPiece {
+    size_t field = 0;
+    size_t image = 0;
+  };
+  // Precondition: piece < pieces().
+  PlaceOfPiece PlaceOf(size_t piece) const;
+
+  // Returns the piece whose size this one must have: the first of a clip for the clip's images, the
+  // sample's first piece for all others. Precondition: piece < pieces().
+  size_t PieceOfSameSize(size_t piece) const;
 
   // Whether no sample has to be read or called: there are no pieces.
   bool in_memory() const { return pieces() == 0; }
@@ -146,9 +165,16 @@ class SampleSource {
   // I/O, no allocation.
   virtual ByteRange RangeOf(uint64_t id) const = 0;
 
-  // Returns the byte range of a further piece. Precondition: 0 < piece < pieces(). No I/O, no
-  // allocation. A source with calls or records has one piece.
+  // Returns the byte range of a further piece, or of its record. Precondition: 0 < piece <
+  // pieces(). No I/O, no allocation. A source with calls has one piece.
   virtual ByteRange RangeOfPiece(uint64_t id, size_t /*piece*/) const { return RangeOf(id); }
+
+  // Returns the part of `record`, the bytes of RangeOfPiece, that is the encoded image, as Unpack
+  // does for the first piece; rows of kLoaded fields come with that one. Sources with records and
+  // several pieces override it: otherwise it returns Unimplemented. A source without records,
+  // which may be a part of one with records, returns `record`. Precondition: 0 < piece < pieces().
+  virtual Result<std::span<const uint8_t>> UnpackPiece(uint64_t id, size_t piece,
+                                                       std::span<const uint8_t> record) const;
 
   // Whether RangeOfRows may return less than RangeOf. No I/O, no allocation.
   virtual bool has_row_ranges(uint64_t /*id*/) const { return false; }
@@ -167,6 +193,10 @@ class SampleSource {
   // Replaces `name` by the sample's name before it was put into a file with others: the path of a
   // photograph below its folder. Empty if it has no name except its file's.
   virtual void NameOf(uint64_t /*id*/, std::string& name) const { name.clear(); }
+  // The same for the name of a further piece. Precondition: 0 < piece < pieces().
+  virtual void NameOfPiece(uint64_t id, size_t /*piece*/, std::string& name) const {
+    NameOf(id, name);
+  }
 
   // The versions, when the source was opened, of the objects whose URLs PathOf may return
   // (io/remote/object_url.h). They live as long as the source. Null if there are no objects.
@@ -226,8 +256,14 @@ class SampleSource {
   virtual std::string Describe() const = 0;
 };
 
-// Adds the sample's own name, if it has one besides its file's, to `error`.
-Error NamedError(const SampleSource& source, uint64_t id, Error error);
+// Adds the own name of the sample, or of this piece of it, if it has one besides its file's, to
+// `error`.
+Error NamedError(const SampleSource& source, uint64_t id, Error error, size_t piece = 0);
+
+// Returns the image whose size others must have, for the message about one that differs:
+// "a.jpg, the image of this sample". `path` is its file, which its own name replaces.
+std::string DescribeSizedImage(const SampleSource& source, uint64_t id, size_t piece,
+                               const std::string& path);
 
 // Returns Fingerprint() in the form that specs and states have: 16 hexadecimal digits.
 std::string FingerprintText(const SampleSource& source);

@@ -31,15 +31,14 @@ std::string SizeText(ImageSize size) {
   return std::to_string(size.width) + " × " + std::to_string(size.height);
 }
 
-Error SizeMismatch(ImageSize size, ImageSize of_image, const std::string& path) {
+Error SizeMismatch(ImageSize size, ImageSize of_image, const std::string& image) {
   const bool is_turned = size == ImageSize{of_image.height, of_image.width};
-  return {.code = Code::kDataLoss,
-          .cause = "it has " + SizeText(size) + " pixels, and " + path +
-                   ", the image of this sample, has " + SizeText(of_image),
-          .advice = is_turned
-                        ? "EXIF tags turn the two differently. Ignore the tags if this file fits "
-                          "the image as it is stored; otherwise re-create it"
-                        : "Re-create the file in the image's size"};
+  return {
+      .code = Code::kDataLoss,
+      .cause = "it has " + SizeText(size) + " pixels, and " + image + ", has " + SizeText(of_image),
+      .advice = is_turned ? "EXIF tags turn the two differently. Ignore the tags if this file fits "
+                            "the image as it is stored; otherwise re-create it"
+                          : "Re-create the file in the image's size"};
 }
 
 Status CheckSize(ImageSize size, const DecodeLimits& limits, uint64_t offset) {

@@ -38,8 +38,8 @@ constexpr bool IsMask(PixelMeaning meaning) { return meaning != PixelMeaning::kC
 std::string SizeText(ImageSize size);  // "640 × 480"
 
 // Returns the DataLoss of a mask or other further image of a sample whose viewed size is not that
-// of the sample's image, which is `path`.
-Error SizeMismatch(ImageSize size, ImageSize of_image, const std::string& path);
+// of the image that it must match, which is `image`: "a.jpg, the image of this sample".
+Error SizeMismatch(ImageSize size, ImageSize of_image, const std::string& image);
 
 // ResourceExhausted for more pixels than the limit, or a side above kMaxSidePixels. `size` was
 // read at `offset`.

@@ -51,14 +51,20 @@ class SampleChecker {
   DecodePaths paths() const { return decoder_.paths(); }
 
  private:
+  struct SizedImage {
+    ImageSize size;  // as viewed
+    std::string path;
+  };
+
   Status ReadAndDecode(uint64_t id) {
     reads_.Read(id, request_, piece_);
     TRY(request_.status);
     std::span<const uint8_t> image(request_.buffer.data(), request_.size);
     if (source_.has_records()) {
-      ASSIGN_OR_RETURN(image, source_.Unpack(id, image, request_.rows));
+      ASSIGN_OR_RETURN(image, piece_ == 0 ? source_.Unpack(id, image, request_.rows)
+                                          : source_.UnpackPiece(id, piece_, image));
     }
-    Status status = Decode(image);
+    Status status = Decode(id, image);
     if (status.ok()) return status;
     Error error = std::move(status).error();
     const auto before = static_cast<uint64_t>(image.data() - request_.buffer.data());
@@ -66,22 +72,26 @@ class SampleChecker {
     return error;
   }
 
-  Status Decode(std::span<const uint8_t> image) {
-    const bool is_mask = source_.fields()[piece_].kind == Field::Kind::kMask;
+  Status Decode(uint64_t id, std::span<const uint8_t> image) {
+    const Field& field = source_.fields()[source_.PlaceOf(piece_).field];
+    const bool is_mask = field.kind == Field::Kind::kMask;
     ASSIGN_OR_RETURN(ImageInfo info,
                      decoder_.Open(image, is_mask ? PixelMeaning::kMask : PixelMeaning::kColour));
     TRY(CheckBits(info, limits_));
-    TRY(CheckSizeOfPiece(info));
+    TRY(CheckSizeOfPiece(id, info));
     return decoder_.Decode({0, 0, info.size.width, info.size.height}, discard_);
   }
 
-  // Checks that a further piece has the size of the first one, as loaders do that apply EXIF tags.
-  Status CheckSizeOfPiece(const ImageInfo& info) {
+  // Checks that a further piece has the size that it must have, as loaders do that apply EXIF tags.
+  Status CheckSizeOfPiece(uint64_t id, const ImageInfo& info) {
+    if (source_.pieces() == 1) return {};
+    const size_t same = source_.PieceOfSameSize(piece_);
+    SizedImage& first = same == 0 ? of_sample_ : of_clip_;
     const ImageSize viewed = Viewed(info.size, info.orientation);
-    if (piece_ > 0 && viewed != viewed_) return SizeMismatch(viewed, viewed_, path_);
-    if (piece_ == 0 && source_.pieces() > 1) {
-      viewed_ = viewed;
-      path_ = request_.path;
+    if (same == piece_) {
+      first = {.size = viewed, .path = request_.path};
+    } else if (viewed != first.size) {
+      return SizeMismatch(viewed, first.size, DescribeSizedImage(source_, id, same, first.path));
     }
     return {};
   }
@@ -111,8 +121,8 @@ class SampleChecker {
   ImageDecoder decoder_;
   DiscardRows discard_;
   uint32_t piece_ = 0;
-  ImageSize viewed_;  // of the sample's first piece, if it has several
-  std::string path_;  // of that piece
+  // The images whose sizes others must have: the sample's first one, and the last clip's.
+  SizedImage of_sample_, of_clip_;
 };
 
 class Verification {

@@ -38,11 +38,11 @@ struct VerifyReport {
 using VerifyProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Decodes each image completely, not just a crop; of a sample with masks or other further images
-// all of them, whose sizes must be equal. A bad sample does not make Verify fail. Errors:
-// InvalidArgument for wrong options, or a source whose samples are not encoded images in files. If
-// the machine has no memory or no descriptors left, the report ends there and has the error.
-// Memory: WorkingMemory(limits) for each thread, and the bad samples. The report does not depend on
-// the number of threads, except for `seconds` and where it is interrupted.
+// all of them, whose sizes must be equal, of clips within each. A bad sample does not make Verify
+// fail. Errors: InvalidArgument for wrong options, or a source whose samples are not encoded images
+// in files. If the machine has no memory or no descriptors left, the report ends there and has the
+// error. Memory: WorkingMemory(limits) for each thread, and the bad samples. The report does not
+// depend on the number of threads, except for `seconds` and where it is interrupted.
 Result<VerifyReport> Verify(const SampleSource& source, const VerifyOptions& options = {},
                             const VerifyProgress& progress = {});
 

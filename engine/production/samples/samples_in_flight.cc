@@ -19,8 +19,9 @@ uint32_t ReadyIn(uint64_t tasks) { return static_cast<uint32_t>(tasks); }
 uint32_t SurplusIn(uint64_t tasks) { return static_cast<uint32_t>(tasks >> 32); }
 
 // The parts of SamplesInFlight::states_, from the lowest bit.
-constexpr int kStateBits = 3, kPieceBits = 8;
+constexpr int kStateBits = 3, kPieceBits = 10;
 constexpr uint32_t kMostPiece = (1U << kPieceBits) - 1;
+static_assert(kMostPieces <= kMostPiece + 1);
 
 bool GrowBuffer(ReadRequest& read) {
   return read.buffer.capacity() != 0 || read.buffer.Grow(kReadBufferBytes).ok();
@@ -57,6 +58,7 @@ SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, size_t pi
     if (pieces > 1) {
       sample.other_reads.resize(pieces - 1);
       sample.viewed.resize(pieces);
+      sample.other_images_at.resize(pieces - 1);
     }
     for (size_t i = 0; i < std::max<size_t>(pieces, 1); ++i) {
       ReadRequest& read = sample.read_of(i);

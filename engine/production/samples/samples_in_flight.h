@@ -40,7 +40,8 @@ struct SampleInFlight {
   // These are used while a worker decodes several pieces. The status of a piece's read becomes that
   // of its decoding.
   uint32_t unfinished = 0;
-  std::vector<ImageSize> viewed;  // by piece: 0 × 0 if not known
+  std::vector<ImageSize> viewed;        // by piece: 0 × 0 if not known
+  std::vector<size_t> other_images_at;  // as image_at, of further pieces
 
   ReadRequest& read_of(size_t of_piece) { return of_piece == 0 ? read : other_reads[of_piece - 1]; }
   const ReadRequest& read_of(size_t of_piece) const {
@@ -104,7 +105,7 @@ class SamplesInFlight {
   void SetState(uint32_t index, State state);
   struct Snapshot {
     uint64_t sample = 0;  // its id; unknown for samples in memory
-    uint32_t piece = 0;   // SampleInFlight::piece; 255 also for later ones
+    uint32_t piece = 0;   // SampleInFlight::piece; 1,023 also for later ones
     uint64_t row = 0;     // which row it becomes: lower for those that are needed earlier
     State state = State::kNone;
   };

@@ -311,12 +311,11 @@ TEST_F(ProducerLargePairs, RefusesATooLargePieceAndNamesASufficientBudget) {
 // A source whose fields a test chooses.
 class OfFields final : public SampleSource {
  public:
-  explicit OfFields(std::vector<Field> fields, int calls = 0, bool records = false)
-      : fields_(std::move(fields)), calls_(calls), records_(records) {}
+  explicit OfFields(std::vector<Field> fields, int calls = 0)
+      : fields_(std::move(fields)), calls_(calls) {}
   uint64_t size() const override { return 10; }
   std::span<const Field> fields() const override { return fields_; }
   int calls() const override { return calls_; }
-  bool has_records() const override { return records_; }
   ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
   void PathOf(uint32_t file, std::string& path) const override { path = std::to_string(file); }
   const std::vector<std::string>& classes() const override { return classes_; }
@@ -326,7 +325,6 @@ class OfFields final : public SampleSource {
  private:
   const std::vector<Field> fields_;
   const int calls_;
-  const bool records_;
   const std::vector<std::string> classes_;
 };
 
@@ -347,15 +345,12 @@ TEST_F(ProducerPairs, EncodedFieldsComeFirstAndAnImageIsTheFirst) {
   }
 }
 
-TEST_F(ProducerPairs, CallsAndRecordsGiveOneImage) {
+TEST_F(ProducerPairs, CallsGiveOneImage) {
   const std::vector<Field> fields = {{.name = "image", .kind = Field::Kind::kImage},
                                      {.name = "second", .kind = Field::Kind::kImage}};
-  for (const auto& source : {std::make_shared<OfFields>(fields, 2),
-                             std::make_shared<OfFields>(fields, 0, /*records=*/true)}) {
-    const Error error = Refusal(Options(source));
-    EXPECT_EQ(error.code, Code::kInvalidArgument);
-    EXPECT_THAT(error.cause, HasSubstr("2 encoded fields"));
-  }
+  const Error error = Refusal(Options(std::make_shared<OfFields>(fields, 2)));
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_THAT(error.cause, HasSubstr("2 encoded images per sample, and calls"));
 }
 
 TEST_F(ProducerPairs, ViewsMixingAndCachesAreRefused) {

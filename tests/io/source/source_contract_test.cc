@@ -149,7 +149,7 @@ TEST_P(SourceContract, FieldsAreConsistent) {
       EXPECT_EQ(source_->label(), i);
     }
     if (fields[i].is_encoded()) {
-      EXPECT_LT(i, source_->pieces()) << "encoded fields come first";
+      EXPECT_LT(i, source_->encoded_fields()) << "encoded fields come first";
       EXPECT_TRUE(i > 0 || fields[i].kind == Field::Kind::kImage);
       EXPECT_FALSE(fields[i].is_label);
     } else {
@@ -271,11 +271,43 @@ TEST_P(SourceContract, ImagesAreInFiles) {
   }
 }
 
-TEST_P(SourceContract, SeveralPiecesAreNeitherCalledNorRecords) {
+TEST_P(SourceContract, SeveralPiecesAreNotCalled) {
   if (source_->pieces() > 1) {
     EXPECT_EQ(source_->calls(), 0);
-    EXPECT_FALSE(source_->has_records());
   }
+}
+
+std::vector<uint8_t> BytesOf(const SampleSource& source, const ByteRange& range) {
+  std::string path;
+  source.PathOf(range.file, path);
+  const std::string bytes = testing::BytesOfFile(path).substr(range.offset, range.length);
+  return {bytes.begin(), bytes.end()};
+}
+
+// Records of further pieces are unpacked as the first one's are: the image is a part of each.
+TEST_P(SourceContract, RecordsOfFurtherPiecesAreUnpacked) {
+  if (!source_->has_records() || source_->pieces() < 2) return;
+  for (uint64_t id = 0; id < source_->size(); ++id) {
+    for (size_t piece = 1; piece < source_->pieces(); ++piece) {
+      const std::vector<uint8_t> record = BytesOf(*source_, source_->RangeOfPiece(id, piece));
+      const auto image = source_->UnpackPiece(id, piece, record);
+      ASSERT_TRUE(image.ok()) << image.error().Message();
+      EXPECT_LE(image->size(), record.size());
+      EXPECT_GE(image->data(), record.data());
+      EXPECT_LE(image->data() + image->size(), record.data() + record.size());
+    }
+  }
+}
+
+TEST_P(SourceContract, PiecesAreNumberedFieldByField) {
+  size_t piece = 0;
+  for (size_t field = 0; field < source_->encoded_fields(); ++field) {
+    for (size_t image = 0; image < source_->fields()[field].images(); ++image, ++piece) {
+      EXPECT_EQ(source_->PlaceOf(piece).field, field);
+      EXPECT_EQ(source_->PlaceOf(piece).image, image);
+    }
+  }
+  EXPECT_EQ(piece, source_->pieces());
 }
 
 TEST_P(SourceContract, ThreadsAreToldTheSame) {
@@ -697,6 +729,33 @@ Case WeightedCase(const char* name, const Case& of) {
 Case RepeatedCase(const char* name, const Case& of) {
   return {name, [=] { return Repeated(of.open(), 3).value(); },
           [=] { return Repeated(of.open(), 2).value(); }};
+}
+
+// A source of two pieces that forgets to unpack the second one.
+class PairOfRecords final : public SampleSource {
+ public:
+  explicit PairOfRecords(bool has_records) : has_records_(has_records) {}
+  uint64_t size() const override { return 1; }
+  std::span<const Field> fields() const override { return fields_; }
+  bool has_records() const override { return has_records_; }
+  ByteRange RangeOf(uint64_t /*id*/) const override { return {}; }
+  void PathOf(uint32_t /*file*/, std::string& path) const override { path = "a"; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  uint64_t memory_bytes() const override { return 0; }
+  std::string Describe() const override { return "pair"; }
+
+ private:
+  const bool has_records_;
+  const std::vector<Field> fields_{{.name = "image", .kind = Field::Kind::kImage, .count = 2}};
+  const std::vector<std::string> classes_;
+};
+
+TEST(SampleSource, ARecordIsNotTakenForTheImageOfAFurtherPiece) {
+  const std::vector<uint8_t> bytes(9);
+  EXPECT_EQ(PairOfRecords(false).UnpackPiece(0, 1, bytes).value().data(), bytes.data());
+  const Error error = PairOfRecords(true).UnpackPiece(0, 1, bytes).error();
+  EXPECT_EQ(error.code, Code::kUnimplemented);
+  EXPECT_EQ(error.cause, "pair has several records a sample, and unpacks the first alone");
 }
 
 INSTANTIATE_TEST_SUITE_P(
