@@ -30,6 +30,7 @@ static_assert(__cplusplus >= 202002L, "stoker needs C++20: compile with -std=c++
 #include "io/memory/records.h"
 #include "io/packed/packed.h"
 #include "io/ranges/path_source.h"
+#include "io/select/clips.h"
 #include "io/select/combine.h"
 #include "io/select/subset.h"
 #include "io/select/weighted.h"

@@ -31,6 +31,7 @@
 #include "io/memory/string_rows.h"
 #include "io/packed/packed.h"
 #include "io/ranges/path_source.h"
+#include "io/select/clips.h"
 #include "io/select/combine.h"
 #include "io/select/subset.h"
 #include "io/select/weighted.h"
@@ -731,6 +732,16 @@ Case RepeatedCase(const char* name, const Case& of) {
           [=] { return Repeated(of.open(), 2).value(); }};
 }
 
+// Clips of a few frames; the others differ in their stride.
+Case ClipsCase(const char* name, const std::vector<Case>& of) {
+  const auto cut = [of](uint32_t stride) {
+    std::vector<Camera> cameras;
+    for (const Case& one : of) cameras.push_back({one.name, one.open()});
+    return Clips(std::move(cameras), {.frames = 2, .stride = stride}).value();
+  };
+  return {name, [=] { return cut(1); }, [=] { return cut(2); }};
+}
+
 // A source of two pieces that forgets to unpack the second one.
 class PairOfRecords final : public SampleSource {
  public:
@@ -775,6 +786,11 @@ INSTANTIATE_TEST_SUITE_P(
                                                         ArraysCase("", DType::kU8, -12)}),
                       SubsetOf("subset_of_packed", PackedSets()),
                       CombinationOf("combined_packed", {PackedSets(), PackedSets()}),
+                      ClipsCase("clips_of_packed", {PackedSets()}),
+                      ClipsCase("clips_of_cameras", {FilesWithColumns(), NestedFolder()}),
+                      SubsetOf("subset_of_clips", ClipsCase("", {NestedFolder()})),
+                      CombinationOf("combined_clips", {ClipsCase("", {NestedFolder()}),
+                                                       ClipsCase("", {NestedFolder()})}),
                       WeightedCase("weighted_folder", NestedFolder()),
                       BalancedCase("balanced_files", FilesWithColumns()),
                       RepeatedCase("repeated_arrays", ArraysCase("", DType::kI64, 12))),

@@ -17,6 +17,8 @@
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
 #include "io/manifest/manifest.h"
+#include "io/select/clips.h"
+#include "io/select/subset.h"
 #include "io/tar/tar.h"
 #include "io/tfrecord/tfrecord.h"
 #include "tests/testing/images/make_png.h"
@@ -274,6 +276,28 @@ TEST_F(VerifyTest, MasksHaveTheSizeOfTheTurnedImage) {
   EXPECT_EQ(report.bad[0].cause, "it has 30 × 40 pixels, and " + Path("i/b.png") +
                                      ", the image of this sample, has 40 × 30");
   EXPECT_THAT(VerifyText(*source, report, 9), HasSubstr("Ignore the tags if this file fits"));
+}
+
+// Cameras may differ in size, the images of one may not.
+TEST_F(VerifyTest, ClipsAreChecked) {
+  for (const char* const name : {"a", "b", "c", "d", "e", "f"}) {
+    File(std::string("front/") + name + ".jpg", Photo());
+    File(std::string("wrist/") + name + ".jpg", Photo({.width = 24, .height = 16}));
+  }
+  File("wrist/d.jpg", Photo({.width = 24, .height = 17}));
+  File("wrist/f.jpg", "hello");
+  const Source source = Clips({{"front", ImageFolder(Path("front")).value()},
+                               {"wrist", ImageFolder(Path("wrist")).value()}},
+                              {.frames = 2, .step = 2})
+                            .value();
+  for (const Source& checked : {source, Subset(source, std::vector<uint64_t>{0, 1, 2}).value()}) {
+    const VerifyReport report = Check(*checked);
+    EXPECT_EQ(Describe(report), "1 undecodable; 2 undecodable 0; ");
+    EXPECT_EQ(report.bad[0].piece, 3u);
+    EXPECT_EQ(report.bad[0].cause, "it has 24 × 17 pixels, and " + Path("wrist/c.jpg") +
+                                       ", the first image of its clip, has 24 × 16");
+    EXPECT_THAT(VerifyText(*checked, report, 9), HasSubstr(Path("wrist/d.jpg")));
+  }
 }
 
 TEST_F(VerifyTest, MissingEndMarkersAreCountedAndNotBad) {
