@@ -14,6 +14,7 @@
 #include "bindings/python/errors.h"
 #include "bindings/python/module.h"
 #include "bindings/python/waiting.h"
+#include "io/select/clips.h"
 #include "io/select/combine.h"
 #include "io/select/sample_order.h"
 #include "io/select/subset.h"
@@ -100,6 +101,15 @@ SourceHandle MakeRepeated(const SourceHandle& source, uint32_t times, uint64_t s
   return HandleOf([&] { return Repeated(source.source, times, samples); });
 }
 
+SourceHandle MakeClips(const std::vector<std::pair<std::string, SourceHandle>>& handles,
+                       const std::string& by, uint32_t frames, uint32_t stride, uint32_t step) {
+  std::vector<Camera> cameras;
+  for (const auto& [name, handle] : handles) cameras.push_back({name, handle.source});
+  return HandleOf([&] {
+    return Clips(std::move(cameras), {.by = by, .frames = frames, .stride = stride, .step = step});
+  });
+}
+
 }  // namespace
 
 void AddDerivedSources(py::module_& module) {
@@ -110,6 +120,8 @@ void AddDerivedSources(py::module_& module) {
   module.def("balanced", &MakeBalanced, py::arg("source"), py::arg("replacement"),
              py::arg("samples"), py::arg("classes"));
   module.def("repeated", &MakeRepeated, py::arg("source"), py::arg("times"), py::arg("samples"));
+  module.def("clips", &MakeClips, py::arg("cameras"), py::arg("by"), py::arg("frames"),
+             py::arg("stride"), py::arg("step"));
   module.def("check_no_order", &CheckNoOrderOf, py::arg("what"), py::arg("source"));
   module.def("check_split", &CheckSplitOf, py::arg("source"), py::arg("fraction"));
   module.def("split", &MakeSplit, py::arg("source"), py::arg("fraction"), py::arg("seed"),

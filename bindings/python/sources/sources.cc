@@ -322,6 +322,15 @@ py::dict SkippedBy(const SourceHandle& self) {
   return counts;
 }
 
+// Returns Field::count by encoded field.
+py::list CountsOfImages(const SourceHandle& self) {
+  py::list counts;
+  for (const Field& field : self.source->fields().first(self.source->encoded_fields())) {
+    counts.append(field.count);
+  }
+  return counts;
+}
+
 py::list NamesOfMasks(const SourceHandle& self) {
   py::list names;
   for (const Field& field : self.source->fields()) {
@@ -468,6 +477,7 @@ void AddSources(py::module_& module) {
       .def("read", &ReadSample, py::arg("sample"), py::arg("piece") = 0)
       .def_property_readonly("pieces",
                              [](const SourceHandle& self) { return self.source->pieces(); })
+      .def_property_readonly("counts", &CountsOfImages)
       .def_property_readonly("masks", &NamesOfMasks)
       .def_property_readonly("objects", &NamesOfObjects)
       .def("object_counts", &ObjectCountsOf)

@@ -42,7 +42,7 @@ from stoker._arrow import *  # noqa: F403
 from stoker._batch import Batch
 from stoker._compose import Compose
 from stoker._decode import decode_image, decode_images
-from stoker._derived import combine
+from stoker._derived import clips, combine
 from stoker._device_loader import DeviceLoader, SplitLoader
 from stoker._errors import (
     CacheWarning,
@@ -119,6 +119,7 @@ __all__ = [
     "UnavailableError",
     "UnimplementedError",
     "__version__",
+    "clips",
     "combine",
     "decode_image",
     "decode_images",

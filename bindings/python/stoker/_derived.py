@@ -1,10 +1,11 @@
-"""Sources made from other sources: some of their samples, or several sources together."""
+"""Sources made from other sources: some of their samples, several sources together, or clips of them."""
 
 from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,79 @@ def combine(sources: Iterable[Source], weights: Any = None, *, samples: int | No
 
 def _combined(sources: list[Source], weights: Any, samples: int | None) -> Source:
     return combine(sources, weights, samples=samples)
+
+
+def clips(
+    source: Source | Mapping[str, Source],
+    *,
+    by: str | None = None,
+    frames: int = 8,
+    stride: int = 1,
+    step: int = 1,
+) -> Source:
+    """Clips: samples of several images that follow each other in a source, of one camera or several.
+
+        frames = stoker.image_folder("episodes/front")  # a folder for each episode
+        clips = stoker.clips(frames, by="label", frames=8, stride=2)
+        for batch in stoker.Loader(clips, [stoker.RandomResizedCrop(224)], batch_size=16, shuffle=True):
+            batch["image"]  # uint8 (16, 8, 224, 224, 3)
+            batch["label"]  # int64 (16, 8)
+
+    A source's samples are the frames, in the order of time. A clip has the frames i, i + stride, … of one
+    episode, and never reaches into the next one; each `step`th frame of an episode begins a clip, so clips
+    overlap. With shuffle=True their order is random. Images stay where they are: in files, archives,
+    packed sets or objects; a frame is read and decoded in each clip that has it.
+
+    All images of a clip get the same random draw, also those of other cameras if they have the same size: the
+    same crop, the same colours, the same erased rectangles. The images of one camera must have one size.
+
+    Other columns are those of the first source, with the values of all frames: (rows, frames, …). That is so
+    for its label, too, which is a column like the others; a column of text has that of the first frame.
+
+    Args:
+        source: the frames, or a dictionary of several cameras' frames by the name of their column, as
+            {"front": …, "wrist": …}. All have the same number of frames, taken at the same times. The column
+            of a single source is "image".
+        by: the column of the first source that tells episodes apart: frames that follow each other with an
+            equal number or text are one. None: all frames are one episode.
+        frames: of a clip, of each camera.
+        stride: from each frame of a clip to its next one.
+        step: from the first frame of a clip to the first frame of the next clip.
+
+    Raises:
+        ValueError: cameras with other numbers of frames; samples with several images, with objects, without
+            encoded images, or with values that are read with the images (labels of `tfrecord`, arrays in
+            archives); a source that calls the program, or has an order, as `weighted` makes one; no column
+            `by`, or one of arrays; no episode that is long enough; more than 1,024 images in a clip.
+    """
+    cameras = dict(source) if isinstance(source, Mapping) else {"image": source}
+    for name, camera in cameras.items():
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"names of cameras are text, not {name!r:.80}")
+        if not isinstance(camera, Source):
+            raise TypeError(f"{name!r} must be a Source, not {camera!r:.80}")
+    numbers = {
+        name: _checks.integer(name, value, 1, 2**32 - 1)
+        for name, value in (("frames", frames), ("stride", stride), ("step", step))
+    }
+    made = _clips(source, None if by is None else _checks.text("by", by), numbers)
+    theirs = dict.fromkeys(camera._native.warning for camera in cameras.values())
+    if made._native.warning != "; and ".join(filter(None, theirs)):
+        warnings.warn(made._native.warning, stacklevel=2)
+    return made
+
+
+def _clips(source: Source | Mapping[str, Source], by: str | None, numbers: dict[str, int]) -> Source:
+    """`clips`, of valid arguments and without a warning: for pickle, too."""
+    cameras = dict(source) if isinstance(source, Mapping) else {"image": source}
+    native = _stoker.clips([(name, camera._native) for name, camera in cameras.items()], by or "", **numbers)
+    text = repr(source) if isinstance(source, Source) else f"{{{', '.join(map(repr, cameras))}}}"
+    arguments = "".join(
+        f", {name}={value}" for name, value in numbers.items() if value != 1 or name == "frames"
+    )
+    text = f"stoker.clips({text}{f', by={by!r}' if by else ''}{arguments})"
+    given = cameras if isinstance(source, Mapping) else source
+    return Derived(native, text, list(cameras.values()), (_clips, (given, by, numbers)))
 
 
 def _weights(weights: Any) -> npt.NDArray[np.float64]:

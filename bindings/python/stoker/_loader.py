@@ -628,15 +628,18 @@ class Loader:
         return "\n".join([told, *mix])
 
     def _further_images(self) -> list[tuple[str, str]]:
-        """Returns the columns of masks and further images, and what happens to them."""
+        """Returns the columns of masks, further images and clips, and what happens to them."""
         native = self._source._native
-        return [
-            (
-                name,
-                "masks, moved as the images by nearest pixels" if name in native.masks else "as the images",
-            )
-            for name in native.names[1 : native.pieces]
-        ]
+        told = []
+        for number, (name, count) in enumerate(zip(native.names, native.counts)):
+            how = ["as the images"] if number else []
+            if name in native.masks:
+                how = ["masks, moved as the images by nearest pixels"]
+            if count:
+                how.append(f"{count} a row" if how else counted(count, "image a row", "images a row"))
+            if how:
+                told.append((name, ", ".join(how)))
+        return told
 
     def __repr__(self) -> str:
         options = "".join(

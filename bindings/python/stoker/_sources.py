@@ -299,26 +299,31 @@ class Source:
     def _has_files(self) -> bool:
         return not self._native.in_memory
 
-    def path(self, sample: int, column: str | None = None) -> str:
+    def path(self, sample: int, column: str | None = None, frame: int = 0) -> str:
         """The file of a sample, by its id in an iterator's `sample_ids`; of one in an archive the archive.
 
         Args:
             sample: its id.
             column: of images or masks; None means the first one, the image.
+            frame: of a clip.
 
         Raises:
-            IndexError: there is no such sample.
+            IndexError: there is no such sample, or no such frame.
             InvalidArgumentError: samples in memory have no files; a column without files (a ValueError).
         """
         if not self._has_files:
             raise InvalidArgumentError(f"{self!r} has no files")
-        piece = 0
+        counts = [max(count, 1) for count in self._native.counts]
+        at = 0
         if column is not None:
-            columns = self._native.names[: self._native.pieces]
+            columns = self._native.names[: len(counts)]
             if column not in columns:
                 raise InvalidArgumentError(f"{self!r} has no files of {column!r:.80}, but of {columns}")
-            piece = columns.index(column)
-        return os.fsdecode(self._native.path(self._number(sample), piece))
+            at = columns.index(column)
+        frame = _checks.integer("frame", frame, -(2**128), 2**128)
+        if not 0 <= frame < counts[at]:
+            raise IndexError(f"frame is {frame}; the column has frames 0 to {counts[at] - 1}")
+        return os.fsdecode(self._native.path(self._number(sample), sum(counts[:at]) + frame))
 
     def _number(self, sample: int) -> int:
         number = _checks.integer("sample", sample, -(2**128), 2**128)

@@ -73,7 +73,7 @@ def _target(loader: Loader, keys: tuple[str, ...]) -> Optional[str]:
     """Returns the column that `fit` takes for labels: the label, or else the only mask or further image."""
     if "label" in keys:
         return "label"
-    return keys[1] if loader.source._native.pieces == 2 else None
+    return keys[1] if loader.source._native.counts == [0, 0] else None
 
 
 def _weighted(loader: Loader, keys: tuple[str, ...], weight: str, names: bool) -> Any:
