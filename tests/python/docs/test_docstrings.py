@@ -22,7 +22,7 @@ pytest.importorskip("stoker", reason="the package is not installed here")
 import numpy as np
 import stoker
 from annotated import write_coco, write_voc, write_yolo
-from gray_png import write_street
+from gray_png import write_episodes, write_street
 from pages import DOCSTRINGS, ROOT
 from snippets import ARROW, lacking, names_in, parsed, words_in, write_saved_dataset
 
@@ -58,6 +58,7 @@ def files(made, tmp_path_factory):
     pack = [sys.executable, "-m", "stoker", "pack", folder / "photos/train", folder / "packed/train"]
     subprocess.run(pack, check=True, capture_output=True, timeout=60)
     write_street(folder / "street")
+    write_episodes(folder / "episodes")
     write_coco(folder / "coco/annotations/instances_train2017.json", images[:4], folder / "coco/train2017")
     write_yolo(folder / "coco8", images[:2])
     for split in ("trainval", "val"):

@@ -37,7 +37,7 @@ pytest.importorskip("stoker", reason="the package is not installed here")
 
 import numpy as np
 import stoker
-from gray_png import write_stereo, write_street
+from gray_png import write_episodes, write_stereo, write_street
 from pages import BLOCKS, PAGES, ROOT, commands_of, look_up
 from snippets import ARROW, imports_of, installed, lacking, lacks, names_in, parsed, write_saved_dataset
 
@@ -109,6 +109,7 @@ def scratch(tmp_path_factory):
     ]
     write_street(folder / "street")
     write_stereo(folder / "stereo")
+    write_episodes(folder / "episodes")
     (folder / "shards").mkdir()
     images = sorted((folder / "photos" / "val").rglob("*.jpg"))
     for shard in range(4):

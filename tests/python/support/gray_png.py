@@ -31,3 +31,12 @@ def write_stereo(folder):
         (folder / side).mkdir(parents=True)
         for i in range(2):
             (folder / side / f"{i}.jpg").write_bytes(gray_png(300, 280))
+
+
+def write_episodes(folder):
+    """Writes two episodes of 20 frames, of two cameras, as pages and docstrings name them."""
+    for camera in ("front", "wrist"):
+        for episode in ("episode0", "episode1"):
+            (folder / camera / episode).mkdir(parents=True)
+            for frame in range(20):
+                (folder / camera / episode / f"{frame:04d}.jpg").write_bytes(gray_png(64, 48))
