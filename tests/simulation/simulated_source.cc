@@ -19,8 +19,10 @@ void SimulateWork(uint64_t most_ns) {
 SimulatedSource::SimulatedSource(Options options, std::shared_ptr<const FakeDisk> disk)
     : options_(std::move(options)), disk_(std::move(disk)) {
   fields_.assign(ImageFields(/*labels=*/true).begin(), ImageFields(/*labels=*/true).end());
+  fields_[0].count = options_.count;
   if (options_.pairs) {
-    fields_.insert(fields_.begin() + 1, {.name = "second", .kind = Field::Kind::kImage});
+    fields_.insert(fields_.begin() + 1,
+                   {.name = "second", .kind = Field::Kind::kImage, .count = options_.count});
   }
   if (options_.objects) {
     fields_.push_back({.name = "objects", .kind = Field::Kind::kObject, .dtype = DType::kI64});

@@ -2,6 +2,7 @@
 // simulation's clock.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,15 +23,16 @@ class SimulatedSource final : public SampleSource {
     Kind kind = Kind::kFiles;
     std::string name{};
     uint64_t size = 1;
-    bool pairs = false;    // of kFiles: each sample has a second image
+    bool pairs = false;    // of kFiles: each sample has a second field of images
+    uint32_t count = 0;    // of kFiles: Field::count of each field of images
     bool objects = false;  // sample 7 has the objects 70, 71 and 72: 7 % 4 of them
     int calls = 0;         // of kCalls
     uint64_t work_ns = 0;  // that a worker needs for a row, at most
     uint64_t call_ns = 0;  // that a call takes, at most
   };
 
-  // `disk` has the image of sample 7 at "NAME/7", and of 100 samples the second one of sample 7 at
-  // "NAME/107".
+  // `disk` has the image of sample 7 at "NAME/7", and of 100 samples the second piece of sample 7
+  // at "NAME/107", the third one at "NAME/207".
   SimulatedSource(Options options, std::shared_ptr<const FakeDisk> disk);
 
   static std::string PathIn(const std::string& name, uint64_t id) {
@@ -42,10 +44,10 @@ class SimulatedSource final : public SampleSource {
   uint32_t max_objects() const override { return options_.objects ? kMostObjects - 1 : 0; }
   int calls() const override { return options_.kind == Kind::kCalls ? options_.calls : 0; }
   Status Load(uint64_t id, LoadedSample& loaded) const override;
-  uint64_t files() const override { return pieces() == 2 ? 2 * size() : size(); }
+  uint64_t files() const override { return std::max<size_t>(pieces(), 1) * size(); }
   ByteRange RangeOf(uint64_t id) const override { return {.file = static_cast<uint32_t>(id)}; }
-  ByteRange RangeOfPiece(uint64_t id, size_t /*piece*/) const override {
-    return RangeOf(size() + id);
+  ByteRange RangeOfPiece(uint64_t id, size_t piece) const override {
+    return RangeOf(piece * size() + id);
   }
   void PathOf(uint32_t file, std::string& path) const override {
     path = PathIn(options_.name, file);

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,6 +24,10 @@ namespace stoker::testing {
 namespace {
 
 constexpr int64_t kMapped = 1000;  // what the map function adds to a label
+
+uint32_t PiecesOf(const SimulatedSource::Options& source) {
+  return (source.pairs ? 2 : 1) * std::max(source.count, 1u);
+}
 
 // A time of up to `most`, often a short one.
 uint64_t DrawTime(Draw& draw, uint64_t most) { return draw.Below(2) * (most >> draw.Below(16)); }
@@ -159,27 +164,30 @@ class Workload {
   const std::vector<std::vector<uint8_t>>& images_;
   WorkloadTotals& totals_;
   int threads_ = 1;
-  bool alike_ = false;  // RunAlike
+  bool alike_ = false;        // RunAlike
+  uint32_t most_pieces_ = 1;  // of a loader's samples
   std::vector<Loading> loadings_;
   std::shared_ptr<Runtime> runtime_;
   Bin bin_;
 };
 
-// An image in nine is bad; a few, one of a pair at most, take a large part of the memory. The fault
-// of a pair is that of its first bad image.
+// An image in nine is bad, in samples of many images fewer; a few, one of a sample at most, take a
+// large part of the memory. The fault of a sample is that of its first bad image.
 void Workload::AddSamples(const SimulatedSource::Options& source, FakeDisk& disk, Faults& faults) {
   const uint64_t share = 2 * kReadBufferBytes + static_cast<uint64_t>(threads_) * kWorkspaceBytes;
   const bool is_heavy = draw_.Chance(0.4);
   const bool has_faults = draw_.Chance(0.6);
-  for (uint64_t file = 0; file < (source.pairs ? 2 : 1) * source.size; ++file) {
+  const uint32_t pieces = PiecesOf(source);
+  std::set<uint64_t> heavy;
+  for (uint64_t file = 0; file < pieces * source.size; ++file) {
     const uint64_t id = file % source.size;
     const std::string path = SimulatedSource::PathIn(source.name, file);
     std::vector<uint8_t>& bytes = disk.files[path] = images_[file % images_.size()];
-    const bool may_be_heavy =
-        is_heavy && !disk.room.contains(SimulatedSource::PathIn(source.name, id));
-    if (may_be_heavy && draw_.Chance(0.3))
+    if (is_heavy && !heavy.contains(id) && draw_.Chance(0.3)) {
+      heavy.insert(id);
       disk.room[path] = share / (1 + draw_.Below(3)) - (64 << 10);
-    if (!has_faults || !draw_.Chance(0.11)) continue;
+    }
+    if (!has_faults || !draw_.Chance(pieces > 2 ? 0.04 : 0.11)) continue;
     switch (draw_.Below(4)) {
       case 0:
         faults.emplace(id, SampleFault::kUndecodable);
@@ -213,12 +221,16 @@ void Workload::DrawLoading(size_t number, const std::shared_ptr<FakeDisk>& disk)
                                         .name = name,
                                         .size = size,
                                         .pairs = kind == Kind::kFiles && draw_.Chance(0.3),
+                                        .count = kind == Kind::kFiles && draw_.Chance(0.3)
+                                                     ? 1 + static_cast<uint32_t>(draw_.Below(3))
+                                                     : 0,
                                         .objects = size % 3 == 0,
                                         .calls = 1 + static_cast<int>(draw_.Below(3)),
                                         .work_ns = DrawTime(draw_, 4'000'000),
                                         .call_ns = DrawTime(draw_, 4'000'000)};
   AddSamples(source, *disk, loading.storage.faults);
   if (kind == Kind::kMemory) loading.storage.faults.clear();
+  most_pieces_ = std::max(most_pieces_, PiecesOf(source));
   loading.storage.source = std::make_shared<SimulatedSource>(source, disk);
   LoaderOptions& options = loading.options;
   options.source = loading.storage.source;
@@ -249,8 +261,8 @@ std::shared_ptr<Runtime> Workload::MakeRuntime(const std::shared_ptr<const FakeD
   const auto reads = static_cast<uint32_t>(draw_.Of<uint64_t>({1, 2, 4, 8, 16}));
   if (draw_.Chance(0.5)) options.reads_in_flight = reads;
   // What the loaders need at least, and more or less room besides.
-  const uint64_t samples =
-      2 * kReadBufferBytes + static_cast<uint64_t>(threads_) * (kWorkspaceBytes + (256 << 10));
+  const uint64_t samples = uint64_t{std::max(2u, most_pieces_)} * kReadBufferBytes +
+                           static_cast<uint64_t>(threads_) * (kWorkspaceBytes + (256 << 10));
   const uint64_t batches = 6 * (64 << 10);
   options.memory_budget =
       loadings_.size() * (samples + batches) * draw_.Of<uint64_t>({8, 8, 9, 12, 64}) / 8;

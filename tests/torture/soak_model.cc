@@ -111,12 +111,16 @@ std::string SoakModel::DifferentRow(const Batch& batch, size_t row, const Expect
   const SampleSource& source = *options_.source;
   const Status made = MakeRow(batch.epoch(), expected);
   if (!made.ok()) return made.error().ToString();
-  const size_t first_other = source.pieces() > 1 ? 1 : source.fields().size();
-  for (size_t view = 0; view <= other_rows_.size(); ++view) {
+  for (size_t view = 0; view <= other_rows_.size(); ++view) {  // or piece
     const std::vector<uint8_t>& made_row = view == 0 ? row_ : other_rows_[view - 1];
-    const size_t column = view == 0 ? 0 : first_other + view - 1;
-    const auto* const delivered = static_cast<const uint8_t*>(batch.columns()[column].data);
-    if (std::memcmp(delivered + row * made_row.size(), made_row.data(), made_row.size()) != 0) {
+    SampleSource::PlaceOfPiece place;
+    if (view != 0) place.field = source.fields().size() + view - 1;
+    if (source.pieces() > 1) place = source.PlaceOf(view);
+    const size_t column = place.field;
+    const auto* delivered = static_cast<const uint8_t*>(batch.columns()[column].data);
+    delivered += row * batch.columns()[column].bytes() / static_cast<size_t>(batch.rows());
+    delivered += place.image * made_row.size();
+    if (std::memcmp(delivered, made_row.data(), made_row.size()) != 0) {
       return "the values of row " + std::to_string(row) + ", column " + std::to_string(column) +
              ", are not those of sample " + std::to_string(expected.sample);
     }

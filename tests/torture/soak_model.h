@@ -35,8 +35,8 @@ struct ExpectedBatch {
 
 class SoakModel {
  public:
-  // The references must outlive it. Photographs on `disk`, or pairs of them, whether they are read
-  // or a source is called for them, or rows in memory without transforms; without a batch mix.
+  // The references must outlive it. Photographs on `disk`, or several a sample, whether they are
+  // read or a source is called for them, or rows in memory without transforms; without a batch mix.
   SoakModel(const LoaderOptions& options, const FakeDisk& disk, const Faults& faults);
 
   uint64_t batches_per_epoch() const { return sampler_.batches_per_epoch(); }
