@@ -12,6 +12,7 @@ set(stoker_parts
   stoker_engine
   stoker_gpu
   stoker_jpeg
+  stoker_mask
   stoker_objects
   stoker_packed
   stoker_png

@@ -16,6 +16,7 @@ static_assert(static_cast<int>(ImageFormat::kTiff) == 6);
 static_assert(static_cast<int>(ImageFormat::kPnm) == 7);
 static_assert(static_cast<int>(ImageFormat::kQoi) == 18);
 static_assert(static_cast<int>(ImageFormat::kPackedJpeg) == 19);
+static_assert(static_cast<int>(ImageFormat::kPackedMask) == 20);
 
 }  // namespace
 

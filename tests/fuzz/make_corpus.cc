@@ -1,5 +1,5 @@
 // make_corpus DIR: writes the seeds of the corpora of images, one small file for each kind, to the
-// folders jpeg, packed, png and webp in DIR.
+// folders jpeg, mask, packed, png and webp in DIR.
 #include <zlib.h>
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include "tests/testing/images/make_png.h"
 #include "tests/testing/images/make_webp.h"
 #include "tests/testing/images/sign_packed_jpeg.h"
+#include "transforms/mask/pack.h"
 #include "transforms/packed/pack.h"
 
 namespace {
@@ -138,6 +139,52 @@ bool WritePacked(const std::string& folder) {
   return true;
 }
 
+// Regions with slanted and curved edges, in three bands.
+std::vector<uint8_t> RegionsMask(int values, int bits) {
+  constexpr int kWidth = 60, kHeight = 140;
+  std::vector<uint16_t> pixels;
+  for (int y = 0; y < kHeight; ++y) {
+    for (int x = 0; x < kWidth; ++x) {
+      const int region = (x + y * y / 90) / 13 + (x - y / 2 + kHeight) / 29;
+      pixels.push_back(static_cast<uint16_t>(region % values * (bits == 8 ? 7 : 777)));
+    }
+  }
+  return stoker::PackValues({.size = {kWidth, kHeight}, .bits = bits, .values = pixels.data()});
+}
+
+// Masks of every kind of PNG that fits, and of regions, with some bits of theirs changed.
+bool WriteMasks(const std::string& folder) {
+  for (const int color : {0, 3}) {
+    for (const int bits : {1, 2, 4, 8, 16}) {
+      if (bits == 16 && color == 3) continue;
+      std::vector<uint8_t> png =
+          MakePng({.width = 10 * bits, .height = 5 + 70 / bits, .color = color, .bit_depth = bits});
+      const size_t size = png.size();
+      png.resize(size + stoker::kBufferPadding);
+      const auto packed = stoker::PackMask(std::span(png).first(size));
+      if (!packed.ok()) continue;
+      const std::string name = "color" + std::to_string(color) + "_" + std::to_string(bits);
+      if (!Write(folder + name + ".mask", *packed)) return false;
+    }
+  }
+  for (const int values : {1, 2, 5, 12}) {
+    for (const int bits : {8, 16}) {
+      const std::string name = std::to_string(values) + "_" + std::to_string(bits);
+      if (!Write(folder + "regions" + name + ".mask", RegionsMask(values, bits))) return false;
+    }
+  }
+  for (size_t n = 0; n < 16; ++n) {
+    std::vector<uint8_t> changed = RegionsMask(n % 3 == 0 ? 2 : 9, n % 5 == 0 ? 16 : 8);
+    const size_t from = n % 2 == 0 ? 8 : 40;
+    for (size_t i = 0; i <= n / 4; ++i) {
+      changed[from + (i * 37 + n * 11) % (changed.size() - from)] ^=
+          static_cast<uint8_t>(1 << (i + n) % 8);
+    }
+    if (!Write(folder + "changed" + std::to_string(n) + ".mask", changed)) return false;
+  }
+  return true;
+}
+
 // Orientations in text, compressed and not: XMP, and EXIF as ImageMagick writes it.
 bool WritePngTexts(const std::string& folder) {
   std::string profile = "\nexif\n      26\n";
@@ -224,7 +271,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string corpus = std::string(argv[1]) + "/";
-  const bool done = WriteJpegs(corpus + "jpeg/") && WritePacked(corpus + "packed/") &&
-                    WritePngs(corpus + "png/") && WriteWebps(corpus + "webp/");
+  const bool done = WriteJpegs(corpus + "jpeg/") && WriteMasks(corpus + "mask/") &&
+                    WritePacked(corpus + "packed/") && WritePngs(corpus + "png/") &&
+                    WriteWebps(corpus + "webp/");
   return done ? 0 : 1;
 }

@@ -10,6 +10,7 @@
 #include "tests/fuzz/decode/decode_formats.h"
 #include "tests/fuzz/decode/decode_indexed.h"
 #include "tests/fuzz/decode/decode_jpeg.h"
+#include "tests/fuzz/decode/decode_mask.h"
 #include "tests/fuzz/decode/decode_packed.h"
 #include "tests/fuzz/open/open_arrow.h"
 #include "tests/fuzz/open/open_cache.h"
@@ -55,6 +56,8 @@ TEST(Replay, CacheCorpus) { Replay(STOKER_FUZZ_CORPUS "/cache", OpenFuzzedCache)
 TEST(Replay, PackedCorpus) { Replay(STOKER_FUZZ_CORPUS "/packed", DecodeFuzzedPacked); }
 TEST(Replay, JpegCorpusPacked) { Replay(STOKER_FUZZ_CORPUS "/jpeg", DecodeFuzzedPacked); }
 TEST(Replay, PngCorpus) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedPng); }
+TEST(Replay, MaskCorpus) { Replay(STOKER_FUZZ_CORPUS "/mask", DecodeFuzzedMask); }
+TEST(Replay, PngCorpusAsMasks) { Replay(STOKER_FUZZ_CORPUS "/png", DecodeFuzzedMask); }
 TEST(Replay, WebpCorpus) { Replay(STOKER_FUZZ_CORPUS "/webp", DecodeFuzzedWebp); }
 TEST(Replay, ManifestCorpus) { Replay(STOKER_FUZZ_CORPUS "/manifest", ReadFuzzedManifest); }
 TEST(Replay, CocoCorpus) { Replay(STOKER_FUZZ_CORPUS "/coco", ReadFuzzedCoco); }

@@ -30,6 +30,7 @@ enum class ImageFormat {
   kDds,
   kQoi,
   kPackedJpeg,  // a JPEG whose coefficients are packed (transforms/packed/format.h)
+  kPackedMask,  // a mask whose values are packed (transforms/mask/format.h)
 };
 
 // Reads at most the first kSniffBytes; with fewer, a format may remain unknown.

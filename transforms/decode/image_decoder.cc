@@ -7,7 +7,11 @@
 namespace stoker {
 
 ImageDecoder::ImageDecoder(const DecodeLimits& limits, MemoryBudget* budget)
-    : jpeg_(limits, budget), png_(limits, budget), webp_(limits, budget), packed_(limits, budget) {}
+    : jpeg_(limits, budget),
+      png_(limits, budget),
+      webp_(limits, budget),
+      packed_(limits, budget),
+      mask_(limits, budget) {}
 
 Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeaning meaning) {
   format_ = ImageFormat::kUnknown;
@@ -19,7 +23,8 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
                  .detail = Error::Detail::kTruncated};
   }
   format_ = SniffFormat(bytes);
-  const bool other = format_ != ImageFormat::kPng && format_ != ImageFormat::kUnknown;
+  const bool other = format_ != ImageFormat::kPng && format_ != ImageFormat::kPackedMask &&
+                     format_ != ImageFormat::kUnknown;
   if (IsMask(meaning) && other) {
     return NoMask(std::string("has the format ") + NameOf(format_), 0);
   }
@@ -32,6 +37,8 @@ Result<ImageInfo> ImageDecoder::Open(std::span<const uint8_t> bytes, PixelMeanin
       return webp_.Open(bytes);
     case ImageFormat::kPackedJpeg:
       return packed_.Open(bytes);
+    case ImageFormat::kPackedMask:
+      return mask_.Open(bytes, meaning);
     case ImageFormat::kUnknown:
       return NoImage(bytes);
     default:
@@ -75,6 +82,9 @@ void ImageDecoder::Start(const Rect& region, RowSink& sink, std::span<const uint
     case ImageFormat::kPackedJpeg:
       status_ = packed_.Decode(region, sink, reduction);
       if (status_.ok()) ++packed_count_;
+      return;
+    case ImageFormat::kPackedMask:
+      status_ = mask_.Decode(region, sink);
       return;
     case ImageFormat::kJpeg:
       jpeg_.Start(region, sink, crop_index, reduction);

@@ -13,14 +13,16 @@
 #include "transforms/decode/reduction.h"
 #include "transforms/decode/row_sink.h"
 #include "transforms/jpeg/decoder.h"
+#include "transforms/mask/decoder.h"
 #include "transforms/packed/decoder.h"
 #include "transforms/png/decoder.h"
 #include "transforms/webp/decoder.h"
 
 namespace stoker {
 
-// JPEG, PNG, WebP and packed JPEG; for guarantees see JpegDecoder, PngDecoder, WebpDecoder and
-// PackedJpegDecoder. JPEGs are decoded in pieces, the others completely in Start. Not thread-safe.
+// JPEG, PNG, WebP, packed JPEG and packed mask; for guarantees see JpegDecoder, PngDecoder,
+// WebpDecoder, PackedJpegDecoder and PackedMaskDecoder. JPEGs are decoded in pieces, the others
+// completely in Start. Not thread-safe.
 class ImageDecoder {
  public:
   // `budget`, if given, must outlive the decoder.
@@ -30,7 +32,7 @@ class ImageDecoder {
   // the image is decoded. Errors have an offset: DataLoss for damaged or truncated files and for
   // files that are not images; Unimplemented for formats and variants that stoker does not support;
   // ResourceExhausted beyond a limit. For a mask: Unimplemented for all but a PNG with one channel
-  // of at most 8 bits, whose rows are then kGray.
+  // of at most 8 bits, or a packed one, whose rows are then kGray.
   Result<ImageInfo> Open(std::span<const uint8_t> bytes,
                          PixelMeaning meaning = PixelMeaning::kColour);
 
@@ -69,6 +71,7 @@ class ImageDecoder {
   PngDecoder png_;
   WebpDecoder webp_;
   PackedJpegDecoder packed_;
+  PackedMaskDecoder mask_;
   uint64_t packed_count_ = 0;                   // of images whose pixels were decoded
   ImageFormat format_ = ImageFormat::kUnknown;  // of the open image
   Status status_;                               // of an image that was decoded in Start

@@ -35,6 +35,12 @@ struct Maker {
   }
 
   uint32_t Sample(int x, int y, int channel) {
+    if (options.regions) {
+      const auto shift = static_cast<int>(options.seed % 11);
+      const auto region = static_cast<uint32_t>((x + y * y / 40 + shift) / 13 + (x + 2 * y) / 29);
+      return region * 2654435761U >> (32 - std::min(options.bit_depth, 8))
+                                         << (options.bit_depth == 16 ? 7 : 0);
+    }
     const uint32_t noise = Next(state);
     if (options.color == 3) return noise % static_cast<uint32_t>(entries);
     const auto smooth = static_cast<uint32_t>(x * 700 + y * 1100 + channel * 20000);

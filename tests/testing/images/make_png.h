@@ -17,6 +17,7 @@ struct PngOptions {
   int palette_entries = 0;    // 0: as many as the bits can name
   size_t chunk_bytes = 1000;  // of an IDAT chunk, at most
   uint64_t seed = 1;
+  bool regions = false;  // without noise: areas of one value, as in a mask
 };
 
 // Rows of smooth areas and noise, with all filters in turn. Written with zlib only, so that no

@@ -17,10 +17,12 @@
 #include "tests/transforms/jpeg/fast/each_target.h"
 #include "tests/transforms/plan/padded_file.h"
 #include "tests/transforms/plan/random_recipe.h"
+#include "transforms/mask/pack.h"
 #include "transforms/plan/keep_motion.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/plan_run.h"
 #include "transforms/plan/reference.h"
+#include "transforms/png/reference_decoder.h"
 
 namespace stoker {
 namespace {
@@ -112,6 +114,53 @@ void MovesAsTheReference() {
 }
 
 TEST(Masks, MoveAsTheReference) { testing::ForEachTarget(MovesAsTheReference); }
+
+// ---- Packed.
+
+std::vector<uint8_t> PackedMaskOf(const std::vector<uint8_t>& png, int orientation, int bits) {
+  const WholeImage whole = DecodeWholeMask(png, /*wide=*/true).value();
+  std::vector<uint16_t> values(whole.pixels.size() / 2);
+  std::memcpy(values.data(), whole.pixels.data(), whole.pixels.size());
+  return PackValues({.size = whole.size,
+                     .bits = bits == 16 ? 16 : 8,
+                     .orientation = orientation,
+                     .values = values.data()});
+}
+
+TEST(Masks, PackedOnesMoveAsTheirPngs) {
+  Random random(24);
+  MemoryBudget budget(256 << 20);
+  for (int n = 0; n < testing::Effort(600); ++n) {
+    PlanOptions options;
+    options.exif_orientation = !random.OneIn(4);
+    constexpr Piece kMasks[] = {kMask, kMaskIn255, kMask16, kMask16In770};
+    options.pieces = {kImage, kMasks[random.Between(0, 3)]};
+    const std::vector<Transform> list = RandomRecipe(random, options.dtype);
+    options.objects = testing::FieldsFor(list);
+    const Plan plan = Plan::Compile(list, options).value();
+    const bool deep = options.pieces[1].kind == Piece::Kind::kMask16;
+    PngOptions png = RandomMask(random, deep);
+    png.regions = random.OneIn(2);
+    const int orientation = random.Between(1, 8);
+    const std::vector<uint8_t> file = Oriented(MakePng(png), orientation);
+    const PaddedFile files[] = {PaddedFile(file),
+                                PaddedFile(PackedMaskOf(file, orientation, png.bit_depth))};
+    std::vector<uint8_t> rows[2];
+    auto workspace = plan.MakeWorkspace(budget);
+    for (size_t i = 0; i < 2; ++i) {
+      rows[i].assign(plan.piece(1).row_bytes(), static_cast<uint8_t>(i));
+      StageTimes times;
+      const EncodedImage image{.piece = 1,
+                               .bytes = files[i].span(),
+                               .key = {1, 2, static_cast<uint64_t>(n)},
+                               .to = {.row = rows[i].data()}};
+      const Status status = plan.Apply(image, *workspace, times);
+      ASSERT_TRUE(status.ok()) << status.error().ToString();
+    }
+    ASSERT_TRUE(rows[0] == rows[1])
+        << n << ": " << plan.Describe() << " of " << png.width << " × " << png.height;
+  }
+}
 
 // ---- The image.
 
