@@ -88,7 +88,8 @@ std::vector<std::string> ClassesWithoutSamples(const SampleSource& source) {
 
 Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given,
                                                         const std::string& crop_index,
-                                                        const std::vector<std::string>& options) {
+                                                        const std::vector<std::string>& options,
+                                                        int threads) {
   std::string kind = KindOf(given);
   const bool has_masks = std::ranges::any_of(
       options, [](const std::string& option) { return option.starts_with("masks="); });
@@ -126,7 +127,7 @@ Result<std::shared_ptr<const SampleSource>> OpenSamples(const std::string& given
                  .advice = "Give their folder: --source-option images=DIR"};
   }
   ASSIGN_OR_RETURN(std::shared_ptr<const SampleSource> source,
-                   OpenSource(kind, std::move(arguments)));
+                   OpenSource(kind, std::move(arguments), threads));
   if (kind == "image_folder") WarnOfFolder(given, *source);
   if (kind == "packed") WarnOfPackedSplits(given, source->classes());
   return source;

@@ -28,10 +28,11 @@ inline constexpr char kDirHelp[] =
 // `crop_index` is for folders: "auto", "off" or a file. `options`: further arguments of the source
 // as in a loader spec, "NAME=VALUE"; several values of a name are its lines. With "masks=DIR" a
 // folder's images have masks (io/folder/masks.h). Classes may be empty: no command uses labels.
-// Prints the warnings of WarnOfFolder or WarnOfPackedSplits.
+// `threads` list folders; 0 means the cores allotted. Prints the warnings of WarnOfFolder or
+// WarnOfPackedSplits.
 Result<std::shared_ptr<const SampleSource>> OpenSamples(
     const std::string& given, const std::string& crop_index = "auto",
-    const std::vector<std::string>& options = {});
+    const std::vector<std::string>& options = {}, int threads = 0);
 
 // InvalidArgument if `given` is anything other than a folder of photographs or a packed set, by its
 // name. `command`: "inspect"; the error names it.

@@ -42,11 +42,13 @@ Status SectionFile::ReadHeader(Header& header) const {
   TRY(ReadAt(0, BytesOf(header.magic)));
   if (header.magic != kind_->magic) return not_one();
   TRY(ReadAt(0, BytesOf(header)));
-  if (header.version != kind_->version) {
+  const uint32_t newest = std::max(kind_->version, kind_->newest);
+  if (header.version < kind_->version || header.version > newest) {
+    const std::string last = newest == kind_->version ? "" : " to " + std::to_string(newest);
     return Error{.code = Code::kUnimplemented,
                  .cause = std::string(kind_->article) + " " + kind_->name + " of version " +
                           std::to_string(header.version) + "; this stoker reads " +
-                          std::to_string(kind_->version),
+                          std::to_string(kind_->version) + last,
                  .file = path(),
                  .advice = kind_->other_version};
   }

@@ -28,6 +28,7 @@ namespace stoker {
 struct SectionFileKind {
   std::array<char, 8> magic{};
   uint32_t version = 0;
+  uint32_t newest = 0;       // the last version that is read, too; 0 means `version`
   const char* article = "";  // "an"
   const char* name = "";     // "index"
   // The advice for a damaged file, for one of another version, and for a file of another kind.

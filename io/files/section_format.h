@@ -28,19 +28,22 @@ struct Header {  // at the start of the file; `sections` Sections follow
 static_assert(sizeof(Header) == 40);
 
 // A reader skips kinds that it does not know.
-enum Kind : uint32_t {  // 1 was used by version 1 of a folder's index
-  kCropIndexes = 2,     // crop indexes in the order of the images, each with its own checksum
-  kFolders = 3,         // ImageList::Folder
-  kPaths = 4,           // ImageList::paths
-  kFiles = 5,           // ImageList::File
-  kNames = 6,           // ImageList::names
-  kFacts = 7,           // Facts of each file (dataset_index_format.h)
-  kSkipped = 8,         // ImageList::skipped, packed
-  kShards = 9,          // Shards of a packed set (packed_format.h)
-  kSamples = 10,        // its Samples
-  kRecords = 11,        // of a shard: the stored images, each with its own checksum
-  kEntries = 12,        // of a shard: an Entry for each of them
-  kEntryPaths = 13,     // of a shard: their paths
+enum Kind : uint32_t {   // 1 was used by version 1 of a folder's index
+  kCropIndexes = 2,      // crop indexes in the order of the images, each with its own checksum
+  kFolders = 3,          // ImageList::Folder
+  kPaths = 4,            // ImageList::paths
+  kFiles = 5,            // ImageList::File
+  kNames = 6,            // ImageList::names
+  kFacts = 7,            // Facts of each file (dataset_index_format.h)
+  kSkipped = 8,          // ImageList::skipped, packed
+  kShards = 9,           // Shards of a packed set (packed_format.h)
+  kSamples = 10,         // its Samples
+  kRecords = 11,         // of a shard: the stored images, each with its own checksum
+  kEntries = 12,         // of a shard: an Entry for each of them
+  kEntryPaths = 13,      // of a shard: their paths
+  kPieceFields = 14,     // PieceFields of a packed set, and of its shards
+  kFurtherSamples = 15,  // Samples of a packed set's further pieces
+  kFurtherPaths = 16,    // their paths
   kEnd
 };
 

@@ -6,7 +6,7 @@
 namespace stoker {
 
 // Each column is checked before it determines the size of the next one.
-Status ReadImageList(const SectionFile& file, ImageList& list) {
+Status ReadImageList(const SectionFile& file, ImageList& list, ListedNames names) {
   TRY(file.Require({sections::kFolders, sections::kPaths, sections::kFiles, sections::kNames}));
   ListCheck check(list);
   const auto any = [](uint64_t) { return true; };
@@ -21,7 +21,8 @@ Status ReadImageList(const SectionFile& file, ImageList& list) {
   if (!check.FilesEnd()) return file.Damaged("its list of files");
   TRY(file.ReadColumn(
       sections::kNames, list.names, [&](uint64_t n) { return n == check.name_bytes(); },
-      [&](size_t begin) { return check.Names(begin); }));
+      [&](size_t begin) { return names == ListedNames::kPaths || check.Names(begin); }));
+  if (names == ListedNames::kPaths) return {};
   return check.NamesEnd() ? Status() : file.Damaged("its list of files");
 }
 

@@ -1,6 +1,8 @@
 // Reads and writes an ImageList as sections of a file: a folder's index, or a packed set's.
 #pragma once
 
+#include <cstdint>
+
 #include "core/result/result.h"
 #include "io/files/section_file.h"
 #include "io/index/image_list.h"
@@ -13,8 +15,10 @@ inline constexpr size_t kImageListSections = 4;
 // checksums: the list satisfies ImageList's invariants, there is at least one file, and no path
 // leads out of the folder except through links. Memory: at most five times what has been read of
 // the file so far, because columns grow while they are checked, and 256 MiB of addresses per
-// column.
-Status ReadImageList(const SectionFile& file, ImageList& list);
+// column. With kPaths, names of files may have slashes, and are not checked for hidden parts.
+enum class ListedNames : uint8_t { kNames, kPaths };
+Status ReadImageList(const SectionFile& file, ImageList& list,
+                     ListedNames names = ListedNames::kNames);
 
 // Adds the sections that ReadImageList reads.
 Status AddImageList(const ImageList& list, SectionFileWriter& writer);

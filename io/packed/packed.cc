@@ -17,6 +17,7 @@
 #include "io/index/split_folders.h"
 #include "io/packed/open_packed.h"
 #include "io/packed/packed_shard.h"
+#include "io/packed/piece_fields.h"
 #include "io/remote/object_url.h"
 #include "io/remote/object_version.h"
 #include "io/shards/for_each_shard.h"
@@ -82,17 +83,21 @@ class PackedSource final : public SampleSource {
         prefix_(WithSlash(folder_)),
         index_(std::move(index)),
         objects_(std::move(objects)),
-        has_cache_(has_cache) {}
+        has_cache_(has_cache),
+        fields_(index_->pieces() > 1 ? FieldsOf(index_->further().fields) : std::vector<Field>()) {}
 
   uint64_t size() const override { return index_->samples().size(); }
   uint64_t files() const override { return index_->shards().size(); }
 
   std::span<const Field> fields() const override {
+    if (!fields_.empty()) return fields_;
     return ImageFields(/*labels=*/!index_->list().classes.empty());
   }
 
-  ByteRange RangeOf(uint64_t id) const override {
-    const Sample& sample = index_->samples()[id];
+  ByteRange RangeOf(uint64_t id) const override { return RangeOfPiece(id, 0); }
+
+  ByteRange RangeOfPiece(uint64_t id, size_t piece) const override {
+    const Sample& sample = index_->SampleOf(id, piece);
     return {.file = sample.shard(), .offset = sample.offset(), .length = sample.bytes + kCrcBytes};
   }
 
@@ -116,9 +121,10 @@ class PackedSource final : public SampleSource {
     path.assign(prefix_).append(packed_set::ShardName(file));
   }
 
-  void NameOf(uint64_t id, std::string& name) const override {
+  void NameOf(uint64_t id, std::string& name) const override { NameOfPiece(id, 0, name); }
+  void NameOfPiece(uint64_t id, size_t piece, std::string& name) const override {
     name.clear();
-    index_->list().AppendPath(id, name);
+    index_->AppendPath(id, piece, name);
   }
 
   const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
@@ -127,18 +133,24 @@ class PackedSource final : public SampleSource {
 
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> /*rows*/) const override {
-    const Sample& sample = index_->samples()[id];
+    return UnpackPiece(id, 0, record);
+  }
+
+  Result<std::span<const uint8_t>> UnpackPiece(uint64_t id, size_t piece,
+                                               std::span<const uint8_t> record) const override {
+    const Sample& sample = index_->SampleOf(id, piece);
     const bool is_whole = record.size() == sample.bytes + kCrcBytes;
     // A part of a packed JPEG, or all of it. Its rows have checksums, which are verified where a
     // crop needs them.
     if (sample.form == packed_set::Form::kPackedJpeg) {
       return is_whole ? record.first(sample.bytes) : record;
     }
-    if (!is_whole || !IsSoundRecord(record)) return Damaged(id);
+    if (!is_whole || !IsSoundRecord(record)) return Damaged(id, piece);
     return record.first(sample.bytes);
   }
 
-  void FixedRows(size_t /*field*/, std::span<const uint64_t> ids, void* rows) const override {
+  void FixedRows(size_t field, std::span<const uint64_t> ids, void* rows) const override {
+    if (fields()[field].kind != Field::Kind::kFixed) return;  // not the label: a mask has no rows
     auto* label = static_cast<int64_t*>(rows);
     for (const uint64_t id : ids) *label++ = index_->list().LabelOf(id);
   }
@@ -156,11 +168,11 @@ class PackedSource final : public SampleSource {
   std::string Describe() const override { return "packed(" + folder_ + ")"; }
 
  private:
-  Error Damaged(uint64_t id) const {
+  Error Damaged(uint64_t id, size_t piece) const {
     Error error{.code = Code::kDataLoss,
                 .cause = "the record is damaged: its checksum is wrong",
                 .advice = packed_set::kShardFile.remake};
-    const ByteRange range = RangeOf(id);
+    const ByteRange range = RangeOfPiece(id, piece);
     PathOf(range.file, error.file);
     error.offset = range.offset;
     return error;
@@ -171,6 +183,7 @@ class PackedSource final : public SampleSource {
   const std::shared_ptr<const PackedIndex> index_;
   const std::optional<ObjectVersions> objects_;
   const bool has_cache_;  // of objects: it keeps ranges, and finds those that it has kept
+  const std::vector<Field> fields_;  // if there are several; otherwise they are ImageFields
 };
 
 // The names of the packed sets in a folder.

@@ -6,9 +6,15 @@
 // A shard, NNNNN.stoker, has records and a description of each, so that the index can be made from
 // the shards alone. Shards are never changed. A record is the stored image and the CRC-32C of these
 // bytes (4 bytes). The image is the file as it was, or a packed JPEG (transforms/packed).
+//
+// Samples may have further images, such as masks. Index and shards then have a list of the fields,
+// and version 3; a shard has the records of each sample one after another, in the order of the
+// fields. There are no classes, and samples are sorted bytewise by the paths of their first images.
+// A mask may be packed (transforms/mask): its record is that, its CRC-32C, and the file as it was.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -23,6 +29,7 @@ inline constexpr char kOtherVersion[] =
 inline constexpr SectionFileKind kIndexFile = {
     .magic = {'S', 'T', 'K', 'P', 'A', 'C', 'K', 'D'},
     .version = 2,
+    .newest = 3,
     .article = "a",
     .name = "packed set's index",
     .remake = "Run `stoker pack` again: it rebuilds the index from the shards",
@@ -31,6 +38,7 @@ inline constexpr SectionFileKind kIndexFile = {
 inline constexpr SectionFileKind kShardFile = {
     .magic = {'S', 'T', 'K', 'S', 'H', 'A', 'R', 'D'},
     .version = 2,
+    .newest = 3,
     .article = "a",
     .name = "packed set's shard",
     .remake =
@@ -38,6 +46,12 @@ inline constexpr SectionFileKind kShardFile = {
         "was in it",
     .other_version = kOtherVersion,
     .give = "Give the folder that `stoker pack` made"};
+
+// The kind of files of a set whose samples have several images.
+constexpr SectionFileKind OfPieces(SectionFileKind kind) {
+  kind.version = kind.newest;
+  return kind;
+}
 
 inline constexpr char kIndexName[] = "index.stoker";
 // "00042.stoker"
@@ -49,7 +63,7 @@ inline constexpr uint64_t kMaxShardBytes = uint64_t{1} << kShardShift;
 inline constexpr uint64_t kCrcBytes = 4;
 inline constexpr uint64_t kMaxImageBytes = ~uint32_t{0};
 
-enum class Form : uint8_t { kFile = 0, kPackedJpeg = 1 };  // how a file is stored
+enum class Form : uint8_t { kFile = 0, kPackedJpeg = 1, kPackedMask = 2 };  // how a file is stored
 
 struct Sample {
   uint64_t place = 0;       // the shard's number << 40, and the record's offset in it
@@ -67,6 +81,10 @@ struct Sample {
 
   uint32_t shard() const { return static_cast<uint32_t>(place >> kShardShift); }
   uint64_t offset() const { return place & (kMaxShardBytes - 1); }
+  // Of its record: the stored image with its CRC, and the file of a packed mask.
+  uint64_t record_bytes() const {
+    return bytes + kCrcBytes + (form == Form::kPackedMask ? file_bytes : 0);
+  }
   bool IsSound() const {
     constexpr uint32_t kMaxHeight = 65535;  // of a JPEG
     return mcu_height == 0 || (form == Form::kPackedJpeg && height != 0 && height <= kMaxHeight &&
@@ -87,8 +105,20 @@ struct Entry {
   Sample sample;
   int64_t changed_ns = 0;   // as FileStamp's; kUnknownTime if the file was not at rest
   uint32_t path_bytes = 0;  // of its path below the folder; paths lie one after another
-  uint32_t unused = 0;
+  uint32_t piece = 0;       // its place among the images of its sample
 };
 static_assert(sizeof(Entry) == 80);
+
+// A field of a set whose samples have several images. The first one is an image.
+struct PieceField {
+  std::array<char, 56> name{};  // ends with a NUL
+  uint32_t mask_bits = 0;       // of a mask's rows, 8 or 16; 0 for an image
+  uint16_t fill = 0;            // Field::fill of a mask
+  uint16_t unused = 0;
+
+  friend bool operator==(const PieceField&, const PieceField&) = default;
+};
+static_assert(sizeof(PieceField) == 64);
+inline constexpr size_t kMaxPieces = 64;
 
 }  // namespace stoker::packed_set

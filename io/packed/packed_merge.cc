@@ -1,9 +1,15 @@
 #include "io/packed/packed_merge.h"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
+
+#include "core/result/try.h"
+#include "io/packed/piece_fields.h"
+#include "io/ranges/path_source.h"
 
 namespace stoker {
 namespace {
@@ -77,6 +83,51 @@ Result<MergedSet> MergeShards(std::vector<MergedSample> samples) {
     merged.samples.push_back(sample.sample);
   }
   merged.list = std::move(list).Take();
+  return merged;
+}
+
+Result<MergedSet> MergePieces(const std::vector<packed_set::PieceField>& fields,
+                              const std::vector<MergedSample>& pieces) {
+  std::vector<const MergedSample*> samples;  // their first pieces
+  uint64_t path_bytes = 0;
+  for (size_t i = 0; i < pieces.size(); i += fields.size()) {
+    samples.push_back(&pieces[i]);
+    path_bytes += pieces[i].path.size();
+  }
+  if (path_bytes > std::numeric_limits<uint32_t>::max()) {
+    return Error{Code::kResourceExhausted, "the paths of the images take 4 GiB or more"};
+  }
+  std::ranges::sort(samples, {}, &MergedSample::path);
+  MergedSet merged;
+  merged.further.fields = fields;
+  std::vector<ListedFolder> root(1);
+  PathTable images;
+  for (const MergedSample* const sample : samples) {
+    NameList& names = root[0].files;
+    names.bytes += sample->path;
+    names.ends.push_back(static_cast<uint32_t>(names.bytes.size()));
+    images.Add(sample->path);
+    merged.samples.push_back(sample->sample);
+  }
+  merged.list = ImageList::Of({}, std::move(root));
+  FilesOptions files;
+  const std::vector<Field> all = FieldsOf(fields);
+  for (size_t piece = 1; piece < fields.size(); ++piece) {
+    FurtherImages& further = files.further.emplace_back();
+    further = {.name = all[piece].name,
+               .kind = all[piece].kind,
+               .dtype = all[piece].dtype,
+               .fill = all[piece].fill,
+               .paths = {}};
+    for (const MergedSample* const sample : samples) {
+      further.paths.Add(sample[piece].path);
+      merged.further.paths.Add(sample[piece].path);
+      merged.further.samples.push_back(sample[piece].sample);
+    }
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source,
+                   Files(std::move(images), std::move(files)));
+  merged.further.fingerprint = source->Fingerprint();
   return merged;
 }
 

@@ -7,6 +7,7 @@
 #include "core/hash/crc32c.h"
 #include "core/hash/hash.h"
 #include "core/result/try.h"
+#include "io/packed/piece_fields.h"
 
 namespace stoker {
 
@@ -19,7 +20,7 @@ constexpr size_t kShardSections = 3;
 
 bool IsIn(const sections::Section& records, const Entry& entry, uint32_t number) {
   const Sample& sample = entry.sample;
-  const uint64_t length = sample.bytes + packed_set::kCrcBytes;
+  const uint64_t length = sample.record_bytes();
   const uint64_t begin = sample.offset() - records.offset;
   return sample.shard() == number && sample.offset() >= records.offset && length <= records.bytes &&
          begin <= records.bytes - length && sample.IsSound() && entry.path_bytes != 0;
@@ -50,15 +51,19 @@ Result<PackedShard> ReadPackedShard(const std::string& path, uint32_t number) {
     TRY(file.Require({sections::kRecords, sections::kEntries, sections::kEntryPaths}));
     PackedShard shard{.number = number,
                       .shard = {.bytes = file.file_bytes(), .fingerprint = file.fingerprint()},
+                      .fields = {},
                       .entries = {},
                       .paths = {}};
+    TRY(ReadPieceFields(file, shard.fields));
     const sections::Section& records = file.At(sections::kRecords);
     uint64_t path_bytes = 0;
+    const size_t pieces = shard.pieces();
     TRY(file.ReadColumn(
-        sections::kEntries, shard.entries, [](uint64_t) { return true; },
+        sections::kEntries, shard.entries, [&](uint64_t n) { return n % pieces == 0; },
         [&](size_t begin) {
-          for (const Entry& entry : std::span(shard.entries).subspan(begin)) {
-            if (!IsIn(records, entry, number)) return false;
+          for (size_t i = begin; i < shard.entries.size(); ++i) {
+            const Entry& entry = shard.entries[i];
+            if (!IsIn(records, entry, number) || entry.piece != i % pieces) return false;
             path_bytes += entry.path_bytes;
           }
           return true;
@@ -81,19 +86,24 @@ Result<PackedShard> ReadPackedShard(const std::string& path, uint32_t number) {
   }
 }
 
-Result<PackedShardWriter> PackedShardWriter::Create(const std::string& path, uint32_t number) {
-  ASSIGN_OR_RETURN(SectionFileWriter writer, SectionFileWriter::Create(path, kShardSections));
-  return PackedShardWriter(std::move(writer), number);
+Result<PackedShardWriter> PackedShardWriter::Create(const std::string& path, uint32_t number,
+                                                    std::vector<packed_set::PieceField> fields) {
+  const size_t sections = kShardSections + (fields.empty() ? 0 : 1);
+  ASSIGN_OR_RETURN(SectionFileWriter writer, SectionFileWriter::Create(path, sections));
+  return PackedShardWriter(std::move(writer), number, std::move(fields));
 }
 
-Status PackedShardWriter::Add(Entry entry, std::string_view path, std::span<const uint8_t> image) {
+Status PackedShardWriter::Add(Entry entry, std::string_view path, std::span<const uint8_t> image,
+                              std::span<const uint8_t> file) {
   entry.sample.place = uint64_t{number_} << packed_set::kShardShift | writer_.written();
   entry.sample.bytes = static_cast<uint32_t>(image.size());
   entry.path_bytes = static_cast<uint32_t>(path.size());
+  entry.piece = static_cast<uint32_t>(fields_.empty() ? 0 : entries_.size() % fields_.size());
   const uint32_t crc = Crc32c(image);
   static_assert(sizeof(crc) == packed_set::kCrcBytes);
   TRY(writer_.Write(image));
   TRY(writer_.Write(sections::BytesOf(crc)));
+  TRY(writer_.Write(file));
   entries_.push_back(entry);
   paths_ += path;
   return {};
@@ -104,8 +114,12 @@ Status PackedShardWriter::Commit() {
   TRY(writer_.Add(sections::kEntries, sections::ColumnBytes(entries_)));
   TRY(writer_.Add(sections::kEntryPaths, sections::ColumnBytes(paths_)));
   const uint64_t fingerprint = Hash64(paths_, Hash64(sections::ColumnBytes(entries_)));
-  ASSIGN_OR_RETURN([[maybe_unused]] const uint64_t bytes,
-                   writer_.Commit(packed_set::kShardFile, fingerprint));
+  SectionFileKind kind = packed_set::kShardFile;
+  if (!fields_.empty()) {
+    TRY(writer_.Add(sections::kPieceFields, sections::ColumnBytes(fields_)));
+    kind = packed_set::OfPieces(kind);
+  }
+  ASSIGN_OR_RETURN([[maybe_unused]] const uint64_t bytes, writer_.Commit(kind, fingerprint));
   return {};
 }
 

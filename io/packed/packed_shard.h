@@ -18,13 +18,17 @@ namespace stoker {
 struct PackedShard {
   uint32_t number = 0;
   packed_set::Shard shard;
+  std::vector<packed_set::PieceField> fields;  // empty if samples have one image
   std::vector<packed_set::Entry> entries;
   PathTable paths;  // below the folder
+
+  size_t pieces() const { return fields.empty() ? 1 : fields.size(); }  // of a sample
 };
 
 // Reads the entries and checks every byte but the records'. For any bytes, each record
-// lies in the file, and each path is one of an image below a folder (no part of it is empty,
-// hidden, "." or ".."). Errors: those of SectionFile, DataLoss.
+// lies in the file, each path is one of an image below a folder (no part of it is empty,
+// hidden, "." or ".."), and the pieces of each sample follow one another. Errors: those of
+// SectionFile, DataLoss.
 Result<PackedShard> ReadPackedShard(const std::string& path, uint32_t number);
 
 // Whether `path` is one that a set's photograph may have: relative, without a part that is empty or
@@ -37,23 +41,29 @@ bool IsSoundRecord(std::span<const uint8_t> record);
 // Writes one shard through a SectionFileWriter: it appears as a whole or not at all.
 class PackedShardWriter {
  public:
-  static Result<PackedShardWriter> Create(const std::string& path, uint32_t number);
+  // `fields`: as those of PackedShard.
+  static Result<PackedShardWriter> Create(const std::string& path, uint32_t number,
+                                          std::vector<packed_set::PieceField> fields = {});
 
   uint64_t bytes() const { return writer_.written(); }  // of the records so far
 
-  // Appends a record. `entry` describes the file; its place, `bytes` and `path_bytes` are set here.
-  // Preconditions: IsPackedPath(path), image.size() <= kMaxImageBytes.
-  Status Add(packed_set::Entry entry, std::string_view path, std::span<const uint8_t> image);
+  // Appends the record of the next piece. `entry` describes the file; its place, `bytes`,
+  // `path_bytes` and `piece` are set here. `file`: that of a packed mask. Preconditions:
+  // IsPackedPath(path), image.size() <= kMaxImageBytes.
+  Status Add(packed_set::Entry entry, std::string_view path, std::span<const uint8_t> image,
+             std::span<const uint8_t> file = {});
 
-  // Puts the shard in place, synced to disk. Precondition: it has a record.
+  // Puts the shard in place, synced to disk. Precondition: it has a sample, and all pieces of each.
   Status Commit();
 
  private:
-  PackedShardWriter(SectionFileWriter writer, uint32_t number)
-      : writer_(std::move(writer)), number_(number) {}
+  PackedShardWriter(SectionFileWriter writer, uint32_t number,
+                    std::vector<packed_set::PieceField> fields)
+      : writer_(std::move(writer)), number_(number), fields_(std::move(fields)) {}
 
   SectionFileWriter writer_;
   uint32_t number_;
+  std::vector<packed_set::PieceField> fields_;
   std::vector<packed_set::Entry> entries_;
   std::string paths_;
 };

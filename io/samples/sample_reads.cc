@@ -10,7 +10,10 @@
 namespace stoker {
 
 void SampleReads::Read(uint64_t id, ReadRequest& request, size_t piece) {
-  const ByteRange range = piece == 0 ? source_.RangeOf(id) : source_.RangeOfPiece(id, piece);
+  Read(piece == 0 ? source_.RangeOf(id) : source_.RangeOfPiece(id, piece), request);
+}
+
+void SampleReads::Read(const ByteRange& range, ReadRequest& request) {
   source_.PathOf(range.file, request.path);
   request.offset = range.offset;
   request.length = range.length;

@@ -19,6 +19,8 @@ class SampleReads {
   // and status as readers do (io/readers/reader.h). Objects are read by one connection, which is
   // kept.
   void Read(uint64_t id, ReadRequest& request, size_t piece = 0);
+  // Does the same with any range of the source's files.
+  void Read(const ByteRange& range, ReadRequest& request);
 
  private:
   Status ReadObject(ReadRequest& request);

@@ -56,15 +56,26 @@ class ShardCheck {
 
  private:
   bool Has(const PackedShard& shard, const std::vector<uint64_t>& ids) const {
-    std::unordered_map<std::string_view, const Sample*> known;
-    for (size_t i = 0; i < shard.entries.size(); ++i) {
-      known.emplace(shard.paths[i], &shard.entries[i].sample);
+    if (shard.fields != index_.further().fields) return false;
+    std::unordered_map<std::string_view, size_t> known;  // the entries of first pieces
+    for (size_t i = 0; i < shard.entries.size(); i += shard.pieces()) {
+      known.emplace(shard.paths[i], i);
     }
     std::string name;
+    const auto is_known = [&](uint64_t id, size_t entry, size_t piece) {
+      name.clear();
+      index_.AppendPath(id, piece, name);
+      return shard.paths[entry + piece] == name &&
+             Equal(shard.entries[entry + piece].sample, index_.SampleOf(id, piece));
+    };
     return std::ranges::all_of(ids, [&](uint64_t id) {
       source_.NameOf(id, name);
       const auto found = known.find(name);
-      return found != known.end() && Equal(*found->second, index_.samples()[id]);
+      if (found == known.end()) return false;
+      for (size_t piece = 0; piece < shard.pieces(); ++piece) {
+        if (!is_known(id, found->second, piece)) return false;
+      }
+      return true;
     });
   }
 
@@ -73,7 +84,7 @@ class ShardCheck {
   std::vector<std::vector<uint64_t>> by_shard_;  // the samples of each
 };
 
-// The errors of damaged photographs: the first of them, in their order.
+// The errors of damaged images: the first of them, in the order of their numbers.
 class DamagedPhotographs {
  public:
   explicit DamagedPhotographs(size_t most) : most_(most) {}
@@ -111,6 +122,7 @@ Result<SetCheck> CheckSet(const std::string& folder, const SetCheckOptions& opti
   SetCheck check;
   check.source = source->Describe();
   check.samples = source->size();
+  check.images = source->size() * index->pieces();
   ShardCheck(*source, *index).Check(check.first);
   check.damaged = check.first.size();
   DamagedPhotographs damaged(options.most_listed);
@@ -118,13 +130,15 @@ Result<SetCheck> CheckSet(const std::string& folder, const SetCheckOptions& opti
   TRY(ForEachSample(source->size(), options.threads, progress, [&]() -> SampleWork {
     auto restorer = std::make_shared<FileRestorer>(*source, *index);
     return [&, restorer](uint64_t id) -> Status {
-      Result<std::span<const uint8_t>> file = restorer->Restore(id);
-      if (file.ok()) {
-        bytes += file->size();
-      } else if (FaultOf(file.error())) {
-        damaged.Add(id, std::move(file).error());
-      } else {
-        return std::move(file).error();  // the machine's
+      for (size_t piece = 0; piece < index->pieces(); ++piece) {
+        Result<std::span<const uint8_t>> file = restorer->Restore(id, piece);
+        if (file.ok()) {
+          bytes += file->size();
+        } else if (FaultOf(file.error())) {
+          damaged.Add(id * index->pieces() + piece, std::move(file).error());
+        } else {
+          return std::move(file).error();  // the machine's
+        }
       }
       return {};
     };

@@ -19,6 +19,7 @@ struct SetCheckOptions {
 struct SetCheck {
   std::string source;  // "packed(OUT)"
   uint64_t samples = 0;
+  uint64_t images = 0;       // of all samples
   uint64_t bytes = 0;        // of the files that were restored
   uint64_t damaged = 0;      // shards with a damaged list, and damaged photographs
   std::vector<Error> first;  // of these: of shards, then of photographs in their order

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/command/arguments.h"
@@ -32,6 +33,7 @@ struct PackArguments {
   PackOptions options;
   int64_t threads = 0;
   int64_t list_damaged = 100;
+  std::vector<std::string> source_options;
   bool verify = false, list = false, json = false;
 };
 
@@ -48,8 +50,12 @@ So does every later run: shards are never changed. New samples of DIR, or those 
 are added with --append: then OUT is as if all had been in one folder, in its order. Numbers of samples
 and of classes may change by that, as in the folder.
 
+With --source-option masks=MASKS, each image of DIR has a mask below MASKS (`stoker.masks`), and OUT has
+both. PNG masks are packed as the runs of their rows, and their values are compared.
+
 Examples:
   stoker pack photos/train packed/train
+  stoker pack images packed/train --source-option masks=masks --source-option suffix=_mask
   stoker pack more/train packed/train --append
   stoker pack --verify packed/train
   stoker pack --list packed/train
@@ -71,13 +77,14 @@ std::string PackText(const PackReport& report) {
   ReportText text(WidthOfPage());
   text.Add("", fmt::format("{}: {} added in {:.1f} s{}", Printable(report.source),
                            SamplesText(report.added), report.seconds, speed));
-  text.Add("  ", fmt::format("{}: {} in {} {}, {}: {:.1f} % of the files' {}",
-                             Printable(report.out), SamplesText(report.samples), report.shards,
-                             Plural(report.shards, "shard", "shards"), SizeText(report.set_bytes),
-                             100 * ShareOf(report.set_bytes, report.file_bytes),
-                             SizeText(report.file_bytes)));
+  text.Add(
+      "  ",
+      fmt::format("{}: {} in {} {}, {}: {:.1f} % of the files' {}", Printable(report.out),
+                  SamplesText(report.samples, report.images), report.shards,
+                  Plural(report.shards, "shard", "shards"), SizeText(report.set_bytes),
+                  100 * ShareOf(report.set_bytes, report.file_bytes), SizeText(report.file_bytes)));
   text.Add(fmt::format("  packed {}, stored as they are {}", report.packed,
-                       report.samples - report.packed));
+                       report.images - report.packed));
   for (const auto& [reason, count] : report.as_they_are) {
     text.Add("    ", fmt::format("as they are: {} ({})", count, Printable(reason)));
   }
@@ -93,6 +100,7 @@ std::string PackJson(const PackReport& report) {
                                {"added_bytes", report.added_bytes},
                                {"as_they_are", report.as_they_are},
                                {"samples", report.samples},
+                               {"images", report.images},
                                {"packed", report.packed},
                                {"file_bytes", report.file_bytes},
                                {"set_bytes", report.set_bytes},
@@ -105,9 +113,9 @@ std::string PackJson(const PackReport& report) {
 
 std::string CheckText(const SetCheck& check) {
   ReportText text(WidthOfPage());
-  text.Add("",
-           fmt::format("{}: {} of {} restored and compared in {:.1f} s", Printable(check.source),
-                       SamplesText(check.samples), SizeText(check.bytes), check.seconds));
+  text.Add("", fmt::format("{}: {} of {} restored and compared in {:.1f} s",
+                           Printable(check.source), SamplesText(check.samples, check.images),
+                           SizeText(check.bytes), check.seconds));
   text.Add(
       fmt::format("  damaged: {}", check.damaged == 0 ? "none" : std::to_string(check.damaged)));
   for (const Error& error : check.first) text.Add("  ", Printable(error.Message(FlagOf)));
@@ -123,9 +131,10 @@ std::string CheckJson(const SetCheck& check) {
          {"cause", error.cause},
          {"advice", error.Advice(FlagOf)}});
   }
-  const PackJsonObject json = {
-      {"source", check.source},   {"samples", check.samples},         {"bytes", check.bytes},
-      {"damaged", check.damaged}, {"damaged_list", std::move(first)}, {"seconds", check.seconds}};
+  const PackJsonObject json = {{"source", check.source},   {"samples", check.samples},
+                               {"images", check.images},   {"bytes", check.bytes},
+                               {"damaged", check.damaged}, {"damaged_list", std::move(first)},
+                               {"seconds", check.seconds}};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -151,13 +160,21 @@ Result<int> List(const PackArguments& given) {
   return kExitOk;
 }
 
+// Lists the folder, or, with options of a source, what they make of it.
+Result<FilesToPack> ListFiles(const PackArguments& given, int threads) {
+  if (given.source_options.empty()) return FilesToPack::OfFolder(given.directory, threads);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source,
+                   OpenSamples(given.directory, "auto", given.source_options, threads));
+  return FilesToPack::OfSource(*source);
+}
+
 Result<int> Pack(const PackArguments& given) {
   TRY(CheckIsFolder("pack", given.directory));
   PackOptions options = given.options;
   options.threads = static_cast<int>(given.threads);
   WatchedWork work;
-  ASSIGN_OR_RETURN(const PackReport report,
-                   PackFolder(given.directory, given.out, options, work.progress()));
+  ASSIGN_OR_RETURN(const FilesToPack files, ListFiles(given, options.threads));
+  ASSIGN_OR_RETURN(const PackReport report, PackFiles(files, given.out, options, work.progress()));
   WarnOfSplits(given.directory, report.classes);
   if (!report.skipped.empty()) Warn(report.skipped.Warning());
   TRY(Print(given.json ? PackJson(report) : PackText(report)));
@@ -174,6 +191,7 @@ Status CheckArguments(const PackArguments& given) {
     return wrong("with --verify and --list only one folder is given", "Give the packed set");
   }
   if (looks && given.options.append) return wrong("--append is for packing", "");
+  if (looks && !given.source_options.empty()) return wrong("--source-option is for packing", "");
   if (!looks && given.out.empty()) {
     return wrong("OUT is missing, the folder to write", "`stoker help pack` explains it");
   }
@@ -203,6 +221,7 @@ void AddPack(CLI::App& app, Command& chosen) {
       ->type_name("");
   command->add_flag("--append", given->options.append,
                     "add the samples of DIR to those that OUT has");
+  AddSourceOptions(*command, given->source_options);
   AddBytes(*command, "--shard-size", given->options.shard_bytes,
            "size of a shard, after which the next one begins");
   command->add_flag("--verify", given->verify,

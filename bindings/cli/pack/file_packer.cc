@@ -16,6 +16,7 @@
 #include "io/readers/plain_read.h"
 #include "transforms/decode/format.h"
 #include "transforms/decode/image_decoder.h"
+#include "transforms/mask/pack.h"
 #include "transforms/packed/pack.h"
 #include "transforms/packed/packed_file.h"
 
@@ -85,7 +86,7 @@ struct FilePacker::State {
     return use({read.buffer.data(), read.size});
   }
 
-  Result<PackedFile> PackBytes(std::span<const uint8_t> file) {
+  Result<PackedFile> PackBytes(std::span<const uint8_t> file, bool is_mask) {
     PackedFile packed;
     packed_set::Sample& sample = packed.entry.sample;
     const ImageFacts facts = FactsOfFile(file, decoder);
@@ -95,6 +96,10 @@ struct FilePacker::State {
     sample.height = facts.height;
     sample.orientation = facts.orientation;
     sample.format = facts.format;
+    if (is_mask) {
+      TRY(PackMaskOf(file, packed));
+      return packed;
+    }
     packed.reason = WhyNoJpeg(file);
     if (!packed.reason.empty()) {
       packed.image.assign(file.begin(), file.end());
@@ -115,6 +120,20 @@ struct FilePacker::State {
     return packed;
   }
 
+  static Status PackMaskOf(std::span<const uint8_t> file, PackedFile& packed) {
+    Result<std::vector<uint8_t>> mask = PackMask(file);
+    if (mask.ok()) {
+      packed.entry.sample.form = Form::kPackedMask;
+      packed.image = *std::move(mask);
+      packed.file.assign(file.begin(), file.end());
+      return {};
+    }
+    if (mask.error().code != Code::kUnimplemented) return std::move(mask).error();
+    packed.reason = "a mask: " + mask.error().cause;
+    packed.image.assign(file.begin(), file.end());
+    return {};
+  }
+
   MemoryBudget budget{kPackCommonFile};
   ReadRequest common;
   ImageDecoder decoder;
@@ -127,7 +146,7 @@ FilePacker::FilePacker() : state_(std::make_unique<State>()) {
 
 FilePacker::~FilePacker() = default;
 
-Result<PackedFile> FilePacker::Pack(const std::string& path) {
+Result<PackedFile> FilePacker::Pack(const std::string& path, bool is_mask) {
   const int64_t now_ns = NowNs();
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return CannotStat(errno, path);
@@ -136,7 +155,7 @@ Result<PackedFile> FilePacker::Pack(const std::string& path) {
   if (static_cast<uint64_t>(info.st_size) > packed_set::kMaxImageBytes) return TooLarge(path);
   return state_->Read(path, [&](std::span<const uint8_t> file) -> Result<PackedFile> {
     if (file.size() > packed_set::kMaxImageBytes) return TooLarge(path);
-    Result<PackedFile> packed = state_->PackBytes(file);
+    Result<PackedFile> packed = state_->PackBytes(file, is_mask);
     if (!packed.ok()) return std::move(packed).error().WithFile(path);
     packed->entry.changed_ns = changed_ns;
     return packed;
@@ -146,7 +165,7 @@ Result<PackedFile> FilePacker::Pack(const std::string& path) {
 Result<PackedFile> FilePacker::Compare(const std::string& path, const Entry& known) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return CannotStat(errno, path);
-  PackedFile same{.entry = known, .image = {}, .reason = {}};
+  PackedFile same{.entry = known, .image = {}, .file = {}, .reason = {}};
   if (static_cast<uint64_t>(info.st_size) == known.sample.file_bytes) {
     const FileStamp stamp = StampFrom(info, KeepsTimesOfChange(path.c_str()));
     if (stamp.is_proof() && stamp.changed_ns == known.changed_ns) return same;

@@ -16,7 +16,8 @@ namespace stoker {
 struct PackedFile {
   packed_set::Entry entry;     // without place and path
   std::vector<uint8_t> image;  // as stored; empty if the set has the file already
-  std::string reason;          // why it is stored unchanged; empty if it is a packed JPEG
+  std::vector<uint8_t> file;   // of a packed mask, which is stored, too
+  std::string reason;          // why it is stored unchanged; empty if it is packed
 };
 
 // Keeps memory for the next file: a few times that of the largest so far, up to 64 MiB. Larger
@@ -26,9 +27,9 @@ class FilePacker {
   FilePacker();
   ~FilePacker();
 
-  // Reads and packs a file. Errors, with the file: those of reading it; Unimplemented if it has 4
-  // GiB or more; ResourceExhausted.
-  Result<PackedFile> Pack(const std::string& path);
+  // Reads and packs a file, `is_mask`: one of masks. Errors, with the file: those of reading it;
+  // Unimplemented if it has 4 GiB or more; ResourceExhausted.
+  Result<PackedFile> Pack(const std::string& path, bool is_mask = false);
 
   // The same for a file that the set has as `known`; it is read only if its size or time differ.
   // InvalidArgument if its content has changed.

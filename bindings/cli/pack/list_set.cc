@@ -25,50 +25,52 @@ const char* FormName(Form form) {
     case Form::kFile:
       return "as it is";
     case Form::kPackedJpeg:
+    case Form::kPackedMask:
       return "packed";
   }
   return "unknown";
 }
 
-std::string PathOf(const PackedIndex& index, uint64_t id) {
+std::string PathOf(const PackedIndex& index, uint64_t id, size_t piece) {
   std::string path;
-  index.list().AppendPath(id, path);
+  index.AppendPath(id, piece, path);
   return path;
 }
 
-std::string LineOf(const PackedIndex& index, uint64_t id) {
-  const Sample& sample = index.samples()[id];
+std::string LineOf(const PackedIndex& index, uint64_t id, size_t piece) {
+  const Sample& sample = index.SampleOf(id, piece);
   return fmt::format("{:>7} {:>9} {:>9} {:<7} {:>5}x{:<5} {} at {:<10} {}\n", id, sample.file_bytes,
                      sample.bytes, FormName(sample.form), sample.width, sample.height,
                      packed_set::ShardName(sample.shard()), sample.offset(),
-                     Printable(PathOf(index, id)));
+                     Printable(PathOf(index, id, piece)));
 }
 
-std::string JsonOf(const PackedIndex& index, uint64_t id) {
-  const Sample& sample = index.samples()[id];
+std::string JsonOf(const PackedIndex& index, uint64_t id, size_t piece) {
+  const Sample& sample = index.SampleOf(id, piece);
   const int64_t label = index.list().LabelOf(id);
-  const SetJsonObject json = {
+  SetJsonObject json = {
       {"id", id},
-      {"path", PathOf(index, id)},
+      {"path", PathOf(index, id, piece)},
       {"label", label == kNoLabel ? SetJsonObject(nullptr) : SetJsonObject(label)},
       {"bytes", sample.file_bytes},
       {"stored_bytes", sample.bytes},
-      {"packed", sample.form == Form::kPackedJpeg},
+      {"packed", sample.form != Form::kFile},
       {"format", NameOf(static_cast<ImageFormat>(sample.format))},
       {"width", sample.width},
       {"height", sample.height},
       {"shard", packed_set::ShardName(sample.shard())},
       {"offset", sample.offset()}};
+  if (index.pieces() > 1) json["field"] = index.further().fields[piece].name.data();
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// Calls `write` with the texts of all samples, in large pieces, the first of them after `piece`,
-// and returns the rest.
+// Calls `write` with the texts of all samples' images, in large pieces, the first of them after
+// `piece`, and returns the rest.
 template <typename TextOf>
 Result<std::string> WriteAll(const PackedIndex& index, std::string piece, const TextWriter& write,
                              const TextOf& text_of) {
   for (uint64_t id = 0; id < index.samples().size(); ++id) {
-    piece += text_of(id);
+    for (size_t image = 0; image < index.pieces(); ++image) piece += text_of(id, image);
     if (piece.size() < kPieceBytes) continue;
     TRY(write(piece));
     piece.clear();
@@ -81,9 +83,9 @@ Result<std::string> WriteAll(const PackedIndex& index, std::string piece, const 
 Status WriteSetText(const PackedIndex& index, const TextWriter& write) {
   std::string heading = fmt::format("{:>7} {:>9} {:>9} {:<7} {:^11} {:<26} {}\n", "id", "bytes",
                                     "stored", "form", "size", "where", "path");
-  ASSIGN_OR_RETURN(
-      const std::string rest,
-      WriteAll(index, std::move(heading), write, [&](uint64_t id) { return LineOf(index, id); }));
+  ASSIGN_OR_RETURN(const std::string rest,
+                   WriteAll(index, std::move(heading), write,
+                            [&](uint64_t id, size_t image) { return LineOf(index, id, image); }));
   return write(rest);
 }
 
@@ -97,8 +99,8 @@ Status WriteSetJson(const std::string& source, const PackedIndex& index, const T
   begin.resize(begin.size() - 2);  // the line feed and the brace at its end
   begin += ",\n  \"photographs\": [";
   ASSIGN_OR_RETURN(const std::string rest,
-                   WriteAll(index, std::move(begin), write, [&](uint64_t id) {
-                     return (id == 0 ? "\n    " : ",\n    ") + JsonOf(index, id);
+                   WriteAll(index, std::move(begin), write, [&](uint64_t id, size_t image) {
+                     return (id + image == 0 ? "\n    " : ",\n    ") + JsonOf(index, id, image);
                    }));
   return write(rest + "\n  ]\n}\n");
 }

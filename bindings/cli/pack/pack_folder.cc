@@ -17,27 +17,20 @@
 #include "core/result/plural.h"
 #include "core/result/try.h"
 #include "core/system/start_thread.h"
-#include "io/folder/list_images.h"
-#include "io/index/folder_listing.h"
-#include "io/index/image_list.h"
 
 namespace stoker {
 namespace {
 
 constexpr uint64_t kPackChunk = 8;  // files that a thread takes at a time
 
-// Packs the files of a list into shards, in the list's order.
+using PackedSample = std::vector<PackedFile>;  // all pieces
+
+// Packs files into shards, in their order.
 class Packing {
  public:
-  // `root` ends with a slash.
-  Packing(const ImageList& list, const std::string& root, const PackOptions& options,
-          SetFolder& set, const PackProgress& progress, PackReport& report)
-      : list_(list),
-        root_(root),
-        options_(options),
-        set_(set),
-        progress_(progress),
-        report_(report) {}
+  Packing(const FilesToPack& files, const PackOptions& options, SetFolder& set,
+          const PackProgress& progress, PackReport& report)
+      : files_(files), options_(options), set_(set), progress_(progress), report_(report) {}
 
   // The body of each thread.
   void Run() {
@@ -45,7 +38,7 @@ class Packing {
       PackChunks();
     } catch (const std::bad_alloc&) {
       const std::lock_guard lock(mutex_);
-      if (status_.ok()) status_ = Error{Code::kResourceExhausted, "out of memory", root_};
+      if (status_.ok()) status_ = Error{Code::kResourceExhausted, "out of memory", files_.root(0)};
       turn_.notify_all();
     }
   }
@@ -59,32 +52,51 @@ class Packing {
  private:
   void PackChunks() {
     FilePacker packer;
-    std::vector<Result<PackedFile>> chunk;
+    std::vector<Result<PackedSample>> chunk;
     while (true) {
       const uint64_t first = next_.fetch_add(kPackChunk);
-      if (first >= list_.files.size()) return;
-      const uint64_t end = std::min<uint64_t>(first + kPackChunk, list_.files.size());
+      if (first >= files_.samples()) return;
+      const uint64_t end = std::min<uint64_t>(first + kPackChunk, files_.samples());
       chunk.clear();
-      for (uint64_t file = first; file < end; ++file) chunk.push_back(Pack(packer, file));
+      for (uint64_t id = first; id < end; ++id) chunk.push_back(Pack(packer, id));
       if (!Write(first, chunk)) return;
     }
   }
 
-  Result<PackedFile> Pack(FilePacker& packer, uint64_t file) const {
-    std::string path = root_;
-    list_.AppendPath(file, path);
-    const packed_set::Entry* const known = set_.Find(std::string_view(path).substr(root_.size()));
-    return known == nullptr ? packer.Pack(path) : packer.Compare(path, *known);
+  Result<PackedSample> Pack(FilePacker& packer, uint64_t id) const {
+    std::string first, path;
+    files_.AppendPath(id, 0, first);
+    const packed_set::Entry* const known = set_.Find(first);
+    PackedSample sample;
+    for (size_t piece = 0; piece < files_.pieces(); ++piece) {
+      path = files_.root(piece);
+      files_.AppendPath(id, piece, path);
+      if (known == nullptr) {
+        ASSIGN_OR_RETURN(sample.emplace_back(), packer.Pack(path, files_.is_mask(piece)));
+        continue;
+      }
+      const std::string_view below = std::string_view(path).substr(files_.root(piece).size());
+      if (piece > 0 && set_.PathOfPiece(first, piece) != below) return OtherPiece(path, first);
+      ASSIGN_OR_RETURN(sample.emplace_back(), packer.Compare(path, known[piece]));
+    }
+    return sample;
+  }
+
+  static Error OtherPiece(const std::string& path, const std::string& first) {
+    return {.code = Code::kInvalidArgument,
+            .cause = "the packed set has another file for '" + first + "'",
+            .file = path,
+            .advice = "Shards are never changed: pack into a new folder"};
   }
 
   // In the list's order: waits until the chunks before it have been written. False if the work is
   // over.
-  bool Write(uint64_t first, const std::vector<Result<PackedFile>>& chunk) {
+  bool Write(uint64_t first, const std::vector<Result<PackedSample>>& chunk) {
     std::unique_lock lock(mutex_);
     turn_.wait(lock, [&] { return written_ == first || !status_.ok(); });
     for (size_t i = 0; i < chunk.size() && status_.ok(); ++i) status_ = Take(first + i, chunk[i]);
     written_ += chunk.size();
-    if (status_.ok() && progress_ && !progress_(written_, list_.files.size())) {
+    if (status_.ok() && progress_ && !progress_(written_, files_.samples())) {
       status_ = Error{.code = Code::kCancelled,
                       .cause = "stopped before all samples were packed",
                       .file = set_.path(),
@@ -94,28 +106,34 @@ class Packing {
     return status_.ok();
   }
 
-  Status Take(uint64_t file, const Result<PackedFile>& packed) {
+  Status Take(uint64_t id, const Result<PackedSample>& packed) {
     if (!packed.ok()) return packed.error();
     std::string path;
-    list_.AppendPath(file, path);
+    files_.AppendPath(id, 0, path);
     if (set_.Find(path) != nullptr) return {};
-    if (shard_ && shard_->bytes() + packed->image.size() > options_.shard_bytes) {
+    uint64_t bytes = 0;
+    for (const PackedFile& file : *packed) bytes += file.image.size() + file.file.size();
+    if (shard_ && shard_->bytes() + bytes > options_.shard_bytes) {
       TRY(shard_->Commit());
       shard_.reset();
     }
     if (!shard_) {
-      ASSIGN_OR_RETURN(PackedShardWriter shard, set_.NewShard());
+      ASSIGN_OR_RETURN(PackedShardWriter shard, set_.NewShard(files_.fields()));
       shard_.emplace(std::move(shard));
     }
-    TRY(shard_->Add(packed->entry, path, packed->image));
+    for (size_t piece = 0; piece < packed->size(); ++piece) {
+      const PackedFile& file = (*packed)[piece];
+      path.clear();
+      files_.AppendPath(id, piece, path);
+      TRY(shard_->Add(file.entry, path, file.image, file.file));
+      report_.added_bytes += file.entry.sample.file_bytes;
+      if (!file.reason.empty()) ++report_.as_they_are[file.reason];
+    }
     ++report_.added;
-    report_.added_bytes += packed->entry.sample.file_bytes;
-    if (!packed->reason.empty()) ++report_.as_they_are[packed->reason];
     return {};
   }
 
-  const ImageList& list_;
-  const std::string& root_;
+  const FilesToPack& files_;
   const PackOptions& options_;
   SetFolder& set_;
   const PackProgress& progress_;
@@ -143,27 +161,35 @@ Status CheckApart(const std::string& directory, const std::string& out) {
                .advice = "Name a folder elsewhere"};
 }
 
-// Checks before packing what would end it: images next to class folders.
-Status CheckClasses(const ImageList& list, const SetFolder& set, const std::string& directory) {
-  const bool flat = list.classes.empty();
-  if (set.has_classes().value_or(!flat) != flat) return {};
-  return Error{.code = Code::kInvalidArgument,
-               .cause = flat ? "the packed set has class folders, and " + directory + " has none"
-                             : directory + " has class folders, and the packed set has none",
-               .file = set.path(),
-               .advice = "Name a new folder"};
+// Checks before packing what would end it: images next to class folders, and other fields.
+Status CheckClasses(const FilesToPack& files, const SetFolder& set) {
+  const std::string& directory = files.folder(0);
+  const auto refuse = [&](std::string cause) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::move(cause),
+                 .file = set.path(),
+                 .advice = "Name a new folder"};
+  };
+  if (set.samples() != 0 && set.fields() != files.fields()) {
+    return refuse("the samples of the packed set have other fields than " + files.description());
+  }
+  const bool flat = files.classes().empty();
+  if (!files.fields().empty() || set.has_classes().value_or(!flat) != flat) return {};
+  return refuse(flat ? "the packed set has class folders, and " + directory + " has none"
+                     : directory + " has class folders, and the packed set has none");
 }
 
 // Refuses what would make another set than the folder, unless that is wanted.
-Status CheckSame(const ImageList& list, const SetFolder& set, const std::string& directory) {
+Status CheckSame(const FilesToPack& files, const SetFolder& set) {
+  const std::string& directory = files.folder(0);
   std::string path;
   uint64_t added = 0;
-  for (uint64_t file = 0; file < list.files.size(); ++file) {
+  for (uint64_t id = 0; id < files.samples(); ++id) {
     path.clear();
-    list.AppendPath(file, path);
+    files.AppendPath(id, 0, path);
     added += set.Find(path) == nullptr ? 1 : 0;
   }
-  const uint64_t both = list.files.size() - added;
+  const uint64_t both = files.samples() - added;
   if (set.samples() > both) {
     return Error{.code = Code::kInvalidArgument,
                  .cause = "the packed set has " + std::to_string(set.samples() - both) +
@@ -185,25 +211,28 @@ Status CheckSame(const ImageList& list, const SetFolder& set, const std::string&
 
 Result<PackReport> PackFolder(const std::string& directory, const std::string& out,
                               const PackOptions& options, const PackProgress& progress) {
+  ASSIGN_OR_RETURN(const FilesToPack files, FilesToPack::OfFolder(directory, options.threads));
+  return PackFiles(files, out, options, progress);
+}
+
+Result<PackReport> PackFiles(const FilesToPack& files, const std::string& out,
+                             const PackOptions& options, const PackProgress& progress) {
   const auto start = std::chrono::steady_clock::now();
-  ASSIGN_OR_RETURN(const ImageList list,
-                   ListImages(directory, options.threads, EmptyClasses::kRefuseToPack));
-  TRY(CheckApart(directory, out));
+  for (size_t piece = 0; piece < files.pieces(); ++piece) TRY(CheckApart(files.folder(piece), out));
   ASSIGN_OR_RETURN(SetFolder set, SetFolder::Open(out));
-  TRY(CheckClasses(list, set, directory));
-  if (!options.append) TRY(CheckSame(list, set, directory));
+  TRY(CheckClasses(files, set));
+  if (!options.append) TRY(CheckSame(files, set));
   PackReport report;
-  report.source = "image_folder(" + directory + ")";
+  report.source = files.description();
   report.out = out;
-  report.skipped = list.skipped;
-  report.skipped.Add(list.skipped_in_root);
-  report.classes = list.classes;
-  const std::string root = WithSlash(directory);
-  Packing packing(list, root, options, set, progress, report);
+  report.skipped = files.skipped();
+  report.classes = files.classes();
+  Packing packing(files, options, set, progress, report);
   InParallel(options.threads, [&packing] { packing.Run(); });
   TRY(packing.Finish());
   ASSIGN_OR_RETURN(const SetFolder::Written written, set.WriteIndex());
   report.samples = written.samples;
+  report.images = written.images;
   report.packed = written.packed;
   report.file_bytes = written.file_bytes;
   report.set_bytes = written.shard_bytes + written.index_bytes;

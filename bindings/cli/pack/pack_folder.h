@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/cli/pack/files_to_pack.h"
 #include "core/result/result.h"
 #include "io/source/source.h"
 
@@ -24,8 +25,9 @@ struct PackReport {
   uint64_t added = 0;        // photographs, by this run
   uint64_t added_bytes = 0;  // of their files
   uint64_t samples = 0;      // of the set, as all below
-  uint64_t packed = 0;       // as packed JPEGs
-  uint64_t file_bytes = 0;   // of the photographs' files
+  uint64_t images = 0;       // of all samples
+  uint64_t packed = 0;       // images, as packed JPEGs and masks
+  uint64_t file_bytes = 0;   // of the images' files
   uint64_t set_bytes = 0;    // of shards and index
   uint64_t shards = 0;
   std::map<std::string, uint64_t> as_they_are;  // of those that were added, by reason
@@ -55,5 +57,10 @@ using PackProgress = std::function<bool(uint64_t done, uint64_t total)>;
 // ImageFolder, of a photograph that cannot be read, and the system's on writing.
 Result<PackReport> PackFolder(const std::string& directory, const std::string& out,
                               const PackOptions& options = {}, const PackProgress& progress = {});
+
+// The same for files that are listed already: samples may have several images. Masks are packed,
+// too, and compared by their values.
+Result<PackReport> PackFiles(const FilesToPack& files, const std::string& out,
+                             const PackOptions& options = {}, const PackProgress& progress = {});
 
 }  // namespace stoker

@@ -5,6 +5,7 @@
 #include "core/hash/crc32c.h"
 #include "core/result/try.h"
 #include "io/packed/packed_shard.h"
+#include "transforms/mask/pack.h"
 #include "transforms/packed/restore.h"
 
 namespace stoker {
@@ -23,23 +24,35 @@ FileRestorer::FileRestorer(const SampleSource& source, const PackedIndex& index)
   request_.buffer = GrowingBuffer(budget_);
 }
 
-Result<std::span<const uint8_t>> FileRestorer::Restore(uint64_t id) {
-  Result<std::span<const uint8_t>> file = RestoreRecord(id);
+Result<std::span<const uint8_t>> FileRestorer::Restore(uint64_t id, size_t piece) {
+  Result<std::span<const uint8_t>> file = RestoreRecord(id, piece);
   if (file.ok()) return file;
   Error error = std::move(file).error();
   if (error.file.empty()) {
     error.file = request_.path;
     error.offset = request_.offset + error.offset.value_or(0);
   }
-  return NamedError(source_, id, std::move(error));
+  return NamedError(source_, id, std::move(error), piece);
 }
 
-Result<std::span<const uint8_t>> FileRestorer::RestoreRecord(uint64_t id) {
-  const packed_set::Sample& sample = index_.samples()[id];
-  reads_.Read(id, request_);
+// Reads the file after a packed mask.
+Result<std::span<const uint8_t>> FileRestorer::ReadFileOfMask(const packed_set::Sample& sample) {
+  reads_.Read({.file = sample.shard(),
+               .offset = sample.offset() + sample.bytes + packed_set::kCrcBytes,
+               .length = sample.file_bytes},
+              request_);
   TRY(std::move(request_.status));
-  ASSIGN_OR_RETURN(std::span<const uint8_t> file,
-                   source_.Unpack(id, {request_.buffer.data(), request_.size}, {}));
+  return std::span<const uint8_t>(request_.buffer.data(), request_.size);
+}
+
+Result<std::span<const uint8_t>> FileRestorer::RestoreRecord(uint64_t id, size_t piece) {
+  const packed_set::Sample& sample = index_.SampleOf(id, piece);
+  reads_.Read(id, request_, piece);
+  TRY(std::move(request_.status));
+  const std::span<const uint8_t> record(request_.buffer.data(), request_.size);
+  ASSIGN_OR_RETURN(std::span<const uint8_t> file, piece == 0
+                                                      ? source_.Unpack(id, record, {})
+                                                      : source_.UnpackPiece(id, piece, record));
   if (!IsSoundRecord({request_.buffer.data(), request_.size})) {
     return Error{.code = Code::kDataLoss,
                  .cause = "the record is damaged: its checksum is wrong",
@@ -48,6 +61,13 @@ Result<std::span<const uint8_t>> FileRestorer::RestoreRecord(uint64_t id) {
   if (sample.form == Form::kPackedJpeg) {
     ASSIGN_OR_RETURN(file_, RestoreJpeg(file));
     file = file_;
+  } else if (sample.form == Form::kPackedMask) {
+    file_.assign(file.begin(), file.end());
+    file_.resize(file.size() + kBufferPadding);
+    ASSIGN_OR_RETURN(file, ReadFileOfMask(sample));
+    if (Crc32c(file) == sample.file_crc) {
+      TRY(CompareMasks(file, std::span(file_).first(sample.bytes)));
+    }
   } else if (sample.form != Form::kFile) {
     return Error{.code = Code::kUnimplemented,
                  .cause = "it is stored in a form that this stoker does not know",

@@ -21,13 +21,15 @@ class FileRestorer {
   // `source`: made from `index` (packed.h).
   FileRestorer(const SampleSource& source, const PackedIndex& index);
 
-  // Returns the bytes of the file of sample `id`, valid until the next call. DataLoss if the
-  // record's checksum, the file's size or the file's checksum is wrong. Unimplemented if it is
+  // Returns the bytes of the file of a piece of sample `id`, valid until the next call. DataLoss if
+  // the record's checksum, the file's size or the file's checksum is wrong, or if a packed mask has
+  // other values than the file. Unimplemented if it is
   // stored in a form that this version does not know. Errors name shard, offset and path.
-  Result<std::span<const uint8_t>> Restore(uint64_t id);
+  Result<std::span<const uint8_t>> Restore(uint64_t id, size_t piece = 0);
 
  private:
-  Result<std::span<const uint8_t>> RestoreRecord(uint64_t id);
+  Result<std::span<const uint8_t>> RestoreRecord(uint64_t id, size_t piece);
+  Result<std::span<const uint8_t>> ReadFileOfMask(const packed_set::Sample& sample);
 
   const SampleSource& source_;
   const PackedIndex& index_;

@@ -83,6 +83,13 @@ Result<Content> ListFolder(const std::string& folder) {
   return content;
 }
 
+Error OtherFields(const std::string& shard) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "the samples of this shard have other fields than those of another shard",
+          .file = shard,
+          .advice = "Move the shards of another set out of this folder"};
+}
+
 }  // namespace
 
 Result<SetFolder> SetFolder::Open(const std::string& folder) {
@@ -100,9 +107,12 @@ Status SetFolder::ReadShards(const std::vector<uint32_t>& numbers) {
   for (const uint32_t number : numbers) {
     const std::string path = WithSlash(path_) + packed_set::ShardName(number);
     ASSIGN_OR_RETURN(PackedShard read, ReadPackedShard(path, number));
+    if (!shards_.empty() && read.fields != fields_) return OtherFields(path);
+    fields_ = read.fields;
     const auto index = static_cast<uint32_t>(shards_.size());
     const PackedShard& shard = shards_.emplace_back(std::move(read));
-    for (uint32_t entry = 0; entry < shard.entries.size(); ++entry) {
+    const auto pieces = static_cast<uint32_t>(shard.pieces());
+    for (uint32_t entry = 0; entry < shard.entries.size(); entry += pieces) {
       known_.emplace(shard.paths[entry], Location{index, entry});
     }
   }
@@ -115,7 +125,12 @@ const Entry* SetFolder::Find(std::string_view path) const {
   return &shards_[found->second.shard].entries[found->second.entry];
 }
 
-Result<PackedShardWriter> SetFolder::NewShard() {
+std::string_view SetFolder::PathOfPiece(std::string_view path, size_t piece) const {
+  const Location& at = known_.find(path)->second;
+  return shards_[at.shard].paths[at.entry + piece];
+}
+
+Result<PackedShardWriter> SetFolder::NewShard(const std::vector<packed_set::PieceField>& fields) {
   const auto exists = [this](uint32_t number) {
     return std::ranges::any_of(shards_, [&](const PackedShard& s) { return s.number == number; });
   };
@@ -125,23 +140,35 @@ Result<PackedShardWriter> SetFolder::NewShard() {
   }
   begun_.push_back(next_);
   const uint32_t number = next_++;
-  return PackedShardWriter::Create(WithSlash(path_) + packed_set::ShardName(number), number);
+  return PackedShardWriter::Create(WithSlash(path_) + packed_set::ShardName(number), number,
+                                   fields);
+}
+
+Result<MergedSet> SetFolder::Merge() const {
+  const size_t pieces = fields_.empty() ? 1 : fields_.size();
+  std::vector<MergedSample> samples;
+  samples.reserve(known_.size() * pieces);
+  for (const auto& [path, at] : known_) {
+    const PackedShard& shard = shards_[at.shard];
+    for (size_t entry = at.entry; entry < at.entry + pieces; ++entry) {
+      samples.push_back({shard.paths[entry], shard.entries[entry].sample});
+    }
+  }
+  return fields_.empty() ? MergeShards(std::move(samples)) : MergePieces(fields_, samples);
 }
 
 Result<SetFolder::Written> SetFolder::WriteIndex() {
   TRY(ReadShards(std::exchange(begun_, {})));
-  std::vector<MergedSample> samples;
-  samples.reserve(known_.size());
-  for (const auto& [path, at] : known_) {
-    samples.push_back({path, shards_[at.shard].entries[at.entry].sample});
-  }
-  Result<MergedSet> merged = MergeShards(std::move(samples));
+  Result<MergedSet> merged = Merge();
   if (!merged.ok()) return std::move(merged).error().WithFile(path_);
   Written written{.samples = merged->samples.size()};
-  for (const Sample& sample : merged->samples) {
-    written.packed += sample.form == packed_set::Form::kPackedJpeg ? 1 : 0;
-    written.file_bytes += sample.file_bytes;
-    written.image_bytes += sample.bytes;
+  for (const auto* const samples : {&merged->samples, &merged->further.samples}) {
+    for (const Sample& sample : *samples) {
+      ++written.images;
+      written.packed += sample.form == packed_set::Form::kFile ? 0 : 1;
+      written.file_bytes += sample.file_bytes;
+      written.image_bytes += sample.bytes;
+    }
   }
   std::vector<packed_set::Shard> shards;
   for (const PackedShard& shard : shards_) {
@@ -150,8 +177,9 @@ Result<SetFolder::Written> SetFolder::WriteIndex() {
     written.shard_bytes += shard.shard.bytes;
     ++written.shards;
   }
-  ASSIGN_OR_RETURN(written.index_bytes, WritePackedIndex(WithSlash(path_) + packed_set::kIndexName,
-                                                         merged->list, shards, merged->samples));
+  ASSIGN_OR_RETURN(written.index_bytes,
+                   WritePackedIndex(WithSlash(path_) + packed_set::kIndexName, merged->list, shards,
+                                    merged->samples, merged->further));
   return written;
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/result/result.h"
 #include "core/system/descriptor.h"
+#include "io/packed/packed_merge.h"
 #include "io/packed/packed_shard.h"
 
 namespace stoker {
@@ -31,14 +32,22 @@ class SetFolder {
     return known_.begin()->first.find('/') != std::string_view::npos;
   }
 
-  // Returns the set's entry for a path, or null. A path that occurs in several shards counts once.
+  // The fields of the set; empty if samples have one image, or there are no samples yet.
+  const std::vector<packed_set::PieceField>& fields() const { return fields_; }
+
+  // Returns the set's entry for the path of a sample's first image, or null; the entries of its
+  // further pieces follow it. A path that occurs in several shards counts once.
   const packed_set::Entry* Find(std::string_view path) const;
+  // Returns the path of a further piece. Precondition: Find(path) is not null.
+  std::string_view PathOfPiece(std::string_view path, size_t piece) const;
   uint64_t samples() const { return known_.size(); }
-  // Begins a shard that the folder does not have yet.
-  Result<PackedShardWriter> NewShard();
+  // Begins a shard that the folder does not have yet. `fields`: those of the set, if it has
+  // samples.
+  Result<PackedShardWriter> NewShard(const std::vector<packed_set::PieceField>& fields);
 
   struct Written {
-    uint64_t samples = 0, packed = 0;          // packed: as packed JPEGs
+    uint64_t samples = 0, images = 0;
+    uint64_t packed = 0;                       // images
     uint64_t file_bytes = 0, image_bytes = 0;  // of the files, and as stored
     uint32_t shards = 0;
     uint64_t shard_bytes = 0, index_bytes = 0;
@@ -53,10 +62,12 @@ class SetFolder {
   };
 
   SetFolder(std::string path, Descriptor lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+  Result<MergedSet> Merge() const;
   Status ReadShards(const std::vector<uint32_t>& numbers);
 
   std::string path_;
-  Descriptor lock_;                 // of the folder
+  Descriptor lock_;  // of the folder
+  std::vector<packed_set::PieceField> fields_;
   std::deque<PackedShard> shards_;  // which do not move: known_ has views of their paths
   std::unordered_map<std::string_view, Location> known_;  // by path, in the shards' tables
   std::vector<uint32_t> begun_;                           // numbers of the shards of this run

@@ -47,6 +47,11 @@ std::string SamplesText(uint64_t number) {
   return Count(number) + Plural(number, " sample", " samples");
 }
 
+std::string SamplesText(uint64_t samples, uint64_t images) {
+  if (images == samples) return SamplesText(samples);
+  return SamplesText(samples) + " (" + Count(images) + " images)";
+}
+
 void ReportText::Line(const char* name, const std::string& value) {
   Add(fmt::format("  {:<15}", name), value);
 }

@@ -19,6 +19,8 @@ std::string SizeText(uint64_t bytes);
 std::string SpeedText(double bytes_per_second);  // "1.5 MB/s"
 std::string Count(uint64_t number);              // 1234567 → "1,234,567"
 std::string SamplesText(uint64_t number);        // "1,234 samples"
+// The same, and their images if each has several: "1,234 samples (2,468 images)".
+std::string SamplesText(uint64_t samples, uint64_t images);
 
 // A report's text, line by line.
 class ReportText {

@@ -39,9 +39,9 @@ permission, memory, I/O, DIR is not empty); 130 interrupted.)";
 
 std::string UnpackText(const UnpackReport& report) {
   ReportText text(WidthOfPage());
+  const std::string files = SamplesText(report.samples, report.files);
   text.Add("", fmt::format("{}: {} of {} written to {} in {:.1f} s", Printable(report.source),
-                           SamplesText(report.files), SizeText(report.bytes), Printable(report.out),
-                           report.seconds));
+                           files, SizeText(report.bytes), Printable(report.out), report.seconds));
   return text.Take();
 }
 

@@ -17,8 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+Status MakeFolder(const std::string& path) {
+  std::error_code failed;
+  fs::create_directories(path, failed);
+  return failed ? CannotWrite(failed.value(), path) : Status();
+}
+
 // Makes the folders of the list below `root`, which is new or empty: no link can lead out of it.
-Status MakeFolders(const std::string& root, const ImageList& list) {
+Status MakeFolders(const std::string& root, const PackedIndex& index) {
   std::error_code failed;
   fs::create_directories(root, failed);
   if (failed) return CannotWrite(failed.value(), root);
@@ -30,12 +36,21 @@ Status MakeFolders(const std::string& root, const ImageList& list) {
                  .file = root,
                  .advice = "Name a new folder, or remove what an earlier run has left in this one"};
   }
-  for (const ImageList::Folder& folder : list.folders) {
-    const std::string path = root + "/" + std::string(list.PathOf(folder));
-    fs::create_directories(path, failed);
-    if (failed) return CannotWrite(failed.value(), path);
+  if (index.pieces() > 1) return {};
+  for (const ImageList::Folder& folder : index.list().folders) {
+    TRY(MakeFolder(root + "/" + std::string(index.list().PathOf(folder))));
   }
   return {};
+}
+
+// Returns the path of a file, and makes the folder of a further field's.
+Result<std::string> PathBelow(const std::string& root, const PackedIndex& index, uint64_t id,
+                              size_t piece) {
+  std::string path = root + "/";
+  if (index.pieces() > 1) path.append(index.further().fields[piece].name.data()).push_back('/');
+  index.AppendPath(id, piece, path);
+  if (index.pieces() > 1) TRY(MakeFolder(path.substr(0, path.rfind('/'))));
+  return path;
 }
 
 Status Write(const std::string& path, std::span<const uint8_t> bytes) {
@@ -52,16 +67,18 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
   TRY(CheckThreads(threads));
   ASSIGN_OR_RETURN(const std::shared_ptr<const PackedIndex> index, OpenPackedIndex(folder));
   ASSIGN_OR_RETURN(const std::shared_ptr<const SampleSource> source, Packed(folder, index));
-  TRY(MakeFolders(out, index->list()));
+  TRY(MakeFolders(out, *index));
   std::atomic<uint64_t> bytes{0};
   const Status written = ForEachSample(source->size(), threads, progress, [&]() -> SampleWork {
     auto restorer = std::make_shared<FileRestorer>(*source, *index);
     return [&, restorer](uint64_t id) -> Status {
-      ASSIGN_OR_RETURN(const std::span<const uint8_t> file, restorer->Restore(id));
-      std::string path = out + "/";
-      index->list().AppendPath(id, path);
-      bytes += file.size();
-      return Write(path, file);
+      for (size_t piece = 0; piece < index->pieces(); ++piece) {
+        ASSIGN_OR_RETURN(const std::span<const uint8_t> file, restorer->Restore(id, piece));
+        ASSIGN_OR_RETURN(const std::string path, PathBelow(out, *index, id, piece));
+        bytes += file.size();
+        TRY(Write(path, file));
+      }
+      return {};
     };
   });
   if (!written.ok() && written.error().code == Code::kCancelled) {
@@ -74,7 +91,8 @@ Result<UnpackReport> UnpackSet(const std::string& folder, const std::string& out
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
   return UnpackReport{.source = source->Describe(),
                       .out = out,
-                      .files = source->size(),
+                      .samples = source->size(),
+                      .files = source->size() * index->pieces(),
                       .bytes = bytes,
                       .seconds = passed.count()};
 }

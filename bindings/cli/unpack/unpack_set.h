@@ -12,12 +12,14 @@ namespace stoker {
 struct UnpackReport {
   std::string source;  // "packed(OUT)"
   std::string out;
+  uint64_t samples = 0;
   uint64_t files = 0, bytes = 0;  // that were written
   double seconds = 0;
 };
 
 // Writes every photograph of the packed set in `folder` below `out`, a folder that is new or empty,
-// under its original path and with its original bytes. Nothing is written outside of `out`, for any
+// under its original path and with its original bytes; if samples have several images, below a
+// folder for each field, with its name. Nothing is written outside of `out`, for any
 // index. A file appears as a whole or not at all; after an error or an interruption the files
 // written so far stay.
 //

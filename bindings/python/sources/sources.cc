@@ -295,7 +295,8 @@ py::object LoadedValueOf(const Field& field, const uint8_t* row) {
   return ListOf({&string, 1}, field.dtype)[0];
 }
 
-// Returns (image, rows): the encoded image in a sample's record, and the rows of the other fields.
+// Returns (image, rows): the encoded image in a sample's record, and the rows of the fields that
+// are not encoded.
 py::tuple UnpackRecord(const SourceHandle& self, uint64_t id, const py::bytes& record) {
   if (id >= self.source->size()) throw py::index_error("no such sample");
   const std::span<const Field> fields = self.source->fields();
@@ -306,6 +307,7 @@ py::tuple UnpackRecord(const SourceHandle& self, uint64_t id, const py::bytes& r
   py::list rows;
   const uint8_t* row = loaded.data();
   for (size_t field = 1; field < fields.size(); ++field) {
+    if (fields[field].is_encoded()) continue;
     const bool is_loaded = fields[field].kind == Field::Kind::kLoaded;
     rows.append(is_loaded ? LoadedValueOf(fields[field], row)
                           : FixedValueOf(*self.source, field, id));

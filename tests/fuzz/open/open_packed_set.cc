@@ -23,8 +23,8 @@ using packed_set::Sample;
 constexpr uint32_t kNumber = 3;
 
 void CheckRecord(const Sample& sample, uint64_t bytes) {
-  Promise(sample.offset() <= bytes && sample.bytes + packed_set::kCrcBytes <= bytes &&
-              sample.offset() + sample.bytes + packed_set::kCrcBytes <= bytes,
+  Promise(sample.offset() <= bytes && sample.record_bytes() <= bytes &&
+              sample.offset() + sample.record_bytes() <= bytes,
           "records lie in their shard");
 }
 
@@ -34,14 +34,16 @@ void VisitIndex(const PackedIndex& index, size_t input) {
   Promise(index.memory_bytes() <= 4 * input + 8192, "memory is bounded");
   std::string path;
   for (uint64_t id = 0; id < list.files.size(); ++id) {
-    const Sample& sample = index.samples()[id];
-    Promise(sample.shard() < index.shards().size(), "shards are those of the set");
-    CheckRecord(sample, index.shards()[sample.shard()].bytes);
+    for (size_t piece = 0; piece < index.pieces(); ++piece) {
+      const Sample& sample = index.SampleOf(id, piece);
+      Promise(sample.shard() < index.shards().size(), "shards are those of the set");
+      CheckRecord(sample, index.shards()[sample.shard()].bytes);
+      path.clear();
+      index.AppendPath(id, piece, path);
+      Promise(IsPackedPath(path), "paths are below the folder");
+    }
     const ImageFacts facts = index.FactsOf(id);
     Promise(facts.orientation >= 1 && facts.orientation <= 8, "orientations are EXIF's");
-    path.clear();
-    list.AppendPath(id, path);
-    Promise(IsPackedPath(path), "paths are below the folder");
     (void)list.LabelOf(id);
   }
 }
@@ -58,8 +60,10 @@ void VisitShard(const PackedShard& shard, size_t input) {
     samples.push_back({shard.paths[i], shard.entries[i].sample});
   }
   if (samples.empty()) return;
-  const Result<MergedSet> set = MergeShards(std::move(samples));
-  Promise(!set.ok() || set->list.files.size() == shard.entries.size(), "each is a sample");
+  const Result<MergedSet> set =
+      shard.fields.empty() ? MergeShards(std::move(samples)) : MergePieces(shard.fields, samples);
+  Promise(!set.ok() || set->list.files.size() * shard.pieces() == shard.entries.size(),
+          "each is a piece of a sample");
 }
 
 }  // namespace

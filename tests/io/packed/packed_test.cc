@@ -341,6 +341,105 @@ TEST_F(ForgedSetTest, OddFactsAreUnknown) {
   EXPECT_EQ(PackedIndex::Open(Index())->FactsOf(0).orientation, 1);
 }
 
+// ---- Samples of several images
+
+const NamedFiles kPairs = {{"b/1.jpg", "one"},   {"x/1.png", "mask 1"}, {"a-b/2.jpg", "two"},
+                           {"2.png", "mask 2"},  {"a/3.jpg", "three"},  {"3.png", "mask 3"},
+                           {"root.jpg", "four"}, {"r.png", ""}};
+
+class PackedPairsTest : public PackedTest {
+ protected:
+  PackedPairsTest() {
+    fs::remove_all(Set());
+    fs::create_directory(Set());
+    MakePackedSet(Set(), kPairs, 4, testing::ImageAndMask());
+  }
+};
+
+TEST_F(PackedPairsTest, HaveWhatTheirFilesHave) {
+  const Source packed = Packed(Set()).value();
+  ASSERT_EQ(packed->size(), 4u);
+  ASSERT_EQ(packed->pieces(), 2u);
+  EXPECT_EQ(packed->fields()[0].name, "image");
+  EXPECT_EQ(packed->fields()[1].name, "mask");
+  EXPECT_EQ(packed->fields()[1].fill, 255);
+  EXPECT_TRUE(packed->classes().empty());
+  MemoryBudget budget(1 << 20);
+  ReadRequest request;
+  request.buffer = GrowingBuffer(budget);
+  std::string name;
+  constexpr size_t kOrder[] = {2, 4, 0, 6};  // bytewise by the images' paths, in kPairs
+  for (uint64_t id = 0; id < 4; ++id) {
+    const auto& [path, bytes] = kPairs[kOrder[id] + 1];
+    EXPECT_EQ(Read(*packed, id).value(), kPairs[kOrder[id]].second);
+    SampleReads(*packed).Read(id, request, 1);
+    const auto mask = packed->UnpackPiece(id, 1, {request.buffer.data(), request.size}).value();
+    EXPECT_EQ(std::string(mask.begin(), mask.end()), bytes);
+    packed->NameOfPiece(id, 1, name);
+    EXPECT_EQ(name, path);
+  }
+}
+
+TEST_F(PackedPairsTest, EveryChangedByteOfTheIndexIsNoticed) {
+  const std::string sound = BytesOfFile(Index());
+  for (size_t at = 0; at < sound.size(); ++at) {
+    std::string changed = sound;
+    changed[at] ^= 0x21;
+    Replace(Index(), changed);
+    EXPECT_FALSE(Packed(Set()).ok()) << at;
+  }
+}
+
+TEST_F(PackedPairsTest, ForgedPiecesAreRefused) {
+  const PackedIndex index = PackedIndex::Open(Index()).value();
+  const auto forge = [&](const std::function<void(PackedPieces&)>& change) {
+    PackedPieces further = index.further();
+    change(further);
+    EXPECT_TRUE(
+        WritePackedIndex(Index(), index.list(), index.shards(), index.samples(), further).ok());
+    const Result<PackedIndex> forged = PackedIndex::Open(Index());
+    return forged.ok() ? Code::kCancelled : forged.error().code;
+  };
+  const auto with_path = [&](const std::string& path) {
+    return forge([&](PackedPieces& p) {
+      PathTable paths;
+      for (size_t i = 0; i + 1 < p.paths.size(); ++i) paths.Add(p.paths[i]);
+      paths.Add(path);
+      p.paths = paths;
+    });
+  };
+  EXPECT_EQ(forge([](PackedPieces&) {}), Code::kCancelled);
+  EXPECT_EQ(with_path("a/b.png"), Code::kCancelled);
+  for (const char* const path : {"", "../a.png", "/a.png", "a//b.png", ".a.png"}) {
+    EXPECT_EQ(with_path(path), Code::kDataLoss) << path;
+  }
+  const std::vector<std::function<void(PackedPieces&)>> lies = {
+      [](PackedPieces& p) { p.samples.pop_back(); },
+      [](PackedPieces& p) { p.samples.push_back(p.samples[0]); },
+      [](PackedPieces& p) { p.samples[2].place = ~uint64_t{0}; },
+      [](PackedPieces& p) {  // whose file would lie after the shard
+        p.samples[0].form = packed_set::Form::kPackedMask;
+        p.samples[0].file_bytes = ~uint32_t{0};
+      },
+      [](PackedPieces& p) { p.paths.Add("more.png"); },
+      [](PackedPieces& p) { p.fields.pop_back(); },
+      [](PackedPieces& p) { p.fields.push_back(p.fields[1]); },
+      [](PackedPieces& p) { p.fields[1] = p.fields[0]; },
+      [](PackedPieces& p) { p.fields[0].mask_bits = 8; },
+      [](PackedPieces& p) { p.fields[1].mask_bits = 32; },
+      [](PackedPieces& p) { p.fields[1].fill = 256; },
+      [](PackedPieces& p) { p.fields[1].name.fill('x'); },
+      [](PackedPieces& p) { p.fields[1].name = {}; },
+      [](PackedPieces& p) {
+        p.fields[1].name = {'.', '.'};
+      },
+      [](PackedPieces& p) {
+        p.fields[1].name = {'a', '/', 'b'};
+      },
+  };
+  for (size_t i = 0; i < lies.size(); ++i) EXPECT_EQ(forge(lies[i]), Code::kDataLoss) << i;
+}
+
 // Shards with one entry of any content.
 class ForgedShardTest : public ::testing::Test {
  protected:
@@ -388,6 +487,11 @@ TEST_F(ForgedShardTest, RecordsLieInTheShard) {
       [](Entry& e) { e.sample.place = uint64_t{7} << packed_set::kShardShift; },
       [](Entry& e) { e.sample.place += uint64_t{1} << packed_set::kShardShift; },
       [](Entry& e) { e.sample.mcu_height = 8; },
+      [](Entry& e) { e.piece = 1; },
+      [](Entry& e) {
+        e.sample.form = packed_set::Form::kPackedMask;
+        e.sample.file_bytes = 1;
+      },
       [](Entry& e) { ++e.path_bytes; },
       [](Entry& e) { --e.path_bytes; },
       [](Entry& e) { e.path_bytes = ~0u; },

@@ -648,10 +648,11 @@ Source ArrowFile(const char* name, const ArrowOptions& options = {}) {
   return Arrow(std::string(STOKER_ARROW_FILES) + "/" + name, options).value();
 }
 
-Source PackedSetOf(const char* name, const testing::NamedFiles& files) {
+Source PackedSetOf(const char* name, const testing::NamedFiles& files,
+                   const std::vector<packed_set::PieceField>& fields = {}) {
   static const testing::TempFolder folder;
   if (std::filesystem::create_directory(folder.Path(name))) {
-    testing::MakePackedSet(folder.Path(name), files, 2);
+    testing::MakePackedSet(folder.Path(name), files, 2, fields);
   }
   return Packed(folder.Path(name)).value();
 }
@@ -662,6 +663,18 @@ Case PackedSets() {
   const testing::NamedFiles other = {{"a/1.jpg", "1"}, {"a/2.jpg", "22"}, {"b/2.jpg", "333"}};
   return {"packed", [one] { return PackedSetOf("one", one); },
           [other] { return PackedSetOf("other", other); }};
+}
+
+Case PackedPairs() {
+  const testing::NamedFiles one = {{"a/1.jpg", "1"}, {"a/1.png", "mask"}, {"2.jpg", "22"},
+                                   {"2.png", ""},    {"b/c/1.jpg", ""},   {"3.png", "3"}};
+  testing::NamedFiles other = one;
+  other.back().first = "4.png";
+  const auto open = [](const char* name, const testing::NamedFiles& files) {
+    return PackedSetOf(name, files, testing::ImageAndMask());
+  };
+  return {"packed_pairs", [=] { return open("pairs", one); },
+          [=] { return open("other_pairs", other); }};
 }
 
 Case ArrowWithLabels() {
@@ -681,7 +694,7 @@ INSTANTIATE_TEST_SUITE_P(Sources, SourceContract,
                                            CocoCase(), YoloCase(), RecordFiles(), ManifestCase(),
                                            JsonManifestCase(), TarsWithLabels(), TarsAlone(),
                                            RecordsWithLabels(), RecordsAlone(), PackedSets(),
-                                           ArrowWithLabels(), ArrowWithColumns(),
+                                           PackedPairs(), ArrowWithLabels(), ArrowWithColumns(),
                                            ArraysCase("arrays_i64", DType::kI64, 12),
                                            ArraysCase("arrays_u8_apart", DType::kU8, 24),
                                            ArraysCase("arrays_i16_backwards", DType::kI16, -12),
@@ -785,6 +798,7 @@ INSTANTIATE_TEST_SUITE_P(
                       CombinationOf("combined_arrays", {ArraysCase("", DType::kU8, 24),
                                                         ArraysCase("", DType::kU8, -12)}),
                       SubsetOf("subset_of_packed", PackedSets()),
+                      SubsetOf("subset_of_packed_pairs", PackedPairs()),
                       CombinationOf("combined_packed", {PackedSets(), PackedSets()}),
                       ClipsCase("clips_of_packed", {PackedSets()}),
                       ClipsCase("clips_of_cameras", {FilesWithColumns(), NestedFolder()}),

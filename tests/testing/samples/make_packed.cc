@@ -10,15 +10,17 @@
 #include "io/packed/packed_index.h"
 #include "io/packed/packed_merge.h"
 #include "io/packed/packed_shard.h"
+#include "io/packed/piece_fields.h"
 
 namespace stoker::testing {
 
-void MakePackedSet(const std::string& folder, const NamedFiles& files, size_t files_a_shard) {
+void MakePackedSet(const std::string& folder, const NamedFiles& files, size_t files_a_shard,
+                   const std::vector<packed_set::PieceField>& fields) {
   std::deque<PackedShard> shards;
   for (size_t first = 0; first < files.size(); first += files_a_shard) {
     const auto number = static_cast<uint32_t>(shards.size());
     const std::string path = folder + "/" + packed_set::ShardName(number);
-    PackedShardWriter writer = PackedShardWriter::Create(path, number).value();
+    PackedShardWriter writer = PackedShardWriter::Create(path, number, fields).value();
     for (size_t i = first; i < std::min(first + files_a_shard, files.size()); ++i) {
       const std::string& bytes = files[i].second;
       const std::span image(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
@@ -38,9 +40,17 @@ void MakePackedSet(const std::string& folder, const NamedFiles& files, size_t fi
       samples.push_back({shard.paths[i], shard.entries[i].sample});
     }
   }
-  const MergedSet set = MergeShards(std::move(samples)).value();
+  const MergedSet set = fields.empty() ? MergeShards(std::move(samples)).value()
+                                       : MergePieces(fields, samples).value();
   const std::string index = folder + "/" + packed_set::kIndexName;
-  if (!WritePackedIndex(index, set.list, known, set.samples).ok()) std::abort();
+  if (!WritePackedIndex(index, set.list, known, set.samples, set.further).ok()) std::abort();
+}
+
+std::vector<packed_set::PieceField> ImageAndMask() {
+  const std::vector<Field> fields = {
+      {.name = "image", .kind = Field::Kind::kImage},
+      {.name = "mask", .kind = Field::Kind::kMask, .dtype = DType::kU8, .fill = 255}};
+  return PieceFieldsOf(fields).value();
 }
 
 }  // namespace stoker::testing

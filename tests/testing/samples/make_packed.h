@@ -6,11 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "io/packed/packed_format.h"
+
 namespace stoker::testing {
 
 using NamedFiles = std::vector<std::pair<std::string, std::string>>;  // paths below a folder, bytes
 
-// Writes the shards, with so many files each, and the index to `folder`, which exists.
-void MakePackedSet(const std::string& folder, const NamedFiles& files, size_t files_a_shard = 1000);
+// Writes the shards, with so many files each, and the index to `folder`, which exists. With fields
+// the files are the pieces of samples, one sample after another.
+void MakePackedSet(const std::string& folder, const NamedFiles& files, size_t files_a_shard = 1000,
+                   const std::vector<packed_set::PieceField>& fields = {});
+
+// The fields "image" and "mask", whose fill is 255.
+std::vector<packed_set::PieceField> ImageAndMask();
 
 }  // namespace stoker::testing
