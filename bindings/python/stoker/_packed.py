@@ -54,6 +54,8 @@ def packed(
     Order, labels, classes and pixels are those of the folder, and so are batches, digests and states: a
     loader's state that was saved on one continues on the other. A random crop needs one read, and less CPU.
 
+    With masks (`stoker pack IMAGES OUT --source-option masks=MASKS`) samples are those of `stoker.masks`.
+
     Each photograph's checksum is checked when its turn comes. One that is damaged is a DataLossError of its
     batch, with the shard, the offset and the photograph's name. Classes that are all named like splits
     (train, val, …) are a UserWarning.
