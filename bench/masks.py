@@ -1,5 +1,5 @@
-"""Photographs and their masks on one core: stoker.masks, two stoker loaders zipped, torchvision's v2
-transforms, and Albumentations.
+"""Photographs and their masks on one core: stoker.masks, their packed set, two stoker loaders zipped,
+torchvision's v2 transforms, and Albumentations.
 
     python bench/masks.py PHOTOS [--rounds 7] [--seconds 4] [--core 0] [--size 256] [--only NAME,…]
 
@@ -12,27 +12,38 @@ one after the other in this process, as a worker of a DataLoader does, and stack
 How they are compared: bench/in_turns.py.
 """
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 from in_turns import compare, endless
 
 CLASSES = 21
 BATCH = 16
+OPTIONS = {"batch_size": BATCH, "shuffle": True, "exif_orientation": False}
 
 
 def make_masks(photos, folder):
-    """Writes a palette PNG of each photograph's bright and dark patches; returns the pairs of paths."""
+    """Writes a palette PNG of each photograph's bright and dark patches, packs both, returns the paths."""
     from PIL import Image, ImageFilter
 
     colours = np.random.default_rng(1).integers(0, 256, 768, np.uint8).tobytes()
     pairs = []
+    for name in ("images", "masks"):
+        (folder / name).mkdir()
     for i, path in enumerate(sorted(p for p in photos.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))):
         with Image.open(path) as photo:
             small = photo.convert("L").filter(ImageFilter.GaussianBlur(4))
         values = (np.asarray(small, np.uint16) * CLASSES // 256).astype(np.uint8)
         mask = Image.fromarray(values, mode="P")
         mask.putpalette(colours)
-        mask.save(folder / f"{i}.png")
-        pairs.append((str(path), str(folder / f"{i}.png")))
+        pairs.append((str(folder / f"images/{i}.jpg"), str(folder / f"masks/{i}.png")))
+        os.symlink(path.resolve(), pairs[-1][0])
+        mask.save(pairs[-1][1])
+    words = ["pack", folder / "images", folder / "set", "--source-option", f"masks={folder / 'masks'}"]
+    subprocess.run([sys.executable, "-m", "stoker", *map(str, words)], check=True)
     return pairs
 
 
@@ -40,23 +51,30 @@ def by_stoker(pairs, size):
     import stoker
 
     images, masks = zip(*pairs)
-    source = stoker.files(images, columns={"mask": stoker.Mask(masks)})
+    yield from _batches_of(stoker.files(images, columns={"mask": stoker.Mask(masks)}), size)
+
+
+def by_packed(pairs, size):
+    import stoker
+
+    yield from _batches_of(stoker.packed(pathlib.Path(pairs[0][0]).parents[1] / "set"), size)
+
+
+def _batches_of(source, size):
+    import stoker
+
     recipe = [stoker.RandomResizedCrop(size), stoker.RandomHorizontalFlip()]
-    options = {"batch_size": BATCH, "shuffle": True, "exif_orientation": False}
-    runtime = stoker.Runtime(threads=1)
-    yield from (
-        len(batch.image) for batch in endless(stoker.Loader(source, recipe, runtime=runtime, **options))
-    )
+    loader = stoker.Loader(source, recipe, runtime=stoker.Runtime(threads=1), **OPTIONS)
+    yield from (len(batch.image) for batch in endless(loader))
 
 
 def by_two_loaders(pairs, size):
     import stoker
 
     flip = stoker.RandomHorizontalFlip()
-    options = {"batch_size": BATCH, "shuffle": True, "exif_orientation": False}
     runtime = stoker.Runtime(threads=1)
     both = [
-        endless(stoker.Loader(stoker.files(paths), recipe, runtime=runtime, **options))
+        endless(stoker.Loader(stoker.files(paths), recipe, runtime=runtime, **OPTIONS))
         for paths, recipe in zip(
             zip(*pairs),
             (
@@ -105,6 +123,7 @@ def by_albumentations(pairs, size):
 
 LOADERS = {
     "stoker.masks": by_stoker,
+    "packed set": by_packed,
     "two stoker loaders": by_two_loaders,
     "torchvision v2": by_torchvision,
     "Albumentations": by_albumentations,
