@@ -75,9 +75,9 @@ class SampleChecker {
   Status Decode(uint64_t id, std::span<const uint8_t> image) {
     const Field& field = source_.fields()[source_.PlaceOf(piece_).field];
     const bool is_mask = field.kind == Field::Kind::kMask;
-    ASSIGN_OR_RETURN(ImageInfo info,
-                     decoder_.Open(image, is_mask ? PixelMeaning::kMask : PixelMeaning::kColour));
-    TRY(CheckBits(info, limits_));
+    const auto mask = field.dtype == DType::kU16 ? PixelMeaning::kMask16 : PixelMeaning::kMask;
+    ASSIGN_OR_RETURN(ImageInfo info, decoder_.Open(image, is_mask ? mask : PixelMeaning::kColour));
+    if (!is_mask) TRY(CheckBits(info, limits_));
     TRY(CheckSizeOfPiece(id, info));
     return decoder_.Decode({0, 0, info.size.width, info.size.height}, discard_);
   }

@@ -36,7 +36,8 @@ std::string BadLine(const SampleSource& source, const BadSample& sample) {
   std::string line = PathOfSample(source, sample);
   if (sample.offset) line += fmt::format(" at byte {}", *sample.offset);
   std::string name;
-  source.NameOf(sample.id, name);
+  sample.piece == 0 ? source.NameOf(sample.id, name)
+                    : source.NameOfPiece(sample.id, sample.piece, name);
   if (!name.empty()) line += fmt::format(" ({})", name);
   line += fmt::format(": {}: {}.", WordsOf(sample.fault), sample.cause);
   if (!sample.advice.empty()) line += fmt::format(" {}.", sample.advice);
@@ -52,7 +53,8 @@ std::string BadJson(const SampleSource& source, const BadSample& sample) {
       {"cause", WithoutSecrets(sample.cause)},
       {"advice", sample.advice}};
   std::string name;
-  source.NameOf(sample.id, name);
+  sample.piece == 0 ? source.NameOf(sample.id, name)
+                    : source.NameOfPiece(sample.id, sample.piece, name);
   if (!name.empty()) json["name"] = name;
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

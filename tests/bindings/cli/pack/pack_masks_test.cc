@@ -139,6 +139,8 @@ TEST_F(PackMasks, ValuesOf16BitsAreKept) {
   ASSERT_TRUE(Pack(*source).ok());
   const SourcePtr packed = Packed(Set()).value();
   EXPECT_EQ(packed->fields()[1].dtype, DType::kU16);
+  EXPECT_EQ(Verify(*source, {}).value().bad.size(), 0U);
+  EXPECT_EQ(Verify(*packed, {}).value().bad.size(), 0U);
   EXPECT_EQ(packed->Fingerprint(), source->Fingerprint());
   EXPECT_EQ(EpochOf(packed), EpochOf(source));
 }
