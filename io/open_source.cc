@@ -7,6 +7,7 @@
 
 #include "core/result/try.h"
 #include "io/annotations/coco.h"
+#include "io/annotations/keyed_column.h"
 #include "io/annotations/voc.h"
 #include "io/annotations/yolo.h"
 #include "io/arrow/arrow.h"
@@ -83,6 +84,7 @@ Opened OpenManifest(const SourceArguments& given, int /*threads*/) {
   ManifestOptions options{.root = unless_auto("root"), .path_column = unless_auto("path_column")};
   if (given.at("label_column") != "auto") options.label_column = given.at("label_column");
   ASSIGN_OR_RETURN(options.columns, ColumnsOf(given.at("columns")));
+  ASSIGN_OR_RETURN(options.keyed, ParseKeyedColumns(given.at("keyed_columns")));
   return Manifest(given.at("path"), options);
 }
 
@@ -334,7 +336,8 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "root", .standard = "auto", .words = {"auto"}},
                      {.name = "path_column", .standard = "auto", .is_path = false},
                      {.name = "label_column", .standard = "auto", .is_path = false},
-                     {.name = "columns", .standard = "auto", .is_path = false}},
+                     {.name = "columns", .standard = "auto", .is_path = false},
+                     {.name = "keyed_columns", .standard = "", .is_path = false}},
        .open = &OpenManifest},
   };
 }

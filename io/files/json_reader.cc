@@ -48,16 +48,16 @@ bool IsNumber(std::string_view token) {
 }
 
 // The role of a byte in a value that is skipped.
-enum class Skipped : uint8_t { kPlain, kQuote, kOpens, kCloses };
+enum class SkippedByte : uint8_t { kPlain, kQuote, kOpens, kCloses };
 
-constexpr std::array<Skipped, 256> MakeSkipped() {
-  std::array<Skipped, 256> table{};
-  table['"'] = Skipped::kQuote;
-  table['['] = table['{'] = Skipped::kOpens;
-  table[']'] = table['}'] = Skipped::kCloses;
+constexpr std::array<SkippedByte, 256> MakeSkippedBytes() {
+  std::array<SkippedByte, 256> table{};
+  table['"'] = SkippedByte::kQuote;
+  table['['] = table['{'] = SkippedByte::kOpens;
+  table[']'] = table['}'] = SkippedByte::kCloses;
   return table;
 }
-constexpr std::array<Skipped, 256> kSkipped = MakeSkipped();
+constexpr std::array<SkippedByte, 256> kSkippedBytes = MakeSkippedBytes();
 
 // The bytes that are part of a string as they are.
 constexpr std::array<bool, 256> MakeInText() {
@@ -273,6 +273,11 @@ Result<double> JsonReader::Number(const char* what) {
   return value;
 }
 
+Result<bool> JsonReader::IsInteger() {
+  ASSIGN_OR_RETURN(const std::string_view token, Token());
+  return token.find_first_of(".eE") == std::string_view::npos;
+}
+
 Result<int64_t> JsonReader::Integer(const char* what) {
   ASSIGN_OR_RETURN(const std::string_view token, Token());
   int64_t value = 0;
@@ -413,17 +418,17 @@ Status JsonReader::SkipNested() {
   std::bitset<kMostLevels> is_list;
   size_t level = 0;
   for (;;) {
-    while (at_ < end_ && kSkipped[static_cast<uint8_t>(*at_)] == Skipped::kPlain) ++at_;
+    while (at_ < end_ && kSkippedBytes[static_cast<uint8_t>(*at_)] == SkippedByte::kPlain) ++at_;
     if (at_ == end_) {
       ASSIGN_OR_RETURN(const bool more, Refill());
       if (!more) return Truncated();
       continue;
     }
-    switch (kSkipped[static_cast<uint8_t>(*at_)]) {
-      case Skipped::kQuote:
+    switch (kSkippedBytes[static_cast<uint8_t>(*at_)]) {
+      case SkippedByte::kQuote:
         TRY(SkipText());
         break;
-      case Skipped::kOpens:
+      case SkippedByte::kOpens:
         if (level == kMostLevels) {
           return Refuse("lists and objects are nested more than " + std::to_string(kMostLevels) +
                         " levels deep");

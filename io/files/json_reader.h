@@ -58,7 +58,8 @@ class JsonReader {
   Result<bool> NextValue();
 
   // `what`: the value's name in messages, like "'id'".
-  Result<double> Number(const char* what);    // finite
+  Result<double> Number(const char* what);  // finite
+  Result<bool> IsInteger();  // whether the next value, a number, is written as an integer
   Result<int64_t> Integer(const char* what);  // also written as 7.0, if it is less than 2^53
   Result<bool> Bool(const char* what);
   // Replaces `text` by the string, which is UTF-8.

@@ -49,6 +49,40 @@ std::string FolderOf(std::string_view path) {
   return std::string(path.substr(0, path.rfind('/') + 1));
 }
 
+// Takes the classes from the label that is text; or from the labels of objects.
+Status SetClassNames(const std::string& path, ManifestTable& table, FilesOptions& files) {
+  if (table.has_label) files.class_names = table.columns.front().NumberClasses();
+  for (ObjectValues& values : table.objects) {
+    std::vector<std::string> names = values.NumberClasses();
+    if (names.empty()) continue;
+    if (table.has_label) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = "'" + values.column().field.name +
+                            "' has the classes of objects as text, and there is a label",
+                   .file = path,
+                   .advice = "Leave the label out (label_column=None), or write class numbers"};
+    }
+    files.class_names = std::move(names);
+  }
+  return {};
+}
+
+// Takes the masks from the end of the columns.
+void AddMasks(const ManifestOptions& options, ManifestTable& table, FilesOptions& files) {
+  const size_t first = table.columns.size() - table.masks;
+  for (const KeyedColumn& mask : options.keyed) {
+    if (!mask.is_mask()) continue;
+    const ArrayColumn paths = table.columns[first + files.further.size()].View();
+    FurtherImages& further = files.further.emplace_back();
+    further.name = mask.field.name;
+    further.dtype = mask.field.dtype;
+    further.fill = mask.field.fill;
+    const auto* const texts = static_cast<const std::string_view*>(paths.data);
+    for (uint64_t row = 0; row < paths.samples; ++row) further.paths.Add(texts[row]);
+  }
+  while (table.columns.size() > first) table.columns.pop_back();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const SampleSource>> Manifest(const std::string& path,
@@ -66,12 +100,19 @@ Result<std::shared_ptr<const SampleSource>> Manifest(const std::string& path,
   FilesOptions files;
   files.root = options.root.empty() ? FolderOf(path) : options.root;
   files.description = "manifest(" + path + ")";
-  const auto columns = std::make_shared<std::vector<ValueColumn>>(std::move(table.columns));
-  if (table.has_label) files.class_names = columns->front().NumberClasses();
-  for (const ValueColumn& column : *columns) files.columns.push_back(column.View());
-  files.owner = columns;
+  const auto kept = std::make_shared<ManifestTable>(std::move(table));
+  TRY(SetClassNames(path, *kept, files));
+  AddMasks(options, *kept, files);
+  for (const ValueColumn& column : kept->columns) files.columns.push_back(column.View());
+  for (ObjectValues& values : kept->objects) {
+    if (Status finished = values.Finish(); !finished.ok()) {
+      return std::move(finished).error().WithFile(path);
+    }
+    files.columns.push_back(values.View());
+  }
+  files.owner = kept;
   Result<std::shared_ptr<const SampleSource>> source =
-      Files(std::move(table.paths), std::move(files));
+      Files(std::exchange(kept->paths, {}), std::move(files));
   if (!source.ok()) return Error(source.error()).WithFile(path);
   return source;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,12 +45,13 @@ class CsvManifest {
     if (!roles.ok()) return reader_.Refuse(roles.error().cause, roles.error().advice);
     roles_ = *std::move(roles);
     table_.has_label = roles_.has_label;
-    for (const size_t field : roles_.values) {
-      const bool is_label = table_.has_label && table_.columns.empty();
-      table_.columns.emplace_back(is_label ? "label" : names_[field]);
-    }
+    table_.masks = roles_.masks;
+    for (const std::string& field : roles_.fields) table_.columns.emplace_back(field);
+    for (size_t i = 0; i < table_.masks; ++i) table_.columns[FirstMask() + i].BeText();
     return {};
   }
+
+  size_t FirstMask() const { return table_.columns.size() - table_.masks; }
 
   Status AddRow() {
     if (fields_.size() != names_.size()) {
@@ -71,12 +73,12 @@ class CsvManifest {
     return {};
   }
 
-  // Refuses empty fields, except of text; a label may not be empty, either.
+  // Refuses empty fields, except of text; a label and a mask may not be empty, either.
   Status CheckEmpty() const {
     for (size_t i = 0; i < table_.columns.size(); ++i) {
       const ValueColumn& column = table_.columns[i];
-      const bool may_be =
-          column.type() == ValueColumn::Type::kText && !(i == 0 && table_.has_label);
+      const bool may_be = column.type() == ValueColumn::Type::kText &&
+                          !(i == 0 && table_.has_label) && i < FirstMask();
       if (!column.first_empty() || may_be) continue;
       return RefuseText(reader_.path(), *column.first_empty(),
                         "no value in column '" + names_[roles_.values[i]] + "'",
@@ -111,6 +113,12 @@ std::vector<size_t> LostTexts(const ManifestTable& table) {
 
 Result<ManifestTable> ReadCsvManifest(const std::string& path, char delimiter,
                                       const ManifestOptions& options) {
+  if (std::ranges::any_of(options.keyed, &KeyedColumn::is_of_objects)) {
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = "boxes and other values of objects are read from JSON lines only",
+                 .file = path,
+                 .advice = "Write a .jsonl file, or give them to stoker.files"};
+  }
   ASSIGN_OR_RETURN(ManifestTable table, ReadCsvOnce(path, delimiter, options, {}));
   const std::vector<size_t> texts = LostTexts(table);
   if (texts.empty()) return table;

@@ -1,6 +1,7 @@
 // Reads manifests of JSON lines: an object on each line.
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "core/result/try.h"
 #include "core/result/utf8.h"
+#include "io/annotations/object_json.h"
 #include "io/files/text_file.h"
 #include "io/manifest/manifest_roles.h"
 #include "io/manifest/manifest_table.h"
@@ -63,6 +65,7 @@ struct JsonKey {
   std::string name;
   bool is_path = false;
   bool is_label = false;
+  bool is_mask = false;
   std::optional<size_t> column{};  // of the table
   uint64_t line = 0;               // the last line that had it, from 1
 };
@@ -88,11 +91,13 @@ class JsonRows {
     reads_values_ = true;
     keys_[roles.path].is_path = true;
     table_.has_label = roles.has_label;
+    table_.masks = roles.masks;
     for (size_t i = 0; i < roles.values.size(); ++i) {
       JsonKey& key = keys_[roles.values[i]];
       key.is_label = roles.has_label && i == 0;
+      key.is_mask = i + roles.masks >= roles.values.size();
       key.column = i;
-      table_.columns.emplace_back(key.is_label ? "label" : key.name);
+      table_.columns.emplace_back(roles.fields[i]);
     }
   }
 
@@ -138,11 +143,11 @@ class JsonRows {
   bool string(const std::string& text) {
     return Value([&](JsonKey& key) {
       if (in_vector_) return FailList();
-      if (key.is_path) {
+      if (key.is_path || key.is_mask) {
         if (text.empty()) return FailValue("is an empty path");
         if (text.find('\0') != std::string::npos) return FailValue("is a path with a NUL");
-        table_.paths.Add(text);
       }
+      if (key.is_path) table_.paths.Add(text);
       if (key.is_label && text.empty()) return FailValue("is an empty label");
       return !key.column || table_.columns[*key.column].AddText(text) || Differs("text");
     });
@@ -263,7 +268,9 @@ class JsonRows {
   template <typename F>
   bool OfColumn(const char* what, F add) {
     return Value([&](JsonKey& key) {
-      if (key.is_path) return FailValue(std::string("is ") + what + ", not a path");
+      if (key.is_path || key.is_mask) {
+        return FailValue(std::string("is ") + what + ", not a path");
+      }
       return add(table_.columns[*key.column]) || Differs(what);
     });
   }
@@ -365,6 +372,15 @@ Status ParseLine(const JsonLines& lines, std::string_view line, JsonRows& rows) 
   return lines.Refuse(rows.cause(), rows.advice());
 }
 
+// Reads the objects of a line that is an object of JSON.
+Status ReadObjects(const JsonLines& lines, std::string_view line, const std::string& path,
+                   ObjectJson& objects) {
+  const Status read = objects.Read(TextFile(path, std::string(line)));
+  if (read.ok()) return {};
+  const Error& error = read.error();
+  return lines.Refuse(error.cause, error.advice, error.offset.value_or(0));
+}
+
 }  // namespace
 
 Result<ManifestTable> ReadJsonManifest(const std::string& path, const ManifestOptions& options) {
@@ -377,13 +393,20 @@ Result<ManifestTable> ReadJsonManifest(const std::string& path, const ManifestOp
   TRY(ParseLine(lines, line, rows));
   Result<ManifestRoles> roles = FindRoles(rows.names(), options);
   if (!roles.ok()) return lines.Refuse(roles.error().cause, roles.error().advice);
-  rows.Begin(*roles, options.columns.has_value());
+  rows.Begin(*roles, options.columns.has_value() || !options.keyed.empty());
+  std::vector<KeyedColumn> keyed;
+  std::ranges::copy_if(options.keyed, std::back_inserter(keyed), &KeyedColumn::is_of_objects);
+  Result<ObjectJson> objects = ObjectJson::Make(keyed);
+  if (!objects.ok()) return Error(objects.error()).WithFile(path);
   while (more) {
     TRY(ParseLine(lines, line, rows));
     if (!rows.EndLine()) return lines.Refuse(rows.cause(), rows.advice());
+    if (!keyed.empty()) TRY(ReadObjects(lines, line, path, *objects));
     ASSIGN_OR_RETURN(more, lines.Next(line));
   }
-  return rows.TakeTable();
+  ManifestTable table = rows.TakeTable();
+  table.objects = std::move(objects->columns());
+  return table;
 }
 
 }  // namespace stoker

@@ -83,12 +83,31 @@ Result<std::vector<size_t>> FindFurther(const std::vector<std::string>& names,
     }
     return further;
   }
+  if (!options.keyed.empty()) return further;
   const bool no_labels = options.label_column && options.label_column->empty();
   for (size_t i = 0; i < names.size(); ++i) {
     const bool left_out = names[i].empty() || (no_labels && names[i] == "label");
     if (i != path && i != label && !left_out) further.push_back(i);
   }
   return further;
+}
+
+// Adds the keyed columns that are values, and then the masks.
+Status AddKeyed(const std::vector<std::string>& names, const ManifestOptions& options,
+                ManifestRoles& roles) {
+  for (const bool masks : {false, true}) {
+    for (const KeyedColumn& column : options.keyed) {
+      if (column.is_of_objects() || column.is_mask() != masks) continue;
+      ASSIGN_OR_RETURN(const size_t index, Need(names, column.key));
+      if (std::ranges::find(roles.values, index) != roles.values.end()) {
+        return WrongColumn("column '" + column.key + "' is wanted twice");
+      }
+      roles.values.push_back(index);
+      roles.fields.push_back(column.field.name);
+      roles.masks += masks ? 1 : 0;
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -119,6 +138,9 @@ Result<ManifestRoles> FindRoles(const std::vector<std::string>& names,
   roles.has_label = label.has_value();
   if (label) roles.values.push_back(*label);
   roles.values.insert(roles.values.end(), further.begin(), further.end());
+  for (const size_t index : roles.values) roles.fields.push_back(names[index]);
+  if (label) roles.fields.front() = "label";
+  TRY(AddKeyed(names, options, roles));
   return roles;
 }
 

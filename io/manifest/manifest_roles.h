@@ -15,7 +15,9 @@ namespace stoker {
 struct ManifestRoles {
   size_t path = 0;
   bool has_label = false;
-  std::vector<size_t> values;  // the label first, if there is one
+  std::vector<size_t> values;         // the label first, if there is one; the masks last
+  std::vector<std::string> fields{};  // the names of the values' fields
+  size_t masks = 0;
 };
 
 // Returns whether a name may be used in messages and fields: UTF-8 without control characters, and

@@ -1,4 +1,4 @@
-"""Further images of a sample: values of `files(columns=…)`."""
+"""Further images of a sample: values of `files(columns=…)`, and of sources that read them from files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class Mask:
     takes NEAREST for masks). Colours, blur, erasing and normalization leave masks alone.
 
     Args:
-        paths: of a file for each sample, as those of `files`.
+        paths: of a file for each sample, as those of `files`. For a source that finds them itself
+            (`manifest`): the name of their column.
         fill: the value of pixels outside the image, where transforms pad or move it, 0 to 255, or to 65,535
             with 16 bits: often the class that the loss ignores.
         root: the folder of relative paths, or a URL; None means that of `files`.
@@ -61,21 +62,36 @@ class Mask:
 
     def __init__(
         self,
-        paths: Iterable[Any],
+        paths: Iterable[Any] | str,
         fill: int = 0,
         *,
         root: str | os.PathLike[Any] | None = None,
         dtype: Any = "uint8",
     ) -> None:
-        self.paths = _listed("Mask", paths)
+        self.paths: Any = paths if isinstance(paths, str) else _listed("Mask", paths)
         self.dtype = mask_dtype(dtype)
         self.fill = _checks.integer("fill", fill, 0, int(np.iinfo(self.dtype).max))
         self.root = root
 
+    def keyed(self) -> list[str]:
+        """Returns the kind, the key and the options of a column that is read from a file
+        (io/annotations/keyed_column.h).
+        """
+        return ["mask", self.paths, self.dtype.name, str(self.fill)]
+
     def __repr__(self) -> str:
         fill = f", fill={self.fill}" if self.fill else ""
         dtype = "" if self.dtype == np.uint8 else f", dtype={self.dtype.name!r}"
-        return f"stoker.Mask({_shown(self.paths)}{fill}{dtype})"
+        shown = repr(self.paths) if isinstance(self.paths, str) else _shown(self.paths)
+        return f"stoker.Mask({shown}{fill}{dtype})"
+
+    def listed(self) -> list[Any]:
+        """Returns the paths.
+
+        Raises:
+            TypeError: it has a key instead.
+        """
+        return _listed("Mask", self.paths)
 
 
 def mask_dtype(dtype: Any) -> np.dtype[Any]:

@@ -1,4 +1,4 @@
-"""Values of a sample's objects: values of `files(columns=…)`."""
+"""Values of a sample's objects: values of `files(columns=…)`, and of sources that read them from files."""
 
 from __future__ import annotations
 
@@ -30,17 +30,30 @@ class Objects:
     _dtype: str | None = None  # to which values are converted; None means they are not
 
     def __init__(self, values: Any) -> None:
-        unordered = isinstance(values, (str, bytes, dict, set, frozenset))
+        unordered = isinstance(values, (bytes, dict, set, frozenset))
         if unordered or not isinstance(values, Iterable):
-            name = type(self).__name__
-            raise TypeError(
-                f"stoker.{name} takes a list of arrays, one for each sample, or a pair of values and "
-                f"offsets, not {values!r:.80}"
-            )
-        self.values: Any = values
+            self._refuse(values)
+        self.values: Any = values  # a str is the key of values in a file
+
+    def _refuse(self, values: Any) -> None:
+        raise TypeError(
+            f"stoker.{type(self).__name__} takes a list of arrays, one for each sample, or a pair of values "
+            f"and offsets, not {values!r:.80}"
+        )
+
+    def keyed(self) -> list[str]:
+        """Returns the kind, the key and the options of a column that is read from a file
+        (io/annotations/keyed_column.h).
+        """
+        return [self._kind, self.values, *self._keyed_options()]
+
+    def _keyed_options(self) -> list[str]:
+        return ["normalized"] if self._normalized else []
 
     def converted(self, described: str) -> Objects:
         """Returns a copy whose values are a `Ragged` in C order. `described`: the column, for messages."""
+        if isinstance(self.values, str):
+            self._refuse(self.values)
         made = copy.copy(self)
         made.values = self._rows(described)
         return made
@@ -74,6 +87,8 @@ class Objects:
     def __repr__(self) -> str:
         samples = _number_of_samples(self.values)
         counted = "" if samples is None else f"<{samples} samples>"
+        if isinstance(self.values, str):
+            counted = repr(self.values)
         return f"stoker.{type(self).__name__}({counted}{self._options()})"
 
 
@@ -90,7 +105,7 @@ class Boxes(Objects):
     Args:
         values: a list of arrays, one for each sample, (objects, 4), where a sample may have none; or a pair
             (values, offsets) of all boxes and of where those of each sample begin, with their number at the
-            end, as a `Ragged` has.
+            end, as a `Ragged` has. For a source that reads them from its file (`manifest`): their key there.
         format: "xyxy" (left, top, right, bottom), "xywh" (left, top, width, height, as in COCO), or "cxcywh"
             (centre, width, height, as in YOLO).
         normalized: they are fractions of the image's width and height, from 0 to 1, instead of pixels.
@@ -115,6 +130,9 @@ class Boxes(Objects):
                 f"{described} has boxes of the shape {values.shape[1:]}; each must have 4 numbers"
             )
         return values
+
+    def _keyed_options(self) -> list[str]:
+        return [self.format, *super()._keyed_options()]
 
     def _options(self) -> str:
         return f", format={self.format!r}" + (", normalized=True" if self.normalized else "")
@@ -173,6 +191,9 @@ class Keypoints(Objects):
             flipped[left], flipped[right] = right, left
         return flipped
 
+    def _keyed_options(self) -> list[str]:
+        return [*(f"{left}:{right}" for left, right in self.flip_pairs or ()), *super()._keyed_options()]
+
     def _options(self) -> str:
         pairs = f", flip_pairs={self.flip_pairs!r:.80}" if self.flip_pairs else ""
         return pairs + (", normalized=True" if self.normalized else "")
@@ -204,6 +225,9 @@ class PerObject(Objects):
         self.dtype = self._dtype = None if dtype is None else _checks.dtype("dtype", dtype, _checks.ELEMENTS)
         if self._dtype is not None:
             _checks.numpy_has(self._dtype)
+
+    def _keyed_options(self) -> list[str]:
+        return [] if self._dtype is None else [self._dtype]
 
     def _options(self) -> str:
         return "" if self._dtype is None else f", dtype={self._dtype!r}"

@@ -1011,6 +1011,7 @@ def _further_images(columns: dict[str, Any]) -> list[tuple[str, str, int, list[A
             dtype, fill = "", 0
             if isinstance(column, _image_columns.Mask):
                 dtype, fill = column.dtype.name, column.fill
+                column.listed()
             further.append((name, dtype, fill, column.paths, _root(column.root)))
             del columns[name]
     return further
@@ -1160,7 +1161,7 @@ def manifest(
     root: str | os.PathLike[Any] | None = None,
     path_column: str | None = None,
     label_column: str | None = "auto",
-    columns: Iterable[str] | None = None,
+    columns: Iterable[str] | Mapping[str, Any] | None = None,
 ) -> Source:
     """A file that lists image files, with labels and further columns.
 
@@ -1180,6 +1181,14 @@ def manifest(
     In a .jsonl file each line is a JSON object with the keys of the first line: integers, numbers, true or
     false, text, or a list of numbers, which is a vector.
 
+    Masks, and in a .jsonl file the objects of each image, are columns that are named (docs/boxes.md):
+
+        # {"file_name": "a.jpg", "mask": "a.png", "objects": {"bbox": [[1, 2, 3, 4]], "categories": [7]}}
+        columns = {"mask": stoker.Mask("mask", fill=255),
+                   "boxes": stoker.Boxes("objects.bbox", format="xywh"),
+                   "labels": stoker.PerObject("objects.categories")}
+        source = stoker.manifest("photos/metadata.jsonl", columns=columns)
+
     A .parquet file is read by pyarrow, with the types that it has: numbers, bool, text, bytes, and lists of
     numbers, which are vectors. Other processes cannot open it by a loader's spec, as tf.data's service would.
 
@@ -1194,13 +1203,19 @@ def manifest(
             "filepath" that there is.
         label_column: the column of labels; "auto": "label", if there is one; None means batches have none.
         columns: further columns, in this order; None means all that there are. Each is a column of the batch,
-            after the labels; `batch["age"]` is one.
+            after the labels; `batch["age"]` is one. Or a dictionary of columns by the names that they get:
+            `Mask(name)` takes the paths of masks, which come after the images, from the column of that name;
+            a str another column's values; and, in JSON lines, `Boxes(key)`, `Keypoints(key)` and
+            `PerObject(key)` the values of objects. Their keys are joined by dots: "objects.bbox" is the list
+            of boxes in {"objects": {"bbox": [[…], …]}}, or each box in {"objects": [{"bbox": […]}, …]}. Each
+            line has them, and they come after all other columns. `PerObject` for "labels" may be text, whose
+            sorted values are `source.classes`, if there is no label.
 
     Raises:
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: another kind of file; a column that is not there; with line and byte, a row with
             more or fewer fields than columns, a missing path, label or number, wrong quotes, or a
-            value of another type (a ValueError).
+            value of another type, a wrong box, columns with different numbers of objects (a ValueError).
         PermissionDeniedError: the file may not be read (a PermissionError).
         UnimplementedError: the URL of a .parquet file (a NotImplementedError).
         ImportError: a .parquet file, and no pyarrow.
@@ -1216,10 +1231,13 @@ def manifest(
         label = None if label_column is None else _column_name("label_column", label_column)
         arguments["label_column"] = label
         given["label_column"] = (label or "").encode()
-    if columns is not None:
+    if isinstance(columns, Mapping):
+        arguments["columns"] = dict(columns)
+        given["keyed_columns"] = _keyed_columns(columns, "columns of the file")
+        given["columns"] = b""
+    elif columns is not None:
         arguments["columns"] = _column_names("columns", columns)
-        quoted = ['"' + name.replace('"', '""') + '"' for name in arguments["columns"]]
-        given["columns"] = ",".join(quoted).encode()  # a CSV record
+        given["columns"] = _csv_record(arguments["columns"]).encode()
     if given["path"].lower().endswith(b".parquet"):
         return _parquet_manifest(arguments)
     native = _stoker.open_source("manifest", given, 0)
@@ -1231,6 +1249,11 @@ def manifest(
 def _parquet_manifest(arguments: dict[str, Any]) -> Source:
     label = (arguments["label_column"] or "") if "label_column" in arguments else None
     path = arguments["path"]
+    if isinstance(arguments.get("columns"), dict):
+        raise UnimplementedError(
+            "columns of a Parquet file are named by a list",
+            advice="Write JSON lines, or give masks and boxes to stoker.files",
+        )
     if _is_url(os.fsencode(path)):
         raise UnimplementedError(
             "a manifest in a Parquet file is read from a local file only",
@@ -1244,6 +1267,41 @@ def _parquet_manifest(arguments: dict[str, Any]) -> Source:
     made = _Manifest(source._native, source._spec, arguments)
     made._columns = source._columns
     return made
+
+
+def _keyed_columns(columns: Mapping[str, Any], keys: str) -> bytes:
+    """The columns that a source reads from its files by their keys, as it takes them
+    (io/annotations/keyed_column.h). `keys`: what a str is, for messages.
+    """
+    records = []
+    for name, column in columns.items():
+        if not isinstance(name, str):
+            raise TypeError(f"columns must have names, not {name!r:.80}")
+        is_objects = isinstance(column, _object_columns.Objects)
+        if isinstance(column, str):
+            kind, key, *options = "value", column
+        elif is_objects and isinstance(column.values, str):
+            kind, key, *options = column.keyed()
+        elif isinstance(column, _image_columns.Mask) and isinstance(column.paths, str):
+            if column.root is not None:
+                raise InvalidArgumentError(f"columns[{name!r}] has a root; masks are found like the images")
+            kind, key, *options = column.keyed()
+        else:
+            raise TypeError(
+                f"columns[{name!r}] must be the name of one of the {keys}, or a stoker.Mask, Boxes, "
+                f"Keypoints or PerObject of one, not {column!r:.80}"
+            )
+        for described, text in ((f"the name {name!r:.80}", name), (f"the key {key!r:.80}", key)):
+            if not text or set(text) & set("\n\r\0") or not _checks.is_unicode(text):
+                raise InvalidArgumentError(f"columns has {described}, which is not one line of Unicode")
+        if name in ("image", "label"):
+            raise InvalidArgumentError(f"columns has the name {name!r}; give it another one")
+        records.append(_csv_record([name, kind, key, *options]))
+    return "\n".join(records).encode()
+
+
+def _csv_record(fields: list[str]) -> str:
+    return ",".join('"' + field.replace('"', '""') + '"' for field in fields)
 
 
 def _column_name(name: str, value: Any) -> str:

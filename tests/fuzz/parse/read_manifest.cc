@@ -12,6 +12,13 @@
 namespace stoker::testing {
 namespace {
 
+constexpr char kKeyed[] =
+    "mask,mask,mask\n"
+    "boxes,boxes,objects.bbox,xywh\n"
+    "labels,object,objects.categories\n"
+    "area,object,objects.area,float32\n"
+    "points,keypoints,points,0:1\n";
+
 void RequireAGoodError(const Error& error, const std::string& path) {
   Require(error.code == Code::kInvalidArgument || error.code == Code::kResourceExhausted,
           "files cause these errors");
@@ -28,6 +35,11 @@ void RequireAGoodTable(const ManifestTable& table, size_t input) {
   for (uint64_t row = 0; row < rows; ++row) {
     Require(!table.paths[row].empty() && table.paths[row].find('\0') == std::string_view::npos,
             "paths are those of files");
+  }
+  for (const ObjectValues& values : table.objects) {
+    Require(values.samples() == rows, "columns of objects are complete");
+    Require(values.objects() == table.objects[0].objects(), "columns have the same objects");
+    Require(values.objects() <= input, "each object is in the file");
   }
   Require(!table.has_label || !table.columns.empty(), "the label is a column");
   for (const ValueColumn& column : table.columns) {
@@ -46,6 +58,11 @@ void ReadFuzzedManifest(std::span<const uint8_t> bytes) {
                                                static_cast<ssize_t>(bytes.size()),
           "the input is put into a file");
   const bool json = !bytes.empty() && bytes[0] == '{';
+  if (json) {
+    static const ManifestOptions options{.keyed = ParseKeyedColumns(kKeyed).value()};
+    const Result<ManifestTable> table = ReadJsonManifest(path, options);
+    table.ok() ? RequireAGoodTable(*table, bytes.size()) : RequireAGoodError(table.error(), path);
+  }
   Result<ManifestTable> table = json ? ReadJsonManifest(path, {}) : ReadCsvManifest(path, ',', {});
   if (!table.ok()) return RequireAGoodError(table.error(), path);
   RequireAGoodTable(*table, bytes.size());

@@ -202,6 +202,10 @@ TEST(OpenSource, MatchesManifest) {
   EXPECT_EQ(print({{"columns", "a"}}), expected({.columns = {{"a"}}}));
   EXPECT_EQ(print({{"columns", "\"b,\"\"c\",a"}}), expected({.columns = {{"b,\"c", "a"}}}));
   EXPECT_NE(print({{"columns", "\"b,\"\"c\",a"}}), expected({.columns = {{"a", "b,\"c"}}}));
+  constexpr char kKeyed[] = "m,mask,a,uint16,300\nv,value,path";
+  const std::vector<KeyedColumn> keyed = ParseKeyedColumns(kKeyed).value();
+  EXPECT_EQ(print({{"keyed_columns", kKeyed}}), expected({.columns = {{}}, .keyed = keyed}));
+  EXPECT_NE(print({{"keyed_columns", kKeyed}}), expected({.columns = {{}}}));
   const auto rooted = OpenSource("manifest", {{"path", path}, {"root", "/photos"}}).value();
   std::string image;
   rooted->PathOf(rooted->RangeOf(1).file, image);

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import importlib
 import io
+import json
 import pathlib
 import shutil
 import subprocess
@@ -55,6 +56,8 @@ def files(made, tmp_path_factory):
     for name in ("photo.jpg", "photos/a.jpg", "photos/b.jpg"):
         shutil.copy(images[0], folder / name)
     (folder / "photos/train.csv").write_text("path,label,age\na.jpg,0,31\nb.jpg,1,54\n")
+    line = {"file_name": "a.jpg", "mask": "a.png", "objects": {"bbox": [[1, 2, 3, 4]], "categories": [7]}}
+    (folder / "photos/metadata.jsonl").write_text(json.dumps(line))
     pack = [sys.executable, "-m", "stoker", "pack", folder / "photos/train", folder / "packed/train"]
     subprocess.run(pack, check=True, capture_output=True, timeout=60)
     write_street(folder / "street")
