@@ -196,9 +196,11 @@ std::vector<TarColumn> TarColumnsOf(const std::string& text) {
 
 Opened OpenTar(const SourceArguments& given, int threads) {
   ASSIGN_OR_RETURN(CacheOptions cache, CacheOf(given));
+  ASSIGN_OR_RETURN(std::vector<KeyedColumn> keyed, ParseKeyedColumns(given.at("keyed_columns")));
   return Tar(given.at("shards"), {.image = given.at("image"),
                                   .label = given.at("label"),
                                   .columns = TarColumnsOf(given.at("columns")),
+                                  .keyed = std::move(keyed),
                                   .threads = threads,
                                   .root = RootOf(given),
                                   .cache = std::move(cache)});
@@ -288,6 +290,7 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "image", .standard = kTarImages, .is_path = false},
                      {.name = "label", .standard = kTarLabel, .is_path = false},
                      {.name = "columns", .standard = "", .is_path = false},
+                     {.name = "keyed_columns", .standard = "", .is_path = false},
                      {.name = "cache", .standard = "off", .words = {"off"}},
                      {.name = "cache_bytes", .standard = "0", .is_path = false}},
        .open = &OpenTar},

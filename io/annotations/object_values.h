@@ -78,4 +78,7 @@ class ObjectValues {
   ValueColumn values_;
 };
 
+// Returns the error that the classes of objects are text in a source whose images have a label.
+Error ClassesAndLabel(const std::string& path);
+
 }  // namespace stoker

@@ -56,11 +56,7 @@ Status SetClassNames(const std::string& path, ManifestTable& table, FilesOptions
     std::vector<std::string> names = values.NumberClasses();
     if (names.empty()) continue;
     if (table.has_label) {
-      return Error{.code = Code::kInvalidArgument,
-                   .cause = "'" + values.column().field.name +
-                            "' has the classes of objects as text, and there is a label",
-                   .file = path,
-                   .advice = "Leave the label out (label_column=None), or write class numbers"};
+      return ClassesAndLabel(path);
     }
     files.class_names = std::move(names);
   }

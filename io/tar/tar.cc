@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -12,7 +14,10 @@
 #include "core/result/try.h"
 #include "core/result/utf8.h"
 #include "core/system/machine.h"
+#include "io/annotations/object_json.h"
 #include "io/files/input_file.h"
+#include "io/files/text_file.h"
+#include "io/memory/memory_columns.h"
 #include "io/memory/npy.h"
 #include "io/remote/object_version.h"
 #include "io/shards/for_each_shard.h"
@@ -111,7 +116,100 @@ Result<IndexedArchives> IndexArchives(const std::vector<std::string>& paths,
   all.labels.shrink_to_fit();
   for (auto& rows : all.columns) rows.shrink_to_fit();
   for (auto& rows : all.arrays) rows.shrink_to_fit();
+  for (auto& rows : all.masks) rows.shrink_to_fit();
   return IndexedArchives{std::move(all), ObjectVersions::Of(paths, versions, cache)};
+}
+
+struct TarObjects {
+  MemoryColumns columns;
+  std::vector<std::string> classes;  // of "labels" that are text
+  uint64_t bytes = 0;                // of memory
+};
+
+// Returns the offset of the text of a sample, the member with its key and this extension that is
+// nearest to its image; nullopt if the archive cannot be read again.
+std::optional<uint64_t> OffsetOfText(const std::string& path, std::string_view key,
+                                     const std::string& extension, uint64_t image) {
+  ObjectVersion version;
+  const Result<TarMembers> members = MembersOf(path, {}, version);
+  if (!members.ok()) return std::nullopt;
+  std::optional<uint64_t> nearest;
+  const auto distance = [image](uint64_t at) { return at < image ? image - at : at - image; };
+  for (size_t i = 0; i < members->members.size(); ++i) {
+    const std::optional<MemberName> name = SplitMemberName(members->NameOf(i));
+    if (!name || name->key != key || LowerCase(name->extension) != extension) continue;
+    const uint64_t at = members->members[i].offset;
+    if (!nearest || distance(at) < distance(*nearest)) nearest = at;
+  }
+  return nearest;
+}
+
+// Reads the objects in one text of each sample.
+Result<ObjectJson> ReadObjectsIn(const TarSamples& samples, const TarGrouping::Objects& objects,
+                                 const std::string& extension,
+                                 const std::vector<std::string>& paths) {
+  Result<ObjectJson> made = ObjectJson::Make(objects.columns);
+  if (!made.ok()) return Error(made.error()).WithFile(paths[0]);
+  for (size_t id = 0; id < samples.images.size(); ++id) {
+    const std::string_view text = samples.columns[objects.text][id];
+    Status read = made->Read(TextFile("", std::string(text)));
+    if (read.ok()) continue;
+    Error error = std::move(read).error();
+    const uint64_t in_text = error.offset.value_or(0);
+    error.cause = "the " + Printable(extension) + " of the sample '" + Printable(samples.keys[id]) +
+                  "', at its byte " + std::to_string(in_text) + ": " + error.cause;
+    error.file = paths[samples.images[id].shard];
+    error.offset = OffsetOfText(error.file, samples.keys[id], extension, samples.images[id].offset);
+    if (error.offset) *error.offset += in_text;
+    return error;
+  }
+  return made;
+}
+
+// Frees the texts that are not columns.
+void FreeTexts(TarSamples& samples, const TarGrouping& grouping) {
+  for (size_t i = 0; i < samples.texts.size(); ++i) {
+    if (i % grouping.texts.size() >= grouping.text_columns) {
+      std::vector<char>().swap(samples.texts[i]);
+    }
+  }
+  samples.columns.resize(grouping.text_columns);
+}
+
+// Takes the objects out of the samples' texts, in the order of `keyed`.
+Result<TarObjects> TakeObjects(TarSamples& samples, const TarGrouping& grouping,
+                               const std::vector<KeyedColumn>& keyed,
+                               const std::vector<std::string>& paths) {
+  if (grouping.objects.empty()) return TarObjects();
+  const auto all = std::make_shared<std::vector<ObjectValues>>();
+  for (const TarGrouping::Objects& objects : grouping.objects) {
+    ASSIGN_OR_RETURN(ObjectJson json,
+                     ReadObjectsIn(samples, objects, grouping.texts[objects.text], paths));
+    std::ranges::move(json.columns(), std::back_inserter(*all));
+  }
+  FreeTexts(samples, grouping);
+  const auto place = [&keyed](const ObjectValues& values) {
+    return std::ranges::find(keyed, values.column().field.name,
+                             [](const KeyedColumn& column) { return column.field.name; });
+  };
+  std::ranges::sort(*all, {}, place);
+  TarObjects made;
+  std::vector<ArrayColumn> columns;
+  for (ObjectValues& values : *all) {
+    if (Status finished = values.Finish(); !finished.ok()) {
+      return std::move(finished).error().WithFile(paths[0]);
+    }
+    if (std::vector<std::string> names = values.NumberClasses(); !names.empty()) {
+      if (!samples.labels.empty()) return ClassesAndLabel(paths[0]);
+      made.classes = std::move(names);
+    }
+    columns.push_back(values.View());
+    made.bytes += values.objects() * columns.back().row_bytes() + values.samples() * 8;
+  }
+  Result<MemoryColumns> taken = MemoryColumns::Make(std::move(columns), all);
+  if (!taken.ok()) return Error(taken.error()).WithFile(paths[0]);
+  made.columns = *std::move(taken);
+  return made;
 }
 
 // Adds the offset of a member to that of an error in it, and names the archive and the member's
@@ -155,11 +253,15 @@ Error OfFirstSample(Error error, const TarSamples& samples) {
 // Precondition: there is a sample.
 Result<std::vector<Field>> FieldsOf(const TarSamples& samples,
                                     const std::vector<std::string>& paths,
-                                    const std::vector<TarColumn>& columns) {
+                                    const TarOptions& options, const MemoryColumns& objects) {
   const std::span<const Field> standard = ImageFields(/*labels=*/!samples.labels.empty());
-  std::vector<Field> fields(standard.begin(), standard.end());
+  std::vector<Field> fields(standard.begin(), standard.begin() + 1);
+  for (const KeyedColumn& column : options.keyed) {
+    if (column.is_mask()) fields.push_back(column.field);
+  }
+  fields.insert(fields.end(), standard.begin() + 1, standard.end());
   size_t next_array = 0;
-  for (const auto& [name, extension] : columns) {
+  for (const auto& [name, extension] : options.columns) {
     if (!IsArrayExtension(extension)) {
       const bool is_text = IsTextExtension(LowerCase(extension));
       fields.push_back({.name = name, .dtype = is_text ? DType::kString : DType::kBytes});
@@ -170,18 +272,21 @@ Result<std::vector<Field>> FieldsOf(const TarSamples& samples,
     if (!field.ok()) return OfFirstSample(field.error(), samples);
     fields.push_back(*std::move(field));
   }
+  for (const ArrayColumn& column : objects.columns()) fields.push_back(FieldOf(column));
   return fields;
 }
 
 class TarSource final : public SampleSource {
  public:
-  TarSource(std::vector<std::string> paths, IndexedArchives indexed, std::vector<Field> fields,
-            std::string described)
+  TarSource(std::vector<std::string> paths, IndexedArchives indexed, TarObjects of_images,
+            std::vector<Field> fields, std::string described)
       : paths_(PathTable(paths)),
         samples_(std::move(indexed.samples)),
         objects_(std::move(indexed.objects)),
         fields_(std::move(fields)),
         columns_(ColumnsOf(fields_)),
+        of_images_(std::move(of_images)),
+        first_of_images_(fields_.size() - of_images_.columns.columns().size()),
         described_(std::move(described)),
         fingerprint_(Hash()) {}
 
@@ -203,6 +308,11 @@ class TarSource final : public SampleSource {
     return {.file = image.shard, .offset = begin, .length = end - begin};
   }
 
+  ByteRange RangeOfPiece(uint64_t id, size_t piece) const override {
+    const TarSamples::Member& mask = samples_.masks[piece - 1][id];
+    return {.file = mask.shard, .offset = mask.offset, .length = mask.length};
+  }
+
   Result<std::span<const uint8_t>> Unpack(uint64_t id, std::span<const uint8_t> record,
                                           std::span<uint8_t> rows) const override {
     const ByteRange range = RangeOf(id);
@@ -216,6 +326,11 @@ class TarSource final : public SampleSource {
       return InMember(copied.error(), array, std::string(paths_[range.file]), fields_[field].name);
     }
     return PartOf(record, samples_.images[id], range);
+  }
+  // Masks are members as they are.
+  Result<std::span<const uint8_t>> UnpackPiece(uint64_t /*id*/, size_t /*piece*/,
+                                               std::span<const uint8_t> record) const override {
+    return record;
   }
 
   void PathOf(uint32_t file, std::string& path) const override { path.assign(paths_[file]); }
@@ -233,15 +348,21 @@ class TarSource final : public SampleSource {
     for (const uint64_t id : ids) *text++ = column[id];
   }
 
+  std::span<const uint8_t> View(size_t field, uint64_t id) const override {
+    if (field < first_of_images_) return {};
+    return of_images_.columns.View(field - first_of_images_, id);
+  }
+  uint32_t max_objects() const override { return of_images_.columns.max_objects(); }
+
   SkippedFiles Skipped() const override { return samples_.skipped; }
-  const std::vector<std::string>& classes() const override { return classes_; }
+  const std::vector<std::string>& classes() const override { return of_images_.classes; }
   uint64_t Fingerprint() const override { return fingerprint_; }
   std::string Describe() const override { return described_; }
 
   uint64_t memory_bytes() const override {
     return sizeof(*this) + paths_.memory_bytes() + samples_.memory_bytes() +
            fields_.capacity() * sizeof(Field) + columns_.capacity() * sizeof(size_t) +
-           described_.capacity() + (objects_ ? objects_->memory_bytes() : 0);
+           described_.capacity() + of_images_.bytes + (objects_ ? objects_->memory_bytes() : 0);
   }
 
  private:
@@ -268,16 +389,20 @@ class TarSource final : public SampleSource {
     return hash;
   }
 
-  // Hashes keys, images' lengths, labels, texts, and the arrays' types, shapes and lengths, but
-  // neither the names of archives nor where samples lie in them, which may change.
+  // Hashes keys, images' and masks' lengths, labels, texts, objects, and the arrays' types, shapes
+  // and lengths, but neither the names of archives nor where samples lie in them, which may change.
   uint64_t Hash() const {
     uint64_t hash = HashOfLengths(samples_.images, samples_.keys.Hash());
     const std::span<const int64_t> labels = samples_.labels;
     hash = Hash64({reinterpret_cast<const uint8_t*>(labels.data()), labels.size_bytes()}, hash);
     size_t next_array = 0;
-    for (size_t field = 1; field < fields_.size(); ++field) {
+    for (size_t field = 1; field < first_of_images_; ++field) {
       if (fields_[field].is_label) continue;
       hash = Hash64(fields_[field].name, Hash64(DescribeRow(fields_[field]), hash));
+      if (fields_[field].kind == Field::Kind::kMask) {
+        hash = HashOfLengths(samples_.masks[field - 1], hash + fields_[field].fill);
+        continue;
+      }
       if (fields_[field].kind == Field::Kind::kLoaded) {
         hash = HashOfLengths(samples_.arrays[next_array++], hash);
         continue;
@@ -286,7 +411,9 @@ class TarSource final : public SampleSource {
         hash = Hash64(text, hash);
       }
     }
-    return hash;
+    for (const std::string& name : of_images_.classes) hash = Hash64(name, hash);
+    if (first_of_images_ == fields_.size()) return hash;
+    return of_images_.columns.Hash(/*all_numbers=*/true, hash);
   }
 
   const PathTable paths_;
@@ -294,9 +421,10 @@ class TarSource final : public SampleSource {
   const std::optional<ObjectVersions> objects_;  // none: the archives are files
   const std::vector<Field> fields_;
   const std::vector<size_t> columns_;  // ColumnsOf
+  const TarObjects of_images_;
+  const size_t first_of_images_;  // the first of their fields, which are the last ones
   const std::string described_;
   const uint64_t fingerprint_;
-  const std::vector<std::string> classes_;  // labels have no names
 };
 
 Error NoImageInArchives(const std::vector<std::string>& paths, const TarSamples& samples,
@@ -324,9 +452,13 @@ Result<std::shared_ptr<const SampleSource>> OpenArchives(std::vector<std::string
   if (indexed.samples.images.empty()) {
     return NoImageInArchives(paths, indexed.samples, options.image);
   }
-  ASSIGN_OR_RETURN(std::vector<Field> fields, FieldsOf(indexed.samples, paths, options.columns));
-  return std::shared_ptr<const SampleSource>(std::make_shared<TarSource>(
-      std::move(paths), std::move(indexed), std::move(fields), std::move(described)));
+  ASSIGN_OR_RETURN(TarObjects objects,
+                   TakeObjects(indexed.samples, grouping, options.keyed, paths));
+  ASSIGN_OR_RETURN(std::vector<Field> fields,
+                   FieldsOf(indexed.samples, paths, options, objects.columns));
+  return std::shared_ptr<const SampleSource>(
+      std::make_shared<TarSource>(std::move(paths), std::move(indexed), std::move(objects),
+                                  std::move(fields), std::move(described)));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/result/result.h"
+#include "io/annotations/keyed_column.h"
 #include "io/cache/cache_options.h"
 #include "io/source/source.h"
 
@@ -29,6 +30,10 @@ struct TarOptions {
   // such members.
   std::string label = kTarLabel;
   std::vector<TarColumn> columns{};
+  // Masks, whose key is an extension of those members ("seg.png"), and columns of objects, whose
+  // key is that of JSON members, a colon, and the key in their documents ("json:objects.bbox"; see
+  // io/annotations/object_json.h).
+  std::vector<KeyedColumn> keyed{};
   uint64_t column_bytes = 0;  // limit on the columns' memory; 0 means half of what is available
   int threads = 0;            // for indexing archives; 0 means the cores allotted
   std::string root = ".";  // the folder of a pattern's relative paths; empty means they are refused
@@ -50,6 +55,12 @@ struct TarOptions {
 // .count, .index, .inx, .id) are text in UTF-8 (DType::kString), all others but .npy bytes
 // (kBytes). Each sample has one such member, of at most 1 MiB.
 //
+// Members with the extension of a mask are encoded images, too: pieces with ranges of their own.
+// They are never taken as the image: with "png" as a mask the default of `image` is
+// "jpg;jpeg;webp". JSON members with objects are read like those of a column, and parsed each time
+// when the source is opened. Fields: the image, the masks, the label, the columns, and those of
+// objects. Text in "labels", a column of objects, is the class names, if there is no label.
+//
 // Members with the extension .npy, or one that ends with it ("features.npy"), are arrays (npy.h).
 // They are read with the image, in one request from the first of these members to the last, with
 // everything in between; they take 16 bytes of memory each. The first sample's array determines the
@@ -59,21 +70,24 @@ struct TarOptions {
 // Archives are ustar, GNU or PAX, uncompressed. Each is indexed by libarchive once, by `threads` in
 // parallel: only headers, labels, and columns of text and bytes are read. The index is kept in the
 // user's cache folder until the archive changes (shard_index_file.h); where it cannot be written,
-// the archive is indexed again each time.
+// the archive is indexed again each time. It holds names and ranges of all members, and labels; and
+// for each extension of a column or of JSON with objects another file holds the members' content.
 //
 // An archive that changes afterwards is not indexed again. Its samples are then wrong bytes:
 // DataLoss, with the archive and the offset, if the archive ends before them or if they cannot be
 // decoded; but other images of the same size at the same position go unnoticed.
 //
-// Memory: 24 bytes a sample, those of its key, 8 for a label, and for each column 16 and its text:
-// captions of 100 bytes take 1.2 GB for ten million samples.
+// Memory: 24 bytes a sample, those of its key, 8 for a label, 16 for a mask, and for each column 16
+// and its text: captions of 100 bytes take 1.2 GB for ten million samples. Objects take their
+// values (io/annotations/object_values.h), and while the source is opened also their JSON.
 //
 // Errors, with the archive and the offset: InvalidArgument (samples with labels, or with a column's
 // member, next to others without one, two members with the same name, a label that is not an
-// integer, a text that is not UTF-8, a link or a sparse file, no image at all; the pattern's
-// errors), those of the first sample's arrays, ResourceExhausted (columns larger than
-// `column_bytes`), NotFound, PermissionDenied, DataLoss (cut off, damaged, archives that were
-// joined), Unimplemented (compressed), Unavailable (libarchive is not installed).
+// integer, a text that is not UTF-8, JSON that has not the objects of the columns, a link or a
+// sparse file, no image at all; the pattern's errors), those of the first sample's arrays,
+// ResourceExhausted (columns larger than `column_bytes`), NotFound, PermissionDenied, DataLoss (cut
+// off, damaged, archives that were joined), Unimplemented (compressed), Unavailable (libarchive is
+// not installed).
 Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
                                                 const TarOptions& options = {});
 

@@ -59,9 +59,11 @@ class Grouping {
         shard_(shard),
         next_text_(grouping.texts.size()),
         texts_(grouping.texts.size()),
-        arrays_(grouping.arrays.size()) {
+        arrays_(grouping.arrays.size()),
+        masks_(grouping.masks.size()) {
     made_.columns.resize(grouping.texts.size());
     made_.arrays.resize(grouping.arrays.size());
+    made_.masks.resize(grouping.masks.size());
   }
 
   Result<TarSamples> Run() {
@@ -76,6 +78,7 @@ class Grouping {
     made_.labels.shrink_to_fit();
     for (auto& rows : made_.columns) rows.shrink_to_fit();
     for (auto& rows : made_.arrays) rows.shrink_to_fit();
+    for (auto& rows : made_.masks) rows.shrink_to_fit();
     return std::move(made_);
   }
 
@@ -93,6 +96,9 @@ class Grouping {
     }
     for (size_t c = 0; c < arrays_.size(); ++c) {
       if (extension == grouping_.arrays[c]) arrays_[c] = member;
+    }
+    for (size_t m = 0; m < masks_.size(); ++m) {
+      if (extension == grouping_.masks[m]) masks_[m] = member;
     }
     const auto& images = grouping_.images;
     const auto place = static_cast<size_t>(std::ranges::find(images, extension) - images.begin());
@@ -124,6 +130,7 @@ class Grouping {
     image_place_ = grouping_.images.size();
     std::ranges::fill(texts_, std::nullopt);
     std::ranges::fill(arrays_, std::nullopt);
+    std::ranges::fill(masks_, std::nullopt);
     seen_.clear();
     return {};
   }
@@ -224,6 +231,10 @@ class Grouping {
       if (!arrays_[c]) return NoMember(grouping_.arrays[c]);
       TRY(AddMember(all_.members[*arrays_[c]], "array", made_.arrays[c]));
     }
+    for (size_t m = 0; m < masks_.size(); ++m) {
+      if (!masks_[m]) return NoMember(grouping_.masks[m]);
+      TRY(AddMember(all_.members[*masks_[m]], "mask", made_.masks[m]));
+    }
     return {};
   }
 
@@ -283,10 +294,67 @@ class Grouping {
   std::optional<int64_t> label_;
   std::vector<std::optional<Text>> texts_;     // by column
   std::vector<std::optional<size_t>> arrays_;  // members, by column
+  std::vector<std::optional<size_t>> masks_;   // members, by mask
   std::unordered_set<std::string> seen_;       // its extensions
 
   TarSamples made_;
 };
+
+Error WrongOption(std::string cause, std::string advice) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "tar: " + std::move(cause),
+          .advice = std::move(advice)};
+}
+
+// Refuses an extension that is one of `others`.
+Status CheckIsOther(const std::string& extension, const std::vector<std::string>& others) {
+  if (std::ranges::find(others, extension) == others.end()) return {};
+  return WrongOption("two columns have the extension '" + Printable(extension) + "'", "");
+}
+
+// Adds a mask, whose members are then not images.
+Status AddMask(const KeyedColumn& column, TarGrouping& grouping) {
+  const std::string named = "the mask '" + Printable(column.field.name) + "'";
+  std::optional<std::string> extension = ParseExtension(column.key);
+  if (!extension) {
+    return WrongOption(named + " must have one extension, not '" + Printable(column.key) + "'",
+                       "Give the extension of its members, as \".seg.png\"");
+  }
+  for (const auto* others : {&grouping.masks, &grouping.texts, &grouping.arrays}) {
+    TRY(CheckIsOther(*extension, *others));
+  }
+  std::erase(grouping.images, *extension);
+  if (grouping.images.empty()) {
+    return WrongOption(named + " has the extension of the images, '" + Printable(*extension) + "'",
+                       "Give images and masks different extensions: image=\"jpg\"");
+  }
+  grouping.masks.push_back(*std::move(extension));
+  return {};
+}
+
+// Adds a column of objects to those of its text.
+Status AddObjects(const KeyedColumn& column, TarGrouping& grouping) {
+  const size_t colon = column.key.find(':');
+  const std::optional<std::string> extension =
+      ParseExtension(std::string_view(column.key).substr(0, colon));
+  if (!extension || IsArrayExtension(*extension)) {
+    return WrongOption("the column '" + Printable(column.field.name) + "' has the key '" +
+                           Printable(column.key) + "', which does not begin with an extension",
+                       "Give that of the JSON and the key in it, as \".json:objects.bbox\"");
+  }
+  TRY(CheckIsOther(*extension, grouping.masks));
+  const auto found = std::ranges::find(grouping.texts, *extension);
+  const auto text = static_cast<size_t>(found - grouping.texts.begin());
+  if (found == grouping.texts.end()) grouping.texts.push_back(*extension);
+  auto objects = std::ranges::find(grouping.objects, text, &TarGrouping::Objects::text);
+  if (objects == grouping.objects.end()) {
+    grouping.objects.push_back({.text = text, .columns = {}});
+    objects = grouping.objects.end() - 1;
+  }
+  objects->columns.push_back(column);
+  objects->columns.back().key = colon == std::string::npos ? "" : column.key.substr(colon + 1);
+  return {};
+}
 
 }  // namespace
 
@@ -297,6 +365,7 @@ uint64_t TarSamples::memory_bytes() const {
   for (const auto& rows : columns) bytes += rows.capacity() * sizeof(std::string_view);
   for (const auto& text : texts) bytes += text.capacity();
   for (const auto& rows : arrays) bytes += rows.capacity() * sizeof(Member);
+  for (const auto& rows : masks) bytes += rows.capacity() * sizeof(Member);
   return bytes;
 }
 
@@ -318,9 +387,7 @@ Result<std::vector<std::string>> ParseImageExtensions(std::string_view list) {
 
 Result<TarGrouping> ParseGrouping(const TarOptions& options) {
   const auto refused = [](std::string cause, std::string advice = "") {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "tar: " + std::move(cause),
-                 .advice = std::move(advice)};
+    return WrongOption(std::move(cause), std::move(advice));
   };
   TarGrouping grouping;
   ASSIGN_OR_RETURN(grouping.images, ParseImageExtensions(options.image));
@@ -344,10 +411,22 @@ Result<TarGrouping> ParseGrouping(const TarOptions& options) {
                      "columns={\"caption\": \".txt\"}");
     }
     auto& extensions = IsArrayExtension(*extension) ? grouping.arrays : grouping.texts;
-    if (std::ranges::find(extensions, *extension) != extensions.end()) {
-      return refused("two columns have the extension '" + Printable(*extension) + "'");
-    }
+    TRY(CheckIsOther(*extension, extensions));
     extensions.push_back(*std::move(extension));
+  }
+  grouping.text_columns = grouping.texts.size();
+  for (const KeyedColumn& column : options.keyed) {
+    const std::string& name = column.field.name;
+    if (!names.insert(name).second) {
+      return refused("two columns have the name '" + Printable(name) + "'");
+    }
+    if (column.is_of_objects()) {
+      TRY(AddObjects(column, grouping));
+    } else if (column.is_mask()) {
+      TRY(AddMask(column, grouping));
+    } else {
+      return refused("the column '" + Printable(name) + "' is neither a mask nor of objects");
+    }
   }
   return grouping;
 }
@@ -389,6 +468,10 @@ Status AppendSamples(TarSamples& all, TarSamples&& more, const std::vector<std::
   all.arrays.resize(more.arrays.size());
   for (size_t c = 0; c < more.arrays.size(); ++c) {
     all.arrays[c].insert(all.arrays[c].end(), more.arrays[c].begin(), more.arrays[c].end());
+  }
+  all.masks.resize(more.masks.size());
+  for (size_t m = 0; m < more.masks.size(); ++m) {
+    all.masks[m].insert(all.masks[m].end(), more.masks[m].begin(), more.masks[m].end());
   }
   all.skipped.Add(more.skipped);
   more = {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/result/result.h"
+#include "io/annotations/keyed_column.h"
 #include "io/source/path_table.h"
 #include "io/source/source.h"
 #include "io/tar/tar.h"
@@ -22,12 +23,21 @@ struct TarGrouping {
   bool labels = true;                 // whether .cls members are labels
   std::vector<std::string> texts{};   // extensions of columns, as in TarMembers::texts
   std::vector<std::string> arrays{};  // extensions of columns whose members are .npy files
+  std::vector<std::string> masks{};   // extensions of masks
+
+  // Columns of objects that one of the texts has, with keys of its documents.
+  struct Objects {
+    size_t text = 0;
+    std::vector<KeyedColumn> columns;
+  };
+  std::vector<Objects> objects{};
+  size_t text_columns = 0;  // the texts that are columns; the others come after them
 };
 
 // The samples of one shard, or of several in their order. Each takes 24 bytes plus its key, 8 for a
-// label, 16 plus the text for each column of texts, and 16 for each column of arrays.
+// label, 16 plus the text for each column of texts, and 16 for each mask and column of arrays.
 struct TarSamples {
-  struct Member {         // an image, or an array
+  struct Member {         // an image, a mask, or an array
     uint64_t offset = 0;  // in its shard
     uint32_t length = 0;  // bytes
     uint32_t shard = 0;
@@ -39,6 +49,7 @@ struct TarSamples {
   std::vector<std::vector<std::string_view>> columns;  // rows, by column; views of `texts`
   std::vector<std::vector<char>> texts;                // of the shards
   std::vector<std::vector<Member>> arrays;             // by column; each in its image's shard
+  std::vector<std::vector<Member>> masks;              // by mask, likewise
   SkippedFiles skipped;                                // samples without an image
 
   // Whether samples have labels, and one sample that shows it; nullopt means there is no sample
@@ -59,7 +70,8 @@ static_assert(sizeof(TarSamples::Member) == 16);
 Result<std::vector<std::string>> ParseImageExtensions(std::string_view list);
 
 // Checks all options but the number of threads. The grouping's texts and arrays are the options'
-// columns, each in their order. InvalidArgument for invalid extensions and names.
+// columns, each in their order; texts with objects follow. InvalidArgument for invalid extensions,
+// keys and names.
 Result<TarGrouping> ParseGrouping(const TarOptions& options);
 
 // Returns whether members with this extension are arrays: it ends with "npy", in any case.
@@ -76,7 +88,8 @@ bool IsTextExtension(std::string_view extension);
 //
 // InvalidArgument names the shard, the offset and the key or member: an extension that occurs twice
 // in a sample, a label that is not an integer, a sample with a label (.cls) next to one without, a
-// sample without a column's member, a text that is not UTF-8, an image or array of 4 GiB or more.
+// sample without a column's or mask's member, a text that is not UTF-8, an image or array of 4 GiB
+// or more.
 Result<TarSamples> GroupMembers(TarMembers all, const TarGrouping& grouping,
                                 const std::string& path, uint32_t shard);
 

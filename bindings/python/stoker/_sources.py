@@ -587,7 +587,7 @@ class Tar(Source):
         native: _stoker.Source,
         spec: dict[str, Any],
         text: str,
-        arguments: tuple[dict[str, bytes], dict[str, str]],
+        arguments: tuple[Any, ...],
     ) -> None:
         super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
         self._made_by = _tar, arguments
@@ -603,7 +603,7 @@ def tar(
     *,
     image: str | None = None,
     label: str | None = ".cls",
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, Any] | None = None,
     threads: int = 0,
     cache: str | os.PathLike[Any] | None = None,
     cache_bytes: int | None = None,
@@ -620,6 +620,15 @@ def tar(
         source = stoker.tar("shards/*.tar", label=None, columns={"caption": ".txt", "meta": ".json"})
         for batch in stoker.Loader(source, [stoker.Resize((224, 224))], batch_size=64):
             images, captions = batch["image"], batch["caption"]  # a list of 64 str
+
+    Masks are members of their own, and boxes and other values of objects (docs/boxes.md) are read from JSON
+    members when the source is opened:
+
+        # 17.jpg, 17.seg.png, and 17.json: {"objects": {"bbox": [[1, 2, 3, 4]], "categories": [7]}}
+        columns = {"mask": stoker.Mask(".seg.png", fill=255),
+                   "boxes": stoker.Boxes(".json:objects.bbox", format="xywh"),
+                   "labels": stoker.PerObject(".json:objects.categories")}
+        source = stoker.tar("scenes/*.tar", label=None, columns=columns)
 
     Nothing is read from front to back: any sample of any archive may be the next one of a shuffled epoch,
     and epochs, ranks and states are exact, as of a folder of the same samples. For that, each archive is
@@ -645,7 +654,12 @@ def tar(
             in one request that has all that lies between them in the archive: put the image and the arrays of
             a sample next to each other. All have the type and shape of the first sample's: numbers or bool,
             in C order, little-endian. An array that has another type or shape, or is damaged, makes its
-            sample a bad one (`on_bad`).
+            sample a bad one (`on_bad`). Instead of an extension: `Mask(extension)`, whose members are then
+            not taken as images, and `Boxes(key)`, `Keypoints(key)` and `PerObject(key)`, with the extension
+            of JSON members, a colon, and the keys in their documents joined by dots, as in `manifest`. Masks
+            come after the images, and columns of objects after all others. All samples have the members,
+            with empty lists if there are no objects. The index keeps the JSON, which is at most 1 MiB for a
+            sample.
         threads: for indexing archives, 0 to 256; 0 means the cores allotted.
         cache: for URLs, a folder on a local disk that keeps what was read, for later epochs and for other
             processes of this machine; None means nothing is kept. Ranges are kept as they are, with
@@ -656,8 +670,8 @@ def tar(
     Raises:
         NotFoundError: no such archive (a FileNotFoundError).
         InvalidArgumentError: no image in any archive, labels or columns of some samples only, labels that
-            are not integers, text that is not UTF-8, two members with the same name, a link instead of a
-            file, a wrong pattern (a ValueError).
+            are not integers, text that is not UTF-8, JSON without the columns' objects, two members with
+            the same name, a link instead of a file, a wrong pattern (a ValueError).
         ResourceExhaustedError: the columns take too much memory (a MemoryError).
         DataLossError: an archive, or the first sample's array, is cut off or damaged; `file` and `offset` say
             where.
@@ -678,13 +692,15 @@ def tar(
     chosen |= {} if label == ".cls" else {"label": label or ""}
     chosen |= _tar_columns(columns) if columns else {}
     threads = _checks.integer("threads", threads, 0, 256)
-    return _tar(given, chosen, threads, stacklevel=3)
+    return _tar(given, chosen, threads, stacklevel=3, columns=columns)
 
 
 def _tar_columns(columns: Any) -> dict[str, str]:
     if not isinstance(columns, Mapping):
         raise TypeError(f'columns must be extensions by name, as {{"caption": ".txt"}}, not {columns!r:.80}')
-    for name, extension in columns.items():
+    keyed = {name: column for name, column in columns.items() if _is_keyed(column)}
+    texts = {name: column for name, column in columns.items() if not _is_keyed(column)}
+    for name, extension in texts.items():
         if not isinstance(name, str) or not isinstance(extension, str):
             raise TypeError(f"columns must be extensions by name, not {extension!r:.80} by {name!r:.80}")
         if "\n" in name or "\0" in name or not _checks.is_unicode(name):
@@ -693,27 +709,34 @@ def _tar_columns(columns: Any) -> dict[str, str]:
             raise InvalidArgumentError(
                 f'columns[{name!r}] must be an extension as ".txt", not {extension!r:.80}'
             )
-    return {"columns": "\n".join(f"{name} {extension}" for name, extension in columns.items())}
+    chosen = {"columns": "\n".join(f"{name} {extension}" for name, extension in texts.items())}
+    if keyed:
+        chosen["keyed_columns"] = _keyed_columns(keyed, "members").decode()
+    return chosen
 
 
-def _tar(shards: dict[str, bytes], chosen: dict[str, str], threads: int = 0, stacklevel: int = 2) -> Tar:
+def _tar(
+    shards: dict[str, bytes],
+    chosen: dict[str, str],
+    threads: int = 0,
+    stacklevel: int = 2,
+    columns: Mapping[str, Any] | None = None,
+) -> Tar:
     given = {**shards, **{name: os.fsencode(value) for name, value in chosen.items()}}
     native = _stoker.open_source("tar", given, threads)
     if native.skipped:
         warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=stacklevel)
     shown = os.fsdecode(shards["shards"])
     text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}"
-    text += "".join(f", {name}={_shown(name, value)!r}" for name, value in chosen.items())
+    options: dict[str, Any] = {
+        name: value or None for name, value in chosen.items() if name in ("image", "label")
+    }
+    options |= {"columns": dict(columns)} if columns else {}
+    text += "".join(f", {name}={value!r}" for name, value in options.items())
     # A spec is UTF-8. Where a path is not, only other processes cannot find the archives.
     paths = {name: value.decode("utf-8", "replace") for name, value in shards.items()}
-    return Tar(native, {"kind": "tar", **paths, **chosen}, f"stoker.tar({text})", (shards, chosen))
-
-
-def _shown(name: str, value: str) -> Any:
-    """An argument of `tar`, as it was given."""
-    if name == "columns":
-        return dict(line.rsplit(" ", 1) for line in value.split("\n"))
-    return value or None
+    arguments = (shards, chosen, 0, 2, dict(columns) if columns else None)
+    return Tar(native, {"kind": "tar", **paths, **chosen}, f"stoker.tar({text})", arguments)
 
 
 class TFRecord(Source):
@@ -1298,6 +1321,11 @@ def _keyed_columns(columns: Mapping[str, Any], keys: str) -> bytes:
             raise InvalidArgumentError(f"columns has the name {name!r}; give it another one")
         records.append(_csv_record([name, kind, key, *options]))
     return "\n".join(records).encode()
+
+
+def _is_keyed(column: Any) -> bool:
+    """Whether it is a description of a column, which `_keyed_columns` checks."""
+    return isinstance(column, (_object_columns.Objects, _image_columns.Image, _image_columns.Mask))
 
 
 def _csv_record(fields: list[str]) -> str:

@@ -23,7 +23,7 @@
 namespace stoker::testing {
 namespace {
 
-const std::array<std::string, 1> kTexts = {"txt"};  // of a column
+const std::array<std::string, 2> kTexts = {"txt", "json"};  // of a column, and of objects
 
 void VisitMembers(const TarMembers& all, const FileStamp& stamp, const std::string& path) {
   const std::optional<TarMembers> again = UnpackTarIndex(PackTarIndex(all, stamp), stamp);
@@ -31,10 +31,14 @@ void VisitMembers(const TarMembers& all, const FileStamp& stamp, const std::stri
           "an index gives members back");
   TarOptions options;
   if (!all.texts.empty()) {
-    const std::optional<TarMembers::Texts> texts =
-        UnpackTarTexts(PackTarTexts(all.texts[0], stamp), stamp, all, kTexts[0]);
-    Require(texts && texts->bytes == all.texts[0].bytes, "an index gives texts back");
-    options = {.label = "", .columns = {{"text", kTexts[0]}}};
+    for (size_t i = 0; i < kTexts.size(); ++i) {
+      const std::optional<TarMembers::Texts> texts =
+          UnpackTarTexts(PackTarTexts(all.texts[i], stamp), stamp, all, kTexts[i]);
+      Require(texts && texts->bytes == all.texts[i].bytes, "an index gives texts back");
+    }
+    options = {.label = "",
+               .columns = {{"text", kTexts[0]}},
+               .keyed = ParseKeyedColumns("mask,mask,png\nboxes,boxes,json:b").value()};
   }
   const Result<TarSamples> samples = GroupMembers(all, ParseGrouping(options).value(), path, 0);
   if (!samples.ok()) {
@@ -45,6 +49,13 @@ void VisitMembers(const TarMembers& all, const FileStamp& stamp, const std::stri
   for (const TarSamples::Member& image : samples->images) {
     Require(image.offset <= stamp.bytes && image.length <= stamp.bytes - image.offset,
             "images lie in the archive");
+  }
+  for (const auto& masks : samples->masks) {
+    Require(masks.size() == samples->images.size(), "a mask of each image");
+    for (const TarSamples::Member& mask : masks) {
+      Require(mask.offset <= stamp.bytes && mask.length <= stamp.bytes - mask.offset,
+              "masks lie in the archive");
+    }
   }
   Require(samples->keys.size() == samples->images.size(), "a key of each image");
   Require(samples->labels.empty() || samples->labels.size() == samples->images.size(),

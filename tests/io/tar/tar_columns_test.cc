@@ -286,5 +286,72 @@ TEST(TarTextFile, GivesBackTextsOfTheirMembersOnly) {
   EXPECT_FALSE(accepts("ab", {3, 2})) << "falling";
 }
 
+// Returns an archive of two samples with a mask, and a JSON member each.
+std::string Scenes(const std::string& first, const std::string& second) {
+  return TarFile("1.jpg", "image") + TarFile("1.png", "mask") + TarFile("1.json", first) +
+         TarFile("2.json", second) + TarFile("2.png", "other mask") + TarFile("2.jpg", "x") +
+         TarEnd();
+}
+
+TarOptions KeyedBy(const char* columns) {
+  return {.label = "", .keyed = ParseKeyedColumns(columns).value()};
+}
+
+TEST_F(TarColumnsTest, MasksArePieces) {
+  const std::string archive = Shard(Scenes("", ""));
+  const Source source = Tar(archive, KeyedBy("mask,mask,png,uint16,7")).value();
+  ASSERT_EQ(source->pieces(), 2U);
+  EXPECT_EQ(source->fields()[1].name, "mask");
+  EXPECT_EQ(source->fields()[1].dtype, DType::kU16);
+  EXPECT_EQ(source->fields()[1].fill, 7);
+  EXPECT_FALSE(source->has_records());
+  const std::string bytes = BytesOfFile(archive);
+  const auto piece = [&](uint64_t id, size_t number) {
+    const ByteRange range = number == 0 ? source->RangeOf(id) : source->RangeOfPiece(id, number);
+    return bytes.substr(range.offset, range.length);
+  };
+  EXPECT_EQ(piece(0, 0), "image");
+  EXPECT_EQ(piece(0, 1), "mask");
+  EXPECT_EQ(piece(1, 0), "x");
+  EXPECT_EQ(piece(1, 1), "other mask");
+  EXPECT_NE(source->Fingerprint(), Tar(archive, KeyedBy("mask,mask,png")).value()->Fingerprint());
+}
+
+TEST_F(TarColumnsTest, ObjectsAreInMemory) {
+  const std::string first = R"({"b": [[1, 2, 3, 4], [5, 6, 7, 8]], "id": [7, 8]})";
+  const std::string archive = Shard(Scenes(first, R"({"id": [], "b": []})"));
+  constexpr char kColumns[] = "boxes,boxes,json:b,xywh\nmask,mask,png\nid,object,json:id,uint8";
+  for (int by_index = 0; by_index < 2; ++by_index) {
+    const Source source = Tar(archive, KeyedBy(kColumns)).value();
+    ASSERT_EQ(source->fields().size(), 4U);
+    EXPECT_EQ(source->fields()[2].kind, Field::Kind::kBoxes);
+    EXPECT_EQ(source->max_objects(), 2U);
+    EXPECT_EQ(source->View(2, 0).size(), 2 * 4 * sizeof(float));
+    EXPECT_THAT(source->View(3, 0), ElementsAre(7, 8));
+    EXPECT_TRUE(source->View(3, 1).empty());
+    EXPECT_GE(source->memory_bytes(), Tar(archive).value()->memory_bytes() + 2 * 17);
+  }
+}
+
+TEST_F(TarColumnsTest, AnExtensionHasOneColumn) {
+  for (const char* columns : {"m,mask,seg\nb,boxes,seg:b", "b,boxes,seg:b\nm,mask,.SEG",
+                              "m,mask,seg\nn,mask,seg", "m,mask,txt", "m,mask,npy"}) {
+    TarOptions options = KeyedBy(columns);
+    options.columns = {{"text", ".txt"}, {"array", "npy"}};
+    EXPECT_THAT(Refused(Scenes("", ""), options).cause, HasSubstr("two columns have the extension"))
+        << columns;
+  }
+}
+
+TEST_F(TarColumnsTest, WrongObjectsNameTheSample) {
+  const Error error = Refused(Scenes(R"({"b": [[1, 2, 3, 4]]})", R"({"b": [[1, 2, 3]]})"),
+                              KeyedBy("boxes,boxes,json:b"));
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_THAT(error.file, HasSubstr("a.tar"));
+  EXPECT_THAT(error.cause, HasSubstr("the json of the sample '2', at its byte 7: 'boxes' has"));
+  EXPECT_EQ(error.offset, 7 * kTarBlock + 7);
+  EXPECT_THAT(Refused(Scenes("", ""), KeyedBy("v,value,json")).cause, HasSubstr("neither a mask"));
+}
+
 }  // namespace
 }  // namespace stoker

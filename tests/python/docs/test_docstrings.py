@@ -23,7 +23,7 @@ pytest.importorskip("stoker", reason="the package is not installed here")
 import numpy as np
 import stoker
 from annotated import write_coco, write_voc, write_yolo
-from gray_png import write_episodes, write_street
+from gray_png import gray_png, write_episodes, write_street
 from pages import DOCSTRINGS, ROOT
 from snippets import ARROW, lacking, names_in, parsed, words_in, write_saved_dataset
 
@@ -38,6 +38,15 @@ def write_shards(folder, image):
                 member = tarfile.TarInfo(f"{name}.{extension}")
                 member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
+    scenes = folder.parent / "scenes"
+    scenes.mkdir()
+    with tarfile.open(scenes / "0.tar", "w") as archive:
+        document = json.dumps({"objects": {"bbox": [[1, 2, 3, 4]], "categories": [7]}})
+        members = {"jpg": image, "seg.png": gray_png(300, 280), "json": document.encode()}
+        for extension, data in members.items():
+            member = tarfile.TarInfo(f"17.{extension}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
     for shard in range(1, 128):
         shutil.copy(folder / "000.tar", folder / f"{shard:03d}.tar")
 

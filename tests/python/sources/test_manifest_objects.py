@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
-from gray_png import gray_png  # noqa: E402
+from scenes import (  # noqa: E402
+    SAMPLES,
+    as_files,
+    batches,
+    check_mask,
+    check_same,
+    list_of_objects,
+    write_scenes,
+)
 
-SAMPLES = 12
-RECIPE = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 COLUMNS = {
     "mask": stoker.Mask("mask", fill=255),
     "width": "w",
@@ -25,74 +31,14 @@ COLUMNS = {
 
 @pytest.fixture(scope="module")
 def lines(made, tmp_path_factory):
-    """Returns the lines of a manifest: image i has i % 4 objects; and the folder of its files."""
+    """Returns the lines of a manifest, and the folder of its files."""
     root = tmp_path_factory.mktemp("manifest")
-    photographs = stoker.image_folder(made)
-    rng = np.random.default_rng(0)
-    rows = []
-    for i in range(SAMPLES):
-        height, width, _ = stoker.decode_image(photographs.path(i)).shape
-        shutil.copy(photographs.path(i), root / f"{i}.jpg")
-        classes = rng.integers(0, 7, (height, width), np.uint8)
-        (root / f"{i}.png").write_bytes(gray_png(width, height, classes.tobytes()))
-        n = i % 4
-        objects = {
-            "bbox": rng.uniform(0, 40, (n, 4)).round(2).tolist(),
-            "categories": rng.integers(0, 9, n).tolist(),
-            "area": rng.integers(0, 900, n).tolist(),
-        }
-        pose = np.concatenate([rng.uniform(0, 40, (n, 2, 2)), rng.integers(0, 3, (n, 2, 1))], 2).tolist()
-        rows.append(
-            {"file_name": f"{i}.jpg", "mask": f"{i}.png", "w": width, "objects": objects, "pose": pose}
-        )
-    return rows, root
+    return write_scenes(made, root), root
 
 
 def write(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
-
-
-def as_files(rows, root):
-    """Returns the same samples by `files`."""
-    objects = [row["objects"] for row in rows]
-    return stoker.files(
-        [row["file_name"] for row in rows],
-        columns={
-            "mask": stoker.Mask([row["mask"] for row in rows], fill=255),
-            "width": [row["w"] for row in rows],
-            "boxes": stoker.Boxes([each["bbox"] for each in objects], format="xywh"),
-            "labels": stoker.PerObject([each["categories"] for each in objects], dtype="int64"),
-            "area": stoker.PerObject([each["area"] for each in objects], dtype="float32"),
-            "pose": stoker.Keypoints([row["pose"] for row in rows], flip_pairs=[(0, 1)]),
-        },
-        root=root,
-    )
-
-
-def batches(source, **options):
-    """Returns an epoch's batches: arrays by name, those of objects as values and offsets."""
-    loader = stoker.Loader(source, RECIPE, **{"batch_size": 5, "shuffle": True, "seed": 7, **options})
-    made = []
-    for batch in loader:
-        columns = {}
-        names = batch.keys()
-        for name in names:
-            column = batch[name]
-            parts = (column.values, column.offsets) if isinstance(column, stoker.Ragged) else (column,)
-            columns[name] = [np.array(part) for part in parts]
-        made.append(columns)
-    return made
-
-
-def check_same(source, other):
-    ours, theirs = batches(source), batches(other)
-    assert len(ours) == len(theirs) and [list(batch) for batch in ours] == [list(batch) for batch in theirs]
-    for batch, expected in zip(ours, theirs):
-        for name in batch:
-            for part, wanted in zip(batch[name], expected[name], strict=True):
-                np.testing.assert_array_equal(part, wanted, err_msg=name)
-                assert part.dtype == wanted.dtype, name
 
 
 def test_the_same_batches_as_of_files(lines):
@@ -105,24 +51,17 @@ def test_the_same_batches_as_of_files(lines):
 
 def test_a_list_of_objects_is_read_likewise(lines):
     rows, root = lines
-    objects = [
-        [dict(zip(row["objects"], values)) for values in zip(*row["objects"].values())] for row in rows
-    ]
-    listed = [{**row, "objects": each} for row, each in zip(rows, objects)]
+    listed = [{**row, "objects": list_of_objects(row["objects"])} for row in rows]
     flat = [{**row, "pose": np.reshape(row["pose"], (-1, 6)).tolist()} for row in listed]
     file = write(root / "listed.ndjson", flat)
     check_same(stoker.manifest(file, columns=COLUMNS), as_files(rows, root))
 
 
 def test_masks_are_those_of_pillow(lines):
-    pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed here")
+    pytest.importorskip("PIL", reason="Pillow is not installed here")
     rows, root = lines
     source = stoker.manifest(write(root / "metadata.jsonl", rows), columns=COLUMNS)
-    one = source.subset([5])
-    batch = next(iter(stoker.Loader(one, [stoker.PadTo(2000)], batch_size=1)))
-    mask = np.asarray(pillow.open(root / "5.png"))
-    height, width = mask.shape
-    assert (batch.mask[0, :height, :width] == mask).all() and (batch.mask[0, height:] == 255).all()
+    check_mask(source, 5, root / "5.png")
 
 
 def test_masks_in_csv(lines, tmp_path):
@@ -137,15 +76,7 @@ def test_masks_in_csv(lines, tmp_path):
         shutil.copy(root / row["file_name"], tmp_path)
     columns = {"mask": stoker.Mask("seg", fill=255), "width": "w"}
     source = stoker.manifest(tmp_path / "a.csv", columns=columns)
-    expected = stoker.files(
-        [row["file_name"] for row in rows],
-        columns={
-            "mask": stoker.Mask([row["mask"] for row in rows], fill=255),
-            "width": [row["w"] for row in rows],
-        },
-        root=root,
-    )
-    check_same(source, expected)
+    check_same(source, as_files(rows, root, "boxes", "labels", "area", "pose"))
 
 
 def test_labels_of_text_are_classes(lines):
