@@ -208,9 +208,11 @@ Opened OpenTar(const SourceArguments& given, int threads) {
 
 Opened OpenTfRecord(const SourceArguments& given, int threads) {
   ASSIGN_OR_RETURN(CacheOptions cache, CacheOf(given));
+  ASSIGN_OR_RETURN(std::vector<KeyedColumn> keyed, ParseKeyedColumns(given.at("keyed_columns")));
   return TfRecord(given.at("shards"), {.image = given.at("image"),
                                        .label = given.at("label"),
                                        .columns = LinesOf(given.at("columns")),
+                                       .keyed = std::move(keyed),
                                        .class_names = LinesOf(given.at("class_names")),
                                        .threads = threads,
                                        .root = RootOf(given),
@@ -300,6 +302,7 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "image", .standard = kTfRecordImage, .is_path = false},
                      {.name = "label", .standard = kTfRecordLabel, .is_path = false},
                      {.name = "columns", .standard = "", .is_path = false},
+                     {.name = "keyed_columns", .standard = "", .is_path = false},
                      {.name = "class_names", .standard = "", .is_path = false},
                      {.name = "cache", .standard = "off", .words = {"off"}},
                      {.name = "cache_bytes", .standard = "0", .is_path = false}},

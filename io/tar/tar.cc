@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -14,10 +13,10 @@
 #include "core/result/try.h"
 #include "core/result/utf8.h"
 #include "core/system/machine.h"
+#include "io/annotations/object_columns.h"
 #include "io/annotations/object_json.h"
 #include "io/files/input_file.h"
 #include "io/files/text_file.h"
-#include "io/memory/memory_columns.h"
 #include "io/memory/npy.h"
 #include "io/remote/object_version.h"
 #include "io/shards/for_each_shard.h"
@@ -120,12 +119,6 @@ Result<IndexedArchives> IndexArchives(const std::vector<std::string>& paths,
   return IndexedArchives{std::move(all), ObjectVersions::Of(paths, versions, cache)};
 }
 
-struct TarObjects {
-  MemoryColumns columns;
-  std::vector<std::string> classes;  // of "labels" that are text
-  uint64_t bytes = 0;                // of memory
-};
-
 // Returns the offset of the text of a sample, the member with its key and this extension that is
 // nearest to its image; nullopt if the archive cannot be read again.
 std::optional<uint64_t> OffsetOfText(const std::string& path, std::string_view key,
@@ -177,39 +170,23 @@ void FreeTexts(TarSamples& samples, const TarGrouping& grouping) {
 }
 
 // Takes the objects out of the samples' texts, in the order of `keyed`.
-Result<TarObjects> TakeObjects(TarSamples& samples, const TarGrouping& grouping,
-                               const std::vector<KeyedColumn>& keyed,
-                               const std::vector<std::string>& paths) {
-  if (grouping.objects.empty()) return TarObjects();
-  const auto all = std::make_shared<std::vector<ObjectValues>>();
+Result<ObjectColumns> TakeObjects(TarSamples& samples, const TarGrouping& grouping,
+                                  const std::vector<KeyedColumn>& keyed,
+                                  const std::vector<std::string>& paths) {
+  if (grouping.objects.empty()) return ObjectColumns();
+  std::vector<ObjectValues> all;
   for (const TarGrouping::Objects& objects : grouping.objects) {
     ASSIGN_OR_RETURN(ObjectJson json,
                      ReadObjectsIn(samples, objects, grouping.texts[objects.text], paths));
-    std::ranges::move(json.columns(), std::back_inserter(*all));
+    std::ranges::move(json.columns(), std::back_inserter(all));
   }
   FreeTexts(samples, grouping);
   const auto place = [&keyed](const ObjectValues& values) {
     return std::ranges::find(keyed, values.column().field.name,
                              [](const KeyedColumn& column) { return column.field.name; });
   };
-  std::ranges::sort(*all, {}, place);
-  TarObjects made;
-  std::vector<ArrayColumn> columns;
-  for (ObjectValues& values : *all) {
-    if (Status finished = values.Finish(); !finished.ok()) {
-      return std::move(finished).error().WithFile(paths[0]);
-    }
-    if (std::vector<std::string> names = values.NumberClasses(); !names.empty()) {
-      if (!samples.labels.empty()) return ClassesAndLabel(paths[0]);
-      made.classes = std::move(names);
-    }
-    columns.push_back(values.View());
-    made.bytes += values.objects() * columns.back().row_bytes() + values.samples() * 8;
-  }
-  Result<MemoryColumns> taken = MemoryColumns::Make(std::move(columns), all);
-  if (!taken.ok()) return Error(taken.error()).WithFile(paths[0]);
-  made.columns = *std::move(taken);
-  return made;
+  std::ranges::sort(all, {}, place);
+  return ObjectColumns::Take(std::move(all), !samples.labels.empty(), paths[0]);
 }
 
 // Adds the offset of a member to that of an error in it, and names the archive and the member's
@@ -278,7 +255,7 @@ Result<std::vector<Field>> FieldsOf(const TarSamples& samples,
 
 class TarSource final : public SampleSource {
  public:
-  TarSource(std::vector<std::string> paths, IndexedArchives indexed, TarObjects of_images,
+  TarSource(std::vector<std::string> paths, IndexedArchives indexed, ObjectColumns of_images,
             std::vector<Field> fields, std::string described)
       : paths_(PathTable(paths)),
         samples_(std::move(indexed.samples)),
@@ -411,9 +388,7 @@ class TarSource final : public SampleSource {
         hash = Hash64(text, hash);
       }
     }
-    for (const std::string& name : of_images_.classes) hash = Hash64(name, hash);
-    if (first_of_images_ == fields_.size()) return hash;
-    return of_images_.columns.Hash(/*all_numbers=*/true, hash);
+    return of_images_.Hash(hash);
   }
 
   const PathTable paths_;
@@ -421,7 +396,7 @@ class TarSource final : public SampleSource {
   const std::optional<ObjectVersions> objects_;  // none: the archives are files
   const std::vector<Field> fields_;
   const std::vector<size_t> columns_;  // ColumnsOf
-  const TarObjects of_images_;
+  const ObjectColumns of_images_;
   const size_t first_of_images_;  // the first of their fields, which are the last ones
   const std::string described_;
   const uint64_t fingerprint_;
@@ -452,7 +427,7 @@ Result<std::shared_ptr<const SampleSource>> OpenArchives(std::vector<std::string
   if (indexed.samples.images.empty()) {
     return NoImageInArchives(paths, indexed.samples, options.image);
   }
-  ASSIGN_OR_RETURN(TarObjects objects,
+  ASSIGN_OR_RETURN(ObjectColumns objects,
                    TakeObjects(indexed.samples, grouping, options.keyed, paths));
   ASSIGN_OR_RETURN(std::vector<Field> fields,
                    FieldsOf(indexed.samples, paths, options, objects.columns));

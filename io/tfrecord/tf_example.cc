@@ -198,6 +198,17 @@ Result<std::span<const uint8_t>> OnlyBytes(const TfFeature& feature) {
   return WrongCount(feature, std::to_string(count) + " byte strings; it must have one");
 }
 
+Result<std::vector<std::string_view>> AllBytes(const TfFeature& feature) {
+  std::vector<std::string_view> all;
+  TRY(CatchParseErrors([&]() -> Status {
+    ForEachBytes(feature.list, [&all](std::span<const uint8_t> value) {
+      all.emplace_back(reinterpret_cast<const char*>(value.data()), value.size());
+    });
+    return {};
+  }));
+  return all;
+}
+
 Status CopyValues(const TfFeature& feature, std::span<uint8_t> rows) {
   RowFiller fill(rows);
   const bool are_floats = feature.kind == TfFeature::Kind::kFloats;

@@ -41,6 +41,9 @@ Result<uint64_t> CountValues(const TfFeature& feature);
 // several, or none.
 Result<std::span<const uint8_t>> OnlyBytes(const TfFeature& feature);
 
+// Returns all values of a feature of bytes.
+Result<std::vector<std::string_view>> AllBytes(const TfFeature& feature);
+
 // Copies the values of a feature of floats (float) or integers (int64_t). Unimplemented, without
 // advice, if their size is not that of `rows`: features may have another number of values in each
 // record.

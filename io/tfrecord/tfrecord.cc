@@ -10,6 +10,7 @@
 #include "core/result/plural.h"
 #include "core/result/try.h"
 #include "core/system/machine.h"
+#include "io/annotations/object_columns.h"
 #include "io/files/input_file.h"
 #include "io/remote/object_version.h"
 #include "io/shards/for_each_shard.h"
@@ -17,6 +18,7 @@
 #include "io/source/path_table.h"
 #include "io/tfrecord/tfrecord_features.h"
 #include "io/tfrecord/tfrecord_index_file.h"
+#include "io/tfrecord/tfrecord_objects.h"
 #include "io/tfrecord/tfrecord_records.h"
 
 namespace stoker {
@@ -52,13 +54,28 @@ struct RecordList {
   }
 };
 
+// Adds the objects of a file's records.
+Status AddObjects(const std::string& path, const IndexedTfRecords& shard,
+                  TfRecordObjects& objects) {
+  for (size_t record = 0; record < shard.records.ends.size(); ++record) {
+    Status added = objects.Add(shard.lists, record);
+    if (added.ok()) continue;
+    Error error = std::move(added).error();
+    error.file = path;
+    error.offset = record == 0 ? 0 : shard.records.ends[record - 1];
+    return error;
+  }
+  return {};
+}
+
 Result<RecordList> ListRecords(const std::vector<std::string>& paths,
-                               const TfRecordOptions& options) {
+                               const TfRecordOptions& options, TfRecordObjects& objects) {
   ASSIGN_OR_RETURN(const std::shared_ptr<DiskCache> cache, OpenObjectCache(options.cache));
-  std::vector<TfRecords> shards(paths.size());
+  std::vector<IndexedTfRecords> shards(paths.size());
   std::vector<ObjectVersion> versions(paths.size());
   TRY(ForEachShard(paths, options.threads, [&](size_t shard) -> Status {
-    ASSIGN_OR_RETURN(shards[shard], IndexTfRecords(paths[shard], versions[shard]));
+    ASSIGN_OR_RETURN(shards[shard],
+                     IndexTfRecords(paths[shard], objects.features(), versions[shard]));
     return {};
   }));
   RecordList all{.paths = PathTable(paths),
@@ -66,13 +83,15 @@ Result<RecordList> ListRecords(const std::vector<std::string>& paths,
                  .ends = {},
                  .objects = ObjectVersions::Of(paths, versions, cache)};
   size_t records = 0;
-  for (const TfRecords& shard : shards) records += shard.ends.size();
+  for (const IndexedTfRecords& shard : shards) records += shard.records.ends.size();
   all.ends.reserve(records);
-  for (TfRecords& shard : shards) {
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const IndexedTfRecords shard = std::exchange(shards[i], {});
+    TRY(AddObjects(paths[i], shard, objects));
+    const TfRecords& of = shard.records;
     all.firsts.push_back(all.ends.size());
-    all.content = JoinContent(all.content, shard.content, shard.ends.size());
-    all.ends.insert(all.ends.end(), shard.ends.begin(), shard.ends.end());
-    shard = {};
+    all.content = JoinContent(all.content, of.content, of.ends.size());
+    all.ends.insert(all.ends.end(), of.ends.begin(), of.ends.end());
   }
   if (records != 0) return all;
   return Error{.code = Code::kInvalidArgument,
@@ -98,13 +117,15 @@ Status SetTypesByFirst(const RecordList& records, TfRecordFeatures& features) {
 
 class TfRecordSource final : public SampleSource {
  public:
-  TfRecordSource(RecordList records, TfRecordFeatures features, std::vector<std::string> classes,
-                 std::string described)
+  // The last fields of `features` are those of `objects`.
+  TfRecordSource(RecordList records, TfRecordFeatures features, ObjectColumns objects,
+                 std::vector<std::string> classes, std::string described)
       : records_(std::move(records)),
         features_(std::move(features)),
+        objects_(std::move(objects)),
         classes_(std::move(classes)),
         described_(std::move(described)),
-        fingerprint_(HashOf(records_, features_)) {}
+        fingerprint_(objects_.Hash(HashOf(records_, features_))) {}
 
   uint64_t size() const override { return records_.ends.size(); }
   uint64_t files() const override { return records_.paths.size(); }
@@ -126,12 +147,21 @@ class TfRecordSource final : public SampleSource {
     path.assign(records_.paths[file]);
   }
 
-  const std::vector<std::string>& classes() const override { return classes_; }
+  std::span<const uint8_t> View(size_t field, uint64_t id) const override {
+    const size_t first = features_.names.size();
+    return field < first ? std::span<const uint8_t>() : objects_.columns.View(field - first, id);
+  }
+  uint32_t max_objects() const override { return objects_.columns.max_objects(); }
+
+  const std::vector<std::string>& classes() const override {
+    return classes_.empty() ? objects_.classes : classes_;
+  }
   uint64_t Fingerprint() const override { return fingerprint_; }
   std::string Describe() const override { return described_; }
 
   uint64_t memory_bytes() const override {
-    uint64_t bytes = sizeof(*this) + records_.memory_bytes() + described_.capacity();
+    uint64_t bytes =
+        sizeof(*this) + records_.memory_bytes() + described_.capacity() + objects_.bytes;
     for (const auto* names : {&features_.names, &classes_}) {
       bytes += names->capacity() * sizeof(std::string);
       for (const std::string& name : *names) bytes += name.capacity();
@@ -165,7 +195,8 @@ class TfRecordSource final : public SampleSource {
 
   const RecordList records_;
   const TfRecordFeatures features_;
-  const std::vector<std::string> classes_;
+  const ObjectColumns objects_;
+  const std::vector<std::string> classes_;  // of the label of images
   const std::string described_;
   const uint64_t fingerprint_;
 };
@@ -180,13 +211,25 @@ Result<std::shared_ptr<const SampleSource>> TfRecord(const std::string& pattern,
     return Error{Code::kInvalidArgument,
                  "tfrecord: class_names were given, and samples have no label"};
   }
+  std::vector<KeyedColumn> keyed = options.keyed;
+  std::erase_if(keyed,
+                [](const KeyedColumn& column) { return column.field.kind == Field::Kind::kFixed; });
+  ASSIGN_OR_RETURN(TfRecordObjects objects, TfRecordObjects::Make(keyed));
   ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandShards(pattern, options.root));
-  ASSIGN_OR_RETURN(RecordList records, ListRecords(paths, options));
+  ASSIGN_OR_RETURN(RecordList records, ListRecords(paths, options, objects));
   if (Status types = SetTypesByFirst(records, features); !types.ok()) {
     return records.InRecord(0, std::move(types).error());
   }
-  return std::shared_ptr<const SampleSource>(std::make_shared<TfRecordSource>(
-      std::move(records), std::move(features), options.class_names, "tfrecord(" + pattern + ")"));
+  Result<std::vector<ObjectValues>> values = objects.Take();
+  if (!values.ok()) return Error(values.error()).WithFile(paths[0]);
+  ASSIGN_OR_RETURN(ObjectColumns columns,
+                   ObjectColumns::Take(*std::move(values), !options.label.empty(), paths[0]));
+  for (const ArrayColumn& column : columns.columns.columns()) {
+    features.fields.push_back(FieldOf(column));
+  }
+  return std::shared_ptr<const SampleSource>(
+      std::make_shared<TfRecordSource>(std::move(records), std::move(features), std::move(columns),
+                                       options.class_names, "tfrecord(" + pattern + ")"));
 }
 
 }  // namespace stoker

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/result/result.h"
+#include "io/annotations/keyed_column.h"
 #include "io/cache/cache_options.h"
 #include "io/source/source.h"
 
@@ -22,6 +23,9 @@ struct TfRecordOptions {
   // 1 MiB (kBytes; not for batches on a device). Every record has as many values as the first one;
   // a single one is a scalar.
   std::vector<std::string> columns{};
+  // Further columns with another name than the feature (kFixed), and columns of objects
+  // (io/tfrecord/tfrecord_objects.h).
+  std::vector<KeyedColumn> keyed{};
   std::vector<std::string> class_names{};  // by label; empty means labels have no names
   int threads = 0;                         // for indexing files; 0 means the cores allotted
   std::string root = ".";  // the folder of a pattern's relative paths; empty means they are refused
@@ -38,17 +42,21 @@ struct TfRecordOptions {
 // written, the file is indexed again each time. The first record determines the type and shape of
 // the columns.
 //
+// Columns of objects have their values in memory: all records are read once, with their checksums,
+// and the values of each feature are kept in an index file of their own. They come after all other
+// fields. Text in "labels", a column of objects, is the class names, if there is no label.
+//
 // A record is read as a whole when it is needed; its checksum is checked, and its features are
 // extracted. A fault in it is the error of its batch, with the file and the record's offset:
 // DataLoss for a wrong checksum, bytes that are not an Example, a feature that is missing, or has
 // another type or number of values, and a label without a class name.
 //
-// Memory: 8 bytes a sample.
+// Memory: 8 bytes a sample, and the values of objects (io/annotations/object_values.h).
 //
 // Errors, with the file and the offset: InvalidArgument (no records; features that the first record
-// does not have, or whose type is wrong; the pattern's errors), NotFound, PermissionDenied,
-// DataLoss (cut off, damaged, not a TFRecord file), Unimplemented (compressed; a column of several
-// byte strings).
+// does not have, or whose type is wrong; wrong objects; the pattern's errors), NotFound,
+// PermissionDenied, DataLoss (cut off, damaged, not a TFRecord file), Unimplemented (compressed; a
+// column of several byte strings).
 Result<std::shared_ptr<const SampleSource>> TfRecord(const std::string& pattern,
                                                      const TfRecordOptions& options = {});
 

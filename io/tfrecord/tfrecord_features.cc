@@ -146,6 +146,13 @@ Result<TfRecordFeatures> FeaturesOf(const TfRecordOptions& options) {
     }
     add(name, name);
   }
+  for (const KeyedColumn& column : options.keyed) {
+    const std::string& name = column.field.name;
+    const bool is_taken =
+        std::ranges::find(features.fields, name, &Field::name) != features.fields.end();
+    if (is_taken) return BadOption("two columns have the name '" + name + "'");
+    if (column.field.kind == Field::Kind::kFixed) add(column.key, name);
+  }
   if (features.names.size() > kMostTfFeatures) {
     return BadOption("there are " + std::to_string(options.columns.size()) +
                      " columns; with image and label there are at most " +

@@ -29,6 +29,35 @@ std::optional<TfRecords> ReadTfRecordIndex(const InputFile& records, const FileS
   return UnpackTfRecordIndex(*file, stamp);
 }
 
+std::optional<IndexedTfRecords> ReadIndexFiles(const InputFile& file,
+                                               const std::vector<std::string>& features,
+                                               const FileStamp& stamp) {
+  std::optional<TfRecords> records = ReadTfRecordIndex(file, stamp);
+  if (!records) return std::nullopt;
+  IndexedTfRecords all{.records = *std::move(records)};
+  for (const std::string& feature : features) {
+    auto lists = ReadTfRecordListsIndex(file, stamp, all.records.ends.size(), feature);
+    if (!lists) return std::nullopt;
+    all.lists.push_back(*std::move(lists));
+  }
+  return all;
+}
+
+Result<IndexedTfRecords> ScanRecords(const InputFile& file,
+                                     const std::vector<std::string>& features, FileStamp& stamp) {
+  IndexedTfRecords all;
+  ASSIGN_OR_RETURN(all.records, ReadTfRecords(file, stamp));
+  if (features.empty()) return all;
+  ASSIGN_OR_RETURN(all.lists, ReadTfRecordLists(file, all.records.ends, features));
+  ASSIGN_OR_RETURN(const FileStamp after, file.Stamp());
+  if (!stamp.is_written(after)) return all;
+  return Error{.code = Code::kDataLoss,
+               .cause = "the file changed while it was read",
+               .file = file.path(),
+               .offset = 0,
+               .advice = "Open it once it is complete"};
+}
+
 }  // namespace
 
 std::vector<uint8_t> PackTfRecordIndex(const TfRecords& all, const FileStamp& stamp) {
@@ -54,12 +83,20 @@ bool SignTfRecordIndex(std::span<uint8_t> file, const FileStamp& stamp) {
   return SignShardIndex(file, kTfRecordMagic, stamp);
 }
 
-Result<TfRecords> IndexTfRecords(const std::string& path, ObjectVersion& version) {
+Result<IndexedTfRecords> IndexTfRecords(const std::string& path,
+                                        const std::vector<std::string>& features,
+                                        ObjectVersion& version) {
   return ContentOfShard(
-      path, version, &ReadTfRecordIndex,
-      [](const InputFile& file, FileStamp& stamp) { return ReadTfRecords(file, stamp); },
-      [&](const TfRecords& records, const FileStamp& stamp) {
-        (void)WriteShardIndex(path, PackTfRecordIndex(records, stamp));
+      path, version,
+      [&](const InputFile& file, const FileStamp& stamp) {
+        return ReadIndexFiles(file, features, stamp);
+      },
+      [&](const InputFile& file, FileStamp& stamp) { return ScanRecords(file, features, stamp); },
+      [&](const IndexedTfRecords& all, const FileStamp& stamp) {
+        (void)WriteShardIndex(path, PackTfRecordIndex(all.records, stamp));
+        for (size_t i = 0; i < features.size(); ++i) {
+          (void)WriteTfRecordListsIndex(path, all.lists[i], stamp, features[i]);
+        }
       });
 }
 

@@ -10,6 +10,7 @@
 #include "core/result/result.h"
 #include "io/files/input_file.h"
 #include "io/remote/object_version.h"
+#include "io/tfrecord/tfrecord_lists.h"
 #include "io/tfrecord/tfrecord_records.h"
 
 namespace stoker {
@@ -23,9 +24,18 @@ std::optional<TfRecords> UnpackTfRecordIndex(std::span<const uint8_t> file, cons
 // SignShardIndex for an index file of records.
 bool SignTfRecordIndex(std::span<uint8_t> file, const FileStamp& stamp);
 
+// The records of a file, and the values of some of their features.
+struct IndexedTfRecords {
+  TfRecords records;
+  std::vector<TfRecordLists> lists{};  // by feature
+};
+
 // Returns the records of a file: from its index file or, if that is missing or not valid, from
-// their headers; then the index file is written, if that is possible. For an object, `version` is
-// set. Errors: those of ReadTfRecords.
-Result<TfRecords> IndexTfRecords(const std::string& path, ObjectVersion& version);
+// their headers; then the index file is written, if that is possible. The values of each of the
+// features are in an index file of their own; if one is missing, all records are read. For an
+// object, `version` is set. Errors: those of ReadTfRecords, and of ReadTfRecordLists.
+Result<IndexedTfRecords> IndexTfRecords(const std::string& path,
+                                        const std::vector<std::string>& features,
+                                        ObjectVersion& version);
 
 }  // namespace stoker

@@ -754,7 +754,7 @@ def tfrecord(
     *,
     image: str = "image/encoded",
     label: str | None = "image/class/label",
-    columns: Iterable[str] | None = None,
+    columns: Iterable[str] | Mapping[str, Any] | None = None,
     class_names: Iterable[str] | None = None,
     threads: int = 0,
     cache: str | os.PathLike[Any] | None = None,
@@ -763,6 +763,13 @@ def tfrecord(
     """Samples in TFRecord files, a `tf.train.Example` in each record. TensorFlow is not needed.
 
         source = stoker.tfrecord("train-*.tfrecord", image="image/encoded", label="image/class/label")
+
+    Objects (docs/boxes.md) as TensorFlow's Object Detection API writes them are columns by names of your own:
+
+        columns = {"boxes": stoker.Boxes("image/object/bbox", normalized=True),
+                   "labels": stoker.PerObject("image/object/class/label"),
+                   "height": "image/height"}
+        source = stoker.tfrecord("coco-*.tfrecord", label=None, columns=columns)
 
     Nothing is read from front to back: any record of any file may be the next one of a shuffled epoch, and
     epochs, ranks and states are exact, as of a folder of the same samples. For that, the lengths of the
@@ -782,7 +789,13 @@ def tfrecord(
             record as in the first, or of one byte string of at most 1 MiB. Each is a column of the batch,
             after the labels, under its name: `batch["image/height"]`; byte strings are a list of bytes, and
             not for batches on a device, unless a `Map` replaces them. Lists of several lengths must be
-            padded, or written as one byte string (`tf.io.serialize_tensor`).
+            padded, or written as one byte string (`tf.io.serialize_tensor`). Or a dictionary of columns by
+            the names that they get: a str is a feature, and columns of objects come after all others.
+            `Boxes(key)` takes the floats in key/xmin, key/ymin, key/xmax and key/ymax, which are fractions in
+            the Object Detection API, and `PerObject(feature)` integers (int64), floats (float32), or for
+            "labels" byte strings, whose sorted values are `source.classes`. A record without the features has
+            no objects. These values are in memory: each file is read once for them, and the index keeps
+            them.
         class_names: `source.classes`, by label; a label without a name is then an error of its batch. None:
             labels have no names.
         threads: for indexing files, 0 to 256; 0 means the cores allotted.
@@ -791,7 +804,7 @@ def tfrecord(
     Raises:
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: no records; a feature that the first record does not have, with those that it
-            has, or of a wrong type; a wrong pattern (a ValueError).
+            has, or of a wrong type; columns of other numbers of objects; a wrong pattern (a ValueError).
         DataLossError: a file is cut off, damaged or not a TFRecord file; `file` and `offset` say where.
         UnimplementedError: a file is compressed, with the command that decompresses it; a column of several
             byte strings, or without values, in the first record.
@@ -801,27 +814,38 @@ def tfrecord(
         raise TypeError(f"image must be the name of a feature, not {image!r:.80}")
     if label is not None and (not isinstance(label, str) or not label):
         raise TypeError(f"label must be the name of a feature, or None, not {label!r:.80}")
-    names = [] if columns is None else _feature_names(columns)
+    names = [] if columns is None or isinstance(columns, Mapping) else _feature_names(columns)
+    keyed = _keyed_columns(columns, "features").decode() if isinstance(columns, Mapping) else ""
     classes = [] if class_names is None else [os.fsdecode(name) for name in _class_names(class_names)]
     for name in (*names, *classes):
         if "\n" in name or "\0" in name:
             raise InvalidArgumentError(f"{name!r:.80} is a name with a line break or a NUL")
     threads = _checks.integer("threads", threads, 0, 256)
-    return _tfrecord(given, image, label or "", "\n".join(names), "\n".join(classes), threads)
+    listed = "\n".join(names), "\n".join(classes)
+    shown = dict(columns) if isinstance(columns, Mapping) else names
+    return _tfrecord(given, image, label or "", *listed, threads, keyed, shown)
 
 
 def _tfrecord(
-    shards: dict[str, bytes], image: str, label: str, columns: str, class_names: str, threads: int = 0
+    shards: dict[str, bytes],
+    image: str,
+    label: str,
+    columns: str,
+    class_names: str,
+    threads: int = 0,
+    keyed: str = "",
+    described: dict[str, Any] | list[str] | None = None,
 ) -> TFRecord:
     given = {"image": image, "label": label, "columns": columns, "class_names": class_names}
+    given |= {"keyed_columns": keyed} if keyed else {}
     encoded = {name: os.fsencode(value) for name, value in given.items()}
     native = _stoker.open_source("tfrecord", {**shards, **encoded}, threads)
     shown = os.fsdecode(shards["shards"])
     text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}, image={image!r}, label={label or None!r}"
-    if columns:
-        text += f", columns={columns.split(chr(10))!r}"
+    if described:
+        text += f", columns={described!r}"
     paths = {name: value.decode("utf-8", "replace") for name, value in shards.items()}
-    arguments = (shards, image, label, columns, class_names)
+    arguments = (shards, image, label, columns, class_names, 0, keyed, described)
     return TFRecord(native, {"kind": "tfrecord", **paths, **given}, f"stoker.tfrecord({text})", arguments)
 
 

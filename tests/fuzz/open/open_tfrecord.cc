@@ -12,6 +12,8 @@
 #include "io/tfrecord/tf_example.h"
 #include "io/tfrecord/tfrecord_features.h"
 #include "io/tfrecord/tfrecord_index_file.h"
+#include "io/tfrecord/tfrecord_lists.h"
+#include "io/tfrecord/tfrecord_objects.h"
 #include "io/tfrecord/tfrecord_records.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
 
@@ -70,6 +72,35 @@ void ParseFuzzedExample(std::span<const uint8_t> example) {
   UnpackWithItsOwn(example, *all);
 }
 
+// Reads the objects of records from lists of features.
+void VisitLists(const TfRecordLists& lists, size_t records) {
+  TfRecordObjects objects =
+      TfRecordObjects::Make(ParseKeyedColumns("boxes,boxes,b\nlabels,object,l").value()).value();
+  const std::vector<TfRecordLists> of_features(objects.features().size(), lists);
+  for (size_t record = 0; record < records; ++record) {
+    if (!objects.Add(of_features, record).ok()) return;
+  }
+  const Result<std::vector<ObjectValues>> values = objects.Take();
+  if (!values.ok()) return;
+  for (const ObjectValues& of : *values) {
+    Require(of.samples() == records, "each record has its objects");
+    Require(of.objects() == values->front().objects(), "columns have the same objects");
+  }
+}
+
+// An index file of lists, regardless of its content.
+void VisitListsIndex(std::span<const uint8_t> bytes) {
+  constexpr size_t kRecords = 3;
+  std::vector<uint8_t> file(bytes.begin(), bytes.end());
+  (void)SignTfRecordLists(file, kTfStamp);
+  const std::optional<TfRecordLists> lists = UnpackTfRecordLists(file, kTfStamp, kRecords);
+  if (!lists) return;
+  for (size_t record = 0; record < kRecords; ++record) {
+    Require(LieIn((*lists)[record].list, lists->bytes), "lists lie in their bytes");
+  }
+  VisitLists(*lists, kRecords);
+}
+
 void OpenFuzzedRecords(std::span<const uint8_t> bytes) {
   static const int descriptor = memfd_create("tfrecord", MFD_CLOEXEC);
   static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
@@ -84,6 +115,16 @@ void OpenFuzzedRecords(std::span<const uint8_t> bytes) {
     return;
   }
   VisitRecords(*records, stamp);
+  const auto lists = ReadTfRecordLists(InputFile::Open(path).value(), records->ends, {"b/xmin"});
+  if (lists.ok()) {
+    VisitLists(lists->front(), records->ends.size());
+    const auto again =
+        UnpackTfRecordLists(PackTfRecordLists(lists->front(), stamp), stamp, records->ends.size());
+    Require(again && again->bytes == lists->front().bytes, "an index gives lists back");
+  } else {
+    Require(lists.error().file == path && lists.error().offset.has_value(),
+            "errors name file and offset");
+  }
   uint64_t begin = 0;
   for (const uint64_t end : records->ends) {
     const auto data = DataOfTfRecord(bytes.subspan(begin, end - begin));
@@ -103,6 +144,7 @@ void OpenFuzzedTfRecord(std::span<const uint8_t> bytes) {
     if (records) VisitRecords(*records, kTfStamp);
     return;
   }
+  if (text.starts_with("STKTFRLX")) return VisitListsIndex(bytes);
   OpenFuzzedRecords(bytes);
   (void)DataOfTfRecord(bytes).ok();
   ParseFuzzedExample(bytes);

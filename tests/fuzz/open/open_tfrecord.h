@@ -6,10 +6,11 @@
 
 namespace stoker::testing {
 
-// Reads `bytes` as a TFRecord file's index, if they begin as one does, with a corrected checksum;
-// as a TFRecord file, if they begin with a sound header; and always as a tf.train.Example. Records
-// fill the file, the index file gives them back, features lie in the Example, errors have no file
-// or the right one, and nothing is written after a row.
+// Reads `bytes` as a TFRecord file's index, or that of a feature's lists with their objects, if
+// they begin as one does, with a corrected checksum; as a TFRecord file, if they begin with a sound
+// header; and always as a tf.train.Example. Records fill the file, the index file gives them back,
+// features lie in the Example, errors have no file or the right one, and nothing is written after a
+// row.
 void OpenFuzzedTfRecord(std::span<const uint8_t> bytes);
 
 }  // namespace stoker::testing

@@ -18,6 +18,7 @@
 #include "io/files/input_file.h"
 #include "io/shards/shard_index_file.h"
 #include "io/tfrecord/tfrecord_index_file.h"
+#include "io/tfrecord/tfrecord_lists.h"
 #include "io/tfrecord/tfrecord_records.h"
 #include "tests/testing/samples/make_tar.h"
 #include "tests/testing/samples/make_tfrecord.h"
@@ -377,6 +378,67 @@ TEST_F(TfRecordTest, AnIndexIsReusedAndChecked) {
   fs::remove(new_path);
   fs::create_directories(new_path + "/in the way");
   EXPECT_EQ(Opened(path)->size(), 3u);
+}
+
+// An Example of two or more objects, whose boxes are those of the Object Detection API.
+std::string SceneRecord(const std::vector<float>& xmin, const std::vector<int64_t>& labels) {
+  const std::vector<float> others(xmin.size(), 7);
+  return TfRecordOf(ExampleOf(FloatFeature("box/ymin", others) + FloatFeature("box/xmin", xmin) +
+                              BytesFeature("image/encoded", {"x"}) +
+                              FloatFeature("box/xmax", others) + FloatFeature("box/ymax", others) +
+                              IntegerFeature("label", labels)));
+}
+
+TfRecordOptions Scenes(const char* columns = "boxes,boxes,box\nlabels,object,label,uint8") {
+  return {.label = "", .keyed = ParseKeyedColumns(columns).value()};
+}
+
+TEST_F(TfRecordTest, ObjectsAreInMemory) {
+  const std::string path =
+      Shard(SceneRecord({1, 2}, {3, 4}) + ImageRecord("none", 1) + SceneRecord({5}, {6}));
+  const std::string index_path = testing::ShardIndexOf(path);
+  folder_.Rest();
+  for (int by_index = 0; by_index < 2; ++by_index) {
+    const Source source = Opened(path, Scenes());
+    ASSERT_EQ(source->fields().size(), 3U);
+    EXPECT_EQ(source->max_objects(), 2U);
+    std::vector<float> boxes(8);
+    std::memcpy(boxes.data(), source->View(1, 0).data(), source->View(1, 0).size());
+    EXPECT_THAT(boxes, ElementsAre(1, 7, 7, 7, 2, 7, 7, 7));
+    EXPECT_TRUE(source->View(1, 1).empty());
+    EXPECT_THAT(source->View(2, 2), ElementsAre(6));
+    EXPECT_EQ(ImageOf(*source, 1), "none");
+    EXPECT_TRUE(fs::exists(index_path));
+  }
+  EXPECT_NE(Opened(path, Scenes())->Fingerprint(),
+            Opened(path, Scenes("boxes,boxes,box"))->Fingerprint());
+  const auto refused = [&](const std::string& second, const char* columns) {
+    const Error error = Refused(SceneRecord({1, 2}, {3, 4}) + second, Scenes(columns));
+    EXPECT_EQ(error.code, Code::kInvalidArgument);
+    return error.cause;
+  };
+  constexpr char kBoth[] = "boxes,boxes,box\nlabels,object,label";
+  EXPECT_THAT(refused(SceneRecord({1}, {3, 4}), kBoth), HasSubstr("'boxes' has 1 object"));
+  EXPECT_THAT(refused("", "k,keypoints,box"), HasSubstr("is of masks or keypoints"));
+  EXPECT_THAT(refused("", "b,boxes,box,xywh"), HasSubstr("the format xywh"));
+  EXPECT_THAT(refused("", "b,boxes,other"), HasSubstr("no record has the feature"));
+  EXPECT_THAT(refused("", "v,value,label\nv2,value,no"), HasSubstr("no feature 'no'"));
+}
+
+TEST(TfRecordListsFile, RefusesListsThatCannotBe) {
+  const FileStamp stamp{.bytes = 100, .modified_ns = 1};
+  const auto accepts = [&stamp](TfRecordLists lists) {
+    const auto back = UnpackTfRecordLists(PackTfRecordLists(lists, stamp), stamp, 2);
+    EXPECT_TRUE(!back || (back->ends == lists.ends && back->kinds == lists.kinds));
+    return back.has_value();
+  };
+  EXPECT_TRUE(accepts({{0, 3}, {0, 2}, {1, 2}}));
+  EXPECT_FALSE(accepts({{0, 4}, {0, 2}, {1, 2}})) << "no kind";
+  EXPECT_FALSE(accepts({{0, 3}, {0, 3}, {1, 2}})) << "after the end";
+  EXPECT_FALSE(accepts({{0, 3}, {0, 1}, {1, 2}})) << "a rest";
+  EXPECT_FALSE(accepts({{0, 3}, {3, 2}, {1, 2}})) << "backwards";
+  EXPECT_FALSE(accepts({{0}, {2}, {1, 2}})) << "another number of records";
+  EXPECT_FALSE(accepts({{0, 3}, {~uint64_t{0}, 2}, {1, 2}})) << "overflow";
 }
 
 TEST(TfRecordIndexFile, RefusesRecordsThatCannotBe) {

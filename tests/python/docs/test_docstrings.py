@@ -78,6 +78,8 @@ def files(made, tmp_path_factory):
     write_shards(folder / "shards", images[0].read_bytes())
     sample = {"image/encoded": images[0].read_bytes(), "image/class/label": 1}
     (folder / "train-0.tfrecord").write_bytes(tfrecords.record(tfrecords.example(sample)))
+    scene = tfrecords.scene(images[0].read_bytes())
+    (folder / "coco-0.tfrecord").write_bytes(tfrecords.record(scene))
     write_saved_dataset(folder / "imagenet/train")
     write_saved_dataset(folder / "beans")
     for shard in range(4):

@@ -122,6 +122,8 @@ def scratch(tmp_path_factory):
     ]
     records = [tfrecords.record(tfrecords.example(sample)) for sample in features]
     (folder / "train-0.tfrecord").write_bytes(b"".join(records))
+    scene = tfrecords.scene(features[0]["image/encoded"])
+    (folder / "coco-0.tfrecord").write_bytes(tfrecords.record(scene))
     write_saved_dataset(folder / "imagenet" / "train")
     shutil.copy(ARROW / "named", folder / "data-0.arrow")
     with contextlib.suppress(ImportError):  # pages' blocks that need it are then left out

@@ -37,14 +37,23 @@ def message(field, content):
 
 
 def example(features):
-    """A tf.train.Example with single values: bytes, or integers from 0."""
+    """A tf.train.Example with single values, bytes or integers from 0, and with lists of floats."""
     entries = b""
     for name, value in features.items():
-        is_bytes = isinstance(value, bytes)
-        values = message(1, value if is_bytes else varint(value))
-        feature = message(1 if is_bytes else 3, values)
+        if isinstance(value, list):
+            feature = message(2, message(1, struct.pack(f"<{len(value)}f", *value)))
+        else:
+            is_bytes = isinstance(value, bytes)
+            feature = message(1 if is_bytes else 3, message(1, value if is_bytes else varint(value)))
         entries += message(1, message(1, name.encode()) + message(2, feature))
     return message(1, entries)
+
+
+def scene(image):
+    """An Example of an image with one object, as TensorFlow's Object Detection API writes it."""
+    sides = {f"image/object/bbox/{side}": [0.25] for side in ("xmin", "ymin", "xmax", "ymax")}
+    numbers = {"image/object/class/label": 7, "image/object/is_crowd": 0, "image/height": 480}
+    return example({"image/encoded": image, **sides, **numbers})
 
 
 def record(data):
