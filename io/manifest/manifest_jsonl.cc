@@ -223,7 +223,8 @@ class JsonRows {
     return std::string("Fill it in, or leave the line out") + kOrLeaveOut;
   }
   static std::string AsText() {
-    return std::string("Write it as text, in quotes (json.dumps)") + kOrLeaveOut;
+    return std::string("Write it as text, in quotes (json.dumps)") + kOrLeaveOut +
+           "; or take boxes and other values of objects (columns={\"boxes\": stoker.Boxes(…)})";
   }
   static std::string AsTextOrPadded() {
     return std::string(

@@ -157,6 +157,11 @@ def test_wrong_columns(tmp_path, columns, kind, words):
         stoker.manifest(file, columns=columns)
 
 
+def test_the_advice_names_columns_of_objects(tmp_path):
+    with pytest.raises(ValueError, match=r"or take boxes and other values of objects .*stoker.Boxes"):
+        stoker.manifest(write(tmp_path / "a.jsonl", [WHOLE]))
+
+
 def test_other_files_have_no_objects(tmp_path):
     (tmp_path / "a.csv").write_text("path,b\na.jpg,1\n")
     with pytest.raises(ValueError, match="are read from JSON lines only"):
