@@ -152,8 +152,11 @@ Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& 
   const auto load = writes ? MovedObjects::Load::kAll : MovedObjects::Load::kBoxes;
   TRY(context.objects.Read(options_.objects, rows, viewed, load));
   TRY(Draw(key, viewed, context.drawn, &context.objects));
-  if (writes) context.objects.Write(rows);
-  return {};
+  if (!writes) return {};
+  context.objects.Write(rows);
+  return context.shapes.Draw(rows, context.objects.kept(),
+                             {.drawn = context.drawn, .image = viewed, .row = output_},
+                             context.augmenter);
 }
 
 // Draws one view.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <variant>
 
 namespace stoker {
@@ -43,6 +44,35 @@ GeometryMap MirrorOf(bool columns, bool rows, ImageSize size) {
           rows ? static_cast<double>(size.height) : 0.0};
 }
 
+// Keeps the part of a convex polygon in which sign × (x or y) is at most `most`.
+void CutSide(double MapPoint::*axis, double sign, double most, std::vector<MapPoint>& corners) {
+  std::vector<MapPoint> kept;
+  for (size_t i = 0; i < corners.size(); ++i) {
+    const MapPoint &from = corners[i], &to = corners[(i + 1) % corners.size()];
+    const double outside = sign * (from.*axis) - most, outside_to = sign * (to.*axis) - most;
+    if (outside <= 0) kept.push_back(from);
+    if ((outside < 0 && outside_to > 0) || (outside > 0 && outside_to < 0)) {
+      const double part = outside / (outside - outside_to);
+      kept.push_back({from.x + part * (to.x - from.x), from.y + part * (to.y - from.y)});
+    }
+  }
+  corners = std::move(kept);
+}
+
+void CutTo(const Rect& part, std::vector<MapPoint>& corners) {
+  CutSide(&MapPoint::x, -1, -part.x, corners);
+  CutSide(&MapPoint::x, 1, part.x + part.width, corners);
+  CutSide(&MapPoint::y, -1, -part.y, corners);
+  CutSide(&MapPoint::y, 1, part.y + part.height, corners);
+}
+
+void MoveBy(const GeometryMap& map, std::vector<MapPoint>& points) {
+  for (MapPoint& point : points) {
+    point = {map[0] * point.x + map[1] * point.y + map[2],
+             map[3] * point.x + map[4] * point.y + map[5]};
+  }
+}
+
 GeometryMap MapOf(const Geometry& geometry) {
   const Rect &box = geometry.box, &window = geometry.window;
   const double x = static_cast<double>(geometry.resized.width) / box.width;
@@ -81,6 +111,19 @@ GeometryMap MapToRow(const DrawnSample& drawn) {
   StepMap of_step{drawn.geometry.window.size()};
   for (const DrawnStep& step : drawn.steps) map = Then(map, std::visit(of_step, step.step));
   return map;
+}
+
+void FindImageIn(const DrawnSample& drawn, ImageSize image, std::vector<MapPoint>& corners) {
+  const double width = image.width, height = image.height;
+  corners = {{0, 0}, {width, 0}, {width, height}, {0, height}};
+  CutTo(drawn.geometry.box, corners);
+  MoveBy(MapOf(drawn.geometry), corners);
+  StepMap of_step{drawn.geometry.window.size()};
+  CutTo({0, 0, of_step.size.width, of_step.size.height}, corners);
+  for (const DrawnStep& step : drawn.steps) {
+    MoveBy(std::visit(of_step, step.step), corners);
+    CutTo({0, 0, of_step.size.width, of_step.size.height}, corners);
+  }
 }
 
 }  // namespace stoker

@@ -74,6 +74,8 @@ class MovedObjects {
 
   ImageSize size() const { return size_; }  // of the image that they are in
   std::span<const Box> boxes() const { return {boxes_, count_}; }
+  // The indices of those that are kept, among those that were read.
+  std::span<const uint32_t> kept() const { return {indices_, count_}; }
 
  private:
   struct Point {

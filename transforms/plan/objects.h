@@ -26,14 +26,28 @@ struct ObjectField {
   friend bool operator==(const ObjectField&, const ObjectField&) = default;
 };
 
+// A mask of one channel that is drawn from the shapes of a sample's objects, after these were
+// moved. Pixels of several objects belong to the one that has the fewest in the row, or else to the
+// last.
+struct ShapeMask {
+  std::span<const uint8_t> shapes{};  // of all objects: see core/batch/object_shapes.h
+  bool normalized = false;            // their polygons: shares of the image's width and height
+  // The values of all objects; empty if each one has its number, from 1, among those that are kept.
+  std::span<const uint16_t> values{};
+  uint16_t background = 0;  // the value of other pixels, and of padding
+  size_t bytes = 1;         // of a pixel: 1 or 2
+  void* row = nullptr;      // (height, width) of the plan's output_size(), of any alignment
+};
+
 // The objects of one sample. Its spans are by PlanOptions::objects.
 struct ObjectRows {
   std::span<const std::span<const uint8_t>> from{};  // all objects, dense, of any alignment
   // The rows of those that are kept, dense and in their order; there is room for all. Empty if
   // nothing is written, as for a further piece, whose draw may need the objects.
   std::span<void* const> to{};
-  int64_t* kept = nullptr;  // is set to their number; null if `to` is empty
-  uint32_t count = 0;       // of objects in `from`
+  int64_t* kept = nullptr;             // is set to their number; null if `to` is empty
+  uint32_t count = 0;                  // of objects in `from`
+  std::span<const ShapeMask> masks{};  // are drawn when the others are written
 };
 
 }  // namespace stoker

@@ -12,6 +12,7 @@
 #include "transforms/decode/orientation.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/moved_objects.h"
+#include "transforms/plan/shape_masks.h"
 #include "transforms/plan/views_sink.h"
 #include "transforms/resize/nearest_rows.h"
 #include "transforms/spec/transform_table.h"
@@ -87,7 +88,9 @@ uint64_t Plan::extra_bytes() const {
                                ? 0
                                : GrowingBuffer::MappedBytes(MovedObjects::BytesFor(
                                      options_.objects, options_.max_objects));
-  const uint64_t tiles = tile_bytes() + kInterleaved * objects;
+  const uint64_t shapes =
+      options_.draws_shapes ? ShapeMasks::BytesFor(output_, options_.max_objects) : 0;
+  const uint64_t tiles = tile_bytes() + kInterleaved * (objects + shapes);
   if (has_masks()) {
     const ImageSize most{std::max(tile_.width, output_.width),
                          std::max(tile_.height, output_.height)};

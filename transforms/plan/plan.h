@@ -81,7 +81,8 @@ struct PlanOptions {
   // move the image's pixels, in the order of the list and as torchvision does: a crop, padding or
   // an affine transform clamps boxes to the image that it makes, and hides keypoints outside of it.
   std::vector<ObjectField> objects{};
-  uint32_t max_objects = 0;  // the most that a sample has, for extra_bytes()
+  uint32_t max_objects = 0;   // the most that a sample has, for extra_bytes()
+  bool draws_shapes = false;  // ObjectRows have masks
 };
 
 // The memory that a worker reuses from sample to sample, for two interleaved samples. Not

@@ -372,7 +372,7 @@ class Compiler {
     const bool moved = std::ranges::any_of(options_.objects, [](const ObjectField& field) {
       return field.kind != ObjectField::Kind::kValue;
     });
-    if (mode == Padding::kConstant || !moved) return {};
+    if (mode == Padding::kConstant || !(moved || options_.draws_shapes)) return {};
     return Refuse(index_, "its padding would show objects again, without their boxes or keypoints",
                   "Use \"constant\" padding");
   }

@@ -17,6 +17,7 @@
 #include "transforms/plan/drawn.h"
 #include "transforms/plan/moved_objects.h"
 #include "transforms/plan/plan.h"
+#include "transforms/plan/shape_masks.h"
 #include "transforms/plan/views_sink.h"
 #include "transforms/resize/nearest_rows.h"
 #include "transforms/resize/resampler.h"
@@ -26,7 +27,11 @@ namespace stoker {
 // The resampler and augmenter of one view of a sample in progress.
 struct ViewContext {
   ViewContext(size_t transforms, MemoryBudget& budget)
-      : resampler(budget), augmenter(budget), objects(budget), transform_ns(transforms) {}
+      : resampler(budget),
+        augmenter(budget),
+        objects(budget),
+        shapes(budget),
+        transform_ns(transforms) {}
 
   // Executes the drawn steps on the tile, and counts their time by transform.
   Status ApplySteps();
@@ -35,6 +40,7 @@ struct ViewContext {
   Augmenter augmenter;
   DrawnSample drawn;
   MovedObjects objects;
+  ShapeMasks shapes;
   OutputRows to;  // its destinations: of a further view only the row
   std::vector<uint64_t> transform_ns;
   uint64_t augment_ns = 0;

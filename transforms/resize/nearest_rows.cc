@@ -124,6 +124,15 @@ void NearestRows::PlanOutput(const Resampling& task, const NearestOutput& output
   out_ = output.row + y * output.stride + x * output.pixel_stride;
 }
 
+NearestRows::Places NearestRows::PlacesIn(const NearestOutput& output) const {
+  const ptrdiff_t first = out_ - output.row;
+  return {.columns = {across_.source, static_cast<size_t>(across_.count)},
+          .rows = {down_.source, static_cast<size_t>(down_.count)},
+          .x = static_cast<int>(first % output.stride),
+          .y = static_cast<int>(first / output.stride),
+          .upwards = next_line_ < 0};
+}
+
 Status NearestRows::Begin(const DecodedRegion& region) {
   const Stopwatch watch(busy_ns_);
   stride_ = ptrdiff_t{region.covered.width} * bytes_ + static_cast<ptrdiff_t>(kBufferPadding);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/batch/image.h"
 #include "core/memory/buffer.h"
@@ -43,6 +44,17 @@ class NearestRows final : public RowSink {
   // of the image to decode, empty if the output has no pixels at all. The task's interpolation is
   // ignored. ResourceExhausted if the budget has no room.
   Result<Rect> Start(const Resampling& task, const NearestOutput& output);
+
+  // Where the output's pixels come from, after Start with this output: pixel (x + i, y + j), or
+  // (x + i, y - j) if `upwards`, is pixel (columns[i], rows[j]) of the region. Rows do not
+  // decrease; columns do not decrease, or do not increase. Valid until the next Start.
+  // Precondition: the region is not empty, pixels have one byte, and the image is not transposed.
+  struct Places {
+    std::span<const int32_t> columns, rows;
+    int x = 0, y = 0;
+    bool upwards = false;
+  };
+  Places PlacesIn(const NearestOutput& output) const;
 
   // RowSink: `region` must be kGray, or kGray16 for pixels of 2 bytes, and contain the region that
   // Start returned, with the same pixel rows. The output is complete once all rows are committed.

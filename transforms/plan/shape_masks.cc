@@ -1,0 +1,342 @@
+#include "transforms/plan/shape_masks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/result/try.h"
+#include "transforms/plan/keep_motion.h"
+#include "transforms/plan/resampling.h"
+
+namespace stoker {
+
+namespace {
+
+size_t PixelsOf(ImageSize size) {
+  return static_cast<size_t>(size.width) * static_cast<size_t>(size.height);
+}
+
+Rect Union(const Rect& one, const Rect& other) {
+  if (one.width == 0) return other;
+  if (other.width == 0) return one;
+  const int x = std::min(one.x, other.x), y = std::min(one.y, other.y);
+  return {x, y, std::max(one.x + one.width, other.x + other.width) - x,
+          std::max(one.y + one.height, other.y + other.height) - y};
+}
+
+Error WrongSize(ImageSize runs, ImageSize image) {
+  const bool turned = runs.height == image.width && runs.width == image.height;
+  return {.code = Code::kInvalidArgument,
+          .cause = RunsOfOtherSize("an object", runs, image),
+          .advice = turned ? "If the image was annotated without its EXIF orientation, set "
+                             "exif_orientation to False"
+                           : "Annotations belong to the image in its own size"};
+}
+
+Status CheckNumbers(const ShapeMask& mask, size_t objects) {
+  const bool is_small = mask.values.empty() && mask.bytes == 1;
+  const size_t most = is_small ? UINT8_MAX : UINT16_MAX;
+  if (objects <= most) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "the row has " + std::to_string(objects) + " objects, and " +
+                        (is_small ? "a mask of uint8" : "a mask") + " can tell " +
+                        std::to_string(most) + " apart",
+               .advice = is_small ? "Ask for masks of uint16, or leave the sample out"
+                                  : "Leave the sample out"};
+}
+
+// The runs inside an object, in pixels of the image, down one column after another.
+class Runs {
+ public:
+  explicit Runs(const ShapePart& part) : part_(&part) {}
+  // Goes to the next one that is not empty; false after the last one.
+  bool Next() {
+    for (; at_ + 1 < part_->words(); at_ += 2) {
+      begin_ = end_ + part_->Word(at_);
+      end_ = begin_ + part_->Word(at_ + 1);
+      if (begin_ == end_) continue;
+      at_ += 2;
+      return true;
+    }
+    return false;
+  }
+  uint64_t begin() const { return begin_; }
+  uint64_t end() const { return end_; }
+
+ private:
+  const ShapePart* part_;
+  size_t at_ = 2;  // the next word, after height and width
+  uint64_t begin_ = 0, end_ = 0;
+};
+
+template <typename T>
+T* TakeArray(uint8_t*& at, size_t count) {
+  auto* const array = reinterpret_cast<T*>(at);
+  at += count * sizeof(T);
+  return array;
+}
+
+// Writes `count` pixels of a row, and then the background up to `all`.
+template <typename Pixel, typename ValueOf>
+void WritePixels(int count, int all, uint16_t background, const ValueOf& value_of, uint8_t* to) {
+  const auto put = [to](int x, uint16_t value) {
+    const auto pixel = static_cast<Pixel>(value);
+    std::memcpy(to + static_cast<size_t>(x) * sizeof(Pixel), &pixel, sizeof(Pixel));
+  };
+  for (int x = 0; x < count; ++x) put(x, value_of(x));
+  for (int x = count; x < all; ++x) put(x, background);
+}
+
+}  // namespace
+
+uint64_t ShapeMasks::BytesFor(ImageSize row, uint32_t objects) {
+  const uint64_t of_pixel = sizeof(uint16_t) + 2, of_object = sizeof(uint32_t) + sizeof(uint16_t);
+  const auto width = static_cast<uint64_t>(row.width), height = static_cast<uint64_t>(row.height);
+  return GrowingBuffer::MappedBytes(PixelsOf(row) * of_pixel + width + height * sizeof(Columns) +
+                                    (uint64_t{objects} + 1) * of_object);
+}
+
+Status ShapeMasks::Draw(const ObjectRows& rows, std::span<const uint32_t> kept, const Drawn& sample,
+                        Augmenter& augmenter) {
+  for (const ShapeMask& mask : rows.masks) {
+    TRY(CheckNumbers(mask, kept.size()));
+    TRY(Start(kept.size(), sample));
+    TRY(DrawObjects(mask, kept, sample, augmenter));
+    Write(mask, kept, sample.row);
+  }
+  return {};
+}
+
+Status ShapeMasks::Start(size_t objects, const Drawn& sample) {
+  size_ = sample.drawn.size;
+  TRY(memory_.Grow(BytesFor(size_, static_cast<uint32_t>(objects))));
+  const size_t pixels = PixelsOf(size_), numbers = objects + 1;
+  uint8_t* at = memory_.data();
+  areas_ = TakeArray<uint32_t>(at, numbers);
+  columns_ = TakeArray<Columns>(at, static_cast<size_t>(size_.height));
+  values_ = TakeArray<uint16_t>(at, numbers);
+  uint8_t* const zeros = at;
+  owners_ = TakeArray<uint16_t>(at, pixels);
+  object_ = {TakeArray<uint8_t>(at, pixels), size_};
+  scratch_ = TakeArray<uint8_t>(at, PolygonFill::ScratchBytes(size_));
+  std::memset(zeros, 0, static_cast<size_t>(at - zeros));
+  areas_[0] = UINT32_MAX;
+  has_places_ = false;
+  touched_ = 0;
+  most_touched_ = (uint64_t{1} << 26) + 1024 * uint64_t{pixels};
+  FindImageIn(sample.drawn, sample.image, corners_);
+  FindColumns();
+  return {};
+}
+
+// Finds the pixels whose centers are in the image's part of the row.
+void ShapeMasks::FindColumns() {
+  constexpr double kRounding = 1e-6;
+  const double most = size_.width;
+  for (int row = 0; row < size_.height; ++row) {
+    const double y = row + 0.5;
+    double left = std::numeric_limits<double>::infinity(), right = -left;
+    for (size_t i = 0; i < corners_.size(); ++i) {
+      const MapPoint &from = corners_[i], &to = corners_[(i + 1) % corners_.size()];
+      if (!(std::min(from.y, to.y) <= y && y <= std::max(from.y, to.y))) continue;
+      const double part = from.y == to.y ? 0 : (y - from.y) / (to.y - from.y);
+      const double x = from.x + part * (to.x - from.x);
+      left = std::min(left, x);
+      right = std::max(right, x);
+    }
+    columns_[row] = {};
+    if (!(left <= right)) continue;
+    columns_[row] = {static_cast<int>(std::clamp(std::ceil(left - 0.5 - kRounding), 0.0, most)),
+                     static_cast<int>(std::clamp(std::floor(right + 0.5 + kRounding), 0.0, most))};
+  }
+}
+
+Status ShapeMasks::DrawObjects(const ShapeMask& mask, std::span<const uint32_t> kept,
+                               const Drawn& sample, Augmenter& augmenter) {
+  const GeometryMap map = MapToRow(sample.drawn);
+  const double width = mask.normalized ? sample.image.width : 1;
+  const double height = mask.normalized ? sample.image.height : 1;
+  ShapeReader reader(mask.shapes);
+  uint32_t next = 0;  // the object that the reader goes to
+  for (size_t number = 1; number <= kept.size(); ++number) {
+    for (; next <= kept[number - 1]; ++next) {
+      if (reader.NextObject()) continue;
+      return Error{Code::kDataLoss, "the source has shapes of " + std::to_string(next) +
+                                        " objects, and there are more"};
+    }
+    Rect bounds;
+    while (const std::optional<ShapePart> part = reader.NextPart()) {
+      ASSIGN_OR_RETURN(const Rect of_part, part->has_runs ? DrawRuns(*part, sample, augmenter)
+                                                          : DrawPolygon(*part, map, width, height));
+      TRY(Touch(PixelsOf(of_part.size())));
+      bounds = Union(bounds, of_part);
+    }
+    TRY(Touch(PixelsOf(bounds.size())));
+    Paint(static_cast<uint16_t>(number), bounds);
+  }
+  return {};
+}
+
+// Returns the bounds of what it may have set.
+Result<Rect> ShapeMasks::DrawPolygon(const ShapePart& part, const GeometryMap& map, double width,
+                                     double height) {
+  PolygonFill fill(object_, scratch_);
+  uint64_t changes = 0;
+  for (size_t i = 0; i + 1 < part.words(); i += 2) {
+    const double x = part.Number(i) * width, y = part.Number(i + 1) * height;
+    fill.Add(map[0] * x + map[1] * y + map[2], map[3] * x + map[4] * y + map[5]);
+    TRY(Touch(fill.changes() - changes));
+    changes = fill.changes();
+  }
+  const Rect bounds = fill.Close();
+  if (bounds.width == 0 && changes != 0) TRY(Touch(PixelsOf(size_)));  // a corner was NaN
+  return bounds;
+}
+
+// Counts pixels, or as much work. The memory of the row is zeroed by the next Start.
+Status ShapeMasks::Touch(uint64_t pixels) {
+  touched_ += pixels;
+  if (touched_ <= most_touched_) return {};
+  return Error{.code = Code::kInvalidArgument,
+               .cause = "the shapes of the objects have more than " +
+                        std::to_string(most_touched_) +
+                        " pixels in the row, summed over all objects",
+               .advice = "Remove objects that occur many times, or leave the sample out"};
+}
+
+// Finds where the pixels of the image are before the steps that have to be done on a tile.
+Status ShapeMasks::FindPlaces(const Drawn& sample, Augmenter& augmenter) {
+  motion_ = sample.drawn;
+  KeepMotion(motion_, {});
+  const Geometry& geometry = motion_.geometry;
+  TRY(augmenter.Start(geometry.window.size(), /*channels=*/1));
+  const NearestOutput output{augmenter.tile().pixels, augmenter.tile().size.width};
+  image_ = sample.image;
+  ASSIGN_OR_RETURN(region_,
+                   nearest_.Start(ResamplingOf(geometry, image_, Orientation::kNormal), output));
+  if (region_.width != 0) places_ = nearest_.PlacesIn(output);
+  if (!motion_.steps.empty()) {
+    const size_t bytes = PolygonFill::ScratchBytes(geometry.window.size());
+    TRY(changes_.Grow(bytes));
+    std::memset(changes_.data(), 0, bytes);
+  }
+  has_places_ = true;
+  return {};
+}
+
+// Returns the bounds of what it may have set.
+Result<Rect> ShapeMasks::DrawRuns(const ShapePart& part, const Drawn& sample,
+                                  Augmenter& augmenter) {
+  const size_t words = part.words();
+  const ImageSize size{words < 2 ? 0 : static_cast<int>(part.Word(1)),
+                       words < 2 ? 0 : static_cast<int>(part.Word(0))};
+  if (size != sample.image) return WrongSize(size, sample.image);
+  if (!Runs(part).Next()) return Rect{};
+  if (!has_places_) TRY(FindPlaces(sample, augmenter));
+  if (region_.width == 0) return Rect{};
+  if (motion_.steps.empty()) return FillRuns(part, object_, scratch_);
+  TRY(augmenter.Start(motion_.geometry.window.size(), /*channels=*/1));
+  const size_t pixels = PixelsOf(augmenter.tile().size);
+  TRY(Touch(pixels));
+  std::memset(augmenter.tile().pixels, 0, pixels);
+  TRY(FillRuns(part, {augmenter.tile().pixels, augmenter.tile().size}, changes_.data()));
+  for (const DrawnStep& step : motion_.steps) TRY(augmenter.Apply(step.step));
+  const Tile& tile = augmenter.tile();
+  for (size_t i = 0; i < PixelsOf(size_); ++i) object_.pixels[i] |= tile.pixels[i];
+  return Rect{0, 0, size_.width, size_.height};
+}
+
+// Sets the pixels that show a pixel inside to 1. Returns their bounds.
+Result<Rect> ShapeMasks::FillRuns(const ShapePart& part, const BytePlane& to, uint8_t* scratch) {
+  const BytePlane changes{scratch, to.size};
+  const std::span<const int32_t> columns = places_.columns, rows = places_.rows;
+  const bool descends = columns.front() > columns.back();
+  const auto row_of = [&](uint64_t row) {
+    return static_cast<int>(std::ranges::lower_bound(rows, static_cast<int32_t>(row)) -
+                            rows.begin());
+  };
+  int left = to.size.width, right = 0;
+  int top = to.size.height, bottom = 0;
+  Runs runs(part);
+  bool more = runs.Next();
+  for (size_t i = 0; more && i < columns.size(); ++i) {
+    const size_t column = descends ? columns.size() - 1 - i : i;
+    const uint64_t begin =
+        static_cast<uint64_t>(region_.x + columns[column]) * static_cast<uint64_t>(image_.height) +
+        static_cast<uint64_t>(region_.y);
+    const uint64_t end = begin + static_cast<uint64_t>(region_.height);
+    while (more && runs.end() <= begin) more = runs.Next();
+    uint64_t passed = 1;
+    Runs here = runs;
+    for (bool any = more; any && here.begin() < end; any = here.Next(), ++passed) {
+      const int first = row_of(std::max(here.begin(), begin) - begin);
+      const int last = row_of(std::min(here.end(), end) - begin);
+      if (first == last) continue;
+      const int x = places_.x + static_cast<int>(column);
+      const int y = places_.upwards ? places_.y - last + 1 : places_.y + first;
+      left = std::min(left, x), right = std::max(right, x + 1);
+      top = std::min(top, y), bottom = std::max(bottom, y + last - first);
+      changes.row(y)[x] ^= 1;
+      changes.row(y + last - first)[x] ^= 1;
+    }
+    TRY(Touch(passed));
+  }
+  if (left >= right) return Rect{};
+  const Rect bounds{left, top, right - left, bottom - top};
+  FillChanges(changes, bounds, to);
+  return bounds;
+}
+
+// Counts the pixels of the object, and takes those that no smaller one has.
+void ShapeMasks::Paint(uint16_t number, const Rect& bounds) {
+  const auto for_each_row = [&](const auto& visit) {
+    for (int y = bounds.y; y < bounds.y + bounds.height; ++y) {
+      const int begin = std::max(bounds.x, columns_[y].begin);
+      const int end = std::min(bounds.x + bounds.width, columns_[y].end);
+      if (begin >= end) continue;
+      visit(object_.row(y) + begin, owners_ + (object_.row(y) - object_.pixels) + begin,
+            end - begin);
+    }
+  };
+  uint32_t area = 0;
+  for_each_row([&](const uint8_t* inside, const uint16_t*, int count) {
+    for (int x = 0; x < count; ++x) area += inside[x];
+  });
+  areas_[number] = area;
+  for_each_row([&](const uint8_t* inside, uint16_t* owners, int count) {
+    for (int x = 0; x < count; ++x) {
+      if (inside[x] != 0 && areas_[owners[x]] >= area) owners[x] = number;
+    }
+  });
+  for (int y = bounds.y; y < bounds.y + bounds.height; ++y) {
+    std::memset(object_.row(y) + bounds.x, 0, static_cast<size_t>(bounds.width));
+  }
+}
+
+void ShapeMasks::Write(const ShapeMask& mask, std::span<const uint32_t> kept, ImageSize row) {
+  values_[0] = mask.background;
+  for (size_t number = 1; number <= kept.size(); ++number) {
+    values_[number] =
+        mask.values.empty() ? static_cast<uint16_t>(number) : mask.values[kept[number - 1]];
+  }
+  const bool are_numbers = mask.values.empty() && mask.background == 0;
+  auto* to = static_cast<uint8_t*>(mask.row);
+  for (int y = 0; y < row.height; ++y) {
+    const int count = y < size_.height ? size_.width : 0;
+    const uint16_t* const owners = owners_ + ptrdiff_t{y} * count;
+    const auto number = [owners](int x) { return owners[x]; };
+    const auto value = [owners, values = values_](int x) { return values[owners[x]]; };
+    const auto write = [&](const auto& value_of) {
+      mask.bytes == 1 ? WritePixels<uint8_t>(count, row.width, mask.background, value_of, to)
+                      : WritePixels<uint16_t>(count, row.width, mask.background, value_of, to);
+    };
+    are_numbers ? write(number) : write(value);
+    to += static_cast<size_t>(row.width) * mask.bytes;
+  }
+}
+
+}  // namespace stoker

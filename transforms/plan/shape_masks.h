@@ -1,0 +1,88 @@
+// ShapeMasks: draws masks from the shapes of a sample's objects, in the pixels of its row.
+//
+// Polygons are moved by MapToRow, in double precision, and then filled (PolygonFill): where nothing
+// moves, the pixels are those of COCO's API. Runs move as the pixels of a mask do. Padding, and
+// what a crop has cut off, show no object.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/batch/image.h"
+#include "core/batch/object_shapes.h"
+#include "core/memory/buffer.h"
+#include "core/memory/memory_budget.h"
+#include "core/result/result.h"
+#include "transforms/augment/augmenter.h"
+#include "transforms/plan/drawn.h"
+#include "transforms/plan/geometry_map.h"
+#include "transforms/plan/objects.h"
+#include "transforms/resize/nearest_rows.h"
+#include "transforms/shapes/polygon_fill.h"
+
+namespace stoker {
+
+// Used by one thread at a time. Its memory, of a budget, is reused from sample to sample.
+class ShapeMasks {
+ public:
+  struct Drawn {
+    const DrawnSample& drawn;
+    ImageSize image;  // as viewed
+    ImageSize row;    // at least drawn.size
+  };
+
+  explicit ShapeMasks(MemoryBudget& budget) : memory_(budget), nearest_(budget), changes_(budget) {}
+
+  // Returns the most bytes of memory for rows of this size, without those that runs need.
+  static uint64_t BytesFor(ImageSize row, uint32_t objects);
+
+  // Draws all masks of `rows`. `kept`: the indices of the objects that are drawn, in order. The
+  // tile of `augmenter` is lost. InvalidArgument: more objects than the pixels of a mask can tell
+  // apart, runs for an image of another size, or more pixels to draw, summed over all objects, than
+  // 2^26 plus 1,024 for each pixel of the row, which bounds the time. DataLoss: shapes of fewer
+  // objects than there are. ResourceExhausted: the budget has no room.
+  Status Draw(const ObjectRows& rows, std::span<const uint32_t> kept, const Drawn& sample,
+              Augmenter& augmenter);
+
+ private:
+  struct Columns {
+    int begin = 0, end = 0;
+  };
+
+  Status Start(size_t objects, const Drawn& sample);
+  void FindColumns();
+  Status DrawObjects(const ShapeMask& mask, std::span<const uint32_t> kept, const Drawn& sample,
+                     Augmenter& augmenter);
+  Result<Rect> DrawPolygon(const ShapePart& part, const GeometryMap& map, double width,
+                           double height);
+  Result<Rect> DrawRuns(const ShapePart& part, const Drawn& sample, Augmenter& augmenter);
+  Status FindPlaces(const Drawn& sample, Augmenter& augmenter);
+  Result<Rect> FillRuns(const ShapePart& part, const BytePlane& to, uint8_t* scratch);
+  Status Touch(uint64_t pixels);
+  void Paint(uint16_t number, const Rect& bounds);
+  void Write(const ShapeMask& mask, std::span<const uint32_t> kept, ImageSize row);
+
+  GrowingBuffer memory_;  // the arrays that follow, for an image of size_
+  ImageSize size_;
+  uint32_t* areas_ = nullptr;   // by number, in pixels
+  Columns* columns_ = nullptr;  // of each row of pixels, those of the image
+  uint16_t* values_ = nullptr;  // by number
+  uint16_t* owners_ = nullptr;  // of each pixel, the object's number; 0 is the background
+  BytePlane object_;            // the pixels of one object; 0 between objects
+  uint8_t* scratch_ = nullptr;  // of PolygonFill
+
+  uint64_t touched_ = 0, most_touched_ = 0;  // pixels: an estimate of the time
+  // Of runs: how they move, if the sample has any.
+  NearestRows nearest_;
+  DrawnSample motion_;
+  bool has_places_ = false;
+  ImageSize image_;
+  Rect region_;  // of the image; empty if no pixel of it is in the row
+  NearestRows::Places places_;
+  GrowingBuffer changes_;  // of a tile before its steps: scratch, all 0
+  std::vector<MapPoint> corners_;
+};
+
+}  // namespace stoker
