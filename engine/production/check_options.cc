@@ -183,6 +183,9 @@ Status CheckHasObjects(const LoaderOptions& options) {
                           found->name + "')",
                  .advice = std::move(advice)};
   };
+  if (CopiesRows(options) && std::ranges::any_of(fields, &Field::is_drawn)) {
+    return refuse("rows are copied as they are, without drawing masks", "Give transforms");
+  }
   if (!options.views.empty()) {
     return refuse("there are several views", "Use one list of transforms");
   }

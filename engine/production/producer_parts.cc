@@ -55,18 +55,20 @@ std::vector<ObjectField> PlannedObjects(const SampleSource& source) {
 
 Result<std::optional<Plan>> PlanOf(const LoaderOptions& options, const ProducerOptions& own) {
   if (CopiesRows(options)) return std::optional<Plan>();
-  const PlanOptions planned{.dtype = options.dtype,
-                            .layout = options.layout,
-                            .exif_orientation = options.exif_orientation,
-                            .decode = options.decode,
-                            .read_later = true,
-                            .defer_to_device = own.defer_to_device,
-                            .decode_on_device = own.crops.bytes != 0,
-                            .limits = options.limits,
-                            .geometry = options.geometry,
-                            .pieces = PiecesOf(*options.source),
-                            .objects = PlannedObjects(*options.source),
-                            .max_objects = options.source->max_objects()};
+  const PlanOptions planned{
+      .dtype = options.dtype,
+      .layout = options.layout,
+      .exif_orientation = options.exif_orientation,
+      .decode = options.decode,
+      .read_later = true,
+      .defer_to_device = own.defer_to_device,
+      .decode_on_device = own.crops.bytes != 0,
+      .limits = options.limits,
+      .geometry = options.geometry,
+      .pieces = PiecesOf(*options.source),
+      .objects = PlannedObjects(*options.source),
+      .max_objects = options.source->max_objects(),
+      .draws_shapes = std::ranges::any_of(options.source->fields(), &Field::is_drawn)};
   ASSIGN_OR_RETURN(std::optional<Plan> plan, options.views.empty()
                                                  ? Plan::Compile(options.transforms, planned)
                                                  : Plan::CompileViews(options.views, planned));
@@ -139,6 +141,9 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
     const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
     const uint32_t most = field.is_of_objects() ? std::max(source.max_objects(), 1u) : 0;
     columns.push_back({field.name, field.dtype, field.row_shape, owns_strings, most});
+    if (plan && field.is_drawn()) {
+      columns.back().row_shape = {plan->output_size().height, plan->output_size().width};
+    }
   }
   if (AddsLabels(source, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
   for (size_t i = 0, piece = 0; i < PlannedFields(source, plan); ++i) {

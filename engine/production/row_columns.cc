@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/batch/batch_parts.h"
+#include "core/batch/object_shapes.h"
 #include "core/result/try.h"
 #include "engine/production/producer_parts.h"
 #include "io/source/field.h"
@@ -24,12 +25,20 @@ std::vector<size_t> ColumnsOfFields(const SampleSource& source,
   return of;
 }
 
-std::vector<size_t> ObjectFieldsOf(std::span<const Field> fields) {
-  std::vector<size_t> of_objects;
+// Returns the indices of the fields for which a test is true.
+std::vector<size_t> FieldsThat(bool (Field::*is)() const, std::span<const Field> fields) {
+  std::vector<size_t> found;
   for (size_t field = 0; field < fields.size(); ++field) {
-    if (fields[field].is_of_objects()) of_objects.push_back(field);
+    if ((fields[field].*is)()) found.push_back(field);
   }
-  return of_objects;
+  return found;
+}
+
+Error WrongClass(const Field& mask, size_t object, int64_t number) {
+  return {.code = Code::kInvalidArgument,
+          .cause = "object " + std::to_string(object) + " is of class " + std::to_string(number) +
+                   ", which '" + mask.name + "', a mask of " + NameOf(mask.dtype) + ", cannot hold",
+          .advice = "Ask for masks of uint16, or number the classes from 0"};
 }
 
 // Returns the indices of the columns that a function adds. `map` may be null.
@@ -56,7 +65,8 @@ RowColumns::RowColumns(const LoaderOptions& options, const Sampler& sampler,
       map_(map != nullptr && map->calls() == 0 ? map : nullptr),
       columns_(std::move(columns)),
       field_columns_(ColumnsOfFields(source_, columns_)),
-      object_fields_(ObjectFieldsOf(source_.fields())),
+      object_fields_(FieldsThat(&Field::is_of_objects, source_.fields())),
+      drawn_fields_(FieldsThat(&Field::is_drawn, source_.fields())),
       planned_(PlannedFields(source_, plan_)),
       places_(PlacesOf(source_, plan_)),
       added_(AddedBy(map, columns_)),
@@ -102,6 +112,7 @@ Result<OutputRows> RowColumns::RowsOf(Slot& slot, uint32_t row, uint64_t sample,
   }
   buffers.object_rows.to = buffers.kept;
   buffers.object_rows.kept = &slot.Objects(field_columns_[object_fields_.front()], row);
+  if (!drawn_fields_.empty()) TRY(AddMasks(slot, row, sample, buffers));
   return rows;
 }
 
@@ -112,8 +123,53 @@ OutputRows RowColumns::RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece,
   if (object_fields_.empty()) return rows;
   buffers.object_rows.to = {};
   buffers.object_rows.kept = nullptr;
+  buffers.object_rows.masks = {};
   rows.objects = &buffers.object_rows;
   return rows;
+}
+
+// Adds the masks that are drawn from the sample's objects.
+Status RowColumns::AddMasks(Slot& slot, uint32_t row, uint64_t sample, Buffers& buffers) const {
+  const size_t count = buffers.object_rows.count;
+  buffers.masks.clear();
+  buffers.values.clear();
+  buffers.values.reserve(count * drawn_fields_.size());  // spans of it stay valid
+  for (const size_t field : drawn_fields_) {
+    const Field& of = source_.fields()[field];
+    buffers.masks.push_back({.shapes = source_.View(field, sample),
+                             .normalized = of.normalized,
+                             .background = of.fill,
+                             .bytes = SizeOf(of.dtype),
+                             .row = slot.Row(field_columns_[field], row)});
+    if (of.kind == Field::Kind::kInstances) continue;
+    TRY(AddValues(of, buffers));
+    buffers.masks.back().values = std::span(buffers.values).last(count);
+  }
+  buffers.object_rows.masks = buffers.masks;
+  return {};
+}
+
+// Adds the values that all objects have in a semantic mask.
+Status RowColumns::AddValues(const Field& field, Buffers& buffers) const {
+  const auto number_in = [&](const char* name, size_t object) {
+    for (size_t i = 0; i < object_fields_.size(); ++i) {
+      const Field& of = source_.fields()[object_fields_[i]];
+      if (of.name != name) continue;
+      return of.ClassNumberIn(buffers.objects[i].data() + object * of.row_bytes());
+    }
+    return int64_t{0};
+  };
+  const int64_t most = field.dtype == DType::kU8 ? UINT8_MAX : UINT16_MAX;
+  ShapeReader shapes(buffers.masks.back().shapes);
+  for (size_t object = 0; object < buffers.object_rows.count; ++object) {
+    const bool has_object = shapes.NextObject();
+    const bool is_crowd = field.crowd && number_in("iscrowd", object) != 0;
+    const int64_t number = is_crowd ? *field.crowd : number_in("labels", object);
+    const bool fits = 0 <= number && number <= most;
+    if (!fits && has_object && shapes.NextPart()) return WrongClass(field, object, number);
+    buffers.values.push_back(static_cast<uint16_t>(number));
+  }
+  return {};
 }
 
 // Returns the objects of a sample, for which there is room, without a place to write them. A
@@ -164,7 +220,8 @@ Status RowColumns::WriteFields(const RowClaim& claim, std::span<const uint8_t> l
   const auto ids = std::span<const uint64_t>(slot.sample_ids).subspan(claim.row, claim.rows);
   if (!object_fields_.empty()) TRY(WriteObjects(claim));
   for (size_t field = planned_; field < field_columns_.size(); ++field) {
-    if (source_.fields()[field].is_of_objects()) continue;
+    const Field& of = source_.fields()[field];
+    if (of.is_of_objects() || of.is_drawn()) continue;
     const size_t column = field_columns_[field];
     const bool labels = mixer_ && field == mixer_->label_column();
     if (const size_t bytes = LoadedBytes(source_.fields()[field]); bytes != 0) {

@@ -29,6 +29,8 @@ class RowColumns {
     std::vector<void*> other_rows;
     std::vector<std::span<const uint8_t>> objects;  // of the sample, by field of objects
     std::vector<void*> kept;                        // their rows in the batch
+    std::vector<ShapeMask> masks;                   // by drawn field
+    std::vector<uint16_t> values;                   // of the objects, for each of the masks
     ObjectRows object_rows;
   };
 
@@ -40,7 +42,8 @@ class RowColumns {
 
   // Returns where the plan writes the row of the first piece of a sample, and its objects. The
   // result refers to `buffers`, and to the source's memory. DataLoss: the source does not give the
-  // objects that it should. Precondition: there is a plan.
+  // objects that it should. InvalidArgument: an object has a class that a mask does not hold.
+  // Precondition: there is a plan.
   Result<OutputRows> RowsOf(Slot& slot, uint32_t row, uint64_t sample, Buffers& buffers) const;
 
   // Returns where it writes the row of a further piece: to its place in the column of its field;
@@ -62,6 +65,8 @@ class RowColumns {
   static std::vector<PlaceInRow> PlacesOf(const SampleSource& source,
                                           const std::optional<Plan>& plan);
   Result<const ObjectRows*> ObjectsOf(uint64_t sample, Buffers& buffers) const;
+  Status AddMasks(Slot& slot, uint32_t row, uint64_t sample, Buffers& buffers) const;
+  Status AddValues(const Field& field, Buffers& buffers) const;
   Status WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const;
   Status WriteObjects(const RowClaim& claim) const;
   Status MapRows(const RowClaim& claim, StageTimes& times) const;
@@ -77,6 +82,7 @@ class RowColumns {
   const std::vector<ColumnSpec> columns_;        // of a batch
   const std::vector<size_t> field_columns_;      // by field: ColumnOfField
   const std::vector<size_t> object_fields_;      // the fields of objects
+  const std::vector<size_t> drawn_fields_;       // the drawn fields
   const size_t planned_;                         // PlannedFields
   const std::vector<PlaceInRow> places_;         // by piece
   const std::vector<size_t> added_;              // the columns of the program's function

@@ -24,14 +24,17 @@ struct ArrayColumn {
   uint64_t samples = 0;            // rows
   // Bytes from one row to the next; may be negative or 0. nullopt: the rows are contiguous.
   std::optional<int64_t> row_stride{};
-  // // Fields of objects only (io/source/field.h): those of sample i are the rows [offsets[i],
-  // offsets[i + 1]) of `data`, which are contiguous. `samples` + 1 numbers. Null for other fields,
-  // whose kind is kFixed.
+  // Fields of objects only (io/source/field.h): those of sample i are the rows [offsets[i],
+  // offsets[i + 1]) of `data`, which are contiguous. `samples` + 1 numbers. Of a drawn field,
+  // `data` has shapes, and the offsets count their 32-bit words. Null for other fields, whose kind
+  // is kFixed.
   const int64_t* offsets = nullptr;
   Field::Kind kind = Field::Kind::kFixed;
   BoxFormat box_format = BoxFormat::kXyxy;  // this and the following: as of Field
   bool normalized = false;
   std::vector<uint16_t> flip_pairs{};
+  uint16_t fill = 0;
+  std::optional<uint16_t> crowd{};
 
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
   // Precondition: id < samples, and there are no offsets.

@@ -18,6 +18,11 @@ constexpr size_t kMaxDimensions = 7;  // of a row; a batch has one more
 constexpr int64_t kMaxRowBytes =
     int64_t{1} << 42;  // of a row, so that the product with the number of rows cannot overflow
 
+// Returns the bytes that offsets count.
+uint64_t UnitBytes(const ArrayColumn& column) {
+  return Field::IsDrawn(column.kind) ? sizeof(uint32_t) : column.row_bytes();
+}
+
 // Checks that samples have their objects one after another.
 Status CheckOffsets(const ArrayColumn& column) {
   for (uint64_t id = 0; id < column.samples; ++id) {
@@ -28,7 +33,7 @@ Status CheckOffsets(const ArrayColumn& column) {
                               " for sample " + std::to_string(id),
                           "Offsets must not be negative, or decrease");
     }
-    if (end - begin > kMaxObjects) {
+    if (end - begin > kMaxObjects && !Field::IsDrawn(column.kind)) {
       return RefuseColumn(column, "has " + std::to_string(end - begin) + " objects in sample " +
                                       std::to_string(id) + "; at most " +
                                       std::to_string(kMaxObjects) + " are possible");
@@ -51,6 +56,7 @@ Status CheckColumn(const ArrayColumn& column) {
 // Checks that two fields have the same objects.
 Status CheckSameObjects(const ArrayColumn& one, const ArrayColumn& other) {
   if (one.offsets == other.offsets) return {};
+  if (Field::IsDrawn(one.kind) || Field::IsDrawn(other.kind)) return {};
   for (uint64_t id = 0; id < one.samples; ++id) {
     const int64_t ours = one.offsets[id + 1] - one.offsets[id];
     const int64_t theirs = other.offsets[id + 1] - other.offsets[id];
@@ -135,6 +141,10 @@ uint64_t HashObjects(const ArrayColumn& column, uint64_t hash) {
                                          static_cast<int64_t>(column.box_format),
                                          column.normalized ? 1 : 0};
   hash = Hash64(as_bytes(described.data(), sizeof(described)), hash);
+  if (Field::IsDrawn(column.kind)) {
+    const std::array<int64_t, 2> values{column.fill, column.crowd ? *column.crowd : -1};
+    hash = Hash64(as_bytes(values.data(), sizeof(values)), hash);
+  }
   hash = Hash64(as_bytes(column.flip_pairs.data(), column.flip_pairs.size() * 2), hash);
   for (uint64_t id = 0; id < column.samples; ++id) {
     const int64_t objects = column.offsets[id + 1] - begin;
@@ -142,8 +152,8 @@ uint64_t HashObjects(const ArrayColumn& column, uint64_t hash) {
   }
   if (begin == end) return hash;
   const auto* const data = static_cast<const uint8_t*>(column.data);
-  return Hash64(as_bytes(data + static_cast<uint64_t>(begin) * column.row_bytes(),
-                         static_cast<uint64_t>(end - begin) * column.row_bytes()),
+  return Hash64(as_bytes(data + static_cast<uint64_t>(begin) * UnitBytes(column),
+                         static_cast<uint64_t>(end - begin) * UnitBytes(column)),
                 hash);
 }
 
@@ -190,6 +200,8 @@ Field FieldOf(const ArrayColumn& column) {
           .kind = column.kind,
           .dtype = column.dtype,
           .row_shape = column.row_shape,
+          .fill = column.fill,
+          .crowd = column.crowd,
           .box_format = column.box_format,
           .normalized = column.normalized,
           .flip_pairs = column.flip_pairs};
@@ -224,7 +236,7 @@ Result<MemoryColumns> MemoryColumns::Make(std::vector<ArrayColumn> columns,
   TRY(CheckObjects(fields));
   MemoryColumns made;
   for (const ArrayColumn& column : columns) {
-    if (column.offsets == nullptr) continue;
+    if (column.offsets == nullptr || Field::IsDrawn(column.kind)) continue;
     for (uint64_t id = 0; id < column.samples; ++id) {
       const auto objects = static_cast<uint32_t>(column.offsets[id + 1] - column.offsets[id]);
       made.max_objects_ = std::max(made.max_objects_, objects);
@@ -253,7 +265,7 @@ std::span<const uint8_t> MemoryColumns::View(size_t column, uint64_t id) const {
   const auto begin = static_cast<uint64_t>(of.offsets[id]);
   const auto objects = static_cast<uint64_t>(of.offsets[id + 1]) - begin;
   if (objects == 0) return {};
-  return {static_cast<const uint8_t*>(of.data) + begin * of.row_bytes(), objects * of.row_bytes()};
+  return {static_cast<const uint8_t*>(of.data) + begin * UnitBytes(of), objects * UnitBytes(of)};
 }
 
 uint64_t MemoryColumns::Hash(bool all_numbers, uint64_t seed) const {

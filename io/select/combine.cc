@@ -28,6 +28,11 @@ std::string DescribeField(const Field& field) {
   } else if (field.kind == Field::Kind::kMask) {
     rows = "masks" + std::string(field.dtype == DType::kU16 ? " of uint16" : "") +
            ", filled with " + std::to_string(field.fill);
+  } else if (field.is_drawn()) {
+    rows = std::string(field.kind == Field::Kind::kInstances ? "instances" : "classes") +
+           " drawn as " + NameOf(field.dtype) + " on " + std::to_string(field.fill) +
+           (field.crowd ? ", crowds as " + std::to_string(*field.crowd) : "") +
+           (field.normalized ? ", normalized" : "");
   } else if (field.kind == Field::Kind::kBoxes) {
     rows = std::string("boxes, ") + NameOf(field.box_format) +
            (field.normalized ? ", normalized" : "");
@@ -47,7 +52,7 @@ std::string DescribeField(const Field& field) {
 bool AreAlike(const Field& one, const Field& other) {
   return one.name == other.name && one.kind == other.kind && one.dtype == other.dtype &&
          one.row_shape == other.row_shape && one.is_label == other.is_label &&
-         one.fill == other.fill && one.box_format == other.box_format &&
+         one.fill == other.fill && one.crowd == other.crowd && one.box_format == other.box_format &&
          one.normalized == other.normalized && one.flip_pairs == other.flip_pairs &&
          one.count == other.count;
 }

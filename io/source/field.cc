@@ -1,5 +1,6 @@
 #include "io/source/field.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -90,11 +91,40 @@ Status CheckObject(const Field& field) {
   return CheckFlipPairs(field);
 }
 
+// Checks that "labels" or "iscrowd" has a number for each object.
+Status CheckNumbers(const Field& drawn, std::span<const Field> fields, const char* name) {
+  const auto found = std::ranges::find(fields, name, &Field::name);
+  if (found != fields.end() && found->kind == Field::Kind::kObject && found->is_class_number()) {
+    return {};
+  }
+  return RefuseField(drawn, "is drawn by the numbers of objects in a field '" + std::string(name) +
+                                "', and there is none");
+}
+
+Status CheckDrawn(const Field& field, std::span<const Field> fields) {
+  if (field.dtype != DType::kU8 && field.dtype != DType::kU16) {
+    return RefuseField(field, "has masks of " + std::string(NameOf(field.dtype)),
+                       "Give uint8 or uint16");
+  }
+  const int most = field.dtype == DType::kU8 ? 255 : 65535;
+  if (field.fill > most || field.crowd.value_or(0) > most) {
+    return RefuseField(field, "has masks of uint8 with a value over 255",
+                       "Give 0 to 255, or uint16");
+  }
+  if (std::ranges::none_of(fields, &Field::is_of_objects)) {
+    return RefuseField(field, "has shapes, and samples have no other fields of objects");
+  }
+  if (field.kind == Field::Kind::kInstances) return {};
+  TRY(CheckNumbers(field, fields, "labels"));
+  return field.crowd ? CheckNumbers(field, fields, "iscrowd") : Status();
+}
+
 }  // namespace
 
 Status CheckObjects(std::span<const Field> fields) {
   const Field* boxes = nullptr;
   for (const Field& field : fields) {
+    if (field.is_drawn()) TRY(CheckDrawn(field, fields));
     if (!field.is_of_objects()) continue;
     TRY(CheckObject(field));
     if (field.kind != Field::Kind::kBoxes) continue;

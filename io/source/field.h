@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ struct Field {
     kBoxes,      // kF32 {4}; at most one field has boxes
     kKeypoints,  // kF32 {points, 3}: x, y and visibility, where 0 means that the point is not known
     kObject,     // a row of one type and shape, which is kept or dropped with its object
+    // Masks of one channel, of type kU8 or kU16, that are drawn from the shapes of the sample's
+    // objects after transforms have moved these. View has the shapes of all objects of the sample
+    // (core/batch/object_shapes.h), in pixels or fractions as `normalized` says.
+    kInstances,  // values: 1 + the object's index among the row's objects
+    kSemantic,   // values: the object's number in "labels", a field of objects
   };
 
   std::string name;  // unique among the fields: "image", "label"
@@ -38,10 +44,12 @@ struct Field {
   DType dtype = DType::kU8;          // of a row
   std::vector<int64_t> row_shape{};  // of a row; {} for a scalar
   bool is_label = false;             // whether it is the label to train with; at most one field is
-  uint16_t fill = 0;                 // of a kMask: the value of pixels outside the image
+  uint16_t fill = 0;  // of a kMask: the value of pixels outside the image; if drawn, of all that
+                      // no object has
+  std::optional<uint16_t> crowd{};          // of a kSemantic: the value of objects with "iscrowd" 1
   BoxFormat box_format = BoxFormat::kXyxy;  // of kBoxes
-  // Boxes and keypoints only: coordinates are fractions of the image's width and height, not
-  // pixels. Either way they refer to the image as viewed.
+  // Boxes, keypoints and shapes only: coordinates are fractions of the image's width and height,
+  // not pixels. Either way they refer to the image as viewed.
   bool normalized = false;
   // Keypoints only: the point that each one becomes when the image is mirrored, such as the right
   // eye for the left one. A permutation that is its own inverse, or empty if points keep their
@@ -61,8 +69,12 @@ struct Field {
     return kind == Kind::kBoxes || kind == Kind::kKeypoints || kind == Kind::kObject;
   }
 
-  // Precondition of all functions below: not is_encoded(). A row is that of one object, if it is a
-  // field of objects.
+  // Whether samples have shapes for it, and only rows of a batch have its pixels.
+  bool is_drawn() const { return IsDrawn(kind); }
+  static bool IsDrawn(Kind kind) { return kind == Kind::kInstances || kind == Kind::kSemantic; }
+
+  // Precondition of all functions below: neither is_encoded() nor is_drawn(). A row is that of one
+  // object, if it is a field of objects.
   size_t row_bytes() const { return BytesOf(dtype, row_shape); }
   // Whether a row is the number of a class: a single integer, or a bool, which is 0 or 1.
   bool is_class_number() const {
@@ -82,7 +94,8 @@ size_t LoadedBytes(std::span<const Field> fields);
 
 // InvalidArgument, with the name of the field and the fault: its dtype and row_shape are not those
 // of its kind, it has strings, it is the label, its flip_pairs are not as above, or it is the
-// second field of boxes. Other kinds are not looked at.
+// second field of boxes. Likewise, a drawn field has another type, a fill or crowd that its type
+// does not hold, or lacks fields of objects that it needs. Other kinds are not looked at.
 Status CheckObjects(std::span<const Field> fields);
 
 // Returns the fields of encoded images: "image" and, if they have labels, "label" (int64).

@@ -210,7 +210,7 @@ class SampleSource {
   // Returns a sample's row of a kFixed field where it is in memory, dense but of any alignment; it
   // stays valid as long as the source. Empty if rows are stored in another form, which is never the
   // case for the first field. Of a field of objects, returns the rows of all objects of the sample,
-  // empty if there are none. No I/O, no allocation, no lock.
+  // empty if there are none; of a drawn field, their shapes. No I/O, no allocation, no lock.
   virtual std::span<const uint8_t> View(size_t /*field*/, uint64_t /*id*/) const { return {}; }
 
   // Whether `stoker index` can make entry points for this source's samples.
