@@ -124,6 +124,12 @@ Opened OpenImageFolder(const SourceArguments& given, int threads) {
                                              .allow_empty = allow_empty});
 }
 
+Result<DrawnMasks> MasksOf(const SourceArguments& given) {
+  const auto crowd = given.find("mask_crowd");
+  return ParseMasks(given.at("masks"), given.at("mask_dtype"), given.at("mask_background"),
+                    crowd == given.end() ? "off" : crowd->second);
+}
+
 Opened OpenCoco(const SourceArguments& given, int /*threads*/) {
   CocoOptions options;
   ASSIGN_OR_RETURN(options.keep_empty, IsOn(given, "keep_empty"));
@@ -138,6 +144,7 @@ Opened OpenCoco(const SourceArguments& given, int /*threads*/) {
   options.keypoints = keypoints == "on"    ? Keypoints::kOn
                       : keypoints == "off" ? Keypoints::kOff
                                            : Keypoints::kAuto;
+  ASSIGN_OR_RETURN(options.masks, MasksOf(given));
   return Coco(given.at("json"), given.at("images"), options);
 }
 
@@ -256,12 +263,22 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "keep_empty", .standard = "on", .is_path = false},
                      {.name = "keep_crowd", .standard = "on", .is_path = false},
                      {.name = "contiguous_labels", .standard = "off", .is_path = false},
-                     {.name = "keypoints", .standard = "auto", .is_path = false}},
+                     {.name = "keypoints", .standard = "auto", .is_path = false},
+                     {.name = "masks", .standard = "off", .is_path = false},
+                     {.name = "mask_dtype", .standard = "uint8", .is_path = false},
+                     {.name = "mask_background", .standard = "255", .is_path = false},
+                     {.name = "mask_crowd", .standard = "off", .is_path = false}},
        .open = &OpenCoco},
       {.kind = "yolo",
-       .arguments = {{.name = "data"}, {.name = "split", .standard = "train", .is_path = false}},
+       .arguments = {{.name = "data"},
+                     {.name = "split", .standard = "train", .is_path = false},
+                     {.name = "masks", .standard = "off", .is_path = false},
+                     {.name = "mask_dtype", .standard = "uint8", .is_path = false},
+                     {.name = "mask_background", .standard = "255", .is_path = false}},
        .open = [](const SourceArguments& given, int threads) -> Opened {
-         return Yolo(given.at("data"), given.at("split"), {.threads = threads});
+         ASSIGN_OR_RETURN(DrawnMasks masks, MasksOf(given));
+         return Yolo(given.at("data"), given.at("split"),
+                     {.threads = threads, .masks = std::move(masks)});
        }},
       {.kind = "voc",
        .arguments = {{.name = "root"},

@@ -43,6 +43,8 @@ struct CocoColumns {
   std::vector<float> areas;
   std::vector<uint8_t> crowds;
   std::vector<float> keypoints;
+  std::vector<uint32_t> shapes;        // in words; empty if there are no masks
+  std::vector<int64_t> shape_offsets;  // of the samples' shapes, likewise
 };
 
 // The points that all objects have.
@@ -176,6 +178,27 @@ void CopyPoints(std::span<const float> from, float* to) {
   }
 }
 
+// Puts the shapes into the order of the samples. `samples`: as SamplesOf returns them.
+void OrderShapes(const CocoFile& file, std::span<const uint32_t> samples, CocoColumns& columns) {
+  std::vector<int64_t>& offsets = columns.shape_offsets;
+  offsets.assign(columns.image_ids.size() + 1, 0);
+  const auto words_of = [&](size_t object) { return file.shapes.object(file.shapes_at[object]); };
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i] != kLeftOut) {
+      offsets[samples[i] + 1] += static_cast<int64_t>(words_of(i).size());
+    }
+  }
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  columns.shapes.resize(static_cast<size_t>(offsets.back()));
+  std::vector<int64_t> next = offsets;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    if (samples[i] == kLeftOut) continue;
+    const std::span<const uint32_t> words = words_of(i);
+    std::ranges::copy(words, columns.shapes.begin() + next[samples[i]]);
+    next[samples[i]] += static_cast<int64_t>(words.size());
+  }
+}
+
 // Puts the images and objects of a file into the order of the samples.
 CocoColumns ColumnsOf(const CocoFile& file, const CocoOptions& options,
                       const std::optional<CocoPoints>& points) {
@@ -203,6 +226,7 @@ CocoColumns ColumnsOf(const CocoFile& file, const CocoOptions& options,
     CopyPoints(std::span(file.keypoints).subspan(numbers * i, numbers),
                columns.keypoints.data() + numbers * to);
   }
+  if (options.masks.kind != DrawnMasks::Kind::kNone) OrderShapes(file, samples, columns);
   return columns;
 }
 
@@ -236,7 +260,8 @@ Status CheckImagesFolder(const std::string& images) {
 
 // Returns the columns of `from`, which must live as long as they are used.
 std::vector<ArrayColumn> ColumnsOfCoco(const CocoColumns& from,
-                                       const std::optional<CocoPoints>& points) {
+                                       const std::optional<CocoPoints>& points,
+                                       const DrawnMasks& masks) {
   const uint64_t samples = from.image_ids.size();
   using Shape = std::vector<int64_t>;
   const auto of_objects = [&](const char* name, DType dtype, Shape shape, const void* data,
@@ -265,6 +290,9 @@ std::vector<ArrayColumn> ColumnsOfCoco(const CocoColumns& from,
                                  from.keypoints.data(), Field::Kind::kKeypoints));
     columns.back().flip_pairs = points->flip_pairs;
   }
+  if (masks.kind != DrawnMasks::Kind::kNone) {
+    columns.push_back(ColumnOf(masks, from.shapes, from.shape_offsets));
+  }
   return columns;
 }
 
@@ -274,7 +302,9 @@ Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const 
                                                  const CocoOptions& options) {
   TRY(CheckImagesFolder(images));
   using Keypoints = CocoOptions::Keypoints;
-  ASSIGN_OR_RETURN(const CocoFile file, ReadCoco(json, options.keypoints != Keypoints::kOff));
+  const CocoParts parts{.keypoints = options.keypoints != Keypoints::kOff,
+                        .shapes = options.masks.kind != DrawnMasks::Kind::kNone};
+  ASSIGN_OR_RETURN(const CocoFile file, ReadCoco(json, parts));
   std::string why;
   ASSIGN_OR_RETURN(const std::optional<CocoPoints> points, PointsOf(json, file, why));
   if (!points && options.keypoints == Keypoints::kOn) {
@@ -288,8 +318,12 @@ Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const 
                                         : "no image has annotations other than crowds",
                      "Keep images without annotations");
   }
+  const DrawnObjects drawn{columns->labels, columns->crowds, columns->shapes};
+  if (const Status checked = CheckClasses(options.masks, drawn); !checked.ok()) {
+    return Error(checked.error()).WithFile(json);
+  }
   FilesOptions files{.root = images,
-                     .columns = ColumnsOfCoco(*columns, points),
+                     .columns = ColumnsOfCoco(*columns, points, options.masks),
                      .owner = columns,
                      .class_names = ClassNamesOf(file, options.contiguous_labels),
                      .description = "coco(" + json + ", " + images + ")"};

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/result/result.h"
+#include "io/annotations/drawn_masks.h"
 #include "io/source/source.h"
 
 namespace stoker {
@@ -23,6 +24,7 @@ struct CocoOptions {
   // Labels are the indices of the categories in the order of their ids; otherwise they are the ids.
   bool contiguous_labels = false;
   Keypoints keypoints = Keypoints::kAuto;
+  DrawnMasks masks{};  // drawn from the segmentations
 };
 
 // Boxes and points are taken as coordinates of the image that is decoded; `width` and `height` in
@@ -43,18 +45,25 @@ struct CocoOptions {
 //              categories list the same names of points. Coordinates are 0.5 larger than in the
 //              file, where they are pixel indices; points of visibility 0 are 0, 0. flip_pairs
 //              joins left_NAME and right_NAME.
+//   instances  kInstances, or
+//   mask       kSemantic: see masks
 //
 // classes() has the names of the categories by label; those of numbers that are not ids are empty.
 // If ids are negative, or 65536 or more, there are no names: take contiguous_labels.
 //
-// Segmentations are not read. Memory: 29 bytes for each box and 12 for each of its keypoints, and
-// for each image 56 bytes and its path; while it opens, 90 bytes for each box in addition.
+// Segmentations are read for masks only: polygons, and runs (RLE) as lists or texts. Nothing is
+// drawn of an object whose segmentation is an empty list. They take 8 bytes for each point, 4 for
+// each run, 4 for each polygon and object, and twice that while the file is read. Memory: 29 bytes
+// for each box and 12 for each of its keypoints, and for each image 56 bytes and its path; while it
+// opens, 90 bytes for each box in addition.
 //
 // InvalidArgument, with the offset or the id, if the file is not JSON, lacks something, or has
 // annotations of unknown images or categories, ids that occur twice, boxes that are not four finite
 // numbers or have negative sizes, or keypoints of another number than their category's names; if
-// not all annotations have the same keypoints and keypoints is kOn; if no image has annotations and
-// keep_empty is false. NotFound: `json`, or the folder. Others of InputFile::Open.
+// not all annotations have the same keypoints and keypoints is kOn; with masks, if a segmentation
+// is missing or wrong (io/annotations/coco_file.h), or CheckClasses refuses a class; if no image
+// has annotations and keep_empty is false. NotFound: `json`, or the folder. Others of
+// InputFile::Open.
 Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const std::string& images,
                                                  const CocoOptions& options = {});
 

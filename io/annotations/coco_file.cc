@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "core/result/plural.h"
 #include "core/result/try.h"
 #include "core/result/utf8.h"
+#include "io/annotations/coco_runs.h"
 #include "io/files/json_reader.h"
 #include "io/files/text_file.h"
 
@@ -39,13 +41,15 @@ class Members {
 
 class CocoReader {
  public:
-  CocoReader(TextFile file, bool keypoints) : reader_(std::move(file)), has_keypoints_(keypoints) {}
+  CocoReader(TextFile file, const CocoParts& parts)
+      : reader_(std::move(file)), has_keypoints_(parts.keypoints), reads_shapes_(parts.shapes) {}
 
   Result<CocoFile> Read() {
     TRY(ReadLists());
     TRY(CheckIds(file_.image_ids, "image"));
     TRY(CheckCategories());
     TRY(CheckObjects());
+    TRY(CheckRuns());
     return std::move(file_);
   }
 
@@ -57,6 +61,10 @@ class CocoReader {
   Status ReadBox(float (&box)[4]);
   Status ReadKeypoints();
   Result<uint8_t> ReadIsCrowd();
+  Result<std::string> ReadSegmentation();
+  Result<std::string> ReadPolygon();
+  Result<std::string> ReadRuns();
+  Status CheckRuns() const;
   Status CheckIds(std::span<const int64_t> ids, const char* what) const;
   Status CheckCategories();
   Status CheckSizes(const CocoObject& object, uint64_t begin) const;
@@ -113,6 +121,10 @@ class CocoReader {
   JsonReader reader_;
   CocoFile file_;
   bool has_keypoints_;  // whether they are read, and all objects have had them
+  const bool reads_shapes_;
+  std::vector<ImageSize> sizes_;  // of the images, if shapes are read; 0 where unknown
+  std::vector<float> polygon_;    // reused
+  std::vector<uint32_t> runs_;    // likewise
 };
 
 constexpr char kWhichFile[] =
@@ -151,13 +163,22 @@ Status CocoReader::ReadLists() {
 }
 
 Status CocoReader::ReadImage() {
-  enum : unsigned { kId, kFileName };
+  enum : unsigned { kId, kFileName, kWidth, kHeight };
   Members members("an image");
   ASSIGN_OR_RETURN(const JsonReader::Type type, reader_.Peek());
   if (type != JsonReader::Type::kObject) return reader_.Refuse("an image is not an object");
   const uint64_t begin = reader_.offset();
   std::string name;
+  ImageSize size;
   TRY(EachMember([&]() -> Status {
+    const bool is_width = reader_.key() == "width";
+    if (reads_shapes_ && (is_width || reader_.key() == "height")) {
+      TRY(members.Add(reader_, is_width ? kWidth : kHeight));
+      ASSIGN_OR_RETURN(const int64_t side, reader_.Integer(is_width ? "'width'" : "'height'"));
+      (is_width ? size.width : size.height) =
+          static_cast<int>(std::clamp<int64_t>(side, -1, kMaxSidePixels + 1));
+      return {};
+    }
     if (reader_.key() == "id") {
       TRY(members.Add(reader_, kId));
       ASSIGN_OR_RETURN(const int64_t id, reader_.Integer("'id'"));
@@ -177,6 +198,7 @@ Status CocoReader::ReadImage() {
     return At(begin, described + " has a 'file_name' that is empty or has a NUL");
   }
   file_.file_names.Add(name);
+  if (reads_shapes_) sizes_.push_back(size);
   return {};
 }
 
@@ -242,13 +264,136 @@ Status CocoReader::CheckSizes(const CocoObject& object, uint64_t begin) const {
   return At(begin, NameOf(object) + " has a box whose area overflows float32");
 }
 
+// Returns the float32 next to a coordinate that is in the same fifth of a pixel.
+float InSameFifth(double value) {
+  const auto fifth = [](double position) { return std::trunc(5 * position + 0.5); };
+  const auto near = static_cast<float>(value);
+  if (!std::isfinite(near) || fifth(near) == fifth(value)) return near;
+  return std::nextafter(near, near < value ? HUGE_VALF : -HUGE_VALF);
+}
+
+// Appends a list of polygons, or runs, to the shapes. It and the two below return what is wrong
+// with them, because the annotation's id may come later; empty if nothing is.
+Result<std::string> CocoReader::ReadSegmentation() {
+  file_.shapes_at.push_back(file_.shapes.words().size());
+  file_.shapes.BeginObject();
+  ASSIGN_OR_RETURN(const JsonReader::Type type, reader_.Peek());
+  if (type == JsonReader::Type::kObject) return ReadRuns();
+  std::string fault;
+  if (type != JsonReader::Type::kList) {
+    TRY(reader_.Skip());
+    return std::string("a 'segmentation' that is neither a list of polygons nor runs (RLE)");
+  }
+  TRY(Each([&]() -> Status {
+    ASSIGN_OR_RETURN(std::string of_polygon, ReadPolygon());
+    if (fault.empty()) fault = std::move(of_polygon);
+    return {};
+  }));
+  return fault;
+}
+
+Result<std::string> CocoReader::ReadPolygon() {
+  ASSIGN_OR_RETURN(const JsonReader::Type type, reader_.Peek());
+  if (type != JsonReader::Type::kList) {
+    TRY(reader_.Skip());
+    return std::string("a 'segmentation' whose polygons are not lists");
+  }
+  polygon_.clear();
+  bool fits = true;
+  TRY(Each([&]() -> Status {
+    ASSIGN_OR_RETURN(const double number, reader_.Number("'segmentation'"));
+    polygon_.push_back(InSameFifth(number));
+    fits = fits && std::isfinite(polygon_.back());
+    return {};
+  }));
+  const std::string numbers = std::to_string(polygon_.size()) + " coordinates";
+  if (!fits) return std::string("a polygon with a coordinate that float32 cannot hold");
+  if (polygon_.size() % 2 != 0)
+    return "a polygon of " + numbers + ", which are not pairs of x and y";
+  if (polygon_.size() < 6) return "a polygon of " + numbers + ", which are fewer than three points";
+  const size_t words = file_.shapes.words().size() - file_.shapes_at.back() + polygon_.size();
+  if (words >= ObjectShapes::kMostWords) return std::string("more than 2^29 points");
+  file_.shapes.AddPolygon(polygon_);
+  return std::string();
+}
+
+// Reads {"size": [height, width], "counts": …}.
+Result<std::string> CocoReader::ReadRuns() {
+  enum : unsigned { kSize, kCounts };
+  Members members("runs (RLE)");
+  std::vector<int64_t> size;
+  std::string packed, fault;
+  runs_.clear();
+  TRY(EachMember([&]() -> Status {
+    const bool is_size = reader_.key() == "size";
+    if (!is_size && reader_.key() != "counts") return reader_.Skip();
+    TRY(members.Add(reader_, is_size ? kSize : kCounts));
+    ASSIGN_OR_RETURN(const JsonReader::Type type, reader_.Peek());
+    if (!is_size && type == JsonReader::Type::kString) {
+      TRY(reader_.String("'counts'", packed));
+      if (!UnpackRuns(packed, runs_)) fault = "runs (RLE) whose text is damaged";
+      return {};
+    }
+    if (type != JsonReader::Type::kList) return reader_.Refuse("'size' and 'counts' are lists");
+    return Each([&]() -> Status {
+      ASSIGN_OR_RETURN(const int64_t number, reader_.Integer(is_size ? "'size'" : "'counts'"));
+      if (is_size && size.size() < 3) size.push_back(number);
+      if (is_size) return {};
+      if (number < 0 || number > UINT32_MAX)
+        fault = "a run (RLE) of " + std::to_string(number) + " pixels";
+      runs_.push_back(static_cast<uint32_t>(number));
+      return {};
+    });
+  }));
+  if (!fault.empty()) return fault;
+  if (!members.has(kCounts) || size.size() != 2)
+    return std::string("runs (RLE) without 'size' or 'counts'");
+  const auto is_side = [](int64_t side) { return side >= 1 && side <= kMaxSidePixels; };
+  if (!is_side(size[0]) || !is_side(size[1]))
+    return std::string("runs (RLE) of an impossible 'size'");
+  uint64_t pixels = 0;
+  for (const uint32_t run : runs_) pixels += run;
+  const auto height = static_cast<uint32_t>(size[0]), width = static_cast<uint32_t>(size[1]);
+  if (pixels > uint64_t{height} * width) {
+    return "runs (RLE) of " + std::to_string(pixels) + " pixels for an image of " +
+           HeightByWidth({static_cast<int>(width), static_cast<int>(height)});
+  }
+  if (runs_.size() + 2 >= ObjectShapes::kMostWords) return std::string("more than 2^30 runs (RLE)");
+  file_.shapes.AddRuns(height, width, runs_);
+  return std::string();
+}
+
+// Checks that runs are those of images of the same size.
+Status CocoReader::CheckRuns() const {
+  if (!reads_shapes_) return {};
+  std::vector<size_t> images(file_.image_ids.size());
+  std::iota(images.begin(), images.end(), size_t{0});
+  const auto id_of = [&](size_t i) { return file_.image_ids[i]; };
+  std::ranges::sort(images, {}, id_of);
+  for (size_t i = 0; i < file_.objects.size(); ++i) {
+    const std::span<const uint32_t> words = file_.shapes.object(file_.shapes_at[i]);
+    ShapeReader reader({reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()});
+    reader.NextObject();
+    const std::optional<ShapePart> part = reader.NextPart();
+    if (!part || !part->has_runs) continue;
+    const ImageSize runs{static_cast<int>(part->Word(1)), static_cast<int>(part->Word(0))};
+    const CocoObject& object = file_.objects[i];
+    const ImageSize image = sizes_[*std::ranges::lower_bound(images, object.image_id, {}, id_of)];
+    if (image.width == 0 || image.height == 0 || image == runs) continue;
+    return InFile(RunsOfOtherSize(NameOf(object), runs, image),
+                  "The 'size' of runs is [height, width]");
+  }
+  return {};
+}
+
 Status CocoReader::ReadObject() {
-  enum : unsigned { kId, kImage, kCategory, kBox, kArea, kCrowd, kKeypoints };
+  enum : unsigned { kId, kImage, kCategory, kBox, kArea, kCrowd, kKeypoints, kSegmentation };
   Members members("an annotation");
   ASSIGN_OR_RETURN(const JsonReader::Type type, reader_.Peek());
   if (type != JsonReader::Type::kObject) return reader_.Refuse("an annotation is not an object");
   const uint64_t begin = reader_.offset();
   CocoObject object;
+  std::string fault;  // of the segmentation
   const auto integer = [&](unsigned member, const char* what, int64_t& value) -> Status {
     TRY(members.Add(reader_, member));
     ASSIGN_OR_RETURN(value, reader_.Integer(what));
@@ -277,9 +422,21 @@ Status CocoReader::ReadObject() {
       TRY(members.Add(reader_, kKeypoints));
       return ReadKeypoints();
     }
+    if (key == "segmentation" && reads_shapes_) {
+      TRY(members.Add(reader_, kSegmentation));
+      ASSIGN_OR_RETURN(fault, ReadSegmentation());
+      return {};
+    }
     return reader_.Skip();
   }));
   if (!members.has(kId)) return Missing(begin, "an annotation", "id");
+  if (!fault.empty()) {
+    return At(begin, NameOf(object) + " has " + fault,
+              "Correct or remove the annotation, or read the boxes without masks");
+  }
+  if (reads_shapes_ && !members.has(kSegmentation)) {
+    return Missing(begin, NameOf(object), "segmentation", "Read the boxes without masks");
+  }
   if (const char* missing = !members.has(kImage)      ? "image_id"
                             : !members.has(kBox)      ? "bbox"
                             : !members.has(kCategory) ? "category_id"
@@ -378,9 +535,9 @@ const CocoCategory* CocoFile::Find(int64_t category_id) const {
   return found != categories.end() && found->id == category_id ? &*found : nullptr;
 }
 
-Result<CocoFile> ReadCoco(const std::string& path, bool keypoints) {
+Result<CocoFile> ReadCoco(const std::string& path, const CocoParts& parts) {
   ASSIGN_OR_RETURN(TextFile file, TextFile::Open(path));
-  CocoReader reader(std::move(file), keypoints);
+  CocoReader reader(std::move(file), parts);
   return reader.Read();
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -123,6 +124,7 @@ std::string LabelsOf(std::string_view image) {
 struct LabelledBlock {
   YoloLabels labels;
   std::vector<int64_t> counts;  // by image
+  std::vector<int64_t> words;   // likewise, of their shapes
   size_t files = 0;
   Status status;
 };
@@ -130,8 +132,8 @@ struct LabelledBlock {
 // Reads the label files of all images, with several threads.
 class LabelFiles {
  public:
-  LabelFiles(const PathTable& images, size_t classes)
-      : images_(images), classes_(classes), blocks_((images.size() + kBlock - 1) / kBlock) {}
+  LabelFiles(const PathTable& images, const YoloLines& lines)
+      : images_(images), lines_(lines), blocks_((images.size() + kBlock - 1) / kBlock) {}
 
   // Returns the error of the first image that has one.
   Status Read(int threads) {
@@ -160,7 +162,9 @@ class LabelFiles {
     const size_t end = std::min((number + 1) * kBlock, images_.size());
     for (size_t i = number * kBlock; i < end; ++i) {
       const size_t before = block.labels.classes.size();
+      const size_t words = block.labels.shapes.words().size();
       TRY(ReadFile(LabelsOf(images_[i]), block));
+      block.words.push_back(static_cast<int64_t>(block.labels.shapes.words().size() - words));
       block.counts.push_back(static_cast<int64_t>(block.labels.classes.size() - before));
     }
     return {};
@@ -179,11 +183,11 @@ class LabelFiles {
       return WrongYolo(path, "the file has more than 15 MiB, so it is not one of labels");
     }
     ++block.files;
-    return ParseYoloLabels(file->bytes(), path, classes_, block.labels);
+    return ParseYoloLabels(file->bytes(), path, lines_, block.labels);
   }
 
   const PathTable& images_;
-  const size_t classes_;
+  const YoloLines lines_;
   std::vector<LabelledBlock> blocks_;
   std::atomic<size_t> next_{0};
   std::atomic<bool> failed_{false};
@@ -193,6 +197,8 @@ class LabelFiles {
 struct YoloColumns {
   YoloLabels labels;
   std::vector<int64_t> offsets{0};
+  std::vector<uint32_t> shapes;
+  std::vector<int64_t> shape_offsets{0};  // in words
 };
 
 YoloColumns Concatenate(const std::vector<LabelledBlock>& blocks) {
@@ -207,29 +213,39 @@ YoloColumns Concatenate(const std::vector<LabelledBlock>& blocks) {
     all.labels.classes.insert(all.labels.classes.end(), labels.classes.begin(),
                               labels.classes.end());
     for (const int64_t count : block.counts) all.offsets.push_back(all.offsets.back() + count);
+    const std::span<const uint32_t> words = labels.shapes.words();
+    all.shapes.insert(all.shapes.end(), words.begin(), words.end());
+    for (const int64_t count : block.words) {
+      all.shape_offsets.push_back(all.shape_offsets.back() + count);
+    }
   }
   return all;
 }
 
 // Returns the columns of `from`, which must live as long as they are used.
-std::vector<ArrayColumn> ColumnsOfYolo(const YoloColumns& from) {
+std::vector<ArrayColumn> ColumnsOfYolo(const YoloColumns& from, const DrawnMasks& masks) {
   const uint64_t samples = from.offsets.size() - 1;
-  return {{.name = "boxes",
-           .dtype = DType::kF32,
-           .row_shape = {4},
-           .data = from.labels.boxes.data(),
-           .samples = samples,
-           .offsets = from.offsets.data(),
-           .kind = Field::Kind::kBoxes,
-           .box_format = BoxFormat::kCxcywh,
-           .normalized = true},
-          {.name = "labels",
-           .dtype = DType::kI64,
-           .row_shape = {},
-           .data = from.labels.classes.data(),
-           .samples = samples,
-           .offsets = from.offsets.data(),
-           .kind = Field::Kind::kObject}};
+  std::vector<ArrayColumn> columns{{.name = "boxes",
+                                    .dtype = DType::kF32,
+                                    .row_shape = {4},
+                                    .data = from.labels.boxes.data(),
+                                    .samples = samples,
+                                    .offsets = from.offsets.data(),
+                                    .kind = Field::Kind::kBoxes,
+                                    .box_format = BoxFormat::kCxcywh,
+                                    .normalized = true},
+                                   {.name = "labels",
+                                    .dtype = DType::kI64,
+                                    .row_shape = {},
+                                    .data = from.labels.classes.data(),
+                                    .samples = samples,
+                                    .offsets = from.offsets.data(),
+                                    .kind = Field::Kind::kObject}};
+  if (masks.kind != DrawnMasks::Kind::kNone) {
+    columns.push_back(ColumnOf(masks, from.shapes, from.shape_offsets));
+    columns.back().normalized = true;
+  }
+  return columns;
 }
 
 // Returns the key of a split in the file: "validation" is another name of "val".
@@ -285,11 +301,18 @@ Result<std::shared_ptr<const SampleSource>> Yolo(const std::string& data, const 
   if (failed) return SystemError(failed.value(), "cannot find the working folder", data);
   ASSIGN_OR_RETURN(YoloData given, ReadYoloData(data));
   ASSIGN_OR_RETURN(SplitImages images, ImagesOf(absolute, given, split, options.threads));
-  LabelFiles files(images.paths, given.names.size());
+  LabelFiles files(images.paths, {.classes = given.names.size(),
+                                  .keypoints = given.lists.contains("kpt_shape"),
+                                  .shapes = options.masks.kind != DrawnMasks::Kind::kNone});
   TRY(files.Read(options.threads));
   TRY(CheckLabelFiles(files.blocks(), images.paths));
   const auto columns = std::make_shared<YoloColumns>(Concatenate(files.blocks()));
-  FilesOptions made{.columns = ColumnsOfYolo(*columns),
+  const DrawnObjects drawn{
+      .labels = columns->labels.classes, .crowds = {}, .shapes = columns->shapes};
+  if (const Status checked = CheckClasses(options.masks, drawn); !checked.ok()) {
+    return Error(checked.error()).WithFile(data);
+  }
+  FilesOptions made{.columns = ColumnsOfYolo(*columns, options.masks),
                     .owner = columns,
                     .class_names = std::move(given.names),
                     .description = "yolo(" + data + ", " + split + ")",

@@ -50,6 +50,38 @@ void RequireAGoodSource(const SampleSource& source, const CocoFile& file) {
   Require(bytes == file.objects.size() * 16, "each object has a box");
 }
 
+// Runs do not overrun their image, and polygons have pairs of finite numbers.
+void RequireGoodShapes(const CocoFile& file) {
+  Require(file.shapes_at.size() == file.objects.size(), "each object has a shape");
+  const std::span<const uint32_t> words = file.shapes.words();
+  ShapeReader shapes({reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()});
+  for (size_t i = 0; i < file.objects.size(); ++i) {
+    Require(shapes.NextObject(), "each object has a shape");
+    while (const std::optional<ShapePart> part = shapes.NextPart()) {
+      uint64_t pixels = 0;
+      for (size_t word = 0; word < part->words(); ++word) {
+        Require(part->has_runs || std::isfinite(part->Number(word)), "numbers are finite");
+        if (word > 1) pixels += part->Word(word);
+      }
+      const size_t words_of = part->words();
+      if (!part->has_runs) Require(words_of >= 6 && words_of % 2 == 0, "polygons have points");
+      if (!part->has_runs) continue;
+      Require(words_of >= 2 && pixels <= uint64_t{part->Word(0)} * part->Word(1),
+              "runs are within their image");
+    }
+  }
+  Require(!shapes.NextObject(), "nothing else has a shape");
+}
+
+void ReadShapes(const std::string& path) {
+  const Result<CocoFile> file = ReadCoco(path, {.shapes = true});
+  if (!file.ok()) return RequireAGoodError(file.error(), path);
+  RequireGoodShapes(*file);
+  const auto source = Coco(path, "/", {.masks = {.kind = DrawnMasks::Kind::kInstances}});
+  if (!source.ok()) return RequireAGoodError(source.error(), path);
+  RequireAGoodSource(**source, *file);
+}
+
 }  // namespace
 
 void ReadFuzzedCoco(std::span<const uint8_t> bytes) {
@@ -61,6 +93,7 @@ void ReadFuzzedCoco(std::span<const uint8_t> bytes) {
   const Result<CocoFile> file = ReadCoco(path);
   if (!file.ok()) return RequireAGoodError(file.error(), path);
   RequireAGoodFile(*file, bytes.size());
+  ReadShapes(path);
   const auto source = Coco(path, "/");
   if (!source.ok()) return RequireAGoodError(source.error(), path);
   RequireAGoodSource(**source, *file);

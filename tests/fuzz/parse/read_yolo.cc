@@ -27,11 +27,17 @@ void RequireAGoodError(const Error& error, const std::string& path) {
 void ReadLabels(std::string_view text) {
   constexpr size_t kClasses = 10;
   YoloLabels labels;
-  const Status read = ParseYoloLabels(text, "labels", kClasses, labels);
+  const Status read =
+      ParseYoloLabels(text, "labels", {.classes = kClasses, .shapes = true}, labels);
   if (!read.ok()) return RequireAGoodError(read.error(), "labels");
   Require(labels.boxes.size() == 4 * labels.classes.size(), "each object has a box");
   Require(std::ranges::all_of(labels.boxes, [](float x) { return x >= 0 && x <= 1.01F; }),
           "boxes are shares");
+  const std::span<const uint32_t> words = labels.shapes.words();
+  ShapeReader shapes({reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()});
+  size_t objects = 0;
+  while (shapes.NextObject()) ++objects;
+  Require(objects == labels.classes.size(), "each object has a shape");
   Require(std::ranges::all_of(labels.classes, [](int64_t c) { return c >= 0 && c < 10; }),
           "classes have names");
 }

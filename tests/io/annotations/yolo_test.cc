@@ -257,11 +257,12 @@ TEST_F(YoloTest, UrlsAreRefused) {
 
 TEST(YoloLabels, NumbersThatAreTooSmallAre0) {
   YoloLabels labels;
-  ASSERT_TRUE(ParseYoloLabels("0 1e-400 1E-400 1e-4000 0.5\n", "a.txt", 1, labels).ok());
+  ASSERT_TRUE(
+      ParseYoloLabels("0 1e-400 1E-400 1e-4000 0.5\n", "a.txt", {.classes = 1}, labels).ok());
   EXPECT_THAT(labels.boxes, ElementsAre(0, 0, 0, 0.5));
   for (const char* const large : {"1e400", "1E400", "1E+400", "-1E-400x"}) {
     const std::string line = "0 0 0 0 " + std::string(large);
-    EXPECT_FALSE(ParseYoloLabels(line, "a.txt", 1, labels).ok()) << large;
+    EXPECT_FALSE(ParseYoloLabels(line, "a.txt", {.classes = 1}, labels).ok()) << large;
   }
 }
 
@@ -282,7 +283,7 @@ TEST(YoloLabels, AreReadAsByAPlainReader) {
       text += random.OneIn(4) ? " \r\n" : "\n";
     }
     YoloLabels labels;
-    ASSERT_TRUE(ParseYoloLabels(text, "a.txt", 80, labels).ok());
+    ASSERT_TRUE(ParseYoloLabels(text, "a.txt", {.classes = 80}, labels).ok());
     EXPECT_EQ(labels.boxes, expected.boxes);
     EXPECT_EQ(labels.classes, expected.classes);
   }
