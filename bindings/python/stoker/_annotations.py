@@ -28,6 +28,31 @@ class _Annotated(Source):
         self._made_by = _Annotated, (kind, given, text)
 
 
+_MASKS = ("instances", "semantic")
+_BACKGROUND = 255
+
+
+def _add_masks(
+    given: dict[str, bytes], masks: str | None, dtype: str, background: int, crowd: int | None = None
+) -> str:
+    """Adds the options of masks that are not the defaults to `given`; returns their text for repr()."""
+    text = ""
+    values: dict[str, Any] = {}
+    if masks is not None:
+        values["masks"] = _checks.choice("masks", masks, _MASKS)
+    if _checks.choice("mask_dtype", dtype, ("uint8", "uint16")) != "uint8":
+        values["mask_dtype"] = dtype
+    most = 255 if dtype == "uint8" else 65535
+    if _checks.integer("mask_background", background, 0, most) != _BACKGROUND:
+        values["mask_background"] = int(background)
+    if crowd is not None:
+        values["mask_crowd"] = _checks.integer("mask_crowd", crowd, 0, most)
+    for name, value in values.items():
+        given[name] = str(value).encode()
+        text += f", {name}={value!r}"
+    return text
+
+
 def coco(
     json: str | os.PathLike[Any],
     images: str | os.PathLike[Any],
@@ -36,6 +61,10 @@ def coco(
     keep_crowd: bool = True,
     contiguous_labels: bool = False,
     keypoints: bool | Literal["auto"] = "auto",
+    masks: Literal["instances", "semantic"] | None = None,
+    mask_dtype: Literal["uint8", "uint16"] = "uint8",
+    mask_background: int = _BACKGROUND,
+    mask_crowd: int | None = None,
 ) -> Source:
     """Images with boxes, from a JSON file of COCO's format.
 
@@ -60,13 +89,21 @@ def coco(
     - `keypoints` (float32, (points, 3)): x, y and visibility, if all annotations have them and all of their
       categories list the same names of points. `keypoints=True` says why there are none. Coordinates are 0.5
       larger than in the file, where they are pixel indices; points of visibility 0 are 0, 0. Where an image
-      is mirrored, points `left_…` and `right_…` are swapped.
+      is mirrored, points `left_…` and `right_…` are swapped;
+    - `instances` or `mask`, with `masks`: see below.
+
+    Loaders draw `masks` from the segmentations (polygons, and RLE as lists or texts), after transforms have
+    moved the objects, and with the rule of pycocotools. `masks="instances"` makes a column `instances`,
+    (batch, height, width): 1 + the index of the object in the row's `boxes`, and 0 where there is none. A
+    pixel of several objects belongs to the smallest one. `masks="semantic"` makes a column `mask` of the
+    objects' labels. Nothing is drawn of an object whose segmentation is an empty list.
 
     `classes` has the categories' names by label. COCO's ids have gaps, whose names are empty; ids that are
     negative, or 65,536 or more, have no names. `contiguous_labels` numbers the categories from 0 instead.
 
-    Segmentations, as polygons or RLE, are not read. A file is read once, at about 450 MB/s; a box takes 29
-    bytes of memory and 12 for each keypoint, and an image 56 bytes and its name.
+    A file is read once, at about 450 MB/s without masks; a box takes 29 bytes of memory and 12 for each
+    keypoint, an image 56 bytes and its name, and with masks each point of a polygon 8 bytes and each run of
+    RLE 4.
 
     Args:
         json: the file, or its URL.
@@ -77,14 +114,24 @@ def coco(
         contiguous_labels: labels are the indices of the categories in the order of their ids.
         keypoints: "auto" reads keypoints if all annotations have the same ones; True raises an error
             otherwise, with the id of an annotation that does not have them; False skips them.
+        masks: "instances", "semantic", or None: segmentations are not read.
+        mask_dtype: "uint8", which tells 255 instances apart, or "uint16". A row with more is an error of its
+            sample.
+        mask_background: the value of a semantic mask where no object is, and of padding. It must not be a
+            class that is drawn. The default, 255, is left out of a loss by `ignore_index=255`; 0 suits ids
+            that count from 1.
+        mask_crowd: the value of groups (`iscrowd`) in a semantic mask: not that of another object's class,
+            but it may be that of the background. None means their label.
 
     Raises:
         NotFoundError: no such file or folder (a FileNotFoundError).
         InvalidArgumentError: the file is not JSON, or is truncated; it is not of COCO's format; annotations
             of unknown images or categories; ids that occur twice; boxes that are not four finite numbers, or
             have negative sizes; keypoints of another number than their category names, or with
-            `keypoints=True` not the same ones in all annotations. It names the offset or the id (a
-            ValueError).
+            `keypoints=True` not the same ones in all annotations; with `masks`, segmentations that are
+            missing or wrong, such as a polygon of two points, or RLE of another size than its image, and
+            classes that a semantic mask cannot show; options of masks that are not asked for. It names the
+            offset or the id (a ValueError).
         PermissionDeniedError: a file may not be read (a PermissionError).
     """
     given = {"json": _absolute("json", json), "images": _absolute("images", images)}
@@ -102,6 +149,7 @@ def coco(
         on = _checks.boolean("keypoints", keypoints)
         given["keypoints"] = b"on" if on else b"off"
         text += f", keypoints={on}"
+    text += _add_masks(given, masks, mask_dtype, mask_background, mask_crowd)
     return _Annotated("coco", given, f"stoker.coco({text})")
 
 
@@ -193,7 +241,15 @@ def voc(
     return _Annotated("voc", given, f"stoker.voc({text})", _checks.integer("threads", threads, 0, 256))
 
 
-def yolo(data: str | os.PathLike[Any], split: str = "train", *, threads: int = 0) -> Source:
+def yolo(
+    data: str | os.PathLike[Any],
+    split: str = "train",
+    *,
+    masks: Literal["instances", "semantic"] | None = None,
+    mask_dtype: Literal["uint8", "uint16"] = "uint8",
+    mask_background: int = _BACKGROUND,
+    threads: int = 0,
+) -> Source:
     """Images with boxes, from a data set in Ultralytics' format for YOLO.
 
         source = stoker.yolo("coco8/data.yaml")
@@ -205,32 +261,39 @@ def yolo(data: str | os.PathLike[Any], split: str = "train", *, threads: int = 0
     folder.
 
     The labels of `images/a/7.jpg` are in `labels/a/7.txt`, those of images that are not in a folder `images`
-    next to them: lines of `class x y width height`, in fractions of the image's width and height. An image
-    without the file has no objects. Samples are in the order of the split's folders, each sorted by path, or
-    of its lists. A sample has
+    next to them: lines of `class x y width height`, or of a polygon, `class x y x y x y …`, whose box is its
+    bounds, in fractions of the image's width and height. An image without the file has no objects. Samples
+    are in the order of the split's folders, each sorted by path, or of its lists. A sample has
 
     - `image`;
     - `boxes` (float32, 4): x and y of the centre, width and height; batches have them in pixels;
-    - `labels` (int64): the classes. `classes` has their names.
+    - `labels` (int64): the classes. `classes` has their names;
+    - `instances` or `mask`, with `masks`: drawn from the polygons as those of `coco` are. Nothing is drawn of
+      a box.
 
-    A box takes 24 bytes of memory, and an image 32 and its path. Polygons, poses and rotated boxes, and data
-    sets on servers, are not read.
+    A box takes 24 bytes of memory, an image 32 and its path, and with masks each point of a polygon 8. Poses
+    (`kpt_shape`), and data sets on servers, are not read; rotated boxes are polygons of four points.
 
     Args:
         data: the YAML file.
         split: one of its keys: "train", "val" (or "validation"), "test".
+        masks: "instances", "semantic", or None.
+        mask_dtype: as of `coco`.
+        mask_background: as of `coco`. Classes count from 0, so 0 is a class.
         threads: for listing folders and reading labels, 0 to 256; 0 means the cores allotted.
 
     Raises:
         NotFoundError: no such file, folder or list (a FileNotFoundError).
         InvalidArgumentError: it is not such a YAML file, or lacks the split; a folder without images; no
-            image has a file of labels; a line that is not five numbers; a class without a name; coordinates
-            that are not from 0 to 1. It names the file and the line (a ValueError).
+            image has a file of labels; a line that is neither five numbers nor a polygon; a class without a
+            name; coordinates that are not from 0 to 1; a class that is the background. It names the file and
+            the line (a ValueError).
         PermissionDeniedError: a file may not be read (a PermissionError).
         UnimplementedError: the data set is on a server.
     """
     path = _absolute("data", data)
     name = _checks.text("split", split)
     given = {"data": path, "split": os.fsencode(name)}
-    text = f"stoker.yolo({os.fsdecode(path)!r}, {name!r})"
+    text = f"stoker.yolo({os.fsdecode(path)!r}, {name!r}"
+    text += _add_masks(given, masks, mask_dtype, mask_background) + ")"
     return _Annotated("yolo", given, text, _checks.integer("threads", threads, 0, 256))

@@ -130,8 +130,8 @@ def test_yolo_has_the_images_of_a_split(yolo):
 
 def test_wrong_data_sets_for_yolo_are_named(yolo):
     labels = yolo.parent / "labels/val/c.txt"
-    labels.write_text("1 0.5 0.5 0.25 1\n1 0 0 0 0 0 0\n")
-    with pytest.raises(stoker.InvalidArgumentError, match="line 2: 7 numbers on this line") as caught:
+    labels.write_text("1 0.5 0.5 0.25 1\n1 0 0 0 0 0\n")
+    with pytest.raises(stoker.InvalidArgumentError, match="line 2: 6 numbers on this line") as caught:
         stoker.yolo(yolo, "val")
     assert str(labels) in str(caught.value)
     with pytest.raises(stoker.InvalidArgumentError, match="no images for 'test'"):

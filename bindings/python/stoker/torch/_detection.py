@@ -34,9 +34,11 @@ def images_and_targets(
 
     Returns:
         A list of images, (3, height, width), and a list of a dictionary for each image, of all other columns
-        by their names: of objects the image's own, and of other columns its row. Images and masks of a padded
-        batch (`PadTo`) are cut to their own size, `image_size`. All tensors are views of the batch, except
-        boxes that were converted.
+        by their names: of objects the image's own, and of other columns its row. A column "instances" of
+        uint8 or uint16 with a value for each pixel of the images, as `masks="instances"` makes it, becomes
+        "masks", uint8 (objects, height, width); another one is kept. Images and masks of a padded batch
+        (`PadTo`) are cut to their own size, `image_size`. All tensors are views of the batch, except boxes
+        that were converted, and "masks".
 
     Raises:
         TypeError: not a batch of several columns.
@@ -61,7 +63,22 @@ def images_and_targets(
         for column in given.values()
     ]
     targets = [dict(zip(names[1:], row)) for row in zip(*columns)]
+    drawn = _are_boxes(given.get("boxes")) and _are_instances(given.get("instances"), sides)
+    if drawn and "masks" not in given:
+        for target in targets:
+            target["masks"] = _masks(target.pop("instances"), len(target["boxes"]))
     return _cut(images, sizes), targets
+
+
+def _masks(instances: torch.Tensor, objects: int) -> torch.Tensor:
+    """Returns a mask for each object, uint8 (objects, height, width)."""
+    numbers = torch.arange(1, objects + 1, dtype=torch.int32, device=instances.device)
+    return (instances.to(torch.int32) == numbers[:, None, None]).to(torch.uint8)
+
+
+def _are_instances(column: Any, sides: Any) -> bool:
+    is_mask = isinstance(column, torch.Tensor) and column.dtype in (torch.uint8, torch.uint16)
+    return is_mask and column.shape[1:] == sides
 
 
 def _are_boxes(column: Any) -> bool:
