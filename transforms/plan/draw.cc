@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -139,7 +138,7 @@ ImageSize SizeAfter(const Resize& resize, ImageSize image) {
     longer = resize.max_size;
   }
   const int least = static_cast<int>(shorter);
-  const int most = static_cast<int>(std::min<int64_t>(longer, INT_MAX));
+  const int most = static_cast<int>(std::min<int64_t>(longer, kMaxDrawnSide));
   return image.width <= image.height ? ImageSize{least, most} : ImageSize{most, least};
 }
 

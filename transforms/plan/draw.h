@@ -24,12 +24,14 @@ double Sin(double x);
 // Python's round() for values below 2^52: ties to even.
 double RoundHalfEven(double value);
 
-// Returns the size after a Resize. Sides are at most INT_MAX.
+// The most that a side has after a resize: padding of it does not overflow.
+inline constexpr int kMaxDrawnSide = 1 << 30;
+
+// Returns the size after a Resize. Sides are at most kMaxDrawnSide.
 ImageSize SizeAfter(const Resize& resize, ImageSize image);
 
 // Draws the size after a RandomShortestSize like torchvision's make_params. Sides are between 1 and
 // kMaxDrawnSide.
-inline constexpr int kMaxDrawnSide = 1 << 30;
 ImageSize DrawShortestSize(const RandomShortestSize& resize, ImageSize image, RandomStream& random);
 // Does the same for a ScaleJitter, in single precision, as torchvision.
 ImageSize DrawScaledSize(const ScaleJitter& jitter, ImageSize image, RandomStream& random);

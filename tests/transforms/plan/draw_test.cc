@@ -47,7 +47,7 @@ TEST(SizeAfter, TruncatesTheLongerSide) {
   EXPECT_EQ(SizeAfter(to_256, {500, 375}), (ImageSize{341, 256}));
   EXPECT_EQ(SizeAfter(to_256, {375, 500}), (ImageSize{256, 341}));
   EXPECT_EQ(SizeAfter(to_256, {100, 100}), (ImageSize{256, 256}));
-  EXPECT_EQ(SizeAfter({.size = 65535}, {65535, 1}), (ImageSize{2147483647, 65535}));
+  EXPECT_EQ(SizeAfter({.size = 65535}, {65535, 1}), (ImageSize{kMaxDrawnSide, 65535}));
 }
 
 // Values of torchvision's _compute_resized_output_size.
@@ -98,6 +98,21 @@ TEST(SizeAfter, HasALongestSide) {
   EXPECT_EQ(SizeAfter({.max_size = 512}, {100, 50}), (ImageSize{512, 256}));
   EXPECT_EQ(SizeAfter({.size = 2, .max_size = 3}, {1, 65535}), (ImageSize{1, 3}));
   EXPECT_EQ(SizeAfter({.size = 30000, .max_size = 65535}, {65535, 1}), (ImageSize{65535, 1}));
+}
+
+// 256 transforms at the most pad the longest side.
+TEST(SizeAfter, LeavesRoomForPadding) {
+  std::vector<Transform> list{Resize{.size = 65535}};
+  for (size_t i = 0; i < kMaxTransforms - 2; ++i) {
+    list.emplace_back(Pad{.padding = {65535, 65535, 65535, 65535}});
+  }
+  list.emplace_back(CenterCrop{.height = 8, .width = 8});
+  const Plan plan = Plan::Compile(list).value();
+  DrawnSample drawn;
+  ASSERT_TRUE(plan.Draw({}, {65535, 1}, drawn).ok());
+  const Geometry& geometry = drawn.geometry;
+  EXPECT_EQ(geometry.resized, (ImageSize{kMaxDrawnSide, 65535}));
+  EXPECT_EQ(geometry.window, (Rect{kMaxDrawnSide / 2 - 4, 32764, 8, 8}));
 }
 
 // torchvision's center_crop, padding included, along one axis.
