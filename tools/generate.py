@@ -74,6 +74,7 @@ ANNOTATIONS = {
     "channels": "Sequence[float]",
     "positive channels": "Sequence[float]",
     "sides": "Size",
+    "sides or batch": 'Size | Literal["batch"]',
     "width and height": "Size",
     "size": "Size | None",
     "side or sides": "Size",
@@ -105,7 +106,7 @@ DEFAULTS = {
 }
 # The base of a class, if it is not Transform.
 BASES = {"RandomChoice": "ImageOrBatchChoice"}
-REQUIRED = ("sides", "size", "taps", "channels", "positive channels", "transforms")
+REQUIRED = ("sides", "sides or batch", "size", "taps", "channels", "positive channels", "transforms")
 
 
 def option_types(row):
@@ -175,7 +176,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from stoker._parameters import Fill, ImageOrBatchChoice, Margins, Range, Size, Transform
 

@@ -115,7 +115,8 @@ typedef struct stoker_stats {
 } stoker_stats;
 
 /* Receives spans on stoker's own threads and its consumers': "stoker.read", "stoker.decode",
- * "stoker.mix", "stoker.wait". The result of `begin` is passed to `end`, on the same thread. */
+ * "stoker.mix", "stoker.pad", "stoker.wait". The result of `begin` is passed to `end`, on the same
+ * thread. */
 typedef struct stoker_trace {
   uint64_t struct_size;
   int64_t (*begin)(const char* name);

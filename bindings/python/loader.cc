@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,6 +72,9 @@ LoaderHandle::AllElements LoaderHandle::Elements() const {
   AllElements elements;
   for (const ColumnSpec& column : std::span(loader_->columns()).first(columns_)) {
     elements.emplace_back(NameOf(column.dtype), column.row_shape);
+    if (!column.height_at) continue;
+    const auto height = elements.back().second.begin() + static_cast<ptrdiff_t>(*column.height_at);
+    std::fill_n(height, 2, -1);
   }
   return elements;
 }

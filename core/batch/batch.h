@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,11 +42,17 @@ struct ColumnSpec {
   bool owns_strings = false;  // strings are the batch's own, not the source's
   // The most objects that a row of a ragged column has; 0 means that the column is dense.
   uint32_t max_objects = 0;
+  // The dimension of row_shape that is a height, followed by a width, if each batch has its own:
+  // row_shape then has the most, and those of the batch are in Column::shape.
+  std::optional<size_t> height_at{};
+  size_t staged_bytes = 0;  // reserved after those of row_shape, while a batch is made
 
   bool is_ragged() const { return max_objects != 0; }
   size_t object_bytes() const { return BytesOf(dtype, row_shape); }  // of a ragged column
   // The bytes reserved for a row.
-  size_t row_bytes() const { return object_bytes() * (is_ragged() ? max_objects : 1); }
+  size_t row_bytes() const {
+    return object_bytes() * (is_ragged() ? max_objects : 1) + staged_bytes;
+  }
 };
 
 // One tensor of a batch: C order, dense, rows first. `data` is 64-byte aligned and writable; it

@@ -92,7 +92,7 @@ void Slot::DropRows(std::vector<uint32_t> dropped) {
     if (kept != row) {
       std::swap(sample_ids[static_cast<size_t>(kept)], sample_ids[static_cast<size_t>(row)]);
       for (size_t column = 0; column < columns.size(); ++column) {
-        const size_t bytes = columns[column].bytes() / static_cast<size_t>(rows);
+        const size_t bytes = row_bytes[column];
         if (max_objects[column] != 0) Objects(column, kept) = Objects(column, row);
         auto* const from = static_cast<uint8_t*>(Row(column, row));
         auto* const to = static_cast<uint8_t*>(Row(column, kept));
@@ -116,10 +116,11 @@ void Slot::SetRows(int64_t count) {
 }
 
 void* Slot::Row(size_t column, int64_t row) const {
-  const Column& c = columns[column];
-  const size_t bytes = BytesOf(c.dtype, std::span(c.shape).subspan(1));
-  const size_t each = std::max<size_t>(max_objects[column], 1);
-  return static_cast<uint8_t*>(c.data) + bytes * each * static_cast<size_t>(row);
+  return static_cast<uint8_t*>(columns[column].data) + row_bytes[column] * static_cast<size_t>(row);
+}
+
+void Slot::SetRowShape(size_t column, std::span<const int64_t> row_shape) {
+  std::ranges::copy(row_shape, columns[column].shape.begin() + 1);
 }
 
 // Objects move to lower addresses only, row by row, so no row overwrites a later one.
@@ -330,6 +331,7 @@ std::unique_ptr<SlotPool::Slab> SlotPool::SlabIn(uint8_t* memory) const {
     }
     slab->columns.push_back(std::move(column));
     slab->max_objects.push_back(spec.max_objects);
+    slab->row_bytes.push_back(spec.row_bytes());
   }
   const CropRoom& crops = options_.crops;
   if (crops.bytes != 0) slab->crops = std::vector<CropRegion>(crops.regions);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,9 +32,13 @@ namespace stoker {
 // While a batch is made, a ragged column has room for the most objects in each row, so that rows
 // are written at any time and in any order: shape[0] is rows × max_objects, and offsets[r + 1] is
 // the number of objects of row r. Compact() makes it what Column says.
+//
+// Rows that have the size of the batch's largest image (ColumnSpec::height_at) have room for the
+// largest of all, until SetRowShape().
 struct Slot {
   std::vector<Column> columns;        // shape[0] is set for each batch, and data of small columns
   std::vector<uint32_t> max_objects;  // by column, as ColumnSpec
+  std::vector<size_t> row_bytes;      // by column, reserved: as ColumnSpec
   std::vector<std::shared_ptr<void>> own_memory;  // by column, for small ones; null in the slab
   std::vector<uint64_t> sample_ids;               // capacity: batch size; first `rows` valid
   int64_t rows = 0;
@@ -61,6 +66,9 @@ struct Slot {
   // Moves the objects of ragged columns together. Called once for each batch, when all rows are
   // written and before any function of the program has the batch.
   void Compact();
+  // Says what shape the rows have, which are now one after another without gaps. Called once for
+  // each batch, as Compact is.
+  void SetRowShape(size_t column, std::span<const int64_t> row_shape);
 
   // Copies a string into a row of a column that owns its strings; its bytes are outside the budget.
   // Different rows may be written at the same time. On ResourceExhausted (the system has no memory)

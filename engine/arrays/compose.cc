@@ -15,6 +15,7 @@
 #include "engine/arrays/idle_workers.h"
 #include "transforms/array/array_decoder.h"
 #include "transforms/plan/plan.h"
+#include "transforms/plan/row/pad_batch.h"
 
 namespace stoker {
 
@@ -48,8 +49,9 @@ class Compose::State {
         whole_(WholeImage(options)),
         pool_(options.limits, budget_),
         plan_(std::move(plan)),
-        shape_(plan_ ? std::optional(ArrayShape{plan_->dtype(), plan_->row_shape()})
-                     : std::nullopt),
+        shape_(plan_ && !plan_->pads_batches()
+                   ? std::optional(ArrayShape{plan_->dtype(), plan_->row_shape()})
+                   : std::nullopt),
         idle_([this] { return std::make_unique<Worker>(*plan_, *budget_); }) {}
 
   uint64_t memory_budget() const { return budget_->limit(); }
@@ -90,14 +92,18 @@ class Compose::State {
     ReadRequest file;
   };
 
+  // Refuses the caller's memory for arrays that differ in size.
+  Status CheckInto(const void* into) const {
+    if (into == nullptr || shape_) return {};
+    return Error{.code = Code::kInvalidArgument,
+                 .cause = std::string(plan_ ? "arrays differ in size" : "there are no transforms") +
+                          ", so an image may be larger than the memory given",
+                 .advice = "Leave out `into`: the array is then in new memory"};
+  }
+
   template <typename Image>
   Result<ComposedImage> Whole(const Image& image, const void* into) {
-    if (into != nullptr) {
-      return Error{
-          .code = Code::kInvalidArgument,
-          .cause = "there are no transforms, so an image may be larger than the memory given",
-          .advice = "Leave out `into`: the array is then in new memory"};
-    }
+    TRY(CheckInto(into));
     ComposedImage made;
     ASSIGN_OR_RETURN(made.array, pool_.Decode(image, whole_));
     return made;
@@ -106,7 +112,9 @@ class Compose::State {
   // `write` writes the row to `into`, or to new memory.
   template <typename Write>
   Result<ComposedImage> WithPlan(void* into, const Write& write) {
-    ComposedImage made{.array = {.shape = *shape_, .memory = {std::shared_ptr<void>(), into}}};
+    TRY(CheckInto(into));
+    ComposedImage made{.array = {.shape = {plan_->dtype(), plan_->row_shape()},
+                                 .memory = {std::shared_ptr<void>(), into}}};
     if (into == nullptr) {
       ASSIGN_OR_RETURN(made.array.memory, arrays_.Allocate(plan_->row_bytes()));
     }
@@ -116,6 +124,11 @@ class Compose::State {
       return write(worker, row, plan_->pads() ? size.data() : nullptr);
     }));
     if (plan_->pads()) made.size = ImageSize{.width = size[1], .height = size[0]};
+    if (plan_->pads_batches()) {  // the image is a batch by itself
+      const ImageSize whole = LargestOf(size, plan_->multiple());
+      FinishBatch(*plan_, row, size, whole);
+      made.array.shape.sides = plan_->row_shape(whole);
+    }
     return made;
   }
 

@@ -62,9 +62,9 @@ class Compose {
 
   // Decodes a JPEG, PNG or WebP and transforms it. Errors of the image's bytes are those of
   // DecodeImage. InvalidArgument: an image that is too small for a RandomCrop, or too large for a
-  // PadTo; `into` without transforms; a key out of its range. ResourceExhausted: an image beyond
-  // the limits, or too large for memory_budget; the system has no memory for the array or for the
-  // call's work.
+  // PadTo; `into` although arrays differ in size; a key out of its range. ResourceExhausted: an
+  // image beyond the limits, or too large for memory_budget; the system has no memory for the array
+  // or for the call's work.
   //
   // `into`: memory for the array, shape()->bytes() bytes of any alignment, such as a row of a
   // batch; null means new memory. Concurrent calls must not write the same bytes. After an error
@@ -82,7 +82,8 @@ class Compose {
   Result<ComposedImage> Apply(const ImageView& image, const DrawKey& key = {},
                               void* into = nullptr) const;
 
-  // The shape of all arrays; nullopt without transforms, because each image then has its own shape.
+  // The shape of all arrays; nullopt without transforms, and with PadTo::multiple, because each
+  // image then has its own shape.
   const std::optional<ArrayShape>& shape() const;
   uint64_t memory_budget() const;  // bytes
 

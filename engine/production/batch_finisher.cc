@@ -44,6 +44,10 @@ void BatchFinisher::Finish(const RowClaim& claim, const SamplePath& last_row,
     const TraceSpan span(trace_, "stoker.mix", claim.slot->epoch, claim.slot->index);
     spent.mix_ns = decoder_.Mix(*claim.slot, worker);
   }
+  if (decoder_.pads() && state == Assembler::BatchState::kWhole) {
+    const TraceSpan span(trace_, "stoker.pad", claim.slot->epoch, claim.slot->index);
+    spent.mix_ns = decoder_.Pad(*claim.slot, worker);  // instead of mixing
+  }
   if (state == Assembler::BatchState::kWhole) claim.slot->Compact();
   if (maps_ == nullptr) return assembler_.Complete(claim, last_row, spent);
   spent.whole_ns = NowNanoseconds();

@@ -15,8 +15,8 @@
 namespace stoker {
 
 // Every claimed row ends exactly once, written or failed, and its sample is then free. The thread
-// that ends the last row of a batch mixes the batch and hands it to the program's function, if
-// there is one, or to the assembler. Thread-safe.
+// that ends the last row of a batch mixes or pads the batch and hands it to the program's function,
+// if there is one, or to the assembler. Thread-safe.
 class BatchFinisher {
  public:
   // `maps`: null if the program has no function of whole batches. `wakes_early`: wake waiting

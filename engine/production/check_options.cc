@@ -8,6 +8,7 @@
 
 #include "core/batch/image.h"
 #include "core/result/try.h"
+#include "engine/map/map_caller.h"
 #include "engine/options/option_table.h"
 #include "io/source/field.h"
 #include "transforms/decode/decoding.h"
@@ -210,6 +211,23 @@ Status CheckIsFree(const SampleSource& source, const std::string& column,
                .advice = "Rename the field, or leave it out"};
 }
 
+// Refuses what needs the size of a row before all rows are written, if it is that of the batch's
+// largest image.
+Status CheckLargest(const LoaderOptions& options, const std::string& pad_to) {
+  if (options.to_device) {
+    return Error{.code = Code::kUnimplemented,
+                 .cause = pad_to + ": a device has rows of one size for all batches",
+                 .advice = "Give height and width, or let the program copy batches to it"};
+  }
+  if (options.map == nullptr) return {};
+  ASSIGN_OR_RETURN(const MapCaller map, MapCaller::Of(*options.map));
+  if (map.calls() != 0) return {};
+  return Error{.code = Code::kUnimplemented,
+               .cause = "'" + map.name() + "' is called with rows, whose size with " + pad_to +
+                        " is known when the batch is complete",
+               .advice = "Let it be called with batches, or give PadTo a height and width"};
+}
+
 // Refuses to mix images that differ in size, and refuses a field named like the column of sizes.
 Status CheckPadding(const LoaderOptions& options) {
   const auto found = std::ranges::find_if(options.transforms, [](const Transform& transform) {
@@ -224,6 +242,7 @@ Status CheckPadding(const LoaderOptions& options) {
                           " mixes images of one size, and with " + pad_to + ", they may differ",
                  .advice = "Leave one of them out, or crop images to one size instead of PadTo"};
   }
+  if (std::get<PadTo>(*found).multiple != 0) TRY(CheckLargest(options, pad_to));
   return CheckIsFree(*options.source, kSizeColumn, pad_to + " adds");
 }
 

@@ -449,6 +449,14 @@ uint64_t Decoder::Mix(Slot& slot, int worker) {
   return spent;
 }
 
+uint64_t Decoder::Pad(Slot& slot, int worker) {
+  const uint64_t before = NowNanoseconds();
+  columns_.Pad(slot);
+  const uint64_t spent = NowNanoseconds() - before;
+  counters(worker).Add(0, 0, {.augment_ns = spent}, spent);
+  return spent;
+}
+
 void Decoder::FreeWorkspaces() {
   for (const auto& workspace : workspaces_) FreeMemoryOf(*workspace);
   for (JpegPacker& packer : packers_) packer.FreeMemory();

@@ -82,8 +82,13 @@ class Decoder {
   // took.
   uint64_t Mix(Slot& slot, int worker);
 
+  // Makes all rows of the slot as large as its largest image, if the plan pads batches. Returns the
+  // nanoseconds it took.
+  uint64_t Pad(Slot& slot, int worker);
+
   const std::optional<Plan>& plan() const { return plan_; }
   bool mixes() const { return mixer_.has_value(); }
+  bool pads() const { return plan_ && plan_->pads_batches(); }
   // The workspace of a worker; precondition: there is a plan.
   Workspace& workspace(int worker) { return *workspaces_[static_cast<size_t>(worker)]; }
   // Frees what the worker holds beyond its usual memory. Called while memory is scarce.

@@ -148,9 +148,14 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
   if (AddsLabels(source, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});
   for (size_t i = 0, piece = 0; i < PlannedFields(source, plan); ++i) {
     const Field& field = source.fields()[i];
-    columns[i].dtype = plan->piece(piece).dtype();
-    columns[i].row_shape = plan->piece(piece).row_shape();
+    const Plan& of_piece = plan->piece(piece);
+    columns[i].dtype = of_piece.dtype();
+    columns[i].row_shape = of_piece.row_shape();
     if (field.count != 0) columns[i].row_shape.insert(columns[i].row_shape.begin(), field.count);
+    if (of_piece.pads_batches()) {  // CheckLargest refuses clips
+      columns[i].height_at = !of_piece.mask() && of_piece.layout() == Layout::kNchw ? 1 : 0;
+      columns[i].staged_bytes = of_piece.staged_bytes();
+    }
     piece += field.images();
   }
   if (SizeColumn(source, plan)) columns.push_back({kSizeColumn, DType::kI32, {2}});

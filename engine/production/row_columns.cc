@@ -11,6 +11,7 @@
 #include "core/result/try.h"
 #include "engine/production/producer_parts.h"
 #include "io/source/field.h"
+#include "transforms/plan/row/pad_batch.h"
 
 namespace stoker {
 
@@ -269,6 +270,18 @@ Status RowColumns::WriteObjects(const RowClaim& claim) const {
     }
   }
   return {};
+}
+
+void RowColumns::Pad(Slot& slot) const {
+  const std::span<const int32_t> sizes(static_cast<const int32_t*>(slot.Row(*size_column_, 0)),
+                                       2 * static_cast<size_t>(slot.rows));
+  const ImageSize size =
+      slot.rows == 0 ? plan_->output_size() : LargestOf(sizes, plan_->multiple());
+  for (size_t i = 0; i < planned_; ++i) {
+    const Plan& piece = plan_->piece(i);
+    FinishBatch(piece, slot.Row(i, 0), sizes, size);
+    slot.SetRowShape(i, piece.row_shape(size));
+  }
 }
 
 Status RowColumns::MapRows(const RowClaim& claim, StageTimes& times) const {

@@ -56,6 +56,10 @@ class RowColumns {
   // failed. Precondition: the rows' ids are known, and the plan has written its columns.
   Status Write(const RowClaim& claim, std::span<const uint8_t> loaded, StageTimes& times) const;
 
+  // Makes the rows of the images as large as the largest of them; without rows, their shape is that
+  // of the largest of all. Preconditions: the plan pads batches, and all rows are written.
+  void Pad(Slot& slot) const;
+
  private:
   // Where the row of a piece is in that of its sample.
   struct PlaceInRow {

@@ -92,7 +92,7 @@ class Runtime {
   const TunerSettings& fixed() const;  // workers and reads (over all reader threads) that the user
                                        // gave
   // Spans: "stoker.read", "stoker.decode" (one task of a worker, several samples), "stoker.mix",
-  // "stoker.wait".
+  // "stoker.pad" (a batch's images to its largest size), "stoker.wait".
   Trace& trace();
   const ReaderChoice& reader() const;  // which reader is used, and why
 

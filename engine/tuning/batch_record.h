@@ -24,7 +24,7 @@ struct BatchRecord {
 
   uint64_t work_ns = 0;          // workers' time on its samples and on mixing
   uint64_t longest_ns = 0;       // the longest time a worker spent on one sample
-  uint64_t mix_ns = 0;           // part of work_ns: a worker's time for mixing
+  uint64_t mix_ns = 0;           // part of work_ns: a worker's time for mixing or padding
   uint64_t map_ns = 0;           // the call of the program's function, after mixing
   uint32_t map_calls = 0;        // how many such calls are made at a time
   uint64_t read_ns = 0;          // its reads, each from claim to completion, summed

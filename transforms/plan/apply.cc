@@ -69,15 +69,23 @@ Status Plan::Apply(const ImageView& image, const DrawKey& key, Workspace& worksp
   return status;
 }
 
-PixelOutput Plan::OutputTo(void* row) const {
-  return {row, dtype(), scale_.data(), bias_.data(), layout(), options_.read_later, output_};
+PixelOutput Plan::OutputTo(void* row, ImageSize row_size) const {
+  PixelOutput output = FinishedTo(row, row_size);
+  if (staged_bytes() == 0) return output;
+  output.row = static_cast<uint8_t*>(row) + row_bytes() - staged_bytes();
+  output.dtype = DType::kU8;
+  return output;
 }
 
-RowFormat Plan::PaddingFormat(void* row) const {
+PixelOutput Plan::FinishedTo(void* row, ImageSize row_size) const {
+  return {row, dtype(), scale_.data(), bias_.data(), layout(), options_.read_later, row_size};
+}
+
+RowFormat Plan::PaddingFormat(void* row, ImageSize row_size) const {
   constexpr float kZero[3] = {};
-  PixelOutput output = OutputTo(row);
+  PixelOutput output = FinishedTo(row, row_size);
   if (pads_finished_) output.scale = output.bias = kZero;
-  return {output, output_};
+  return {output, row_size};
 }
 
 // Draws the sample's views and prepares their resamplers. Returns the region to decode, of the
@@ -187,7 +195,7 @@ Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context)
 Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
                             ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
-  PixelOutput output = OutputTo(context.to.row);
+  PixelOutput output = OutputTo(context.to.row, RowSize(drawn.size));
   if (!drawn.steps.empty()) {
     const Status started = context.augmenter.Start(drawn.geometry.window.size());
     if (!started) return started.error();
@@ -239,7 +247,7 @@ Status Plan::EmitRows(ImageContext& context) const {
 }
 
 Status Plan::EmitRow(ViewContext& context) const {
-  if (pad_to_) Surround(context);
+  if (pad_to_ && !pads_batches()) Surround(context);
   return context.drawn.steps.empty() && context.drawn.erasures.empty() ? Status()
                                                                        : Augment(context);
 }
@@ -247,7 +255,7 @@ Status Plan::EmitRow(ViewContext& context) const {
 // Writes the pixels of the row outside its image.
 void Plan::Surround(ViewContext& context) const {
   const uint64_t start = NowNanoseconds();
-  PadRow(context.drawn.size, pad_to_->fill, PaddingFormat(context.to.row), output_,
+  PadRow(context.drawn.size, pad_to_->fill, PaddingFormat(context.to.row, output_), output_,
          static_cast<uint8_t*>(context.to.row));
   const uint64_t spent = NowNanoseconds() - start;
   context.transform_ns[pad_to_index_] += spent;
@@ -258,8 +266,10 @@ void Plan::Surround(ViewContext& context) const {
 Status Plan::Augment(ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
   const uint64_t start = NowNanoseconds();
-  const RowFormat format(OutputTo(context.to.row), output_);
-  auto* const row = static_cast<uint8_t*>(context.to.row);
+  const ImageSize row_size = RowSize(drawn.size);
+  const PixelOutput output = OutputTo(context.to.row, row_size);
+  const RowFormat format(output, row_size);
+  auto* const row = static_cast<uint8_t*>(output.row);
   if (!drawn.steps.empty()) {
     TRY(context.ApplySteps());
     EmitTile(context.augmenter.tile(), format, row);

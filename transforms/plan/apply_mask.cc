@@ -85,7 +85,8 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
   TRY(DrawRow(image.key, context.viewed, view));
   KeepMotion(view.drawn, FillOf(*mask_));
   const Geometry& geometry = view.drawn.geometry;
-  NearestOutput output = OutputOf(*mask_, static_cast<uint8_t*>(view.to.row), output_.width);
+  const int row_width = RowSize(view.drawn.size).width;
+  NearestOutput output = OutputOf(*mask_, static_cast<uint8_t*>(view.to.row), row_width);
   if (!view.drawn.steps.empty()) {
     TRY(view.augmenter.Start(geometry.window.size(), ChannelsOf(*mask_)));
     ClearLastPlane(view.augmenter.tile());
@@ -102,10 +103,11 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
 Status Plan::EmitMask(ViewContext& context) const {
   const uint64_t start = NowNanoseconds();
   auto* const row = static_cast<uint8_t*>(context.to.row);
-  if (pad_to_) FillAround(context.drawn.size, output_, *mask_, row);
+  const ImageSize row_size = RowSize(context.drawn.size);
+  if (pad_to_) FillAround(context.drawn.size, row_size, *mask_, row);
   if (!context.drawn.steps.empty()) {
     TRY(context.ApplySteps());
-    CopyTile(context.augmenter.tile(), OutputOf(*mask_, row, output_.width).stride, row);
+    CopyTile(context.augmenter.tile(), OutputOf(*mask_, row, row_size.width).stride, row);
   }
   context.augment_ns += NowNanoseconds() - start;
   return {};

@@ -14,6 +14,7 @@
 #include "transforms/plan/moved_objects.h"
 #include "transforms/plan/shape_masks.h"
 #include "transforms/plan/views_sink.h"
+#include "transforms/resize/emit.h"
 #include "transforms/resize/nearest_rows.h"
 #include "transforms/spec/transform_table.h"
 
@@ -58,9 +59,9 @@ Plan Plan::OfMask(const Piece& mask) const {
 
 bool Plan::has_masks() const { return mask_ || std::ranges::any_of(pieces_, &Plan::has_masks); }
 
-std::vector<int64_t> Plan::row_shape() const {
-  if (mask_) return {output_.height, output_.width};
-  return ShapeOf(output_, layout());
+std::vector<int64_t> Plan::row_shape(ImageSize size) const {
+  if (mask_) return {size.height, size.width};
+  return ShapeOf(size, layout());
 }
 std::vector<int64_t> Plan::finished_shape() const {
   return mask_ ? row_shape() : ShapeOf(output_, options_.layout);
@@ -69,7 +70,17 @@ std::vector<int64_t> Plan::finished_shape() const {
 size_t Plan::row_bytes() const {
   const size_t channels = mask_ ? 1 : 3;
   return static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) * channels *
-         SizeOf(dtype());
+             SizeOf(dtype()) +
+         staged_bytes();
+}
+
+// Erasing writes final values.
+size_t Plan::staged_bytes() const {
+  const auto erases = [](const Transform& t) { return std::holds_alternative<RandomErasing>(t); };
+  if (!pads_batches() || mask_ || dtype() == DType::kU8) return 0;
+  if (std::ranges::any_of(transforms_, erases)) return 0;
+  return size_t{3} * static_cast<size_t>(output_.width) * static_cast<size_t>(output_.height) +
+         kEmitOverread;
 }
 
 uint32_t Plan::boxes() const {
@@ -163,7 +174,7 @@ std::string Plan::DescribeView() const {
     text += before + std::to_string(side);
     before = " × ";
   }
-  if (pads()) text += ", padded";
+  if (pads()) text += pads_batches() ? " at most, padded to the batch's largest" : ", padded";
   if (options_.decode_on_device) text += ", JPEGs decoded on the device";
   if (options_.defer_to_device) text += ", finished on the device";
   return text;

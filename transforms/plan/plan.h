@@ -135,12 +135,20 @@ class Plan {
   ImageSize output_size() const { return output_; }
   // Whether images may be smaller than their rows (PadTo).
   bool pads() const { return pad_to_.has_value(); }
+  // Whether rows have the size of their batch's largest image (PadTo::multiple). output_size() is
+  // then the most; Apply writes an image without padding, as a row of its own size, and FinishBatch
+  // (row/pad_batch.h) makes rows of one size.
+  bool pads_batches() const { return pad_to_ && pad_to_->multiple != 0; }
+  // The last bytes of a row's memory, in which Apply then writes the image as uint8, which
+  // FinishBatch converts; 0 if Apply writes the final values.
+  size_t staged_bytes() const;
   // The type and shape of the batch rows that Apply writes.
   DType dtype() const { return options_.defer_to_device ? DType::kU8 : options_.dtype; }
   Layout layout() const { return options_.defer_to_device ? Layout::kNhwc : options_.layout; }
   // {height, width, 3}, or {3, height, width}; of a mask {height, width}.
-  std::vector<int64_t> row_shape() const;
-  size_t row_bytes() const;  // of a whole batch row
+  std::vector<int64_t> row_shape() const { return row_shape(output_); }
+  std::vector<int64_t> row_shape(ImageSize size) const;
+  size_t row_bytes() const;  // of a whole batch row's memory: of row_shape(), and staged_bytes()
   // The output of the deferred operations: options() has its type and layout, scale() and bias()
   // the conversion.
   std::vector<int64_t> finished_shape() const;
@@ -189,11 +197,16 @@ class Plan {
   // workspace needs.
   uint64_t tile_bytes() const;
   uint64_t extra_bytes() const;
-  PixelOutput OutputTo(void* row) const;
+  // The size of the row that is written for an image of this size.
+  ImageSize RowSize(ImageSize image) const { return pads_batches() ? image : output_; }
+  // The destination of an image, and of a row that is finished.
+  PixelOutput OutputTo(void* row, ImageSize row_size) const;
+  PixelOutput FinishedTo(void* row, ImageSize row_size) const;
   // The format of the pixels of a row outside its image, if the plan pads; their values are those
   // of padding().
-  RowFormat PaddingFormat(void* row) const;
+  RowFormat PaddingFormat(void* row, ImageSize row_size) const;
   const Fill& padding() const { return pad_to_->fill; }
+  uint32_t multiple() const { return static_cast<uint32_t>(pad_to_->multiple); }
   // The output of each channel is value × scale + bias; {1/255, 0} without Normalize. Not for kU8.
   const std::array<float, 3>& scale() const { return scale_; }
   const std::array<float, 3>& bias() const { return bias_; }

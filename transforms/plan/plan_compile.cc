@@ -196,21 +196,27 @@ class Compiler {
 
   Status Follow(const Resize& t) {
     if (t.height != 0) {
-      size_ = ImageSize{t.width, t.height};
+      SetSize({t.width, t.height});
     } else if (size_) {  // cropped before, so all images have the same shape
-      size_ = SizeAfter(t, *size_);
+      SetSize(SizeAfter(t, *size_));
       if (std::max(size_->width, size_->height) > kMaxSidePixels) {
         return Refuse(
             index_,
             "size = " + std::to_string(t.size) + " makes images of " + SizeText(*size_) + " pixels",
             "Give a smaller size");
       }
+    } else {
+      most_ = Square(t.max_size);
     }
     return Resample();
   }
 
-  Status Follow(const RandomShortestSize&) { return ResampleToDrawn(); }
-  Status Follow(const ScaleJitter&) { return ResampleToDrawn(); }
+  Status Follow(const RandomShortestSize& t) { return ResampleToDrawn(Square(t.max_size)); }
+  // Sides are products of floats, which may round up.
+  Status Follow(const ScaleJitter& t) {
+    const double times = t.scale_range[1] * (1 + 1e-6);
+    return ResampleToDrawn(Times({t.width, t.height}, times));
+  }
 
   Status Follow(const CenterCrop& t) {
     const ImageSize size{t.width, t.height};
@@ -227,7 +233,7 @@ class Compiler {
   }
 
   Status Follow(const RandomResizedCrop& t) {
-    size_ = ImageSize{t.width, t.height};
+    SetSize({t.width, t.height});
     return Resample();
   }
 
@@ -237,6 +243,7 @@ class Compiler {
       if (Status s = Surround(t.padding_mode, t.fill); !s) return s;
     }
     if (size_) size_ = Padded(*size_, t.padding);
+    if (most_) most_ = Padded(*most_, t.padding);
     if (size_ && Larger(*size_, {kMaxSidePixels, kMaxSidePixels})) {
       return Refuse(index_, "it makes images of " + SizeText(*size_) + " pixels",
                     "Give less padding");
@@ -269,6 +276,7 @@ class Compiler {
     }
     TRY(Surround(Padding::kConstant, t.fill));
     size_.reset();
+    if (most_) most_ = Times(*most_, t.side_range[1]);
     return {};
   }
 
@@ -287,8 +295,14 @@ class Compiler {
   }
   Status Follow(const SanitizeBoundingBoxes&) { return CheckBoxes(); }
   Status Follow(const ClampBoundingBoxes&) { return CheckBoxes(); }
-  Status Follow(const ConvertBoundingBoxFormat&) {
+  Status Follow(const ConvertBoundingBoxFormat& t) {
     converted_ = index_;
+    if (t.normalized && pad_to_ && std::get<PadTo>(transforms_[*pad_to_]).multiple != 0) {
+      return Refuse(index_,
+                    "boxes are written before the batch is complete, and the size of its rows is "
+                    "that of its largest image",
+                    "Move it before PadTo, to divide by the size of the image");
+    }
     return CheckBoxes();
   }
   Status Follow(const GaussianBlur& t) {
@@ -330,7 +344,8 @@ class Compiler {
     return {};
   }
   Status Follow(const PadTo& t) {
-    const ImageSize size{t.width, t.height};
+    const ImageSize given{t.width, t.height};
+    ASSIGN_OR_RETURN(const ImageSize size, t.multiple != 0 ? RoundedUp(t.multiple) : given);
     if (size_ && Larger(*size_, size)) {
       return Refuse(index_,
                     SizeText(size) + " is smaller than the images here, which have " +
@@ -347,8 +362,40 @@ class Compiler {
     return {};
   }
 
+  // Returns the most that a row of the batch's largest image has.
+  Result<ImageSize> RoundedUp(int multiple) const {
+    if (options_.defer_to_device) {
+      return Refuse(index_, "a device has rows of one size for all batches",
+                    "Give height and width, or let the program copy batches to it");
+    }
+    if (!most_) {
+      return Refuse(index_, "no transform before it limits the size of images",
+                    "Resize them with max_size before it, or crop them; or give height and width");
+    }
+    const auto round_up = [multiple](int side) {
+      return static_cast<int>((int64_t{side} + multiple - 1) / multiple * multiple);
+    };
+    const ImageSize rows{round_up(most_->width), round_up(most_->height)};
+    if (!Larger(rows, {kMaxSidePixels, kMaxSidePixels})) return rows;
+    return Refuse(index_, "rows could have " + SizeText(rows) + " pixels",
+                  "Limit the size of images more, or give a smaller multiple");
+  }
+
   // ----
 
+  // The size of images that have one size from here on.
+  void SetSize(ImageSize size) { size_ = most_ = size; }
+  // Sides of at most `side` pixels; nullopt if it is 0.
+  static std::optional<ImageSize> Square(int side) {
+    return side != 0 ? std::optional(ImageSize{side, side}) : std::nullopt;
+  }
+  static ImageSize Times(ImageSize size, double times) {
+    const auto larger = [times](int side) {
+      return static_cast<int>(
+          std::clamp(side * times, 1.0, kMaxSidePixels + 1.0));  // PadTo refuses more
+    };
+    return {larger(size.width), larger(size.height)};
+  }
   static bool Larger(ImageSize a, ImageSize b) { return a.width > b.width || a.height > b.height; }
   static ImageSize Padded(ImageSize size, const Margins& by) {
     return {size.width + by.left + by.right, size.height + by.top + by.bottom};
@@ -356,7 +403,7 @@ class Compiler {
 
   void Crop(ImageSize size) {
     crop_ = index_;
-    size_ = size;
+    SetSize(size);
   }
 
   Status CheckBoxes() const {
@@ -467,8 +514,10 @@ class Compiler {
     return "Move it after the resampling";
   }
 
-  Status ResampleToDrawn() {
+  // `most`: as most_.
+  Status ResampleToDrawn(std::optional<ImageSize> most) {
     size_.reset();
+    most_ = most;
     return Resample();
   }
 
@@ -486,6 +535,7 @@ class Compiler {
   const PlanOptions& options_;
   size_t index_ = 0;
   std::optional<ImageSize> size_;   // of the images before this transform, if they have one size
+  std::optional<ImageSize> most_;   // the most that they have, if anything limits it
   std::optional<size_t> resample_;  // index of the resampling
   std::optional<size_t> crop_;      // index of the last crop since the start or resampling
   std::optional<size_t> step_;      // index of the last transform that cannot be fused

@@ -275,7 +275,8 @@ class Plan::Drawing {
   }
 
   void Apply(const PadTo& t, RandomStream&) {
-    if (size().width > t.width || size().height > t.height) RefuseSize(t, size());
+    const ImageSize most = plan_.output_;
+    if (size().width > most.width || size().height > most.height) RefuseSize(t, size());
   }
 
   // Returns the part of the image that is kept so far, in the image or in the resized box.
@@ -391,8 +392,8 @@ class Plan::Drawing {
     RefuseSize(size, ", padding included, is smaller than", {t.width, t.height}, "RandomCrop",
                "Set pad_if_needed, add padding, or resize before it");
   }
-  void RefuseSize(const PadTo& t, ImageSize size) {
-    RefuseSize(size, " is larger than", {t.width, t.height}, "PadTo",
+  void RefuseSize(const PadTo&, ImageSize size) {
+    RefuseSize(size, " is larger than", plan_.output_, "PadTo",
                "Give a larger size, or Resize before it, with max_size");
   }
   void RefuseSize(ImageSize size, const char* how, ImageSize than, const char* name,

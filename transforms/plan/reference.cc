@@ -60,8 +60,8 @@ class KeepRows final : public RowSink {
 
 // Writes the pixels of the row outside its image.
 void PadPlain(ImageSize image, const Plan& plan, uint8_t* row) {
-  const RowFormat format = plan.PaddingFormat(row);
-  const ImageSize whole = plan.output_size();
+  const ImageSize whole = plan.RowSize(image);
+  const RowFormat format = plan.PaddingFormat(row, whole);
   for (int y = 0; y < whole.height; ++y) {
     for (int x = y < image.height ? image.width : 0; x < whole.width; ++x) {
       StorePixel(format, plan.padding().data(), row + y * format.down + x * format.along);
@@ -109,7 +109,7 @@ void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& r
     }
     ApplyStepPlain(step, size, pixels);
   }
-  const ImageSize whole = plan.output_size();
+  const ImageSize whole = plan.RowSize(size);
   for (int y = 0; y < whole.height; ++y) {
     for (int x = 0; x < whole.width; ++x, row += pixel) {
       const bool inside = x < size.width && y < size.height;
@@ -139,8 +139,9 @@ void MakeMaskRow(const Plan& plan, const ImageView& image, const Resampling& res
 
 Status MakeRow(const Plan& plan, const ImageView& image, const Resampling& resampling,
                const DrawnSample& drawn, void* row) {
-  const PixelOutput output = plan.OutputTo(row);
-  const RowFormat format(output, plan.output_size());
+  const ImageSize row_size = plan.RowSize(drawn.size);
+  const PixelOutput output = plan.OutputTo(row, row_size);
+  const RowFormat format(output, row_size);
   if (drawn.steps.empty()) {
     ResamplePlain(image, resampling, output);
   } else {
@@ -151,7 +152,7 @@ Status MakeRow(const Plan& plan, const ImageView& image, const Resampling& resam
     for (const DrawnStep& step : drawn.steps) ApplyStepPlain(step.step, size, pixels);
     const ptrdiff_t plane = ptrdiff_t{size.width} * size.height;
     EmitRowsPlain({pixels.data(), size.width, plane, 3, size.height, size.width}, format,
-                  static_cast<uint8_t*>(row));
+                  static_cast<uint8_t*>(output.row));
   }
   if (plan.pads()) PadPlain(drawn.size, plan, static_cast<uint8_t*>(row));
   for (const Erasure& erasure : drawn.erasures) Erase(erasure, format, static_cast<uint8_t*>(row));

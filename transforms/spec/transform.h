@@ -345,10 +345,15 @@ struct RandomErasing {
 // of that size, and the rest, right of it and below, is `fill`. Batches then have a column of
 // sizes, image_size. After a Normalize the rest is zero; before one, it is normalized like pixels.
 // A larger image is an error.
+//
+// With `multiple`, and without height and width, rows have the size of their batch's largest image:
+// its largest height and its largest width, each rounded up to a multiple of it. The transforms
+// before it limit the size of images.
 struct PadTo {
   int height = 0;
   int width = 0;
   Fill fill{};
+  int multiple = 0;
 };
 
 // ---- Transforms of a sample's objects, which leave its pixels alone. Samples must have boxes.

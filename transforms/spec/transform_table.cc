@@ -1035,8 +1035,30 @@ TransformRow Row(const RandomErasing&) {
       .check = &CheckErasing};
 }
 
+Check CheckPadTo(const Transform& transform, DType /*dtype*/) {
+  const auto& t = std::get<PadTo>(transform);
+  if (t.multiple == 0) {
+    for (const auto& [name, side] : {std::pair("height", t.height), std::pair("width", t.width)}) {
+      const OptionInfo info{.name = name, .unit = kPixels};
+      if (Check check = CheckInteger(info, side, 1, kMaxSidePixels)) return check;
+    }
+    return {};
+  }
+  if (t.height == 0 && t.width == 0) return {};
+  return Refusal{"multiple = " + std::to_string(t.multiple) + " together with height = " +
+                     std::to_string(t.height) + ", width = " + std::to_string(t.width),
+                 "Give multiple, for rows of each batch's largest image, or height and width"};
+}
+
 TransformRow Row(const PadTo&) {
   using T = PadTo;
+  const auto side = [](const char* name) {
+    return OptionInfo{.name = name,
+                      .low = 0,
+                      .high = kMaxSidePixels,
+                      .unit = kPixels,
+                      .note = "without `multiple` at least 1"};
+  };
   return {
       .name = "PadTo",
       .doc =
@@ -1044,12 +1066,34 @@ TransformRow Row(const PadTo&) {
           "image in the top left corner, and a column `image_size`.\n\n"
           "After `Normalize` the rest of a row is zero, as torchvision's detection models pad; "
           "before it, `fill` is normalised as pixels are. An image that is larger is an error of "
-          "its sample; `Resize` with `max_size` makes none.",
+          "its sample; `Resize` with `max_size` makes none.\n\n"
+          "With `\"batch\"`, rows are as large as their batch's images need: each batch has a "
+          "shape "
+          "of its own. The transforms before it must limit the size, as `Resize` with `max_size` "
+          "does; the memory of a batch is that of rows of the largest possible size.",
       .acts_on = ActsOn::kValues,
       .how = "the part of the row that is not of the image is written",
-      .parameters = {Size<&T::height, &T::width>("of rows: an int (a square), or (height, width)."),
-                     FillOf<&T::fill>(
-                         "as for `Pad`; with dtypes of fractions it becomes one, as pixels do.")}};
+      .parameters =
+          {{.name = "size",
+            .kind = "sides or batch",
+            .doc = "of rows: an int (a square), or (height, width), or \"batch\": the largest "
+                   "height and the largest width of a batch's images.",
+            .options = {OptionOf<&T::height>(side("height")), OptionOf<&T::width>(side("width"))},
+            .text =
+                [](const Transform& transform) {
+                  const auto& t = std::get<T>(transform);
+                  return t.multiple != 0 ? "the batch's largest" : SizeText(t.height, t.width);
+                }},
+           FillOf<&T::fill>("as for `Pad`; with dtypes of fractions it becomes one, as pixels do."),
+           Single<&T::multiple>("optional side",
+                                {.name = "multiple",
+                                 .low = 0,
+                                 .high = kMaxSidePixels,
+                                 .note = "without `height` and `width`: rows of each batch's "
+                                         "largest image, rounded up to it"},
+                                "with \"batch\": both sides are rounded up to a multiple of it; "
+                                "None means 32, as torchvision's models pad.")},
+      .check = &CheckPadTo};
 }
 
 // ---- Transforms of objects.

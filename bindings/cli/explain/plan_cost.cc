@@ -176,6 +176,11 @@ void AddCost(const PlanCost& cost, ReportText& text) {
   }
 }
 
+const char* PaddingText(const Plan& plan) {
+  if (plan.pads_batches()) return " at most, padded to the batch's largest";
+  return plan.pads() ? ", padded" : "";
+}
+
 }  // namespace
 
 Result<PlanCost> MeasurePlan(const SampleSource& source, const Plan& plan, const PlanWork& work,
@@ -223,7 +228,7 @@ std::string PlanText(const Plan& plan, const BatchMix* mix, const PlanCost* cost
   }
   const ImageSize size = plan.output_size();
   text.Add("  → ", fmt::format("{} {} × {}, {}{}", NameOf(plan.dtype()), size.height, size.width,
-                               NameOf(plan.options().layout), plan.pads() ? ", padded" : ""));
+                               NameOf(plan.options().layout), PaddingText(plan)));
   if (cost != nullptr) AddCost(*cost, text);
   return text.Take();
 }

@@ -81,6 +81,7 @@ class JaxLoader:
         self._loader = loader
         self._sharding: Any = sharding
         self._processes = len({device.process_index for device in sharding.device_set})
+        self._check_sides()
         devices = self._by_rows() or []
         names = [_name_of(device) for device in devices]
         # JAX itself copies objects to its device.
@@ -91,8 +92,30 @@ class JaxLoader:
         self._batches: DeviceLoader | SplitLoader = loader.to_device(where, **to_device)
 
     def _shape(self, rows: int) -> tuple[int, ...]:
-        """Returns the shape of the first column, over all processes."""
-        return (rows * self._processes, *self._loader._elements[0][1])
+        """Returns the shape of the first column, over all processes; with sides of 1 where batches differ."""
+        sides = self._loader._elements[0][1]
+        return (rows * self._processes, *(1 if side is None else side for side in sides))
+
+    def _check_sides(self) -> None:
+        """Raises UnimplementedError for images of their batch's size, if devices do not have whole ones of a
+        batch of this process.
+        """
+        sides = self._loader._elements[0][1]
+        if None not in sides:
+            return
+        advice = 'Give PadTo a height and width instead of "batch"'
+        if self._processes > 1:
+            raise UnimplementedError(
+                f"rows are as large as their batch's images, and those of {self._processes} processes differ",
+                advice=advice,
+            )
+        count = len(self._sharding.device_set)  # which the sharding divides
+        parts = self._sharding.shard_shape((count,) * (1 + len(sides)))
+        if any(side is None and part != count for side, part in zip(sides, parts[1:])):
+            raise UnimplementedError(
+                "the sharding divides the height or width of images, which differ from batch to batch",
+                advice=advice,
+            )
 
     def _check_rows(self) -> None:
         """Raises ValueError if the sharding cannot divide the rows of all batches."""

@@ -266,8 +266,12 @@ class Loader:
         native = _stoker.Runtime() if runtime is None else runtime._native
         function = None if self._calls is None else self._calls.native()
         self._native = _stoker.Loader(self._key, self._spec, source._native, native, function)
-        # For each array of a batch: the name of its type, and the shape of a row.
-        self._elements = [(name, tuple(shape)) for name, shape in self._native.elements]
+        # For each array of a batch: the name of its type, and the shape of a row. A side that each batch has
+        # for itself is None.
+        self._elements = [
+            (name, tuple(None if side < 0 else side for side in shape))
+            for name, shape in self._native.elements
+        ]
         self._extras = (_checks.boolean("sample_ids", sample_ids), _checks.boolean("paths", paths))
         self._batch_type = batch_type(self._names(*self._extras))
         if self._calls is not None:

@@ -136,6 +136,10 @@ def _sides(name: str, value: Any, option: dict[str, Any]) -> tuple[int, int]:
     return (size[0], size[-1])
 
 
+def _sides_or_batch(name: str, value: Any, option: dict[str, Any]) -> str | tuple[int, int]:
+    return _checks.choice(name, value, ("batch",)) if isinstance(value, str) else _sides(name, value, option)
+
+
 def _size(name: str, value: Any, option: dict[str, Any]) -> int | tuple[int, ...] | None:
     if value is None:
         return None
@@ -292,6 +296,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "channels": _channels,
     "positive channels": _positive_channels,
     "sides": _sides,
+    "sides or batch": _sides_or_batch,
     "width and height": _sides,
     "size": _size,
     "side or sides": _side_or_sides,
@@ -312,6 +317,9 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
 # Kinds that are not written as one key of the same name.
 _WRITE: dict[str, Callable[[Any], dict[str, Any]]] = {
     "sides": lambda size: {"height": size[0], "width": size[1]},
+    "sides or batch": lambda size: (
+        {"multiple": 32} if size == "batch" else {"height": size[0], "width": size[1]}
+    ),
     "width and height": lambda size: {"width": size[0], "height": size[1]},
     "size": lambda size: (
         {"height": size[0], "width": size[1]} if isinstance(size, tuple) else {"size": size or 0}

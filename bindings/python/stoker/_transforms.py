@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from stoker._parameters import Fill, ImageOrBatchChoice, Margins, Range, Size, Transform
 
@@ -788,16 +788,24 @@ class PadTo(Transform):
     normalised as pixels are. An image that is larger is an error of its sample; `Resize` with `max_size`
     makes none.
 
+    With `"batch"`, rows are as large as their batch's images need: each batch has a shape of its own. The
+    transforms before it must limit the size, as `Resize` with `max_size` does; the memory of a batch is
+    that of rows of the largest possible size.
+
     Args:
-        size: of rows: an int (a square), or (height, width).
+        size: of rows: an int (a square), or (height, width), or "batch": the largest height and the largest
+            width of a batch's images.
         fill: as for `Pad`; with dtypes of fractions it becomes one, as pixels do.
+        multiple: with "batch": both sides are rounded up to a multiple of it; None means 32, as
+            torchvision's models pad.
 
     Raises:
         ValueError, TypeError: naming the parameter.
     """
 
-    size: Size
+    size: Size | Literal["batch"]
     fill: Fill | None = 0
+    multiple: int | None = None
 
 
 @dataclass(frozen=True)

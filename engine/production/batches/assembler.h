@@ -48,7 +48,7 @@ struct RowCost {
 
 // The cost of a batch besides its rows, between its last row and its completion.
 struct BatchCost {
-  uint64_t mix_ns = 0;     // a worker's time for mixing
+  uint64_t mix_ns = 0;     // a worker's time for mixing, or padding a batch
   uint64_t whole_ns = 0;   // when it went to the program's function; 0 means it did not
   uint64_t map_ns = 0;     // the call of that function
   uint32_t map_calls = 0;  // how many such calls are made at a time

@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -119,6 +122,88 @@ TEST_F(ProducerMasks, AreMovedAsTheirImages) {
     }
     EXPECT_EQ(rows, kImages);
   }
+}
+
+// Each batch has the bytes of a PadTo of its own size, also after a row was dropped.
+TEST_F(ProducerMasks, HaveTheSizeOfTheirBatchesLargestImage) {
+  Write(ImageOf(7), {1, 2, 3});
+  for (const uint32_t batch_size : {1u, 5u, 30u}) {
+    LoaderOptions options = Options({Resize{.size = 20, .max_size = 45}, PadTo{.multiple = 8}});
+    options.batch_size = batch_size;
+    options.on_bad = BadPolicy::Parse("drop").value();
+    const auto loader = Loader::Open(options).value();
+    EXPECT_EQ(loader->columns()[0].row_shape, (std::vector<int64_t>{3, 48, 48}));
+    EXPECT_EQ(loader->columns()[0].height_at, 1u);
+    EXPECT_EQ(loader->columns()[1].height_at, 0u);
+    EXPECT_EQ(loader->columns()[2].height_at, std::nullopt);
+    int64_t rows = 0;
+    std::set<std::vector<int64_t>> shapes;
+    for (const auto iterator = loader->Iterate(0);;) {
+      const Batch batch = iterator->Next().value();
+      if (!batch) break;
+      const Column &images = batch.images(), &masks = *batch.column("mask");
+      const int64_t height = images.shape[2], width = images.shape[3];
+      shapes.insert(images.shape);
+      EXPECT_EQ(masks.shape, (std::vector<int64_t>{batch.rows(), height, width}));
+      int64_t most[] = {0, 0};
+      for (int64_t i = 0; i < 2 * batch.rows(); ++i) {
+        const int64_t side = batch.column("image_size")->as<int32_t>()[static_cast<size_t>(i)];
+        most[i % 2] = std::max(most[i % 2], (side + 7) / 8 * 8);
+      }
+      EXPECT_EQ(height, most[0]);
+      EXPECT_EQ(width, most[1]);
+      LoaderOptions fixed = options;
+      fixed.transforms[1] =
+          PadTo{.height = static_cast<int>(height), .width = static_cast<int>(width)};
+      const Plan plan = *PlanOf(fixed, {}).value();
+      for (int64_t row = 0; row < batch.rows(); ++row, ++rows) {
+        const uint64_t id = batch.sample_ids()[static_cast<size_t>(row)];
+        const DrawKey key{options.seed, 0, 0};  // nothing is drawn
+        EXPECT_EQ(RowOf(images, batch.rows(), row), Planned(plan, ImageOf(id), key));
+        EXPECT_EQ(RowOf(masks, batch.rows(), row), Planned(plan.piece(1), MaskOf(id), key));
+      }
+    }
+    EXPECT_EQ(rows, kImages - 1);
+    if (batch_size == 1) {
+      EXPECT_GT(shapes.size(), 3u);
+    }
+  }
+}
+
+// Slots are used again, and a batch without rows does not keep the shape of an earlier one.
+TEST_F(ProducerMasks, ABatchThatLostItsRowsHasTheLargestShape) {
+  Write(ImageOf(7), {1, 2, 3});
+  LoaderOptions options = Options({Resize{.size = 20, .max_size = 45}, PadTo{.multiple = 8}});
+  options.batch_size = 1;
+  options.on_bad = BadPolicy::Parse("drop").value();
+  const auto loader = Loader::Open(options).value();
+  const auto iterator = loader->Iterate();
+  int without_rows = 0;
+  for (uint64_t batch = 0; batch < 2 * kImages; ++batch) {
+    ASSERT_TRUE(iterator->Append({.epoch = batch / kImages, .index = batch % kImages}).ok());
+  }
+  for (uint64_t batch = 0; batch < 2 * kImages; ++batch) {
+    const Batch made = iterator->Next().value();
+    ASSERT_TRUE(made);
+    if (made.rows() != 0) continue;
+    ++without_rows;
+    EXPECT_EQ(made.images().shape, (std::vector<int64_t>{0, 3, 48, 48}));
+    EXPECT_EQ(made.column("mask")->shape, (std::vector<int64_t>{0, 48, 48}));
+  }
+  EXPECT_EQ(without_rows, 2);
+}
+
+TEST_F(ProducerMasks, OfTheBatchesSizeAreNotMappedByRows) {
+  class Rows final : public MapFunction {
+   public:
+    std::string Describe() const override { return "of_rows"; }
+  };
+  LoaderOptions options = Options({Resize{.max_size = 45}, PadTo{.multiple = 8}});
+  options.map = std::make_shared<Rows>();
+  const auto loader = Loader::Open(options);
+  ASSERT_FALSE(loader.ok());
+  EXPECT_THAT(loader.error().ToString(),
+              HasSubstr("'of_rows' is called with rows, whose size with transforms[1], PadTo"));
 }
 
 TEST_F(ProducerMasks, ErrorsNameTheMask) {

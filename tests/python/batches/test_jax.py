@@ -202,3 +202,32 @@ def test_shardings_that_are_wrong(made):
         make(batch_size=4, on_bad="drop").to_jax(by_rows)
     with pytest.raises(ValueError, match="evenly divide"):
         make(batch_size=6).to_jax(by_rows)
+
+
+def test_batches_that_differ_in_size_are_divided_by_rows(made):
+    steps = [stoker.Resize(40, max_size=64), stoker.PadTo("batch", multiple=8)]
+    loader = stoker.Loader(stoker.image_folder(made), steps, batch_size=8, drop_remainder=True)
+    mesh = jax.sharding.Mesh(np.asarray(jax.devices("cpu")).reshape(2, 2), ("a", "b"))
+
+    def sharding(*axes):
+        return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*axes))
+
+    rows = loader.to_jax(sharding(("a", "b")))
+    for wanted, got in zip(loader.epoch(0), rows.epoch(0), strict=True):
+        assert np.array_equal(wanted[0], np.asarray(got[0]))
+    for axes in [("a", "b"), (None, None, ("a", "b")), (None, "a", "b")]:
+        with pytest.raises(stoker.UnimplementedError, match="divides the height or width"):
+            loader.to_jax(sharding(*axes))
+
+
+def test_processes_have_rows_of_one_size(made, monkeypatch):
+    class Device:
+        def __init__(self, process_index):
+            self.process_index = process_index
+
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+    monkeypatch.setattr(type(sharding), "device_set", {Device(0), Device(1)})
+    steps = [stoker.Resize(40, max_size=64), stoker.PadTo("batch")]
+    loader = stoker.Loader(stoker.image_folder(made), steps, batch_size=8)
+    with pytest.raises(stoker.UnimplementedError, match="those of 2 processes differ"):
+        loader.to_jax(sharding)

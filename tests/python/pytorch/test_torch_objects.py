@@ -86,9 +86,14 @@ def test_nested_tensors_take_them(folder):
     assert [row.shape[0] for row in nested.unbind()] == COUNTS[:3]
 
 
+LARGEST = [PADDED[0], stoker.PadTo("batch", multiple=2)]
+
+
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
-def test_images_and_targets(folder, layout):
-    for batch in loader_of(folder, masks=True, layout=layout, dtype=torch.uint8, sample_ids=True):
+@pytest.mark.parametrize("transforms", [PADDED, LARGEST])
+def test_images_and_targets(folder, layout, transforms):
+    options = {"layout": layout, "dtype": torch.uint8, "sample_ids": True}
+    for batch in loader_of(folder, transforms, masks=True, **options):
         images, targets = stoker.torch.images_and_targets(batch)
         assert len(images) == len(targets) == len(batch.image)
         for image, target, size in zip(images, targets, batch.image_size.tolist(), strict=True):

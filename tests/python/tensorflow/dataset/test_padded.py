@@ -44,3 +44,24 @@ def test_the_documented_ragged_tensor_has_the_images(made, op):
         ragged = tf.RaggedTensor.from_tensor(images[:, :tallest, :widest], lengths=lengths)
         for image, wanted in zip(ragged, stoker.unpadded(images, sizes)):
             assert np.array_equal(image.to_tensor().numpy(), wanted.numpy())
+
+
+LARGEST = [STEPS[0], STEPS[1], stoker.PadTo("batch", multiple=8)]
+
+
+def test_batches_may_have_the_size_of_their_largest_image(made, op):
+    loader = stoker.Loader(stoker.image_folder(made), LARGEST, batch_size=4, shuffle=True)
+    dataset = loader.as_tf_dataset(epoch=0, op=op)
+    assert dataset.element_spec["image"].shape.as_list()[1:] == [None, None, 3]
+    same(arrays(dataset, "image", "label", "image_size"), arrays(loader.epoch(0)))
+
+
+def test_a_model_is_trained_with_images_of_any_size(made, op):
+    loader = stoker.Loader(stoker.image_folder(made), LARGEST, batch_size=4, dtype="float32")
+    dataset = loader.as_tf_dataset(op=op).map(lambda batch: (batch["image"], batch["label"]))
+    layers = tf.keras.layers
+    model = tf.keras.Sequential(
+        [layers.Input((None, None, 3)), layers.Conv2D(2, 3), layers.GlobalAveragePooling2D(), layers.Dense(9)]
+    )
+    model.compile("sgd", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    assert np.isfinite(model.fit(dataset, verbose=0).history["loss"]).all()
