@@ -98,7 +98,6 @@ DEFAULTS = {
     "shares": None,
     "shear": None,
     "center": None,
-    "fill": 0,
     "blended fill": 0,
     "value or noise": 0,
     "weights": None,
@@ -138,7 +137,10 @@ def field(parameter):
         return line
     if option.get("required"):
         return line.removesuffix(" | None")
-    return f"{line} = {python_text(DEFAULTS.get(kind, option['default']))}"
+    default = option["default"]
+    if kind == "fill":
+        default = default[0]  # of three equal ones
+    return f"{line} = {python_text(DEFAULTS.get(kind, default))}"
 
 
 def paragraph(text, first, rest):

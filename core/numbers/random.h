@@ -17,6 +17,7 @@ struct DrawKey {
   uint64_t epoch = 0;
   uint64_t position = 0;  // g: the sample's global position in the epoch
   uint32_t view = 0;      // which view of the sample (LoaderOptions::views)
+  uint32_t part = 0;      // which sample of its row (Plan::parts); all have the same numbers
 };
 
 // A stream of random numbers for one sample and one consumer, such as the `index`-th transform of a

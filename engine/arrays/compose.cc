@@ -155,6 +155,11 @@ Result<std::unique_ptr<Compose>> Compose::Create(ComposeOptions options) {
                                           .exif_orientation = options.exif_orientation,
                                           .decode = options.decode,
                                           .limits = options.limits}));
+    if (plan->parts() > 1) {
+      return Error{.code = Code::kInvalidArgument,
+                   .cause = "transforms[0], Mosaic: it makes a row of several samples of a source",
+                   .advice = "Give it to a loader, which has a source"};
+    }
   }
   return std::unique_ptr<Compose>(new Compose(std::make_unique<State>(options, std::move(plan))));
 }

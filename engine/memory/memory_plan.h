@@ -46,7 +46,7 @@ struct MemoryNeeds {
   uint64_t slot_bytes = 0;  // of one batch
   bool has_crops = false;   // it has room for crops (DeviceOptions::crop_bytes)
   int depth = 0;            // fixed by the user; 0 means tuned
-  uint32_t pieces = 1;      // of a sample: it has a buffer for each
+  uint32_t pieces = 1;      // of a row, at most: it has a buffer for each
   int threads = 0;
   uint32_t requests = 0;  // the most samples at a time that are useful
   int first_depth = 1;    // if none is fixed: the depth the tuner starts with,

@@ -246,6 +246,16 @@ Status CheckPadding(const LoaderOptions& options) {
   return CheckIsFree(*options.source, kSizeColumn, pad_to + " adds");
 }
 
+// Refuses a cache, which keeps the first piece of a row, for rows of several samples.
+Status CheckMosaic(const LoaderOptions& options) {
+  const std::vector<Transform>& list = options.transforms;
+  if (!options.cache || list.empty() || !std::holds_alternative<Mosaic>(list.front())) return {};
+  return Error{
+      .code = Code::kUnimplemented,
+      .cause = "a cache was given, and transforms[0], Mosaic, makes rows of several samples",
+      .advice = "Leave cache out, or pack the images (`stoker pack`)"};
+}
+
 // Refuses to add columns of geometry to rows that have none or several, and next to fields with
 // their names.
 Status CheckGeometry(const LoaderOptions& options) {
@@ -327,6 +337,7 @@ Status CheckOptions(const LoaderOptions& options) {
   TRY(CheckOutput(options));
   TRY(CheckImages(options));
   TRY(CheckPadding(options));
+  TRY(CheckMosaic(options));
   TRY(CheckViews(options));
   TRY(CheckGeometry(options));
   if (options.epochs && (*options.epochs == 0 || *options.epochs > kMaxEpochs)) {

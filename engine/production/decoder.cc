@@ -57,18 +57,20 @@ std::vector<uint32_t> SizesToMatch(const SampleSource& source, const std::option
   return of;
 }
 
-// Gives an error to each piece whose size is not that of the one in `first`. An error that memory
-// could cure does not hide it.
+// Gives an error to each piece whose size is not that of the one in `first`, by piece of a sample.
+// An error that memory could cure does not hide it.
 void CompareSizes(SampleInFlight& sample, std::span<const uint32_t> first,
                   const SampleSource& source) {
   for (uint32_t piece = 1; piece <= sample.piece; ++piece) {
-    const ImageSize size = sample.viewed[piece], wanted = sample.viewed[first[piece]];
+    const uint32_t of_sample = piece % static_cast<uint32_t>(first.size());
+    const uint32_t like = piece - of_sample + first[of_sample];
+    const ImageSize size = sample.viewed[piece], wanted = sample.viewed[like];
     const bool are_known = size.width != 0 && wanted.width != 0;
     Status& status = sample.other_reads[piece - 1].status;
     if (!are_known || size == wanted || IsFinal(status)) continue;
-    const ReadRequest& read = sample.read_of(first[piece]);
+    const ReadRequest& read = sample.read_of(like);
     status = SizeMismatch(size, wanted,
-                          DescribeSizedImage(source, read.sample, first[piece], read.path));
+                          DescribeSizedImage(source, read.sample, first[of_sample], read.path));
   }
 }
 
@@ -97,6 +99,7 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
       columns_(options, sampler, plan_, mixer_, map, std::move(columns)),
       has_records_(source_.has_records()),
       sizes_to_match_(SizesToMatch(source_, plan_)),
+      pieces_(static_cast<uint32_t>(std::max<size_t>(source_.pieces(), 1))),
       cache_(cache),
       samples_(samples),
       refuse_(std::move(refuse)),
@@ -153,7 +156,7 @@ class Decoder::DecodingTurn {
     while (further_) {
       // A sample that waited for memory needs the least if its pieces are not interleaved.
       if (run.busy() && decoder_.samples_[further_->index].work.alone()) return std::nullopt;
-      if (std::optional<EncodedImage> piece = PullFurther()) return piece;
+      if (std::optional<EncodedImage> piece = PullFurther(run.crop_index())) return piece;
     }
     while (const std::optional<uint32_t> index = Take()) {
       ++taken_;
@@ -173,7 +176,8 @@ class Decoder::DecodingTurn {
       }
       sample.image = {sample.read.buffer.data(), sample.read.size};
       if (decoder_.has_records_) {
-        if (Status unpacked = Unpack(sample); !unpacked.ok()) {
+        if (Status unpacked = Unpack(sample.read, 0, sample.image, sample.image_at);
+            !unpacked.ok()) {
           End(*index, 0, std::move(unpacked));
           continue;
         }
@@ -199,7 +203,7 @@ class Decoder::DecodingTurn {
 
   // Returns the next piece of the sample that was begun last, unless it could not be read or
   // unpacked.
-  std::optional<EncodedImage> PullFurther() {
+  std::optional<EncodedImage> PullFurther(GrowingBuffer& crop_index) {
     const auto [index, piece] = *std::exchange(further_, std::nullopt);
     SampleInFlight& sample = decoder_.samples_[index];
     if (piece < sample.piece) further_ = {.index = index, .piece = piece + 1};
@@ -208,25 +212,34 @@ class Decoder::DecodingTurn {
       FinishPiece(index, piece, {}, Unread(std::move(read.status).error()));
       return std::nullopt;
     }
-    std::span<const uint8_t> image(read.buffer.data(), read.size);
-    if (decoder_.has_records_) {
-      Result<std::span<const uint8_t>> unpacked =
-          decoder_.source_.UnpackPiece(read.sample, piece, image);
-      if (!unpacked.ok()) {
-        FinishPiece(index, piece, {}, std::move(unpacked).error());
-        return std::nullopt;
-      }
-      image = *unpacked;
-    }
-    sample.other_images_at[piece - 1] = static_cast<size_t>(image.data() - read.buffer.data());
+    const uint32_t of_sample = piece % decoder_.pieces_, of = piece / decoder_.pieces_;
+    EncodedImage image{
+        .tag = index, .piece = piece, .bytes = {read.buffer.data(), read.size}, .key = sample.draw};
     ++taken_;
+    image.key.part = sample.samples.parts[of].part;
+    if (Status begun = BeginFurther(sample, read, of_sample, of, image); !begun.ok()) {
+      FinishPiece(index, piece, {}, std::move(begun));
+      return std::nullopt;
+    }
+    if (of_sample == 0) image.crop_index = ReadCropIndex(sample, read, false, crop_index);
+    return image;
+  }
+
+  // Finds the image in its record, and sets where its row goes. `of_sample`: the piece's number in
+  // its sample, which is the row's sample `of`.
+  Status BeginFurther(SampleInFlight& sample, ReadRequest& read, uint32_t of_sample, uint32_t of,
+                      EncodedImage& image) {
     const RowClaim& claim = sample.claim;
-    return EncodedImage{
-        .tag = index,
-        .piece = piece,
-        .bytes = image,
-        .key = sample.draw,
-        .to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, piece, buffers_)};
+    if (decoder_.has_records_) {
+      TRY(Unpack(read, of_sample, image.bytes, sample.other_images_at[image.piece - 1]));
+    }
+    if (of == 0 || of_sample != 0) {
+      image.to = decoder_.columns_.RowsOfPiece(*claim.slot, claim.row, of_sample, buffers_);
+      return {};
+    }
+    ASSIGN_OR_RETURN(image.to,
+                     decoder_.columns_.RowsOfPart(*claim.slot, claim.row, read.sample, buffers_));
+    return {};
   }
 
   void Finish(FinishedRows rows) {
@@ -254,7 +267,7 @@ class Decoder::DecodingTurn {
     SampleInFlight& sample = decoder_.samples_[index];
     const bool is_file = sample.cached.has_bytes_of_file();
     if (!status.ok() && !decoder_.MustWait(sample, status)) {
-      const bool was_part = is_file && piece == 0 && TakeWholeRange(sample.read);
+      const bool was_part = is_file && TakeWholeRange(sample, piece);
       if (!is_file || was_part) return ReadFromFile(index);
     }
     End(index, piece, std::move(status));
@@ -263,6 +276,7 @@ class Decoder::DecodingTurn {
   // Takes a sample that is finished, or could not be read. `piece`: the one with the error.
   void End(uint32_t index, uint32_t piece, Status status) {
     SampleInFlight& sample = decoder_.samples_[index];
+    sample.failed = piece;
     if (decoder_.MustWait(sample, status)) {
       pace_.End(sample.path.times(), NowNanoseconds());
       return samples_.Done(index, {SampleOutcome::Kind::kNoMemory, 0, std::move(status)}, worker_);
@@ -279,9 +293,10 @@ class Decoder::DecodingTurn {
     if (status.ok()) {
       samples_.Done(index, {SampleOutcome::Kind::kRow, work}, worker_);
     } else {
+      const ReadRequest& read = sample.read_of(piece);
       Error error =
-          NamedError(decoder_.source_, sample.read.sample,
-                     std::move(status).error().WithFile(sample.read_of(piece).path), piece);
+          NamedError(decoder_.source_, read.sample, std::move(status).error().WithFile(read.path),
+                     piece % decoder_.pieces_);
       const SampleOutcome::Kind kind =
           decoded ? SampleOutcome::Kind::kFailed : SampleOutcome::Kind::kUnusable;
       samples_.Done(index, {kind, work, std::move(error)}, worker_);
@@ -289,13 +304,17 @@ class Decoder::DecodingTurn {
     if (decoder_.mixer_) since_ = NowNanoseconds();  // time spent on mixing is counted already
   }
 
-  // Changes the request to the whole sample, and returns whether it was for a part. An index with a
-  // wrong orientation leads to parts without the crop's rows.
-  bool TakeWholeRange(ReadRequest& read) const {
-    const ByteRange all = decoder_.source_.RangeOf(read.sample);
-    if (read.offset == all.offset && read.length == all.length) return false;
-    read.offset = all.offset;
-    read.length = all.length;
+  // Changes the requests to whole images, and returns whether this piece was a part of one. An
+  // index with a wrong orientation leads to parts without the crop's rows.
+  bool TakeWholeRange(SampleInFlight& sample, uint32_t piece) const {
+    if (piece % decoder_.pieces_ != 0) return false;
+    const ReadRequest& failed = sample.read_of(piece);
+    const ByteRange of_failed = decoder_.source_.RangeOf(failed.sample);
+    if (failed.offset == of_failed.offset && failed.length == of_failed.length) return false;
+    const ByteRange all = decoder_.source_.RangeOf(sample.read.sample);
+    sample.read.offset = all.offset;
+    sample.read.length = all.length;
+    sample.reads_whole = true;
     return true;
   }
 
@@ -314,24 +333,28 @@ class Decoder::DecodingTurn {
     return is_long || taken_ >= kMost ? std::nullopt : samples_.TakeReady();
   }
 
-  // Replaces the sample's image, which is its record, by the image in the record.
-  Status Unpack(SampleInFlight& sample) const {
+  // Replaces an image, which is the record of a sample's piece, by the image in the record.
+  Status Unpack(ReadRequest& read, uint32_t piece, std::span<const uint8_t>& image,
+                size_t& image_at) const {
     const SampleSource& source = decoder_.source_;
-    const uint8_t* const record = sample.image.data();
-    sample.read.rows.assign(LoadedBytes(source.fields()), 0);
-    ASSIGN_OR_RETURN(sample.image,
-                     source.Unpack(sample.read.sample, sample.image, sample.read.rows));
-    sample.image_at = static_cast<size_t>(sample.image.data() - record);
+    const uint8_t* const record = image.data();
+    if (piece == 0) {
+      read.rows.assign(LoadedBytes(source.fields()), 0);
+      ASSIGN_OR_RETURN(image, source.Unpack(read.sample, image, read.rows));
+    } else {
+      ASSIGN_OR_RETURN(image, source.UnpackPiece(read.sample, piece, image));
+    }
+    image_at = static_cast<size_t>(image.data() - record);
     return {};
   }
 
   // An index larger than its photograph is not worth its memory. A sample that waited for memory is
   // decoded without an index, so that its memory depends on its image alone.
-  std::span<const uint8_t> ReadCropIndex(const SampleInFlight& sample, bool for_device,
-                                         GrowingBuffer& memory) const {
+  std::span<const uint8_t> ReadCropIndex(const SampleInFlight& sample, const ReadRequest& read,
+                                         bool for_device, GrowingBuffer& memory) const {
     if (!sample.cached.has_bytes_of_file() || (sample.work.alone() && !for_device)) return {};
-    const uint64_t most = std::max<uint64_t>(sample.read.size, kSmallIndexBytes);
-    return decoder_.source_.ReadCropIndex(sample.read.sample, most, memory);
+    const uint64_t most = std::max<uint64_t>(read.size, kSmallIndexBytes);
+    return decoder_.source_.ReadCropIndex(read.sample, most, memory);
   }
 
   // Returns the first piece of a sample; ends a sample whose row cannot be written.
@@ -350,7 +373,7 @@ class Decoder::DecodingTurn {
                         .bytes = sample.image,
                         .key = sample.draw,
                         .to = *rows,
-                        .crop_index = ReadCropIndex(sample, for_device, crop_index)};
+                        .crop_index = ReadCropIndex(sample, sample.read, for_device, crop_index)};
   }
 
   // Must be called before the sample's batch can be delivered. Returns the nanoseconds since the
@@ -431,10 +454,16 @@ Status Decoder::FillRun(const RowClaim& claim, int worker, StageTimes& times) {
     const SamplerEntry entry = sampler_.At(slot.name(), row);
     id = entry.sample;
     if (plan_) {
-      ASSIGN_OR_RETURN(const OutputRows rows, columns_.RowsOf(slot, row, id, buffers));
-      TRY(plan_->Apply(ImageOf(image, source_.View(0, id)),
-                       {options_.seed, slot.epoch, entry.position}, workspace(worker), rows,
-                       times));
+      DrawKey key{options_.seed, slot.epoch, entry.position};
+      const RowSamples parts = plan_->SamplesOf(key, id, source_.size(), 0);
+      for (const auto& [part, sample] : parts.all()) {
+        key.part = part;
+        ASSIGN_OR_RETURN(const OutputRows rows,
+                         part == 0 ? columns_.RowsOf(slot, row, sample, buffers)
+                                   : columns_.RowsOfPart(slot, row, sample, buffers));
+        TRY(plan_->Apply(ImageOf(image, source_.View(0, sample)), key, workspace(worker), rows,
+                         times));
+      }
     }
     ++row;
   }

@@ -114,6 +114,7 @@ class Decoder {
   const RowColumns columns_;                    // declared after the plan and the mixer
   const bool has_records_;                      // SampleSource::has_records
   const std::vector<uint32_t> sizes_to_match_;  // by piece: the one whose size it must have
+  const uint32_t pieces_;                       // of a sample, or 1
   SampleCache* const cache_;                    // may be null
   SamplesInFlight& samples_;
   const Refuse refuse_;

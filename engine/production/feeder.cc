@@ -115,7 +115,7 @@ size_t Feeder::PullAgain(std::span<ReadRequest*> requests) {
 void Feeder::CompleteRead(ReadRequest& read) {
   const uint32_t index = SamplesInFlight::IndexOf(read);
   const SampleInFlight& sample = samples_[index];
-  if (sample.piece < sample.other_reads.size() && read.status.ok()) return ReadNextPiece(index);
+  if (sample.piece < sample.last_piece && read.status.ok()) return ReadNextPiece(index);
   samples_.EndRead();
   Submit(index);
 }
@@ -149,8 +149,12 @@ void Feeder::ReadAgain(uint32_t index) {
 
 void Feeder::Substitute(uint32_t index) {
   SampleInFlight& sample = samples_[index];
-  queue_.SetSample(
-      sample, order_.SubstituteFor(sample.draw.epoch, sample.draw.position, sample.substitutes++));
+  const uint64_t substitute =
+      sample.read_of(sample.failed).sample == sample.read.sample
+          ? order_.SubstituteFor(sample.draw.epoch, sample.draw.position, sample.substitutes)
+          : sample.read.sample;
+  ++sample.substitutes;
+  queue_.SetSample(sample, substitute);
   sample.cached.state = CachedSample::State::kNone;
   ReadAgain(index);
 }

@@ -55,7 +55,7 @@ class Feeder final : public ReadClient {
 
   // These take a sample back from a worker. It must be read again, from its first file on;
   void ReadAgain(uint32_t index);
-  // its row gets another sample;
+  // its row gets another sample, or keeps it with others, if one of those could not be used;
   void Substitute(uint32_t index);
   // or it found no memory, and waits without holding any.
   void Postpone(uint32_t index);

@@ -28,7 +28,7 @@ Producer::Producer(ProducerParts parts)
       trace_(runtime_.trace(), *options_.source),
       slots_(std::move(parts.memory.slots)),
       samples_(parts.memory.lease->plan().requests, parts.memory.lease->samples(),
-               options_.source->pieces()),
+               options_.source->pieces(), parts.plan ? parts.plan->parts() : 1),
       cache_(std::move(parts.cache)),
       map_(std::move(parts.map)),
       assembler_(sampler_, slots_, /*depth=*/0, parts.memory.lease->plan().max_depth,
@@ -123,7 +123,7 @@ OnBad Producer::ActionOn(uint32_t index, Error& error) {
   if (lifecycle_.ending()) return OnBad::kFail;
   const SampleInFlight& sample = samples_[index];
   std::optional<BadRow> bad =
-      bad_.Judge(sample.read.sample, sample.claim.row, sample.substitutes, error);
+      bad_.Judge(sample.read_of(sample.failed).sample, sample.claim.row, sample.substitutes, error);
   if (!bad) return OnBad::kFail;
   const OnBad action = bad->action;
   assembler_.AddBadRow(sample.claim, *std::move(bad));

@@ -139,7 +139,8 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
   std::vector<ColumnSpec> columns;
   for (const Field& field : source.fields()) {
     const bool owns_strings = field.kind == Field::Kind::kLoaded && IsString(field.dtype);
-    const uint32_t most = field.is_of_objects() ? std::max(source.max_objects(), 1u) : 0;
+    const uint32_t of_sample = field.is_of_objects() ? std::max(source.max_objects(), 1u) : 0;
+    const uint32_t most = of_sample * (plan ? plan->parts() : 1);
     columns.push_back({field.name, field.dtype, field.row_shape, owns_strings, most});
     if (plan && field.is_drawn()) {
       columns.back().row_shape = {plan->output_size().height, plan->output_size().width};
@@ -220,7 +221,8 @@ Result<ReservedMemory> ReserveMemory(const LoaderOptions& options, const Produce
       {.slot_bytes = SlotPool::SlotBytes(columns, options.batch_size, own.one_slab, own.crops),
        .has_crops = own.crops.bytes != 0,
        .depth = options.depth,
-       .pieces = static_cast<uint32_t>(std::max<size_t>(options.source->pieces(), 1)),
+       .pieces = static_cast<uint32_t>(std::max<size_t>(options.source->pieces(), 1)) *
+                 (plan ? plan->parts() : 1),
        .threads = runtime_options.threads,
        .requests = static_cast<uint32_t>(
            RowsAhead(MaxReads(options, runtime_options), runtime_options.threads)),

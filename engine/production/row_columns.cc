@@ -106,15 +106,31 @@ Result<OutputRows> RowColumns::RowsOf(Slot& slot, uint32_t row, uint64_t sample,
     rows.crop_at = static_cast<uint64_t*>(slot.Row(columns - 2, row));
   }
   if (object_fields_.empty()) return rows;
-  ASSIGN_OR_RETURN(rows.objects, ObjectsOf(sample, buffers));
+  ASSIGN_OR_RETURN(rows.objects, ObjectRowsOf(slot, row, sample, buffers));
+  *rows.objects->kept = 0;  // those of further samples follow even if this one has an error
+  if (!drawn_fields_.empty()) TRY(AddMasks(slot, row, sample, buffers));
+  return rows;
+}
+
+Result<OutputRows> RowColumns::RowsOfPart(Slot& slot, uint32_t row, uint64_t sample,
+                                          Buffers& buffers) const {
+  OutputRows rows{.row = slot.Row(0, row)};
+  if (object_fields_.empty()) return rows;
+  ASSIGN_OR_RETURN(rows.objects, ObjectRowsOf(slot, row, sample, buffers));
+  return rows;
+}
+
+// Returns the objects of a sample, and where they are written.
+Result<const ObjectRows*> RowColumns::ObjectRowsOf(Slot& slot, uint32_t row, uint64_t sample,
+                                                   Buffers& buffers) const {
+  ASSIGN_OR_RETURN(const ObjectRows* const objects, ObjectsOf(sample, buffers));
   buffers.kept.clear();
   for (const size_t field : object_fields_) {
     buffers.kept.push_back(slot.Row(field_columns_[field], row));
   }
   buffers.object_rows.to = buffers.kept;
   buffers.object_rows.kept = &slot.Objects(field_columns_[object_fields_.front()], row);
-  if (!drawn_fields_.empty()) TRY(AddMasks(slot, row, sample, buffers));
-  return rows;
+  return objects;
 }
 
 OutputRows RowColumns::RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece,

@@ -46,9 +46,12 @@ class RowColumns {
   // Precondition: there is a plan.
   Result<OutputRows> RowsOf(Slot& slot, uint32_t row, uint64_t sample, Buffers& buffers) const;
 
-  // Returns where it writes the row of a further piece: to its place in the column of its field;
-  // and the sample's objects, which are not written again. Preconditions: there is that piece, and
-  // the last call of RowsOf with these buffers was for this sample.
+  // Does the same for a further sample of the row, whose objects follow those that are written.
+  Result<OutputRows> RowsOfPart(Slot& slot, uint32_t row, uint64_t sample, Buffers& buffers) const;
+
+  // Returns where it writes the row of a further piece of a sample: to its place in the column of
+  // its field; and the sample's objects, which are not written again. Preconditions: there is that
+  // piece, and the last call with these buffers was for this sample.
   OutputRows RowsOfPiece(Slot& slot, uint32_t row, uint32_t piece, Buffers& buffers) const;
 
   // Writes the columns that the plan does not write, then calls the program's function, if there is
@@ -69,6 +72,8 @@ class RowColumns {
   static std::vector<PlaceInRow> PlacesOf(const SampleSource& source,
                                           const std::optional<Plan>& plan);
   Result<const ObjectRows*> ObjectsOf(uint64_t sample, Buffers& buffers) const;
+  Result<const ObjectRows*> ObjectRowsOf(Slot& slot, uint32_t row, uint64_t sample,
+                                         Buffers& buffers) const;
   Status AddMasks(Slot& slot, uint32_t row, uint64_t sample, Buffers& buffers) const;
   Status AddValues(const Field& field, Buffers& buffers) const;
   Status WriteFields(const RowClaim& claim, std::span<const uint8_t> loaded) const;

@@ -9,6 +9,7 @@
 #include "transforms/decode/push_region.h"
 #include "transforms/device/crop_maker.h"
 #include "transforms/plan/geometry_map.h"
+#include "transforms/plan/mosaic.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/plan_run.h"
 #include "transforms/plan/resampling.h"
@@ -20,6 +21,15 @@
 #include "transforms/resize/emit.h"
 
 namespace stoker {
+
+namespace {
+
+// Returns the address of the first pixel of a part of a row.
+uint8_t* PixelOf(const RowFormat& format, void* row, const Rect& part) {
+  return static_cast<uint8_t*>(row) + part.y * format.down + part.x * format.along;
+}
+
+}  // namespace
 
 // Returns whether there are pixels to decode.
 Result<bool> Plan::Open(const EncodedImage& image, ImageContext& context) const {
@@ -161,7 +171,7 @@ Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& 
   TRY(context.objects.Read(options_.objects, rows, viewed, load));
   TRY(Draw(key, viewed, context.drawn, &context.objects));
   if (!writes) return {};
-  context.objects.Write(rows);
+  context.objects.Write(rows, key.part == 0 ? 0 : static_cast<size_t>(*rows.kept));
   return context.shapes.Draw(rows, context.objects.kept(),
                              {.drawn = context.drawn, .image = viewed, .row = output_},
                              context.augmenter);
@@ -195,11 +205,16 @@ Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context)
 Result<Rect> Plan::StartRow(const StoredImage& stored, Reduction reduction,
                             ViewContext& context) const {
   const DrawnSample& drawn = context.drawn;
+  if (drawn.placed && IsEmpty(drawn.geometry.window)) return Rect{};
   PixelOutput output = OutputTo(context.to.row, RowSize(drawn.size));
   if (!drawn.steps.empty()) {
     const Status started = context.augmenter.Start(drawn.geometry.window.size());
     if (!started) return started.error();
     output = {.row = context.augmenter.tile().pixels, .layout = Layout::kNchw};
+  } else if (drawn.placed) {
+    const auto& [part, image, fill] = *drawn.placed;
+    const RowFormat format(output, output_);
+    output.row = PixelOf(format, PixelOf(format, output.row, part), image);
   }
   return context.resampler.Start(
       ResamplingOf(drawn.geometry, stored.size, stored.orientation, reduction), output);
@@ -248,6 +263,7 @@ Status Plan::EmitRows(ImageContext& context) const {
 
 Status Plan::EmitRow(ViewContext& context) const {
   if (pad_to_ && !pads_batches()) Surround(context);
+  if (context.drawn.placed) return EmitPart(context);
   return context.drawn.steps.empty() && context.drawn.erasures.empty() ? Status()
                                                                        : Augment(context);
 }
@@ -260,6 +276,28 @@ void Plan::Surround(ViewContext& context) const {
   const uint64_t spent = NowNanoseconds() - start;
   context.transform_ns[pad_to_index_] += spent;
   context.augment_ns += spent;
+}
+
+// Completes the part of a row of several images: writes the pixels around the image, and executes
+// the steps on both.
+Status Plan::EmitPart(ViewContext& context) const {
+  const DrawnSample& drawn = context.drawn;
+  const auto& [part, image, fill] = *drawn.placed;
+  if (IsEmpty(part)) return {};
+  const uint64_t start = NowNanoseconds();
+  const RowFormat format(OutputTo(context.to.row, output_), output_);
+  uint8_t* const to = PixelOf(format, context.to.row, part);
+  if (drawn.steps.empty()) {
+    FillAround(image, fill, format, part.size(), to);
+  } else {
+    const Tile& tile = context.augmenter.tile();
+    const RowFormat planes({.row = tile.pixels, .layout = Layout::kNchw}, tile.size);
+    FillAround(image, fill, planes, tile.size, tile.pixels);
+    TRY(context.ApplySteps());
+    EmitTile(context.augmenter.tile(), format, to);
+  }
+  context.augment_ns += NowNanoseconds() - start;
+  return {};
 }
 
 // Executes the steps after the geometry.

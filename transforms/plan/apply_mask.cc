@@ -5,6 +5,7 @@
 #include "core/result/try.h"
 #include "transforms/augment/tile.h"
 #include "transforms/plan/keep_motion.h"
+#include "transforms/plan/mosaic.h"
 #include "transforms/plan/plan.h"
 #include "transforms/plan/resampling.h"
 #include "transforms/plan/workspace.h"
@@ -74,6 +75,14 @@ void FillAround(ImageSize image, ImageSize whole, const Piece& mask, uint8_t* ro
 
 }  // namespace
 
+// Returns where the mask begins: in its row, or in its part of it.
+uint8_t* Plan::MaskTo(const ViewContext& context) const {
+  auto* const row = static_cast<uint8_t*>(context.to.row);
+  if (!context.drawn.placed) return row;
+  const Rect& part = context.drawn.placed->part;
+  return row + ptrdiff_t{Has16Bits(*mask_) ? 2 : 1} * (ptrdiff_t{output_.width} * part.y + part.x);
+}
+
 // Returns whether there are pixels to decode.
 Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) const {
   ASSIGN_OR_RETURN(ImageInfo info, context.decoder.Open(image.bytes, MeaningOf(*mask_)));
@@ -83,10 +92,13 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
   ViewContext& view = context.views[0];
   view.to = image.to;
   TRY(DrawRow(image.key, context.viewed, view));
+  if (view.drawn.placed && view.drawn.steps.empty()) {
+    ShowPart(*view.drawn.placed, view.drawn.geometry);
+  }
   KeepMotion(view.drawn, FillOf(*mask_));
   const Geometry& geometry = view.drawn.geometry;
-  const int row_width = RowSize(view.drawn.size).width;
-  NearestOutput output = OutputOf(*mask_, static_cast<uint8_t*>(view.to.row), row_width);
+  if (view.drawn.placed && IsEmpty(geometry.window)) return false;
+  NearestOutput output = OutputOf(*mask_, MaskTo(view), RowSize(view.drawn.size).width);
   if (!view.drawn.steps.empty()) {
     TRY(view.augmenter.Start(geometry.window.size(), ChannelsOf(*mask_)));
     ClearLastPlane(view.augmenter.tile());
@@ -102,10 +114,10 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
 // Completes the row once the geometry's pixels are written.
 Status Plan::EmitMask(ViewContext& context) const {
   const uint64_t start = NowNanoseconds();
-  auto* const row = static_cast<uint8_t*>(context.to.row);
+  uint8_t* const row = MaskTo(context);
   const ImageSize row_size = RowSize(context.drawn.size);
   if (pad_to_) FillAround(context.drawn.size, row_size, *mask_, row);
-  if (!context.drawn.steps.empty()) {
+  if (!context.drawn.steps.empty() && !IsEmpty(context.drawn.geometry.window)) {
     TRY(context.ApplySteps());
     CopyTile(context.augmenter.tile(), OutputOf(*mask_, row, row_size.width).stride, row);
   }

@@ -8,6 +8,7 @@
 
 #include "core/batch/image.h"
 #include "transforms/augment/step.h"
+#include "transforms/spec/fill.h"
 #include "transforms/spec/interpolation.h"
 
 namespace stoker {
@@ -28,6 +29,13 @@ struct Geometry {
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
 
+// The place of one of several images in a row.
+struct Placement {
+  Rect part;   // of the row: what the image's piece writes; empty if that is nothing
+  Rect image;  // the pixels of the image in the part; the others are `fill`
+  Fill fill{};
+};
+
 // A step on the worker's tile, and the index of the transform that it belongs to.
 struct DrawnStep {
   Step step;
@@ -45,7 +53,10 @@ struct Erasure {
 // The parameters in the order of execution. Reused from sample to sample.
 struct DrawnSample {
   Geometry geometry;
-  ImageSize size;                // of the image after all steps; the row may be larger (PadTo)
+  ImageSize size;  // of the image after all steps; the row may be larger (PadTo)
+  // Of a row of several images; its `size` is then that of the part. With steps, the geometry's
+  // window shows all of the part; without, only the image in it.
+  std::optional<Placement> placed;
   std::vector<DrawnStep> steps;  // empty: the geometry's pixels are the image
   std::vector<Erasure> erasures;
 };

@@ -34,8 +34,9 @@ struct OutputRows {
 // A piece of a sample, whose bytes have been read. All memory that it refers to must stay valid
 // until its rows are finished.
 struct EncodedImage {
-  uint32_t tag = 0;                  // an identifier chosen by the caller
-  uint32_t piece = 0;                // which of PlanOptions::pieces it is
+  uint32_t tag = 0;  // an identifier chosen by the caller
+  // Which of PlanOptions::pieces it is; those of further samples of a row are counted on.
+  uint32_t piece = 0;
   std::span<const uint8_t> bytes{};  // with kBufferPadding readable bytes after them
   DrawKey key{};                     // the key of its random transforms
   OutputRows to{};

@@ -27,6 +27,10 @@ Box ClampedTo(ImageSize size, const Box& box) {
           Clamped(box.right, size.width), Clamped(box.bottom, size.height)};
 }
 
+Box MovedBy(double x, double y, const Box& box) {
+  return {box.left + x, box.top + y, box.right + x, box.bottom + y};
+}
+
 bool IsWithin(double value, double most) { return value >= 0 && value <= most; }
 
 Box BoxOf(const std::array<float, 4>& numbers, BoxFormat format) {
@@ -179,9 +183,7 @@ void MovedObjects::ForEachPoint(const Visit& visit) const {
 }
 
 void MovedObjects::Crop(const Rect& part) {
-  for (Box& box : std::span(boxes_, count_)) {
-    box = {box.left - part.x, box.top - part.y, box.right - part.x, box.bottom - part.y};
-  }
+  for (Box& box : std::span(boxes_, count_)) box = MovedBy(-part.x, -part.y, box);
   ForEachPoint([&](Point& point) {
     point.x -= part.x;
     point.y -= part.y;
@@ -298,6 +300,18 @@ void MovedObjects::Sanitize(double min_size, double min_area) {
   });
 }
 
+void MovedObjects::CropToMosaic(const Rect& part) {
+  constexpr double kLeastSide = 2, kLeastShare = 0.1, kMostRatio = 100;
+  KeepIf([&](const Box& box) {
+    const Box left = ClampedTo(part.size(), MovedBy(-part.x, -part.y, box));
+    const double width = left.right - left.left, height = left.bottom - left.top;
+    const double area = (box.right - box.left) * (box.bottom - box.top);
+    return width > kLeastSide && height > kLeastSide && width * height > kLeastShare * area &&
+           std::max(width, height) < kMostRatio * std::min(width, height);
+  });
+  Crop(part);
+}
+
 void MovedObjects::KeepCentersIn(const Rect& part) {
   KeepIf([&](const Box& box) { return HasCenterIn(part, box); });
 }
@@ -307,17 +321,17 @@ void MovedObjects::WriteAs(BoxFormat format, std::optional<ImageSize> shares_of)
   shares_of_ = shares_of;
 }
 
-void MovedObjects::Write(const ObjectRows& rows) const {
+void MovedObjects::Write(const ObjectRows& rows, size_t after) const {
   const Point* points = points_;
   for (size_t i = 0; i < fields_.size(); ++i) {
     const ObjectField& field = fields_[i];
-    auto* const to = static_cast<uint8_t*>(rows.to[i]);
+    auto* const to = static_cast<uint8_t*>(rows.to[i]) + after * field.bytes;
     if (field.kind == Kind::kBoxes) WriteBoxes(to);
     if (field.kind == Kind::kKeypoints) WritePoints(field, points, to);
     if (field.kind == Kind::kValue) WriteValues(field, rows.from[i].data(), to);
     points += PointsOf(field) * read_;
   }
-  *rows.kept = static_cast<int64_t>(count_);
+  *rows.kept = static_cast<int64_t>(after + count_);
 }
 
 void MovedObjects::WriteBoxes(uint8_t* to) const {

@@ -62,15 +62,18 @@ class MovedObjects {
 
   // Drops objects, and snaps boxes to the image, as SanitizeBoundingBoxes says.
   void Sanitize(double min_size, double min_area);
+  // Crops, and drops objects whose boxes are then too small, as Mosaic says.
+  void CropToMosaic(const Rect& part);
   // Drops objects whose box has its center outside of `part`, or on its border.
   void KeepCentersIn(const Rect& part);
   // Says how boxes are written: as shares of a size, or in pixels. Until then, in the format in
   // which they were read, in pixels.
   void WriteAs(BoxFormat format, std::optional<ImageSize> shares_of);
 
-  // Writes the objects, with what else they have, into `rows`, and how many there are. A hidden
-  // keypoint is (0, 0, 0). Precondition: all of `rows` was read, and has room.
-  void Write(const ObjectRows& rows) const;
+  // Writes the objects, with what else they have, into `rows`, after as many others, and how many
+  // there are with those. A hidden keypoint is (0, 0, 0). Precondition: all of `rows` was read, and
+  // has room.
+  void Write(const ObjectRows& rows, size_t after = 0) const;
 
   ImageSize size() const { return size_; }  // of the image that they are in
   std::span<const Box> boxes() const { return {boxes_, count_}; }

@@ -45,7 +45,9 @@ struct ObjectRows {
   // The rows of those that are kept, dense and in their order; there is room for all. Empty if
   // nothing is written, as for a further piece, whose draw may need the objects.
   std::span<void* const> to{};
-  int64_t* kept = nullptr;             // is set to their number; null if `to` is empty
+  // Is set to their number; null if `to` is empty. A further sample of a row has the same `to` and
+  // `kept` as those before it, and its objects follow theirs: its number is added.
+  int64_t* kept = nullptr;
   uint32_t count = 0;                  // of objects in `from`
   std::span<const ShapeMask> masks{};  // are drawn when the others are written
 };

@@ -43,7 +43,9 @@ uint64_t ScratchBytes(const Transform& transform, ImageSize tile) {
 }  // namespace
 
 const Plan& Plan::piece(size_t index) const {
-  return index == 0 || pieces_.empty() ? *this : pieces_[index - 1];
+  if (pieces_.empty()) return *this;
+  index %= options_.pieces.size();
+  return index == 0 ? *this : pieces_[index - 1];
 }
 
 // Its options are those of a row that has no conversion and that no device finishes.

@@ -39,6 +39,22 @@ struct PixelOutput;
 struct RowFormat;
 class MovedObjects;
 
+inline constexpr uint32_t kMosaicParts = 4;
+
+// One of the samples that a row is made of.
+struct RowPart {
+  uint32_t part = 0;    // DrawKey::part
+  uint64_t sample = 0;  // its id in the source
+};
+
+// All of them, at least one.
+struct RowSamples {
+  std::array<RowPart, kMosaicParts> parts{};
+  uint32_t count = 1;
+
+  std::span<const RowPart> all() const { return std::span(parts).first(count); }
+};
+
 // One of the encoded images of a sample. All of them get the same draw.
 struct Piece {
   enum class Kind : uint8_t {
@@ -126,8 +142,8 @@ class Plan {
   // The plan of one view alone. It makes the same draws with a key that names the view.
   const Plan& view(size_t index) const { return views_.empty() ? *this : views_[index]; }
 
-  // The plan of one piece. Functions that describe a row describe that of a piece's plan. All of
-  // them make the same draws, and each one can use the workspaces of this one.
+  // The plan of one piece, of any sample of a row. Functions that describe a row describe that of a
+  // piece's plan. All of them make the same draws, and each one can use the workspaces of this one.
   const Plan& piece(size_t index) const;
   // The mask, if this is the plan of one.
   const std::optional<Piece>& mask() const { return mask_; }
@@ -155,6 +171,15 @@ class Plan {
   uint32_t boxes() const;     // boxes that follow a batch row's DeferredOps: one for each
                               // RandomErasing, and two for a PadTo after Normalize
   size_t work_bytes() const;  // per batch row; 0 if nothing is deferred to a device
+
+  // The most samples that a row is made of: 4 with a Mosaic, otherwise 1. Each one writes its own
+  // part of the row, in any order, but for objects, which follow those of the samples before it.
+  uint32_t parts() const { return mosaic_ ? kMosaicParts : 1; }
+  // Returns the samples of a row: first the one that it is for, then those that are drawn of the
+  // source's `samples`, unless no pixel of their part is in the row. A pure function. `attempt`
+  // draws others, for a row one of whose samples could not be used.
+  RowSamples SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples,
+                       uint32_t attempt) const;
 
   // `image`: size as viewed, both sides at least 1. Replaces `drawn`. InvalidArgument if the image
   // is too small for a RandomCrop. `objects`, as read for the image, are moved as the image's
@@ -231,8 +256,10 @@ class Plan {
                                    ImageContext& context) const;
   Status EmitRows(ImageContext& context) const;
   Result<bool> OpenMask(const EncodedImage& image, ImageContext& context) const;
+  uint8_t* MaskTo(const ViewContext& context) const;
   Status EmitMask(ViewContext& context) const;
   Status EmitRow(ViewContext& context) const;
+  Status EmitPart(ViewContext& context) const;
   Status Augment(ViewContext& context) const;
   void Surround(ViewContext& context) const;
   Plan OfMask(const Piece& mask) const;
@@ -245,6 +272,7 @@ class Plan {
   std::vector<ExecutionSite> sites_;
   size_t normalize_index_ = 0;  // after this index, values of erasures are not normalized
   Normalize normalize_;
+  std::optional<Mosaic> mosaic_;  // the first transform
   std::optional<PadTo> pad_to_;
   size_t pad_to_index_ = 0;
   bool pads_finished_ = false;  // after Normalize

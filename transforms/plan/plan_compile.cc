@@ -70,6 +70,41 @@ bool MovesPixels(const Transform& transform) {
       static_cast<const AnyTransform&>(transform));
 }
 
+// Returns why a transform cannot follow a Mosaic, whose images are changed one after another: it
+// reads other pixels than its own, or moves them. nullopt if it can.
+std::optional<Refusal> RefusalAfterMosaic(const Transform& transform) {
+  if (const std::vector<Transform>* held = HeldBy(transform)) {
+    for (const Transform& each : *held) {
+      std::optional<Refusal> refusal = RefusalAfterMosaic(each);
+      if (!refusal) continue;
+      refusal->cause = std::string(NameOf(each)) + ": " + refusal->cause;
+      return refusal;
+    }
+    return std::nullopt;
+  }
+  return std::visit(
+      []<typename T>(const T& t) -> std::optional<Refusal> {
+        if constexpr (kIsOneOf<T, ColorJitter, RandomPhotometricDistort>) {
+          if (t.contrast == std::array{1.0, 1.0}) return std::nullopt;
+          return Refusal{
+              "contrast depends on all pixels of a row, and a Mosaic's images are changed "
+              "one by one",
+              "Leave contrast out, or set it to (1, 1)"};
+        } else if constexpr (kIsOneOf<T, RandomHorizontalFlip, RandomVerticalFlip, RandomGrayscale,
+                                      RandomSolarize, RandomInvert, RandomPosterize, Normalize,
+                                      SanitizeBoundingBoxes, ClampBoundingBoxes,
+                                      ConvertBoundingBoxFormat>) {
+          return std::nullopt;
+        } else {
+          return Refusal{
+              "it needs all pixels of a row, and a Mosaic's images are changed one by one",
+              "Leave it out: flips, transforms that change each pixel's colour by itself, "
+              "and those of boxes can follow a Mosaic"};
+        }
+      },
+      static_cast<const AnyTransform&>(transform));
+}
+
 // Walks through the list and tracks the properties of the images before each transform.
 class Compiler {
  public:
@@ -88,6 +123,11 @@ class Compiler {
         return Refuse(index_, refusal->cause, refusal->advice);
       }
       TRY(CheckPosition(transform));
+      if (index_ > 0 && Is<Mosaic>(transforms_.front())) {
+        if (const auto refusal = RefusalAfterMosaic(transform)) {
+          return Refuse(index_, refusal->cause, refusal->advice);
+        }
+      }
       TRY(std::visit([this](const auto& t) { return Follow(t); }, transform));
       if (options_.decode_on_device) TRY(CheckOnDevice(transform));
       sites_.push_back(SiteOf(transform));
@@ -381,6 +421,24 @@ class Compiler {
                   "Limit the size of images more, or give a smaller multiple");
   }
 
+  // ---- Several images.
+
+  Status Follow(const Mosaic& t) {
+    if (index_ != 0) {
+      return Refuse(index_, NameAt(0) + " comes before it", "Put it first");
+    }
+    if (options_.defer_to_device) {
+      return Refuse(index_, "a device does not finish rows of several images",
+                    "Let the program copy batches to the device");
+    }
+    if (options_.geometry) {
+      return Refuse(index_, "the geometry of a row is of one image", "Leave geometry out");
+    }
+    if (!options_.objects.empty()) TRY(CheckBoxes());
+    SetSize({t.size, t.size});
+    return Resample();
+  }
+
   // ----
 
   // The size of images that have one size from here on.
@@ -576,6 +634,9 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     plan.pad_to_index_ = *index;
     plan.pads_finished_ = compiler.normalize() && *compiler.normalize() < *index;
   }
+  if (!transforms.empty() && Is<Mosaic>(transforms.front())) {
+    plan.mosaic_ = std::get<Mosaic>(transforms.front());
+  }
   for (size_t c = 0; c < 3; ++c) {
     plan.scale_[c] = static_cast<float>(1.0 / (255.0 * normalize.std[c]));
     plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];
@@ -616,6 +677,11 @@ Result<Plan> Plan::CompileViews(std::vector<std::vector<Transform>> views,
       return in_view({.code = Code::kUnimplemented,
                       .cause = "PadTo cannot be used with several views",
                       .advice = "Crop or resize the images of each view to one size"});
+    }
+    if (plan->parts() > 1) {
+      return in_view({.code = Code::kUnimplemented,
+                      .cause = "Mosaic cannot be used with several views",
+                      .advice = "Use one list of transforms"});
     }
     plans.push_back(*std::move(plan));
   }

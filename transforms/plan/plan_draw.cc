@@ -11,6 +11,7 @@
 #include "transforms/augment/policy.h"
 #include "transforms/plan/draw.h"
 #include "transforms/plan/geometry_map.h"
+#include "transforms/plan/mosaic.h"
 #include "transforms/plan/moved_objects.h"
 #include "transforms/plan/plan.h"
 #include "transforms/spec/transform_table.h"
@@ -49,6 +50,7 @@ class Plan::Drawing {
         objects_(objects),
         image_(image) {
     geometry_ = {.box = {0, 0, image.width, image.height}, .resized = image, .window = {}};
+    drawn_.placed.reset();
     drawn_.steps.clear();
     drawn_.erasures.clear();
   }
@@ -269,9 +271,23 @@ class Plan::Drawing {
   }
   void Apply(const ConvertBoundingBoxFormat& t, RandomStream&) {
     if (objects_ == nullptr) return;
-    const bool padded = plan_.pad_to_ && plan_.pad_to_index_ < transform_;
+    const bool padded = drawn_.placed || (plan_.pad_to_ && plan_.pad_to_index_ < transform_);
     const ImageSize whole = padded ? plan_.output_ : size();
     objects_->WriteAs(t.format, t.normalized ? std::optional(whole) : std::nullopt);
+  }
+
+  void Apply(const Mosaic& t, RandomStream& random) {
+    const PlacedImage at = PlaceImage(t, DrawMosaic(t, random), key_.part, image_);
+    Resample(at.whole.size(), true, Interpolation::kBilinear);
+    const Rect seen = Overlap(at.shown, at.part);
+    geometry_.window = IsEmpty(seen) ? Rect() : RelativeTo(at.whole, seen);
+    drawn_.placed = {.part = at.part,
+                     .image = IsEmpty(seen) ? Rect() : RelativeTo(at.part, seen),
+                     .fill = t.fill};
+    if (objects_ == nullptr) return;
+    objects_->Resize(at.whole.size());
+    objects_->Crop(RelativeTo(at.whole, at.shown));
+    objects_->CropToMosaic({-at.shown.x, -at.shown.y, t.size, t.size});
   }
 
   void Apply(const PadTo& t, RandomStream&) {
@@ -321,9 +337,21 @@ class Plan::Drawing {
 
   void Flip(const Mirror& mirror) {
     if (objects_ != nullptr) objects_->Mirror(mirror.columns, mirror.rows);
+    if (drawn_.placed) MirrorPlacement(mirror);
     if (!drawn_.steps.empty()) return Push(mirror);
     geometry_.mirror_columns ^= mirror.columns;
     geometry_.mirror_rows ^= mirror.rows;
+  }
+
+  // Steps mirror the image in its part themselves.
+  void MirrorPlacement(const Mirror& mirror) {
+    auto& [part, image, fill] = *drawn_.placed;
+    const ImageSize row = plan_.output_;
+    if (mirror.columns) part.x = row.width - part.x - part.width;
+    if (mirror.rows) part.y = row.height - part.y - part.height;
+    if (!drawn_.steps.empty()) return;
+    if (mirror.columns) image.x = part.width - image.x - image.width;
+    if (mirror.rows) image.y = part.height - image.y - image.height;
   }
 
   void ResizeTo(ImageSize size, bool antialias, Interpolation interpolation) {
@@ -363,6 +391,7 @@ class Plan::Drawing {
   }
 
   void Push(const Step& step) {
+    if (drawn_.placed && drawn_.steps.empty()) ShowPart(*drawn_.placed, geometry_);
     CompleteGeometry();
     drawn_.steps.push_back({step, transform_});
   }
@@ -435,6 +464,25 @@ Status Plan::Draw(const DrawKey& key, ImageSize image, DrawnSample& drawn,
     if (drawing.failed()) break;
   }
   return drawing.TakeStatus();
+}
+
+RowSamples Plan::SamplesOf(const DrawKey& key, uint64_t sample, uint64_t samples,
+                           uint32_t attempt) const {
+  RowSamples row;
+  row.parts[0].sample = sample;
+  if (!mosaic_) return row;
+  // A stream number that no transform has; see also kOrderStream.
+  constexpr uint32_t kPartsStream = 0xfffc;
+  RandomStream geometry(key, 0), random(key, kPartsStream);
+  const DrawnMosaic drawn = DrawMosaic(*mosaic_, geometry);
+  if (!drawn.several) return row;
+  for (uint32_t i = 0; i < attempt * (kMosaicParts - 1); ++i) (void)random.Bits();
+  for (uint32_t part = 1; part < kMosaicParts; ++part) {
+    const uint64_t other = random.Below(samples);
+    if (IsEmpty(PlaceImage(*mosaic_, drawn, part, {1, 1}).part)) continue;
+    row.parts[row.count++] = {.part = part, .sample = other};
+  }
+  return row;
 }
 
 }  // namespace stoker

@@ -8,6 +8,7 @@
 #include "core/result/try.h"
 #include "transforms/augment/augmenter.h"
 #include "transforms/decode/image_decoder.h"
+#include "transforms/plan/mosaic.h"
 #include "transforms/plan/resampling.h"
 #include "transforms/plan/row/erase.h"
 #include "transforms/resize/emit.h"
@@ -90,6 +91,12 @@ std::vector<uint8_t> NearestPlain(const ImageView& image, Resampling resampling,
   return nearest;
 }
 
+// Returns the pixels of the row that an image makes.
+Rect PartOf(const Plan& plan, const DrawnSample& drawn) {
+  const ImageSize row = plan.output_size();
+  return drawn.placed ? drawn.placed->part : Rect{0, 0, row.width, row.height};
+}
+
 // Makes one byte of each pixel of a mask's row: only what moves pixels, on three equal planes.
 void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& resampling,
                    const DrawnSample& drawn, uint8_t fill, size_t pixel, uint8_t* row) {
@@ -110,10 +117,12 @@ void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& r
     ApplyStepPlain(step, size, pixels);
   }
   const ImageSize whole = plan.RowSize(size);
-  for (int y = 0; y < whole.height; ++y) {
-    for (int x = 0; x < whole.width; ++x, row += pixel) {
+  const Rect part = drawn.placed ? drawn.placed->part : Rect{0, 0, whole.width, whole.height};
+  for (int y = 0; y < part.height; ++y) {
+    uint8_t* to = row + static_cast<size_t>((part.y + y) * whole.width + part.x) * pixel;
+    for (int x = 0; x < part.width; ++x, to += pixel) {
       const bool inside = x < size.width && y < size.height;
-      *row = inside ? pixels[static_cast<size_t>(y * size.width + x)] : fill;
+      *to = inside ? pixels[static_cast<size_t>(y * size.width + x)] : fill;
     }
   }
 }
@@ -137,22 +146,46 @@ void MakeMaskRow(const Plan& plan, const ImageView& image, const Resampling& res
   }
 }
 
+// Writes the pixels of a part of a row around its image, in three planes.
+void FillPlain(const Placement& placed, std::vector<uint8_t>& pixels) {
+  const auto& [part, image, fill] = placed;
+  size_t at = 0;
+  for (const uint8_t value : fill) {
+    for (int y = 0; y < part.height; ++y) {
+      for (int x = 0; x < part.width; ++x, ++at) {
+        const bool inside =
+            x >= image.x && x < image.x + image.width && y >= image.y && y < image.y + image.height;
+        if (!inside) pixels[at] = value;
+      }
+    }
+  }
+}
+
+// Makes the geometry that of all pixels that an image makes; false if there are none.
+bool ShowWholePart(DrawnSample& drawn) {
+  if (!drawn.placed) return true;
+  if (drawn.steps.empty()) ShowPart(*drawn.placed, drawn.geometry);
+  return !IsEmpty(drawn.placed->part);
+}
+
 Status MakeRow(const Plan& plan, const ImageView& image, const Resampling& resampling,
                const DrawnSample& drawn, void* row) {
   const ImageSize row_size = plan.RowSize(drawn.size);
   const PixelOutput output = plan.OutputTo(row, row_size);
   const RowFormat format(output, row_size);
-  if (drawn.steps.empty()) {
+  if (drawn.steps.empty() && !drawn.placed) {
     ResamplePlain(image, resampling, output);
   } else {
     ImageSize size = drawn.geometry.window.size();
     std::vector<uint8_t> pixels(3 * static_cast<size_t>(size.width) *
                                 static_cast<size_t>(size.height));
     ResamplePlain(image, resampling, {.row = pixels.data(), .layout = Layout::kNchw});
+    if (drawn.placed) FillPlain(*drawn.placed, pixels);
     for (const DrawnStep& step : drawn.steps) ApplyStepPlain(step.step, size, pixels);
     const ptrdiff_t plane = ptrdiff_t{size.width} * size.height;
+    const Rect part = PartOf(plan, drawn);
     EmitRowsPlain({pixels.data(), size.width, plane, 3, size.height, size.width}, format,
-                  static_cast<uint8_t*>(output.row));
+                  static_cast<uint8_t*>(output.row) + part.y * format.down + part.x * format.along);
   }
   if (plan.pads()) PadPlain(drawn.size, plan, static_cast<uint8_t*>(row));
   for (const Erasure& erasure : drawn.erasures) Erase(erasure, format, static_cast<uint8_t*>(row));
@@ -173,6 +206,7 @@ Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const Dr
       plan.options().exif_orientation ? info.orientation : Orientation::kNormal;
   DrawnSample drawn;
   TRY(plan.Draw(key, Viewed(info.size, orientation), drawn));
+  if (!ShowWholePart(drawn)) return {};
   const Reduction reduction = plan.options().decode == DecodeSize::kScaled
                                   ? ReductionOf(drawn.geometry, MaxReduction(info))
                                   : 1;
@@ -188,6 +222,7 @@ Status ApplyReference(const Plan& plan, std::span<const uint8_t> bytes, const Dr
 Status ApplyReference(const Plan& plan, const ImageView& image, const DrawKey& key, void* row) {
   DrawnSample drawn;
   TRY(plan.Draw(key, image.size, drawn));
+  if (!ShowWholePart(drawn)) return {};
   return MakeRow(plan, image, ResamplingOf(drawn.geometry, image.size, Orientation::kNormal), drawn,
                  row);
 }

@@ -121,6 +121,26 @@ struct ScaleJitter {
   bool antialias = true;
 };
 
+// First in a list: makes a row of size × size pixels of four images, the sample's own and three
+// that are drawn from all samples, each as likely as the others. Scaled so that their longer sides
+// are `size`, they meet at one point of a canvas of twice the size, uniform in its middle half
+// along each axis: the own image above and to the left of it, then to the right, below, and both.
+// The row is a window of the canvas, scaled about its middle by 1 ± scale and moved by ± translate,
+// shares of `size`. With probability 1 − p the own image alone is in the middle, scaled and moved
+// likewise. `fill` is everywhere else.
+//
+// Objects are those of all four, with boxes clamped to the canvas and then to the row. They are
+// dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at
+// most a tenth of the area that they had on the canvas. Samples with objects must have boxes.
+// (Bochkovskiy et al.: "YOLOv4: Optimal Speed and Accuracy of Object Detection", 2020)
+struct Mosaic {
+  int size = 0;
+  double scale = 0.5;
+  double translate = 0.1;
+  Fill fill{114, 114, 114};
+  double p = 1;
+};
+
 // Swaps left and right with probability p.
 struct RandomHorizontalFlip {
   double p = 0.5;
@@ -385,7 +405,7 @@ using AnyTransform =
                  RandomEqualize, GaussianBlur, RandomAffine, RandomRotation, RandomZoom,
                  RandomTranslation, RandomShear, AutoAugment, RandAugment, TrivialAugmentWide,
                  RandomApply, RandomChoice, RandomOrder, Normalize, RandomErasing, PadTo,
-                 SanitizeBoundingBoxes, ClampBoundingBoxes, ConvertBoundingBoxFormat>;
+                 SanitizeBoundingBoxes, ClampBoundingBoxes, ConvertBoundingBoxFormat, Mosaic>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

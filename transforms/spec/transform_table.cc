@@ -1151,6 +1151,43 @@ TransformRow Row(const ConvertBoundingBoxFormat&) {
                              "`PadTo`, of the row's.")}};
 }
 
+// ---- Several images.
+
+constexpr int kMostMosaic = kMaxSidePixels / 2;  // images are scaled to less than twice this
+
+TransformRow Row(const Mosaic&) {
+  using T = Mosaic;
+  return {
+      .name = "Mosaic",
+      .doc =
+          "A square of four images: the sample's own, and three drawn from all samples of the "
+          "source. (Bochkovskiy et al., 2020)\n\n"
+          "First in a loader's list, it gives rows their size; no transform after it crops or "
+          "resamples. The images are scaled so that their longer sides are `size`, and meet at a "
+          "random point in the middle half of a canvas of twice the size. A row is a random window "
+          "of the canvas. Each image is decoded where it is visible, resampled once, and written "
+          "to its place in the row.\n\n"
+          "Batches have the objects of all four, in the order of the images, with boxes clamped. "
+          "Objects are dropped if their boxes have a side of at most 2 pixels, sides in a ratio "
+          "of at least 100, or at most a tenth of the area that they had on the canvas. Samples "
+          "with objects must have boxes. Other columns are those of the sample itself.",
+      .how = "each of the images is decoded where it is visible, and resampled to its place",
+      .parameters = {
+          Single<&T::size>(
+              "integer",
+              {.name = "size", .required = true, .low = 1, .high = kMostMosaic, .unit = kPixels},
+              "height and width of rows, an int."),
+          Single<&T::scale>("real", {.name = "scale", .low = 0, .high = 0.9},
+                            "0 to 0.9: the window is scaled by a factor uniform between 1 - scale "
+                            "and 1 + scale."),
+          Single<&T::translate>("real", {.name = "translate", .low = 0, .high = 1},
+                                "0 to 1: the window is moved by up to this share of `size`, along "
+                                "each axis."),
+          FillOf<&T::fill>("where there is no image: an int 0 to 255, or (red, green, blue)."),
+          Probability<&T::p>("of four images, 0 to 1; otherwise the sample's own alone is in the "
+                             "middle, scaled and moved likewise.")}};
+}
+
 // ----
 
 template <size_t... places>

@@ -49,12 +49,16 @@ Examples:
 Exit codes: 0 done; 1 the data is missing or bad; 2 a bad option; 3 the system (permission, memory,
 I/O); 130 interrupted.)";
 
-// Returns nullopt, after a warning, if the samples have several images each.
+// Returns nullopt, after a warning, if samples have several images each, or rows several samples.
 Result<std::optional<PlanCost>> Measure(const ExplainArguments& given, const SampleSource& source,
                                         const Plan& plan) {
   if (source.pieces() > 1) {
     Warn("the cost is not measured, because the samples of " + source.Describe() +
          " have several images each");
+    return std::optional<PlanCost>();
+  }
+  if (plan.parts() > 1) {
+    Warn("the cost is not measured, because Mosaic makes a row of several samples");
     return std::optional<PlanCost>();
   }
   WatchedWork work;

@@ -305,7 +305,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     ),
     "taps": _taps,
     "margins": _margins,
-    "fill": lambda name, value, option: _checks.fill(name, 0 if value is None else value),
+    "fill": lambda name, value, option: _checks.fill(name, option["default"] if value is None else value),
     "optional fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
     "blended fill": lambda name, value, option: None if value is None else _checks.fill(name, value),
     "value or noise": _value_or_noise,

@@ -26,6 +26,7 @@ __all__ = [
     "ColorJitter",
     "ConvertBoundingBoxFormat",
     "GaussianBlur",
+    "Mosaic",
     "Normalize",
     "Pad",
     "PadTo",
@@ -849,3 +850,37 @@ class ConvertBoundingBoxFormat(Transform):
 
     format: Any
     normalized: bool = False
+
+
+@dataclass(frozen=True)
+class Mosaic(Transform):
+    """A square of four images: the sample's own, and three drawn from all samples of the source.
+    (Bochkovskiy et al., 2020)
+
+    First in a loader's list, it gives rows their size; no transform after it crops or resamples. The images
+    are scaled so that their longer sides are `size`, and meet at a random point in the middle half of a
+    canvas of twice the size. A row is a random window of the canvas. Each image is decoded where it is
+    visible, resampled once, and written to its place in the row.
+
+    Batches have the objects of all four, in the order of the images, with boxes clamped. Objects are
+    dropped if their boxes have a side of at most 2 pixels, sides in a ratio of at least 100, or at most a
+    tenth of the area that they had on the canvas. Samples with objects must have boxes. Other columns are
+    those of the sample itself.
+
+    Args:
+        size: height and width of rows, an int.
+        scale: 0 to 0.9: the window is scaled by a factor uniform between 1 - scale and 1 + scale.
+        translate: 0 to 1: the window is moved by up to this share of `size`, along each axis.
+        fill: where there is no image: an int 0 to 255, or (red, green, blue).
+        p: of four images, 0 to 1; otherwise the sample's own alone is in the middle, scaled and moved
+            likewise.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    size: int
+    scale: float = 0.5
+    translate: float = 0.1
+    fill: Fill | None = 114
+    p: float = 1.0

@@ -20,6 +20,7 @@ ReadQueue::ReadQueue(const LoaderOptions& options, const Sampler& sampler,
     : options_(options),
       sampler_(sampler),
       plan_(plan ? &*plan : nullptr),
+      fields_(static_cast<uint32_t>(options.source->pieces())),
       samples_(samples),
       run_(run) {}
 
@@ -52,14 +53,24 @@ size_t ReadQueue::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
 
 void ReadQueue::SetSample(SampleInFlight& to, uint64_t sample) const {
   to.piece = 0;
+  to.reads_whole = false;
   to.read.sample = sample;
+  if (plan_ != nullptr && plan_->parts() > 1) {
+    to.samples = plan_->SamplesOf(to.draw, sample, options_.source->size(), to.substitutes);
+    to.last_piece = to.samples.count * fields_ - 1;
+  }
   Point(to.read, RangeToRead(*options_.source, plan_, sample, to.draw));
 }
 
 void ReadQueue::SetNextPiece(SampleInFlight& to) const {
   ReadRequest& read = to.read_of(++to.piece);
-  read.sample = to.read.sample;
-  Point(read, options_.source->RangeOfPiece(read.sample, to.piece));
+  const SampleSource& source = *options_.source;
+  const uint32_t field = to.piece % fields_, of = to.piece / fields_;
+  read.sample = of == 0 ? to.read.sample : to.samples.parts[of].sample;
+  if (field != 0) return Point(read, source.RangeOfPiece(read.sample, field));
+  DrawKey draw = to.draw;
+  draw.part = to.samples.parts[of].part;
+  Point(read, RangeToRead(source, to.reads_whole ? nullptr : plan_, read.sample, draw));
 }
 
 void ReadQueue::Point(ReadRequest& read, const ByteRange& range) const {

@@ -18,7 +18,8 @@
 namespace stoker {
 
 // The bytes that a loader reads of the first piece of one of the source's samples: the part that
-// this draw's crop needs. `plan`: the loader's transforms; null means all of the sample's bytes.
+// this draw's crop needs. Of a further sample of a row, `draw` says which part it is. `plan`: the
+// loader's transforms; null means all of the sample's bytes.
 ByteRange RangeToRead(const SampleSource& source, const Plan* plan, uint64_t sample,
                       const DrawKey& draw);
 
@@ -35,8 +36,9 @@ class ReadQueue {
   // they count as reads in flight from then on.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
 
-  // Points the first request at this sample of the source, to be read from its first piece on.
-  // Precondition: `to.draw` is set; a substitute keeps the draws of its position.
+  // Points the first request at this sample of the source, to be read from its first piece on, and
+  // draws the others of its row. Precondition: `to.draw` and `to.substitutes` are set; a substitute
+  // keeps the draws of its position.
   void SetSample(SampleInFlight& to, uint64_t sample) const;
 
   // Points the next request at the next piece of the sample. Precondition: there is one.
@@ -52,6 +54,7 @@ class ReadQueue {
   const LoaderOptions& options_;
   const Sampler& sampler_;
   const Plan* const plan_;
+  const uint32_t fields_;  // the encoded ones
   SamplesInFlight& samples_;
   const uint32_t run_;
 };

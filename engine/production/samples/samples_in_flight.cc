@@ -44,23 +44,26 @@ void SampleInFlight::FreeBuffers() {
   for (ReadRequest& other : other_reads) other.buffer.Free();
 }
 
-SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, size_t pieces)
+SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, size_t pieces, size_t parts)
     : in_memory_(pieces == 0),
       samples_(count),
+      pieces_(static_cast<uint32_t>(std::max<size_t>(pieces, 1))),
       free_(count, IndexSet::Begin::kFull),
       ready_(count, IndexSet::Begin::kEmpty),
       rows_(count),
       states_(count),
       max_reading_(count),
       max_in_use_(count) {
+  const size_t of_row = pieces_ * (in_memory_ ? 1 : parts);
   for (uint32_t index = 0; index < count; ++index) {
     SampleInFlight& sample = samples_[index];
-    if (pieces > 1) {
-      sample.other_reads.resize(pieces - 1);
-      sample.viewed.resize(pieces);
-      sample.other_images_at.resize(pieces - 1);
+    sample.last_piece = pieces_ - 1;
+    if (of_row > 1) {
+      sample.other_reads.resize(of_row - 1);
+      sample.other_images_at.resize(of_row - 1);
+      sample.viewed.resize(of_row);
     }
-    for (size_t i = 0; i < std::max<size_t>(pieces, 1); ++i) {
+    for (size_t i = 0; i < of_row; ++i) {
       ReadRequest& read = sample.read_of(i);
       read.tag = index;
       read.buffer = GrowingBuffer(memory);
@@ -136,10 +139,11 @@ void SamplesInFlight::BeginRead(uint32_t index) {
 void SamplesInFlight::SetState(uint32_t index, State state) {
   const SampleInFlight& sample = samples_[index];
   rows_[index].store(OrderOf(sample.claim), std::memory_order_relaxed);
-  const uint64_t piece = std::min(sample.piece, kMostPiece);
-  states_[index].store(
-      (sample.read.sample << kPieceBits | piece) << kStateBits | static_cast<uint64_t>(state),
-      std::memory_order_relaxed);
+  const bool is_read = state == State::kReading;
+  const uint64_t id = is_read ? sample.read_of(sample.piece).sample : sample.read.sample;
+  const uint64_t piece = std::min(sample.piece % pieces_, kMostPiece);
+  states_[index].store((id << kPieceBits | piece) << kStateBits | static_cast<uint64_t>(state),
+                       std::memory_order_relaxed);
 }
 
 void SamplesInFlight::SetReady(uint32_t index) {

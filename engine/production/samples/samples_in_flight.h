@@ -22,14 +22,19 @@
 namespace stoker {
 
 // A sample from its claim until it is a row of its batch. Its pieces are read one after the other,
-// each into its own buffer, and decoded by one worker.
+// each into its own buffer, and decoded by one worker. If its row is made of several samples, the
+// pieces of the others follow its own.
 struct SampleInFlight {
   ReadRequest read;  // of the first piece: its id in the source, the file's bytes, and their buffer
-  std::vector<ReadRequest> other_reads;  // of its further pieces
-  uint32_t piece = 0;  // the last one that is or was read: those before it have arrived
-  DrawKey draw;        // the key of its random transforms, the same for all pieces
-  RowClaim claim;      // the row that it becomes
-  WorkToken work;      // while it is in progress
+  std::vector<ReadRequest> other_reads;  // of further pieces; there may be more than it has now
+  uint32_t piece = 0;       // the last one that is or was read: those before it have arrived
+  uint32_t last_piece = 0;  // the last one that it has
+  // The samples of its row, each with all pieces of a sample of the source.
+  RowSamples samples;
+  bool reads_whole = false;  // pieces are read whole, because a part of one did not do
+  DrawKey draw;              // the key of its random transforms, the same for all pieces
+  RowClaim claim;            // the row that it becomes
+  WorkToken work;            // while it is in progress
   SamplePath path;
   uint32_t reads_in_flight = 0;    // when this one was claimed, including it; 0 means in memory
   uint32_t substitutes = 0;        // unusable samples that had this row before
@@ -42,6 +47,7 @@ struct SampleInFlight {
   uint32_t unfinished = 0;
   std::vector<ImageSize> viewed;        // by piece: 0 × 0 if not known
   std::vector<size_t> other_images_at;  // as image_at, of further pieces
+  uint32_t failed = 0;                  // the piece whose error is the sample's
 
   ReadRequest& read_of(size_t of_piece) { return of_piece == 0 ? read : other_reads[of_piece - 1]; }
   const ReadRequest& read_of(size_t of_piece) const {
@@ -57,8 +63,9 @@ struct SampleInFlight {
 class SamplesInFlight {
  public:
   // Buffers are reserved from `memory` when they are first used. `pieces`: how many a sample has; 0
-  // means that samples are in memory and need no buffers.
-  SamplesInFlight(uint32_t count, MemoryBudget& memory, size_t pieces);
+  // means that samples are in memory and need no buffers. `parts`: the most samples that a row is
+  // made of.
+  SamplesInFlight(uint32_t count, MemoryBudget& memory, size_t pieces, size_t parts = 1);
 
   SampleInFlight& operator[](uint32_t index) { return samples_[index]; }
   // Precondition: a read of one of the samples.
@@ -104,8 +111,8 @@ class SamplesInFlight {
   enum class State : uint8_t { kNone, kReading, kReady, kWorking, kPostponed };
   void SetState(uint32_t index, State state);
   struct Snapshot {
-    uint64_t sample = 0;  // its id; unknown for samples in memory
-    uint32_t piece = 0;   // SampleInFlight::piece; 1,023 also for later ones
+    uint64_t sample = 0;  // the id, of the one that is read; unknown for samples in memory
+    uint32_t piece = 0;   // which of its pieces is or was read; 1,023 also for later ones
     uint64_t row = 0;     // which row it becomes: lower for those that are needed earlier
     State state = State::kNone;
   };
@@ -125,6 +132,7 @@ class SamplesInFlight {
 
   const bool in_memory_;
   std::vector<SampleInFlight> samples_;
+  const uint32_t pieces_;  // of a sample, at least 1
   IndexSet free_;
   IndexSet ready_;
   // Counts the samples in ready_ that no thread is about to take, and the surplus tasks (times

@@ -52,7 +52,7 @@ TEST(UnfinishedWork, NamesTheFileOfThePieceThatIsRead) {
   SamplesInFlight samples(4, budget, source->pieces());
   const UnfinishedWork work(*source, samples, /*map=*/nullptr, /*maps=*/nullptr);
   const uint32_t index = samples.Take().value();
-  samples[index].read.sample = 3;
+  for (size_t piece = 0; piece < 2; ++piece) samples[index].read_of(piece).sample = 3;
   samples.SetState(index, State::kReading);
   EXPECT_THAT(work.Describe(), HasSubstr("(" + pairs.first().FileOf(3) + ")"));
   const uint64_t before = work.State();

@@ -12,7 +12,7 @@ namespace stoker::testing {
 
 using NamedFiles = std::vector<std::pair<std::string, std::string>>;  // paths below a folder, bytes
 
-// Writes the shards, with so many files each, and the index to `folder`, which exists. With fields
+// Writes shards of `files_a_shard` files, and the index, to `folder`, which exists. With fields
 // the files are the pieces of samples, one sample after another.
 void MakePackedSet(const std::string& folder, const NamedFiles& files, size_t files_a_shard = 1000,
                    const std::vector<packed_set::PieceField>& fields = {});

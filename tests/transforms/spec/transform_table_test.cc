@@ -28,6 +28,7 @@ Transform Valid(const TransformRow& row) {
     }
   }
   if (auto* resize = std::get_if<Resize>(&transform)) resize->size = 9;
+  if (auto* mosaic = std::get_if<Mosaic>(&transform)) mosaic->size = 9;
   if (auto* pad = std::get_if<PadTo>(&transform)) pad->height = pad->width = 9;
   if (auto* choice = std::get_if<RandomChoice>(&transform)) choice->transforms = {ColorJitter{}};
   return transform;

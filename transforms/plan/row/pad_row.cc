@@ -39,12 +39,20 @@ class FilledLine {
 
 }  // namespace
 
+void FillAround(const Rect& image, const Fill& fill, const RowFormat& format, ImageSize whole,
+                uint8_t* row) {
+  if (image.size() == whole) return;
+  const FilledLine line(fill, format.layout);
+  const int right = image.x + image.width, bottom = image.y + image.height;
+  line.Emit({0, 0, whole.width, image.y}, format, row);
+  line.Emit({0, image.y, image.x, image.height}, format, row);
+  line.Emit({right, image.y, whole.width - right, image.height}, format, row);
+  line.Emit({0, bottom, whole.width, whole.height - bottom}, format, row);
+}
+
 void PadRow(ImageSize image, const Fill& fill, const RowFormat& format, ImageSize whole,
             uint8_t* row) {
-  if (image == whole) return;
-  const FilledLine line(fill, format.layout);
-  line.Emit({image.width, 0, whole.width - image.width, image.height}, format, row);
-  line.Emit({0, image.height, whole.width, whole.height - image.height}, format, row);
+  FillAround({0, 0, image.width, image.height}, fill, format, whole, row);
 }
 
 }  // namespace stoker

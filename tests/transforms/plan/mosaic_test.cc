@@ -1,0 +1,545 @@
+// Rows of several images: as if the images were resized, put on a canvas, and a window cut out of
+// it.
+#include "transforms/plan/mosaic.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/memory/memory_budget.h"
+#include "tests/testing/effort.h"
+#include "tests/testing/images/make_jpeg.h"
+#include "tests/testing/images/make_png.h"
+#include "tests/testing/random.h"
+#include "tests/transforms/jpeg/fast/each_target.h"
+#include "tests/transforms/plan/naive_image.h"
+#include "tests/transforms/plan/padded_file.h"
+#include "tests/transforms/plan/random_options.h"
+#include "transforms/augment/augmenter.h"
+#include "transforms/plan/draw.h"
+#include "transforms/plan/plan.h"
+#include "transforms/plan/plan_run.h"
+#include "transforms/plan/reference.h"
+#include "transforms/resize/emit.h"
+#include "transforms/resize/plain.h"
+
+namespace stoker {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::MakePng;
+using testing::Naive;
+using testing::NoisyImage;
+using testing::PaddedFile;
+using testing::Random;
+
+constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
+
+Mosaic RandomMosaic(Random& random, int most = 70) {
+  return {.size = random.Between(1, most),
+          .scale = 0.1 * random.Between(0, 9),
+          .translate = random.OneIn(3) ? 1.0 : 0.1,
+          .fill = testing::NextFill(random),
+          .p = random.OneIn(2) ? 1 : 0.5};
+}
+
+std::vector<Transform> RandomList(Random& random, DType dtype, int most = 70) {
+  std::vector<Transform> list{RandomMosaic(random, most)};
+  const RandomChoice flips{{RandomVerticalFlip{1}, RandomHorizontalFlip{1}}, {}};
+  if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
+  if (random.OneIn(3)) list.emplace_back(RandomVerticalFlip{});
+  if (random.OneIn(3)) {
+    list.emplace_back(ColorJitter{{0.5, 1.5}, {1, 1}, {0, 2}, {-0.5, 0.5}, 0.8});
+    if (random.OneIn(2)) list.emplace_back(RandomOrder{{flips, RandomPosterize{3}}});
+  }
+  if (random.OneIn(4))
+    list.emplace_back(RandomApply{{RandomSolarize{128, 1}, RandomInvert{}}, 0.5});
+  if (random.OneIn(4)) {
+    list.emplace_back(RandomPhotometricDistort{.contrast = {1, 1}});
+    list.emplace_back(RandomGrayscale{0.5});
+    list.emplace_back(RandomHorizontalFlip{});
+  }
+  if (dtype != DType::kU8 && random.OneIn(2)) {
+    list.emplace_back(Normalize{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}});
+  }
+  return list;
+}
+
+int Rounded(double value) { return static_cast<int>(RoundHalfEven(value)); }
+
+// Where an image lies on a plane that has the row at its origin.
+struct Pasted {
+  Rect whole;
+  Rect kept;  // what the canvas has of it
+};
+
+Pasted PastedAt(const Mosaic& mosaic, const DrawnMosaic& drawn, uint32_t part, ImageSize image) {
+  const int longer = std::max(image.width, image.height);
+  const auto scaled = [&](int side) {
+    return std::max(1, Rounded(side * (mosaic.size * drawn.scale) / longer));
+  };
+  Rect whole{0, 0, scaled(image.width), scaled(image.height)};
+  if (!drawn.several) {
+    whole.x = drawn.x - whole.width / 2;
+    whole.y = drawn.y - whole.height / 2;
+    return {whole, whole};
+  }
+  whole.x = part == 0 || part == 2 ? drawn.x - whole.width : drawn.x;
+  whole.y = part == 0 || part == 1 ? drawn.y - whole.height : drawn.y;
+  const Rect& canvas = drawn.canvas;
+  const int left = std::max(whole.x, canvas.x), top = std::max(whole.y, canvas.y);
+  const int right = std::min(whole.x + whole.width, canvas.x + canvas.width);
+  const int bottom = std::min(whole.y + whole.height, canvas.y + canvas.height);
+  return {whole, {left, top, std::max(0, right - left), std::max(0, bottom - top)}};
+}
+
+// Resizes the image and puts it into the row, pixel by pixel.
+void Paste(const Mosaic& mosaic, const Pasted& at, const Naive& image, Naive& row) {
+  const Rect& whole = at.whole;
+  std::vector<uint8_t> resized(3 * static_cast<size_t>(whole.width) *
+                               static_cast<size_t>(whole.height));
+  ResamplePlain(ViewOf(image),
+                {.image = image.size,
+                 .box = {0, 0, image.size.width, image.size.height},
+                 .resized = whole.size(),
+                 .window = {0, 0, whole.width, whole.height},
+                 .turn = {}},
+                {.row = resized.data(), .layout = Layout::kNchw});
+  const int size = mosaic.size;
+  for (int c = 0; c < 3; ++c) {
+    for (int y = std::max(0, at.kept.y); y < std::min(size, at.kept.y + at.kept.height); ++y) {
+      for (int x = std::max(0, at.kept.x); x < std::min(size, at.kept.x + at.kept.width); ++x) {
+        row.pixels[static_cast<size_t>((c * size + y) * size + x)] = resized[static_cast<size_t>(
+            (c * whole.height + y - whole.y) * whole.width + x - whole.x)];
+      }
+    }
+  }
+}
+
+// The row of a plan, made of a canvas.
+std::vector<uint8_t> Twin(const Plan& plan, const DrawKey& key, const std::vector<Naive>& images) {
+  const auto& mosaic = std::get<Mosaic>(plan.transforms()[0]);
+  RandomStream random(key, 0);
+  const DrawnMosaic drawn = DrawMosaic(mosaic, random);
+  const ImageSize size{mosaic.size, mosaic.size};
+  Naive row{size, {}};
+  for (const uint8_t value : mosaic.fill) {
+    row.pixels.insert(row.pixels.end(), static_cast<size_t>(size.width * size.height), value);
+  }
+  for (uint32_t part = 0; part < (drawn.several ? kMosaicParts : 1); ++part) {
+    Paste(mosaic, PastedAt(mosaic, drawn, part, images[part].size), images[part], row);
+  }
+  DrawnSample after;  // what follows is the same for all parts
+  EXPECT_TRUE(plan.Draw(key, images[0].size, after).ok());
+  if (after.geometry.mirror_columns) row.Flip(true);
+  if (after.geometry.mirror_rows) row.Flip(false);
+  ImageSize whole = size;
+  for (const DrawnStep& step : after.steps) ApplyStepPlain(step.step, whole, row.pixels);
+  std::vector<uint8_t> written(plan.row_bytes());
+  EmitRowsPlain({row.pixels.data(), size.width, ptrdiff_t{size.width} * size.height, 3, size.height,
+                 size.width},
+                RowFormat(plan.OutputTo(written.data(), plan.output_size()), size), written.data());
+  return written;
+}
+
+std::vector<uint32_t> PartsIn(const Plan& plan, const DrawKey& key) {
+  std::vector<uint32_t> numbers;
+  const RowSamples samples = plan.SamplesOf(key, 7, 1000, 0);
+  for (const RowPart& part : samples.all()) numbers.push_back(part.part);
+  return numbers;
+}
+
+void EqualTheCanvas() {
+  Random random(4);
+  MemoryBudget budget(256 << 20);
+  for (int n = 0; n < testing::Effort(600); ++n) {
+    PlanOptions options;
+    options.dtype = kDTypes[random.Between(0, 3)];
+    options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
+    options.read_later = random.OneIn(2);
+    const Plan plan = Plan::Compile(RandomList(random, options.dtype), options).value();
+    EXPECT_EQ(plan.parts(), 4u);
+    const DrawKey key{2, 3, static_cast<uint64_t>(n)};
+    std::vector<Naive> images;
+    for (uint32_t i = 0; i < kMosaicParts; ++i) {
+      images.push_back(NoisyImage(random, {random.Between(1, 90), random.Between(1, 90)}));
+    }
+    std::vector<uint32_t> parts = PartsIn(plan, key);
+    if (random.OneIn(2)) std::ranges::reverse(parts);
+    if (random.OneIn(2)) std::swap(parts.front(), parts.back());
+    std::vector<uint8_t> row(plan.row_bytes() + 3, 0x5a);
+    const auto workspace = plan.MakeWorkspace(budget);
+    for (const uint32_t part : parts) {
+      DrawKey of_part = key;
+      of_part.part = part;
+      StageTimes times;
+      ASSERT_TRUE(
+          plan.Apply(ViewOf(images[part]), of_part, *workspace, {.row = row.data() + 1}, times)
+              .ok());
+    }
+    const std::vector<uint8_t> wanted = Twin(plan, key, images);
+    ASSERT_EQ(std::memcmp(wanted.data(), row.data() + 1, wanted.size()), 0)
+        << n << ": " << plan.Describe();
+    ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a && row[row.size() - 2] == 0x5a);
+  }
+}
+
+TEST(Mosaic, EqualsTheCanvas) { testing::ForEachTarget(EqualTheCanvas); }
+
+// ---- Encoded images, and masks.
+
+PaddedFile RandomFile(Random& random) {
+  const auto seed = static_cast<uint64_t>(random.Between(0, 1 << 20));
+  const int width = random.Between(1, 120), height = random.Between(1, 120);
+  if (random.OneIn(3)) {
+    return PaddedFile(testing::MakePng({.width = width, .height = height, .seed = seed}));
+  }
+  return PaddedFile(testing::MakeJpeg({.width = width, .height = height, .seed = seed}));
+}
+
+PaddedFile RandomMask(Random& random, bool deep) {
+  testing::PngOptions png{.width = random.Between(1, 120),
+                          .height = random.Between(1, 120),
+                          .color = 0,
+                          .bit_depth = deep ? 16 : 8,
+                          .seed = static_cast<uint64_t>(random.Between(0, 1 << 20))};
+  const std::vector<uint8_t> file = MakePng(png);
+  return PaddedFile(testing::WithChunk(
+      file, "IDAT",
+      testing::PngChunk("eXIf", testing::OrientationTiff(random.Between(1, 8), true))));
+}
+
+// Images and masks of all parts, two interleaved, and as the reference makes them.
+void MoveAsTheReference() {
+  Random random(6);
+  MemoryBudget budget(256 << 20);
+  for (int n = 0; n < testing::Effort(400); ++n) {
+    const bool deep = random.OneIn(2);
+    PlanOptions options;
+    options.dtype = kDTypes[random.Between(0, 3)];
+    options.layout = random.OneIn(2) ? Layout::kNhwc : Layout::kNchw;
+    options.decode = random.OneIn(2) ? DecodeSize::kFull : DecodeSize::kScaled;
+    options.pieces = {{}, {deep ? Piece::Kind::kMask16 : Piece::Kind::kMask, 255}};
+    const Plan plan = Plan::Compile(RandomList(random, options.dtype), options).value();
+    const DrawKey key{2, 3, static_cast<uint64_t>(n)};
+    std::array<std::vector<uint8_t>, 2> rows, wanted;
+    for (size_t i = 0; i < 2; ++i) {
+      rows[i].assign(plan.piece(i).row_bytes(), 0x5a);
+      wanted[i].assign(plan.piece(i).row_bytes(), 0xa5);
+    }
+    std::vector<PaddedFile> files;
+    std::vector<EncodedImage> images;
+    for (const uint32_t part : PartsIn(plan, key)) {
+      for (uint32_t field = 0; field < 2; ++field) {
+        files.push_back(field == 0 ? RandomFile(random) : RandomMask(random, deep));
+        EncodedImage image{.piece = static_cast<uint32_t>(images.size()),
+                           .bytes = files.back().span(),
+                           .key = key,
+                           .to = {.row = rows[field].data()}};
+        image.key.part = part;
+        images.push_back(image);
+        ASSERT_TRUE(
+            ApplyReference(plan.piece(field), files.back().span(), image.key, wanted[field].data())
+                .ok());
+      }
+    }
+    const auto workspace = plan.MakeWorkspace(budget);
+    StageTimes times;
+    PlanRun run(plan, *workspace, times);
+    size_t next = 0;
+    const auto fill = [&] {
+      while (next < images.size() && run.has_room()) run.Begin(images[next++]);
+    };
+    for (fill(); run.busy(); fill()) {
+      const auto finished = run.Advance();
+      if (!finished) continue;
+      ASSERT_TRUE(finished->status.ok()) << finished->status.error().ToString();
+    }
+    ASSERT_EQ(rows[0], wanted[0]) << n << ": " << plan.Describe();
+    ASSERT_EQ(rows[1], wanted[1]) << n << ": " << plan.Describe();
+  }
+}
+
+TEST(Mosaic, MovesFilesAndMasksAsTheReference) { testing::ForEachTarget(MoveAsTheReference); }
+
+// ---- Objects.
+
+using BoxRow = std::array<float, 4>;
+using PointRow = std::array<float, 6>;
+
+struct MosaicObjects {
+  std::vector<BoxRow> boxes{};
+  std::vector<PointRow> points{};
+  std::vector<int32_t> numbers{};
+};
+
+std::vector<ObjectField> MosaicFields() {
+  return {{.kind = ObjectField::Kind::kValue, .bytes = 4},
+          {.kind = ObjectField::Kind::kBoxes, .bytes = 16},
+          {.kind = ObjectField::Kind::kKeypoints, .bytes = 24, .flip_pairs = {1, 0}}};
+}
+
+// Boxes lie within the image, as a rule.
+MosaicObjects RandomObjects(Random& random, ImageSize size, int number) {
+  MosaicObjects objects;
+  for (int n = random.Between(0, 5); n > 0; --n) {
+    const int beyond = random.OneIn(6) ? 20 : 0;
+    const auto pair = [&](int side) {
+      const int a = random.Between(-beyond, side + beyond), b = random.Between(0, side);
+      return std::pair(static_cast<float>(std::min(a, b)), static_cast<float>(std::max(a, b)));
+    };
+    const auto [left, right] = pair(size.width);
+    const auto [top, bottom] = pair(size.height);
+    objects.boxes.push_back({left, top, right, bottom});
+    objects.points.push_back({left, top, 2, right, bottom, random.OneIn(4) ? 0.0f : 1.0f});
+    objects.numbers.push_back(number++);
+  }
+  return objects;
+}
+
+double Between(double value, double most) { return std::min(std::max(value, 0.0), most); }
+
+// Whether a point is inside, 1, or outside, 0; NaN if it is on the edge but for rounding, so that
+// it may be either.
+double IsSeen(double x, double y, const Rect& inside) {
+  const double depth = std::min(
+      {x - inside.x, inside.x + inside.width - x, y - inside.y, inside.y + inside.height - y});
+  return std::abs(depth) < 1e-9 ? std::nan("") : depth > 0 ? 1 : 0;
+}
+
+// Moves the objects of one image as the canvas says, and appends those that are kept.
+void AddMoved(const MosaicObjects& from, const Pasted& at, ImageSize image, int size,
+              const std::array<bool, 2>& flips, MosaicObjects& to) {
+  const double sx = static_cast<double>(at.whole.width) / image.width;
+  const double sy = static_cast<double>(at.whole.height) / image.height;
+  const Rect& kept = at.kept;
+  const int left = std::max(0, kept.x), top = std::max(0, kept.y);
+  const Rect in_row{left, top, std::min(size, kept.x + kept.width) - left,
+                    std::min(size, kept.y + kept.height) - top};
+  for (size_t i = 0; i < from.boxes.size(); ++i) {
+    const BoxRow& b = from.boxes[i];
+    const auto x = [&](float v) { return v * sx + at.whole.x; };
+    const auto y = [&](float v) { return v * sy + at.whole.y; };
+    const auto on_canvas_x = [&](float v) { return Between(x(v) - kept.x, kept.width) + kept.x; };
+    const auto on_canvas_y = [&](float v) { return Between(y(v) - kept.y, kept.height) + kept.y; };
+    std::array<double, 4> box{on_canvas_x(b[0]), on_canvas_y(b[1]), on_canvas_x(b[2]),
+                              on_canvas_y(b[3])};
+    const double area = (box[2] - box[0]) * (box[3] - box[1]);
+    for (double& v : box) v = Between(v, size);
+    const double width = box[2] - box[0], height = box[3] - box[1];
+    if (!(width > 2 && height > 2 && width * height > 0.1 * area)) continue;
+    if (!(width / height < 100 && height / width < 100)) continue;
+    std::array<std::array<double, 3>, 2> points{};
+    for (size_t p = 0; p < 2; ++p) {
+      const double px = x(from.points[i][3 * p]), py = y(from.points[i][3 * p + 1]);
+      const double seen = from.points[i][3 * p + 2] != 0 ? IsSeen(px, py, in_row) : 0;
+      if (std::isnan(seen)) points[p] = {seen, seen, seen};
+      if (seen == 1) points[p] = {px, py, from.points[i][3 * p + 2]};
+    }
+    if (flips[0]) box = {size - box[2], box[1], size - box[0], box[3]};
+    if (flips[1]) box = {box[0], size - box[3], box[2], size - box[1]};
+    for (auto& [px, py, v] : points) {
+      if (v != 0 && flips[0]) px = size - px;
+      if (v != 0 && flips[1]) py = size - py;
+    }
+    if (flips[0] != flips[1]) std::swap(points[0], points[1]);
+    BoxRow row;
+    for (size_t k = 0; k < 4; ++k) row[k] = static_cast<float>(box[k]);
+    PointRow pair;
+    for (size_t k = 0; k < 6; ++k) pair[k] = static_cast<float>(points[k / 3][k % 3]);
+    to.boxes.push_back(row);
+    to.points.push_back(pair);
+    to.numbers.push_back(from.numbers[i]);
+  }
+}
+
+template <typename Rows>
+std::span<const uint8_t> BytesOf(const Rows& rows) {
+  return {reinterpret_cast<const uint8_t*>(rows.data()), rows.size() * sizeof(rows[0])};
+}
+
+template <size_t count>
+void ExpectNear(const std::vector<std::array<float, count>>& made,
+                const std::vector<std::array<float, count>>& wanted) {
+  ASSERT_EQ(made.size(), wanted.size());
+  for (size_t i = 0; i < made.size(); ++i) {
+    for (size_t k = 0; k < count; ++k) {
+      if (std::isnan(wanted[i][k])) continue;
+      ASSERT_NEAR(made[i][k], wanted[i][k], 1e-3) << i << " " << k;
+    }
+  }
+}
+
+TEST(Mosaic, MovesObjectsAsOnTheCanvas) {
+  Random random(9);
+  MemoryBudget budget(256 << 20);
+  size_t kept_in_all = 0, dropped = 0;
+  for (int n = 0; n < testing::Effort(3000); ++n) {
+    std::vector<Transform> list{RandomMosaic(random, 200)};
+    if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
+    if (random.OneIn(2)) list.emplace_back(RandomVerticalFlip{});
+    const auto mosaic = std::get<Mosaic>(list[0]);
+    const Plan plan = Plan::Compile(list, {.objects = MosaicFields()}).value();
+    const DrawKey key{2, 3, static_cast<uint64_t>(n)};
+    RandomStream stream(key, 0);
+    const DrawnMosaic drawn = DrawMosaic(mosaic, stream);
+    MosaicObjects made, wanted;
+    made.boxes.resize(20);
+    made.points.resize(20);
+    made.numbers.resize(20);
+    int64_t kept = -1;
+    std::vector<uint8_t> row(plan.row_bytes());
+    const auto workspace = plan.MakeWorkspace(budget);
+    const std::vector<uint32_t> parts = PartsIn(plan, key);
+    for (uint32_t part = 0; part < (drawn.several ? kMosaicParts : 1); ++part) {
+      const ImageSize size{random.Between(1, 90), random.Between(1, 90)};
+      const Naive image = NoisyImage(random, size);
+      const MosaicObjects objects = RandomObjects(random, size, static_cast<int>(100 * part));
+      DrawKey of_part = key;
+      of_part.part = part;
+      DrawnSample sample;
+      ASSERT_TRUE(plan.Draw(of_part, size, sample).ok());
+      AddMoved(objects, PastedAt(mosaic, drawn, part, size), size, mosaic.size,
+               {sample.geometry.mirror_columns, sample.geometry.mirror_rows}, wanted);
+      if (std::ranges::find(parts, part) == parts.end()) continue;  // nothing of it is seen
+      dropped += objects.numbers.size();
+      const std::array<std::span<const uint8_t>, 3> from{
+          BytesOf(objects.numbers), BytesOf(objects.boxes), BytesOf(objects.points)};
+      const std::array<void*, 3> to{made.numbers.data(), made.boxes.data(), made.points.data()};
+      const ObjectRows rows{from, to, &kept, static_cast<uint32_t>(objects.numbers.size())};
+      OutputRows output{.row = row.data()};
+      output.objects = &rows;
+      StageTimes times;
+      ASSERT_TRUE(plan.Apply(ViewOf(image), of_part, *workspace, output, times).ok());
+    }
+    kept_in_all += wanted.numbers.size();
+    made.numbers.resize(static_cast<size_t>(kept));
+    made.boxes.resize(made.numbers.size());
+    made.points.resize(made.numbers.size());
+    ASSERT_EQ(made.numbers, wanted.numbers) << n;
+    ExpectNear(made.boxes, wanted.boxes);
+    ExpectNear(made.points, wanted.points);
+  }
+  EXPECT_GT(kept_in_all, dropped / 5);
+  EXPECT_LT(kept_in_all, dropped * 4 / 5);
+}
+
+TEST(Mosaic, WritesSharesOfTheRow) {
+  const Plan plan = Plan::Compile({Mosaic{.size = 100, .scale = 0, .translate = 0, .p = 0},
+                                   ConvertBoundingBoxFormat{BoxFormat::kXywh, true}},
+                                  {.objects = {{.kind = ObjectField::Kind::kBoxes, .bytes = 16}}})
+                        .value();
+  Random random(1);
+  const Naive image = NoisyImage(random, {50, 25});  // becomes 100 × 50, in rows 25 to 75
+  const std::vector<BoxRow> boxes{{0, 0, 25, 25}};
+  std::vector<BoxRow> made(1);
+  const std::array<std::span<const uint8_t>, 1> from{BytesOf(boxes)};
+  const std::array<void*, 1> to{made.data()};
+  int64_t kept = 0;
+  const ObjectRows rows{from, to, &kept, 1};
+  std::vector<uint8_t> row(plan.row_bytes());
+  OutputRows output{.row = row.data()};
+  output.objects = &rows;
+  MemoryBudget budget(64 << 20);
+  StageTimes times;
+  ASSERT_TRUE(plan.Apply(ViewOf(image), {}, *plan.MakeWorkspace(budget), output, times).ok());
+  ASSERT_EQ(kept, 1);
+  EXPECT_EQ(made[0], (BoxRow{0, 0.25f, 0.5f, 0.5f}));
+}
+
+// ---- The samples of a row.
+
+TEST(Mosaic, DrawsSamplesOfAllAndLeavesOutThoseWithoutPixels) {
+  const Plan plan = Plan::Compile({Mosaic{.size = 64}}).value();
+  constexpr uint64_t kSamples = 5;
+  std::array<int, kSamples> times{};
+  int left_out = 0, differ = 0;
+  for (uint64_t position = 0; position < 2000; ++position) {
+    const DrawKey key{1, 2, position};
+    const RowSamples row = plan.SamplesOf(key, 77, kSamples, 0);
+    const std::span<const RowPart> parts = row.all();
+    ASSERT_FALSE(parts.empty());
+    EXPECT_EQ(parts[0].part, 0u);
+    EXPECT_EQ(parts[0].sample, 77u);
+    for (size_t i = 1; i < parts.size(); ++i) {
+      EXPECT_GT(parts[i].part, parts[i - 1].part);
+      ++times[parts[i].sample];
+    }
+    left_out += static_cast<int>(kMosaicParts - parts.size());
+    for (uint32_t part = 1; part < kMosaicParts; ++part) {  // those without pixels, and no other
+      DrawKey of_part = key;
+      of_part.part = part;
+      DrawnSample drawn;
+      ASSERT_TRUE(plan.Draw(of_part, {9, 9}, drawn).ok());
+      EXPECT_EQ(std::ranges::find(parts, part, &RowPart::part) == parts.end(),
+                IsEmpty(drawn.placed->part));
+    }
+    const RowSamples again = plan.SamplesOf(key, 77, kSamples, 1);
+    ASSERT_EQ(again.count, row.count);
+    differ += !std::ranges::equal(parts, again.all(), {}, &RowPart::sample, &RowPart::sample);
+  }
+  for (const int count : times) EXPECT_NEAR(count, (6000 - left_out) / 5, 150);
+  EXPECT_GT(left_out, 200);
+  EXPECT_GT(differ, 1900);
+}
+
+TEST(Mosaic, IsLeftOutWithItsProbability) {
+  const Plan plan = Plan::Compile({Mosaic{.size = 64, .p = 0.25}}).value();
+  int alone = 0;
+  for (uint64_t position = 0; position < 2000; ++position) {
+    alone += plan.SamplesOf({1, 2, position}, 3, 9, 0).count == 1;
+  }
+  EXPECT_NEAR(alone, 1500, 80);
+}
+
+// ---- What is refused.
+
+std::string RefusalOf(std::vector<Transform> list, const PlanOptions& options = {}) {
+  const Result<Plan> plan = Plan::Compile(std::move(list), options);
+  return plan.ok() ? std::string() : plan.error().ToString();
+}
+
+TEST(Mosaic, RefusesWhatCannotFollowIt) {
+  const Mosaic mosaic{.size = 64};
+  EXPECT_EQ(RefusalOf({mosaic, ColorJitter{.brightness = {0.5, 1.5}}}), "");
+  EXPECT_THAT(RefusalOf({mosaic, ColorJitter{.contrast = {0.5, 1.5}}}), HasSubstr("contrast"));
+  EXPECT_THAT(RefusalOf({mosaic, RandomPhotometricDistort{}}), HasSubstr("(1, 1)"));
+  const std::vector<Transform> others{Resize{.height = 9, .width = 9},
+                                      CenterCrop{9, 9},
+                                      RandomCrop{9, 9},
+                                      Pad{{1, 1, 1, 1}},
+                                      RandomResizedCrop{9, 9},
+                                      PadTo{90, 90},
+                                      RandomErasing{},
+                                      GaussianBlur{3, 3},
+                                      RandomEqualize{},
+                                      RandomAutocontrast{},
+                                      RandomAffine{},
+                                      RandAugment{},
+                                      RandomAdjustSharpness{2, 1},
+                                      RandomZoomOut{},
+                                      RandomApply{{RandomEqualize{}}, 0.5}};
+  for (const Transform& other : others) {
+    EXPECT_THAT(RefusalOf({mosaic, other}), HasSubstr("transforms[1]")) << NameOf(other);
+  }
+  EXPECT_THAT(RefusalOf({RandomHorizontalFlip{}, mosaic}), HasSubstr("Put it first"));
+  EXPECT_THAT(RefusalOf({mosaic, mosaic}), HasSubstr("transforms[1]"));
+  EXPECT_THAT(RefusalOf({mosaic}, {.geometry = true}), HasSubstr("geometry"));
+  EXPECT_THAT(RefusalOf({mosaic}, {.defer_to_device = true}), HasSubstr("device"));
+  const PlanOptions keypoints{.objects = {{.kind = ObjectField::Kind::kKeypoints, .bytes = 12}}};
+  EXPECT_THAT(RefusalOf({mosaic}, keypoints), HasSubstr("no boxes"));
+  const Result<Plan> views = Plan::CompileViews({{mosaic}, {mosaic}});
+  ASSERT_FALSE(views.ok());
+  EXPECT_THAT(views.error().cause, HasSubstr("several views"));
+}
+
+}  // namespace
+}  // namespace stoker
