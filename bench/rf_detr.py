@@ -1,6 +1,6 @@
 """RF-DETR's training images on one core: stoker, and RF-DETR's own dataset class.
 
-    python bench/rf_detr.py PHOTOS [--rounds 7] [--seconds 4] [--core 0] [--size 560] [--only NAME,…]
+    python bench/rf_detr.py PHOTOS [--rounds 7] [--seconds 4] [--cores 0] [--size 560] [--only NAME,…]
 
 PHOTOS is a folder of photographs. Each gets 7 boxes on average, as in COCO, at random places, in a file of
 COCO's format that both read. The recipe is that of rfdetr.datasets.coco with scale_jitter=False, at one
