@@ -219,6 +219,15 @@ Status CheckLargest(const LoaderOptions& options, const std::string& pad_to) {
                  .cause = pad_to + ": a device has rows of one size for all batches",
                  .advice = "Give height and width, or let the program copy batches to it"};
   }
+  for (const Field& field : options.source->fields()) {
+    if (field.count == 0 && !field.is_drawn()) continue;
+    return Error{.code = Code::kUnimplemented,
+                 .cause = pad_to + ": '" + field.name +
+                          (field.is_drawn() ? "' is drawn from the shapes of objects"
+                                            : "' has several images in a row") +
+                          ", and its rows have one size for all batches",
+                 .advice = "Give height and width"};
+  }
   if (options.map == nullptr) return {};
   ASSIGN_OR_RETURN(const MapCaller map, MapCaller::Of(*options.map));
   if (map.calls() != 0) return {};
@@ -249,7 +258,17 @@ Status CheckPadding(const LoaderOptions& options) {
 // Refuses a cache, which keeps the first piece of a row, for rows of several samples.
 Status CheckMosaic(const LoaderOptions& options) {
   const std::vector<Transform>& list = options.transforms;
-  if (!options.cache || list.empty() || !std::holds_alternative<Mosaic>(list.front())) return {};
+  if (list.empty() || !std::holds_alternative<Mosaic>(list.front())) return {};
+  for (const Field& field : options.source->fields()) {
+    if (field.count == 0 && !field.is_drawn()) continue;
+    return Error{.code = Code::kUnimplemented,
+                 .cause = "transforms[0], Mosaic, makes rows of several samples, and '" +
+                          field.name +
+                          (field.is_drawn() ? "' is drawn from the shapes of objects of one"
+                                            : "' has several images of each"),
+                 .advice = "Leave Mosaic out"};
+  }
+  if (!options.cache) return {};
   return Error{
       .code = Code::kUnimplemented,
       .cause = "a cache was given, and transforms[0], Mosaic, makes rows of several samples",

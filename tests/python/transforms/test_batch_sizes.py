@@ -1,6 +1,7 @@
 """Rows of the size of their batch's largest image: PadTo("batch")."""
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -162,6 +163,21 @@ def test_jax_has_the_rows_of_the_batch(source):
 def test_what_is_refused(source, steps, cause):
     with pytest.raises((ValueError, stoker.UnimplementedError), match=cause):
         stoker.Loader(source, steps, batch_size=1)
+
+
+def test_rows_of_one_size_for_all_batches_are_refused(source, tmp_path):
+    steps = [RESIZE, stoker.PadTo("batch")]
+    frames = stoker.clips(stoker.files([source.path(i) for i in range(4)]), frames=2)
+    with pytest.raises(stoker.UnimplementedError, match="'image' has several images in a row"):
+        stoker.Loader(frames, steps, batch_size=1)
+    name = tmp_path / "image.png"
+    name.write_bytes(encoded(np.zeros((9, 9, 3), np.uint8)))
+    category = [{"id": 1, "name": "x"}]
+    made = {"images": [{"id": 1, "file_name": name.name}], "annotations": [], "categories": category}
+    (tmp_path / "made.json").write_text(json.dumps(made))
+    drawn = stoker.coco(tmp_path / "made.json", tmp_path, masks="instances")
+    with pytest.raises(stoker.UnimplementedError, match="'instances' is drawn from the shapes"):
+        stoker.Loader(drawn, steps, batch_size=1)
 
 
 def test_names_and_multiples_are_checked():

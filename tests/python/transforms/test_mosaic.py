@@ -157,6 +157,18 @@ def test_what_is_refused(source):
         stoker.Mosaic(32, scale=1)
 
 
+def test_clips_and_masks_of_shapes_are_refused(photos, tmp_path):
+    mosaic = [stoker.Mosaic(32)]
+    with pytest.raises(stoker.UnimplementedError, match="'image' has several images of each"):
+        loader_of(stoker.clips(stoker.files(photos), frames=1), mosaic)
+    category = [{"id": 1, "name": "x"}]
+    made = {"images": [{"id": 1, "file_name": "0.png"}], "annotations": [], "categories": category}
+    (tmp_path / "made.json").write_text(json.dumps(made))
+    drawn = stoker.coco(tmp_path / "made.json", tmp_path, masks="semantic")
+    with pytest.raises(stoker.UnimplementedError, match="'mask' is drawn from the shapes"):
+        loader_of(drawn, mosaic)
+
+
 def test_it_is_a_value():
     mosaic = stoker.Mosaic(640)
     assert mosaic == stoker.Mosaic(640, 0.5, 0.1, 114, 1.0) == pickle.loads(pickle.dumps(mosaic))
