@@ -16,6 +16,7 @@
 
 #include "core/result/try.h"
 #include "io/annotations/coco_file.h"
+#include "io/annotations/column_of_objects.h"
 #include "io/ranges/path_source.h"
 #include "io/remote/object_url.h"
 
@@ -262,32 +263,26 @@ Status CheckImagesFolder(const std::string& images) {
 std::vector<ArrayColumn> ColumnsOfCoco(const CocoColumns& from,
                                        const std::optional<CocoPoints>& points,
                                        const DrawnMasks& masks) {
-  const uint64_t samples = from.image_ids.size();
-  using Shape = std::vector<int64_t>;
-  const auto of_objects = [&](const char* name, DType dtype, Shape shape, const void* data,
-                              Field::Kind kind) {
-    return ArrayColumn{.name = name,
-                       .dtype = dtype,
-                       .row_shape = std::move(shape),
-                       .data = data,
-                       .samples = samples,
-                       .offsets = from.offsets.data(),
-                       .kind = kind,
-                       .box_format = BoxFormat::kXywh};
+  const auto of_objects = [&](const char* name, DType dtype, const void* data,
+                              Field::Kind kind = Field::Kind::kObject) {
+    ArrayColumn column = ColumnOfObjects(name, dtype, data, from.offsets, kind);
+    column.box_format = BoxFormat::kXywh;
+    return column;
   };
   std::vector<ArrayColumn> columns{
-      of_objects("boxes", DType::kF32, {4}, from.boxes.data(), Field::Kind::kBoxes),
-      of_objects("labels", DType::kI64, {}, from.labels.data(), Field::Kind::kObject),
-      of_objects("area", DType::kF32, {}, from.areas.data(), Field::Kind::kObject),
-      of_objects("iscrowd", DType::kU8, {}, from.crowds.data(), Field::Kind::kObject),
+      of_objects("boxes", DType::kF32, from.boxes.data(), Field::Kind::kBoxes),
+      of_objects("labels", DType::kI64, from.labels.data()),
+      of_objects("area", DType::kF32, from.areas.data()),
+      of_objects("iscrowd", DType::kU8, from.crowds.data()),
       {.name = "image_id",
        .dtype = DType::kI64,
        .row_shape = {},
        .data = from.image_ids.data(),
-       .samples = samples}};
+       .samples = from.image_ids.size()}};
   if (points) {
-    columns.push_back(of_objects("keypoints", DType::kF32, {points->numbers / 3, 3},
-                                 from.keypoints.data(), Field::Kind::kKeypoints));
+    columns.push_back(
+        of_objects("keypoints", DType::kF32, from.keypoints.data(), Field::Kind::kKeypoints));
+    columns.back().row_shape = {points->numbers / 3, 3};
     columns.back().flip_pairs = points->flip_pairs;
   }
   if (masks.kind != DrawnMasks::Kind::kNone) {

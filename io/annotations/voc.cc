@@ -14,6 +14,7 @@
 #include "core/result/try.h"
 #include "core/result/utf8.h"
 #include "core/system/machine.h"
+#include "io/annotations/column_of_objects.h"
 #include "io/annotations/voc_annotation.h"
 #include "io/files/text_file.h"
 #include "io/folder/list_images.h"
@@ -288,21 +289,14 @@ class VocObjects {
 
 // Returns the columns of `from`, which must live as long as they are used.
 std::vector<ArrayColumn> ColumnsOfVoc(const VocColumns& from) {
-  const auto column = [&](const char* name, DType dtype, const void* data, Field::Kind kind) {
-    using Shape = std::vector<int64_t>;
-    return ArrayColumn{.name = name,
-                       .dtype = dtype,
-                       .row_shape = kind == Field::Kind::kBoxes ? Shape{4} : Shape{},
-                       .data = data,
-                       .samples = from.offsets.size() - 1,
-                       .offsets = from.offsets.data(),
-                       .kind = kind};
+  const auto flag = [&](const char* name, const std::vector<uint8_t>& values) {
+    return ColumnOfObjects(name, DType::kU8, values.data(), from.offsets);
   };
-  return {column("boxes", DType::kF32, from.boxes.data(), Field::Kind::kBoxes),
-          column("labels", DType::kI64, from.labels.data(), Field::Kind::kObject),
-          column("difficult", DType::kU8, from.difficult.data(), Field::Kind::kObject),
-          column("truncated", DType::kU8, from.truncated.data(), Field::Kind::kObject),
-          column("occluded", DType::kU8, from.occluded.data(), Field::Kind::kObject)};
+  return {
+      ColumnOfObjects("boxes", DType::kF32, from.boxes.data(), from.offsets, Field::Kind::kBoxes),
+      ColumnOfObjects("labels", DType::kI64, from.labels.data(), from.offsets),
+      flag("difficult", from.difficult), flag("truncated", from.truncated),
+      flag("occluded", from.occluded)};
 }
 
 // Reads the annotations of all images in the list.
