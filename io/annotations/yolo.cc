@@ -1,7 +1,6 @@
 #include "io/annotations/yolo.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -15,14 +14,14 @@
 #include "core/result/plural.h"
 #include "core/result/try.h"
 #include "core/result/utf8.h"
-#include "core/system/machine.h"
-#include "core/system/start_thread.h"
+#include "io/annotations/column_of_objects.h"
 #include "io/annotations/yolo_data.h"
 #include "io/annotations/yolo_labels.h"
 #include "io/files/text_file.h"
 #include "io/folder/list_images.h"
 #include "io/ranges/path_source.h"
 #include "io/remote/object_url.h"
+#include "io/shards/for_each_shard.h"
 
 namespace stoker {
 
@@ -126,7 +125,6 @@ struct LabelledBlock {
   std::vector<int64_t> counts;  // by image
   std::vector<int64_t> words;   // likewise, of their shapes
   size_t files = 0;
-  Status status;
 };
 
 // Reads the label files of all images, with several threads.
@@ -137,25 +135,16 @@ class LabelFiles {
 
   // Returns the error of the first image that has one.
   Status Read(int threads) {
-    InParallel(threads, [this] { Run(); });
-    for (LabelledBlock& block : blocks_) TRY(std::move(block.status));
-    return {};
+    std::vector<std::string> firsts;  // for messages
+    firsts.reserve(blocks_.size());
+    for (size_t i = 0; i < blocks_.size(); ++i) firsts.push_back(LabelsOf(images_[i * kBlock]));
+    return ForEachShard(firsts, threads, [this](size_t block) { return ReadBlock(block); });
   }
 
   const std::vector<LabelledBlock>& blocks() const { return blocks_; }
 
  private:
   static constexpr size_t kBlock = 256;
-
-  // The body of each thread. Blocks are begun in order, so all before one with an error are read.
-  void Run() {
-    while (!failed_) {
-      const size_t block = next_.fetch_add(1);
-      if (block >= blocks_.size()) return;
-      blocks_[block].status = ReadBlock(block);
-      if (!blocks_[block].status.ok()) failed_ = true;
-    }
-  }
 
   Status ReadBlock(size_t number) {
     LabelledBlock& block = blocks_[number];
@@ -189,8 +178,6 @@ class LabelFiles {
   const PathTable& images_;
   const YoloLines lines_;
   std::vector<LabelledBlock> blocks_;
-  std::atomic<size_t> next_{0};
-  std::atomic<bool> failed_{false};
 };
 
 // The objects of all images.
@@ -224,23 +211,12 @@ YoloColumns Concatenate(const std::vector<LabelledBlock>& blocks) {
 
 // Returns the columns of `from`, which must live as long as they are used.
 std::vector<ArrayColumn> ColumnsOfYolo(const YoloColumns& from, const DrawnMasks& masks) {
-  const uint64_t samples = from.offsets.size() - 1;
-  std::vector<ArrayColumn> columns{{.name = "boxes",
-                                    .dtype = DType::kF32,
-                                    .row_shape = {4},
-                                    .data = from.labels.boxes.data(),
-                                    .samples = samples,
-                                    .offsets = from.offsets.data(),
-                                    .kind = Field::Kind::kBoxes,
-                                    .box_format = BoxFormat::kCxcywh,
-                                    .normalized = true},
-                                   {.name = "labels",
-                                    .dtype = DType::kI64,
-                                    .row_shape = {},
-                                    .data = from.labels.classes.data(),
-                                    .samples = samples,
-                                    .offsets = from.offsets.data(),
-                                    .kind = Field::Kind::kObject}};
+  const YoloLabels& labels = from.labels;
+  std::vector<ArrayColumn> columns{
+      ColumnOfObjects("boxes", DType::kF32, labels.boxes.data(), from.offsets, Field::Kind::kBoxes),
+      ColumnOfObjects("labels", DType::kI64, labels.classes.data(), from.offsets)};
+  columns.front().box_format = BoxFormat::kCxcywh;
+  columns.front().normalized = true;
   if (masks.kind != DrawnMasks::Kind::kNone) {
     columns.push_back(ColumnOf(masks, from.shapes, from.shape_offsets));
     columns.back().normalized = true;
