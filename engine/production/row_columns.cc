@@ -241,11 +241,11 @@ Status RowColumns::WriteFields(const RowClaim& claim, std::span<const uint8_t> l
     if (of.is_of_objects() || of.is_drawn()) continue;
     const size_t column = field_columns_[field];
     const bool labels = mixer_ && field == mixer_->label_column();
-    if (const size_t bytes = LoadedBytes(source_.fields()[field]); bytes != 0) {
+    if (const size_t bytes = LoadedBytes(of); bytes != 0) {
       if (loaded.empty()) continue;
       if (labels) {
         TRY(mixer_->WriteLabel(loaded.data(), ids[0], slot, claim.row));
-      } else if (IsString(source_.fields()[field].dtype)) {
+      } else if (IsString(of.dtype)) {
         std::string_view string;
         std::memcpy(&string, loaded.data(), bytes);
         TRY(slot.SetString(column, claim.row, string));

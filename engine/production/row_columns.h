@@ -64,7 +64,7 @@ class RowColumns {
   void Pad(Slot& slot) const;
 
  private:
-  // Where the row of a piece is in that of its sample.
+  // The place of a piece's image in the row of its sample.
   struct PlaceInRow {
     size_t column = 0;
     size_t offset = 0;  // bytes

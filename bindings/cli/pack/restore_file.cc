@@ -50,10 +50,8 @@ Result<std::span<const uint8_t>> FileRestorer::RestoreRecord(uint64_t id, size_t
   reads_.Read(id, request_, piece);
   TRY(std::move(request_.status));
   const std::span<const uint8_t> record(request_.buffer.data(), request_.size);
-  ASSIGN_OR_RETURN(std::span<const uint8_t> file, piece == 0
-                                                      ? source_.Unpack(id, record, {})
-                                                      : source_.UnpackPiece(id, piece, record));
-  if (!IsSoundRecord({request_.buffer.data(), request_.size})) {
+  ASSIGN_OR_RETURN(std::span<const uint8_t> file, source_.UnpackPiece(id, piece, record));
+  if (!IsSoundRecord(record)) {
     return Error{.code = Code::kDataLoss,
                  .cause = "the record is damaged: its checksum is wrong",
                  .advice = packed_set::kShardFile.remake};

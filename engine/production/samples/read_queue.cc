@@ -20,7 +20,7 @@ ReadQueue::ReadQueue(const LoaderOptions& options, const Sampler& sampler,
     : options_(options),
       sampler_(sampler),
       plan_(plan ? &*plan : nullptr),
-      fields_(static_cast<uint32_t>(options.source->pieces())),
+      pieces_(static_cast<uint32_t>(options.source->pieces())),
       samples_(samples),
       run_(run) {}
 
@@ -57,7 +57,7 @@ void ReadQueue::SetSample(SampleInFlight& to, uint64_t sample) const {
   to.read.sample = sample;
   if (plan_ != nullptr && plan_->parts() > 1) {
     to.samples = plan_->SamplesOf(to.draw, sample, options_.source->size(), to.substitutes);
-    to.last_piece = to.samples.count * fields_ - 1;
+    to.last_piece = to.samples.count * pieces_ - 1;
   }
   Point(to.read, RangeToRead(*options_.source, plan_, sample, to.draw));
 }
@@ -65,9 +65,9 @@ void ReadQueue::SetSample(SampleInFlight& to, uint64_t sample) const {
 void ReadQueue::SetNextPiece(SampleInFlight& to) const {
   ReadRequest& read = to.read_of(++to.piece);
   const SampleSource& source = *options_.source;
-  const uint32_t field = to.piece % fields_, of = to.piece / fields_;
+  const uint32_t piece = to.piece % pieces_, of = to.piece / pieces_;
   read.sample = of == 0 ? to.read.sample : to.samples.parts[of].sample;
-  if (field != 0) return Point(read, source.RangeOfPiece(read.sample, field));
+  if (piece != 0) return Point(read, source.RangeOfPiece(read.sample, piece));
   DrawKey draw = to.draw;
   draw.part = to.samples.parts[of].part;
   Point(read, RangeToRead(source, to.reads_whole ? nullptr : plan_, read.sample, draw));

@@ -54,7 +54,7 @@ class ReadQueue {
   const LoaderOptions& options_;
   const Sampler& sampler_;
   const Plan* const plan_;
-  const uint32_t fields_;  // the encoded ones
+  const uint32_t pieces_;  // of a sample
   SamplesInFlight& samples_;
   const uint32_t run_;
 };
