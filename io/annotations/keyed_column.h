@@ -21,7 +21,7 @@ struct KeyedColumn {
   // JSON objects joined by dots, a feature of an Example, the extension of a member.
   std::string key;
   std::optional<DType> dtype{};  // of kObject: to which values are converted
-  // Of kKeypoints: points that are each other's mirror images, counted from 0.
+  // Keypoints only: points that are each other's mirror images, counted from 0.
   std::vector<std::pair<uint16_t, uint16_t>> flip_pairs{};
 
   // Whether its values are read by ObjectValues.

@@ -14,7 +14,7 @@ namespace stoker {
 struct VocOptions {
   enum class Task : uint8_t { kDetection, kSegmentation };
 
-  // Of the folder VOC2012. Empty means the year in the name of `root`, or else 2012.
+  // The year in the folder's name, VOC2012. Empty means that in the name of `root`, or else 2012.
   std::string year{};
   std::string split = "train";  // the name of a list, without .txt
   Task task = Task::kDetection;

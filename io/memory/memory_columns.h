@@ -40,7 +40,7 @@ class MemoryColumns {
  private:
   std::vector<ArrayColumn> columns_;
   std::shared_ptr<void> owner_;
-  // Of the fields of objects, equal ones once; columns_ points into them, also in copies of this.
+  // The offsets of fields of objects, equal ones once; columns_ points into them, also in copies.
   std::shared_ptr<const std::vector<std::vector<int64_t>>> offsets_;
   uint32_t max_objects_ = 0;
 };

@@ -81,7 +81,7 @@ struct Sample {
 
   uint32_t shard() const { return static_cast<uint32_t>(place >> kShardShift); }
   uint64_t offset() const { return place & (kMaxShardBytes - 1); }
-  // Of its record: the stored image with its CRC, and the file of a packed mask.
+  // The bytes of its record: the stored image with its CRC, and the file of a packed mask.
   uint64_t record_bytes() const {
     return bytes + kCrcBytes + (form == Form::kPackedMask ? file_bytes : 0);
   }

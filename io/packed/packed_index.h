@@ -14,10 +14,10 @@
 
 namespace stoker {
 
-// What the index has of samples with several images, in addition.
+// The part of the index that only sets of several images a sample have.
 struct PackedPieces {
   std::vector<packed_set::PieceField> fields;  // empty if samples have one image, as all below
-  // Of the further pieces: of all samples those of the second field, then of the third, and so on.
+  // The further pieces: the second field's of all samples, then the third field's, and so on.
   std::vector<packed_set::Sample> samples;
   PathTable paths;
   uint64_t fingerprint = 0;  // that of Files() with these paths and fields

@@ -54,8 +54,8 @@ struct Erasure {
 struct DrawnSample {
   Geometry geometry;
   ImageSize size;  // of the image after all steps; the row may be larger (PadTo)
-  // Of a row of several images; its `size` is then that of the part. With steps, the geometry's
-  // window shows all of the part; without, only the image in it.
+  // Set if the row has several images: `size` is then that of this image's part. With steps, the
+  // geometry's window shows all of the part; without, only the image in it.
   std::optional<Placement> placed;
   std::vector<DrawnStep> steps;  // empty: the geometry's pixels are the image
   std::vector<Erasure> erasures;

@@ -20,7 +20,7 @@ struct DrawnMosaic {
 };
 DrawnMosaic DrawMosaic(const Mosaic& mosaic, RandomStream& random);
 
-// Where an image is.
+// The rectangles of one of the images.
 struct PlacedImage {
   Rect whole;  // all of it, resized, in the row and around it
   Rect shown;  // what the canvas shows of it, likewise

@@ -74,7 +74,7 @@ class ShapeMasks {
   uint8_t* scratch_ = nullptr;  // of PolygonFill
 
   uint64_t touched_ = 0, most_touched_ = 0;  // pixels: an estimate of the time
-  // Of runs: how they move, if the sample has any.
+  // How runs move, if the sample has any.
   NearestRows nearest_;
   DrawnSample motion_;
   bool has_places_ = false;

@@ -350,7 +350,7 @@ TEST_F(ProducerClips, ImagesOfACameraHaveOneSize) {
   }
 }
 
-// In a file of many images the first image is told by its name.
+// In a file of many images, the error names the first image.
 TEST_F(ProducerClips, AnImageOfAnotherSizeInAPackedSetIsNamed) {
   const std::vector<uint8_t> image = testing::MakeJpeg({.width = 40, .height = 47});
   Put("wrist", 2, {image.begin(), image.end()});

@@ -156,7 +156,7 @@ def test_images_and_targets_convert_boxes(box_format):
 
 
 def only_last(boxes):
-    """Returns boxes of which only the last, of row 2, cannot be corners."""
+    """Returns boxes that can be corners, except the last one, of row 2."""
     return stoker.Ragged(
         torch.cat([torch.tensor([[1.0, 1, 2, 2]] * 2), boxes[2:]]), torch.tensor([0, 2, 2, 3])
     )

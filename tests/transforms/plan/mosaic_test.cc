@@ -75,7 +75,7 @@ std::vector<Transform> RandomList(Random& random, DType dtype, int most = 70) {
 
 int Rounded(double value) { return static_cast<int>(RoundHalfEven(value)); }
 
-// Where an image lies on a plane that has the row at its origin.
+// An image on a plane that has the row at its origin.
 struct Pasted {
   Rect whole;
   Rect kept;  // what the canvas has of it

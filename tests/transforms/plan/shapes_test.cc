@@ -159,7 +159,7 @@ const std::vector<ObjectField> kBoxesOnly{{.kind = ObjectField::Kind::kBoxes, .b
 
 PlanOptions Options() { return {.objects = kBoxesOnly, .draws_shapes = true}; }
 
-// What a plan draws for a sample.
+// The result of a plan for a sample.
 struct Rows {
   Status status;
   int64_t kept = -1;
