@@ -181,8 +181,6 @@ HWY_EXPORT(FillDc);
 HWY_EXPORT(FillAc);
 HWY_EXPORT(FillSkip);
 
-namespace {
-
 // Canonical codes (T.81, C.2): codes of one length are consecutive, and all ones is never used.
 bool FillLongCodes(HuffmanSpec spec, LongCodes& codes) {
   int code = 0, index = 0;
@@ -198,6 +196,8 @@ bool FillLongCodes(HuffmanSpec spec, LongCodes& codes) {
   std::memcpy(codes.symbol.data(), spec + 16, static_cast<size_t>(index));
   return true;
 }
+
+namespace {
 
 int CountOf(HuffmanSpec spec) {
   int count = 0;

@@ -77,6 +77,9 @@ struct SkipTable {
   alignas(64) std::array<SkipEntry, (1 << kSkipWindow) + kTableSlack> entry;
 };
 
+// Returns false if libjpeg-turbo would refuse the table: too many codes of a length.
+bool FillLongCodes(HuffmanSpec spec, LongCodes& codes);
+
 // Returns false if libjpeg-turbo would refuse the table (too many codes of a length) or no 8-bit
 // baseline image can need it (a value of too many bits, an undefined symbol); the table is then
 // unspecified.
