@@ -459,7 +459,7 @@ class Adviser {
   bool CacheIsFull() const { return Decodes() && stats_.cache.refused > 0; }
   bool MayPack() const {
     return Decodes() && !CacheIsFull() && stats_.cache.place.empty() &&
-           stats_.decoded.fast > stats_.samples / 2 && ReadsFiles();
+           stats_.decoded.fast - stats_.decoded.progressive > stats_.samples / 2 && ReadsFiles();
   }
   std::string HitsText() const {
     const CacheCounts& cache = stats_.cache;
@@ -484,12 +484,11 @@ class Adviser {
   bool LacksIndex() const {
     const DecodePaths& paths = stats_.decoded;
     return Decodes() && !IndexIsStale() && stats_.may_have_crop_index && paths.indexed == 0 &&
-           paths.fast > Decoded() / 2 &&
+           paths.fast - paths.progressive > Decoded() / 2 &&
            (stats_.crops_at_random || ReasonLeft() == OnWorker::kNotPrepared);
   }
   bool DecodesProgressive() const {
-    return Decodes() &&
-           stats_.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] > Decoded() / 4;
+    return Decodes() && stats_.decoded.progressive > Decoded() / 4;
   }
   bool MayScale() const { return Decodes() && stats_.decoded.scalable > stats_.samples / 4; }
 

@@ -47,6 +47,8 @@ std::vector<Seed> Seeds() {
       {"per_component", {35, 35, color, Luma(2, 2), JpegScans::kOnePerComponent}},
       {"progressive", {35, 35, color, Luma(2, 2), JpegScans::kProgressive}},
       {"progressive_gray", {40, 20, JpegColor::kGray, {}, JpegScans::kProgressive}},
+      {"successive", {35, 35, color, Luma(2, 2), JpegScans::kSuccessive}},
+      {"bands", {50, 20, color, Luma(2, 1), JpegScans::kBands}},
       {"dc_only", {70, 70, color, Luma(2, 2), JpegScans::kDcOnly}},
       {"coarse", {50, 35, color, Luma(2, 1), JpegScans::kCoarse}},
       {"arithmetic", {35, 35, color, Luma(2, 2), JpegScans::kOne, true}},

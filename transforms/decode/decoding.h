@@ -31,7 +31,9 @@ struct DecodeLimits {
 
   // The coefficients of a JPEG with several scans (all progressive ones) are kept in memory for the
   // whole image while it is decoded: 2 bytes per sample, 2 to 8 per pixel. The limit is 4 bytes for
-  // each of max_pixels. (The few rows of blocks that every image needs are not counted.)
+  // each of max_pixels, whichever decoder decodes. (stoker's own keeps those of a region, in an
+  // eighth more memory, and 8 bytes for each block of the image. The few rows of blocks that every
+  // image needs are not counted.)
   int64_t CoefficientBytes() const;
 };
 
@@ -39,11 +41,11 @@ struct DecodeLimits {
 enum class Fallback : uint8_t {
   kNone,         // it does not
   kHeader,       // an unusual or damaged header
-  kProcess,      // progressive, arithmetic, lossless, or more than 8 bits
+  kProcess,      // arithmetic, lossless, or more than 8 bits; to index or pack: progressive
   kColor,        // neither gray nor YCbCr
   kSampling,     // a chroma format other than 4:4:4, 4:2:2, 4:2:0 and 4:4:0
-  kScan,         // not all components in one scan
-  kTables,       // Huffman tables that are missing, or not for 8-bit baseline
+  kScan,         // several sequential scans, or progressive ones that leave bits out
+  kTables,       // tables that are missing, not for 8 bits, or quantization tables that change
   kNarrow,       // chroma of one or two samples per row, which has other upsampling rules
   kBits,         // damaged data: an invalid code, a block that is too long, or an early end
   kRestart,      // a restart marker missing
@@ -72,6 +74,7 @@ inline constexpr char kLetWorkersDecode[] =
 struct DecodePaths {
   uint64_t fast = 0;
   std::array<uint64_t, kFallbacks> fallback{};  // by reason; the one of kNone stays 0
+  uint64_t progressive = 0;                     // of those in `fast`
   uint64_t packed = 0;                          // packed JPEGs
 
   // These count JPEGs that are not packed:

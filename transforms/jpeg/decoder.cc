@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/numbers/divide_up.h"
 #include "core/result/try.h"
 #include "transforms/decode/format.h"
 #include "transforms/jpeg/columns.h"
@@ -13,8 +14,10 @@
 #include "transforms/jpeg/fast/entropy/entropy.h"
 #include "transforms/jpeg/fast/frame_header.h"
 #include "transforms/jpeg/fast/index/crop_index.h"
+#include "transforms/jpeg/fast/progressive/scan_script.h"
 #include "transforms/jpeg/fast/region_decoder.h"
 #include "transforms/jpeg/libjpeg.h"
+#include "transforms/jpeg/library_bytes.h"
 
 namespace stoker {
 namespace {
@@ -87,10 +90,14 @@ Status CheckRoom(std::span<const uint8_t> bytes, const JpegHeader& header) {
 
 struct JpegDecoder::State {
   State(const DecodeLimits& l, MemoryBudget* budget, Backend w)
-      : limits(l), backend(w), charged(budget != nullptr), fast(budget) {
+      : limits(l), backend(w), charged(budget != nullptr), fast(budget, l) {
     if (charged) librarys = Reservation(*budget);
   }
 
+  bool sequential() const {  // and decoded by the fast decoder
+    return why == Fallback::kNone && frame.process == jpeg::Process::kSequential;
+  }
+  Fallback ReadFrame();
   Status ReadHeader();
   Status CheckEnd();
   jpeg::CropIndex::Match MatchOf(std::span<const uint8_t> packed);
@@ -148,8 +155,9 @@ namespace {
 JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
   JpegHeader header;
   const int columns = frame.mcu_columns(), rows = frame.mcu_rows();
-  header.info = {frame.size, frame.orientation, frame.components, columns, rows,
-                 false,      ImageFormat::kJpeg};
+  const bool progressive = frame.process == jpeg::Process::kProgressive;
+  header.info = {frame.size, frame.orientation, frame.components,  columns,
+                 rows,       progressive,       ImageFormat::kJpeg};
   header.imcu_width = 8 * columns;
   header.fancy_columns = columns == 2;
   header.scan_offset = frame.scan_offset;
@@ -163,7 +171,38 @@ JpegHeader HeaderOf(const jpeg::FrameHeader& frame) {
   return header;
 }
 
+// Adds what only a progressive image has: memory, and fewer codes in its first scan.
+void AddProgressive(const jpeg::FrameHeader& frame, const jpeg::Scan& first, JpegHeader& header) {
+  const int max_columns = frame.component[0].columns, max_rows = frame.component[0].rows;
+  jpeg::Frame all{frame.size.width, max_columns, max_rows, frame.components, {}, true};
+  for (size_t i = 0; i < static_cast<size_t>(frame.components); ++i) {
+    const int columns = frame.component[i].columns, rows = frame.component[i].rows;
+    all.component[i] = {
+        columns, rows, static_cast<uint64_t>(DivideUp(frame.size.width * columns, 8 * max_columns)),
+        static_cast<uint64_t>(DivideUp(frame.size.height * rows, 8 * max_rows))};
+  }
+  header.coefficient_bytes = jpeg::CoefficientBytes(all);
+  header.library_bytes = jpeg::LibraryBytes(all);
+  header.min_scan_bits = 0;
+  for (size_t i = 0; i < static_cast<size_t>(first.components); ++i) {
+    const jpeg::Frame::Component& c = all.component[static_cast<size_t>(first.component[i])];
+    header.min_scan_bits += c.block_columns * c.block_rows;
+  }
+}
+
 }  // namespace
+
+// Reads the header with the fast parser, and of a progressive image that of the first scan.
+Fallback JpegDecoder::State::ReadFrame() {
+  const Fallback reason = jpeg::ParseHeader(bytes, frame, jpeg::Process::kProgressive);
+  if (reason != Fallback::kNone) return reason;
+  header = HeaderOf(frame);
+  if (frame.process == jpeg::Process::kSequential) return Fallback::kNone;
+  jpeg::ScanScript script(bytes, frame, 1);
+  const Fallback scan = script.Next(frame.scan_marker);
+  if (scan == Fallback::kNone) AddProgressive(frame, *script.scan(), header);
+  return scan;
+}
 
 // Reads the header with libjpeg-turbo, if the fast parser did not accept it.
 Status JpegDecoder::State::ReadHeader() {
@@ -178,7 +217,7 @@ Status JpegDecoder::State::ReadHeader() {
 Status JpegDecoder::State::CheckEnd() {
   padded = truncated = false;
   if (HasEndOfImage(bytes, header.scan_offset)) return {};
-  padded = why == Fallback::kNone && EndsInZeros(bytes) && CheckRoom(bytes, header).ok() &&
+  padded = sequential() && EndsInZeros(bytes) && CheckRoom(bytes, header).ok() &&
            fast.EndsInPadding(bytes, frame);
   if (padded) return {};
   Error error = TruncatedJpeg(bytes.size());
@@ -200,10 +239,8 @@ Result<ImageInfo> JpegDecoder::Open(std::span<const uint8_t> bytes) {
   s.matched = {};
   s.match = jpeg::CropIndex::Match::kDamaged;
   TRY(CheckFormat(bytes));
-  s.why = jpeg::ParseHeader(bytes, s.frame);
-  if (s.why == Fallback::kNone && s.backend == Backend::kFastest) {
-    s.header = HeaderOf(s.frame);
-  } else {
+  s.why = s.ReadFrame();
+  if (s.why != Fallback::kNone || s.backend != Backend::kFastest) {
     TRY(s.ReadHeader());
   }
   TRY(CheckLimits(s.header, s.limits));
@@ -281,7 +318,7 @@ Status DecodeRegion(LibJpeg& libjpeg, const JpegHeader& header, const Rect& regi
 
 std::optional<IndexedJpeg> JpegDecoder::Indexed(std::span<const uint8_t> crop_index) {
   State& s = *state_;
-  if (!s.opened || s.why != Fallback::kNone || s.backend != Backend::kFastest) return std::nullopt;
+  if (!s.opened || !s.sequential() || s.backend != Backend::kFastest) return std::nullopt;
   if (s.MatchOf(crop_index) != jpeg::CropIndex::Match::kUsable) return std::nullopt;
   return IndexedJpeg{s.bytes, s.frame, s.index, s.padded};
 }
@@ -297,7 +334,7 @@ jpeg::CropIndex::Match JpegDecoder::State::MatchOf(std::span<const uint8_t> pack
 
 // Returns null if the index must not be used.
 const jpeg::CropIndex* JpegDecoder::State::OpenIndex(std::span<const uint8_t> packed) {
-  if (packed.empty()) return nullptr;
+  if (packed.empty() || !sequential()) return nullptr;
   switch (MatchOf(packed)) {
     case jpeg::CropIndex::Match::kUsable:
       return &index;
@@ -360,6 +397,7 @@ void JpegDecoder::State::EndFast() {
   done = why == Fallback::kNone;
   found_damage = !done;
   if (done) ++paths.fast;
+  if (done && !sequential()) ++paths.progressive;
   if (done && padded) ++paths.no_end_marker;
   if (used_index != nullptr) ++paths.indexed;
   if (without_index == Fallback::kNone || without_index == Fallback::kTables) return;

@@ -32,8 +32,8 @@ class JpegDecoder {
   enum class Backend { kFastest, kLibjpegOnly };
 
   // If there is a `budget`, it is charged for coefficients (see DecodeLimits) while Decode runs,
-  // and for the few rows that the fast decoder keeps during its lifetime; it must outlive the
-  // decoder.
+  // and for what the fast decoder keeps during its lifetime: a few rows, and up to 1 MiB of
+  // coefficients of progressive images. It must outlive the decoder.
   explicit JpegDecoder(const DecodeLimits& limits = {}, MemoryBudget* budget = nullptr,
                        Backend backend = Backend::kFastest);
   ~JpegDecoder();

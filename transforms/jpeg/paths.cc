@@ -18,7 +18,7 @@ const char* NameOf(Fallback reason) {
     case Fallback::kSampling:
       return "unusual chroma format";
     case Fallback::kScan:
-      return "several scans";
+      return "unusual scans";
     case Fallback::kTables:
       return "unusual Huffman tables";
     case Fallback::kNarrow:

@@ -19,9 +19,9 @@ namespace stoker {
 
 namespace {
 
-// Returns "1,200 ours, 3 libjpeg-turbo (3 progressive or arithmetic)"; of a packed set, "1,200
-// packed, 3 libjpeg-turbo (3 progressive or arithmetic)". With a device that decodes, "1,200 on the
-// device" comes first.
+// Returns "1,200 ours (20 progressive), 3 libjpeg-turbo (3 several scans)"; of a packed set, "1,200
+// packed, 3 libjpeg-turbo (3 several scans)". With a device that decodes, "1,200 on the device"
+// comes first.
 std::string DecodersText(const DecodePaths& paths) {
   uint64_t others = 0;
   std::string reasons;
@@ -34,7 +34,11 @@ std::string DecodersText(const DecodePaths& paths) {
   if (!reasons.empty()) reasons += ")";
   std::string text = paths.on_device == 0 ? "" : Count(paths.on_device) + " on the device, ";
   if (paths.packed > 0) text += Count(paths.packed) + " packed, ";
-  if (paths.packed == 0 || paths.fast > 0) text += Count(paths.fast) + " ours, ";
+  if (paths.packed == 0 || paths.fast > 0) {
+    text += Count(paths.fast) + " ours";
+    if (paths.progressive > 0) text += fmt::format(" ({} progressive)", Count(paths.progressive));
+    text += ", ";
+  }
   text += fmt::format("{} libjpeg-turbo{}", Count(others), reasons);
   if (paths.no_end_marker > 0) {
     text += fmt::format("; {} without an end-of-image marker", Count(paths.no_end_marker));

@@ -229,8 +229,8 @@ TEST(Advice, SuggestsACropIndexOnlyWhereItHelps) {
 
 TEST(Advice, SuggestsConvertingProgressivePhotographs) {
   LoaderStats stats = Decoding(41);
-  stats.decoded.fast = 100'000;
-  stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 156'000;
+  stats.decoded.fast = 256'000;
+  stats.decoded.progressive = 156'000;
   EXPECT_THAT(Advice(stats), HasSubstr("make progressive JPEGs baseline (`jpegtran`)"));
   EXPECT_THAT(Advice(stats), Not(HasSubstr("index")));
 }

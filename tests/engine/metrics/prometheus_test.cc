@@ -23,6 +23,7 @@ TEST(Prometheus, WritesEveryMetric) {
                   .other_ns = 40'000'000};
   stats.consumer_ns = 12'000'000'000;
   stats.decoded.fast = 500;
+  stats.decoded.progressive = 90;
   stats.decoded.packed = 70;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kProcess)] = 10;
   stats.decoded.fallback[static_cast<size_t>(Fallback::kBits)] = 2;
@@ -119,6 +120,9 @@ stoker_consumer_seconds_total{loader="train"} 12.000000000
 stoker_jpeg_images_total{loader="train",decoder="stoker"} 500
 stoker_jpeg_images_total{loader="train",decoder="stoker-packed"} 70
 stoker_jpeg_images_total{loader="train",decoder="libjpeg-turbo"} 12
+# HELP stoker_jpeg_progressive_total Progressive JPEGs among those that stoker decoded.
+# TYPE stoker_jpeg_progressive_total counter
+stoker_jpeg_progressive_total{loader="train"} 90
 # HELP stoker_jpeg_no_end_marker_total JPEGs with complete data but no end-of-image marker, decoded by workers or a device.
 # TYPE stoker_jpeg_no_end_marker_total counter
 stoker_jpeg_no_end_marker_total{loader="train"} 4

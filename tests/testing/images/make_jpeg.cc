@@ -83,6 +83,42 @@ void AppendManyScans(std::vector<jpeg_scan_info>& script) {
   }
 }
 
+// Complete progressive scripts.
+void AppendSpectral(const std::vector<int>& all, std::vector<jpeg_scan_info>& script) {
+  script.push_back(Scan(all, 0, 0, 0, 0));
+  for (const auto& [first, last] : {std::pair(1, 2), {3, 9}, {10, 62}, {63, 63}}) {
+    for (int i : all) script.push_back(Scan({i}, first, last, 0, 0));
+  }
+}
+
+void AppendSuccessive(const std::vector<int>& all, std::vector<jpeg_scan_info>& script) {
+  script.push_back(Scan(all, 0, 0, 0, 3));
+  for (int i : all) script.push_back(Scan({i}, 1, 63, 0, 3));
+  for (int bit = 3; bit > 0; --bit) {
+    for (int i : all) script.push_back(Scan({i}, 1, 63, bit, bit - 1));
+    script.push_back(Scan(all, 0, 0, bit, bit - 1));
+  }
+}
+
+void AppendRefinedDc(const std::vector<int>& all, std::vector<jpeg_scan_info>& script) {
+  for (int i : all) script.push_back(Scan({i}, 0, 0, 0, 2));
+  for (int bit = 2; bit > 0; --bit) {
+    for (int i : all) script.push_back(Scan({i}, 0, 0, bit, bit - 1));
+  }
+  for (int i : all) script.push_back(Scan({i}, 1, 63, 0, 0));
+}
+
+void AppendBands(const std::vector<int>& all, std::vector<jpeg_scan_info>& script) {
+  script.push_back(Scan({0}, 0, 0, 0, 1));
+  const std::vector<int> others(all.begin() + 1, all.end());
+  if (!others.empty()) script.push_back(Scan(others, 0, 0, 0, 1));
+  for (int i : all) script.push_back(Scan({i}, 1, 8, 0, 2));
+  for (int i : all) script.push_back(Scan({i}, 9, 63, 0, 1));
+  for (int i : all) script.push_back(Scan({i}, 1, 8, 2, 1));
+  script.push_back(Scan(all, 0, 0, 1, 0));
+  for (int i : all) script.push_back(Scan({i}, 1, 63, 1, 0));
+}
+
 std::vector<jpeg_scan_info> ScriptOf(const JpegOptions& options) {
   std::vector<int> all;
   for (int i = 0; i < ChannelsOf(options.color); ++i) all.push_back(i);
@@ -93,6 +129,18 @@ std::vector<jpeg_scan_info> ScriptOf(const JpegOptions& options) {
       break;
     case JpegScans::kOnePerComponent:
       for (int i : all) script.push_back(Scan({i}, 0, 63, 0, 0));
+      break;
+    case JpegScans::kSpectral:
+      AppendSpectral(all, script);
+      break;
+    case JpegScans::kSuccessive:
+      AppendSuccessive(all, script);
+      break;
+    case JpegScans::kRefinedDc:
+      AppendRefinedDc(all, script);
+      break;
+    case JpegScans::kBands:
+      AppendBands(all, script);
       break;
     case JpegScans::kDcOnly:
       script.push_back(Scan(all, 0, 0, 0, 0));

@@ -17,10 +17,14 @@ enum class JpegColor { kGray, kYCbCr, kRgb, kCmyk, kYcck };
 enum class JpegScans {
   kOne,
   kOnePerComponent,  // sequential, not interleaved
-  kProgressive,
-  kDcOnly,  // progressive without AC coefficients: decoders estimate them
-  kCoarse,  // progressive without the last bit of all coefficients
-  kMany,    // progressive: more than 1000 scans (kYCbCr only)
+  kProgressive,      // libjpeg's default script
+  kSpectral,         // progressive, each coefficient complete in one scan
+  kSuccessive,       // progressive, all AC coefficients together, bit by bit
+  kRefinedDc,        // progressive, only DC coefficients bit by bit, each component by itself
+  kBands,            // progressive, bands and bits mixed as optimizers choose them
+  kDcOnly,           // progressive without AC coefficients: decoders estimate them
+  kCoarse,           // progressive without the last bit of all coefficients
+  kMany,             // progressive: more than 1000 scans (kYCbCr only)
 };
 
 struct JpegOptions {

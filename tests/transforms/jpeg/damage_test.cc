@@ -468,9 +468,10 @@ TEST(JpegLimits, MayBeUnlimited) {
 }
 
 // Counts all memory of libjpeg-turbo: that of a whole image's coefficients, and the rest.
-TEST(JpegLimits, CoefficientsAreChargedToTheBudget) {
+TEST(JpegLimits, LibjpegsCoefficientsAreChargedToTheBudget) {
   JpegOptions options{64, 64};
   options.scans = JpegScans::kProgressive;
+  options.arithmetic = true;
   const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
   KeepRows sink;
   MemoryBudget plenty(uint64_t{1} << 30);
@@ -490,6 +491,37 @@ TEST(JpegLimits, CoefficientsAreChargedToTheBudget) {
   EXPECT_EQ(little.used(), 0u);
   // A single scan needs none.
   EXPECT_TRUE(DecodeAll(poor, Padded(MakeJpeg()), {}, sink).ok());
+}
+
+// The fast decoder keeps the memory of small images for the next one, and returns that of others.
+TEST(JpegLimits, CoefficientsAreChargedToTheBudget) {
+  JpegOptions options{1500, 1200};
+  options.scans = JpegScans::kProgressive;
+  const std::vector<uint8_t> large = Padded(MakeJpeg(options));
+  options.width = options.height = 64;
+  const std::vector<uint8_t> small = Padded(MakeJpeg(options));
+  KeepRows sink;
+  MemoryBudget plenty(uint64_t{1} << 30);
+  JpegDecoder rich({}, &plenty);
+  EXPECT_TRUE(DecodeAll(rich, small, {}, sink).ok());
+  EXPECT_EQ(plenty.used(), plenty.peak());
+  EXPECT_TRUE(DecodeAll(rich, large, {}, sink).ok());
+  const uint64_t needed = plenty.peak();
+  EXPECT_GE(needed, uint64_t{1500} * 1200 * 3 * 2);
+  EXPECT_LT(plenty.used(), uint64_t{1} << 20);
+  EXPECT_TRUE(DecodeAll(rich, large, {0, 0, 600, 500}, sink).ok());
+  EXPECT_LT(plenty.used(), uint64_t{5} << 18);  // 1 MiB, and rows of samples
+  MemoryBudget enough(needed), little(needed - 1);
+  JpegDecoder decoder({}, &enough), poor({}, &little);
+  EXPECT_TRUE(DecodeAll(decoder, large, {}, sink).ok());
+  const Status status = DecodeAll(poor, large, {}, sink);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, Code::kResourceExhausted);
+  EXPECT_GT(status.error().wanted_bytes, 0u);
+  EXPECT_THAT(status.error().Advice(), HasSubstr("baseline"));
+  EXPECT_LT(little.used(), uint64_t{1} << 20);
+  EXPECT_TRUE(DecodeAll(poor, small, {}, sink).ok());
+  EXPECT_EQ(poor.paths().fast, 1u);
 }
 
 TEST(JpegDecoder, RefusesMisuse) {

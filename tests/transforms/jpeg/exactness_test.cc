@@ -63,7 +63,7 @@ struct Coding {
   int quality;
 };
 
-constexpr std::array<Coding, 12> kCodings = {{
+constexpr std::array<Coding, 16> kCodings = {{
     {"Baseline", JpegScans::kOne, false, false, 0, 90},
     {"Optimized", JpegScans::kOne, false, true, 0, 60},
     {"Fine", JpegScans::kOne, false, false, 0, 100},
@@ -72,6 +72,10 @@ constexpr std::array<Coding, 12> kCodings = {{
     {"PerComponent", JpegScans::kOnePerComponent, false, false, 2, 90},
     {"Progressive", JpegScans::kProgressive, false, false, 0, 90},
     {"ProgressiveRestarts", JpegScans::kProgressive, false, false, 5, 75},
+    {"Spectral", JpegScans::kSpectral, false, false, 0, 90},
+    {"Successive", JpegScans::kSuccessive, false, false, 7, 97},
+    {"RefinedDc", JpegScans::kRefinedDc, false, false, 0, 60},
+    {"Bands", JpegScans::kBands, false, false, 3, 100},
     {"DcOnly", JpegScans::kDcOnly, false, false, 0, 90},
     {"Coarse", JpegScans::kCoarse, false, false, 0, 90},
     {"Arithmetic", JpegScans::kOne, true, false, 4, 90},

@@ -10,24 +10,6 @@ namespace stoker::jpeg {
 
 namespace {
 
-// The second bytes of the markers used here (ITU-T T.81, table B.1).
-enum Marker : uint8_t {
-  kSof0 = 0xC0,  // baseline
-  kSof1 = 0xC1,  // extended sequential
-  kSof2 = 0xC2,  // this and the following are other processes, except DHT, JPG and DAC
-  kDht = 0xC4,
-  kSof15 = 0xCF,
-  kSoi = 0xD8,
-  kSos = 0xDA,
-  kDqt = 0xDB,
-  kDri = 0xDD,
-  kApp0 = 0xE0,
-  kApp1 = 0xE1,
-  kApp14 = 0xEE,
-  kApp15 = 0xEF,
-  kComment = 0xFE,
-};
-
 constexpr int kMaxPixels = 65500;  // per side: libjpeg-turbo's limit
 
 using Segment = std::span<const uint8_t>;  // the bytes after a marker and its length
@@ -36,7 +18,8 @@ int U16(const uint8_t* at) { return at[0] << 8 | at[1]; }
 
 class Parser {
  public:
-  Parser(std::span<const uint8_t> bytes, FrameHeader& header) : bytes_(bytes), header_(header) {}
+  Parser(std::span<const uint8_t> bytes, FrameHeader& header, Process accepted)
+      : bytes_(bytes), header_(header), accepted_(accepted) {}
 
   Fallback Run() {
     if (bytes_.size() < 2 || U16(bytes_.data()) != (0xFF00 | kSoi)) return Fallback::kHeader;
@@ -48,6 +31,7 @@ class Parser {
       const Segment segment = bytes_.subspan(at + 4, length - 2);
       at += length + 2;
       if (marker[1] == kSos) {
+        header_.scan_marker = at - length - 2;
         header_.scan_offset = at;
         return ReadScan(segment);
       }
@@ -62,8 +46,11 @@ class Parser {
       case kSof0:
       case kSof1:
         return ReadFrame(segment);
+      case kSof2:
+        header_.process = Process::kProgressive;
+        return accepted_ == Process::kProgressive ? ReadFrame(segment) : Fallback::kProcess;
       case kDht:
-        return ReadHuffman(segment);
+        return ReadHuffman(segment, header_.dc, header_.ac) ? Fallback::kNone : Fallback::kHeader;
       case kDqt:
         return ReadQuantisation(segment);
       case kDri:
@@ -130,22 +117,10 @@ class Parser {
     return Fallback::kNone;
   }
 
-  Fallback ReadHuffman(Segment s) {
-    while (!s.empty()) {
-      const size_t kind = s[0] >> 4, table = s[0] & 15;  // kind 0: DC, 1: AC
-      if (kind > 1 || table > 3 || s.size() < 17) return Fallback::kHeader;
-      size_t symbols = 0;
-      for (size_t i = 1; i <= 16; ++i) symbols += s[i];
-      if (symbols > 256 || s.size() < 17 + symbols) return Fallback::kHeader;
-      (kind == 0 ? header_.dc : header_.ac)[table] = &s[1];
-      s = s.subspan(17 + symbols);
-    }
-    return Fallback::kNone;
-  }
-
   Fallback ReadScan(Segment s) {
     const auto n = static_cast<size_t>(header_.components);
     if (n == 0 || s.empty()) return Fallback::kHeader;
+    if (header_.process == Process::kProgressive) return CheckFrame();
     if (s[0] != n) return Fallback::kScan;
     if (s.size() != 4 + 2 * n) return Fallback::kHeader;
     // First coefficient, last coefficient and approximation must be those of a sequential scan.
@@ -156,8 +131,13 @@ class Parser {
       c.dc = s[2 + 2 * i] >> 4;
       c.ac = s[2 + 2 * i] & 15;
     }
+    const Fallback why = CheckTables();
+    return why == Fallback::kNone ? CheckFrame() : why;
+  }
+
+  Fallback CheckFrame() {
     header_.orientation = app1_.orientation();
-    for (Fallback why : {CheckTables(), CheckColor(), CheckSampling()}) {
+    for (Fallback why : {CheckQuantisation(), CheckColor(), CheckSampling()}) {
       if (why != Fallback::kNone) return why;
     }
     return Fallback::kNone;
@@ -166,9 +146,17 @@ class Parser {
   Fallback CheckTables() const {
     for (int i = 0; i < header_.components; ++i) {
       const Component& c = header_.component[static_cast<size_t>(i)];
-      if (c.dc > 3 || c.ac > 3 || c.quantisation > 3) return Fallback::kTables;
+      if (c.dc > 3 || c.ac > 3) return Fallback::kTables;
       const auto dc = static_cast<size_t>(c.dc), ac = static_cast<size_t>(c.ac);
       if (header_.dc[dc] == nullptr || header_.ac[ac] == nullptr) return Fallback::kTables;
+    }
+    return Fallback::kNone;
+  }
+
+  Fallback CheckQuantisation() const {
+    for (int i = 0; i < header_.components; ++i) {
+      const Component& c = header_.component[static_cast<size_t>(i)];
+      if (c.quantisation > 3) return Fallback::kTables;
       const auto q = static_cast<size_t>(c.quantisation);
       if ((have_quantisation_ >> q & 1) == 0 || header_.quantisation[q][0] == 0) {
         return Fallback::kTables;
@@ -206,6 +194,7 @@ class Parser {
 
   const std::span<const uint8_t> bytes_;
   FrameHeader& header_;
+  const Process accepted_;
   unsigned have_quantisation_ = 0;  // a bit for each table
   bool jfif_ = false;
   std::optional<int> adobe_transform_;
@@ -214,9 +203,23 @@ class Parser {
 
 }  // namespace
 
-Fallback ParseHeader(std::span<const uint8_t> bytes, FrameHeader& header) {
+bool ReadHuffman(std::span<const uint8_t> segment, std::array<HuffmanSpec, 4>& dc,
+                 std::array<HuffmanSpec, 4>& ac) {
+  while (!segment.empty()) {
+    const size_t kind = segment[0] >> 4, table = segment[0] & 15;  // kind 0: DC, 1: AC
+    if (kind > 1 || table > 3 || segment.size() < 17) return false;
+    size_t symbols = 0;
+    for (size_t i = 1; i <= 16; ++i) symbols += segment[i];
+    if (symbols > 256 || segment.size() < 17 + symbols) return false;
+    (kind == 0 ? dc : ac)[table] = &segment[1];
+    segment = segment.subspan(17 + symbols);
+  }
+  return true;
+}
+
+Fallback ParseHeader(std::span<const uint8_t> bytes, FrameHeader& header, Process accepted) {
   header = {};
-  return Parser(bytes, header).Run();
+  return Parser(bytes, header, accepted).Run();
 }
 
 }  // namespace stoker::jpeg

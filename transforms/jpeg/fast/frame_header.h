@@ -26,7 +26,10 @@ struct Component {
 // Points into the file; null if the file does not define the table.
 using HuffmanSpec = const uint8_t*;
 
+enum class Process : uint8_t { kSequential, kProgressive };
+
 struct FrameHeader {
+  Process process = Process::kSequential;
   ImageSize size;  // as stored
   Orientation orientation = Orientation::kNormal;
   int components = 0;  // 1 or 3
@@ -35,6 +38,7 @@ struct FrameHeader {
   std::array<HuffmanSpec, 4> dc{};
   std::array<HuffmanSpec, 4> ac{};
   int restart_interval = 0;  // MCUs; 0 means none
+  size_t scan_marker = 0;    // offset of the first scan's marker
   size_t scan_offset = 0;    // offset of the first byte of data
 
   // The size of an MCU in blocks of the first component: 1 or 2. For a gray image it is one block,
@@ -43,6 +47,29 @@ struct FrameHeader {
   int mcu_rows() const { return components == 1 ? 1 : component[0].rows; }
 };
 
+// The second bytes of the markers that the decoder knows (ITU-T T.81, table B.1).
+enum Marker : uint8_t {
+  kSof0 = 0xC0,  // baseline
+  kSof1 = 0xC1,  // extended sequential
+  kSof2 = 0xC2,  // progressive; up to SOF15 these are other processes, except DHT, JPG and DAC
+  kDht = 0xC4,
+  kSof15 = 0xCF,
+  kSoi = 0xD8,
+  kEoi = 0xD9,
+  kSos = 0xDA,
+  kDqt = 0xDB,
+  kDri = 0xDD,
+  kApp0 = 0xE0,
+  kApp1 = 0xE1,
+  kApp14 = 0xEE,
+  kApp15 = 0xEF,
+  kComment = 0xFE,
+};
+
+// Stores where the Huffman tables of a DHT segment begin. Returns false if it is malformed.
+bool ReadHuffman(std::span<const uint8_t> segment, std::array<HuffmanSpec, 4>& dc,
+                 std::array<HuffmanSpec, 4>& ac);
+
 // The order in which a block's coefficients are coded: kZigZag[k] is row × 8 + column.
 inline constexpr std::array<uint8_t, 64> kZigZag = {
     0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
@@ -50,8 +77,10 @@ inline constexpr std::array<uint8_t, 64> kZigZag = {
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
 // Parses the header. Accepts only files that libjpeg-turbo also accepts, with the same meaning, and
-// only the kinds that the following phases decode. Otherwise returns the reason; `header` is then
-// unspecified. Reads nothing outside `bytes`.
-Fallback ParseHeader(std::span<const uint8_t> bytes, FrameHeader& header);
+// only the kinds that the following phases decode; progressive ones if `accepted` says so, of which
+// the scans are read later (progressive/scan_script.h). Otherwise returns the reason; `header` is
+// then unspecified. Reads nothing outside `bytes`.
+Fallback ParseHeader(std::span<const uint8_t> bytes, FrameHeader& header,
+                     Process accepted = Process::kSequential);
 
 }  // namespace stoker::jpeg

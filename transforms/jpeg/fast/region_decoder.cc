@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -16,21 +17,27 @@
 #include "transforms/jpeg/fast/pixels/inverse_dct.h"
 #include "transforms/jpeg/fast/pixels/planes.h"
 #include "transforms/jpeg/fast/pixels/reduced_dct.h"
+#include "transforms/jpeg/fast/progressive/scan_decoder.h"
 
 namespace stoker::jpeg {
 
 struct RegionDecoder::State {
-  explicit State(MemoryBudget* budget) : memory(budget != nullptr ? *budget : unlimited) {}
+  State(MemoryBudget* budget, const DecodeLimits& l)
+      : limits(l), memory(budget != nullptr ? *budget : unlimited) {}
 
+  bool progressive() const { return header->process == Process::kProgressive; }
   size_t ListBlockRows();
+  void PlaceBlockRows(int16_t* next);
   void AssignBlocks();
   Fallback Prepare(std::span<const uint8_t> bytes, const CropIndex* index);
   PixelLayout LayoutFor(const RowSink& to) const;
+  Status Grow(RowSink& to, const Rect& region, std::initializer_list<Growth> list);
   Status Reserve(RowSink& to, const Rect& region);
   McuRun* Next();
   Fallback NextPart();
   Fallback EndRun();
   void TakeRun();
+  void DecodeScans(std::span<const uint8_t> bytes);
   bool TransformRow();
   void Stop(Fallback reason);
 
@@ -46,6 +53,7 @@ struct RegionDecoder::State {
   // The next part of a run.
   enum class Part { kSeek, kSkip, kDecode, kSkipBehind, kEnd };
 
+  const DecodeLimits limits;
   const FrameHeader* header = nullptr;
   std::optional<CropGeometry> geometry;
   McuParser parser;
@@ -64,6 +72,7 @@ struct RegionDecoder::State {
   GrowingBuffer samples{memory};       // the planes'
   GrowingBuffer coefficients{memory};  // all zero unless a row is being decoded
   GrowingBuffer last{memory};
+  ScanDecoder scans{memory};  // instead of the parser and `coefficients`
   std::array<BlockRow, 4> block_row;
   int block_rows = 0;
 };
@@ -88,14 +97,18 @@ size_t State::ListBlockRows() {
 
 // Rows of groups are consecutive in memory, all at a multiple of kGroupStride from the start: the
 // unused room for overruns is at the same offsets for all images.
-void State::AssignBlocks() {
-  auto* next = reinterpret_cast<int16_t*>(coefficients.data());
+void State::PlaceBlockRows(int16_t* next) {
   uint8_t* next_last = last.data();
-  auto block = parser.blocks().begin();  // in the same order
-  for (int i = 0; i < block_rows; ++i) {
-    BlockRow& r = block_row[static_cast<size_t>(i)];
+  for (BlockRow& r : std::span(block_row).first(static_cast<size_t>(block_rows))) {
     r.coefficients = std::exchange(next, next + ptrdiff_t{r.groups} * kGroupStride);
     r.last = std::exchange(next_last, next_last + ptrdiff_t{r.groups} * kGroupBlocks);
+  }
+}
+
+void State::AssignBlocks() {
+  PlaceBlockRows(reinterpret_cast<int16_t*>(coefficients.data()));
+  auto block = parser.blocks().begin();  // in the same order
+  for (const BlockRow& r : std::span(block_row).first(static_cast<size_t>(block_rows))) {
     for (int column = 0; column < r.columns; ++column, ++block) {
       block->groups = r.coefficients;
       block->last = r.last;
@@ -164,6 +177,22 @@ void State::Stop(Fallback reason) {
   std::memset(coefficients.data(), 0, coefficients.capacity());
 }
 
+// Decodes a progressive image.
+void State::DecodeScans(std::span<const uint8_t> bytes) {
+  why = scans.Decode(bytes, limits.ScansOf(header->size));
+  for (; why == Fallback::kNone && mcu_row < geometry->bottom; ++mcu_row) {
+    PlaceBlockRows(scans.Groups(mcu_row));
+    scans.StoreLast(mcu_row, last.data());
+    if (!TransformRow()) {
+      why = Fallback::kCoefficient;
+      break;
+    }
+    planes.Deliver(mcu_row, *sink);
+  }
+  scans.FreeExcess();
+  if (why != Fallback::kNone) scans.Clear();
+}
+
 // Transforms a row of MCUs.
 bool State::TransformRow() {
   bool in_range = true;
@@ -182,11 +211,12 @@ bool State::TransformRow() {
 // ---- Start
 
 Fallback State::Prepare(std::span<const uint8_t> bytes, const CropIndex* index) {
-  if (Fallback reason = parser.Open(bytes, *header); reason != Fallback::kNone) return reason;
   for (size_t i = 0; i < static_cast<size_t>(header->components); ++i) {
     const auto table = static_cast<size_t>(header->component[i].quantisation);
     SetQuantiser(header->quantisation[table], quantiser[i]);
   }
+  if (progressive()) return Fallback::kNone;
+  if (Fallback reason = parser.Open(bytes, *header); reason != Fallback::kNone) return reason;
   plan.emplace(*geometry, index);
   return index == nullptr ? parser.Start() : Fallback::kNone;
 }
@@ -196,21 +226,38 @@ PixelLayout State::LayoutFor(const RowSink& to) const {
   return to.takes_planes() ? PixelLayout::kPlanar : PixelLayout::kInterleaved;
 }
 
-// Reserves all memory, including the sink's, before the first row.
-Status State::Reserve(RowSink& to, const Rect& region) {
-  const size_t groups = ListBlockRows();
-  const Growth growths[] = {{coefficients, groups * kGroupStride * sizeof(int16_t)},
-                            {last, groups * kGroupBlocks},
-                            {samples, Planes::BytesFor(*geometry)}};
+Status State::Grow(RowSink& to, const Rect& region, std::initializer_list<Growth> list) {
+  const std::span<const Growth> growths(list.begin(), list.size());
   if (Status begun = to.Begin({LayoutFor(to), region}); !begun) {
     return AndMore(std::move(begun), MissingBytes(growths));
   }
-  TRY(GrowAll(growths));  // new memory is zero
-  std::memset(last.data(), 0, growths[1].bytes);
+  Status grown = GrowAll(growths);  // new memory is zero
+  if (grown.ok() || !progressive()) return grown;
+  scans.FreeExcess();
+  Error error = std::move(grown).error();
+  if (error.advice.empty()) error.advice = "Convert the file to a baseline JPEG";
+  return error;
+}
+
+// Reserves all memory, including the sink's, before the first row.
+Status State::Reserve(RowSink& to, const Rect& region) {
+  const size_t groups = ListBlockRows();
+  const size_t blocks = groups * kGroupBlocks;
+  const Growth last_growth{last, blocks}, sample_growth{samples, Planes::BytesFor(*geometry)};
+  if (progressive()) {
+    scans.Begin(*header, *geometry);
+    const auto [kept, masks] = scans.Growths();
+    TRY(Grow(to, region, {last_growth, sample_growth, kept, masks}));
+  } else {
+    const Growth row{coefficients, groups * kGroupStride * sizeof(int16_t)};
+    TRY(Grow(to, region, {last_growth, sample_growth, row}));
+  }
+  std::memset(last.data(), 0, blocks);
   return {};
 }
 
-RegionDecoder::RegionDecoder(MemoryBudget* budget) : state_(std::make_unique<State>(budget)) {}
+RegionDecoder::RegionDecoder(MemoryBudget* budget, const DecodeLimits& limits)
+    : state_(std::make_unique<State>(budget, limits)) {}
 RegionDecoder::~RegionDecoder() = default;
 
 Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& header,
@@ -226,8 +273,12 @@ Status RegionDecoder::Start(std::span<const uint8_t> bytes, const FrameHeader& h
   s.why = s.Prepare(bytes, index);
   if (s.why != Fallback::kNone) return {};
   TRY(s.Reserve(sink, region));
-  s.AssignBlocks();
   s.planes.Start(*s.geometry, s.LayoutFor(sink), s.samples.data());
+  if (s.progressive()) {
+    s.DecodeScans(bytes);
+    return {};
+  }
+  s.AssignBlocks();
   s.run_behind = s.plan->Next();
   s.TakeRun();
   return {};

@@ -7,6 +7,8 @@
 // stored, and no data after the last needed row are read. With a crop index (crop_index.h) the rows
 // above, and nearly all MCUs outside the region, are not read either. docs/jpeg.md explains each
 // phase.
+//
+// Of a progressive JPEG, all scans are decoded first (progressive/scan_decoder.h).
 #pragma once
 
 #include <array>
@@ -38,7 +40,8 @@ struct McuRun;
 class RegionDecoder {
  public:
   // Memory is charged to `budget`, which must outlive the decoder; null means it is not counted.
-  explicit RegionDecoder(MemoryBudget* budget = nullptr);
+  // `limits`: on the number of scans.
+  explicit RegionDecoder(MemoryBudget* budget = nullptr, const DecodeLimits& limits = {});
   ~RegionDecoder();
 
   // `bytes`: the whole file, followed by kBufferPadding readable bytes, which ParseHeader has
@@ -47,8 +50,9 @@ class RegionDecoder {
   // the sink takes planes and kInterleaved otherwise; exactly the requested region is covered. All
   // arguments except the region must stay valid until Next has returned null.
   //
-  // With an `index`, which must have been opened for this file, only the MCUs that the region needs
-  // are parsed, and those between them and the index's entry points.
+  // A progressive JPEG is decoded here, and Next returns null. With an `index`, which must have
+  // been opened for this file, only the MCUs that the region needs are parsed, and those between
+  // them and the index's entry points.
   //
   // Errors: the sink's, and ResourceExhausted. Next returns null then.
   Status Start(std::span<const uint8_t> bytes, const FrameHeader& header, const Rect& region,

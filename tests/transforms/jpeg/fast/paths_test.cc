@@ -72,6 +72,15 @@ class BothBackends {
   KeepRows fast_rows_, slow_rows_;
 };
 
+constexpr JpegScans kProgressiveScripts[] = {JpegScans::kProgressive, JpegScans::kSpectral,
+                                             JpegScans::kSuccessive, JpegScans::kRefinedDc,
+                                             JpegScans::kBands};
+
+// Every second file is progressive.
+JpegScans ScansOf(uint64_t n) {
+  return n % 2 == 0 ? JpegScans::kOne : kProgressiveScripts[n / 2 % std::size(kProgressiveScripts)];
+}
+
 class FastKind : public ::testing::TestWithParam<FastJpeg> {
  protected:
   JpegOptions Options(int width, int height) const {
@@ -86,7 +95,7 @@ TEST_P(FastKind, EqualsTheFullDecode) {
     KeepRows rows;
     uint64_t n = 0, decoded = 0;
     std::vector<ImageSize> sizes = {{331, 207}, {64, 48}, {257, 5}, {7, 300}};
-    for (int side = 5; side <= 40; ++side) sizes.push_back({side, 1 + side * 11 % 40});
+    for (int side = 5; side <= 75; ++side) sizes.push_back({side, 1 + side * 11 % 40});
     for (const ImageSize size : sizes) {
       JpegOptions options = Options(size.width, size.height);
       static constexpr int kQualities[] = {1, 25, 60, 90, 97, 100};
@@ -94,6 +103,7 @@ TEST_P(FastKind, EqualsTheFullDecode) {
       options.optimize = n % 4 == 1;
       options.restart_interval = n % 3 == 0 ? static_cast<int>(1 + n % 5) : 0;
       options.seed = n;
+      options.scans = ScansOf(n / 6);
       const std::vector<uint8_t> bytes = Padded(MakeJpeg(options));
       const Result<WholeImage> whole =
           DecodeWhole(std::span(bytes).first(bytes.size() - kBufferPadding));
@@ -116,7 +126,7 @@ TEST_P(FastKind, EqualsTheFullDecode) {
 TEST_P(FastKind, BackendsAgreeOnDamage) {
   BothBackends both;
   uint64_t accepted = 0, refused = 0;
-  const auto cases = static_cast<uint64_t>(std::max(300, testing::Effort(1500)));
+  const auto cases = static_cast<uint64_t>(std::max(600, testing::Effort(3000)));
   for (uint64_t n = 0; n < cases; ++n) {
     RandomStream random({9, 0, n}, 0);
     const auto below = [&](size_t limit) { return static_cast<size_t>(random.Below(limit)); };
@@ -125,6 +135,7 @@ TEST_P(FastKind, BackendsAgreeOnDamage) {
     options.quality = n % 3 == 0 ? 30 : 92;
     options.optimize = n % 5 == 0;
     options.seed = n % 16;
+    options.scans = ScansOf(n / 7);
     std::vector<uint8_t> bytes = MakeJpeg(options);
     const size_t header = bytes.size() < 700 ? bytes.size() / 2 : 620;
     switch (below(4)) {
@@ -180,17 +191,96 @@ TEST_P(FastKind, BackendsAgreeOnHeaders) {
   JpegOptions options = Options(23, 19);
   options.restart_interval = 2;
   options.orientation = 6;
-  const std::vector<uint8_t> good = Padded(MakeJpeg(options));
-  ASSERT_EQ(both.CompareInfo(good), "");
-  for (size_t at = 0; at < good.size() - kBufferPadding; ++at) {
-    for (const uint8_t change : {0x01, 0x02, 0x04, 0x10, 0x20, 0x80, 0xFF}) {
-      std::vector<uint8_t> bytes = good;
-      bytes[at] ^= change;
-      ASSERT_EQ(both.CompareInfo(bytes), "") << at << " " << int{change};
+  for (const JpegScans scans : {JpegScans::kOne, JpegScans::kProgressive}) {
+    options.scans = scans;
+    const std::vector<uint8_t> good = Padded(MakeJpeg(options));
+    ASSERT_EQ(both.CompareInfo(good), "");
+    for (size_t at = 0; at < good.size() - kBufferPadding; ++at) {
+      for (const uint8_t change : {0x01, 0x02, 0x04, 0x10, 0x20, 0x80, 0xFF}) {
+        std::vector<uint8_t> bytes = good;
+        bytes[at] ^= change;
+        ASSERT_EQ(both.CompareInfo(bytes), "") << at << " " << int{change};
+      }
+      const std::vector<uint8_t> part = Padded(std::span(good).first(at));
+      ASSERT_EQ(both.CompareInfo(part), "") << at;
     }
-    const std::vector<uint8_t> part = Padded(std::span(good).first(at));
-    ASSERT_EQ(both.CompareInfo(part), "") << at;
   }
+}
+
+// The segments of a JPEG after its first marker: each a marker, and what follows up to the next
+// one.
+std::vector<std::vector<uint8_t>> SegmentsOf(const std::vector<uint8_t>& bytes) {
+  std::vector<std::vector<uint8_t>> segments;
+  for (size_t at = 2; at < bytes.size(); ++at) {
+    const bool begins = bytes[at] == 0xFF && at + 1 < bytes.size() && bytes[at + 1] >= 0xC0 &&
+                        (bytes[at + 1] < 0xD0 || bytes[at + 1] > 0xD7);
+    if (begins) segments.emplace_back();
+    segments.back().push_back(bytes[at]);
+  }
+  return segments;
+}
+
+std::vector<uint8_t> Joined(const std::vector<std::vector<uint8_t>>& segments) {
+  std::vector<uint8_t> bytes = {0xFF, 0xD8};
+  for (const auto& s : segments) bytes.insert(bytes.end(), s.begin(), s.end());
+  return bytes;
+}
+
+// Scripts that are illegal, unusual or incomplete: scans are changed, repeated, moved and lost, and
+// segments inserted between them.
+TEST(Paths, BackendsAgreeOnScripts) {
+  BothBackends both;
+  const Rect region{3, 5, 20, 17};
+  uint64_t different = 0;
+  for (const JpegScans scans : kProgressiveScripts) {
+    const JpegOptions options{40, 33, JpegColor::kYCbCr, Luma(2, 2), scans};
+    const auto good = SegmentsOf(MakeJpeg(options));
+    const auto try_file = [&](const std::vector<std::vector<uint8_t>>& segments, size_t at,
+                              int what) {
+      const uint64_t fast = both.paths().fast;
+      ASSERT_EQ(both.Compare(Padded(Joined(segments)), region), "") << at << " " << what;
+      different += both.paths().fast == fast ? 1 : 0;
+    };
+    ASSERT_NO_FATAL_FAILURE(try_file(good, 0, 0));
+    for (size_t at = 0; at < good.size(); ++at) {
+      if (good[at][1] != 0xDA) continue;
+      for (const int change : {1, 2, 3, 4, 8, 16, 32, 64, 128}) {  // components, tables, band, bits
+        for (size_t byte = 2; byte < 4 + 2 * size_t{good[at][4]} + 4; ++byte) {
+          auto changed = good;
+          changed[at][byte] ^= static_cast<uint8_t>(change);
+          ASSERT_NO_FATAL_FAILURE(try_file(changed, at, change));
+        }
+      }
+      static const std::vector<std::vector<uint8_t>> kInserted = {
+          {0xFF, 0xDD, 0, 4, 0, 0},      // restart interval: none
+          {0xFF, 0xDD, 0, 4, 0, 3},      // of three MCUs
+          {0xFF, 0xFE, 0, 4, 'h', 'i'},  // comment
+          {0xFF, 0xDC, 0, 4, 0, 33},     // number of lines
+          {0xFF, 0xD0},                  // restart
+          {0xFF},                        // fill byte
+          {0x00},                        // no marker
+          {0xFF, 0xD9},                  // end of image
+          {0xFF, 0xC4, 0, 2},            // no table
+          {0xFF, 0xC4, 0, 3, 0x55},      // half a table
+      };
+      for (const auto& inserted : kInserted) {
+        auto changed = good;
+        changed.insert(changed.begin() + static_cast<ptrdiff_t>(at), inserted);
+        ASSERT_NO_FATAL_FAILURE(try_file(changed, at, inserted[inserted.size() / 2]));
+      }
+      for (size_t other = 0; other < good.size(); ++other) {
+        auto repeated = good, moved = good, lost = good;
+        repeated.insert(repeated.begin() + static_cast<ptrdiff_t>(at), good[other]);
+        std::swap(moved[at], moved[other]);
+        lost.erase(lost.begin() + static_cast<ptrdiff_t>(other));
+        ASSERT_NO_FATAL_FAILURE(try_file(repeated, at, static_cast<int>(other)));
+        ASSERT_NO_FATAL_FAILURE(try_file(moved, at, static_cast<int>(other)));
+        ASSERT_NO_FATAL_FAILURE(try_file(lost, at, static_cast<int>(other)));
+      }
+    }
+  }
+  EXPECT_GT(both.paths().progressive, 50u);
+  EXPECT_GT(different, 500u);
 }
 
 // Both decoders agree which row of MCUs is the last that counts: a restart marker is missing before
@@ -232,7 +322,8 @@ Fallback ReasonFor(const std::vector<uint8_t>& bytes) {
 TEST(Paths, CountTheReasonOfAFallback) {
   const auto color = JpegColor::kYCbCr;
   EXPECT_EQ(ReasonFor(MakeJpeg()), Fallback::kNone);
-  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {}, JpegScans::kProgressive})), Fallback::kProcess);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {}, JpegScans::kProgressive})), Fallback::kNone);
+  EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {}, JpegScans::kCoarse})), Fallback::kScan);
   EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, color, {}, JpegScans::kOne, true})), Fallback::kProcess);
   EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, JpegColor::kCmyk})), Fallback::kColor);
   EXPECT_EQ(ReasonFor(MakeJpeg({20, 20, JpegColor::kRgb})), Fallback::kColor);
