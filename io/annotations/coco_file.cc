@@ -70,28 +70,6 @@ class CocoReader {
   Status CheckSizes(const CocoObject& object, uint64_t begin) const;
   Status CheckObjects() const;
 
-  // Calls `read` for each element of the list that comes next.
-  template <typename F>
-  Status Each(F read) {
-    TRY(reader_.EnterList());
-    for (;;) {
-      ASSIGN_OR_RETURN(const bool more, reader_.NextValue());
-      if (!more) return {};
-      TRY(read());
-    }
-  }
-
-  // Calls `read` for each member of the object that comes next; its key is reader_.key().
-  template <typename F>
-  Status EachMember(F read) {
-    TRY(reader_.EnterObject());
-    for (;;) {
-      ASSIGN_OR_RETURN(const bool more, reader_.NextKey());
-      if (!more) return {};
-      TRY(read());
-    }
-  }
-
   Result<float> ReadFloat(const char* what) {
     const uint64_t at = reader_.offset();
     ASSIGN_OR_RETURN(const double number, reader_.Number(what));
@@ -139,18 +117,18 @@ Status CocoReader::ReadLists() {
     return reader_.Refuse("the file is a list, as results of a detector are, not an object",
                           kWhichFile);
   }
-  TRY(EachMember([&]() -> Status {
+  TRY(reader_.ForEachMember([&]() -> Status {
     if (reader_.key() == "images") {
       TRY(members.Add(reader_, kImages));
-      return Each([this] { return ReadImage(); });
+      return reader_.ForEachValue([this] { return ReadImage(); });
     }
     if (reader_.key() == "annotations") {
       TRY(members.Add(reader_, kAnnotations));
-      return Each([this] { return ReadObject(); });
+      return reader_.ForEachValue([this] { return ReadObject(); });
     }
     if (reader_.key() == "categories") {
       TRY(members.Add(reader_, kCategories));
-      return Each([this] { return ReadCategory(); });
+      return reader_.ForEachValue([this] { return ReadCategory(); });
     }
     return reader_.Skip();
   }));
@@ -170,7 +148,7 @@ Status CocoReader::ReadImage() {
   const uint64_t begin = reader_.offset();
   std::string name;
   ImageSize size;
-  TRY(EachMember([&]() -> Status {
+  TRY(reader_.ForEachMember([&]() -> Status {
     const bool is_width = reader_.key() == "width";
     if (reads_shapes_ && (is_width || reader_.key() == "height")) {
       TRY(members.Add(reader_, is_width ? kWidth : kHeight));
@@ -207,7 +185,7 @@ Status CocoReader::ReadBox(float (&box)[4]) {
   const uint64_t begin = reader_.offset();
   if (type != JsonReader::Type::kList) return At(begin, "'bbox' is not a list");
   size_t numbers = 0;
-  TRY(Each([&]() -> Status {
+  TRY(reader_.ForEachValue([&]() -> Status {
     ASSIGN_OR_RETURN(const float number, ReadFloat("'bbox'"));
     if (numbers < 4) box[numbers] = number;
     ++numbers;
@@ -226,7 +204,7 @@ Status CocoReader::ReadKeypoints() {
   const uint64_t begin = reader_.offset();
   if (type != JsonReader::Type::kList) return At(begin, "'keypoints' is not a list");
   uint32_t numbers = 0;
-  TRY(Each([&]() -> Status {
+  TRY(reader_.ForEachValue([&]() -> Status {
     ASSIGN_OR_RETURN(const float number, ReadFloat("'keypoints'"));
     file_.keypoints.push_back(number);
     ++numbers;
@@ -284,7 +262,7 @@ Result<std::string> CocoReader::ReadSegmentation() {
     TRY(reader_.Skip());
     return std::string("a 'segmentation' that is neither a list of polygons nor runs (RLE)");
   }
-  TRY(Each([&]() -> Status {
+  TRY(reader_.ForEachValue([&]() -> Status {
     ASSIGN_OR_RETURN(std::string of_polygon, ReadPolygon());
     if (fault.empty()) fault = std::move(of_polygon);
     return {};
@@ -300,7 +278,7 @@ Result<std::string> CocoReader::ReadPolygon() {
   }
   polygon_.clear();
   bool fits = true;
-  TRY(Each([&]() -> Status {
+  TRY(reader_.ForEachValue([&]() -> Status {
     ASSIGN_OR_RETURN(const double number, reader_.Number("'segmentation'"));
     polygon_.push_back(InSameFifth(number));
     fits = fits && std::isfinite(polygon_.back());
@@ -324,7 +302,7 @@ Result<std::string> CocoReader::ReadRuns() {
   std::vector<int64_t> size;
   std::string packed, fault;
   runs_.clear();
-  TRY(EachMember([&]() -> Status {
+  TRY(reader_.ForEachMember([&]() -> Status {
     const bool is_size = reader_.key() == "size";
     if (!is_size && reader_.key() != "counts") return reader_.Skip();
     TRY(members.Add(reader_, is_size ? kSize : kCounts));
@@ -335,7 +313,7 @@ Result<std::string> CocoReader::ReadRuns() {
       return {};
     }
     if (type != JsonReader::Type::kList) return reader_.Refuse("'size' and 'counts' are lists");
-    return Each([&]() -> Status {
+    return reader_.ForEachValue([&]() -> Status {
       ASSIGN_OR_RETURN(const int64_t number, reader_.Integer(is_size ? "'size'" : "'counts'"));
       if (is_size && size.size() < 3) size.push_back(number);
       if (is_size) return {};
@@ -399,7 +377,7 @@ Status CocoReader::ReadObject() {
     ASSIGN_OR_RETURN(value, reader_.Integer(what));
     return {};
   };
-  TRY(EachMember([&]() -> Status {
+  TRY(reader_.ForEachMember([&]() -> Status {
     const std::string& key = reader_.key();
     if (key == "id") return integer(kId, "'id'", object.id);
     if (key == "image_id") return integer(kImage, "'image_id'", object.image_id);
@@ -462,7 +440,7 @@ Status CocoReader::ReadCategory() {
   if (type != JsonReader::Type::kObject) return reader_.Refuse("a category is not an object");
   const uint64_t begin = reader_.offset();
   CocoCategory category;
-  TRY(EachMember([&]() -> Status {
+  TRY(reader_.ForEachMember([&]() -> Status {
     if (reader_.key() == "id") {
       TRY(members.Add(reader_, kId));
       ASSIGN_OR_RETURN(category.id, reader_.Integer("'id'"));
@@ -474,7 +452,7 @@ Status CocoReader::ReadCategory() {
     }
     if (reader_.key() == "keypoints") {
       TRY(members.Add(reader_, kKeypoints));
-      return Each([&] {
+      return reader_.ForEachValue([&] {
         return reader_.String("a name in 'keypoints'", category.keypoints.emplace_back());
       });
     }

@@ -98,38 +98,25 @@ Status ObjectJson::ReadNode(JsonReader& reader, Node& node, bool in_list) {
   }
   ASSIGN_OR_RETURN(const JsonReader::Type type, reader.Peek());
   if (type == JsonReader::Type::kObject) return ReadMembers(reader, node, in_list);
-  if (type == JsonReader::Type::kList && !in_list) return ReadElements(reader, node);
+  if (type == JsonReader::Type::kList && !in_list) {
+    return reader.ForEachValue([&] { return ReadNode(reader, node, /*in_list=*/true); });
+  }
   const std::string what = node.key.empty() ? "this" : "'" + Printable(node.key) + "'";
   return reader.Refuse(what + " is not an object" + (in_list ? "" : ", or a list of objects") +
                        ", with the key '" + Printable(node.children.front().key) + "'");
 }
 
-Status ObjectJson::ReadElements(JsonReader& reader, Node& node) {
-  TRY(reader.EnterList());
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool more, reader.NextValue());
-    if (!more) return {};
-    TRY(ReadNode(reader, node, /*in_list=*/true));
-  }
-}
-
 Status ObjectJson::ReadMembers(JsonReader& reader, Node& node, bool in_list) {
   const uint64_t object = ++object_;
   const auto named = [](const Node& child) { return "key '" + Printable(child.key) + "'"; };
-  TRY(reader.EnterObject());
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool more, reader.NextKey());
-    if (!more) break;
+  TRY(reader.ForEachMember([&]() -> Status {
     const auto child = std::ranges::find(node.children, reader.key(), &Node::key);
-    if (child == node.children.end()) {
-      TRY(reader.Skip());
-      continue;
-    }
+    if (child == node.children.end()) return reader.Skip();
     if (std::exchange(child->seen, object) == object) {
       return reader.Refuse(named(*child) + " occurs twice");
     }
-    TRY(ReadNode(reader, *child, in_list));
-  }
+    return ReadNode(reader, *child, in_list);
+  }));
   for (const Node& child : node.children) {
     if (child.seen == object) continue;
     return reader.Refuse(named(child) + " is missing in the object that ends here",
@@ -144,12 +131,7 @@ Status ObjectJson::ReadRows(JsonReader& reader, ObjectValues& values) {
     return reader.Refuse("'" + values.column().field.name + "' is not a list of objects",
                          "Write a list with a value for each object, which may be empty");
   }
-  TRY(reader.EnterList());
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool more, reader.NextValue());
-    if (!more) return {};
-    TRY(ReadRow(reader, values));
-  }
+  return reader.ForEachValue([&] { return ReadRow(reader, values); });
 }
 
 // Reads the value of one object.
@@ -158,24 +140,13 @@ Status ObjectJson::ReadRow(JsonReader& reader, ObjectValues& values) {
   const uint64_t begin = reader.offset();
   if (type != JsonReader::Type::kList) return AtValue(reader, begin, ReadValue(reader, values));
   TRY(AtValue(reader, begin, values.BeginList()));
-  TRY(reader.EnterList());
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool more, reader.NextValue());
-    if (!more) break;
+  const auto read_value = [&] { return ReadValue(reader, values); };
+  const bool has_points = values.column().field.kind == Field::Kind::kKeypoints;
+  TRY(reader.ForEachValue([&]() -> Status {
     ASSIGN_OR_RETURN(const JsonReader::Type inner, reader.Peek());
-    const bool is_point =
-        inner == JsonReader::Type::kList && values.column().field.kind == Field::Kind::kKeypoints;
-    if (!is_point) {
-      TRY(ReadValue(reader, values));
-      continue;
-    }
-    TRY(reader.EnterList());
-    for (;;) {
-      ASSIGN_OR_RETURN(const bool more_numbers, reader.NextValue());
-      if (!more_numbers) break;
-      TRY(ReadValue(reader, values));
-    }
-  }
+    const bool is_point = has_points && inner == JsonReader::Type::kList;
+    return is_point ? reader.ForEachValue(read_value) : read_value();
+  }));
   return AtValue(reader, begin, values.EndList());
 }
 

@@ -51,7 +51,6 @@ class ObjectJson {
   Status AddPath(std::string_view key, size_t column);
   Status ReadNode(JsonReader& reader, Node& node, bool in_list);
   Status ReadMembers(JsonReader& reader, Node& node, bool in_list);
-  Status ReadElements(JsonReader& reader, Node& node);
   Status ReadRows(JsonReader& reader, ObjectValues& values);
   Status ReadRow(JsonReader& reader, ObjectValues& values);
   Status ReadValue(JsonReader& reader, ObjectValues& values);

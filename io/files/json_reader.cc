@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "core/result/try.h"
 #include "core/result/utf8.h"
 
 namespace stoker {
@@ -154,30 +153,13 @@ Error JsonReader::WrongToken(std::string_view token) const {
   return token.data() + token.size() == end_ ? Truncated() : NotJson();
 }
 
-Error JsonReader::OtherType(const char* what, const char* wanted) const {
-  const char* found = nullptr;
-  switch (*at_) {
-    case '"':
-      found = "a string";
-      break;
-    case '{':
-      found = "an object";
-      break;
-    case '[':
-      found = "a list";
-      break;
-    case 't':
-    case 'f':
-      found = "true or false";
-      break;
-    case 'n':
-      found = "null";
-      break;
-    default:
-      if (*at_ != '-' && !IsJsonDigit(*at_)) return NotJson();
-      found = "a number";
-  }
-  return Refuse(std::string(what) + " is " + found + ", not " + wanted);
+Error JsonReader::OtherType(const char* what, const char* wanted) {
+  constexpr std::array kTypes = {"null",     "true or false", "a number",
+                                 "a string", "an object",     "a list"};
+  const Result<Type> found = Peek();
+  if (!found.ok()) return found.error();
+  return Refuse(std::string(what) + " is " + kTypes[static_cast<size_t>(*found)] + ", not " +
+                wanted);
 }
 
 Result<JsonReader::Type> JsonReader::Peek() {
@@ -200,17 +182,9 @@ Result<JsonReader::Type> JsonReader::Peek() {
   }
 }
 
-Status JsonReader::EnterObject() {
+Status JsonReader::Enter(char opening) {
   if (!FindByte()) TRY(ToValue());
-  if (*at_ != '{') return OtherType("this", "an object");
-  ++at_;
-  first_ = true;
-  return {};
-}
-
-Status JsonReader::EnterList() {
-  if (!FindByte()) TRY(ToValue());
-  if (*at_ != '[') return OtherType("this", "a list");
+  if (*at_ != opening) return OtherType("this", opening == '{' ? "an object" : "a list");
   ++at_;
   first_ = true;
   return {};
@@ -231,6 +205,7 @@ Result<bool> JsonReader::Next(char closing) {
   return true;
 }
 
+// Reads the next key, and goes to its value; returns false after the closing bracket.
 Result<bool> JsonReader::NextKey() {
   ASSIGN_OR_RETURN(const bool more, Next('}'));
   if (!more) return false;
@@ -241,8 +216,6 @@ Result<bool> JsonReader::NextKey() {
   ++at_;
   return true;
 }
-
-Result<bool> JsonReader::NextValue() { return Next(']'); }
 
 // Returns the number or literal that begins here, without moving. The view is valid until at_
 // moves to bytes that are not in memory.

@@ -31,31 +31,23 @@ Result<json> ReadJson(JsonReader& reader, F& skips) {
   ASSIGN_OR_RETURN(const JsonReader::Type type, reader.Peek());
   if (type == JsonReader::Type::kObject) {
     json object = json::object();
-    TRY(reader.EnterObject());
-    for (;;) {
-      ASSIGN_OR_RETURN(const bool more, reader.NextKey());
-      if (!more) return object;
+    TRY(reader.ForEachMember([&]() -> Status {
       const std::string key = reader.key();
-      if (skips()) {
-        TRY(reader.Skip());
-        continue;
-      }
+      if (skips()) return reader.Skip();
       ASSIGN_OR_RETURN(object[key], ReadJson(reader, skips));
-    }
+      return {};
+    }));
+    return object;
   }
   if (type == JsonReader::Type::kList) {
     json list = json::array();
-    TRY(reader.EnterList());
-    for (;;) {
-      ASSIGN_OR_RETURN(const bool more, reader.NextValue());
-      if (!more) return list;
-      if (skips()) {
-        TRY(reader.Skip());
-        continue;
-      }
+    TRY(reader.ForEachValue([&]() -> Status {
+      if (skips()) return reader.Skip();
       ASSIGN_OR_RETURN(json value, ReadJson(reader, skips));
       list.push_back(std::move(value));
-    }
+      return {};
+    }));
+    return list;
   }
   if (type == JsonReader::Type::kString) {
     std::string text;
