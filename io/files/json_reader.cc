@@ -128,8 +128,7 @@ Error JsonReader::Refuse(std::string cause, std::string advice) const {
 }
 
 Error JsonReader::Truncated() const {
-  return Refuse("the JSON is truncated: the file ends here",
-                "Get the file again, or write it again");
+  return Refuse("the JSON is truncated: it ends here", "Get the file again, or write it again");
 }
 
 Error JsonReader::NotJson() const {
@@ -139,13 +138,13 @@ Error JsonReader::NotJson() const {
   for (const std::string_view number : {"NaN", "Infinity", "-Infinity"}) {
     if (!rest.starts_with(number)) continue;
     return Refuse(std::string(number) + " is not JSON, though Python's json writes it",
-                  "Replace it by a number, or leave this value out");
+                  "Replace it by a number, or leave out what has it");
   }
   std::string_view shown = rest.substr(0, kMostShown);
   while (!shown.empty() && !IsUtf8(shown)) shown.remove_suffix(1);
   if (shown.empty()) shown = rest.substr(0, 1);
   return Refuse("this is not JSON: found " + Printable(shown),
-                "Write the file by a program, as Python's json.dump does");
+                "Write the file by a program, as Python's json does");
 }
 
 // `token`: as Token returned it; one that reaches the end of the bytes ends with the file.
@@ -331,6 +330,21 @@ Result<uint32_t> JsonReader::FourDigits() {
   return number;
 }
 
+// Returns the error of an escape at `offset` that is half of a surrogate pair.
+Error JsonReader::HalfOfPair(uint32_t half, uint64_t offset) const {
+  char digits[4];
+  std::to_chars(digits, digits + 4, half, 16);
+  const bool is_byte = (half & 0xFF80) == 0xDC80;  // PEP 383
+  Error error = Refuse(
+      "'\\u" + std::string(digits, 4) + "' is half of a surrogate pair" +
+          (is_byte ? "; Python's json writes bytes of a file name that are not UTF-8 this way"
+                   : ""),
+      is_byte ? "Rename the file to UTF-8, or give its name as bytes to stoker.files"
+              : "Write the whole character, or leave it out");
+  error.offset = offset;
+  return error;
+}
+
 // Appends the character of the escape that begins here.
 Status JsonReader::Escape(std::string& text) {
   while (end_ - at_ < 2) {
@@ -345,12 +359,10 @@ Status JsonReader::Escape(std::string& text) {
     return {};
   }
   if (name != 'u') return NotJson();
+  const uint64_t start = offset();
   at_ += 2;
   ASSIGN_OR_RETURN(uint32_t point, FourDigits());
-  const auto half = [this] {
-    return Refuse("a string has half of a surrogate pair",
-                  "Write the whole character, or leave it out");
-  };
+  const auto half = [&] { return HalfOfPair(point, start); };
   if ((point & 0xFC00) == 0xDC00) return half();
   if ((point & 0xFC00) == 0xD800) {
     while (end_ - at_ < 2) {

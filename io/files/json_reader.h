@@ -82,6 +82,7 @@ class JsonReader {
   Result<uint32_t> FourDigits();
   Status SkipText();
   Status SkipNested();
+  Error HalfOfPair(uint32_t half, uint64_t offset) const;
   Error Truncated() const;
   Error NotJson() const;
   Error WrongToken(std::string_view token) const;

@@ -83,7 +83,6 @@ Result<bool> TextFile::GrowToEnd(size_t most) {
 Status TextFile::ForEachLine(
     const std::function<Status(const TextPosition&, std::string_view)>& use) {
   for (TextPosition position;; ++position.line) {
-    position.offset = offset();
     size_t end = bytes().find('\n');
     for (bool more = true; more && end == std::string_view::npos;) {
       const size_t seen = bytes().size();
@@ -94,6 +93,7 @@ Status TextFile::ForEachLine(
     const std::string_view line = bytes().substr(0, end);
     constexpr std::string_view kBlanks = " \t\r";
     const size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
+    position.offset = offset() + begin;
     TRY(use(position, line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin)));
     Skip(std::min(line.size() + 1, bytes().size()));
   }

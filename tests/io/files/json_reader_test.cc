@@ -191,7 +191,7 @@ TEST(JsonReader, ErrorsNameTheByte) {
                               {"[01]", 1, "this is not JSON: found 01]"},
                               {"[1, NaN]", 4, "NaN is not JSON, though Python's json writes it"},
                               {"[-Infinity]", 1, "-Infinity is not JSON"},
-                              {"[\"\\ud800\"]", 8, "half of a surrogate pair"},
+                              {"[\"\\ud800\"]", 2, "'\\ud800' is half of a surrogate pair"},
                               {"[\"a\x01\"]", 3, "control character"},
                               {"[\"a\xFF\"]", 1, "not UTF-8"},
                               {"[1e999]", 1, "float64 cannot hold"},
