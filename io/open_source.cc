@@ -148,28 +148,11 @@ Opened OpenCoco(const SourceArguments& given, int /*threads*/) {
   return Coco(given.at("json"), given.at("images"), options);
 }
 
-// Returns the value of masks outside of the image: at most `most`.
-Result<uint16_t> FillOf(const SourceArguments& given, uint16_t most) {
-  const std::string& text = given.at("fill");
-  uint16_t fill = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fill);
-  if (error == std::errc() && end == text.data() + text.size() && fill <= most) return fill;
-  return Error{.code = Code::kInvalidArgument,
-               .cause = "fill is not a number from 0 to " + std::to_string(most)};
-}
-
 Opened OpenMasks(const SourceArguments& given, int threads) {
-  const std::string& dtype = given.at("dtype");
-  if (dtype != "uint8" && dtype != "uint16") {
-    return Error{.code = Code::kInvalidArgument, .cause = "dtype is neither uint8 nor uint16"};
-  }
-  const bool is_wide = dtype == "uint16";
-  ASSIGN_OR_RETURN(const uint16_t fill, FillOf(given, is_wide ? 65535 : 255));
+  ASSIGN_OR_RETURN(const DType dtype, ParseMaskType("dtype", given.at("dtype")));
+  ASSIGN_OR_RETURN(const uint16_t fill, ParseMaskValue("fill", given.at("fill"), dtype));
   return Masks(given.at("images"), given.at("masks"),
-               {.suffix = given.at("suffix"),
-                .dtype = is_wide ? DType::kU16 : DType::kU8,
-                .fill = fill,
-                .threads = threads});
+               {.suffix = given.at("suffix"), .dtype = dtype, .fill = fill, .threads = threads});
 }
 
 Opened OpenVoc(const SourceArguments& given, int threads) {
@@ -187,7 +170,7 @@ Opened OpenVoc(const SourceArguments& given, int threads) {
   ASSIGN_OR_RETURN(options.keep_difficult, IsOn(given, "keep_difficult"));
   ASSIGN_OR_RETURN(options.one_based, IsOn(given, "one_based"));
   ASSIGN_OR_RETURN(options.instances, IsOn(given, "instances"));
-  ASSIGN_OR_RETURN(options.fill, FillOf(given, 255));
+  ASSIGN_OR_RETURN(options.fill, ParseMaskValue("fill", given.at("fill"), DType::kU8));
   return Voc(given.at("root"), options);
 }
 

@@ -1,9 +1,7 @@
 #include "io/annotations/drawn_masks.h"
 
-#include <charconv>
-#include <system_error>
-
 #include "core/result/try.h"
+#include "io/manifest/number_text.h"
 
 namespace stoker {
 
@@ -11,18 +9,6 @@ namespace {
 
 Error WrongMasks(std::string cause, std::string advice = "") {
   return {.code = Code::kInvalidArgument, .cause = std::move(cause), .advice = std::move(advice)};
-}
-
-int MostOf(DType dtype) { return dtype == DType::kU8 ? UINT8_MAX : UINT16_MAX; }
-
-Result<uint16_t> ValueOf(const char* name, const std::string& text, DType dtype) {
-  uint16_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value <= MostOf(dtype)) {
-    return value;
-  }
-  return WrongMasks(std::string(name) + " is not a number from 0 to " +
-                    std::to_string(MostOf(dtype)));
 }
 
 Error LikeClass(const std::string& what, int64_t label) {
@@ -40,6 +26,19 @@ Error TooLarge(const DrawnMasks& masks, int64_t label) {
 
 }  // namespace
 
+Result<DType> ParseMaskType(const char* name, std::string_view text) {
+  if (text == "uint8") return DType::kU8;
+  if (text == "uint16") return DType::kU16;
+  return WrongMasks(std::string(name) + " is neither uint8 nor uint16");
+}
+
+Result<uint16_t> ParseMaskValue(const char* name, std::string_view text, DType dtype) {
+  const std::optional<uint16_t> value = SmallNumberOf(text);
+  if (value && *value <= MostOfMask(dtype)) return *value;
+  return WrongMasks(std::string(name) + " is not a number from 0 to " +
+                    std::to_string(MostOfMask(dtype)));
+}
+
 Result<DrawnMasks> ParseMasks(const std::string& masks, const std::string& dtype,
                               const std::string& background, const std::string& crowd) {
   using Kind = DrawnMasks::Kind;
@@ -48,13 +47,10 @@ Result<DrawnMasks> ParseMasks(const std::string& masks, const std::string& dtype
     return WrongMasks("masks is neither off nor instances nor semantic");
   }
   if (masks != "off") parsed.kind = masks == "instances" ? Kind::kInstances : Kind::kSemantic;
-  if (dtype != "uint8" && dtype != "uint16") {
-    return WrongMasks("mask_dtype is neither uint8 nor uint16");
-  }
-  if (dtype == "uint16") parsed.dtype = DType::kU16;
-  ASSIGN_OR_RETURN(parsed.background, ValueOf("mask_background", background, parsed.dtype));
+  ASSIGN_OR_RETURN(parsed.dtype, ParseMaskType("mask_dtype", dtype));
+  ASSIGN_OR_RETURN(parsed.background, ParseMaskValue("mask_background", background, parsed.dtype));
   if (crowd != "off") {
-    ASSIGN_OR_RETURN(parsed.crowd, ValueOf("mask_crowd", crowd, parsed.dtype));
+    ASSIGN_OR_RETURN(parsed.crowd, ParseMaskValue("mask_crowd", crowd, parsed.dtype));
   }
   const bool are_of_semantic = parsed.background != DrawnMasks::kDefaultBackground || parsed.crowd;
   if (parsed.kind == Kind::kInstances && are_of_semantic) {
@@ -82,7 +78,7 @@ Status CheckClasses(const DrawnMasks& masks, const DrawnObjects& objects) {
       continue;
     }
     const int64_t label = objects.labels[i];
-    if (label < 0 || label > MostOf(masks.dtype)) return TooLarge(masks, label);
+    if (label < 0 || label > MostOfMask(masks.dtype)) return TooLarge(masks, label);
     if (label == masks.background) return LikeClass("background", label);
     if (masks.crowd == label) like_crowd = label;
   }

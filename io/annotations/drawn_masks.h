@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/batch/dtype.h"
@@ -29,6 +30,14 @@ struct DrawnMasks {
   // The value that losses ignore by convention. Classes often begin with 0.
   static constexpr uint16_t kDefaultBackground = 255;
 };
+
+// Returns the largest value of masks of kU8 or kU16.
+inline uint16_t MostOfMask(DType dtype) { return dtype == DType::kU8 ? UINT8_MAX : UINT16_MAX; }
+
+// Parse an option of this name: "uint8" or "uint16"; a number that masks of `dtype` hold.
+// InvalidArgument names the option.
+Result<DType> ParseMaskType(const char* name, std::string_view text);
+Result<uint16_t> ParseMaskValue(const char* name, std::string_view text, DType dtype);
 
 // Reads the options from texts: "off", "instances" or "semantic"; "uint8" or "uint16"; a number; a
 // number or "off". InvalidArgument says which one is wrong, or is not the default although there

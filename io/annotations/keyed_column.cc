@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include "core/result/try.h"
 #include "core/result/utf8.h"
+#include "io/annotations/drawn_masks.h"
 #include "io/files/text_file.h"
 #include "io/manifest/csv_reader.h"
+#include "io/manifest/number_text.h"
 
 namespace stoker {
 
@@ -23,8 +23,6 @@ constexpr std::array<std::pair<std::string_view, Field::Kind>, 5> kKeyedKinds = 
      {"keypoints", Field::Kind::kKeypoints},
      {"object", Field::Kind::kObject}}};
 
-constexpr uint16_t kMaxFill8 = 255;  // of a uint8 mask
-
 constexpr std::array kKeyedTypes = {DType::kBool, DType::kU8,  DType::kI8,  DType::kU16,
                                     DType::kI16,  DType::kU32, DType::kI32, DType::kU64,
                                     DType::kI64,  DType::kF32, DType::kF64};
@@ -36,19 +34,12 @@ std::optional<Named> FindNamed(std::span<const Named> all, std::string_view name
   return found == all.end() ? std::nullopt : std::optional(*found);
 }
 
-std::optional<uint16_t> SmallNumberIn(std::string_view text) {
-  uint16_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool SetMaskOption(std::string_view option, Field& field) {
   if (option == "uint8" || option == "uint16") {
     field.dtype = option == "uint8" ? DType::kU8 : DType::kU16;
     return true;
   }
-  const std::optional<uint16_t> fill = SmallNumberIn(option);
+  const std::optional<uint16_t> fill = SmallNumberOf(option);
   field.fill = fill.value_or(0);
   return fill.has_value();
 }
@@ -65,8 +56,8 @@ bool SetKeypointsOption(std::string_view option, KeyedColumn& column) {
   if (option == "normalized") return column.field.normalized = true;
   const size_t colon = option.find(':');
   if (colon == std::string_view::npos) return false;
-  const std::optional<uint16_t> left = SmallNumberIn(option.substr(0, colon));
-  const std::optional<uint16_t> right = SmallNumberIn(option.substr(colon + 1));
+  const std::optional<uint16_t> left = SmallNumberOf(option.substr(0, colon));
+  const std::optional<uint16_t> right = SmallNumberOf(option.substr(colon + 1));
   if (!left || !right || *left == *right) return false;
   for (const auto& [one, other] : column.flip_pairs) {
     if (one == *left || one == *right || other == *left || other == *right) return false;
@@ -113,7 +104,7 @@ Result<KeyedColumn> ParseKeyedColumn(std::span<const std::string_view> record) {
     return WrongKeyed(named + " has the option '" + Printable(option) +
                       "', which is unknown, or is not possible here");
   }
-  if (column.is_mask() && column.field.dtype == DType::kU8 && column.field.fill > kMaxFill8) {
+  if (column.is_mask() && column.field.fill > MostOfMask(column.field.dtype)) {
     return WrongKeyed(named + " has the fill " + std::to_string(column.field.fill) +
                       "; masks of uint8 have values up to 255");
   }

@@ -42,6 +42,8 @@ std::optional<T> WholeTextAs(std::string_view bare) {
 
 std::optional<int64_t> IntegerOf(std::string_view text) { return WholeTextAs<int64_t>(Bare(text)); }
 
+std::optional<uint16_t> SmallNumberOf(std::string_view text) { return WholeTextAs<uint16_t>(text); }
+
 std::optional<double> NumberOf(std::string_view text) {
   const std::string_view bare = Bare(text);
   if (bare.empty()) return std::nullopt;

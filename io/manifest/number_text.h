@@ -1,4 +1,4 @@
-// Parses numbers in text, as programs write them.
+// Parses numbers in text, as programs write them. Independent of the locale.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 
 namespace stoker {
 
-// Blanks around a number and a plus sign before it are allowed. Independent of the locale.
-
-// Parses a decimal integer; nullopt for other text, and if int64 cannot hold it.
+// Parses a decimal integer; nullopt for other text, and if int64 cannot hold it. Here and below,
+// blanks around a number and a plus sign before it are allowed.
 std::optional<int64_t> IntegerOf(std::string_view text);
 
 // Parses a decimal number, nan, inf or infinity (in any case), rounded to the nearest double.
@@ -17,5 +16,8 @@ std::optional<int64_t> IntegerOf(std::string_view text);
 // a double, and integers that int64 cannot hold: such texts are usually identifiers, and rounding
 // would make different ones equal.
 std::optional<double> NumberOf(std::string_view text);
+
+// Parses digits alone; nullopt for other text, and for more than 65,535.
+std::optional<uint16_t> SmallNumberOf(std::string_view text);
 
 }  // namespace stoker
