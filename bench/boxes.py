@@ -15,7 +15,7 @@ How they are compared: bench/in_turns.py.
 """
 
 import numpy as np
-from in_turns import compare, endless
+from in_turns import compare, endless, photographs
 
 BATCH = 16
 
@@ -26,7 +26,7 @@ def make_boxes(photos, folder):
 
     random = np.random.default_rng(1)
     samples = []
-    for path in sorted(p for p in photos.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg")):
+    for path in photographs(photos):
         with Image.open(path) as photo:
             size = np.array([*photo.size, *photo.size])
         count = int(random.geometric(1 / 8)) - 1  # 7 on average, and sometimes none
@@ -36,7 +36,8 @@ def make_boxes(photos, folder):
     return samples
 
 
-def by_stoker(samples, size):
+def loader_of(samples, recipe):
+    """Returns a loader of one thread, of uint8."""
     import stoker
 
     paths, boxes, labels = zip(*samples)
@@ -44,13 +45,7 @@ def by_stoker(samples, size):
         "boxes": stoker.Boxes([np.array(b, np.float32).reshape(-1, 4) for b in boxes]),
         "labels": stoker.PerObject([np.array(each, np.int64) for each in labels]),
     }
-    recipe = [
-        stoker.RandomIoUCrop(),
-        stoker.Resize((size, size)),
-        stoker.RandomHorizontalFlip(),
-        stoker.SanitizeBoundingBoxes(),
-    ]
-    loader = stoker.Loader(
+    return stoker.Loader(
         stoker.files(paths, columns=columns),
         recipe,
         batch_size=BATCH,
@@ -58,7 +53,18 @@ def by_stoker(samples, size):
         exif_orientation=False,
         runtime=stoker.Runtime(threads=1),
     )
-    yield from (len(batch.image) for batch in endless(loader))
+
+
+def by_stoker(samples, size):
+    import stoker
+
+    recipe = [
+        stoker.RandomIoUCrop(),
+        stoker.Resize((size, size)),
+        stoker.RandomHorizontalFlip(),
+        stoker.SanitizeBoundingBoxes(),
+    ]
+    yield from (len(batch.image) for batch in endless(loader_of(samples, recipe)))
 
 
 def by_torchvision(samples, size):

@@ -21,7 +21,7 @@ import subprocess
 import sys
 
 import numpy as np
-from in_turns import compare, endless
+from in_turns import compare, endless, photographs
 
 BATCH, FRAMES, CAMERAS, EPISODES, LENGTH = 2, 8, 4, 2, 20
 HEIGHT, WIDTH = 480, 640
@@ -54,7 +54,7 @@ def make_video(frames, to):
 
 def make_clips(photos, folder):
     """Returns the path of each frame of each clip, by camera."""
-    found = sorted(p for p in photos.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
+    found = photographs(photos)
     for camera in range(CAMERAS):
         frames = folder / "frames" / f"camera{camera}"
         for episode in range(EPISODES):

@@ -19,6 +19,8 @@ import statistics
 import sys
 import time
 
+from in_turns import photographs
+
 
 def stoker_one(stoker):
     return stoker.decode_image
@@ -157,8 +159,7 @@ def main():
     args = parser.parse_args()
     os.sched_setaffinity(0, {args.core})
 
-    files = sorted(p for p in pathlib.Path(args.photos).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
-    images = [str(p) if args.paths else p.read_bytes() for p in files[: args.images]]
+    images = [str(p) if args.paths else p.read_bytes() for p in photographs(args.photos)[: args.images]]
     decoders = made(args.only)
     for name, decode in list(decoders.items()):
         try:

@@ -16,6 +16,11 @@ import tempfile
 import time
 
 
+def photographs(folder):
+    """Returns the paths of the JPEGs in a folder and those below it, sorted."""
+    return sorted(p for p in pathlib.Path(folder).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
+
+
 def endless(loader):
     """Yields the batches of one epoch after another."""
     for epoch in range(1 << 30):
@@ -41,7 +46,7 @@ def _is_installed(module):
 
 
 def compare(program, doc, loaders, needs, make_samples, size, columns=None):
-    """Parses the command line of `program`, and prints the table.
+    """Parses the command line of `program`, prints the table, and returns the options; None in a turn.
 
     loaders: by name, functions of the samples and the size that yield the number of samples of each batch.
     needs: the module that a loader needs, by its name; it is left out if that is not installed.
@@ -66,7 +71,7 @@ def compare(program, doc, loaders, needs, make_samples, size, columns=None):
     if options.turn:
         samples = json.loads(pathlib.Path(options.samples).read_text(encoding="utf-8"))
         print(*_turn(loaders[options.turn](samples, options.size), len(samples), options.seconds))
-        return
+        return None
 
     names = [name for name in options.only.split(",") if name in loaders]
     names = [name for name in names if name not in needs or _is_installed(needs[name])]
@@ -101,3 +106,4 @@ def compare(program, doc, loaders, needs, make_samples, size, columns=None):
             for text in columns.values()
         ]
         print("|", " | ".join(cells), "|")
+    return options

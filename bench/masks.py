@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 import numpy as np
-from in_turns import compare, endless
+from in_turns import compare, endless, photographs
 
 CLASSES = 21
 BATCH = 16
@@ -33,7 +33,7 @@ def make_masks(photos, folder):
     pairs = []
     for name in ("images", "masks"):
         (folder / name).mkdir()
-    for i, path in enumerate(sorted(p for p in photos.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))):
+    for i, path in enumerate(photographs(photos)):
         with Image.open(path) as photo:
             small = photo.convert("L").filter(ImageFilter.GaussianBlur(4))
         values = (np.asarray(small, np.uint16) * CLASSES // 256).astype(np.uint8)

@@ -19,7 +19,7 @@ How they are compared: bench/in_turns.py.
 import pathlib
 
 import numpy as np
-from boxes import make_boxes, stacked
+from boxes import loader_of, make_boxes, stacked
 from in_turns import compare, endless
 
 BATCH = 16
@@ -29,20 +29,8 @@ SCALE, TRANSLATE, FILL = 0.5, 0.1, 114
 def by_stoker(samples, size, colours=()):
     import stoker
 
-    paths, boxes, labels = zip(*samples)
-    columns = {
-        "boxes": stoker.Boxes([np.array(b, np.float32).reshape(-1, 4) for b in boxes]),
-        "labels": stoker.PerObject([np.array(each, np.int64) for each in labels]),
-    }
-    loader = stoker.Loader(
-        stoker.files(paths, columns=columns),
-        [stoker.Mosaic(size, SCALE, TRANSLATE, FILL), *colours, stoker.RandomHorizontalFlip()],
-        batch_size=BATCH,
-        shuffle=True,
-        exif_orientation=False,
-        runtime=stoker.Runtime(threads=1),
-    )
-    yield from (len(batch.image) for batch in endless(loader))
+    recipe = [stoker.Mosaic(size, SCALE, TRANSLATE, FILL), *colours, stoker.RandomHorizontalFlip()]
+    yield from (len(batch.image) for batch in endless(loader_of(samples, recipe)))
 
 
 def by_stoker_with_colours(samples, size):

@@ -13,16 +13,15 @@ How they are compared: bench/in_turns.py.
 
 import functools
 import statistics
-import sys
 
-from in_turns import compare, endless
+from in_turns import compare, endless, photographs
 
 BATCH = 8
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def paths_of(photos, _):
-    return [str(path) for path in sorted(photos.rglob("*")) if path.suffix.lower() in (".jpg", ".jpeg")]
+    return [str(path) for path in photographs(photos)]
 
 
 def loader_of(paths, size, largest, fractions):
@@ -57,11 +56,7 @@ HOW = {
 LOADERS = {name: functools.partial(batches_of, **how) for name, how in HOW.items()}
 
 if __name__ == "__main__":
-    compare(__file__, __doc__, LOADERS, {}, paths_of, size=800)
-    if "--turn" not in sys.argv:
-        import pathlib
-
-        paths = paths_of(pathlib.Path(sys.argv[1]), None)
-        for name, how in HOW.items():
-            images = [batch[0].nbytes for batch in loader_of(paths, 800, **how)]
-            print(f"{name}: {statistics.mean(images) / 1e6:.1f} MB")
+    options = compare(__file__, __doc__, LOADERS, {}, paths_of, size=800)
+    for name, how in HOW.items() if options else ():
+        loader = loader_of(paths_of(options.photos, None), options.size, **how)
+        print(f"{name}: {statistics.mean(batch[0].nbytes for batch in loader) / 1e6:.1f} MB")
