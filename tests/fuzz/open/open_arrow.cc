@@ -1,8 +1,5 @@
 #include "tests/fuzz/open/open_arrow.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -13,6 +10,7 @@
 #include "io/arrow/arrow_batches.h"
 #include "io/files/input_file.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
+#include "tests/fuzz/fuzzed_file.h"
 
 namespace stoker::testing {
 namespace {
@@ -59,11 +57,8 @@ std::vector<std::string> ColumnsIn(const std::string& path) {
 }  // namespace
 
 void OpenFuzzedArrow(std::span<const uint8_t> bytes) {
-  static const int descriptor = memfd_create("arrow", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
-                                               static_cast<ssize_t>(bytes.size()),
-          "the input is put into a file");
+  static FuzzedFile fuzzed("arrow");
+  const std::string& path = fuzzed.Write(bytes);
   OpenWith(path, {.threads = 1}, bytes.size());
   for (const std::string& name : ColumnsIn(path)) {
     OpenWith(path, {.label = "", .columns = {name}, .threads = 1}, bytes.size());

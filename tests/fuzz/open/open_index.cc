@@ -1,8 +1,5 @@
 #include "tests/fuzz/open/open_index.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,6 +8,7 @@
 #include "io/index/dataset_index.h"
 #include "io/source/source.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
+#include "tests/fuzz/fuzzed_file.h"
 #include "tests/fuzz/open/sign_sections.h"
 
 namespace stoker::testing {
@@ -60,13 +58,10 @@ bool IsIndexFile(std::span<const uint8_t> bytes) {
 }
 
 void OpenFuzzedIndex(std::span<const uint8_t> bytes) {
-  static const int descriptor = memfd_create("index", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  static FuzzedFile fuzzed("index");
   std::vector<uint8_t> file(bytes.begin(), bytes.end());
   SignSections(file, dataset_index::kVersion);
-  Require(ftruncate(descriptor, 0) == 0 &&
-              pwrite(descriptor, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
-          "the input is put into a file");
+  const std::string& path = fuzzed.Write(file);
   const Result<DatasetIndex> index = DatasetIndex::Open(path);
   if (index.ok()) {
     Visit(*index, file.size());

@@ -1,8 +1,5 @@
 #include "tests/fuzz/open/open_packed_set.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -11,6 +8,7 @@
 #include "io/packed/packed_index.h"
 #include "io/packed/packed_merge.h"
 #include "io/packed/packed_shard.h"
+#include "tests/fuzz/fuzzed_file.h"
 #include "tests/fuzz/open/sign_sections.h"
 #include "tests/fuzz/promise.h"
 
@@ -69,16 +67,13 @@ void VisitShard(const PackedShard& shard, size_t input) {
 }  // namespace
 
 void OpenFuzzedPackedSet(std::span<const uint8_t> bytes) {
-  static const int descriptor = memfd_create("packed", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
+  static FuzzedFile fuzzed("packed");
   std::vector<uint8_t> file(bytes.begin(), bytes.end());
   const auto& magic = packed_set::kShardFile.magic;
   const bool is_shard =
       file.size() >= magic.size() && std::equal(magic.begin(), magic.end(), file.begin());
   SignSections(file, is_shard ? packed_set::kShardFile.version : packed_set::kIndexFile.version);
-  Promise(ftruncate(descriptor, 0) == 0 &&
-              pwrite(descriptor, file.data(), file.size(), 0) == static_cast<ssize_t>(file.size()),
-          "the input is put into a file");
+  const std::string& path = fuzzed.Write(file);
   if (is_shard) {
     const Result<PackedShard> shard = ReadPackedShard(path, kNumber);
     if (shard.ok()) VisitShard(*shard, file.size());

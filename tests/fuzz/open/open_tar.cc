@@ -1,8 +1,5 @@
 #include "tests/fuzz/open/open_tar.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -19,6 +16,7 @@
 #include "io/tar/tar_samples.h"
 #include "io/tar/tar_text_file.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
+#include "tests/fuzz/fuzzed_file.h"
 
 namespace stoker::testing {
 namespace {
@@ -90,11 +88,8 @@ void OpenFuzzedTar(std::span<const uint8_t> bytes) {
     if (members) VisitMembers(*members, kStamp, "archive");
     return;
   }
-  static const int descriptor = memfd_create("tar", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
-                                               static_cast<ssize_t>(bytes.size()),
-          "the input is put into a file");
+  static FuzzedFile fuzzed("tar");
+  const std::string& path = fuzzed.Write(bytes);
   FileStamp stamp;
   const Result<TarMembers> members = ReadTarMembers(InputFile::Open(path).value(), stamp, kTexts);
   if (members.ok()) {

@@ -1,8 +1,5 @@
 #include "tests/fuzz/open/open_tfrecord.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +13,7 @@
 #include "io/tfrecord/tfrecord_objects.h"
 #include "io/tfrecord/tfrecord_records.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
+#include "tests/fuzz/fuzzed_file.h"
 
 namespace stoker::testing {
 namespace {
@@ -102,11 +100,8 @@ void VisitListsIndex(std::span<const uint8_t> bytes) {
 }
 
 void OpenFuzzedRecords(std::span<const uint8_t> bytes) {
-  static const int descriptor = memfd_create("tfrecord", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
-                                               static_cast<ssize_t>(bytes.size()),
-          "the input is put into a file");
+  static FuzzedFile fuzzed("tfrecord");
+  const std::string& path = fuzzed.Write(bytes);
   FileStamp stamp;
   const Result<TfRecords> records = ReadTfRecords(InputFile::Open(path).value(), stamp);
   if (!records.ok()) {

@@ -1,8 +1,5 @@
 #include "tests/fuzz/parse/read_coco.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -10,19 +7,10 @@
 #include "io/annotations/coco.h"
 #include "io/annotations/coco_file.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
+#include "tests/fuzz/fuzzed_file.h"
 
 namespace stoker::testing {
 namespace {
-
-void RequireAGoodError(const Error& error, const std::string& path) {
-  Require(error.code == Code::kInvalidArgument || error.code == Code::kResourceExhausted,
-          "files cause these errors");
-  Require(error.file == path, "errors name the file");
-  Require(!error.cause.empty() && error.cause.size() < 1000, "the cause is of moderate length");
-  Require(std::ranges::none_of(error.cause,
-                               [](char c) { return static_cast<unsigned char>(c) < 0x20; }),
-          "the cause is one line");
-}
 
 void RequireAGoodFile(const CocoFile& file, size_t input) {
   Require(!file.image_ids.empty() && file.image_ids.size() == file.file_names.size() &&
@@ -75,27 +63,24 @@ void RequireGoodShapes(const CocoFile& file) {
 
 void ReadShapes(const std::string& path) {
   const Result<CocoFile> file = ReadCoco(path, {.shapes = true});
-  if (!file.ok()) return RequireAGoodError(file.error(), path);
+  if (!file.ok()) return PromiseGoodError(file.error(), path);
   RequireGoodShapes(*file);
   const auto source = Coco(path, "/", {.masks = {.kind = DrawnMasks::Kind::kInstances}});
-  if (!source.ok()) return RequireAGoodError(source.error(), path);
+  if (!source.ok()) return PromiseGoodError(source.error(), path);
   RequireAGoodSource(**source, *file);
 }
 
 }  // namespace
 
 void ReadFuzzedCoco(std::span<const uint8_t> bytes) {
-  static const int descriptor = memfd_create("coco", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
-                                               static_cast<ssize_t>(bytes.size()),
-          "the input is put into a file");
+  static FuzzedFile fuzzed("coco");
+  const std::string& path = fuzzed.Write(bytes);
   const Result<CocoFile> file = ReadCoco(path);
-  if (!file.ok()) return RequireAGoodError(file.error(), path);
+  if (!file.ok()) return PromiseGoodError(file.error(), path);
   RequireAGoodFile(*file, bytes.size());
   ReadShapes(path);
   const auto source = Coco(path, "/");
-  if (!source.ok()) return RequireAGoodError(source.error(), path);
+  if (!source.ok()) return PromiseGoodError(source.error(), path);
   RequireAGoodSource(**source, *file);
 }
 

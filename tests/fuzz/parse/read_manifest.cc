@@ -1,13 +1,11 @@
 #include "tests/fuzz/parse/read_manifest.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 
 #include "io/manifest/manifest_table.h"
 #include "tests/fuzz/decode/fuzzed_rows.h"
+#include "tests/fuzz/fuzzed_file.h"
 
 namespace stoker::testing {
 namespace {
@@ -18,16 +16,6 @@ constexpr char kKeyed[] =
     "labels,object,objects.categories\n"
     "area,object,objects.area,float32\n"
     "points,keypoints,points,0:1\n";
-
-void RequireAGoodError(const Error& error, const std::string& path) {
-  Require(error.code == Code::kInvalidArgument || error.code == Code::kResourceExhausted,
-          "files cause these errors");
-  Require(error.file == path, "errors name the file");
-  Require(!error.cause.empty() && error.cause.size() < 1000, "the cause is of moderate length");
-  Require(std::ranges::none_of(error.cause,
-                               [](char c) { return static_cast<unsigned char>(c) < 0x20; }),
-          "the cause is one line");
-}
 
 void RequireAGoodTable(const ManifestTable& table, size_t input) {
   const uint64_t rows = table.paths.size();
@@ -52,19 +40,16 @@ void RequireAGoodTable(const ManifestTable& table, size_t input) {
 }  // namespace
 
 void ReadFuzzedManifest(std::span<const uint8_t> bytes) {
-  static const int descriptor = memfd_create("manifest", MFD_CLOEXEC);
-  static const std::string path = "/proc/self/fd/" + std::to_string(descriptor);
-  Require(ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.data(), bytes.size(), 0) ==
-                                               static_cast<ssize_t>(bytes.size()),
-          "the input is put into a file");
+  static FuzzedFile fuzzed("manifest");
+  const std::string& path = fuzzed.Write(bytes);
   const bool json = !bytes.empty() && bytes[0] == '{';
   if (json) {
     static const ManifestOptions options{.keyed = ParseKeyedColumns(kKeyed).value()};
     const Result<ManifestTable> table = ReadJsonManifest(path, options);
-    table.ok() ? RequireAGoodTable(*table, bytes.size()) : RequireAGoodError(table.error(), path);
+    table.ok() ? RequireAGoodTable(*table, bytes.size()) : PromiseGoodError(table.error(), path);
   }
   Result<ManifestTable> table = json ? ReadJsonManifest(path, {}) : ReadCsvManifest(path, ',', {});
-  if (!table.ok()) return RequireAGoodError(table.error(), path);
+  if (!table.ok()) return PromiseGoodError(table.error(), path);
   RequireAGoodTable(*table, bytes.size());
   if (table->has_label) {
     const size_t classes = table->columns[0].NumberClasses().size();
