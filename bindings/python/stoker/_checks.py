@@ -139,12 +139,12 @@ def choice(name: str, value: Any, names: Sequence[str]) -> str:
     return value
 
 
-def box_format(name: str, value: Any, names: Sequence[str]) -> str:
-    """Returns the format of boxes, which must be one of `names`: in upper case, too, as torchvision has it,
-    and as torchvision's enum.
+def box_format(name: str, value: Any) -> str:
+    """Returns the format of boxes: also from upper case, as torchvision has it, and from torchvision's
+    enum.
     """
     value = getattr(value, "value", value)
-    return choice(name, value.lower() if isinstance(value, str) else value, names)
+    return choice(name, value.lower() if isinstance(value, str) else value, ("xyxy", "xywh", "cxcywh"))
 
 
 # torchvision's names by Pillow's numbers, and torchvision's other name for Pillow's filter.

@@ -15,7 +15,6 @@ from stoker._ragged import Ragged
 
 __all__ = ["Boxes", "Keypoints", "PerObject"]
 
-FORMATS = ("xyxy", "xywh", "cxcywh")
 _MOST_POINTS = 2**16 - 1
 
 Array = npt.NDArray[Any]
@@ -119,7 +118,7 @@ class Boxes(Objects):
 
     def __init__(self, values: Any, format: str = "xyxy", normalized: bool = False) -> None:
         super().__init__(values)
-        self.format = self._format = _checks.box_format("format", format, FORMATS)
+        self.format = self._format = _checks.box_format("format", format)
         self.normalized = self._normalized = _checks.boolean("normalized", normalized)
 
     def _checked(self, described: str, values: Array) -> Array:

@@ -278,7 +278,7 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "choice": lambda name, value, option: _checks.choice(
         name, getattr(value, "value", value), option["choices"]
     ),
-    "box format": lambda name, value, option: _checks.box_format(name, value, option["choices"]),
+    "box format": lambda name, value, option: _checks.box_format(name, value),
     "affine padding": _affine_padding,
     "interpolation": lambda name, value, option: _checks.interpolation(name, value, option["choices"]),
     "range": _range,

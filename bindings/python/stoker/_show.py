@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from stoker import _checks, _stoker
 from stoker._errors import InvalidArgumentError
-from stoker._object_columns import FORMATS
 from stoker._ragged import Ragged
 
 _MOST = 4096  # kMaxSheetRows
@@ -89,7 +88,7 @@ def show(
     image, mask, label = _columns_of(batch)
     images = _bytes_of(image, most)
     masks = None if mask is None else _masks_of(mask, images)
-    objects = _objects_of(batch, len(images), _checks.choice("box_format", box_format, FORMATS))
+    objects = _objects_of(batch, len(images), _checks.box_format("box_format", box_format))
     png = _stoker.draw_sheet(images, masks, columns, objects)
     return Sheet(png, [] if label is None else _texts(label[: len(images)], names))
 

@@ -231,6 +231,7 @@ def test_formats_of_boxes():
     for box_format, first in (("xywh", CORNERS[:, :2]), ("cxcywh", CORNERS[:, :2] + sides / 2)):
         boxes = stoker.Ragged(np.hstack([first, sides]), OFFSETS)
         sheet = stoker.show((IMAGES, boxes), box_format=box_format)
+        assert stoker.show((IMAGES, boxes), box_format=box_format.upper()).png == sheet.png
         assert (drawn(sheet) == with_objects(IMAGES, CORNERS)).all()
 
 

@@ -151,7 +151,7 @@ def test_images_and_targets_convert_boxes(box_format):
             stoker.torch.images_and_targets(batch_of(batch[0][2:].expand(3, 3, 8, 8), only_last(values)))
         assert "xywh" in raised.value.advice
     empty = batch_of(torch.zeros(1, 3, 8, 8), stoker.Ragged(values[:0], torch.tensor([0, 0])))
-    _, (target,) = stoker.torch.images_and_targets(empty, box_format)
+    _, (target,) = stoker.torch.images_and_targets(empty, box_format.upper())
     assert target["boxes"].shape == (0, 4)
 
 

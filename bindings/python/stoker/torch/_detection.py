@@ -9,7 +9,6 @@ import torch
 from stoker import _checks
 from stoker._batch import Batch
 from stoker._errors import InvalidArgumentError
-from stoker._object_columns import FORMATS
 from stoker._ragged import Ragged
 
 
@@ -48,7 +47,7 @@ def images_and_targets(
     """
     if not isinstance(batch, Batch):
         raise TypeError(f"batch must be a batch of several columns, not {type(batch).__name__}")
-    _checks.choice("box_format", box_format, FORMATS)
+    box_format = _checks.box_format("box_format", box_format)
     names = batch.keys()
     images = _channels_first(batch[0])
     sides = images.shape[2:]
