@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace py = pybind11;
 namespace {
 
 using Bytes = py::array_t<uint8_t, py::array::c_style>;
+using Values = py::array_t<uint16_t, py::array::c_style>;
 
 Result<std::vector<uint8_t>> DrawPng(const SheetRows& rows, int64_t columns) {
   Result<WholeImage> sheet = DrawSheet(rows, columns);
@@ -33,36 +35,42 @@ Result<std::vector<uint8_t>> DrawPng(const SheetRows& rows, int64_t columns) {
 // type or order.
 struct HeldObjects {
   using Floats = py::array_t<float, py::array::c_style>;
-  using Offsets = py::array_t<int64_t, py::array::c_style>;
+  using Integers = py::array_t<int64_t, py::array::c_style>;
 
-  Offsets offsets;
+  Integers offsets;
   std::optional<Floats> boxes;
+  BoxFormat format;
   std::optional<Floats> points;
-  std::optional<Bytes> colours;
+  std::optional<Integers> labels;
 
   // Precondition: the GIL is held. The result is valid as long as this object.
   SheetObjects View() const {
     return {.offsets = {offsets.data(), static_cast<size_t>(offsets.size())},
             .boxes = boxes ? boxes->data() : nullptr,
+            .format = format,
             .points = points ? points->data() : nullptr,
             .points_each = points ? points->shape(1) : 0,
-            .colours = colours ? colours->data() : nullptr};
+            .labels = labels ? labels->data() : nullptr};
   }
 };
 
-// `objects`: int64 offsets (rows + 1,), float32 boxes (objects, 4), float32 points (objects,
-// points, 3) and uint8 colours (objects,); all but the first may be None.
+// `objects`: int64 offsets (rows + 1,), float32 boxes (objects, 4), their format, float32 points
+// (objects, points, 3) and int64 labels (objects,); the arrays but the first may be None.
 HeldObjects HoldObjects(const py::tuple& objects) {
-  return {.offsets = objects[0].cast<HeldObjects::Offsets>(),
+  const auto format = objects[2].cast<std::string>();
+  return {.offsets = objects[0].cast<HeldObjects::Integers>(),
           .boxes = objects[1].cast<std::optional<HeldObjects::Floats>>(),
-          .points = objects[2].cast<std::optional<HeldObjects::Floats>>(),
-          .colours = objects[3].cast<std::optional<Bytes>>()};
+          .format = format == NameOf(BoxFormat::kXywh)     ? BoxFormat::kXywh
+                    : format == NameOf(BoxFormat::kCxcywh) ? BoxFormat::kCxcywh
+                                                           : BoxFormat::kXyxy,
+          .points = objects[3].cast<std::optional<HeldObjects::Floats>>(),
+          .labels = objects[4].cast<std::optional<HeldObjects::Integers>>()};
 }
 
 // `images`: (rows, height, width, 3); `masks`: (rows, height, width), of the same rows. Their
 // shapes, and those of `objects` (HoldObjects), were checked by stoker/_show.py. Sides that do not
 // fit into an int are refused as too large a sheet.
-py::bytes DrawSheetOf(const Bytes& images, const std::optional<Bytes>& masks, int64_t columns,
+py::bytes DrawSheetOf(const Bytes& images, const std::optional<Values>& masks, int64_t columns,
                       const std::optional<py::tuple>& objects) {
   const auto side = [&](py::ssize_t axis) {
     return static_cast<int>(std::min<py::ssize_t>(images.shape(axis), INT32_MAX / 2));
@@ -72,7 +80,7 @@ py::bytes DrawSheetOf(const Bytes& images, const std::optional<Bytes>& masks, in
   const SheetRows rows{.count = images.shape(0),
                        .size = {side(2), side(1)},
                        .images = images.data(),
-                       .masks = masks ? masks->data() : nullptr,
+                       .masks_of_16_bits = masks ? masks->data() : nullptr,
                        .objects = held ? held->View() : SheetObjects{}};
   Result<std::vector<uint8_t>> png = [&] {
     const WithoutGil released;

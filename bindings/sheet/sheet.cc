@@ -36,10 +36,11 @@ constexpr std::array<Colour, 256> kColours = [] {
 }();
 
 // Draws over `width` pixels.
-void Blend(const uint8_t* mask, int width, uint8_t* pixels) {
+template <typename Value>
+void Blend(const Value* mask, int width, uint8_t* pixels) {
   for (int x = 0; x < width; ++x, pixels += 3) {
     if (mask[x] == 0) continue;
-    const Colour& colour = kColours[mask[x]];
+    const Colour& colour = kColours[ColourOfLabel(mask[x])];
     for (size_t channel = 0; channel < 3; ++channel) {
       pixels[channel] = static_cast<uint8_t>((pixels[channel] + colour[channel] + 1) / 2);
     }
@@ -54,6 +55,7 @@ void DrawImage(const SheetRows& rows, int64_t at, uint8_t* to, ptrdiff_t stride)
     const ptrdiff_t first = (line + y) * width;
     std::copy_n(rows.images + first * 3, ptrdiff_t{width} * 3, to);
     if (rows.masks != nullptr) Blend(rows.masks + first, width, to);
+    if (rows.masks_of_16_bits != nullptr) Blend(rows.masks_of_16_bits + first, width, to);
   }
 }
 
@@ -92,7 +94,17 @@ bool AreFinite(std::span<const float> numbers) {
   return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
 }
 
-void DrawBox(const Canvas& on, std::span<const float, 4> box, const Colour& colour) {
+// Returns left, top, right and bottom.
+std::array<float, 4> CornersOf(const float* box, BoxFormat format) {
+  std::array<float, 4> corners{box[0], box[1], box[2], box[3]};
+  for (size_t axis = 0; axis < 2 && format != BoxFormat::kXyxy; ++axis) {
+    if (format == BoxFormat::kCxcywh) corners[axis] -= box[axis + 2] / 2;
+    corners[axis + 2] += corners[axis];
+  }
+  return corners;
+}
+
+void DrawBox(const Canvas& on, const std::array<float, 4>& box, const Colour& colour) {
   if (!AreFinite(box) || box[2] < box[0] || box[3] < box[1]) return;
   const int64_t wide = WidthOfLines(on.size);
   const int64_t left = Whole(box[0]), top = Whole(box[1]);
@@ -115,10 +127,11 @@ void DrawObjects(const SheetObjects& objects, int64_t at, const Canvas& on) {
   if (objects.offsets.empty()) return;
   const auto row = static_cast<size_t>(at);
   for (int64_t i = objects.offsets[row]; i < objects.offsets[row + 1]; ++i) {
-    const bool coloured = objects.colours != nullptr;
-    const Colour colour = coloured ? kColours[objects.colours[i]] : Colour{kWhite, kWhite, kWhite};
+    const bool coloured = objects.labels != nullptr;
+    const Colour colour =
+        coloured ? kColours[ColourOfLabel(objects.labels[i])] : Colour{kWhite, kWhite, kWhite};
     if (objects.boxes != nullptr) {
-      DrawBox(on, std::span<const float, 4>(objects.boxes + i * 4, 4), colour);
+      DrawBox(on, CornersOf(objects.boxes + i * 4, objects.format), colour);
     }
     if (objects.points == nullptr) continue;
     for (int64_t p = i * objects.points_each; p < (i + 1) * objects.points_each; ++p) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/batch/box_format.h"
 #include "core/batch/image.h"
 #include "core/result/result.h"
 #include "transforms/decode/whole_image.h"
@@ -18,10 +19,11 @@ inline constexpr int kSheetGap = 2;  // pixels between two images
 // The objects of images that are drawn. Dense, in C order.
 struct SheetObjects {
   std::span<const int64_t> offsets;  // those of image i are [offsets[i], offsets[i + 1])
-  const float* boxes = nullptr;      // (objects, 4): left, top, right, bottom; null means none
-  const float* points = nullptr;     // (objects, points_each, 3): x, y, visibility; null means none
+  const float* boxes = nullptr;      // (objects, 4); null means none
+  BoxFormat format = BoxFormat::kXyxy;
+  const float* points = nullptr;  // (objects, points_each, 3): x, y, visibility; null means none
   int64_t points_each = 0;
-  const uint8_t* colours = nullptr;  // (objects): values of a mask; null means white
+  const int64_t* labels = nullptr;  // (objects): choose the colours; null means white
 };
 
 // Images of one size, their masks and their objects. Dense, in C order.
@@ -30,7 +32,8 @@ struct SheetRows {
   ImageSize size;                   // of each image
   const uint8_t* images = nullptr;  // (count, height, width, 3): RGB
   const uint8_t* masks = nullptr;   // (count, height, width): values of classes; null means none
-  SheetObjects objects{};           // no offsets means none
+  const uint16_t* masks_of_16_bits = nullptr;  // others; likewise
+  SheetObjects objects{};                      // no offsets means none
 };
 
 // Returns the size of a sheet. InvalidArgument: no row, more than kMaxSheetRows of them, images
@@ -40,9 +43,10 @@ Result<ImageSize> SizeOfSheet(int64_t count, ImageSize image, int64_t columns);
 
 // Draws the images from left to right and from top to bottom, `columns` to a line, with white
 // between them and where the last line has none. Over each image it draws the colour of each value
-// of its mask with half opacity, except of 0, which is the background by convention; then the
-// outline of each box, and a dot for each point whose visibility is not 0. What is outside of the
-// image, or not finite, is not drawn. Errors: those of SizeOfSheet.
+// of its mask with half opacity, except of 0, which is the background by convention (of values of
+// 16 bits: that of ColourOfLabel); then the outline of each box, and a dot for each point whose
+// visibility is not 0. What is outside of the image, or not finite, is not drawn. Errors: those of
+// SizeOfSheet.
 Result<WholeImage> DrawSheet(const SheetRows& rows, int64_t columns);
 
 // Returns the value of a mask that has the colour of a label: the lowest byte, and 255 for 0, which
@@ -50,12 +54,6 @@ Result<WholeImage> DrawSheet(const SheetRows& rows, int64_t columns);
 constexpr uint8_t ColourOfLabel(int64_t label) {
   const auto low = static_cast<uint8_t>(label);
   return low == 0 ? 255 : low;
-}
-
-// Returns the value of 8 bits that has the colour of a mask's value of 16 bits: 0 for 0, and
-// ColourOfLabel for others.
-constexpr uint8_t ColourOfValue(uint16_t value) {
-  return value == 0 ? uint8_t{0} : ColourOfLabel(value);
 }
 
 // Returns the colour of a mask's value, (R, G, B), in the colour map of PASCAL VOC. 255 is "void"

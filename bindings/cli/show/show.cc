@@ -64,78 +64,42 @@ std::vector<uint8_t> BytesOfFractions(std::span<const float> values, const Norma
   return bytes;
 }
 
-// Boxes as a sheet has them.
-std::vector<float> CornersOf(const Column& boxes, BoxFormat format) {
-  const std::span<const float> values = boxes.as<const float>();
-  std::vector<float> corners(values.begin(), values.end());
-  for (size_t i = 0; i < corners.size() && format != BoxFormat::kXyxy; i += 4) {
-    for (size_t axis = i; axis < i + 2; ++axis) {
-      if (format == BoxFormat::kCxcywh) corners[axis] -= corners[axis + 2] / 2;
-      corners[axis + 2] += corners[axis];
-    }
-  }
-  return corners;
-}
-
-// The colours of the objects, by their label: "labels", or the first number of a class.
-std::vector<uint8_t> ColoursOf(const Batch& batch, const SampleSource& source) {
+// The labels of the objects: "labels", or the first number of a class.
+std::vector<int64_t> LabelsOf(const Batch& batch, const SampleSource& source) {
   const Field* labels = nullptr;
   for (const Field& field : source.fields()) {
     if (field.kind != Field::Kind::kObject || !field.is_class_number()) continue;
     if (labels == nullptr || field.name == "labels") labels = &field;
   }
   const Column* const column = labels == nullptr ? nullptr : batch.column(labels->name);
-  std::vector<uint8_t> colours;
-  if (column == nullptr) return colours;
+  std::vector<int64_t> numbers;
+  if (column == nullptr) return numbers;
   const auto* const rows = static_cast<const uint8_t*>(column->data);
   for (int64_t i = 0; i < column->shape[0]; ++i) {
     const size_t at = static_cast<size_t>(i) * labels->row_bytes();
-    colours.push_back(ColourOfLabel(labels->ClassNumberIn(rows + at)));
+    numbers.push_back(labels->ClassNumberIn(rows + at));
   }
-  return colours;
+  return numbers;
 }
 
-// The objects of a batch that are drawn, and the memory that they are views of.
-struct DrawnObjects {
-  std::vector<float> corners;
-  std::vector<uint8_t> colours;
+// The objects of a batch that are drawn.
+SheetObjects ObjectsOf(const Batch& batch, const SampleSource& source,
+                       const std::vector<int64_t>& labels) {
   SheetObjects objects;
-};
-
-DrawnObjects ObjectsOf(const Batch& batch, const SampleSource& source) {
-  DrawnObjects drawn{.corners = {}, .colours = ColoursOf(batch, source), .objects = {}};
-  SheetObjects& objects = drawn.objects;
   for (const Field& field : source.fields()) {
     const Column* const column = field.is_of_objects() ? batch.column(field.name) : nullptr;
     if (column == nullptr || field.kind == Field::Kind::kObject) continue;
     objects.offsets = {column->offsets, static_cast<size_t>(batch.rows() + 1)};
     if (field.kind == Field::Kind::kBoxes) {
-      drawn.corners = CornersOf(*column, field.box_format);
-      objects.boxes = drawn.corners.data();
+      objects.boxes = column->as<const float>().data();
+      objects.format = field.box_format;
     } else {
       objects.points = column->as<const float>().data();
       objects.points_each = field.row_shape[0];
     }
   }
-  if (!drawn.colours.empty()) objects.colours = drawn.colours.data();
-  return drawn;
-}
-
-// The masks of a batch, as a sheet has them; empty if there are none.
-std::vector<uint8_t> MasksOf(const Batch& batch) {
-  const Column* const mask = batch.column("mask");
-  std::vector<uint8_t> colours;
-  if (mask == nullptr ||
-      !std::ranges::equal(mask->shape, std::span(batch.images().shape).first(3))) {
-    return colours;
-  }
-  if (mask->dtype == DType::kU8) {
-    const std::span<const uint8_t> values = mask->as<const uint8_t>();
-    colours.assign(values.begin(), values.end());
-  } else if (mask->dtype == DType::kU16) {
-    for (const uint16_t value : mask->as<const uint16_t>()) colours.push_back(ColourOfValue(value));
-  }
-  return colours;
+  if (!labels.empty()) objects.labels = labels.data();
+  return objects;
 }
 
 Result<WholeImage> Draw(const Batch& batch, const SampleSource& source, int64_t columns,
@@ -143,14 +107,17 @@ Result<WholeImage> Draw(const Batch& batch, const SampleSource& source, int64_t 
   const Column& images = batch.images();
   std::vector<uint8_t> bytes;
   if (images.dtype == DType::kF32) bytes = BytesOfFractions(images.as<float>(), undone);
-  const std::vector<uint8_t> masks = MasksOf(batch);
-  const DrawnObjects drawn = ObjectsOf(batch, source);
-  return DrawSheet({.count = images.shape[0],
-                    .size = {static_cast<int>(images.shape[2]), static_cast<int>(images.shape[1])},
-                    .images = bytes.empty() ? images.as<uint8_t>().data() : bytes.data(),
-                    .masks = masks.empty() ? nullptr : masks.data(),
-                    .objects = drawn.objects},
-                   columns);
+  const std::vector<int64_t> labels = LabelsOf(batch, source);
+  SheetRows rows{.count = images.shape[0],
+                 .size = {static_cast<int>(images.shape[2]), static_cast<int>(images.shape[1])},
+                 .images = bytes.empty() ? images.as<uint8_t>().data() : bytes.data(),
+                 .objects = ObjectsOf(batch, source, labels)};
+  const Column* const mask = batch.column("mask");
+  if (mask != nullptr && std::ranges::equal(mask->shape, std::span(images.shape).first(3))) {
+    if (mask->dtype == DType::kU8) rows.masks = mask->as<const uint8_t>().data();
+    if (mask->dtype == DType::kU16) rows.masks_of_16_bits = mask->as<const uint16_t>().data();
+  }
+  return DrawSheet(rows, columns);
 }
 
 // Sets the recipe, and that one batch is made, of bytes or float32.

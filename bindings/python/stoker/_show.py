@@ -129,7 +129,7 @@ def _is_ragged(column: Any) -> bool:
 
 
 def _objects_of(batch: Any, rows: int, box_format: str) -> tuple[Any, ...] | None:
-    """Returns what the library draws of the first rows: offsets, boxes, points and colours; or None."""
+    """Returns what the library draws of the first rows: offsets, boxes, points and labels; or None."""
     if hasattr(batch, "keys"):
         names = list(batch.keys())
         named = [(str(name), batch[name]) for name in names]
@@ -154,9 +154,10 @@ def _objects_of(batch: Any, rows: int, box_format: str) -> tuple[Any, ...] | Non
         raise InvalidArgumentError(f"the batch has {rows} images, and objects of {len(drawn)}")
     return (
         np.ascontiguousarray(drawn.offsets[: rows + 1]),
-        None if boxes is None else _corners(boxes.values, box_format),
+        None if boxes is None else np.ascontiguousarray(boxes.values, np.float32),
+        box_format,
         None if points is None else np.ascontiguousarray(points.values, np.float32),
-        None if labels is None else _colours(labels.values),
+        None if labels is None else np.ascontiguousarray(labels.values).astype(np.int64),
     )
 
 
@@ -168,23 +169,6 @@ def _ragged_on_host(name: str, column: Any) -> Any:
     if falls or bounds[-1] > len(values):
         raise InvalidArgumentError(f"{name} has wrong offsets")
     return Ragged(values, bounds)
-
-
-def _corners(boxes: npt.NDArray[Any], box_format: str) -> npt.NDArray[np.float32]:
-    """Returns boxes as left, top, right, bottom."""
-    made = np.array(boxes, np.float32, order="C")
-    if box_format == "cxcywh":
-        made[:, :2] -= made[:, 2:] / 2
-    if box_format != "xyxy":
-        made[:, 2:] += made[:, :2]
-    return made
-
-
-def _colours(labels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Returns the value of a mask for each label, as ColourOfLabel in bindings/sheet/sheet.h."""
-    low = (labels & 255).astype(np.uint8)
-    low[low == 0] = 255
-    return low
 
 
 def _labels_or_none(column: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
@@ -236,7 +220,7 @@ def _stretched(shown: npt.NDArray[Any], image: npt.NDArray[Any]) -> npt.NDArray[
     return np.rint((values - least) * (255 / ((greatest - least) or 1))).astype(np.uint8)
 
 
-def _masks_of(mask: npt.NDArray[Any], images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def _masks_of(mask: npt.NDArray[Any], images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint16]:
     if mask.ndim != 3 or mask.shape[1:] != images.shape[1:3] or len(mask) < len(images):
         raise InvalidArgumentError(
             f"masks have shape {mask.shape}; these images need {images.shape[:3]}, one value for each pixel"
@@ -244,14 +228,10 @@ def _masks_of(mask: npt.NDArray[Any], images: npt.NDArray[np.uint8]) -> npt.NDAr
     shown = mask[: len(images)]
     if shown.dtype.kind not in "uib":
         raise InvalidArgumentError(f"masks are {shown.dtype}; they must be integers")
-    if shown.dtype == np.uint8:
-        return np.ascontiguousarray(shown)
     least, greatest = shown.min(), shown.max()
     if least < 0 or greatest > 65_535:
         raise InvalidArgumentError(f"masks have values {least} to {greatest}; 0 to 65535 can be drawn")
-    if greatest > 255:  # as ColourOfValue in bindings/sheet/sheet.h
-        shown = np.where(shown == 0, 0, _colours(shown))
-    return np.ascontiguousarray(shown, np.uint8)
+    return np.ascontiguousarray(shown, np.uint16)
 
 
 def _texts(labels: npt.NDArray[Any], classes: list[str] | None) -> list[str]:

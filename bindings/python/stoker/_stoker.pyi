@@ -250,7 +250,7 @@ class Compose:
 
 def draw_sheet(
     images: npt.NDArray[np.uint8],
-    masks: npt.NDArray[np.uint8] | None,
+    masks: npt.NDArray[np.uint16] | None,
     columns: int,
     objects: tuple[Any, ...] | None = None,
 ) -> bytes: ...

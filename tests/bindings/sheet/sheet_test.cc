@@ -159,7 +159,7 @@ TEST(SheetPng, IsKnownByItsBeginning) {
 Colour WithObjects(const SheetObjects& objects, int64_t image, int x, int y, Colour colour) {
   for (int64_t i = objects.offsets[static_cast<size_t>(image)];
        i < objects.offsets[static_cast<size_t>(image) + 1]; ++i) {
-    const Colour own = MaskColour(objects.colours[i]);
+    const Colour own = MaskColour(ColourOfLabel(objects.labels[i]));
     const float* const box = objects.boxes + i * 4;
     const float right = std::max(std::ceil(box[2]), std::floor(box[0]) + 1) - 1;
     const float bottom = std::max(std::ceil(box[3]), std::floor(box[1]) + 1) - 1;
@@ -182,7 +182,7 @@ TEST(Sheet, DrawsTheOutlinesOfBoxesAndDotsOfPoints) {
   std::mt19937 random(3);
   const std::vector<int64_t> offsets{0, 2, 2, 5};
   std::vector<float> boxes, points;
-  std::vector<uint8_t> colours;
+  std::vector<int64_t> labels;
   const auto coordinate = [&] { return static_cast<float>(random() % 140) / 10 - 2; };
   for (int i = 0; i < 5; ++i) {
     const float left = coordinate(), top = coordinate();
@@ -190,7 +190,7 @@ TEST(Sheet, DrawsTheOutlinesOfBoxesAndDotsOfPoints) {
     for (int p = 0; p < 2; ++p) {
       points.insert(points.end(), {coordinate(), coordinate(), static_cast<float>(random() % 3)});
     }
-    colours.push_back(ColourOfLabel(i * 100));
+    labels.push_back(i * 128);
   }
   SheetRows rows = batch.rows();
   rows.masks = nullptr;
@@ -198,7 +198,7 @@ TEST(Sheet, DrawsTheOutlinesOfBoxesAndDotsOfPoints) {
                   .boxes = boxes.data(),
                   .points = points.data(),
                   .points_each = 2,
-                  .colours = colours.data()};
+                  .labels = labels.data()};
   const WholeImage sheet = DrawSheet(rows, 3).value();
   for (int image = 0; image < 3; ++image) {
     for (int y = 0; y < 8; ++y) {

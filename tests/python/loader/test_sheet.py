@@ -201,8 +201,8 @@ def test_objects_in_fortran_order():
 def test_draw_sheet_keeps_arrays_that_it_converts():
     boxes = np.tile(CORNERS, (1000, 1))  # large enough that freed memory is used again
     offsets = np.array([0, *OFFSETS[1:-1], len(boxes)])
-    held = (offsets, boxes, None, np.full(len(boxes), 1, np.uint8))
-    converted = (offsets.astype(np.int32), np.asfortranarray(boxes), None, held[3])
+    held = (offsets, boxes, "xyxy", None, np.ones(len(boxes), np.int64))
+    converted = (offsets.astype(np.int32), np.asfortranarray(boxes), "xyxy", None, held[4])
     assert stoker._stoker.draw_sheet(IMAGES, None, 8, converted) == stoker._stoker.draw_sheet(
         IMAGES, None, 8, held
     )
