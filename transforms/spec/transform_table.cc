@@ -509,8 +509,9 @@ TransformRow Row(const RandomIoUCrop&) {
                {.name = "sampler_options",
                 .note = "overlaps (intersection / union) from 0 on; `[]` is `[0, 0.1, 0.3, 0.5, "
                         "0.7, 0.9, 1]`"},
-               "overlaps, intersection / union, one of which at least one box must have; with 1 "
-               "the image stays whole. None: 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1."),
+               "overlaps, intersection / union, to draw from: at least one box must overlap the "
+               "part by that much; with 1 the image stays whole. None: 0, 0.1, 0.3, 0.5, 0.7, 0.9 "
+               "and 1."),
            Integer<&T::trials>("trials", 1, kMostTrials,
                                "parts to try before another overlap is chosen, 1 to 50. After 20 "
                                "overlaps the image stays whole.")},
@@ -537,8 +538,8 @@ TransformRow Row(const RandomShortestSize&) {
           .how = "while rows are decoded; only what later crops keep is decoded",
           .parameters = {Single<&T::min_size>(
                              "side or sides", sizes,
-                             "an int, or a list of them, one of which is drawn: the shorter side "
-                             "becomes that, unless the longer one would be more than max_size."),
+                             "an int, or a list of them to draw from: the shorter side becomes "
+                             "that, unless the longer one would be more than max_size."),
                          Single<&T::max_size>("optional side", most,
                                               "the longer side is at most this, which makes the "
                                               "shorter one smaller where it must. None: no limit."),

@@ -236,8 +236,8 @@ class RandomIoUCrop(Transform):
         max_scale: the largest share.
         min_aspect_ratio: the least width / height.
         max_aspect_ratio: the largest width / height.
-        sampler_options: overlaps, intersection / union, one of which at least one box must have; with 1 the
-            image stays whole. None: 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1.
+        sampler_options: overlaps, intersection / union, to draw from: at least one box must overlap the
+            part by that much; with 1 the image stays whole. None: 0, 0.1, 0.3, 0.5, 0.7, 0.9 and 1.
         trials: parts to try before another overlap is chosen, 1 to 50. After 20 overlaps the image stays
             whole.
 
@@ -260,8 +260,8 @@ class RandomShortestSize(Transform):
     Images then differ in size: a crop or a `PadTo` follows.
 
     Args:
-        min_size: an int, or a list of them, one of which is drawn: the shorter side becomes that, unless
-            the longer one would be more than max_size.
+        min_size: an int, or a list of them to draw from: the shorter side becomes that, unless the longer
+            one would be more than max_size.
         max_size: the longer side is at most this, which makes the shorter one smaller where it must. None:
             no limit.
         interpolation: Pillow's filter: "bilinear", "bicubic", "lanczos", "box" or "nearest", or
