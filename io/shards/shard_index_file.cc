@@ -129,11 +129,10 @@ std::optional<std::array<uint64_t, 3>> UnpackShardIndex(std::span<const uint8_t>
   return header->numbers;
 }
 
-bool SignShardIndex(std::span<uint8_t> file, const std::array<char, 8>& magic,
-                    const FileStamp& stamp) {
+bool SignShardIndex(std::span<uint8_t> file, const FileStamp& stamp) {
   const std::optional<ShardIndexHeader> header = HeaderIn(file);
   if (!header) return false;
-  ShardIndexHeader sound = HeaderOf(magic, stamp, header->numbers, header->content);
+  ShardIndexHeader sound = HeaderOf(header->magic, stamp, header->numbers, header->content);
   sound.checksum = ChecksumOf(sound, file.subspan(sizeof(sound)));
   std::memcpy(file.data(), &sound, sizeof(sound));
   return true;

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -71,8 +72,7 @@ std::optional<std::array<uint64_t, 3>> UnpackShardIndex(std::span<const uint8_t>
 
 // Corrects the checksum and the stamp in the bytes of an index file, so that a fuzzer reaches the
 // code after those checks. Returns false if the bytes are too short to have them.
-bool SignShardIndex(std::span<uint8_t> file, const std::array<char, 8>& magic,
-                    const FileStamp& stamp);
+bool SignShardIndex(std::span<uint8_t> file, const FileStamp& stamp);
 
 // Returns the content of the shard's index file, or of a part's; nullopt unless it can be read, is
 // trusted, has this kind and stamp in its header, is smaller than 1 GiB, and there is memory for
@@ -81,6 +81,21 @@ std::optional<std::vector<uint8_t>> ReadShardIndex(const InputFile& shard,
                                                    const std::array<char, 8>& magic,
                                                    const FileStamp& stamp,
                                                    std::string_view part = {});
+
+// Returns what `unpack` returns for that content; nullopt also if there is no memory for it: a scan
+// of the shard holds less at a time.
+template <typename Unpack>
+auto UnpackedShardIndex(const InputFile& shard, const std::array<char, 8>& magic,
+                        const FileStamp& stamp, std::string_view part, const Unpack& unpack)
+    -> decltype(unpack(std::span<const uint8_t>())) {
+  const std::optional<std::vector<uint8_t>> file = ReadShardIndex(shard, magic, stamp, part);
+  if (!file) return std::nullopt;
+  try {
+    return unpack(*file);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+}
 
 // Replaces the index file of a shard, or of a part; readers see the old or the new one. `file`: the
 // bytes that PackShardIndex returned, in which this function sets the hash of the shard's content.

@@ -418,9 +418,11 @@ Error NoImageInArchives(const std::vector<std::string>& paths, const TarSamples&
           .advice = "Name the extensions of the images: image=\"jpg;ppm\""};
 }
 
-Result<std::shared_ptr<const SampleSource>> OpenArchives(std::vector<std::string> paths,
-                                                         const TarOptions& options,
-                                                         std::string described) {
+}  // namespace
+
+Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
+                                                const TarOptions& options) {
+  ASSIGN_OR_RETURN(std::vector<std::string> paths, ExpandShards(pattern, options.root));
   TRY(CheckThreads(options.threads));
   ASSIGN_OR_RETURN(const TarGrouping grouping, ParseGrouping(options));
   ASSIGN_OR_RETURN(IndexedArchives indexed, IndexArchives(paths, grouping, options));
@@ -433,29 +435,7 @@ Result<std::shared_ptr<const SampleSource>> OpenArchives(std::vector<std::string
                    FieldsOf(indexed.samples, paths, options, objects.columns));
   return std::shared_ptr<const SampleSource>(
       std::make_shared<TarSource>(std::move(paths), std::move(indexed), std::move(objects),
-                                  std::move(fields), std::move(described)));
-}
-
-}  // namespace
-
-Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
-                                                const TarOptions& options) {
-  ASSIGN_OR_RETURN(std::vector<std::string> paths, ExpandShards(pattern, options.root));
-  return OpenArchives(std::move(paths), options, "tar(" + pattern + ")");
-}
-
-Result<std::shared_ptr<const SampleSource>> TarArchives(std::vector<std::string> archives,
-                                                        const TarOptions& options) {
-  if (archives.empty() || archives.size() > kMaxShards) {
-    return Error{.code = Code::kInvalidArgument,
-                 .cause = "tar: " + std::to_string(archives.size()) +
-                          " archives were given; 1 to " + std::to_string(kMaxShards) +
-                          " are possible"};
-  }
-  const std::string others =
-      archives.size() == 1 ? "" : " and " + std::to_string(archives.size() - 1) + " more";
-  std::string described = "tar(" + archives[0] + others + ")";
-  return OpenArchives(std::move(archives), options, std::move(described));
+                                  std::move(fields), "tar(" + pattern + ")"));
 }
 
 }  // namespace stoker

@@ -91,8 +91,4 @@ struct TarOptions {
 Result<std::shared_ptr<const SampleSource>> Tar(const std::string& pattern,
                                                 const TarOptions& options = {});
 
-// Does the same for archives with these paths.
-Result<std::shared_ptr<const SampleSource>> TarArchives(std::vector<std::string> archives,
-                                                        const TarOptions& options = {});
-
 }  // namespace stoker

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <new>
 
 #include "io/shards/shard_index_file.h"
 
@@ -65,18 +64,10 @@ std::optional<TarMembers> UnpackTarIndex(std::span<const uint8_t> file, const Fi
   return all;
 }
 
-bool SignTarIndex(std::span<uint8_t> file, const FileStamp& stamp) {
-  return SignShardIndex(file, kTarMagic, stamp);
-}
-
 std::optional<TarMembers> ReadTarIndex(const InputFile& archive, const FileStamp& stamp) {
-  const std::optional<std::vector<uint8_t>> file = ReadShardIndex(archive, kTarMagic, stamp);
-  if (!file) return std::nullopt;
-  try {
-    return UnpackTarIndex(*file, stamp);
-  } catch (const std::bad_alloc&) {
-    return std::nullopt;  // scanning the archive needs less memory
-  }
+  return UnpackedShardIndex(archive, kTarMagic, stamp, "", [&](std::span<const uint8_t> file) {
+    return UnpackTarIndex(file, stamp);
+  });
 }
 
 Status WriteTarIndex(const std::string& archive, const TarMembers& all, const FileStamp& stamp) {

@@ -27,7 +27,4 @@ Status WriteTarIndex(const std::string& archive, const TarMembers& all, const Fi
 std::vector<uint8_t> PackTarIndex(const TarMembers& all, const FileStamp& stamp);
 std::optional<TarMembers> UnpackTarIndex(std::span<const uint8_t> file, const FileStamp& stamp);
 
-// SignShardIndex for an archive's index file.
-bool SignTarIndex(std::span<uint8_t> file, const FileStamp& stamp);
-
 }  // namespace stoker

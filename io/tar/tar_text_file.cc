@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <new>
 
 #include "io/shards/shard_index_file.h"
 
@@ -49,19 +48,11 @@ std::optional<TarMembers::Texts> UnpackTarTexts(std::span<const uint8_t> file,
   return texts;
 }
 
-bool SignTarTexts(std::span<uint8_t> file, const FileStamp& stamp) {
-  return SignShardIndex(file, kTextMagic, stamp);
-}
-
 std::optional<TarMembers::Texts> ReadTarTexts(const InputFile& archive, const FileStamp& stamp,
                                               const TarMembers& all, const std::string& extension) {
-  const auto file = ReadShardIndex(archive, kTextMagic, stamp, extension);
-  if (!file) return std::nullopt;
-  try {
-    return UnpackTarTexts(*file, stamp, all, extension);
-  } catch (const std::bad_alloc&) {
-    return std::nullopt;  // scanning the archive holds less memory at a time
-  }
+  return UnpackedShardIndex(
+      archive, kTextMagic, stamp, extension,
+      [&](std::span<const uint8_t> file) { return UnpackTarTexts(file, stamp, all, extension); });
 }
 
 Status WriteTarTexts(const std::string& archive, const TarMembers::Texts& texts,

@@ -30,7 +30,4 @@ std::optional<TarMembers::Texts> UnpackTarTexts(std::span<const uint8_t> file,
                                                 const FileStamp& stamp, const TarMembers& all,
                                                 const std::string& extension);
 
-// SignShardIndex for an index file of texts.
-bool SignTarTexts(std::span<uint8_t> file, const FileStamp& stamp);
-
 }  // namespace stoker

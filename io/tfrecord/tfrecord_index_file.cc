@@ -1,7 +1,6 @@
 #include "io/tfrecord/tfrecord_index_file.h"
 
 #include <array>
-#include <new>
 #include <utility>
 
 #include "core/result/try.h"
@@ -23,16 +22,12 @@ bool FillFile(std::span<const uint64_t> ends, uint64_t bytes) {
   return begin == bytes;
 }
 
-std::optional<TfRecords> ReadTfRecordIndex(const InputFile& records, const FileStamp& stamp) {
-  const auto file = ReadShardIndex(records, kTfRecordMagic, stamp);
-  if (!file) return std::nullopt;
-  return UnpackTfRecordIndex(*file, stamp);
-}
-
 std::optional<IndexedTfRecords> ReadIndexFiles(const InputFile& file,
                                                const std::vector<std::string>& features,
                                                const FileStamp& stamp) {
-  std::optional<TfRecords> records = ReadTfRecordIndex(file, stamp);
+  auto records = UnpackedShardIndex(
+      file, kTfRecordMagic, stamp, "",
+      [&](std::span<const uint8_t> bytes) { return UnpackTfRecordIndex(bytes, stamp); });
   if (!records) return std::nullopt;
   IndexedTfRecords all{.records = *std::move(records)};
   for (const std::string& feature : features) {
@@ -77,10 +72,6 @@ std::optional<TfRecords> UnpackTfRecordIndex(std::span<const uint8_t> file,
   TakeColumn(columns, count, all.ends);
   if (!FillFile(all.ends, stamp.bytes)) return std::nullopt;
   return all;
-}
-
-bool SignTfRecordIndex(std::span<uint8_t> file, const FileStamp& stamp) {
-  return SignShardIndex(file, kTfRecordMagic, stamp);
 }
 
 Result<IndexedTfRecords> IndexTfRecords(const std::string& path,

@@ -21,9 +21,6 @@ namespace stoker {
 std::vector<uint8_t> PackTfRecordIndex(const TfRecords& all, const FileStamp& stamp);
 std::optional<TfRecords> UnpackTfRecordIndex(std::span<const uint8_t> file, const FileStamp& stamp);
 
-// SignShardIndex for an index file of records.
-bool SignTfRecordIndex(std::span<uint8_t> file, const FileStamp& stamp);
-
 // The records of a file, and the values of some of their features.
 struct IndexedTfRecords {
   TfRecords records;

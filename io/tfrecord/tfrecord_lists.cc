@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <utility>
 
 #include "core/hash/sha256.h"
@@ -134,19 +133,11 @@ std::optional<TfRecordLists> UnpackTfRecordLists(std::span<const uint8_t> file,
   return lists;
 }
 
-bool SignTfRecordLists(std::span<uint8_t> file, const FileStamp& stamp) {
-  return SignShardIndex(file, kTfListsMagic, stamp);
-}
-
 std::optional<TfRecordLists> ReadTfRecordListsIndex(const InputFile& file, const FileStamp& stamp,
                                                     uint64_t records, const std::string& feature) {
-  const auto index = ReadShardIndex(file, kTfListsMagic, stamp, PartOfFeature(feature));
-  if (!index) return std::nullopt;
-  try {
-    return UnpackTfRecordLists(*index, stamp, records);
-  } catch (const std::bad_alloc&) {
-    return std::nullopt;  // scanning the file needs less memory
-  }
+  return UnpackedShardIndex(
+      file, kTfListsMagic, stamp, PartOfFeature(feature),
+      [&](std::span<const uint8_t> index) { return UnpackTfRecordLists(index, stamp, records); });
 }
 
 Status WriteTfRecordListsIndex(const std::string& path, const TfRecordLists& lists,

@@ -33,11 +33,10 @@ Result<std::vector<TfRecordLists>> ReadTfRecordLists(const InputFile& file,
 
 // PackTfRecordLists returns the bytes of the index file of one feature (shard_index_file.h).
 // UnpackTfRecordLists returns nullopt if they are damaged, of another version, not valid for
-// `stamp`, or have another number of records. SignTfRecordLists is SignShardIndex for such a file.
+// `stamp`, or have another number of records.
 std::vector<uint8_t> PackTfRecordLists(const TfRecordLists& lists, const FileStamp& stamp);
 std::optional<TfRecordLists> UnpackTfRecordLists(std::span<const uint8_t> file,
                                                  const FileStamp& stamp, uint64_t records);
-bool SignTfRecordLists(std::span<uint8_t> file, const FileStamp& stamp);
 
 // ReadTfRecordListsIndex returns the content of a feature's index file; nullopt if there is none,
 // or for UnpackTfRecordLists's reasons. WriteTfRecordListsIndex replaces it.

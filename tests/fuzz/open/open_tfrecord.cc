@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "io/files/input_file.h"
+#include "io/shards/shard_index_file.h"
 #include "io/tfrecord/tf_example.h"
 #include "io/tfrecord/tfrecord_features.h"
 #include "io/tfrecord/tfrecord_index_file.h"
@@ -90,7 +91,7 @@ void VisitLists(const TfRecordLists& lists, size_t records) {
 void VisitListsIndex(std::span<const uint8_t> bytes) {
   constexpr size_t kRecords = 3;
   std::vector<uint8_t> file(bytes.begin(), bytes.end());
-  (void)SignTfRecordLists(file, kTfStamp);
+  (void)SignShardIndex(file, kTfStamp);
   const std::optional<TfRecordLists> lists = UnpackTfRecordLists(file, kTfStamp, kRecords);
   if (!lists) return;
   for (size_t record = 0; record < kRecords; ++record) {
@@ -134,7 +135,7 @@ void OpenFuzzedTfRecord(std::span<const uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("STKTFRIX")) {
     std::vector<uint8_t> file(bytes.begin(), bytes.end());
-    (void)SignTfRecordIndex(file, kTfStamp);
+    (void)SignShardIndex(file, kTfStamp);
     const std::optional<TfRecords> records = UnpackTfRecordIndex(file, kTfStamp);
     if (records) VisitRecords(*records, kTfStamp);
     return;
