@@ -11,14 +11,21 @@
 
 namespace stoker {
 
+// Finishes the values of all samples, and returns their columns, which are valid as long as
+// `values` is. Sets `classes` to those of "labels" that are text, if there are any.
+// InvalidArgument, with `path`: classes next to the label of images, and the errors of
+// ObjectValues::Finish.
+Result<std::vector<ArrayColumn>> FinishObjects(std::vector<ObjectValues>& values, bool has_label,
+                                               const std::string& path,
+                                               std::vector<std::string>& classes);
+
 struct ObjectColumns {
   MemoryColumns columns;
   std::vector<std::string> classes;  // of "labels" that are text
   uint64_t bytes = 0;                // of memory
 
-  // Takes the values of all samples. InvalidArgument, with `path`: classes next to the label of
-  // images, different numbers of objects, and the errors of ObjectValues::Finish and
-  // MemoryColumns::Make.
+  // Takes the values of all samples. InvalidArgument, with `path`: different numbers of objects,
+  // and the errors of FinishObjects and MemoryColumns::Make.
   static Result<ObjectColumns> Take(std::vector<ObjectValues> values, bool has_label,
                                     const std::string& path);
 

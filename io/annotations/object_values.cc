@@ -217,13 +217,6 @@ Status ObjectValues::Finish() {
   return {};
 }
 
-Error ClassesAndLabel(const std::string& path) {
-  return {.code = Code::kInvalidArgument,
-          .cause = "'labels' has the classes of objects as text, and the images have a label",
-          .file = path,
-          .advice = "Leave the label of the images out, or write class numbers"};
-}
-
 ArrayColumn ObjectValues::View() const {
   const Field& field = column_.field;
   ArrayColumn view = values_.View();

@@ -78,7 +78,4 @@ class ObjectValues {
   ValueColumn values_;
 };
 
-// Returns the error that the classes of objects are text in a source whose images have a label.
-Error ClassesAndLabel(const std::string& path);
-
 }  // namespace stoker

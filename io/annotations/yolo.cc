@@ -14,6 +14,7 @@
 #include "core/result/plural.h"
 #include "core/result/try.h"
 #include "core/result/utf8.h"
+#include "core/system/machine.h"
 #include "io/annotations/column_of_objects.h"
 #include "io/annotations/yolo_data.h"
 #include "io/annotations/yolo_labels.h"

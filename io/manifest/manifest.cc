@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/result/try.h"
+#include "io/annotations/object_columns.h"
 #include "io/manifest/manifest_table.h"
 #include "io/ranges/path_source.h"
 #include "io/remote/object_url.h"
@@ -49,20 +50,6 @@ std::string FolderOf(std::string_view path) {
   return std::string(path.substr(0, path.rfind('/') + 1));
 }
 
-// Takes the classes from the label that is text; or from the labels of objects.
-Status SetClassNames(const std::string& path, ManifestTable& table, FilesOptions& files) {
-  if (table.has_label) files.class_names = table.columns.front().NumberClasses();
-  for (ObjectValues& values : table.objects) {
-    std::vector<std::string> names = values.NumberClasses();
-    if (names.empty()) continue;
-    if (table.has_label) {
-      return ClassesAndLabel(path);
-    }
-    files.class_names = std::move(names);
-  }
-  return {};
-}
-
 // Takes the masks from the end of the columns.
 void AddMasks(const ManifestOptions& options, ManifestTable& table, FilesOptions& files) {
   const size_t first = table.columns.size() - table.masks;
@@ -97,15 +84,12 @@ Result<std::shared_ptr<const SampleSource>> Manifest(const std::string& path,
   files.root = options.root.empty() ? FolderOf(path) : options.root;
   files.description = "manifest(" + path + ")";
   const auto kept = std::make_shared<ManifestTable>(std::move(table));
-  TRY(SetClassNames(path, *kept, files));
+  if (kept->has_label) files.class_names = kept->columns.front().NumberClasses();
   AddMasks(options, *kept, files);
   for (const ValueColumn& column : kept->columns) files.columns.push_back(column.View());
-  for (ObjectValues& values : kept->objects) {
-    if (Status finished = values.Finish(); !finished.ok()) {
-      return std::move(finished).error().WithFile(path);
-    }
-    files.columns.push_back(values.View());
-  }
+  ASSIGN_OR_RETURN(const std::vector<ArrayColumn> objects,
+                   FinishObjects(kept->objects, kept->has_label, path, files.class_names));
+  files.columns.insert(files.columns.end(), objects.begin(), objects.end());
   files.owner = kept;
   Result<std::shared_ptr<const SampleSource>> source =
       Files(std::exchange(kept->paths, {}), std::move(files));
