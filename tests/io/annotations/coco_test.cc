@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
+#include "tests/testing/samples/view_as.h"
 #include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
@@ -46,11 +46,7 @@ constexpr char kSmall[] = R"({
 template <typename T>
 std::vector<T> ObjectsOf(const SampleSource& source, const char* name, uint64_t id) {
   for (size_t i = 0; i < source.fields().size(); ++i) {
-    if (source.fields()[i].name != name) continue;
-    const std::span<const uint8_t> bytes = source.View(i, id);
-    std::vector<T> values(bytes.size() / sizeof(T));
-    if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-    return values;
+    if (source.fields()[i].name == name) return testing::ViewAs<T>(source, i, id);
   }
   ADD_FAILURE() << "no field " << name;
   return {};

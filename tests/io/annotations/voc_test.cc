@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -14,6 +13,7 @@
 #include "io/annotations/voc_annotation.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
+#include "tests/testing/samples/view_as.h"
 #include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
@@ -22,15 +22,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::ViewAs;
 using Source = std::shared_ptr<const SampleSource>;
-
-template <typename T>
-std::vector<T> VocRow(const SampleSource& source, size_t field, uint64_t id) {
-  const std::span<const uint8_t> bytes = source.View(field, id);
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
 
 std::string BoxOf(const std::string& sides) {
   constexpr const char* kNames[] = {"xmin", "ymin", "xmax", "ymax"};
@@ -107,12 +100,12 @@ TEST_F(VocTest, ObjectsAreInTheOrderOfTheirFile) {
   const Source source = Open().value();
   EXPECT_THAT(PathsOf(*source), ElementsAre("VOCdevkit/VOC2012/JPEGImages/2008_000003.jpg",
                                             "VOCdevkit/VOC2012/JPEGImages/2008_000002.jpg"));
-  EXPECT_THAT(VocRow<float>(*source, 1, 0), IsEmpty());
-  EXPECT_THAT(VocRow<float>(*source, 1, 1), ElementsAre(33, 10, 448, 293, 0, 0, 500.5F, 375));
-  EXPECT_THAT(VocRow<int64_t>(*source, 2, 1), ElementsAre(19, 14));
-  EXPECT_THAT(VocRow<uint8_t>(*source, 3, 1), ElementsAre(1, 0));
-  EXPECT_THAT(VocRow<uint8_t>(*source, 4, 1), ElementsAre(0, 1));
-  EXPECT_THAT(VocRow<uint8_t>(*source, 5, 1), ElementsAre(0, 0));
+  EXPECT_THAT(ViewAs<float>(*source, 1, 0), IsEmpty());
+  EXPECT_THAT(ViewAs<float>(*source, 1, 1), ElementsAre(33, 10, 448, 293, 0, 0, 500.5F, 375));
+  EXPECT_THAT(ViewAs<int64_t>(*source, 2, 1), ElementsAre(19, 14));
+  EXPECT_THAT(ViewAs<uint8_t>(*source, 3, 1), ElementsAre(1, 0));
+  EXPECT_THAT(ViewAs<uint8_t>(*source, 4, 1), ElementsAre(0, 1));
+  EXPECT_THAT(ViewAs<uint8_t>(*source, 5, 1), ElementsAre(0, 0));
   std::vector<std::string> names;
   for (const Field& field : source->fields()) names.push_back(field.name);
   EXPECT_THAT(names, ElementsAre("image", "boxes", "labels", "difficult", "truncated", "occluded"));
@@ -127,8 +120,8 @@ TEST_F(VocTest, DifficultObjectsCanBeLeftOut) {
   Add("1", AnnotationOf(ObjectOf("cat", "1 2 3 4", "<difficult>1</difficult>") +
                         ObjectOf("dog", "1 2 3 4", "<difficult>0</difficult>")));
   List("1");
-  EXPECT_THAT(VocRow<int64_t>(*Open().value(), 2, 0), ElementsAre(7, 11));
-  EXPECT_THAT(VocRow<int64_t>(*Open({.keep_difficult = false}).value(), 2, 0), ElementsAre(11));
+  EXPECT_THAT(ViewAs<int64_t>(*Open().value(), 2, 0), ElementsAre(7, 11));
+  EXPECT_THAT(ViewAs<int64_t>(*Open({.keep_difficult = false}).value(), 2, 0), ElementsAre(11));
 }
 
 TEST_F(VocTest, SizesAreNotNeeded) {
@@ -142,7 +135,7 @@ TEST_F(VocTest, PartsOfAnObjectAreNoObjects) {
   Add("1", AnnotationOf(ObjectOf("person", "1 2 30 40", part + part) +
                         "<other><object><name>x</name></object></other>"));
   List("1");
-  EXPECT_THAT(VocRow<float>(*Open().value(), 1, 0), ElementsAre(0, 1, 30, 40));
+  EXPECT_THAT(ViewAs<float>(*Open().value(), 1, 0), ElementsAre(0, 1, 30, 40));
 }
 
 TEST_F(VocTest, ADataSetOfOnesOwnNamesItsClasses) {
@@ -160,9 +153,9 @@ TEST_F(VocTest, ADataSetOfOnesOwnNamesItsClasses) {
   EXPECT_THAT(before.advice, HasSubstr("one_based"));
   const Source source = Open({.one_based = false, .class_names = names}).value();
   EXPECT_EQ(source->classes(), names);
-  EXPECT_THAT(VocRow<float>(*source, 1, 0), ElementsAre(0, 0.5F, 9, 9, 0, 0, 9, 9));
-  EXPECT_THAT(VocRow<float>(*source, 1, 1), ElementsAre(4, 4, 4, 4));
-  EXPECT_THAT(VocRow<int64_t>(*source, 2, 0), ElementsAre(1, 2));
+  EXPECT_THAT(ViewAs<float>(*source, 1, 0), ElementsAre(0, 0.5F, 9, 9, 0, 0, 9, 9));
+  EXPECT_THAT(ViewAs<float>(*source, 1, 1), ElementsAre(4, 4, 4, 4));
+  EXPECT_THAT(ViewAs<int64_t>(*source, 2, 0), ElementsAre(1, 2));
   EXPECT_THAT(PathsOf(*source)[1], HasSubstr("2.png"));
 }
 

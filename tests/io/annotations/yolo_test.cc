@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -16,6 +15,7 @@
 #include "io/annotations/yolo_labels.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
+#include "tests/testing/samples/view_as.h"
 #include "tests/testing/storage/temp_folder.h"
 
 namespace stoker {
@@ -24,15 +24,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::ViewAs;
 using Source = std::shared_ptr<const SampleSource>;
-
-template <typename T>
-std::vector<T> YoloRow(const SampleSource& source, size_t field, uint64_t id) {
-  const std::span<const uint8_t> bytes = source.View(field, id);
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
 
 class YoloTest : public ::testing::Test {
  protected:
@@ -72,11 +65,11 @@ TEST_F(YoloTest, LabelsAreNextToTheFolderOfImages) {
           .value();
   EXPECT_THAT(PathsOf(*source),
               ElementsAre("images/train/a/1.png", "images/train/b.jpg", "images/train/c.d.jpg"));
-  EXPECT_THAT(YoloRow<float>(*source, 1, 1),
+  EXPECT_THAT(ViewAs<float>(*source, 1, 1),
               ElementsAre(0.5F, 0.25F, 0.125F, 1.F, 1e-3F, 1.F, 0.F, 0.5F));
-  EXPECT_THAT(YoloRow<int64_t>(*source, 2, 1), ElementsAre(1, 0));
-  EXPECT_THAT(YoloRow<int64_t>(*source, 2, 0), ElementsAre(2));
-  EXPECT_THAT(YoloRow<int64_t>(*source, 2, 2), IsEmpty());
+  EXPECT_THAT(ViewAs<int64_t>(*source, 2, 1), ElementsAre(1, 0));
+  EXPECT_THAT(ViewAs<int64_t>(*source, 2, 0), ElementsAre(2));
+  EXPECT_THAT(ViewAs<int64_t>(*source, 2, 2), IsEmpty());
   EXPECT_THAT(source->classes(), ElementsAre("cat", "dog", "a b"));
   const Field& boxes = source->fields()[1];
   EXPECT_EQ(boxes.name, "boxes");
@@ -98,7 +91,7 @@ TEST_F(YoloTest, SplitsAreFoldersOrLists) {
   EXPECT_THAT(PathsOf(*Open(yaml).value()), ElementsAre("a/images/1.jpg", "b/images/2.jpg"));
   const Source listed = Open(yaml, "val").value();
   EXPECT_THAT(PathsOf(*listed), ElementsAre("b/plain/3.jpg", "a/images/1.jpg", "b/images/2.jpg"));
-  EXPECT_THAT(YoloRow<float>(*listed, 1, 0), ElementsAre(0.5, 0.5, 1, 1)) << "next to the image";
+  EXPECT_THAT(ViewAs<float>(*listed, 1, 0), ElementsAre(0.5, 0.5, 1, 1)) << "next to the image";
   EXPECT_THAT(Open(yaml, "test").error().cause, HasSubstr("there are no images for 'test'"));
   EXPECT_THAT(Open(yaml, "test").error().advice, HasSubstr("The file has: train, val"));
 }
@@ -205,8 +198,8 @@ TEST_F(YoloTest, TheFirstWrongFileIsNamedForAnyNumberOfThreads) {
   const Source one = Open("train: images\nnames: [x]", "train", 1).value();
   EXPECT_EQ(one->Fingerprint(),
             Open("train: images\nnames: [x]", "train", 4).value()->Fingerprint());
-  EXPECT_THAT(YoloRow<int64_t>(*one, 2, 700), IsEmpty());
-  EXPECT_THAT(YoloRow<int64_t>(*one, 2, 1999), ElementsAre(0));
+  EXPECT_THAT(ViewAs<int64_t>(*one, 2, 700), IsEmpty());
+  EXPECT_THAT(ViewAs<int64_t>(*one, 2, 1999), ElementsAre(0));
 }
 
 TEST_F(YoloTest, WrongYamlIsNamedWithItsLine) {

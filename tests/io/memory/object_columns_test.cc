@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -15,12 +14,14 @@
 #include "io/ranges/path_source.h"
 #include "io/select/combine.h"
 #include "io/select/subset.h"
+#include "tests/testing/samples/view_as.h"
 
 namespace stoker {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::ViewAs;
 using Source = std::shared_ptr<const SampleSource>;
 
 // Three samples with two objects, none and three.
@@ -71,14 +72,6 @@ Result<Source> Make(std::vector<ArrayColumn> columns) {
   return Files(std::move(paths), {.columns = std::move(columns)});
 }
 
-template <typename T>
-std::vector<T> ValuesOf(const SampleSource& source, size_t field, uint64_t id) {
-  const std::span<const uint8_t> view = source.View(field, id);
-  std::vector<T> values(view.size() / sizeof(T));
-  if (!view.empty()) std::memcpy(values.data(), view.data(), view.size());
-  return values;
-}
-
 TEST(ObjectColumns, BecomeFieldsOfObjects) {
   const Objects objects;
   const Source source = Make({objects.Boxes(), objects.Points(), objects.Labels()}).value();
@@ -93,11 +86,11 @@ TEST(ObjectColumns, BecomeFieldsOfObjects) {
   EXPECT_EQ(source->max_objects(), 3u);
   EXPECT_FALSE(source->label());
   EXPECT_EQ(source->LabelOf(0), kNoLabel);
-  EXPECT_THAT(ValuesOf<int64_t>(*source, 3, 0), ElementsAre(10, 11));
+  EXPECT_THAT(ViewAs<int64_t>(*source, 3, 0), ElementsAre(10, 11));
   EXPECT_TRUE(source->View(3, 1).empty());
-  EXPECT_THAT(ValuesOf<int64_t>(*source, 3, 2), ElementsAre(30, 31, 32));
-  EXPECT_EQ(ValuesOf<float>(*source, 1, 2).front(), 8);
-  EXPECT_EQ(ValuesOf<float>(*source, 2, 2).size(), 18u);
+  EXPECT_THAT(ViewAs<int64_t>(*source, 3, 2), ElementsAre(30, 31, 32));
+  EXPECT_EQ(ViewAs<float>(*source, 1, 2).front(), 8);
+  EXPECT_EQ(ViewAs<float>(*source, 2, 2).size(), 18u);
 }
 
 TEST(ObjectColumns, DoNotFollowChangesOfTheOffsets) {
@@ -105,7 +98,7 @@ TEST(ObjectColumns, DoNotFollowChangesOfTheOffsets) {
   const Source source = Make({objects.Labels()}).value();
   const uint64_t fingerprint = source->Fingerprint();
   objects.offsets = {0, 5000, 1, 1};
-  EXPECT_THAT(ValuesOf<int64_t>(*source, 1, 0), ElementsAre(10, 11));
+  EXPECT_THAT(ViewAs<int64_t>(*source, 1, 0), ElementsAre(10, 11));
   EXPECT_EQ(source->Fingerprint(), fingerprint);
 }
 
@@ -154,10 +147,10 @@ TEST(ObjectColumns, OfSelectedSamplesCountForThemAlone) {
   const std::vector<uint64_t> ids{1, 0};
   const Source some = Subset(all, ids).value();
   EXPECT_EQ(some->max_objects(), 2u);
-  EXPECT_THAT(ValuesOf<int64_t>(*some, 1, 1), ElementsAre(10, 11));
+  EXPECT_THAT(ViewAs<int64_t>(*some, 1, 1), ElementsAre(10, 11));
   const Source both = Combine({some, all}).value();
   EXPECT_EQ(both->max_objects(), 3u);
-  EXPECT_THAT(ValuesOf<int64_t>(*both, 1, 4), ElementsAre(30, 31, 32));
+  EXPECT_THAT(ViewAs<int64_t>(*both, 1, 4), ElementsAre(30, 31, 32));
 }
 
 TEST(ObjectColumns, OfOneMeaningAreCombined) {
