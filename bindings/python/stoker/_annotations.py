@@ -3,54 +3,31 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from stoker import _checks, _stoker
-from stoker._errors import SkippedFilesWarning
-from stoker._sources import Source, _absolute, _names_in
+from stoker import _checks
+from stoker._sources import Source, _absolute, _add, _names_in, _Opened
 
 __all__ = ["coco", "voc", "yolo"]
-
-
-class _Annotated(Source):
-    """The source that the function `kind` returns; `given` is what `open_source` takes."""
-
-    def __init__(self, kind: str, given: dict[str, bytes], text: str, threads: int = 0) -> None:
-        native = _stoker.open_source(kind, given, threads)
-        if native.skipped:
-            warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=3)
-        # A spec is UTF-8. Where a path is not, the loader still works: only other processes cannot find it.
-        spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
-        # It hashes all annotations, so it is taken once; other processes compare theirs with it.
-        super().__init__(native, {"kind": kind, **spec, "fingerprint": native.fingerprint}, text)
-        self._made_by = _Annotated, (kind, given, text)
 
 
 _MASKS = ("instances", "semantic")
 _BACKGROUND = 255
 
 
-def _add_masks(
-    given: dict[str, bytes], masks: str | None, dtype: str, background: int, crowd: int | None = None
-) -> str:
-    """Adds the options of masks that are not the defaults to `given`; returns their text for repr()."""
-    text = ""
-    values: dict[str, Any] = {}
+def _masks(
+    masks: str | None, dtype: str, background: int, crowd: int | None = None
+) -> dict[str, tuple[Any, Any]]:
+    """Returns the options of masks, checked, as `_add` takes them."""
     if masks is not None:
-        values["masks"] = _checks.choice("masks", masks, _MASKS)
-    if _checks.choice("mask_dtype", dtype, ("uint8", "uint16")) != "uint8":
-        values["mask_dtype"] = dtype
-    most = 255 if dtype == "uint8" else 65535
-    if _checks.integer("mask_background", background, 0, most) != _BACKGROUND:
-        values["mask_background"] = int(background)
+        _checks.choice("masks", masks, _MASKS)
+    most = 255 if _checks.choice("mask_dtype", dtype, ("uint8", "uint16")) == "uint8" else 65535
+    options: dict[str, tuple[Any, Any]] = {"masks": (masks, None), "mask_dtype": (dtype, "uint8")}
+    options["mask_background"] = _checks.integer("mask_background", background, 0, most), _BACKGROUND
     if crowd is not None:
-        values["mask_crowd"] = _checks.integer("mask_crowd", crowd, 0, most)
-    for name, value in values.items():
-        given[name] = str(value).encode()
-        text += f", {name}={value!r}"
-    return text
+        options["mask_crowd"] = _checks.integer("mask_crowd", crowd, 0, most), None
+    return options
 
 
 def coco(
@@ -136,21 +113,14 @@ def coco(
     """
     given = {"json": _absolute("json", json), "images": _absolute("images", images)}
     text = ", ".join(repr(os.fsdecode(path)) for path in given.values())
-    if not _checks.boolean("keep_empty", keep_empty):
-        given["keep_empty"] = b"off"
-        text += ", keep_empty=False"
-    if not _checks.boolean("keep_crowd", keep_crowd):
-        given["keep_crowd"] = b"off"
-        text += ", keep_crowd=False"
-    if _checks.boolean("contiguous_labels", contiguous_labels):
-        given["contiguous_labels"] = b"on"
-        text += ", contiguous_labels=True"
-    if keypoints != "auto":
-        on = _checks.boolean("keypoints", keypoints)
-        given["keypoints"] = b"on" if on else b"off"
-        text += f", keypoints={on}"
-    text += _add_masks(given, masks, mask_dtype, mask_background, mask_crowd)
-    return _Annotated("coco", given, f"stoker.coco({text})")
+    options = {
+        "keep_empty": (keep_empty, True),
+        "keep_crowd": (keep_crowd, True),
+        "contiguous_labels": (contiguous_labels, False),
+        "keypoints": (keypoints if keypoints == "auto" else _checks.boolean("keypoints", keypoints), "auto"),
+    }
+    text += _add(given, {**options, **_masks(masks, mask_dtype, mask_background, mask_crowd)})
+    return _Opened("coco", given, f"stoker.coco({text})")
 
 
 def voc(
@@ -163,7 +133,7 @@ def voc(
     one_based: bool = True,
     class_names: Iterable[str] | str | os.PathLike[Any] | None = None,
     instances: bool = False,
-    fill: int = 255,
+    fill: int = _BACKGROUND,
     threads: int = 0,
 ) -> Source:
     """Images with boxes, or with masks, from a data set of Pascal VOC's layout.
@@ -227,18 +197,13 @@ def voc(
         given["task"] = task.encode()
         text += f", {task!r}"
     flags = {"keep_difficult": (keep_difficult, True), "one_based": (one_based, True)}
-    for name, (value, standard) in {**flags, "instances": (instances, False)}.items():
-        if _checks.boolean(name, value) != standard:
-            given[name] = b"on" if value else b"off"
-            text += f", {name}={value}"
+    text += _add(given, {**flags, "instances": (instances, False)})
     if class_names is not None:
         names = _names_in(class_names)
         given["class_names"] = b"\n".join(names)
         text += f", class_names={[os.fsdecode(name) for name in names]}"
-    if _checks.integer("fill", fill, 0, 255) != 255:
-        given["fill"] = b"%d" % fill
-        text += f", fill={fill}"
-    return _Annotated("voc", given, f"stoker.voc({text})", _checks.integer("threads", threads, 0, 256))
+    text += _add(given, {"fill": (_checks.integer("fill", fill, 0, 255), _BACKGROUND)})
+    return _Opened("voc", given, f"stoker.voc({text})", _checks.integer("threads", threads, 0, 256))
 
 
 def yolo(
@@ -295,5 +260,5 @@ def yolo(
     name = _checks.text("split", split)
     given = {"data": path, "split": os.fsencode(name)}
     text = f"stoker.yolo({os.fsdecode(path)!r}, {name!r}"
-    text += _add_masks(given, masks, mask_dtype, mask_background) + ")"
-    return _Annotated("yolo", given, text, _checks.integer("threads", threads, 0, 256))
+    text += _add(given, _masks(masks, mask_dtype, mask_background)) + ")"
+    return _Opened("yolo", given, text, _checks.integer("threads", threads, 0, 256))

@@ -6,21 +6,15 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from stoker import _checks, _stoker
+from stoker import _checks
 from stoker._errors import InvalidArgumentError
-from stoker._sources import Source, _cache, _column_name, _column_names, _shards
+from stoker._sources import _cache, _column_name, _column_names, _Opened, _shards, _shown_shards
 
 __all__ = ["Arrow", "arrow"]
 
 
-class Arrow(Source):
+class Arrow(_Opened):
     """The source that `arrow` returns."""
-
-    def __init__(
-        self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: tuple[Any, ...]
-    ) -> None:
-        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._made_by = _arrow, arguments
 
 
 def arrow(
@@ -81,21 +75,11 @@ def arrow(
     for name in (image, label, *names):
         if "\n" in name or "\0" in name:
             raise InvalidArgumentError(f"{name!r:.80} is a name with a line break or a NUL")
-    threads = _checks.integer("threads", threads, 0, 256)
-    return _arrow(given, image, label, "\n".join(names), threads)
-
-
-def _arrow(files: dict[str, bytes], image: str, label: str, columns: str, threads: int = 0) -> Arrow:
-    given = {"image": image, "label": label, "columns": columns}
-    encoded = {name: value.encode() for name, value in given.items()}
-    native = _stoker.open_source("arrow", {**files, **encoded}, threads)
-    shown = os.fsdecode(files["shards"])
-    text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}, image={image!r}"
+    text = f"{_shown_shards(given)}, image={image!r}"
     if label != "auto":
         text += f", label={label or None!r}"
-    if columns:
-        text += f", columns={columns.split(chr(10))!r}"
-    # A spec is UTF-8. If a path is not, only other processes cannot find the files.
-    paths = {name: value.decode("utf-8", "replace") for name, value in files.items()}
-    arguments = (files, image, label, columns)
-    return Arrow(native, {"kind": "arrow", **paths, **given}, f"stoker.arrow({text})", arguments)
+    if names:
+        text += f", columns={names!r}"
+    chosen = {"image": image, "label": label, "columns": "\n".join(names)}
+    given |= {name: value.encode() for name, value in chosen.items()}
+    return Arrow("arrow", given, f"stoker.arrow({text})", _checks.integer("threads", threads, 0, 256))

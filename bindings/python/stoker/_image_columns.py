@@ -32,6 +32,10 @@ class Image:
         self.paths = _listed("Image", paths)
         self.root = root
 
+    def native(self) -> tuple[str, int, list[Any]]:
+        """Returns the type of a mask, its fill, and the paths, as the library takes them."""
+        return "", 0, self.paths
+
     def __repr__(self) -> str:
         return f"stoker.Image({_shown(self.paths)})"
 
@@ -85,13 +89,9 @@ class Mask:
         shown = repr(self.paths) if isinstance(self.paths, str) else _shown(self.paths)
         return f"stoker.Mask({shown}{fill}{dtype})"
 
-    def listed(self) -> list[Any]:
-        """Returns the paths.
-
-        Raises:
-            TypeError: it has a key instead.
-        """
-        return _listed("Mask", self.paths)
+    def native(self) -> tuple[str, int, list[Any]]:
+        """Returns what `Image.native` does; raises TypeError if it has a key instead of paths."""
+        return self.dtype.name, self.fill, _listed("Mask", self.paths)
 
 
 def mask_dtype(dtype: Any) -> np.dtype[Any]:

@@ -6,20 +6,14 @@ import os
 import warnings
 from typing import Any
 
-from stoker import _checks, _stoker
-from stoker._sources import Source, _absolute, _cache
+from stoker import _checks
+from stoker._sources import _absolute, _cache, _Opened
 
 __all__ = ["Packed", "packed"]
 
 
-class Packed(Source):
+class Packed(_Opened):
     """The source that `packed` returns. It knows names and sizes."""
-
-    def __init__(
-        self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, bytes]
-    ) -> None:
-        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._made_by = _packed, (arguments,)
 
     def name(self, sample: int) -> str:
         """The path of a photograph below the folder that was packed; `path` is its shard.
@@ -73,15 +67,8 @@ def packed(
         PermissionDeniedError: it may not be read (a PermissionError).
     """
     given = {"folder": _absolute("folder", folder), **_cache(cache, cache_bytes)}
-    source = _packed(given, _checks.integer("threads", threads, 0, 256))
+    text = f"stoker.packed({os.fsdecode(given['folder'])!r})"
+    source = Packed("packed", given, text, _checks.integer("threads", threads, 0, 256))
     if splits := source._native.packed_split_warning(given["folder"]):
         warnings.warn(splits, stacklevel=2)
     return source
-
-
-def _packed(given: dict[str, bytes], threads: int = 0) -> Packed:
-    native = _stoker.open_source("packed", given, threads)
-    # A spec is UTF-8. Where a path is not, only other processes cannot find the set.
-    spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
-    text = f"stoker.packed({os.fsdecode(given['folder'])!r})"
-    return Packed(native, {"kind": "packed", **spec}, text, given)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stoker import _checks, _stoker
+from stoker import _checks
 from stoker._errors import InvalidArgumentError
-from stoker._sources import Source, _absolute
+from stoker._sources import Source, _absolute, _Opened
 
 __all__ = ["records"]
 
@@ -71,17 +71,13 @@ def records(
     offset = _checks.integer("offset", offset, 0, 2**62)
     record = ", ".join(" ".join([name, kind.name, *map(str, rows)]) for name, kind, rows in fields)
     given = {"paths": b"\n".join(absolute), "record": record.encode(), "offset": b"%d" % offset}
-    native = _stoker.open_source("records", given, 0)
-    # As for image_folder: if a path is not UTF-8, other processes cannot find it.
-    spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
-    spec = {"kind": "records", **spec, "fingerprint": native.fingerprint}
     text = repr(os.fsdecode(absolute[0])) + (f" and {len(absolute) - 1} more" if len(absolute) > 1 else "")
-    source = Source(native, spec, f"stoker.records({text}, {record})")
+    source = _Opened("records", given, f"stoker.records({text}, {record})")
     arguments = {"paths": [os.fsdecode(path) for path in absolute], "dtype": dtype, "shape": shape}
     source._made_by = _reopened, ({**arguments, "offset": offset},)
     fields.sort(key=lambda field: field[0] != "image")  # the order in a batch
     for i, (name, kind, rows) in enumerate(fields):
-        source._columns[name] = native.rows(i).view(kind).reshape(len(source), *rows)
+        source._columns[name] = source._native.rows(i).view(kind).reshape(len(source), *rows)
     return source
 
 

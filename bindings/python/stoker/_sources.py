@@ -383,29 +383,40 @@ class Source:
         )
 
 
-class ImageFolder(Source):
-    """The source that `image_folder` returns. It knows skipped files and sizes."""
+class _Opened(Source):
+    """The source that the library opens by its kind and arguments."""
 
-    def __init__(
-        self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: dict[str, Any]
-    ) -> None:
+    def __init__(self, kind: str, given: dict[str, bytes], text: str, threads: int = 0) -> None:
+        native = _stoker.open_source(kind, given, threads)
+        if native.skipped:
+            warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=3)
+        # A spec is UTF-8. Where a path is not, the loader still works: only other processes cannot find it.
+        spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
         # It hashes the whole list, so it is taken once; other processes compare theirs with it.
-        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._directory = str(arguments["directory"])
-        self._made_by = _image_folder, (arguments,)
+        super().__init__(native, {"kind": kind, **spec, "fingerprint": native.fingerprint}, text)
+        self._given = given
+        self._made_by = type(self), (kind, given, text)
 
-    @property
-    def skipped(self) -> dict[str, int]:
-        """The number of skipped image files by extension: `{".gif": 10, ".heic": 2}`.
 
-        stoker does not read them, and torchvision's ImageFolder does not list them. If there are any,
-        `image_folder` warns.
-        """
-        return self._native.skipped
+def _add(given: dict[str, bytes], options: dict[str, tuple[Any, Any]]) -> str:
+    """Adds options, (value, default) by name, that are not the defaults; returns their text for repr()."""
+    text = ""
+    for name, (value, default) in options.items():
+        if isinstance(default, bool):
+            value = _checks.boolean(name, value)
+        if value != default:
+            shown = ("on" if value else "off") if isinstance(value, bool) else value
+            given[name] = os.fsencode(str(shown))
+            text += f", {name}={value!r}"
+    return text
+
+
+class ImageFolder(_Opened):
+    """The source that `image_folder` returns. It knows sizes."""
 
     @property
     def _root(self) -> str:
-        return self._directory
+        return os.fsdecode(self._given["directory"])
 
     def image_size(self, sample: int) -> tuple[int, int] | None:
         """Height and width of a sample, turned as its EXIF tag says, from the folder's index.
@@ -417,10 +428,6 @@ class ImageFolder(Source):
             IndexError: there is no such sample.
         """
         return self._native.image_size(self._number(sample))
-
-
-def _image_folder(arguments: dict[str, Any]) -> ImageFolder:
-    return image_folder(**arguments)
 
 
 def image_folder(
@@ -471,55 +478,23 @@ def image_folder(
     named = crop_index not in ("auto", "off", None)
     index = _absolute("crop_index", crop_index) if named else b"auto" if crop_index == "auto" else b"off"
     threads = _checks.integer("threads", threads, 0, 256)
-    given = {"directory": path, "crop_index": index}
+    given = {"directory": path}
+    text = repr(os.fsdecode(path))
+    if crop_index != "auto":
+        given["crop_index"] = index
+        text += f", crop_index={os.fsdecode(index) if named else None!r}"
     names = [] if class_names is None else _names_in(class_names)
     if names:
         given["class_names"] = b"\n".join(names)
-    if _checks.boolean("allow_empty", allow_empty):
-        given["allow_empty"] = b"on"
-    native = _stoker.open_source("image_folder", given, threads)
-    if splits := native.split_warning(path):
-        warnings.warn(splits, stacklevel=2)
-    if native.warning:
-        warnings.warn(native.warning, CropIndexWarning, stacklevel=2)
-    if native.skipped:
-        warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=2)
-    # A spec is UTF-8. Where the path is not, the loader still works: only other processes cannot find it.
-    spec = {"kind": "image_folder", "directory": path.decode("utf-8", "replace")}
-    arguments: dict[str, Any] = {"directory": os.fsdecode(path)}
-    text = repr(arguments["directory"])
-    if crop_index != "auto":
-        arguments["crop_index"] = os.fsdecode(index) if named else None
-        spec["crop_index"] = index.decode("utf-8", "replace")
-        text += f", crop_index={arguments['crop_index']!r}"
-    if names:
-        arguments["class_names"] = [os.fsdecode(name) for name in names]
-        spec["class_names"] = given["class_names"].decode("utf-8", "replace")
-        shown = repr(arguments["class_names"])
+        shown = repr([os.fsdecode(name) for name in names])
         text += f", class_names={shown if len(shown) < 200 else shown[:200] + '…'}"
-    if allow_empty:
-        arguments["allow_empty"] = True
-        spec["allow_empty"] = "on"
-        text += ", allow_empty=True"
-    return ImageFolder(native, spec, f"stoker.image_folder({text})", arguments)
-
-
-class _Masks(Source):
-    """The source that `masks` returns."""
-
-    def __init__(self, native: _stoker.Source, spec: dict[str, Any], arguments: dict[str, Any]) -> None:
-        given = [repr(arguments["images"]), repr(arguments["masks"])]
-        given += [f"{name}={arguments[name]!r}" for name in ("suffix", "fill") if arguments[name]]
-        if arguments["dtype"] != "uint8":
-            given.append(f"dtype={arguments['dtype']!r}")
-        # It hashes the whole list, so it is taken once; other processes compare theirs with it.
-        spec = {**spec, "fingerprint": native.fingerprint}
-        super().__init__(native, spec, f"stoker.masks({', '.join(given)})")
-        self._made_by = _masks, (arguments,)
-
-
-def _masks(arguments: dict[str, Any]) -> Source:
-    return masks(**arguments)
+    text += _add(given, {"allow_empty": (allow_empty, False)})
+    source = ImageFolder("image_folder", given, f"stoker.image_folder({text})", threads)
+    if splits := source._native.split_warning(path):
+        warnings.warn(splits, stacklevel=2)
+    if source._native.warning:
+        warnings.warn(source._native.warning, CropIndexWarning, stacklevel=2)
+    return source
 
 
 def masks(
@@ -561,41 +536,19 @@ def masks(
         PermissionDeniedError: a folder may not be read (a PermissionError).
     """
     given = {"images": _absolute("images", images), "masks": _absolute("masks", masks)}
-    ending = os.fsencode(_checks.text("suffix", suffix))
-    if ending:
-        given["suffix"] = ending
+    text = ", ".join(repr(os.fsdecode(path)) for path in given.values())
     of = _image_columns.mask_dtype(dtype)
-    if fill := _checks.integer("fill", fill, 0, int(np.iinfo(of).max)):
-        given["fill"] = b"%d" % fill
-    if of.name != "uint8":
-        given["dtype"] = of.name.encode()
-    native = _stoker.open_source("masks", given, 0)
-    if native.skipped:
-        warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=2)
-    # A spec is UTF-8. Where a path is not, the loader still works: only other processes cannot find it.
-    spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
-    folders = {name: os.fsdecode(given[name]) for name in ("images", "masks")}
-    arguments = {**folders, "suffix": suffix, "fill": fill, "dtype": of.name}
-    return _Masks(native, {"kind": "masks", **spec}, arguments)
+    options = {
+        "suffix": (_checks.text("suffix", suffix), ""),
+        "fill": (_checks.integer("fill", fill, 0, int(np.iinfo(of).max)), 0),
+        "dtype": (of.name, "uint8"),
+    }
+    text += _add(given, options)
+    return _Opened("masks", given, f"stoker.masks({text})")
 
 
-class Tar(Source):
-    """The source that `tar` returns. It knows skipped samples."""
-
-    def __init__(
-        self,
-        native: _stoker.Source,
-        spec: dict[str, Any],
-        text: str,
-        arguments: tuple[Any, ...],
-    ) -> None:
-        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._made_by = _tar, arguments
-
-    @property
-    def skipped(self) -> dict[str, int]:
-        """The number of samples without an image, by the extension of their first member."""
-        return self._native.skipped
+class Tar(_Opened):
+    """The source that `tar` returns."""
 
 
 def tar(
@@ -682,6 +635,7 @@ def tar(
         UnavailableError: libarchive is not installed; or, for a URL, libcurl, or the server does not answer.
     """
     given = {**_shards(shards), **_cache(cache, cache_bytes)}
+    text = _shown_shards(given)
     if image is not None and not isinstance(image, str):
         raise TypeError(f'image must be extensions as "jpg;png", not {image!r:.80}')
     if label is not None and not isinstance(label, str):
@@ -690,9 +644,12 @@ def tar(
         raise InvalidArgumentError('label is empty; give ".cls", or None for no labels')
     chosen = {} if image is None else {"image": image}
     chosen |= {} if label == ".cls" else {"label": label or ""}
-    chosen |= _tar_columns(columns) if columns else {}
-    threads = _checks.integer("threads", threads, 0, 256)
-    return _tar(given, chosen, threads, stacklevel=3, columns=columns)
+    text += "".join(f", {name}={value or None!r}" for name, value in chosen.items())
+    if columns:
+        chosen |= _tar_columns(columns)
+        text += f", columns={dict(columns)!r}"
+    given |= {name: os.fsencode(value) for name, value in chosen.items()}
+    return Tar("tar", given, f"stoker.tar({text})", _checks.integer("threads", threads, 0, 256))
 
 
 def _tar_columns(columns: Any) -> dict[str, str]:
@@ -715,38 +672,8 @@ def _tar_columns(columns: Any) -> dict[str, str]:
     return chosen
 
 
-def _tar(
-    shards: dict[str, bytes],
-    chosen: dict[str, str],
-    threads: int = 0,
-    stacklevel: int = 2,
-    columns: Mapping[str, Any] | None = None,
-) -> Tar:
-    given = {**shards, **{name: os.fsencode(value) for name, value in chosen.items()}}
-    native = _stoker.open_source("tar", given, threads)
-    if native.skipped:
-        warnings.warn(native.skipped_warning, SkippedFilesWarning, stacklevel=stacklevel)
-    shown = os.fsdecode(shards["shards"])
-    text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}"
-    options: dict[str, Any] = {
-        name: value or None for name, value in chosen.items() if name in ("image", "label")
-    }
-    options |= {"columns": dict(columns)} if columns else {}
-    text += "".join(f", {name}={value!r}" for name, value in options.items())
-    # A spec is UTF-8. Where a path is not, only other processes cannot find the archives.
-    paths = {name: value.decode("utf-8", "replace") for name, value in shards.items()}
-    arguments = (shards, chosen, 0, 2, dict(columns) if columns else None)
-    return Tar(native, {"kind": "tar", **paths, **chosen}, f"stoker.tar({text})", arguments)
-
-
-class TFRecord(Source):
+class TFRecord(_Opened):
     """The source that `tfrecord` returns."""
-
-    def __init__(
-        self, native: _stoker.Source, spec: dict[str, Any], text: str, arguments: tuple[Any, ...]
-    ) -> None:
-        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._made_by = _tfrecord, arguments
 
 
 def tfrecord(
@@ -820,33 +747,14 @@ def tfrecord(
     for name in (*names, *classes):
         if "\n" in name or "\0" in name:
             raise InvalidArgumentError(f"{name!r:.80} is a name with a line break or a NUL")
+    text = f"{_shown_shards(given)}, image={image!r}, label={label!r}"
+    if columns:
+        text += f", columns={dict(columns) if isinstance(columns, Mapping) else names!r}"
+    chosen = {"image": image, "label": label or "", "columns": "\n".join(names)}
+    chosen |= {"class_names": "\n".join(classes), **({"keyed_columns": keyed} if keyed else {})}
+    given |= {name: os.fsencode(value) for name, value in chosen.items()}
     threads = _checks.integer("threads", threads, 0, 256)
-    listed = "\n".join(names), "\n".join(classes)
-    shown = dict(columns) if isinstance(columns, Mapping) else names
-    return _tfrecord(given, image, label or "", *listed, threads, keyed, shown)
-
-
-def _tfrecord(
-    shards: dict[str, bytes],
-    image: str,
-    label: str,
-    columns: str,
-    class_names: str,
-    threads: int = 0,
-    keyed: str = "",
-    described: dict[str, Any] | list[str] | None = None,
-) -> TFRecord:
-    given = {"image": image, "label": label, "columns": columns, "class_names": class_names}
-    given |= {"keyed_columns": keyed} if keyed else {}
-    encoded = {name: os.fsencode(value) for name, value in given.items()}
-    native = _stoker.open_source("tfrecord", {**shards, **encoded}, threads)
-    shown = os.fsdecode(shards["shards"])
-    text = f"{shown if len(shown) < 200 else shown[:200] + '…'!r}, image={image!r}, label={label or None!r}"
-    if described:
-        text += f", columns={described!r}"
-    paths = {name: value.decode("utf-8", "replace") for name, value in shards.items()}
-    arguments = (shards, image, label, columns, class_names, 0, keyed, described)
-    return TFRecord(native, {"kind": "tfrecord", **paths, **given}, f"stoker.tfrecord({text})", arguments)
+    return TFRecord("tfrecord", given, f"stoker.tfrecord({text})", threads)
 
 
 def _feature_names(columns: Any) -> list[str]:
@@ -873,6 +781,11 @@ def _shards(shards: Any) -> dict[str, bytes]:
     else:
         raise TypeError(f"shards must be a pattern or a list of paths, not {shards!r:.80}")
     return {"shards": pattern} if is_absolute else {"shards": pattern, "root": os.getcwdb()}
+
+
+def _shown_shards(given: dict[str, bytes]) -> str:
+    shown = os.fsdecode(given["shards"])
+    return repr(shown if len(shown) < 200 else shown[:200] + "…")
 
 
 def _pattern_of(paths: list[bytes]) -> bytes:
@@ -1052,16 +965,10 @@ def _root(root: Any) -> bytes:
 
 def _further_images(columns: dict[str, Any]) -> list[tuple[str, str, int, list[Any], bytes]]:
     """Takes the columns of files from `columns`, and returns them as the library takes them."""
-    further = []
-    for name, column in list(columns.items()):
-        if isinstance(column, (_image_columns.Image, _image_columns.Mask)):
-            dtype, fill = "", 0
-            if isinstance(column, _image_columns.Mask):
-                dtype, fill = column.dtype.name, column.fill
-                column.listed()
-            further.append((name, dtype, fill, column.paths, _root(column.root)))
-            del columns[name]
-    return further
+    images = (_image_columns.Image, _image_columns.Mask)
+    names = [name for name, column in columns.items() if isinstance(column, images)]
+    taken = [(name, columns.pop(name)) for name in names]
+    return [(name, *column.native(), _root(column.root)) for name, column in taken]
 
 
 def _native(columns: dict[str, Any]) -> dict[str, Any]:
@@ -1187,21 +1094,6 @@ def _called(
     return DatasetSource(native, {"kind": "dataset", "key": uuid.uuid4().hex}, text, calls)
 
 
-class _Manifest(Source):
-    """The source that `manifest` returns."""
-
-    def __init__(self, native: _stoker.Source, spec: dict[str, Any], arguments: dict[str, Any]) -> None:
-        named = [f"{name}={value!r}" for name, value in arguments.items() if name != "path"]
-        text = f"stoker.manifest({', '.join([repr(arguments['path']), *named])})"
-        # It hashes the whole list, so it is taken once; other processes compare theirs with it.
-        super().__init__(native, {**spec, "fingerprint": native.fingerprint}, text)
-        self._made_by = _manifest, (arguments,)
-
-
-def _manifest(arguments: dict[str, Any]) -> Source:
-    return manifest(**arguments)
-
-
 def manifest(
     path: str | os.PathLike[Any],
     *,
@@ -1285,15 +1177,14 @@ def manifest(
     elif columns is not None:
         arguments["columns"] = _column_names("columns", columns)
         given["columns"] = _csv_record(arguments["columns"]).encode()
+    named = [f"{name}={value!r}" for name, value in arguments.items() if name != "path"]
+    text = f"stoker.manifest({', '.join([repr(arguments['path']), *named])})"
     if given["path"].lower().endswith(b".parquet"):
-        return _parquet_manifest(arguments)
-    native = _stoker.open_source("manifest", given, 0)
-    # A spec is UTF-8. Where a path is not, the loader still works: only other processes cannot find it.
-    spec = {name: value.decode("utf-8", "replace") for name, value in given.items()}
-    return _Manifest(native, {"kind": "manifest", **spec}, arguments)
+        return _parquet_manifest(arguments, text)
+    return _Opened("manifest", given, text)
 
 
-def _parquet_manifest(arguments: dict[str, Any]) -> Source:
+def _parquet_manifest(arguments: dict[str, Any], text: str) -> Source:
     label = (arguments["label_column"] or "") if "label_column" in arguments else None
     path = arguments["path"]
     if isinstance(arguments.get("columns"), dict):
@@ -1311,7 +1202,9 @@ def _parquet_manifest(arguments: dict[str, Any]) -> Source:
     source = files(
         listed.paths, listed.labels, columns=listed.columns, root=root, class_names=listed.class_names
     )
-    made = _Manifest(source._native, source._spec, arguments)
+    # It hashes the whole list, so it is taken once; other processes compare theirs with it.
+    made = Source(source._native, {**source._spec, "fingerprint": source._native.fingerprint}, text)
+    made._made_by = _parquet_manifest, (arguments, text)
     made._columns = source._columns
     return made
 
