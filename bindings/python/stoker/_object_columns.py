@@ -65,7 +65,7 @@ class Objects:
 
     def _rows(self, described: str) -> Ragged[Array]:
         values, offsets = _concatenated(described, self.values, self._dtype)
-        values = self._checked(described, values)
+        values = self._shaped(values)
         if values.dtype.name not in _checks.ELEMENTS:
             kinds = ", ".join(_checks.ELEMENTS)
             raise TypeError(f"{described} has objects of {values.dtype}; they must be of {kinds}")
@@ -73,7 +73,8 @@ class Objects:
             values = values.astype(values.dtype.newbyteorder("="))
         return Ragged(np.ascontiguousarray(values), offsets)
 
-    def _checked(self, described: str, values: Array) -> Array:
+    def _shaped(self, values: Array) -> Array:
+        """Returns the values; if no sample has an object, with the shape of the column's."""
         return values
 
     def _flipped(self, described: str, points: int) -> list[int]:
@@ -121,14 +122,8 @@ class Boxes(Objects):
         self.format = self._format = _checks.box_format("format", format)
         self.normalized = self._normalized = _checks.boolean("normalized", normalized)
 
-    def _checked(self, described: str, values: Array) -> Array:
-        if not len(values):
-            return np.empty((0, 4), np.float32)
-        if values.ndim != 2 or values.shape[1] != 4:
-            raise InvalidArgumentError(
-                f"{described} has boxes of the shape {values.shape[1:]}; each must have 4 numbers"
-            )
-        return values
+    def _shaped(self, values: Array) -> Array:
+        return values if len(values) else np.empty((0, 4), np.float32)
 
     def _keyed_options(self) -> list[str]:
         return [self.format, *super()._keyed_options()]
@@ -163,15 +158,11 @@ class Keypoints(Objects):
         self.flip_pairs = None if flip_pairs is None else _pairs(flip_pairs)
         self.normalized = self._normalized = _checks.boolean("normalized", normalized)
 
-    def _checked(self, described: str, values: Array) -> Array:
-        if not len(values) and (values.ndim != 3 or values.shape[2] != 3):
-            points = 1 + max((point for pair in self.flip_pairs or () for point in pair), default=0)
-            return np.empty((0, points, 3), np.float32)  # no sample has an object
-        if values.ndim != 3 or values.shape[2] != 3:
-            raise InvalidArgumentError(
-                f"{described} has keypoints of the shape {values.shape[1:]}; an object must have (points, 3)"
-            )
-        return values
+    def _shaped(self, values: Array) -> Array:
+        if len(values) or (values.ndim == 3 and values.shape[2] == 3):
+            return values
+        points = 1 + max((point for pair in self.flip_pairs or () for point in pair), default=0)
+        return np.empty((0, points, 3), np.float32)
 
     def _flipped(self, described: str, points: int) -> list[int]:
         if not self.flip_pairs:
@@ -259,13 +250,6 @@ def _split_by(described: str, values: Any, offsets: Any, dtype: str | None) -> t
         raise InvalidArgumentError(
             f"{described} has offsets from {bounds[0]} to {bounds[-1]}; they must begin with 0 and end with "
             f"the number of its objects, {len(objects)}"
-        )
-    falls = np.flatnonzero(bounds[1:] < bounds[:-1])
-    if len(falls):
-        sample = falls[0]
-        raise InvalidArgumentError(
-            f"{described} has offsets {bounds[sample]} and {bounds[sample + 1]} for sample {sample}; they "
-            "must not decrease"
         )
     return objects, bounds.astype(np.int64)  # a copy
 

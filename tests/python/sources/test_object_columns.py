@@ -293,7 +293,7 @@ BOXES = [[[1, 2, 3, 4]], [], []]
         (
             lambda: stoker.Boxes([[[1, 2]], [], []]),
             ValueError,
-            r"columns\['x'\] has boxes of the shape \(2,\)",
+            r"'x' has boxes of float32 \(2\)",
         ),
         (
             lambda: stoker.Boxes([[], [[1, 2, 3, 4]], [1, 2, 3, 4]]),
@@ -315,7 +315,7 @@ BOXES = [[[1, 2, 3, 4]], [], []]
         (
             lambda: stoker.Boxes(([[1, 2, 3, 4]], [0, 9, 0, 1])),
             ValueError,
-            r"columns\['x'\] has offsets 9 and 0 for sample 1; they must not decrease",
+            "'x' has offsets 9 and 0 for sample 1",
         ),
         (lambda: stoker.Boxes(([[1, 2, 3, 4]], [0.0, 0, 0, 1])), TypeError, "a list of integers"),
         (lambda: stoker.Boxes(([[1, 2, 3, 4]], [])), TypeError, "a list of integers"),
@@ -326,8 +326,12 @@ BOXES = [[[1, 2, 3, 4]], [], []]
             TypeError,
             r"columns\['x'\]\[0\] is an array of complex128",
         ),
-        (lambda: stoker.Keypoints([[[1, 2, 3]], [], []]), ValueError, r"keypoints of the shape \(3,\)"),
-        (lambda: stoker.Keypoints([[[[1, 2]]], [], []]), ValueError, r"keypoints of the shape \(1, 2\)"),
+        (lambda: stoker.Keypoints([[[1, 2, 3]], [], []]), ValueError, r"'x' has keypoints of float32 \(3\)"),
+        (
+            lambda: stoker.Keypoints([[[[1, 2]]], [], []]),
+            ValueError,
+            r"'x' has keypoints of float32 \(1, 2\)",
+        ),
         (
             lambda: stoker.Keypoints([[[[1, 2, 2]] * 2], [], []], [(0, 2)]),
             ValueError,
