@@ -66,31 +66,11 @@ class Batch(list[int]):
         return Batch, (list(self), self._place)
 
 
-class Sequential(torch.utils.data.SequentialSampler):
-    """The sampler of a loader that does not shuffle."""
+class _OfShare:
+    """The functions of both samplers, which come before those of torch's classes."""
 
     def __init__(self, dataset: Any, share: Share) -> None:
-        super().__init__(dataset)
-        self._share = share
-
-    def __iter__(self) -> Iterator[int]:
-        """Yields this process' samples."""
-        return self._share.order()
-
-    def __len__(self) -> int:
-        """Returns the number of samples."""
-        return self._share.samples()
-
-    def set_epoch(self, epoch: int) -> None:
-        """Does what the loader's `set_epoch` does."""
-        self._share.set_epoch(epoch)
-
-
-class Shuffled(torch.utils.data.RandomSampler):
-    """The sampler of a loader that shuffles."""
-
-    def __init__(self, dataset: Any, share: Share) -> None:
-        super().__init__(dataset)
+        super().__init__(dataset)  # type: ignore[call-arg]  # torch's class
         self._share = share
 
     def __iter__(self) -> Iterator[int]:
@@ -104,6 +84,14 @@ class Shuffled(torch.utils.data.RandomSampler):
     def set_epoch(self, epoch: int) -> None:
         """Does what the loader's `set_epoch` does."""
         self._share.set_epoch(epoch)
+
+
+class Sequential(_OfShare, torch.utils.data.SequentialSampler):
+    """The sampler of a loader that does not shuffle."""
+
+
+class Shuffled(_OfShare, torch.utils.data.RandomSampler):
+    """The sampler of a loader that shuffles."""
 
 
 class BatchSampler(torch.utils.data.BatchSampler):
