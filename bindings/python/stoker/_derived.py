@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import uuid
 import warnings
@@ -148,11 +149,8 @@ def combine(sources: Iterable[Source], weights: Any = None, *, samples: int | No
     native = _stoker.combine([source._native for source in listed], weights, _samples(samples))
     text = f"[{listed[0]!r}" + (f" and {len(listed) - 1} more]" if len(listed) > 1 else "]")
     text = f"stoker.combine({text}{'' if weights is None else ', weights'})"
-    return Derived(native, text, listed, (_combined, (listed, weights, samples)))
-
-
-def _combined(sources: list[Source], weights: Any, samples: int | None) -> Source:
-    return combine(sources, weights, samples=samples)
+    again = functools.partial(combine, samples=samples)
+    return Derived(native, text, listed, (again, (listed, weights)))
 
 
 def clips(

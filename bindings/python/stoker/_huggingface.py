@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import uuid
@@ -68,12 +69,9 @@ def from_hf(
     beside, classes = _beside(dataset, label, names, chosen)
     source = _source(images, beside, classes, threads)
     if not images.by_path.all():  # otherwise it is a list of files
-        source._made_by = _again, (dataset, image, label, names, threads)
+        again = functools.partial(from_hf, image=image, label=label, columns=names, threads=threads)
+        source._made_by = again, (dataset,)
     return source
-
-
-def _again(dataset: Any, image: str, label: str | None, names: list[str], threads: int) -> Source:
-    return from_hf(dataset, image=image, label=label, columns=names, threads=threads)
 
 
 def _check(dataset: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -90,13 +91,10 @@ def parquet(
     described = repr(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     made, classes = beside.made()
     source = called(images, images.identity(), made, classes, threads, f"stoker.parquet({described})")
-    source._made_by = _reopened, ((paths, image, label, names, cache_bytes, threads),)
+    options: dict[str, Any] = {"image": image, "label": label, "columns": names}
+    again = functools.partial(parquet, **options, cache_bytes=cache_bytes, threads=threads)
+    source._made_by = again, (paths,)
     return source
-
-
-def _reopened(arguments: tuple[Any, ...]) -> DatasetSource:
-    paths, image, label, names, cache_bytes, threads = arguments
-    return parquet(paths, image=image, label=label, columns=names, cache_bytes=cache_bytes, threads=threads)
 
 
 def _files(files: Any) -> list[str]:

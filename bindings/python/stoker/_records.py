@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -14,10 +15,6 @@ from stoker._errors import InvalidArgumentError
 from stoker._sources import Source, _absolute, _Opened
 
 __all__ = ["records"]
-
-
-def _reopened(arguments: dict[str, Any]) -> Source:
-    return records(**arguments)
 
 
 def records(
@@ -73,8 +70,8 @@ def records(
     given = {"paths": b"\n".join(absolute), "record": record.encode(), "offset": b"%d" % offset}
     text = repr(os.fsdecode(absolute[0])) + (f" and {len(absolute) - 1} more" if len(absolute) > 1 else "")
     source = _Opened("records", given, f"stoker.records({text}, {record})")
-    arguments = {"paths": [os.fsdecode(path) for path in absolute], "dtype": dtype, "shape": shape}
-    source._made_by = _reopened, ({**arguments, "offset": offset},)
+    again = functools.partial(records, offset=offset)
+    source._made_by = again, ([os.fsdecode(path) for path in absolute], dtype, shape)
     fields.sort(key=lambda field: field[0] != "image")  # the order in a batch
     for i, (name, kind, rows) in enumerate(fields):
         source._columns[name] = source._native.rows(i).view(kind).reshape(len(source), *rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import json
 import os
 import re
@@ -1059,12 +1060,9 @@ def from_dataset(
         raise InvalidArgumentError(f"class_names were given, and the samples of {calls.name} have no label")
     text = f"stoker.from_dataset({calls.name}, {len(calls)} samples)"
     source = _called(calls, calls.name, {}, names, threads, text)
-    source._made_by = _from_dataset, (dataset, threads, [os.fsdecode(name) for name in names] or None)
+    class_names = [os.fsdecode(name) for name in names] or None
+    source._made_by = functools.partial(from_dataset, threads=threads, class_names=class_names), (dataset,)
     return source
-
-
-def _from_dataset(dataset: Any, threads: int, class_names: list[str] | None) -> DatasetSource:
-    return from_dataset(dataset, threads=threads, class_names=class_names)
 
 
 def called(
