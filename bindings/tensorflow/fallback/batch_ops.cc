@@ -43,69 +43,44 @@ constexpr int kResourceExhausted = 8;
 constexpr int kFailedPrecondition = 9;
 constexpr int kInternal = 13;
 
-int CodeOf(int32_t code) {
-  switch (code) {
-    case STOKER_CANCELLED:
-      return 1;
-    case STOKER_INVALID_ARGUMENT:
-      return kInvalidArgument;
-    case STOKER_NOT_FOUND:
-      return 5;
-    case STOKER_PERMISSION_DENIED:
-      return 7;
-    case STOKER_RESOURCE_EXHAUSTED:
-      return kResourceExhausted;
-    case STOKER_FAILED_PRECONDITION:
-      return kFailedPrecondition;
-    case STOKER_UNIMPLEMENTED:
-      return 12;
-    case STOKER_UNAVAILABLE:
-      return 14;
-    case STOKER_DATA_LOSS:
-      return 15;
-    default:
-      return kInternal;
-  }
-}
-
 constexpr int kString = 7;
 constexpr int kInt64 = 9;
 
+// A number of stoker's, and TensorFlow's for it.
+struct Mapped {
+  int32_t from;
+  int to;
+};
+
+template <size_t n>
+int Find(const Mapped (&all)[n], int32_t from, int otherwise) {
+  for (const Mapped& one : all) {
+    if (one.from == from) return one.to;
+  }
+  return otherwise;
+}
+
+int CodeOf(int32_t code) {
+  constexpr Mapped kCodes[] = {{STOKER_CANCELLED, 1},
+                               {STOKER_INVALID_ARGUMENT, kInvalidArgument},
+                               {STOKER_NOT_FOUND, 5},
+                               {STOKER_PERMISSION_DENIED, 7},
+                               {STOKER_RESOURCE_EXHAUSTED, kResourceExhausted},
+                               {STOKER_FAILED_PRECONDITION, kFailedPrecondition},
+                               {STOKER_UNIMPLEMENTED, 12},
+                               {STOKER_UNAVAILABLE, 14},
+                               {STOKER_DATA_LOSS, 15}};
+  return Find(kCodes, code, kInternal);
+}
+
 // Returns the TF_DataType of a column; 0 for none.
 int TypeOf(int32_t dtype) {
-  switch (dtype) {
-    case STOKER_F32:
-      return 1;
-    case STOKER_F64:
-      return 2;
-    case STOKER_I32:
-      return 3;
-    case STOKER_U8:
-      return 4;
-    case STOKER_I16:
-      return 5;
-    case STOKER_I8:
-      return 6;
-    case STOKER_I64:
-      return 9;
-    case STOKER_BOOL:
-      return 10;
-    case STOKER_BF16:
-      return 14;
-    case STOKER_U16:
-      return 17;
-    case STOKER_F16:
-      return 19;
-    case STOKER_U32:
-      return 22;
-    case STOKER_U64:
-      return 23;
-    case STOKER_STRING:
-    case STOKER_BYTES:
-      return kString;
-    default:
-      return 0;
-  }
+  constexpr Mapped kTypes[] = {
+      {STOKER_F32, 1},   {STOKER_F64, 2},          {STOKER_I32, 3},        {STOKER_U8, 4},
+      {STOKER_I16, 5},   {STOKER_I8, 6},           {STOKER_I64, kInt64},   {STOKER_BOOL, 10},
+      {STOKER_BF16, 14}, {STOKER_U16, 17},         {STOKER_F16, 19},       {STOKER_U32, 22},
+      {STOKER_U64, 23},  {STOKER_STRING, kString}, {STOKER_BYTES, kString}};
+  return Find(kTypes, dtype, 0);
 }
 
 // Takes ownership of the error, and returns whether there was none.

@@ -18,39 +18,16 @@
 namespace stoker_tf {
 
 inline tensorflow::DataType TypeOf(int32_t dtype) {
-  switch (dtype) {
-    case STOKER_BOOL:
-      return tensorflow::DT_BOOL;
-    case STOKER_U8:
-      return tensorflow::DT_UINT8;
-    case STOKER_I8:
-      return tensorflow::DT_INT8;
-    case STOKER_U16:
-      return tensorflow::DT_UINT16;
-    case STOKER_I16:
-      return tensorflow::DT_INT16;
-    case STOKER_U32:
-      return tensorflow::DT_UINT32;
-    case STOKER_I32:
-      return tensorflow::DT_INT32;
-    case STOKER_U64:
-      return tensorflow::DT_UINT64;
-    case STOKER_I64:
-      return tensorflow::DT_INT64;
-    case STOKER_F16:
-      return tensorflow::DT_HALF;
-    case STOKER_BF16:
-      return tensorflow::DT_BFLOAT16;
-    case STOKER_F32:
-      return tensorflow::DT_FLOAT;
-    case STOKER_F64:
-      return tensorflow::DT_DOUBLE;
-    case STOKER_STRING:
-    case STOKER_BYTES:
-      return tensorflow::DT_STRING;
-    default:
-      return tensorflow::DT_INVALID;
-  }
+  constexpr std::pair<int32_t, tensorflow::DataType> kTypes[] = {
+      {STOKER_BOOL, tensorflow::DT_BOOL},     {STOKER_U8, tensorflow::DT_UINT8},
+      {STOKER_I8, tensorflow::DT_INT8},       {STOKER_U16, tensorflow::DT_UINT16},
+      {STOKER_I16, tensorflow::DT_INT16},     {STOKER_U32, tensorflow::DT_UINT32},
+      {STOKER_I32, tensorflow::DT_INT32},     {STOKER_U64, tensorflow::DT_UINT64},
+      {STOKER_I64, tensorflow::DT_INT64},     {STOKER_F16, tensorflow::DT_HALF},
+      {STOKER_BF16, tensorflow::DT_BFLOAT16}, {STOKER_F32, tensorflow::DT_FLOAT},
+      {STOKER_F64, tensorflow::DT_DOUBLE},    {STOKER_STRING, tensorflow::DT_STRING},
+      {STOKER_BYTES, tensorflow::DT_STRING}};
+  return Find(kTypes, dtype, tensorflow::DT_INVALID);
 }
 
 // The memory of one column, which is returned to stoker with the last tensor over it.

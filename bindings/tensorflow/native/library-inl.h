@@ -37,29 +37,28 @@ inline Binding& TheBinding() {
 // Precondition: a dataset has been opened, so the table is bound.
 inline const stoker_api& Api() { return *TheBinding().api.load(std::memory_order_acquire); }
 
-inline absl::StatusCode CodeOf(int32_t code) {
-  switch (code) {
-    case STOKER_INVALID_ARGUMENT:
-      return absl::StatusCode::kInvalidArgument;
-    case STOKER_NOT_FOUND:
-      return absl::StatusCode::kNotFound;
-    case STOKER_PERMISSION_DENIED:
-      return absl::StatusCode::kPermissionDenied;
-    case STOKER_DATA_LOSS:
-      return absl::StatusCode::kDataLoss;
-    case STOKER_RESOURCE_EXHAUSTED:
-      return absl::StatusCode::kResourceExhausted;
-    case STOKER_FAILED_PRECONDITION:
-      return absl::StatusCode::kFailedPrecondition;
-    case STOKER_UNIMPLEMENTED:
-      return absl::StatusCode::kUnimplemented;
-    case STOKER_CANCELLED:
-      return absl::StatusCode::kCancelled;
-    case STOKER_UNAVAILABLE:
-      return absl::StatusCode::kUnavailable;
-    default:
-      return absl::StatusCode::kInternal;
+// Returns what stands next to a number of stoker's in a table.
+template <typename To, size_t n>
+To Find(const std::pair<int32_t, To> (&all)[n], int32_t from, To otherwise) {
+  for (const auto& [number, to] : all) {
+    if (number == from) return to;
   }
+  return otherwise;
+}
+
+inline absl::StatusCode CodeOf(int32_t code) {
+  using Code = absl::StatusCode;
+  constexpr std::pair<int32_t, Code> kCodes[] = {
+      {STOKER_INVALID_ARGUMENT, Code::kInvalidArgument},
+      {STOKER_NOT_FOUND, Code::kNotFound},
+      {STOKER_PERMISSION_DENIED, Code::kPermissionDenied},
+      {STOKER_DATA_LOSS, Code::kDataLoss},
+      {STOKER_RESOURCE_EXHAUSTED, Code::kResourceExhausted},
+      {STOKER_FAILED_PRECONDITION, Code::kFailedPrecondition},
+      {STOKER_UNIMPLEMENTED, Code::kUnimplemented},
+      {STOKER_CANCELLED, Code::kCancelled},
+      {STOKER_UNAVAILABLE, Code::kUnavailable}};
+  return Find(kCodes, code, Code::kInternal);
 }
 
 // Takes ownership of the error; NULL is success.
