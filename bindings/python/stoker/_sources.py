@@ -742,7 +742,7 @@ def tfrecord(
         raise TypeError(f"image must be the name of a feature, not {image!r:.80}")
     if label is not None and (not isinstance(label, str) or not label):
         raise TypeError(f"label must be the name of a feature, or None, not {label!r:.80}")
-    names = [] if columns is None or isinstance(columns, Mapping) else _feature_names(columns)
+    names = [] if columns is None or isinstance(columns, Mapping) else _column_names("columns", columns)
     keyed = _keyed_columns(columns, "features").decode() if isinstance(columns, Mapping) else ""
     classes = [] if class_names is None else [os.fsdecode(name) for name in _class_names(class_names)]
     for name in (*names, *classes):
@@ -756,16 +756,6 @@ def tfrecord(
     given |= {name: os.fsencode(value) for name, value in chosen.items()}
     threads = _checks.integer("threads", threads, 0, 256)
     return TFRecord("tfrecord", given, f"stoker.tfrecord({text})", threads)
-
-
-def _feature_names(columns: Any) -> list[str]:
-    if isinstance(columns, (str, bytes)) or not _is_list(columns):
-        raise TypeError(f"columns must be a list of names of features, not {columns!r:.80}")
-    names = list(columns)
-    for name in names:
-        if not isinstance(name, str):
-            raise TypeError(f"columns must be names of features, not {name!r:.80}")
-    return names
 
 
 def _shards(shards: Any) -> dict[str, bytes]:

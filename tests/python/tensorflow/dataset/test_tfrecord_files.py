@@ -367,7 +367,7 @@ def test_files_of_another_kind(samples, made, shards, tmp_path):
         ({"label": "image/channels"}, ValueError, "is not a label"),
         ({"label": ""}, TypeError, "label must be"),
         ({"columns": "image/height"}, TypeError, "columns must be a list"),
-        ({"columns": [5]}, TypeError, "columns must be names"),
+        ({"columns": [5]}, TypeError, r"columns\[0\] must be a string"),
         ({"columns": ["image"]}, ValueError, "the name 'image'"),
         ({"columns": ["a\nb"]}, ValueError, "line break"),
         ({"class_names": []}, ValueError, "class_names is empty"),
