@@ -1,6 +1,7 @@
 #include "bindings/sheet/sheet.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -16,8 +17,9 @@ using Colour = std::array<uint8_t, 3>;
 
 constexpr uint8_t kWhite = 255;
 
-// Three bits of the value at a time give a bit each of R, G and B, from the highest one on, so that
-// small values are far from each other.
+// PASCAL VOC's colour map. 255 is "void" there, and pale: pixels that are ignored in training
+// differ from the background. Three bits of the value at a time give a bit each of R, G and B, from
+// the highest one on, so that small values are far from each other.
 constexpr Colour ColourOf(unsigned value) {
   Colour colour{};
   for (unsigned bit = 0x80; value != 0; bit >>= 1, value >>= 3) {
@@ -183,7 +185,5 @@ Result<WholeImage> DrawSheet(const SheetRows& rows, int64_t columns) {
   }
   return sheet;
 }
-
-std::array<uint8_t, 3> MaskColour(uint8_t value) { return kColours[value]; }
 
 }  // namespace stoker

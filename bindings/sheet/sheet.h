@@ -1,7 +1,6 @@
 // Draws the rows of a batch as one image, a contact sheet, so that people can look at them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -42,11 +41,11 @@ struct SheetRows {
 Result<ImageSize> SizeOfSheet(int64_t count, ImageSize image, int64_t columns);
 
 // Draws the images from left to right and from top to bottom, `columns` to a line, with white
-// between them and where the last line has none. Over each image it draws the colour of each value
-// of its mask with half opacity, except of 0, which is the background by convention (of values of
-// 16 bits: that of ColourOfLabel); then the outline of each box, and a dot for each point whose
-// visibility is not 0. What is outside of the image, or not finite, is not drawn. Errors: those of
-// SizeOfSheet.
+// between them and where the last line has none. Over each image it draws, with half opacity, the
+// colour that PASCAL VOC's map has for each value of its mask (of values of 16 bits:
+// ColourOfLabel), except of 0, which is the background by convention; then the outline of each box,
+// and a dot for each point whose visibility is not 0. What is outside of the image, or not finite,
+// is not drawn. Errors: those of SizeOfSheet.
 Result<WholeImage> DrawSheet(const SheetRows& rows, int64_t columns);
 
 // Returns the value of a mask that has the colour of a label: the lowest byte, and 255 for 0, which
@@ -55,9 +54,5 @@ constexpr uint8_t ColourOfLabel(int64_t label) {
   const auto low = static_cast<uint8_t>(label);
   return low == 0 ? 255 : low;
 }
-
-// Returns the colour of a mask's value, (R, G, B), in the colour map of PASCAL VOC. 255 is "void"
-// there, and pale: pixels that are ignored in training differ from the background.
-std::array<uint8_t, 3> MaskColour(uint8_t value);
 
 }  // namespace stoker

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -81,14 +82,14 @@ Colour Wanted(const SheetRows& rows, int64_t columns, int64_t x, int64_t y) {
 }
 
 TEST(Sheet, ColoursAreThoseOfPascalVoc) {
-  EXPECT_EQ(MaskColour(0), (Colour{0, 0, 0}));
-  EXPECT_EQ(MaskColour(1), (Colour{128, 0, 0}));        // aeroplane
-  EXPECT_EQ(MaskColour(15), (Colour{192, 128, 128}));   // person
-  EXPECT_EQ(MaskColour(20), (Colour{0, 64, 128}));      // tv monitor
-  EXPECT_EQ(MaskColour(255), (Colour{224, 224, 192}));  // void
-  for (int value = 0; value < 256; ++value) {
-    EXPECT_EQ(MaskColour(static_cast<uint8_t>(value)), VocColour(value)) << value;
-  }
+  EXPECT_EQ(VocColour(1), (Colour{128, 0, 0}));        // aeroplane
+  EXPECT_EQ(VocColour(15), (Colour{192, 128, 128}));   // person
+  EXPECT_EQ(VocColour(20), (Colour{0, 64, 128}));      // tv monitor
+  EXPECT_EQ(VocColour(255), (Colour{224, 224, 192}));  // void
+  Batch3 batch{{256, 1}, std::vector<uint8_t>(768), std::vector<uint8_t>(256)};
+  std::iota(batch.masks.begin(), batch.masks.end(), uint8_t{0});
+  const WholeImage sheet = DrawSheet(batch.rows(), 1).value();
+  for (int x = 0; x < 256; ++x) EXPECT_EQ(At(sheet, x, 0), Wanted(batch.rows(), 1, x, 0)) << x;
 }
 
 TEST(Sheet, EveryPixelIsThatOfItsImage) {
@@ -159,7 +160,7 @@ TEST(SheetPng, IsKnownByItsBeginning) {
 Colour WithObjects(const SheetObjects& objects, int64_t image, int x, int y, Colour colour) {
   for (int64_t i = objects.offsets[static_cast<size_t>(image)];
        i < objects.offsets[static_cast<size_t>(image) + 1]; ++i) {
-    const Colour own = MaskColour(ColourOfLabel(objects.labels[i]));
+    const Colour own = VocColour(ColourOfLabel(objects.labels[i]));
     const float* const box = objects.boxes + i * 4;
     const float right = std::max(std::ceil(box[2]), std::floor(box[0]) + 1) - 1;
     const float bottom = std::max(std::ceil(box[3]), std::floor(box[1]) + 1) - 1;
