@@ -75,6 +75,7 @@ def listed(module):
         "GaussianBlur(3)": module.GaussianBlur(3),
         "GaussianBlur(23)": module.GaussianBlur(23),
         "RandomErasing": module.RandomErasing(1),
+        "RandomPerspective": module.RandomPerspective(p=1),
         "AutoAugment": module.AutoAugment(),
         "RandAugment(2, 9)": module.RandAugment(),
         "RandAugment(2, 9) bilinear": module.RandAugment(interpolation="bilinear"),

@@ -72,7 +72,8 @@ struct Blur {
 
 // Output pixel (x, y), in pixels from the image's center, comes from source position (m[0] x + m[1]
 // y + m[2], m[3] x + m[4] y + m[5]), also relative to the center. `padding` determines pixels
-// outside the image.
+// outside the image. With a divisor d, which needs kConstant, the map is a projective one: both
+// numbers are divided by d[0] x + d[1] y + 1.
 struct Affine {
   static constexpr const char* kName = "Affine";
   std::array<double, 6> matrix{1, 0, 0, 0, 1, 0};
@@ -82,6 +83,7 @@ struct Affine {
   // × pixel + (1 − inside) × fill, as torchvision does when it is given a fill.
   bool fade = false;
   Padding padding = Padding::kConstant;
+  std::array<double, 2> divisor{};
 };
 
 // Crops to `window`, which may extend outside the image; `padding` determines the pixels there.

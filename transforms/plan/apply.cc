@@ -189,7 +189,8 @@ Status Plan::DrawRow(const DrawKey& key, ImageSize viewed, ViewContext& context)
     context.to.size[0] = drawn.size.height;
     context.to.size[1] = drawn.size.width;
   }
-  if (context.to.geometry != nullptr) std::ranges::copy(MapToRow(drawn), context.to.geometry);
+  if (context.to.geometry != nullptr)
+    std::ranges::copy_n(MapToRow(drawn).begin(), 6, context.to.geometry);
   if (context.to.original_size != nullptr) {
     context.to.original_size[0] = viewed.height;
     context.to.original_size[1] = viewed.width;

@@ -9,31 +9,9 @@ namespace stoker {
 
 namespace {
 
-constexpr GeometryMap kIdentity{1, 0, 0, 0, 1, 0};
+constexpr GeometryMap kIdentity{1, 0, 0, 0, 1, 0, 0, 0, 1};
 
-GeometryMap Shift(double x, double y) { return {1, 0, x, 0, 1, y}; }
-
-// Returns the map that applies `first`, then `second`.
-GeometryMap Then(const GeometryMap& first, const GeometryMap& second) {
-  const auto& [a, b, c, d, e, f] = first;
-  const auto& [p, q, r, s, t, u] = second;
-  return {p * a + q * d, p * b + q * e, p * c + q * f + r,
-          s * a + t * d, s * b + t * e, s * c + t * f + u};
-}
-
-GeometryMap Inverse(const GeometryMap& map) {
-  const auto& [a, b, c, d, e, f] = map;
-  const double determinant = a * e - b * d;
-  GeometryMap inverse;
-  if (determinant == 0 || !std::isfinite(determinant)) {
-    inverse.fill(std::numeric_limits<double>::quiet_NaN());
-    return inverse;
-  }
-  inverse = {e / determinant, -b / determinant, 0, -d / determinant, a / determinant, 0};
-  inverse[2] = -(inverse[0] * c + inverse[1] * f);
-  inverse[5] = -(inverse[3] * c + inverse[4] * f);
-  return inverse;
-}
+GeometryMap Shift(double x, double y) { return {1, 0, x, 0, 1, y, 0, 0, 1}; }
 
 GeometryMap MirrorOf(bool columns, bool rows, ImageSize size) {
   return {columns ? -1.0 : 1.0,
@@ -41,7 +19,10 @@ GeometryMap MirrorOf(bool columns, bool rows, ImageSize size) {
           columns ? static_cast<double>(size.width) : 0.0,  //
           0,
           rows ? -1.0 : 1.0,
-          rows ? static_cast<double>(size.height) : 0.0};
+          rows ? static_cast<double>(size.height) : 0.0,  //
+          0,
+          0,
+          1};
 }
 
 // Keeps the part of a convex polygon in which sign × (x or y) is at most `most`.
@@ -67,17 +48,14 @@ void CutTo(const Rect& part, std::vector<MapPoint>& corners) {
 }
 
 void MoveBy(const GeometryMap& map, std::vector<MapPoint>& points) {
-  for (MapPoint& point : points) {
-    point = {map[0] * point.x + map[1] * point.y + map[2],
-             map[3] * point.x + map[4] * point.y + map[5]};
-  }
+  for (MapPoint& point : points) point = Moved(map, point.x, point.y);
 }
 
 GeometryMap MapOf(const Geometry& geometry) {
   const Rect &box = geometry.box, &window = geometry.window;
   const double x = static_cast<double>(geometry.resized.width) / box.width;
   const double y = static_cast<double>(geometry.resized.height) / box.height;
-  const GeometryMap resized{x, 0, -box.x * x - window.x, 0, y, -box.y * y - window.y};
+  const GeometryMap resized{x, 0, -box.x * x - window.x, 0, y, -box.y * y - window.y, 0, 0, 1};
   return Then(resized, MirrorOf(geometry.mirror_columns, geometry.mirror_rows, window.size()));
 }
 
@@ -101,9 +79,38 @@ struct StepMap {
 
 }  // namespace
 
+GeometryMap Then(const GeometryMap& first, const GeometryMap& second) {
+  GeometryMap map{};
+  for (size_t row = 0; row < 9; row += 3) {
+    for (size_t column = 0; column < 3; ++column) {
+      map[row + column] = second[row] * first[column] + second[row + 1] * first[3 + column] +
+                          second[row + 2] * first[6 + column];
+    }
+  }
+  return map;
+}
+
+GeometryMap Inverse(const GeometryMap& map) {
+  const auto& [a, b, c, d, e, f, g, h, one] = map;
+  const double divisor = a * e - b * d;
+  GeometryMap inverse;
+  if (divisor == 0 || !std::isfinite(divisor)) {
+    inverse.fill(std::numeric_limits<double>::quiet_NaN());
+    return inverse;
+  }
+  inverse = {(e - f * h) / divisor,     (c * h - b) / divisor,     0,  //
+             (f * g - d) / divisor,     (a - c * g) / divisor,     0,  //
+             (d * h - e * g) / divisor, (b * g - a * h) / divisor, 1};
+  inverse[2] = -(inverse[0] * c + inverse[1] * f);
+  inverse[5] = -(inverse[3] * c + inverse[4] * f);
+  return inverse;
+}
+
 GeometryMap MapOf(const Affine& step, ImageSize size) {
   const double x = size.width / 2.0, y = size.height / 2.0;
-  return Then(Then(Shift(-x, -y), Inverse(step.matrix)), Shift(x, y));
+  const auto& [a, b, c, d, e, f] = step.matrix;
+  const GeometryMap source{a, b, c, d, e, f, step.divisor[0], step.divisor[1], 1};
+  return Then(Then(Shift(-x, -y), Inverse(source)), Shift(x, y));
 }
 
 GeometryMap MapToRow(const DrawnSample& drawn) {

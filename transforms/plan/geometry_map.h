@@ -9,9 +9,26 @@
 
 namespace stoker {
 
-// Point (x, y) of the image as viewed is at (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) of the
-// row. Coordinates are continuous, as those of torchvision's boxes: pixel i covers [i, i + 1].
-using GeometryMap = std::array<double, 6>;
+// Point (x, y) of the image as viewed is at (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]) /
+// (m[6] x + m[7] y + m[8]) of the row. The last three numbers are 0, 0 and 1 unless a
+// RandomPerspective was drawn. Coordinates are continuous, as those of torchvision's boxes: pixel i
+// covers [i, i + 1].
+using GeometryMap = std::array<double, 9>;
+
+struct MapPoint {
+  double x = 0, y = 0;
+};
+inline MapPoint Moved(const GeometryMap& map, double x, double y) {
+  const double divisor = map[6] * x + map[7] * y + map[8];
+  return {(map[0] * x + map[1] * y + map[2]) / divisor,
+          (map[3] * x + map[4] * y + map[5]) / divisor};
+}
+
+// Returns the map that applies `first`, then `second`.
+GeometryMap Then(const GeometryMap& first, const GeometryMap& second);
+// Returns the map back, of a map whose last number is 1, as that of the result is. All numbers are
+// NaN if there is none.
+GeometryMap Inverse(const GeometryMap& map);
 
 // Returns the map of a drawn sample. It concerns its pixels alone, so a crop does not clip points:
 // they may lie outside the row. All numbers are NaN if the pixels of the row lie on a line of the
@@ -20,9 +37,6 @@ GeometryMap MapToRow(const DrawnSample& drawn);
 
 // Sets `corners` to those of the part of the row in which pixels of the image are, not padding: a
 // convex polygon, as crops and padding cut it. `image`: size as viewed.
-struct MapPoint {
-  double x = 0, y = 0;
-};
 void FindImageIn(const DrawnSample& drawn, ImageSize image, std::vector<MapPoint>& corners);
 
 // Returns where a step moves the points of an image of `size`; NaN likewise.

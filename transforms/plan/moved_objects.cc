@@ -236,19 +236,18 @@ void MovedObjects::ExchangePairs() const {
 }
 
 void MovedObjects::Map(const GeometryMap& map) {
-  const auto x_of = [&](double x, double y) { return map[0] * x + map[1] * y + map[2]; };
-  const auto y_of = [&](double x, double y) { return map[3] * x + map[4] * y + map[5]; };
-  const auto range = [](const Box& box, const auto& at) {
-    return RangeOf({at(box.left, box.top), at(box.right, box.top), at(box.right, box.bottom),
-                    at(box.left, box.bottom)});
-  };
   for (Box& box : std::span(boxes_, count_)) {
-    const auto [left, right] = range(box, x_of);
-    const auto [top, bottom] = range(box, y_of);
+    const std::array corners{Moved(map, box.left, box.top), Moved(map, box.right, box.top),
+                             Moved(map, box.right, box.bottom), Moved(map, box.left, box.bottom)};
+    const auto range = [&](double MapPoint::*axis) {
+      return RangeOf({corners[0].*axis, corners[1].*axis, corners[2].*axis, corners[3].*axis});
+    };
+    const auto [left, right] = range(&MapPoint::x);
+    const auto [top, bottom] = range(&MapPoint::y);
     box = {left, top, right, bottom};
   }
   ForEachPoint([&](Point& point) {
-    const double x = x_of(point.x, point.y), y = y_of(point.x, point.y);
+    const auto [x, y] = Moved(map, point.x, point.y);
     point = {x, y, point.visibility};
   });
   Clamp();

@@ -64,8 +64,9 @@ bool MovesPixels(const Transform& transform) {
   if (RowOf(transform).acts_on == ActsOn::kGeometry) return true;
   return std::visit(
       []<typename T>(const T&) {
-        return kIsOneOf<T, RandomAffine, RandomRotation, RandomZoom, RandomTranslation, RandomShear,
-                        AutoAugment, RandAugment, TrivialAugmentWide>;
+        return kIsOneOf<T, RandomAffine, RandomRotation, RandomPerspective, RandomZoom,
+                        RandomTranslation, RandomShear, AutoAugment, RandAugment,
+                        TrivialAugmentWide>;
       },
       static_cast<const AnyTransform&>(transform));
 }
@@ -353,6 +354,23 @@ class Compiler {
                   "a kernel of " + SizeText({t.kernel_width, t.kernel_height}) +
                       " is too large for images of " + SizeText(*size_) + " pixels",
                   "Give a smaller kernel_size: half of it must lie within the image");
+  }
+
+  // Above this share a corner may lie between its neighbours, and the map shows parts of the image
+  // twice.
+  Status Follow(const RandomPerspective& t) {
+    constexpr double kMostOfShapes = 0.5;
+    if (options_.geometry) {
+      return Refuse(index_,
+                    "the geometry of a row is an affine map, and its map is a projective one",
+                    "Leave geometry out, or use RandomAffine");
+    }
+    if (options_.draws_shapes && t.distortion_scale > kMostOfShapes) {
+      return Refuse(index_,
+                    "it may show parts of an image twice, and a mask of shapes shows them once",
+                    "Give a distortion_scale of at most 0.5");
+    }
+    return OnTile();
   }
 
   Status Follow(const RandomApply& t) { return FollowAll(t.transforms); }

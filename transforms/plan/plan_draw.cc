@@ -219,6 +219,9 @@ class Plan::Drawing {
   }
   void Apply(const RandomAffine& t, RandomStream& random) { Move(t, random); }
   void Apply(const RandomRotation& t, RandomStream& random) { Move(t, random); }
+  void Apply(const RandomPerspective& t, RandomStream& random) {
+    if (random.Uniform() < t.p) Move(t, random);
+  }
   void Apply(const RandomZoom& t, RandomStream& random) { Move(t, random); }
   void Apply(const RandomTranslation& t, RandomStream& random) { Move(t, random); }
   void Apply(const RandomShear& t, RandomStream& random) { Move(t, random); }
@@ -400,7 +403,7 @@ class Plan::Drawing {
   void Move(const T& transform, RandomStream& random) {
     const Affine step = DrawAffine(transform, size(), random);
     if (objects_ != nullptr) objects_->Map(MapOf(step, size()));
-    if (step.matrix != kNoMotion) Push(step);
+    if (step.matrix != kNoMotion || step.divisor != Affine().divisor) Push(step);
   }
 
   template <typename T>

@@ -187,8 +187,8 @@ Result<Rect> ShapeMasks::DrawPolygon(const ShapePart& part, const GeometryMap& m
   PolygonFill fill(object_, scratch_);
   uint64_t changes = 0;
   for (size_t i = 0; i + 1 < part.words(); i += 2) {
-    const double x = part.Number(i) * width, y = part.Number(i + 1) * height;
-    fill.Add(map[0] * x + map[1] * y + map[2], map[3] * x + map[4] * y + map[5]);
+    const auto [x, y] = Moved(map, part.Number(i) * width, part.Number(i + 1) * height);
+    fill.Add(x, y);
     TRY(Touch(fill.changes() - changes));
     changes = fill.changes();
   }

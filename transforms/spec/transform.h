@@ -255,6 +255,16 @@ struct RandomRotation {
   Padding padding_mode = Padding::kConstant;
 };
 
+// Moves the corners inwards with probability p: each by up to distortion_scale times half of the
+// width and of the height, in whole pixels; the map is the projective one that moves them so. An
+// image whose corners are drawn onto a line stays as it is.
+struct RandomPerspective {
+  double distortion_scale = 0.5;
+  double p = 0.5;
+  Interpolation interpolation = Interpolation::kBilinear;
+  std::optional<Fill> fill = Fill{};
+};
+
 // These have names and arguments of Keras' layers.
 
 // An output pixel comes from 1 + factor times its distance to the middle: a positive factor zooms
@@ -402,10 +412,11 @@ using AnyTransform =
                  Pad, RandomCrop, RandomZoomOut, RandomIoUCrop, RandomShortestSize, ScaleJitter,
                  ColorJitter, RandomPhotometricDistort, RandomGrayscale, RandomSolarize,
                  RandomInvert, RandomPosterize, RandomAdjustSharpness, RandomAutocontrast,
-                 RandomEqualize, GaussianBlur, RandomAffine, RandomRotation, RandomZoom,
-                 RandomTranslation, RandomShear, AutoAugment, RandAugment, TrivialAugmentWide,
-                 RandomApply, RandomChoice, RandomOrder, Normalize, RandomErasing, PadTo,
-                 SanitizeBoundingBoxes, ClampBoundingBoxes, ConvertBoundingBoxFormat, Mosaic>;
+                 RandomEqualize, GaussianBlur, RandomAffine, RandomRotation, RandomPerspective,
+                 RandomZoom, RandomTranslation, RandomShear, AutoAugment, RandAugment,
+                 TrivialAugmentWide, RandomApply, RandomChoice, RandomOrder, Normalize,
+                 RandomErasing, PadTo, SanitizeBoundingBoxes, ClampBoundingBoxes,
+                 ConvertBoundingBoxFormat, Mosaic>;
 
 // One of the above. A type of its own, so that a transform can hold others.
 struct Transform : AnyTransform {

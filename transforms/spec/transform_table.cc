@@ -775,6 +775,25 @@ TransformRow Row(const RandomRotation&) {
       .check = &CheckRotation};
 }
 
+TransformRow Row(const RandomPerspective&) {
+  using T = RandomPerspective;
+  return {
+      .name = "RandomPerspective",
+      .doc =
+          "The image is seen from a random direction, with probability `p`: its corners move "
+          "inwards, and it is sampled once. It keeps its size.\n\n"
+          "The map is a projective one, so that it does not go with `geometry=True`; and "
+          "samples with masks of shapes have a distortion_scale of at most 0.5, above which an "
+          "image may be seen twice.",
+      .acts_on = ActsOn::kPixels,
+      .draws = 22,
+      .parameters = {
+          Single<&T::distortion_scale>("real", {.name = "distortion_scale", .low = 0, .high = 1},
+                                       "0 to 1: each corner moves by up to this share of half "
+                                       "the width and half the height, in whole pixels."),
+          Probability<&T::p>(), HowPixelsMove<&T::interpolation>(), BlendedFill<&T::fill>()}};
+}
+
 TransformRow Row(const RandomZoom&) {
   using T = RandomZoom;
   return {.name = "RandomZoom",

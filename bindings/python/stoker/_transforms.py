@@ -44,6 +44,7 @@ __all__ = [
     "RandomInvert",
     "RandomIoUCrop",
     "RandomOrder",
+    "RandomPerspective",
     "RandomPhotometricDistort",
     "RandomPosterize",
     "RandomResizedCrop",
@@ -541,6 +542,33 @@ class RandomRotation(Transform):
     center: Sequence[float] | None = None
     fill: Fill | None = 0
     padding_mode: str = "constant"
+
+
+@dataclass(frozen=True)
+class RandomPerspective(Transform):
+    """The image is seen from a random direction, with probability `p`: its corners move inwards, and it is
+    sampled once. It keeps its size.
+
+    The map is a projective one, so that it does not go with `geometry=True`; and samples with masks of
+    shapes have a distortion_scale of at most 0.5, above which an image may be seen twice.
+
+    Args:
+        distortion_scale: 0 to 1: each corner moves by up to this share of half the width and half the
+            height, in whole pixels.
+        p: 0 to 1.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue), with which
+            bilinear blends the border twice, as torchvision does. None: black, once.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    distortion_scale: float = 0.5
+    p: float = 0.5
+    interpolation: Any = "bilinear"
+    fill: Fill | None = 0
 
 
 @dataclass(frozen=True)

@@ -118,8 +118,20 @@ def inverse_of(matrix):
     return "rotate", math.degrees(math.atan2(d, a))
 
 
+def coefficients_of(step, height, width):
+    """Returns torchvision's coefficients of a projective map."""
+    matrix = np.array([*step["matrix"], *step["divisor"], 1]).reshape(3, 3)
+    to_middle = np.array([[1, 0, -width / 2], [0, 1, -height / 2], [0, 0, 1]])
+    whole = np.linalg.inv(to_middle) @ matrix @ to_middle
+    return (whole / whole[2, 2]).ravel()[:8].tolist()
+
+
 def theirs_of_affine(functional, step, image, fill):
     mode = functional.InterpolationMode(step["interpolation"])
+    if any(step["divisor"]):
+        coefficients = coefficients_of(step, *image.shape[-2:])
+        options = {"interpolation": mode, "fill": fill, "coefficients": coefficients}
+        return functional.perspective(image, None, None, **options)
     kind, value = inverse_of(step["matrix"])
     if kind == "rotate":
         return functional.rotate(image, value, interpolation=mode, fill=fill)
@@ -129,13 +141,15 @@ def theirs_of_affine(functional, step, image, fill):
     return functional.affine(image, 0.0, [0, 0], 1.0, value, interpolation=mode, fill=fill, center=[0, 0])
 
 
-def between_pixels(matrix, height, width, within=1e-3):
+def between_pixels(matrix, height, width, within=1e-3, divisor=(0, 0)):
     """Marks where the source position of a pixel is so close to the border between two pixels that rounding
     decides which one it is: (height, width).
     """
     a, b, c, d, e, f = matrix
     y, x = np.mgrid[0:height, 0:width] - np.array([(height - 1) / 2, (width - 1) / 2]).reshape(2, 1, 1)
-    places = a * x + b * y + c + (width - 1) / 2, d * x + e * y + f + (height - 1) / 2
+    by = divisor[0] * x + divisor[1] * y + 1
+    places = (a * x + b * y + c) / by + (width - 1) / 2, (d * x + e * y + f) / by + (height - 1) / 2
+    within = within * np.maximum(1, 1 / np.abs(by))
     return np.logical_or(*(np.abs(place - np.floor(place) - 0.5) < within for place in places))
 
 

@@ -62,7 +62,8 @@ def compared(what, images, transforms, files, fill=None):
         all_.add(our, image.numpy())
         if [s.get("interpolation") for s in sample["steps"]] == ["nearest"]:
             nearest.add(our, image.numpy())
-            explained = between_pixels(sample["steps"][0]["matrix"], SIZE, SIZE)
+            step = sample["steps"][0]
+            explained = between_pixels(step["matrix"], SIZE, SIZE, divisor=step["divisor"])
             unexplained += np.count_nonzero((our != image.numpy()) & ~explained)
     all_.report(f"{what}, {kind}")
     if nearest.images:
@@ -169,6 +170,9 @@ POLICIES = [
     ("AutoAugment svhn", policy("AutoAugment", policy="svhn"), 5e-3, 1e-2),
     ("ColorJitter", [named("ColorJitter", **JITTER)], 1e-3, 0),
     ("RandomPhotometricDistort", [named("RandomPhotometricDistort", p=0.7)], 1e-3, 0),
+    ("RandomPerspective", [named("RandomPerspective", fill=None)], 0, 0),
+    ("RandomPerspective, fill", [named("RandomPerspective", p=1, fill=[124, 116, 104])], 0, 0),
+    ("RandomPerspective, nearest", policy("RandomPerspective"), 1e-3, 1e-3),
 ]
 
 

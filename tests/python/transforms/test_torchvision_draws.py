@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 import pytest
-from drawing import DRAW_PLAN, drawn
+from drawing import DRAW_PLAN, coefficients_of, drawn
 
 torch = pytest.importorskip("torch")
 v2 = pytest.importorskip("torchvision.transforms.v2")
@@ -385,6 +385,30 @@ def test_affine():
         shear_y=kolmogorov_smirnov(
             np.degrees(np.arctan(sheared[3])), np.array([p["shear"][1] for p in theirs])
         ),
+    )
+
+
+@pytest.mark.parametrize(("height", "width", "scale"), [(224, 224, 0.5), (60, 101, 0.6), (33, 20, 0.25)])
+def test_perspective(height, width, scale):
+    transform = {"name": "RandomPerspective", "distortion_scale": scale, "p": 0.7}
+    ours = [s["steps"] for s in draws(transform, height, width)]
+    transform = v2.RandomPerspective(scale)
+    image = torch.zeros(3, 1, 1).expand(3, height, width)
+    theirs = [transform.make_params([image])["coefficients"] for _ in range(DRAWS)]
+
+    def corners_of(coefficients):
+        right, bottom = width - 1, height - 1
+        corners = np.array([[0, right, right, 0], [0, 0, bottom, bottom], [1] * 4])
+        moved = np.linalg.inv(np.array([*coefficients, 1]).reshape(3, 3)) @ corners
+        return (moved[:2] / moved[2]).ravel()
+
+    ours_moved = np.array([corners_of(coefficients_of(s[0], height, width)) for s in ours if s])
+    assert np.abs(ours_moved - ours_moved.round()).max() < 1e-6
+    theirs_moved = np.array([corners_of(each) for each in theirs])
+    columns = zip(ours_moved.round().astype(int).T, theirs_moved.round().astype(int).T)
+    check(
+        applied=chi_square([bool(s) for s in ours], [random < 0.7 for random in torch.rand(DRAWS).tolist()]),
+        **{f"corners[{i}]": chi_square(list(our), list(their)) for i, (our, their) in enumerate(columns)},
     )
 
 

@@ -107,6 +107,17 @@ std::vector<Step> GeometrySteps() {
   steps.push_back(
       Affine{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5}, Interpolation::kBilinear, {7, 130, 255}, true});
   steps.push_back(Affine{{1, 0, 0.5, 0, 1, -0.5}, Interpolation::kBilinear, {7, 130, 255}, true});
+  for (const auto& divisor : std::initializer_list<std::array<double, 2>>{
+           {0.01, -0.02}, {2, 0}, {1, 1}, {-0.5, 0.25}, {1e300, -1e300}, {1e-300, 0}}) {
+    for (const bool fade : {false, true}) {
+      Affine projective{{0.8, -0.6, 0, 0.6, 0.8, 0}, Interpolation::kBilinear, {7, 130, 255}, fade};
+      projective.divisor = divisor;
+      steps.push_back(projective);
+      projective.interpolation = Interpolation::kNearest;
+      projective.matrix = {0, 0, 0, 1e300, -1e300, 0};
+      steps.push_back(projective);
+    }
+  }
   for (const Padding padding : kPaddings) {
     for (const auto& matrix :
          std::initializer_list<std::array<double, 6>>{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5},
@@ -267,8 +278,10 @@ void ExpectSampled(Augmenter& augmenter, const Affine& affine, ImageSize size) {
   for (int y = 0; y < size.height; ++y) {
     for (int x = 0; x < size.width; ++x) {
       const double dx = x - middle_x, dy = y - middle_y;
-      const double at_x = m[0] * dx + m[1] * dy + m[2] + middle_x;
-      const double at_y = m[3] * dx + m[4] * dy + m[5] + middle_y;
+      const double divisor = affine.divisor[0] * dx + affine.divisor[1] * dy + 1;
+      if (std::abs(divisor) < 0.2) continue;  // what is near is far off, and badly rounded
+      const double at_x = (m[0] * dx + m[1] * dy + m[2]) / divisor + middle_x;
+      const double at_y = (m[3] * dx + m[4] * dy + m[5]) / divisor + middle_y;
       if (nearest && (IsBetweenPixels(at_x) || IsBetweenPixels(at_y))) continue;
       for (size_t c = 0; c < 3; ++c) {
         const double wanted = PaddedImage{from, c, affine}.Sampled(at_x, at_y);
@@ -297,7 +310,12 @@ TEST(Augmenter, AffineSamplesWherePositionsAreInBinary64) {
         SCOPED_TRACE(std::to_string(n) + ": " + std::to_string(size.width) + " x " +
                      std::to_string(size.height) + ", " +
                      std::to_string(static_cast<int>(padding)));
-        ExpectSampled(augmenter, Affine{matrix, how, {1, 130, 255}, false, padding}, size);
+        Affine affine{matrix, how, {1, 130, 255}, false, padding};
+        ExpectSampled(augmenter, affine, size);
+        if (padding == Padding::kConstant) {
+          affine.divisor = {between(-0.05, 0.05), between(-0.05, 0.05)};
+          ExpectSampled(augmenter, affine, size);
+        }
         if (HasFatalFailure()) return;
       }
     }

@@ -60,6 +60,7 @@ struct Parameters {
   }
   Json operator()(const Affine& s) const {
     return {{"matrix", s.matrix},
+            {"divisor", s.divisor},
             {"interpolation", NameOf(s.interpolation)},
             {"fill", s.fill},
             {"padding_mode", kModes[static_cast<int>(s.padding)]}};

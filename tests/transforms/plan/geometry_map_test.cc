@@ -29,7 +29,9 @@ struct Point {
 };
 
 Point Apply(const GeometryMap& map, Point p) {
-  return {map[0] * p.x + map[1] * p.y + map[2], map[3] * p.x + map[4] * p.y + map[5]};
+  const double divisor = map[6] * p.x + map[7] * p.y + map[8];
+  return {(map[0] * p.x + map[1] * p.y + map[2]) / divisor,
+          (map[3] * p.x + map[4] * p.y + map[5]) / divisor};
 }
 
 // A black image with a soft white spot.
@@ -183,7 +185,15 @@ TEST(GeometryMap, ScalesShiftsAndMirrors) {
                         .value();
   const GeometryMap map = MapToRow(DrawnOf(plan, {1, 0, 0}, {200, 200}));
   // x / 2 − 30, mirrored in a width of 40; y / 4 − 5.
-  EXPECT_THAT(map, ElementsAre(-0.5, 0, 70, 0, 0.25, -5));
+  EXPECT_THAT(map, ElementsAre(-0.5, 0, 70, 0, 0.25, -5, 0, 0, 1));
+}
+
+TEST(GeometryMap, OfAPerspectiveIsRefusedAsAColumn) {
+  const std::vector<Transform> list{Resize{.height = 60, .width = 60},
+                                    RandomApply{{RandomPerspective{}}, 0.5}};
+  EXPECT_TRUE(Plan::Compile(list).ok());
+  EXPECT_THAT(Plan::Compile(list, {.geometry = true}).error().cause,
+              ::testing::HasSubstr("its map is a projective one"));
 }
 
 TEST(GeometryMap, IsUnchangedByColours) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <numbers>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -116,12 +117,20 @@ struct NaiveObjects {
     const double c = scale * std::sin(rot - sy) / std::cos(sy);
     const double d = scale * (-std::sin(rot - sy) * std::tan(sx) / std::cos(sy) + std::cos(rot));
     const double e = cx + tx - a * cx - b * cy, f = cy + ty - c * cx - d * cy;
+    Project({a, b, e, c, d, f, 0, 0, 1});
+  }
+  // torchvision's affine_bounding_boxes and perspective_bounding_boxes, of a matrix by rows.
+  void Project(const std::array<double, 9>& m) {
+    const auto at = [&m](double x, double y) {
+      const double w = m[6] * x + m[7] * y + m[8];
+      return std::pair{(m[0] * x + m[1] * y + m[2]) / w, (m[3] * x + m[4] * y + m[5]) / w};
+    };
     for (BoxNumbers& box : boxes) {
       const BoxNumbers q = Converted(box, format, BoxFormat::kXyxy);
       BoxNumbers moved{INFINITY, INFINITY, -INFINITY, -INFINITY};
       for (const auto& [x, y] : {std::pair{q[0], q[1]}, std::pair{q[2], q[1]},
                                  std::pair{q[2], q[3]}, std::pair{q[0], q[3]}}) {
-        const double u = a * x + b * y + e, v = c * x + d * y + f;
+        const auto [u, v] = at(x, y);
         moved = {std::min(moved[0], u), std::min(moved[1], v), std::max(moved[2], u),
                  std::max(moved[3], v)};
       }
@@ -130,7 +139,7 @@ struct NaiveObjects {
       box = Converted(moved, BoxFormat::kXyxy, format);
     }
     for (NaivePoint& p : points) {
-      p = {a * p.x + b * p.y + e, c * p.x + d * p.y + f, p.visibility, p.from_edge};
+      std::tie(p.x, p.y) = at(p.x, p.y);
     }
     Clamp();
   }
@@ -221,6 +230,42 @@ class NaiveMoves {
     const double sy = random.Uniform(t.shear_y[0], t.shear_y[1]);
     o_.Affine(t.center_x.value_or(o_.canvas.width * 0.5),
               t.center_y.value_or(o_.canvas.height * 0.5), degrees, tx, ty, scale, sx, sy);
+  }
+  // The map of torchvision's _get_perspective_coeffs, from the corners of the image to those that
+  // are drawn: the solution of eight equations, by elimination.
+  void operator()(const RandomPerspective& t, RandomStream& random) {
+    if (random.Uniform() >= t.p) return;
+    const int w = o_.canvas.width, h = o_.canvas.height;
+    const auto below = [&](int side) {
+      const int bound = static_cast<int>(t.distortion_scale * (side / 2)) + 1;
+      return static_cast<int>(random.Below(static_cast<uint64_t>(bound)));
+    };
+    std::array<std::array<double, 9>, 8> rows{};
+    for (size_t i = 0; i < 4; ++i) {
+      const bool right = i == 1 || i == 2, lower = i > 1;
+      const int from_side = below(w), from_edge = below(h);
+      const double x = right ? w - 1 : 0, y = lower ? h - 1 : 0;
+      const double u = right ? w - 1 - from_side : from_side;
+      const double v = lower ? h - 1 - from_edge : from_edge;
+      rows[2 * i] = {x, y, 1, 0, 0, 0, -u * x, -u * y, u};
+      rows[2 * i + 1] = {0, 0, 0, x, y, 1, -v * x, -v * y, v};
+    }
+    for (size_t i = 0; i < 8; ++i) {
+      const auto larger = [i](const auto& a, const auto& b) {
+        return std::abs(a[i]) < std::abs(b[i]);
+      };
+      std::swap(rows[i],
+                *std::max_element(rows.begin() + static_cast<ptrdiff_t>(i), rows.end(), larger));
+      for (size_t j = 0; j < 8; ++j) {
+        if (j == i) continue;
+        const double part = rows[j][i] / rows[i][i];
+        for (size_t k = 0; k < 9; ++k) rows[j][k] -= part * rows[i][k];
+      }
+    }
+    std::array<double, 9> map{};
+    for (size_t i = 0; i < 8; ++i) map[i] = rows[i][8] / rows[i][i];
+    map[8] = 1;
+    o_.Project(map);
   }
   void operator()(const RandomZoomOut& t, RandomStream& random) {
     if (random.Uniform() >= t.p) return;

@@ -219,7 +219,9 @@ std::vector<Transform> NextMoves(Random& random) {
     list.emplace_back(Resize{.height = side(), .width = side()});
   }
   for (int n = random.Between(0, 5); n > 0; --n) {
-    if (random.OneIn(3)) {
+    if (random.OneIn(4)) {
+      list.emplace_back(RandomPerspective{0.5});
+    } else if (random.OneIn(3)) {
       list.emplace_back(RandomRotation{.degrees = {-90, 90}});
     } else if (random.OneIn(3)) {
       list.emplace_back(RandomAffine{.degrees = {-180, 180},
@@ -355,7 +357,7 @@ TEST(Objects, PointsAreWhereThePixelsAre) {
     const GeometryMap map = MapToRow(testing::DrawnOf(*plan, key, size));
     const Objects::Points& points = moved.points[0];
     if (points[2] == 0) continue;  // it was outside at some time
-    const double at_x = map[0] * x + map[1] * y + map[2], at_y = map[3] * x + map[4] * y + map[5];
+    const auto [at_x, at_y] = stoker::Moved(map, x, y);
     ASSERT_NEAR(points[0], at_x, 1e-3) << plan->Describe();
     ASSERT_NEAR(points[1], at_y, 1e-3) << plan->Describe();
     EXPECT_NEAR(moved.boxes[0][0], at_x, 1e-3) << "an empty box";

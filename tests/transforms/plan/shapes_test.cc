@@ -269,8 +269,9 @@ class Backwards {
   void Undo(const Affine& step, ImageSize size) {
     const auto& m = step.matrix;
     const double x = at_.x - size.width / 2.0, y = at_.y - size.height / 2.0;
-    at_ = {m[0] * x + m[1] * y + m[2] + size.width / 2.0,
-           m[3] * x + m[4] * y + m[5] + size.height / 2.0};
+    const double divisor = step.divisor[0] * x + step.divisor[1] * y + 1;
+    at_ = {(m[0] * x + m[1] * y + m[2]) / divisor + size.width / 2.0,
+           (m[3] * x + m[4] * y + m[5]) / divisor + size.height / 2.0};
   }
   void Undo(const Reframe& step, ImageSize) { at_.x += step.window.x, at_.y += step.window.y; }
   void Undo(const Mirror& step, ImageSize size) {
@@ -307,11 +308,12 @@ std::vector<Transform> MovesOfShapes(Random& random) {
     list.emplace_back(Resize{.height = side(), .width = side()});
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
-    const int kind = random.Between(0, 5);
+    const int kind = random.Between(0, 6);
     if (kind == 0) list.emplace_back(RandomRotation{.degrees = {-70, 80}});
     if (kind == 1) list.emplace_back(RandomShear{.x_factor = {-0.3, 0.3}});
     if (kind == 2) list.emplace_back(TrivialAugmentWide{});
-    if (kind > 2) move();
+    if (kind == 3) list.emplace_back(RandomPerspective{0.5});
+    if (kind > 3) move();
   }
   if (random.OneIn(3)) list.emplace_back(PadTo{200, 210});
   return list;
@@ -338,7 +340,8 @@ std::optional<std::vector<uint16_t>> TwinOf(const Plan& plan, const DrawKey& key
     for (Points points : polygons) {
       for (PlanePoint& point : points) {
         const double x = static_cast<float>(point.x), y = static_cast<float>(point.y);
-        point = {map[0] * x + map[1] * y + map[2], map[3] * x + map[4] * y + map[5]};
+        const MapPoint moved = stoker::Moved(map, x, y);
+        point = {moved.x, moved.y};
       }
       FillPolygonPlain(points, size, pixels);
     }
@@ -406,6 +409,7 @@ TEST(ShapeMasks, RunsMoveAsMasksDo) {
     std::vector<Transform> list = MovesOfShapes(random);
     const bool turns = std::ranges::any_of(list, [](const Transform& t) {
       return std::holds_alternative<RandomRotation>(t) || std::holds_alternative<RandomShear>(t) ||
+             std::holds_alternative<RandomPerspective>(t) ||
              std::holds_alternative<TrivialAugmentWide>(t);
     });
     const Result<Plan> plan = Plan::Compile(list, options);

@@ -97,12 +97,24 @@ HWY_INLINE Pixels Nearest(Values values) {
   return hn::Sub(hn::BitCast(Ints(), hn::Add(values, magic)), hn::BitCast(Ints(), magic));
 }
 
-// `folds`: whether the axis may have a period.
-template <bool folds>
-HWY_INLINE Values Position(Values column, float step, float start, const AffineAxis& axis) {
+HWY_INLINE Values Along(Values column, float step, float start) {
   const Floats d;
-  auto at = hn::Add(hn::Mul(hn::Set(d, step), column), hn::Set(d, start));
-  if (folds && axis.period > 0) {
+  return hn::Add(hn::Mul(hn::Set(d, step), column), hn::Set(d, start));
+}
+
+HWY_INLINE Values Divisor(Values column, float step, float start) {
+  const auto divisor = Along(column, step, start);
+  return hn::IfThenElse(hn::Eq(divisor, hn::Zero(Floats())),
+                        hn::Set(Floats(), AffineSource::kLeastDivisor), divisor);
+}
+
+// How positions are computed. kFolded: an axis may have a period; kDivided: a projective map.
+enum class Places : uint8_t { kStraight, kFolded, kDivided };
+
+template <Places places>
+HWY_INLINE Values Sampled(Values at, const AffineAxis& axis) {
+  const Floats d;
+  if (places == Places::kFolded && axis.period > 0) {
     const auto period = hn::Set(d, axis.period), first = hn::Set(d, axis.start);
     at = hn::Sub(at, first);
     at = hn::Sub(at, hn::Mul(period, hn::Floor(hn::Div(at, period))));
@@ -199,19 +211,25 @@ HWY_INLINE void Store(const Pixels& pixels, uint8_t* const (&to)[channels], int 
   }
 }
 
-template <class PixelsAt, bool folds, size_t channels = 3>
+template <class PixelsAt, Places places, size_t channels = 3>
 void MapRows(const Source& source, const AffineSource& map, AffineAxis across, AffineAxis down,
              const Tile& to) {
   const Floats d;
   const auto [width, height] = to.size;
   for (int y = 0; y < height; ++y) {
     const float start_x = map.StartX(y), start_y = map.StartY(y);
+    const float start_divisor = places == Places::kDivided ? map.StartDivisor(y) : 1;
     uint8_t* row[channels];
     for (size_t c = 0; c < channels; ++c) row[c] = to.row(c, y);
     for (int x = 0; x < width; x += static_cast<int>(kLanes)) {
       const auto column = hn::Add(hn::Iota(d, static_cast<float>(x)), hn::Set(d, map.first_column));
-      const PixelsAt pixels(source, Position<folds>(column, map.step_x, start_x, across),
-                            Position<folds>(column, map.step_y, start_y, down));
+      auto at_x = Along(column, map.step_x, start_x), at_y = Along(column, map.step_y, start_y);
+      if constexpr (places == Places::kDivided) {
+        const auto divisor = Divisor(column, map.step_divisor, start_divisor);
+        at_x = hn::Div(at_x, divisor);
+        at_y = hn::Div(at_y, divisor);
+      }
+      const PixelsAt pixels(source, Sampled<places>(at_x, across), Sampled<places>(at_y, down));
       if (const auto left = static_cast<size_t>(width - x); left >= kLanes) {
         Store<channels>(pixels, row, x);
       } else {
@@ -229,12 +247,13 @@ template <class PixelsAt, size_t channels = 3>
 void MapPadded(const Source& source, const AffineSource& map, const AffineAxis& across,
                const AffineAxis& down, const Tile& to) {
   const bool folds = across.period > 0 || down.period > 0;
-  (folds ? MapRows<PixelsAt, true, channels>
-         : MapRows<PixelsAt, false, channels>)(source, map, across, down, to);
+  (map.is_projective ? MapRows<PixelsAt, Places::kDivided, channels>
+   : folds           ? MapRows<PixelsAt, Places::kFolded, channels>
+           : MapRows<PixelsAt, Places::kStraight, channels>)(source, map, across, down, to);
 }
 
 void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile& to) {
-  const AffineSource map(affine.matrix, from.size);
+  const AffineSource map(affine, from.size);
   const AffineAxis across(affine.padding, to.size.width), down(affine.padding, to.size.height);
   const bool constant = affine.padding == Padding::kConstant;
   const bool fade = affine.fade && constant && affine.interpolation == Interpolation::kBilinear;
@@ -247,7 +266,7 @@ void MapAll(const Tile& from, const Affine& affine, uint8_t* scratch, const Tile
   } else if (affine.interpolation == Interpolation::kNearest) {
     MapPadded<NearestPixels>(source, map, across, down, to);
   } else if (fade) {
-    MapRows<FadedPixels, false>(source, map, across, down, to);
+    MapPadded<FadedPixels>(source, map, across, down, to);
   } else {
     MapPadded<BilinearPixels>(source, map, across, down, to);
   }

@@ -1,7 +1,6 @@
 // Affine: maps each output pixel to its source position, and samples the source there.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,17 +11,21 @@
 namespace stoker {
 
 // Positions in the source, in pixels from the center of its first pixel, in binary32: for output
-// (x, y), step_x × (x − (width − 1) / 2) + Start(y), and likewise vertically.
+// (x, y), step_x × (x − (width − 1) / 2) + Start(y), and likewise vertically. Of a projective map
+// both are divided by a likewise number, or by kLeastDivisor if that is 0.
 struct AffineSource {
-  AffineSource(const std::array<double, 6>& matrix, ImageSize size);
+  AffineSource(const Affine& affine, ImageSize size);
   float StartX(int y) const;
   float StartY(int y) const;
+  float StartDivisor(int y) const;
 
-  float step_x, step_y;
+  float step_x, step_y, step_divisor;
   float first_column;  // −(width − 1) / 2
+  bool is_projective;
+  static constexpr float kLeastDivisor = 1e-30F;
 
  private:
-  double down_x_, down_y_, middle_x_, middle_y_;
+  double down_x_, down_y_, down_divisor_, middle_x_, middle_y_;
   double first_row_;
 };
 

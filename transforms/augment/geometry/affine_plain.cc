@@ -63,15 +63,21 @@ float Sampled(float at, const AffineAxis& axis) {
 
 }  // namespace
 
-AffineSource::AffineSource(const std::array<double, 6>& matrix, ImageSize size)
-    : step_x(static_cast<float>(Bounded(matrix[0]))),
-      step_y(static_cast<float>(Bounded(matrix[3]))),
-      first_column(static_cast<float>(1 - size.width) / 2),
-      down_x_(Bounded(matrix[1])),
-      down_y_(Bounded(matrix[4])),
-      middle_x_(Bounded(matrix[2]) + (size.width - 1) / 2.0),
-      middle_y_(Bounded(matrix[5]) + (size.height - 1) / 2.0),
-      first_row_((1 - size.height) / 2.0) {}
+AffineSource::AffineSource(const Affine& affine, ImageSize size)
+    : first_column(static_cast<float>(1 - size.width) / 2), first_row_((1 - size.height) / 2.0) {
+  const auto& [a, b, c, d, e, f] = affine.matrix;
+  const double middle_x = (size.width - 1) / 2.0, middle_y = (size.height - 1) / 2.0;
+  const double across = Bounded(affine.divisor[0]), down = Bounded(affine.divisor[1]);
+  is_projective = across != 0 || down != 0;
+  step_x = static_cast<float>(Bounded(a) + middle_x * across);
+  step_y = static_cast<float>(Bounded(d) + middle_y * across);
+  step_divisor = static_cast<float>(across);
+  down_x_ = Bounded(b) + middle_x * down;
+  down_y_ = Bounded(e) + middle_y * down;
+  down_divisor_ = down;
+  middle_x_ = Bounded(c) + middle_x;
+  middle_y_ = Bounded(f) + middle_y;
+}
 
 float AffineSource::StartX(int y) const {
   return static_cast<float>(down_x_ * (y + first_row_) + middle_x_);
@@ -79,6 +85,10 @@ float AffineSource::StartX(int y) const {
 
 float AffineSource::StartY(int y) const {
   return static_cast<float>(down_y_ * (y + first_row_) + middle_y_);
+}
+
+float AffineSource::StartDivisor(int y) const {
+  return static_cast<float>(down_divisor_ * (y + first_row_) + 1);
 }
 
 AffineAxis::AffineAxis(Padding padding, int size) : low(0), high(static_cast<float>(size - 1)) {
@@ -106,14 +116,21 @@ AffineAxis::AffineAxis(Padding padding, int size) : low(0), high(static_cast<flo
 }
 
 void MapPlain(const Tile& from, const Affine& affine, const Tile& to) {
-  const AffineSource source(affine.matrix, from.size);
+  const AffineSource source(affine, from.size);
   const AffineAxis across(affine.padding, from.size.width);
   const AffineAxis down(affine.padding, from.size.height);
   for (int y = 0; y < to.size.height; ++y) {
     for (int x = 0; x < to.size.width; ++x) {
       const float column = static_cast<float>(x) + source.first_column;
-      const float at_x = Sampled(source.step_x * column + source.StartX(y), across);
-      const float at_y = Sampled(source.step_y * column + source.StartY(y), down);
+      float at_x = source.step_x * column + source.StartX(y);
+      float at_y = source.step_y * column + source.StartY(y);
+      if (source.is_projective) {
+        const float divisor = source.step_divisor * column + source.StartDivisor(y);
+        at_x /= divisor == 0 ? AffineSource::kLeastDivisor : divisor;
+        at_y /= divisor == 0 ? AffineSource::kLeastDivisor : divisor;
+      }
+      at_x = Sampled(at_x, across);
+      at_y = Sampled(at_y, down);
       for (size_t c = 0; c < from.channels; ++c) {
         const PaddedPlane plane{from, c, affine.fill[c], affine.padding};
         float value = 0;

@@ -1,8 +1,11 @@
 #include "transforms/augment/geometry/draw_affine.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "transforms/plan/draw.h"
+#include "transforms/plan/geometry_map.h"
 
 namespace stoker {
 
@@ -47,6 +50,26 @@ Matrix MoveCenter(Point center, Point moved, Matrix matrix) {
   return matrix;
 }
 
+// Returns the map to the corners from those of the unit square: (0, 0), (1, 0), (1, 1), (0, 1).
+// (Heckbert: "Fundamentals of Texture Mapping and Image Warping", 1989)
+GeometryMap FromUnitSquare(const std::array<Point, 4>& corners) {
+  const auto& [p, q, r, s] = corners;
+  const Point one{q.x - r.x, q.y - r.y}, other{s.x - r.x, s.y - r.y};
+  const Point rest{p.x - q.x + r.x - s.x, p.y - q.y + r.y - s.y};
+  const double determinant = one.x * other.y - other.x * one.y;
+  const double g = (rest.x * other.y - other.x * rest.y) / determinant;
+  const double h = (one.x * rest.y - rest.x * one.y) / determinant;
+  return {q.x - p.x + g * q.x,
+          s.x - p.x + h * s.x,
+          p.x,  //
+          q.y - p.y + g * q.y,
+          s.y - p.y + h * s.y,
+          p.y,  //
+          g,
+          h,
+          1};
+}
+
 template <typename T>
 Affine StepOf(const T& transform, const Matrix& matrix) {
   Affine step{.matrix = matrix, .interpolation = transform.interpolation};
@@ -56,7 +79,7 @@ Affine StepOf(const T& transform, const Matrix& matrix) {
   } else {
     step.fill = transform.fill;
   }
-  step.padding = transform.padding_mode;
+  if constexpr (requires { transform.padding_mode; }) step.padding = transform.padding_mode;
   return step;
 }
 
@@ -86,6 +109,28 @@ Affine DrawAffine(const RandomAffine& transform, ImageSize size, RandomStream& r
 Affine DrawAffine(const RandomRotation& transform, ImageSize size, RandomStream& random) {
   const Matrix matrix = Rotation(DrawIn(transform.degrees, random));
   return StepOf(transform, MoveCenter(CenterOf(transform, size), {}, matrix));
+}
+
+// The corners are (0, 0) to (width − 1, height − 1), in coordinates in which pixel i covers
+// [i, i + 1]: torchvision draws and maps them so.
+Affine DrawAffine(const RandomPerspective& transform, ImageSize size, RandomStream& random) {
+  const double right = size.width - 1, bottom = size.height - 1;
+  const auto inwards = [&](int side) {
+    const auto most = static_cast<uint64_t>(transform.distortion_scale * (side / 2));
+    return static_cast<double>(random.Below(most + 1));
+  };
+  std::array<Point, 4> corners{{{0, 0}, {right, 0}, {right, bottom}, {0, bottom}}};
+  for (Point& corner : corners) {
+    corner.x += (corner.x > 0 ? -1 : 1) * inwards(size.width) - size.width / 2.0;
+    corner.y += (corner.y > 0 ? -1 : 1) * inwards(size.height) - size.height / 2.0;
+  }
+  const GeometryMap to_image{right, 0, -size.width / 2.0, 0, bottom, -size.height / 2.0, 0, 0, 1};
+  const GeometryMap source = Then(Inverse(FromUnitSquare(corners)), to_image);
+  Affine step = StepOf(transform, kNoMotion);
+  if (std::isnan(source[8])) return step;
+  std::copy_n(source.begin(), 6, step.matrix.begin());
+  step.divisor = {source[6], source[7]};
+  return step;
 }
 
 Affine DrawAffine(const RandomZoom& transform, ImageSize, RandomStream& random) {

@@ -1,4 +1,5 @@
-// Draws the maps of affine transforms: those of torchvision, and those of Keras' layers.
+// Draws the maps of affine and projective transforms: those of torchvision, and those of Keras'
+// layers.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@ namespace stoker {
 // Return the step for an image of `size`.
 Affine DrawAffine(const RandomAffine& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomRotation& transform, ImageSize size, RandomStream& random);
+Affine DrawAffine(const RandomPerspective& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomZoom& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomTranslation& transform, ImageSize size, RandomStream& random);
 Affine DrawAffine(const RandomShear& transform, ImageSize size, RandomStream& random);
