@@ -71,6 +71,8 @@ ANNOTATIONS = {
     "center": "Sequence[float] | None",
     "factor": "Range | None",
     "shift": "Range | None",
+    "gain": "Range",
+    "turn": "Range",
     "channels": "Sequence[float]",
     "positive channels": "Sequence[float]",
     "sides": "Size",

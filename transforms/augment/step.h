@@ -36,6 +36,12 @@ struct AdjustHue {
   static constexpr const char* kName = "AdjustHue";
   float shift = 0;  // rotation of the HSV hue, −½…½ turns
 };
+struct AdjustHsv {  // hue, saturation and value, of the HSV hexcone, of each pixel
+  static constexpr const char* kName = "AdjustHsv";
+  float shift = 0;       // as that of AdjustHue
+  float saturation = 1;  // ≥ 0: a factor; the result is at most 1
+  float value = 1;       // ≥ 0: a factor; the result is at most 255
+};
 struct Grayscale {  // three equal channels
   static constexpr const char* kName = "Grayscale";
 };
@@ -101,8 +107,8 @@ struct Mirror {
 };
 
 using Step = std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness,
-                          AdjustHue, Grayscale, PermuteChannels, Posterize, Solarize, Invert,
-                          AutoContrast, Equalize, Blur, Affine, Reframe, Mirror>;
+                          AdjustHue, AdjustHsv, Grayscale, PermuteChannels, Posterize, Solarize,
+                          Invert, AutoContrast, Equalize, Blur, Affine, Reframe, Mirror>;
 
 inline const char* NameOf(const Step& step) {
   return std::visit([](const auto& one) { return one.kName; }, step);

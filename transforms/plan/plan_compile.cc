@@ -91,10 +91,10 @@ std::optional<Refusal> RefusalAfterMosaic(const Transform& transform) {
               "contrast depends on all pixels of a row, and a Mosaic's images are changed "
               "one by one",
               "Leave contrast out, or set it to (1, 1)"};
-        } else if constexpr (kIsOneOf<T, RandomHorizontalFlip, RandomVerticalFlip, RandomGrayscale,
-                                      RandomSolarize, RandomInvert, RandomPosterize, Normalize,
-                                      SanitizeBoundingBoxes, ClampBoundingBoxes,
-                                      ConvertBoundingBoxFormat>) {
+        } else if constexpr (kIsOneOf<T, RandomHorizontalFlip, RandomVerticalFlip, RandomHSV,
+                                      RandomGrayscale, RandomSolarize, RandomInvert,
+                                      RandomPosterize, Normalize, SanitizeBoundingBoxes,
+                                      ClampBoundingBoxes, ConvertBoundingBoxFormat>) {
           return std::nullopt;
         } else {
           return Refusal{

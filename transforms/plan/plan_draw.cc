@@ -185,6 +185,15 @@ class Plan::Drawing {
     for (uint64_t i = 2; i > 0; --i) std::swap(permute.from[i], permute.from[random.Below(i + 1)]);
     Push(permute);
   }
+  void Apply(const RandomHSV& t, RandomStream& random) {
+    const auto draw = [&](const std::array<double, 2>& range) {
+      return static_cast<float>(random.Uniform(range[0], range[1]));
+    };
+    AdjustHsv step{.shift = draw(t.hue)};
+    step.saturation = draw(t.saturation);
+    step.value = draw(t.value);
+    if (step.shift != 0 || step.saturation != 1 || step.value != 1) Push(step);
+  }
   void Apply(const RandomGrayscale& t, RandomStream& random) {
     if (random.Uniform() < t.p) Push(Grayscale{});
   }

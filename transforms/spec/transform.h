@@ -175,6 +175,14 @@ struct RandomPhotometricDistort {
   double p = 0.5;
 };
 
+// Turns the hue by a shift, and multiplies saturation and value of the HSV hexcone by factors, each
+// uniform between (least, most).
+struct RandomHSV {
+  std::array<double, 2> hue{-0.015, 0.015};  // in turns, within −½…½
+  std::array<double, 2> saturation{0.3, 1.7};
+  std::array<double, 2> value{0.6, 1.4};
+};
+
 // Makes the image gray with probability p: three equal channels.
 struct RandomGrayscale {
   double p = 0.1;
@@ -410,7 +418,7 @@ struct ConvertBoundingBoxFormat {
 using AnyTransform =
     std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
                  Pad, RandomCrop, RandomZoomOut, RandomIoUCrop, RandomShortestSize, ScaleJitter,
-                 ColorJitter, RandomPhotometricDistort, RandomGrayscale, RandomSolarize,
+                 ColorJitter, RandomPhotometricDistort, RandomHSV, RandomGrayscale, RandomSolarize,
                  RandomInvert, RandomPosterize, RandomAdjustSharpness, RandomAutocontrast,
                  RandomEqualize, GaussianBlur, RandomAffine, RandomRotation, RandomPerspective,
                  RandomZoom, RandomTranslation, RandomShear, AutoAugment, RandAugment,

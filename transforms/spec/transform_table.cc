@@ -616,6 +616,29 @@ TransformRow Row(const RandomPhotometricDistort&) {
               Probability<&T::p>("0 to 1, of each change.")}};
 }
 
+TransformRow Row(const RandomHSV&) {
+  using T = RandomHSV;
+  return {
+      .name = "RandomHSV",
+      .doc =
+          "Hue, saturation and value of the HSV hexcone change by random amounts, as in YOLO's "
+          "recipes.\n\n"
+          "The defaults are YOLO's `hsv_h`, `hsv_s` and `hsv_v`. Saturation is at most 1 "
+          "afterwards, value at most 255, and channels are rounded once, to the nearest integer.",
+      .acts_on = ActsOn::kPixels,
+      .draws = 23,
+      .parameters = {
+          Range<&T::hue>("hue", -0.5, 0.5,
+                         "a number x, 0 to 0.5: the shift is uniform in [-x, x] turns; or "
+                         "(least, most).",
+                         "turn"),
+          Range<&T::saturation>("saturation", 0, kMaxFactor,
+                                "a number x: the factor is uniform in [max(0, 1 - x), 1 + x]; "
+                                "or (least, most).",
+                                "gain"),
+          Range<&T::value>("value", 0, kMaxFactor, "likewise.", "gain")}};
+}
+
 TransformRow Row(const RandomGrayscale&) {
   return {.name = "RandomGrayscale",
           .doc = "Three equal channels with probability `p`.",

@@ -293,6 +293,8 @@ _READ: dict[str, Callable[[str, Any, dict[str, Any]], Any]] = {
     "center": _pair,
     "factor": _around(1),
     "shift": _around(0),
+    "gain": _around(1),
+    "turn": _around(0),
     "channels": _channels,
     "positive channels": _positive_channels,
     "sides": _sides,

@@ -40,6 +40,7 @@ __all__ = [
     "RandomEqualize",
     "RandomErasing",
     "RandomGrayscale",
+    "RandomHSV",
     "RandomHorizontalFlip",
     "RandomInvert",
     "RandomIoUCrop",
@@ -354,6 +355,27 @@ class RandomPhotometricDistort(Transform):
     saturation: Sequence[float] = (0.5, 1.5)
     hue: Sequence[float] = (-0.05, 0.05)
     p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomHSV(Transform):
+    """Hue, saturation and value of the HSV hexcone change by random amounts, as in YOLO's recipes.
+
+    The defaults are YOLO's `hsv_h`, `hsv_s` and `hsv_v`. Saturation is at most 1 afterwards, value at most
+    255, and channels are rounded once, to the nearest integer.
+
+    Args:
+        hue: a number x, 0 to 0.5: the shift is uniform in [-x, x] turns; or (least, most).
+        saturation: a number x: the factor is uniform in [max(0, 1 - x), 1 + x]; or (least, most).
+        value: likewise.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    hue: Range = (-0.015, 0.015)
+    saturation: Range = (0.3, 1.7)
+    value: Range = (0.6, 1.4)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,31 @@ def pad_case(mode, pad, fill=0):
     return step, lambda image: F.pad(image, list(pad), fill=fill, padding_mode=mode)
 
 
+def hsv_changed(image, shift, saturation, value):
+    """Hue, saturation and value by their formulas, in binary64."""
+    channels = image.numpy().astype(np.float64)
+    most, least = channels.max(0), channels.min(0)
+    span = np.maximum(most - least, 1)
+    red, green, blue = channels
+    sixths = np.select(
+        [most == red, most == green],
+        [(green - blue) / span, (blue - red) / span + 2],
+        (red - green) / span + 4,
+    )
+    hue = (sixths / 6 + shift) % 1
+    new_saturation = np.minimum((most - least) / np.maximum(most, 1) * saturation, 1)
+    new_value = np.minimum(most * value, 255)
+    made = []
+    for offset in (5, 3, 1):  # Wikipedia: HSL and HSV, the alternative formula
+        k = (offset + 6 * hue) % 6
+        made.append(new_value * (1 - new_saturation * np.clip(np.minimum(k, 4 - k), 0, 1)))
+    return torch.from_numpy(np.floor(np.stack(made) + 0.5).astype(np.uint8))
+
+
+def hsv_case(*changes):
+    return words("hsv", *changes), lambda image: hsv_changed(image, *changes)
+
+
 def one_number(name, function, values):
     return [(words(name, v), lambda image, v=v: function(image, v)) for v in values]
 
@@ -101,6 +126,15 @@ CLOSE = [
     (2e-4, one_number("saturation", F.adjust_saturation, FACTORS)),
     (2e-4, one_number("sharpness", F.adjust_sharpness, FACTORS)),
     (1e-3, one_number("hue", F.adjust_hue, [-0.5, -0.1, 0.0, 0.05, 0.3, 0.5])),
+    (
+        1e-3,
+        [
+            hsv_case(0, 1, 1),
+            hsv_case(0.013, 0.4371, 1.3137),
+            hsv_case(-0.5, 1.7, 0.6151),
+            hsv_case(0.3137, 9, 2.5193),
+        ],
+    ),
     (
         2e-3,
         [

@@ -388,6 +388,19 @@ def test_affine():
     )
 
 
+def test_hsv():
+    transform = {"name": "RandomHSV", "hue": [-0.1, 0.3], "saturation": [0.3, 1.7], "value": [1.5, 1.5]}
+    steps = [s["steps"][0] for s in draws(transform)]
+    assert {step["value"] for step in steps} == {1.5}
+    random = np.random.default_rng(1)
+    check(
+        shift=kolmogorov_smirnov(np.array([s["shift"] for s in steps]), random.uniform(-0.1, 0.3, DRAWS)),
+        saturation=kolmogorov_smirnov(
+            np.array([s["saturation"] for s in steps]), random.uniform(0.3, 1.7, DRAWS)
+        ),
+    )
+
+
 @pytest.mark.parametrize(("height", "width", "scale"), [(224, 224, 0.5), (60, 101, 0.6), (33, 20, 0.25)])
 def test_perspective(height, width, scale):
     transform = {"name": "RandomPerspective", "distortion_scale": scale, "p": 0.7}

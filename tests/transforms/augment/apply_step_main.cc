@@ -46,6 +46,7 @@ Step Parse(const Words& words) {
   if (name == "saturation") return AdjustSaturation{words[0]};
   if (name == "sharpness") return AdjustSharpness{words[0]};
   if (name == "hue") return AdjustHue{words.Float(0)};
+  if (name == "hsv") return AdjustHsv{words.Float(0), words.Float(1), words.Float(2)};
   if (name == "grayscale") return Grayscale{};
   if (name == "permute") {
     const Fill from = words.FillAt(0);

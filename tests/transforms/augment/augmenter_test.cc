@@ -73,6 +73,9 @@ std::vector<Step> Steps() {
   }
   for (const float shift : {-0.5F, -0.3F, -1e-9F, 0.0F, 0.02F, 1.0F / 6, 0.5F}) {
     steps.push_back(AdjustHue{shift});
+    for (const float factor : {0.0F, 0.3F, 1.0F, 1.4F, 3e38F}) {
+      steps.insert(steps.end(), {AdjustHsv{shift, factor, 0.9F}, AdjustHsv{shift, 1.2F, factor}});
+    }
   }
   std::array<uint8_t, 3> from{0, 1, 2};
   do {

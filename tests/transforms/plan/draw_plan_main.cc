@@ -48,6 +48,9 @@ struct Parameters {
   Json operator()(const AdjustSaturation& s) const { return {{"factor", s.factor}}; }
   Json operator()(const AdjustSharpness& s) const { return {{"factor", s.factor}}; }
   Json operator()(const AdjustHue& s) const { return {{"shift", s.shift}}; }
+  Json operator()(const AdjustHsv& s) const {
+    return {{"shift", s.shift}, {"saturation", s.saturation}, {"value", s.value}};
+  }
   Json operator()(const Grayscale&) const { return Json::object(); }
   Json operator()(const PermuteChannels& s) const { return {{"from", s.from}}; }
   Json operator()(const Posterize& s) const { return {{"bits", s.bits}}; }

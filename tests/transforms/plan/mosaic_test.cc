@@ -65,6 +65,7 @@ std::vector<Transform> RandomList(Random& random, DType dtype, int most = 70) {
   if (random.OneIn(4)) {
     list.emplace_back(RandomPhotometricDistort{.contrast = {1, 1}});
     list.emplace_back(RandomGrayscale{0.5});
+    list.emplace_back(RandomHSV{});
     list.emplace_back(RandomHorizontalFlip{});
   }
   if (dtype != DType::kU8 && random.OneIn(2)) {

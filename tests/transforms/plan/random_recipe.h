@@ -56,7 +56,7 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
-    switch (random.Between(0, 22)) {
+    switch (random.Between(0, 23)) {
       case 0:
         list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}, 0.8});
         break;
@@ -127,6 +127,9 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         break;
       case 21:
         list.emplace_back(RandomPhotometricDistort{});
+        break;
+      case 23:
+        list.emplace_back(RandomHSV{{-0.5, 0.5}, {0, 3}, {0, 2}});
         break;
       case 22:
         list.emplace_back(

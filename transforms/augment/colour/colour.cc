@@ -26,6 +26,7 @@ void BlendWithGray(const Tile& tile, double factor) {
   RecolourPlain(AdjustSaturation{factor}, tile);
 }
 void TurnHue(const Tile& tile, float shift) { RecolourPlain(AdjustHue{shift}, tile); }
+void ChangeHsv(const Tile& tile, const AdjustHsv& step) { RecolourPlain(step, tile); }
 
 #else
 namespace hn = hwy::HWY_NAMESPACE;
@@ -152,33 +153,59 @@ HWY_INLINE Values Hue(Values r, Values g, Values b, Values most, Values range) {
   return hn::Add(hn::Div(difference, hn::Max(range, Constant(1))), sector);
 }
 
-// Rotates the hue of one pixel per lane; `turn` is in sixths of the circle.
-HWY_INLINE void Turn(Values turn, Values* red, Values* green, Values* blue) {
+// Rotates the hue of one pixel per lane; `turn` is in sixths of the circle. scale(most,
+// least, range) changes the last two; the floor of to_byte(value) is a channel of the result.
+template <class Scale, class ToByte>
+HWY_INLINE void Turn(Values turn, Scale scale, ToByte to_byte, Values* red, Values* green,
+                     Values* blue) {
   const Values zero = Constant(0), one = Constant(1), two = Constant(2), six = Constant(6);
   const Values r = *red, g = *green, b = *blue;
-  const Values most = hn::Max(r, hn::Max(g, b)), least = hn::Min(r, hn::Min(g, b));
-  const Values range = hn::Sub(most, least);
+  const Values most = hn::Max(r, hn::Max(g, b));
+  Values least = hn::Min(r, hn::Min(g, b));
+  Values range = hn::Sub(most, least);
   Values hue = hn::Add(Hue(r, g, b, most, range), turn);
   hue = hn::IfThenElse(hn::Lt(hue, zero), hn::Add(hue, six), hue);
   hue = hn::IfThenElse(hn::Ge(hue, six), hn::Sub(hue, six), hue);
+  scale(most, &least, &range);
   const auto channel = [&](Values weight) HWY_ATTR {
     const Values part = hn::Mul(range, hn::Min(hn::Max(weight, zero), one));
-    return hn::Floor(hn::Mul(hn::Add(least, part), Constant(kFromUnit)));
+    return hn::Floor(to_byte(hn::Add(least, part)));
   };
   *red = channel(hn::Sub(hn::Abs(hn::Sub(hue, Constant(3))), one));
   *green = channel(hn::Sub(two, hn::Abs(hn::Sub(hue, two))));
   *blue = channel(hn::Sub(two, hn::Abs(hn::Sub(hue, Constant(4)))));
 }
 
-void TurnHue(const Tile& tile, float shift) {
+template <class Scale, class ToByte>
+HWY_INLINE void TurnPixels(const Tile& tile, float shift, Scale scale, ToByte to_byte) {
   const Values turn = Constant(6 * shift);
   ForPixels(tile, [=](uint8_t* red, uint8_t* green, uint8_t* blue) HWY_ATTR {
     Channel r = Load(red), g = Load(green), b = Load(blue);
-    for (size_t k = 0; k < 4; ++k) Turn(turn, &r.of[k], &g.of[k], &b.of[k]);
+    for (size_t k = 0; k < 4; ++k) Turn(turn, scale, to_byte, &r.of[k], &g.of[k], &b.of[k]);
     Store(r, red);
     Store(g, green);
     Store(b, blue);
   });
+}
+
+void TurnHue(const Tile& tile, float shift) {
+  TurnPixels(
+      tile, shift, [](Values, Values*, Values*) HWY_ATTR {},
+      [](Values value) HWY_ATTR { return hn::Mul(value, Constant(kFromUnit)); });
+}
+
+void ChangeHsv(const Tile& tile, const AdjustHsv& step) {
+  const Values by_saturation = Constant(step.saturation), by_value = Constant(step.value);
+  TurnPixels(
+      tile, step.shift,
+      [=](Values most, Values* least, Values* range) HWY_ATTR {
+        const Values value = hn::Min(hn::Mul(most, by_value), Constant(255));
+        const Values saturation = hn::Min(
+            hn::Div(hn::Mul(*range, by_saturation), hn::Max(most, Constant(1))), Constant(1));
+        *range = hn::Mul(value, saturation);
+        *least = hn::Sub(value, *range);
+      },
+      [](Values value) HWY_ATTR { return hn::Add(value, Constant(0.5F)); });
 }
 
 #endif
@@ -194,6 +221,7 @@ HWY_EXPORT(SumGray);
 HWY_EXPORT(ToGray);
 HWY_EXPORT(BlendWithGray);
 HWY_EXPORT(TurnHue);
+HWY_EXPORT(ChangeHsv);
 
 uint64_t SumOfGray(const Tile& tile) { return HWY_DYNAMIC_DISPATCH(SumGray)(tile); }
 
@@ -205,6 +233,10 @@ void Recolour(const AdjustSaturation& step, const Tile& tile) {
 
 void Recolour(const AdjustHue& step, const Tile& tile) {
   HWY_DYNAMIC_DISPATCH(TurnHue)(tile, step.shift);
+}
+
+void Recolour(const AdjustHsv& step, const Tile& tile) {
+  HWY_DYNAMIC_DISPATCH(ChangeHsv)(tile, step);
 }
 
 }  // namespace stoker

@@ -17,6 +17,10 @@ void Recolour(const AdjustSaturation& step, const Tile& tile);
 // six cases.
 void Recolour(const AdjustHue& step, const Tile& tile);
 
+// Does so as well, and multiplies saturation, (max − min) / max, and value, max. Results are
+// rounded to the nearest byte.
+void Recolour(const AdjustHsv& step, const Tile& tile);
+
 template <typename One>
 concept IsRecolouring = requires(One step, Tile tile) {
   Recolour(step, tile);
@@ -27,6 +31,7 @@ uint64_t SumOfGrayPlain(const Tile& tile);
 void RecolourPlain(const Grayscale& step, const Tile& tile);
 void RecolourPlain(const AdjustSaturation& step, const Tile& tile);
 void RecolourPlain(const AdjustHue& step, const Tile& tile);
+void RecolourPlain(const AdjustHsv& step, const Tile& tile);
 
 // torchvision converts 0…1 to bytes by multiplying with 255.999 and dropping the fraction.
 inline constexpr float kFromUnit = 255.999F / 255;

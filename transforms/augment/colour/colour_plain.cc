@@ -23,6 +23,25 @@ float HueOf(int red, int green, int blue, int most, int range) {
   return static_cast<float>(red - green) / span + 4;
 }
 
+// Turns the hue of each pixel. value(least, range, weight) is what a channel becomes, before it is
+// cut to a byte: of the least channel, the range to the largest one, and a weight of it, 0…1.
+template <typename Value>
+void TurnHues(const Tile& tile, float shift, Value value) {
+  ForEachPixel(tile, [=](uint8_t& r, uint8_t& g, uint8_t& b) {
+    const int most = std::max({r, g, b}), least = std::min({r, g, b}), range = most - least;
+    float hue = HueOf(r, g, b, most, range) + 6 * shift;
+    if (hue < 0) hue += 6;
+    if (hue >= 6) hue -= 6;
+    const auto channel = [&](float weight) {
+      return CutToByte(value(static_cast<float>(least), static_cast<float>(range),
+                             std::clamp(weight, 0.0F, 1.0F)));
+    };
+    r = channel(std::abs(hue - 3) - 1);
+    g = channel(2 - std::abs(hue - 2));
+    b = channel(2 - std::abs(hue - 4));
+  });
+}
+
 }  // namespace
 
 uint64_t SumOfGrayPlain(const Tile& tile) {
@@ -48,18 +67,17 @@ void RecolourPlain(const AdjustSaturation& step, const Tile& tile) {
 }
 
 void RecolourPlain(const AdjustHue& step, const Tile& tile) {
-  ForEachPixel(tile, [shift = step.shift](uint8_t& r, uint8_t& g, uint8_t& b) {
-    const int most = std::max({r, g, b}), least = std::min({r, g, b}), range = most - least;
-    float hue = HueOf(r, g, b, most, range) + 6 * shift;
-    if (hue < 0) hue += 6;
-    if (hue >= 6) hue -= 6;
-    const auto channel = [=](float weight) {
-      const float value = static_cast<float>(range) * std::clamp(weight, 0.0F, 1.0F);
-      return CutToByte((static_cast<float>(least) + value) * kFromUnit);
-    };
-    r = channel(std::abs(hue - 3) - 1);
-    g = channel(2 - std::abs(hue - 2));
-    b = channel(2 - std::abs(hue - 4));
+  TurnHues(tile, step.shift, [](float least, float range, float weight) {
+    return (least + range * weight) * kFromUnit;
+  });
+}
+
+void RecolourPlain(const AdjustHsv& step, const Tile& tile) {
+  TurnHues(tile, step.shift, [&step](float least, float range, float weight) {
+    const float most = least + range, value = std::min(most * step.value, 255.0F);
+    const float saturation = std::min(range * step.saturation / std::max(most, 1.0F), 1.0F);
+    const float new_range = value * saturation;
+    return value - new_range + new_range * weight + 0.5F;
   });
 }
 
