@@ -80,6 +80,7 @@ def listed(module):
         "RandAugment(2, 9)": module.RandAugment(),
         "RandAugment(2, 9) bilinear": module.RandAugment(interpolation="bilinear"),
         "TrivialAugmentWide": module.TrivialAugmentWide(),
+        "AugMix": module.AugMix(),
     }
 
 

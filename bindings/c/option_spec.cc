@@ -24,9 +24,18 @@ struct OptionReader {
 
   template <std::integral Integer>
   void operator()(Integer* value) const {
+    if (option.low < 0) return ReadSigned(value);
     uint64_t high = static_cast<uint64_t>(option.high);
     if constexpr (std::is_same_v<Integer, uint64_t>) high = std::numeric_limits<uint64_t>::max();
     object.Integer(option.name, *value, static_cast<uint64_t>(option.low), high);
+  }
+
+  template <std::integral Integer>
+  void ReadSigned(Integer* value) const {
+    auto number = static_cast<double>(*value);
+    object.Number(option.name, number, option.low, option.high);
+    if (number != std::floor(number)) return object.FailKey(option.name, "is not a whole number");
+    *value = static_cast<Integer>(number);
   }
 
   void operator()(double* value) const {

@@ -9,6 +9,7 @@
 #include "transforms/augment/colour/colour.h"
 #include "transforms/augment/colour/lookup.h"
 #include "transforms/augment/colour/sharpen.h"
+#include "transforms/augment/colour/weighted.h"
 #include "transforms/augment/geometry/affine.h"
 #include "transforms/augment/geometry/mirror.h"
 #include "transforms/augment/geometry/reframe.h"
@@ -77,7 +78,8 @@ Result<Tile> TileIn(GrowingBuffer& buffer, ImageSize size, size_t channels) {
 
 }  // namespace
 
-Augmenter::Augmenter(MemoryBudget& budget) : current_(budget), other_(budget), scratch_(budget) {}
+Augmenter::Augmenter(MemoryBudget& budget)
+    : current_(budget), other_(budget), scratch_(budget), mixed_(budget) {}
 
 Status Augmenter::Start(ImageSize size, size_t channels) {
   tile_ = Tile();
@@ -128,6 +130,30 @@ Status Augmenter::Do(const Reframe& step) {
 
 Status Augmenter::Do(const Mirror& step) {
   return ReplaceTile(tile_.size, [&](const Tile& to) { MirrorTo(tile_, step, to); });
+}
+
+// ---- Steps of steps.
+
+uint64_t Augmenter::MixBytes(ImageSize size) {
+  const uint64_t count = 3 * uint64_t{Tile{nullptr, size}.plane_bytes()};
+  return (count + kSumsOverread) * sizeof(float) + count + kTileOverread;
+}
+
+Status Augmenter::Do(const Mix& mix) {
+  const size_t count = 3 * tile_.plane_bytes();
+  TRY(mixed_.Grow(MixBytes(tile_.size)));
+  auto* const sums = reinterpret_cast<float*>(mixed_.data());
+  uint8_t* const image = reinterpret_cast<uint8_t*>(sums + count + kSumsOverread);
+  std::fill_n(sums, count, 0.0F);
+  std::copy_n(tile_.pixels, count, image);
+  AddWeighted(mix.weight, image, count, sums);
+  for (const Mix::Chain& chain : mix.chains) {
+    std::copy_n(image, count, tile_.pixels);
+    for (const ChainedStep& chained : chain.steps) TRY(Apply(chained.step));
+    AddWeighted(chain.weight, tile_.pixels, count, sums);
+  }
+  CutSums(sums, count, tile_.pixels);
+  return {};
 }
 
 }  // namespace stoker

@@ -22,6 +22,9 @@ class Augmenter {
  public:
   explicit Augmenter(MemoryBudget& budget);
 
+  // Returns the bytes that a Mix needs in addition to those of its steps.
+  static uint64_t MixBytes(ImageSize size);
+
   // Creates a tile to write an image to, or a mask with one channel; its pixels are unspecified. On
   // ResourceExhausted there is no tile.
   Status Start(ImageSize size, size_t channels = 3);
@@ -43,6 +46,7 @@ class Augmenter {
   Status Do(const Affine& step);
   Status Do(const Reframe& step);
   Status Do(const Mirror& step);
+  Status Do(const Mix& step);
   template <typename InPlace>
   Status Do(const InPlace& step);
 
@@ -50,6 +54,7 @@ class Augmenter {
   GrowingBuffer current_;  // tile_'s pixels
   GrowingBuffer other_;    // empty until a step needs it
   GrowingBuffer scratch_;  // of one step
+  GrowingBuffer mixed_;    // a Mix's sums, and the image before its chains
 };
 
 // The reference, with std::vector and consecutive scalar loops: writes the same bytes. Replaces

@@ -6,6 +6,7 @@
 #include "transforms/augment/colour/colour.h"
 #include "transforms/augment/colour/lookup.h"
 #include "transforms/augment/colour/sharpen.h"
+#include "transforms/augment/colour/weighted.h"
 #include "transforms/augment/geometry/affine.h"
 #include "transforms/augment/geometry/mirror.h"
 #include "transforms/augment/geometry/reframe.h"
@@ -65,6 +66,16 @@ class PlainStep {
   }
   void operator()(const Mirror& step) {
     ReplaceTile(size_, [&](const Tile& to) { MirrorPlain(tile_, step, to); });
+  }
+  void operator()(const Mix& mix) {
+    std::vector<float> sums(pixels_.size());
+    AddWeightedPlain(mix.weight, pixels_.data(), sums.size(), sums.data());
+    for (const Mix::Chain& chain : mix.chains) {
+      std::vector<uint8_t> copy = pixels_;
+      for (const ChainedStep& chained : chain.steps) ApplyStepPlain(chained.step, size_, copy);
+      AddWeightedPlain(chain.weight, copy.data(), sums.size(), sums.data());
+    }
+    CutSumsPlain(sums.data(), sums.size(), pixels_.data());
   }
 
  private:

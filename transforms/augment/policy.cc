@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transforms/augment/geometry/draw_affine.h"
+#include "transforms/mix/draw_mix.h"
 #include "transforms/plan/draw.h"
 
 namespace stoker {
@@ -42,6 +43,7 @@ struct Space {
   double rotate;          // degrees
   double enhance;         // distance of a factor from 1
   double posterize_bits;  // bits removed
+  float posterize_from = 8;
 };
 
 // The space of AutoAugment and RandAugment; translations are relative to 331 pixels.
@@ -49,6 +51,9 @@ Space SearchSpace(ImageSize size) {
   return {0.3, 150.0 / 331.0 * size.width, 150.0 / 331.0 * size.height, 30.0, 0.9, 4};
 }
 constexpr Space kWide = {0.99, 32.0, 32.0, 135.0, 0.99, 6};
+Space MixedSpace(ImageSize size) {
+  return {0.3, size.width / 3.0, size.height / 3.0, 30.0, 0.9, 4, 4};
+}
 
 // Returns the `bin`-th of `bins` even steps, in binary32 as torch.linspace computes them one at a
 // time. (Its vectorized results differ in the last bit, which decides whether TrivialAugmentWide's
@@ -60,9 +65,10 @@ float Magnitude(double from, double to, int bin, int bins) {
   return last - step * static_cast<float>(bins - 1 - bin);
 }
 
-int PosterizeBits(double most, int bin, int bins) {
-  const float taken = static_cast<float>(bin) / static_cast<float>((bins - 1) / most);
-  return static_cast<int>(RoundHalfEven(8.0F - taken));
+int PosterizeBits(const Space& space, int bin, int bins) {
+  const float taken =
+      static_cast<float>(bin) / static_cast<float>((bins - 1) / space.posterize_bits);
+  return static_cast<int>(RoundHalfEven(space.posterize_from - taken));
 }
 
 // The parameters of an operation.
@@ -104,7 +110,7 @@ class Steps {
       case kSharpness:
         return Enhance<AdjustSharpness>(of(space.enhance));
       case kPosterize:
-        return Push(Posterize{PosterizeBits(space.posterize_bits, strength.bin, strength.bins)});
+        return Push(Posterize{PosterizeBits(space, strength.bin, strength.bins)});
       case kSolarize:
         return Push(
             Solarize{static_cast<float>(255.0 * Magnitude(1, 0, strength.bin, strength.bins))});
@@ -231,6 +237,24 @@ const Table& TableOf(AutoAugment::Policy policy) {
   }
 }
 
+// ---- AugMix's operations: those that its paper tests, and four more.
+
+constexpr std::array kMixed{kShearX,    kShearY,   kTranslateX,   kTranslateY, kRotate,
+                            kPosterize, kSolarize, kAutoContrast, kEqualize,   kBrightness,
+                            kContrast,  kColor,    kSharpness};
+constexpr size_t kTested = 9;
+
+// Returns shares of 1 that are Dirichlet(alpha, …, alpha) distributed.
+std::vector<double> DrawShares(double alpha, int count, RandomStream& random) {
+  std::vector<double> shares(static_cast<size_t>(count));
+  for (double& share : shares) share = DrawLogGamma(alpha, random);
+  const double most = *std::ranges::max_element(shares);
+  double sum = 0;
+  for (double& share : shares) sum += share = Exp(std::max(share - most, -700.0));
+  for (double& share : shares) share /= sum;
+  return shares;
+}
+
 }  // namespace
 
 void DrawPolicy(const AutoAugment& policy, ImageSize size, RandomStream& random,
@@ -262,6 +286,28 @@ void DrawPolicy(const TrivialAugmentWide& policy, ImageSize size, RandomStream& 
   const int bin = static_cast<int>(random.Below(bins));
   Steps(size, random, steps)
       .Add(operation, {kWide, bin, policy.num_magnitude_bins, policy.interpolation, policy.fill});
+}
+
+void DrawPolicy(const AugMix& policy, ImageSize size, RandomStream& random,
+                std::vector<DrawnStep>& steps) {
+  const double of_image = DrawBeta(policy.alpha, random);
+  Mix mix{.weight = static_cast<float>(of_image)};
+  std::vector<DrawnStep> drawn;
+  for (const double share : DrawShares(policy.alpha, policy.mixture_width, random)) {
+    Mix::Chain& chain = mix.chains.emplace_back(static_cast<float>(share * (1 - of_image)));
+    const int depth =
+        policy.chain_depth > 0 ? policy.chain_depth : 1 + static_cast<int>(random.Below(3));
+    drawn.clear();
+    for (int i = 0; i < depth; ++i) {
+      const Operation operation = kMixed[random.Below(policy.all_ops ? kMixed.size() : kTested)];
+      const auto bin = static_cast<int>(random.Below(static_cast<uint64_t>(policy.severity)));
+      Steps(size, random, drawn)
+          .Add(operation,
+               {MixedSpace(size), bin, kSearchedBins, policy.interpolation, policy.fill});
+    }
+    for (DrawnStep& step : drawn) chain.steps.push_back({std::move(step.step)});
+  }
+  steps.push_back({std::move(mix), 0});
 }
 
 }  // namespace stoker

@@ -1,5 +1,5 @@
-// Draws the operations of AutoAugment, RandAugment and TrivialAugmentWide, with their strength and
-// direction, as torchvision defines them.
+// Draws the operations of AutoAugment, RandAugment, TrivialAugmentWide and AugMix, with their
+// strength and direction, as torchvision defines them.
 #pragma once
 
 #include <vector>
@@ -19,5 +19,7 @@ void DrawPolicy(const RandAugment& policy, ImageSize size, RandomStream& random,
                 std::vector<DrawnStep>& steps);
 void DrawPolicy(const TrivialAugmentWide& policy, ImageSize size, RandomStream& random,
                 std::vector<DrawnStep>& steps);
+void DrawPolicy(const AugMix& policy, ImageSize size, RandomStream& random,
+                std::vector<DrawnStep>& steps);  // one Mix
 
 }  // namespace stoker

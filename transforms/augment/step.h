@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <variant>
+#include <vector>
 
 #include "core/batch/image.h"
 #include "transforms/spec/fill.h"
@@ -106,9 +107,28 @@ struct Mirror {
   bool rows = false;     // swap top and bottom
 };
 
+struct ChainedStep;
+
+// The image and copies of it that chains of steps have changed, which keep its size: the sum of
+// them, each times its weight, with roundings to binary32, in the order of the chains; the fraction
+// is dropped. Weights are ≥ 0, and their sum is 1 or rounded. Chains move no masks and no objects.
+struct Mix {
+  static constexpr const char* kName = "Mix";
+  struct Chain {
+    float weight = 0;
+    std::vector<ChainedStep> steps{};
+  };
+  float weight = 1;  // of the image itself
+  std::vector<Chain> chains{};
+};
+
 using Step = std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness,
                           AdjustHue, AdjustHsv, Grayscale, PermuteChannels, Posterize, Solarize,
-                          Invert, AutoContrast, Equalize, Blur, Affine, Reframe, Mirror>;
+                          Invert, AutoContrast, Equalize, Blur, Affine, Reframe, Mirror, Mix>;
+
+struct ChainedStep {
+  Step step;
+};
 
 inline const char* NameOf(const Step& step) {
   return std::visit([](const auto& one) { return one.kName; }, step);

@@ -49,23 +49,6 @@ double DrawNormal(RandomStream& random) {
 
 double DrawPositive(RandomStream& random) { return 1 - random.Uniform(); }  // in (0, 1]
 
-// The logarithm of a Gamma(alpha, 1) distributed number (Marsaglia, Tsang: "A simple method for
-// generating gamma variables", 2000); for a small alpha the number itself may be below any double.
-// A small alpha is raised by one, and the number multiplied by u^(1 / alpha).
-double DrawLogGamma(double alpha, RandomStream& random) {
-  if (alpha < 1) {
-    const double raised = DrawLogGamma(alpha + 1, random);
-    return raised + Log(DrawPositive(random)) / alpha;
-  }
-  const double d = alpha - 1.0 / 3.0, c = 1 / std::sqrt(9 * d);
-  while (true) {
-    const double x = DrawNormal(random), root = 1 + c * x;
-    if (root <= 0) continue;
-    const double v = root * root * root, log_v = Log(v);
-    if (Log(DrawPositive(random)) < 0.5 * x * x + d - d * v + d * log_v) return Log(d) + log_v;
-  }
-}
-
 const Choice& DrawChoice(const BatchMix& mix, RandomStream& random) {
   const double uniform = random.Uniform();  // always drawn, so that a choice of one is like that
                                             // one alone
@@ -96,6 +79,23 @@ Status CheckMix(const BatchMix& mix) {
     return Invalid("RandomChoice." + *wrong);
   }
   return {};
+}
+
+// From Marsaglia, Tsang: "A simple method for generating gamma variables", 2000; for a small alpha
+// the number itself may be below any double. A small alpha is raised by one, and the number
+// multiplied by u^(1 / alpha).
+double DrawLogGamma(double alpha, RandomStream& random) {
+  if (alpha < 1) {
+    const double raised = DrawLogGamma(alpha + 1, random);
+    return raised + Log(DrawPositive(random)) / alpha;
+  }
+  const double d = alpha - 1.0 / 3.0, c = 1 / std::sqrt(9 * d);
+  while (true) {
+    const double x = DrawNormal(random), root = 1 + c * x;
+    if (root <= 0) continue;
+    const double v = root * root * root, log_v = Log(v);
+    if (Log(DrawPositive(random)) < 0.5 * x * x + d - d * v + d * log_v) return Log(d) + log_v;
+  }
 }
 
 double DrawBeta(double alpha, RandomStream& random) {

@@ -22,6 +22,8 @@ DrawnMix DrawMix(const BatchMix& mix, const DrawKey& first_row, ImageSize image)
 // The parts of DrawMix: a Beta(alpha, alpha) distributed number in [0, 1], and the box of
 // torchvision's CutMix around a pixel of the image.
 double DrawBeta(double alpha, RandomStream& random);
+// The logarithm of a Gamma(alpha, 1) distributed number.
+double DrawLogGamma(double alpha, RandomStream& random);
 DrawnMix CutAround(int x, int y, double lam, ImageSize image);
 
 }  // namespace stoker

@@ -237,6 +237,7 @@ class Plan::Drawing {
   void Apply(const AutoAugment& t, RandomStream& random) { Policy(t, random); }
   void Apply(const RandAugment& t, RandomStream& random) { Policy(t, random); }
   void Apply(const TrivialAugmentWide& t, RandomStream& random) { Policy(t, random); }
+  void Apply(const AugMix& t, RandomStream& random) { Policy(t, random); }
 
   void Apply(const RandomApply& t, RandomStream& random) {
     if (random.Uniform() >= t.p) return Skip(t.transforms);

@@ -336,6 +336,21 @@ struct TrivialAugmentWide {
   std::optional<Fill> fill{};
 };
 
+// Mixes the image with `mixture_width` copies, each changed by a chain of chain_depth operations,
+// or of 1 to 3 if that is not positive, of strengths below `severity` out of 10. The weights of
+// copies are Dirichlet(alpha, …) distributed, and the share of the image itself Beta(alpha, alpha).
+// Masks and objects stay where they are in the image. (Hendrycks et al.: "AugMix: A Simple Data
+// Processing Method to Improve Robustness and Uncertainty", ICLR 2020)
+struct AugMix {
+  int severity = 3;
+  int mixture_width = 3;
+  int chain_depth = -1;
+  double alpha = 1;
+  bool all_ops = true;
+  Interpolation interpolation = Interpolation::kBilinear;
+  std::optional<Fill> fill{};
+};
+
 // ---- Transforms that hold others: those that change pixels, flips, and each other.
 
 struct Transform;
@@ -422,7 +437,7 @@ using AnyTransform =
                  RandomInvert, RandomPosterize, RandomAdjustSharpness, RandomAutocontrast,
                  RandomEqualize, GaussianBlur, RandomAffine, RandomRotation, RandomPerspective,
                  RandomZoom, RandomTranslation, RandomShear, AutoAugment, RandAugment,
-                 TrivialAugmentWide, RandomApply, RandomChoice, RandomOrder, Normalize,
+                 TrivialAugmentWide, AugMix, RandomApply, RandomChoice, RandomOrder, Normalize,
                  RandomErasing, PadTo, SanitizeBoundingBoxes, ClampBoundingBoxes,
                  ConvertBoundingBoxFormat, Mosaic>;
 

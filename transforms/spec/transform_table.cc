@@ -9,7 +9,10 @@
 #include <utility>
 
 #include "core/batch/image.h"
+#include "transforms/augment/augmenter.h"
 #include "transforms/augment/blur/blur.h"
+#include "transforms/augment/geometry/affine.h"
+#include "transforms/mix/batch_mix.h"
 #include "transforms/resize/row_format.h"
 #include "transforms/spec/weights.h"
 
@@ -928,6 +931,36 @@ TransformRow Row(const TrivialAugmentWide&) {
                          HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()}};
 }
 
+// With 3 numbers for each operation, at most as many as a stream of random numbers has.
+constexpr int kMostChains = 32;
+
+TransformRow Row(const AugMix&) {
+  using T = AugMix;
+  return {
+      .name = "AugMix",
+      .doc =
+          "The image, mixed with copies that chains of random operations have changed. "
+          "(Hendrycks et al., ICLR 2020)\n\n"
+          "Masks, boxes and keypoints stay where they are in the image.",
+      .acts_on = ActsOn::kPixels,
+      .draws = 24,
+      .parameters =
+          {Integer<&T::severity>("severity", 1, 10, "the strongest of 10 strengths, 1 to 10."),
+           Integer<&T::mixture_width>("mixture_width", 1, kMostChains, "how many copies, 1 to 32."),
+           Integer<&T::chain_depth>("chain_depth", -1, kMostChains,
+                                    "operations of each copy, up to 32; 0 or -1: 1 to 3, drawn "
+                                    "for each."),
+           Single<&T::alpha>("real", {.name = "alpha", .low = kMinAlpha, .high = kMaxAlpha},
+                             "of the Dirichlet and Beta distributions of the weights."),
+           Boolean<&T::all_ops>("all_ops",
+                                "False leaves brightness, contrast, colour and sharpness out."),
+           HowPixelsMove<&T::interpolation>(), FillOfPolicy<&T::fill>()},
+      .scratch = [](const Transform&, ImageSize tile) -> uint64_t {
+        const Result<size_t> affine = AffineScratchBytes(tile);
+        return Augmenter::MixBytes(tile) + (affine.ok() ? *affine : 0);
+      }};
+}
+
 // ---- Transforms that hold others.
 
 std::string TextOfTransforms(const Transform& transform) {
@@ -981,7 +1014,7 @@ Parameter HeldTransforms() {
           .options = {{{.name = "transforms",
                         .required = true,
                         .note = "a list of flips, of transforms that change pixels (`ColorJitter` "
-                                "to `TrivialAugmentWide`), and of `RandomApply`, `RandomChoice` "
+                                "to `AugMix`), and of `RandomApply`, `RandomChoice` "
                                 "and `RandomOrder`, up to 8 levels deep"},
                        nullptr}},
           .text = &TextOfTransforms};

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from stoker._parameters import Fill, ImageOrBatchChoice, Margins, Range, Size, Transform
 
 __all__ = [
+    "AugMix",
     "AutoAugment",
     "CenterCrop",
     "ClampBoundingBoxes",
@@ -737,6 +738,37 @@ class TrivialAugmentWide(Transform):
 
     num_magnitude_bins: int = 31
     interpolation: Any = "nearest"
+    fill: Fill | None = None
+
+
+@dataclass(frozen=True)
+class AugMix(Transform):
+    """The image, mixed with copies that chains of random operations have changed. (Hendrycks et al., ICLR
+    2020)
+
+    Masks, boxes and keypoints stay where they are in the image.
+
+    Args:
+        severity: the strongest of 10 strengths, 1 to 10.
+        mixture_width: how many copies, 1 to 32.
+        chain_depth: operations of each copy, up to 32; 0 or -1: 1 to 3, drawn for each.
+        alpha: of the Dirichlet and Beta distributions of the weights.
+        all_ops: False leaves brightness, contrast, colour and sharpness out.
+        interpolation: where pixels move: "nearest" or "bilinear", or torchvision's or Pillow's names for
+            it.
+        fill: of pixels that come from outside the image: an int 0 to 255, or (red, green, blue). None is
+            black; given, even as 0, bilinear blends the border with it, as torchvision does.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    severity: int = 3
+    mixture_width: int = 3
+    chain_depth: int = -1
+    alpha: float = 1.0
+    all_ops: bool = True
+    interpolation: Any = "bilinear"
     fill: Fill | None = None
 
 

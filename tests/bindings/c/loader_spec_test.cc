@@ -496,6 +496,20 @@ TEST(TransformSpec, ParsesOptionsThatMayBeNull) {
   }
 }
 
+TEST(TransformSpec, ParsesWholeNumbersBelowZero) {
+  const auto parse = [](const std::string& depth) {
+    return ParseTransformSpec(R"({"transforms": [{"name": "AugMix", "chain_depth": )" + depth +
+                              "}]}");
+  };
+  const auto depth = [&](const std::string& text) {
+    return std::get<AugMix>(parse(text).value().transforms.at(0)).chain_depth;
+  };
+  EXPECT_EQ(depth("-1"), -1);
+  EXPECT_EQ(depth("3"), 3);
+  for (const char* bad : {"-2", "0.5", "33", "\"1\"", "1e300"})
+    EXPECT_FALSE(parse(bad).ok()) << bad;
+}
+
 TEST(TransformSpec, ParsesTransformsAndOptions) {
   const Result<TransformSpec> parsed = ParseTransformSpec(
       R"({"transforms": [{"name": "RandomHorizontalFlip", "p": 1}], "dtype": "float32",

@@ -186,6 +186,14 @@ def theirs(functional, step, image, fill=None):
         return theirs_of_affine(functional, step, image, fill)
     if name == "Reframe":
         return theirs_of_reframe(functional, step, image)
+    if name == "Mix":  # as torchvision's AugMix.forward
+        mix = step["weight"] * image
+        for chain in step["chains"]:
+            copy = image
+            for each in chain["steps"]:
+                copy = theirs(functional, each, copy, fill)
+            mix.add_(chain["weight"] * copy)
+        return mix.to(image.dtype)
     assert name == "Mirror", name
     image = functional.horizontal_flip(image) if step["columns"] else image
     return functional.vertical_flip(image) if step["rows"] else image

@@ -168,6 +168,8 @@ POLICIES = [
     ("AutoAugment imagenet", policy("AutoAugment", policy="imagenet"), 1e-3, 1e-3),
     ("AutoAugment cifar10", policy("AutoAugment", policy="cifar10"), 1e-3, 1e-3),
     ("AutoAugment svhn", policy("AutoAugment", policy="svhn"), 5e-3, 1e-2),
+    ("AugMix", [named("AugMix")], 1e-3, 0),
+    ("AugMix, nearest, fill", policy("AugMix", severity=10, mixture_width=5, fill=[124, 116, 104]), 5e-3, 0),
     ("ColorJitter", [named("ColorJitter", **JITTER)], 1e-3, 0),
     ("RandomPhotometricDistort", [named("RandomPhotometricDistort", p=0.7)], 1e-3, 0),
     ("RandomPerspective", [named("RandomPerspective", fill=None)], 0, 0),

@@ -500,7 +500,10 @@ def their_steps(name, magnitude, height, width):
 def our_steps(sample):
     steps = []
     for step in sample["steps"]:
-        if step["name"] == "Affine":
+        if step["name"] == "Mix":
+            for chain in step["chains"]:
+                steps += our_steps(chain)
+        elif step["name"] == "Affine":
             steps += affine(step["matrix"])
         else:
             steps.append((step["name"], *(v for k, v in step.items() if k not in ("name", "transform"))))
@@ -557,6 +560,27 @@ def test_trivial_augments_operations_are_torchvisions(bins, count):
     assert ours == possible(v2.TrivialAugmentWide._AUGMENTATION_SPACE, bins, range(bins), 224, 224)
 
 
+@pytest.mark.parametrize(("height", "width"), [(224, 224), (97, 300)])
+@pytest.mark.parametrize("all_ops", [True, False])
+@pytest.mark.usefixtures("one_at_a_time")
+def test_augmixs_operations_are_torchvisions(height, width, all_ops):
+    options = {"severity": 10, "mixture_width": 1, "chain_depth": 1, "all_ops": all_ops}
+    ours = {our_steps(s) for s in draws({"name": "AugMix", **options}, height, width, 10_000)}
+    space = v2.AugMix._AUGMENTATION_SPACE if all_ops else v2.AugMix._PARTIAL_AUGMENTATION_SPACE
+    assert ours == possible(space, 10, range(10), height, width)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
+def test_augmixs_weights_and_depths(alpha):
+    mixes = [s["steps"][0] for s in draws({"name": "AugMix", "mixture_width": 2, "alpha": alpha})]
+    images, shares = (torch._sample_dirichlet(torch.tensor([alpha] * 2).expand(DRAWS, -1)) for _ in range(2))
+    weights = np.array([[m["weight"], *(chain["weight"] for chain in m["chains"])] for m in mixes])
+    assert weights.sum(1) == pytest.approx(1, abs=1e-6)
+    theirs = torch.stack([images[:, 0], *(shares * images[:, 1:]).T]).numpy()
+    sides = zip(weights.T, theirs)
+    check(**{f"weights[{i}]": kolmogorov_smirnov(our, their) for i, (our, their) in enumerate(sides)})
+
+
 @pytest.mark.parametrize("policy", ["imagenet", "cifar10", "svhn"])
 @pytest.mark.parametrize(("height", "width"), [(224, 224), (32, 32)])
 @pytest.mark.usefixtures("one_at_a_time")
@@ -577,6 +601,11 @@ POLICIES = [
     ({"name": "RandAugment", "num_ops": 1, "magnitude": 9}, lambda: v2.RandAugment(num_ops=1)),
     ({"name": "RandAugment", "num_ops": 2, "magnitude": 5}, lambda: v2.RandAugment(magnitude=5)),
     ({"name": "TrivialAugmentWide"}, v2.TrivialAugmentWide),
+    (
+        {"name": "AugMix", "severity": 2, "mixture_width": 1, "chain_depth": 1},
+        lambda: v2.AugMix(2, mixture_width=1, chain_depth=1),
+    ),
+    ({"name": "AugMix", "severity": 1, "all_ops": False}, lambda: v2.AugMix(1, all_ops=False)),
     *[
         ({"name": "AutoAugment", "policy": p}, lambda p=p: v2.AutoAugment(v2.AutoAugmentPolicy(p)))
         for p in ("imagenet", "cifar10", "svhn")

@@ -93,6 +93,21 @@ std::vector<Step> Steps() {
   return steps;
 }
 
+// Mixes of such steps as chains have.
+std::vector<Step> MixSteps() {
+  Mix mix{.weight = 0.25F};
+  std::vector<Step> steps{Mix{.weight = 1}, mix};
+  const Affine turned{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5}, Interpolation::kBilinear, {1, 2, 3}, true};
+  mix.chains.push_back({0.1F, {{Equalize{}}, {turned}, {AdjustSharpness{2}}}});
+  mix.chains.push_back({0.3F, {}});
+  mix.chains.push_back({0.35F, {{Invert{}}, {turned}}});
+  steps.push_back(mix);
+  mix.weight = 0x1p-149F;
+  mix.chains.back().weight = 0.6F;
+  steps.push_back(mix);
+  return steps;
+}
+
 std::vector<Step> GeometrySteps() {
   std::vector<Step> steps;
   for (const Interpolation how : {Interpolation::kNearest, Interpolation::kBilinear}) {
@@ -159,6 +174,8 @@ TEST(Augmenter, EveryStepMatchesTheReference) {
   std::vector<Step> steps = Steps();
   const std::vector<Step> geometry = GeometrySteps();
   steps.insert(steps.end(), geometry.begin(), geometry.end());
+  const std::vector<Step> mixes = MixSteps();
+  steps.insert(steps.end(), mixes.begin(), mixes.end());
   const auto stride = static_cast<size_t>(10 / Effort(10));
   size_t first = 0;  // where not every step is taken, others with the next instruction set
   ForEachTarget([&] {

@@ -74,6 +74,19 @@ struct Parameters {
             {"fill", s.fill}};
   }
   Json operator()(const Mirror& s) const { return {{"columns", s.columns}, {"rows", s.rows}}; }
+  Json operator()(const Mix& s) const {
+    Json chains = Json::array();
+    for (const Mix::Chain& chain : s.chains) {
+      Json steps = Json::array();
+      for (const ChainedStep& chained : chain.steps) {
+        Json step = {{"name", NameOf(chained.step)}};
+        step.update(std::visit(*this, chained.step));
+        steps.push_back(step);
+      }
+      chains.push_back({{"weight", chain.weight}, {"steps", steps}});
+    }
+    return {{"weight", s.weight}, {"chains", chains}};
+  }
 };
 
 Json Described(const DrawnStep& drawn) {

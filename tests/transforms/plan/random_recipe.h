@@ -56,7 +56,7 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   }
   for (int n = random.Between(0, 4); n > 0; --n) {
     const auto interpolation = random.OneIn(2) ? Interpolation::kNearest : Interpolation::kBilinear;
-    switch (random.Between(0, 23)) {
+    switch (random.Between(0, 24)) {
       case 0:
         list.emplace_back(ColorJitter{{0.5, 1.5}, {0.5, 1.5}, {0, 2}, {-0.5, 0.5}, 0.8});
         break;
@@ -127,6 +127,15 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
         break;
       case 21:
         list.emplace_back(RandomPhotometricDistort{});
+        break;
+      case 24:
+        list.emplace_back(AugMix{.severity = random.Between(1, 10),
+                                 .mixture_width = random.Between(1, 4),
+                                 .chain_depth = random.Between(-1, 3),
+                                 .alpha = random.OneIn(2) ? 1 : 1e-3,
+                                 .all_ops = random.OneIn(2),
+                                 .interpolation = interpolation,
+                                 .fill = MaybeFill(random)});
         break;
       case 23:
         list.emplace_back(RandomHSV{{-0.5, 0.5}, {0, 3}, {0, 2}});

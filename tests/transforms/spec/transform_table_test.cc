@@ -70,7 +70,7 @@ TEST(TransformTable, TransformsOfPixelsHaveDrawsOfTheirOwn) {
           {"RandomShear", 13},        {"RandomChoice", 14},    {"RandomOrder", 15},
           {"RandomInvert", 16},       {"RandomPosterize", 17}, {"RandomAdjustSharpness", 18},
           {"RandomAutocontrast", 19}, {"RandomEqualize", 20},  {"RandomPhotometricDistort", 21},
-          {"RandomPerspective", 22},  {"RandomHSV", 23},
+          {"RandomPerspective", 22},  {"RandomHSV", 23},       {"AugMix", 24},
       }));
 }
 
