@@ -121,8 +121,11 @@ model = u_net()
 for name, call in pairs.items():
     print(f"{name}: {call(agreement):.1%} of a mask's pixels are those of its photograph")
 before = with_stoker(overlap)
-history = with_stoker(lambda dataset: model.fit(dataset, epochs=2, verbose=0)).history
+with pairs_of_stoker() as loader:
+    history = model.fit(loader.as_tf_dataset().take(BATCHES), epochs=2, verbose=0).history
+    causes = loader.stats()["waited"]
 print(f"two epochs: losses {', '.join(f'{loss:.3f}' for loss in history['loss'])}")
+print(f"waited for stoker: {', '.join(f'{seconds:.2f} s {cause}' for cause, seconds in causes.items())}")
 print(f"IoU of the bright pixels: {before:.2f}, after training {with_stoker(overlap):.2f}")
 
 seconds = timing.in_turns({name: lambda call=call: call(reading) for name, call in pairs.items()})

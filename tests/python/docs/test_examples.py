@@ -21,6 +21,7 @@ PHOTOS, CLASSES = 96, 4
 SECONDS = 600  # for an example
 EVERY = sorted(path.stem for path in EXAMPLES.glob("*.py") if "verdict: " in path.read_text())
 NODES = r"^([a-z].+): (\d+) nodes, (\d+) after 40 steps$"
+WAITED = r"^waited for stoker: [0-9.]+ s storage, [0-9.]+ s decode, .*$"
 OPS = pytest.mark.parametrize("op", ["native", pytest.param("fallback", marks=pytest.mark.long)])
 
 
@@ -207,8 +208,22 @@ def test_segmentation(run, folder):
         r"^IoU of the bright pixels: ([0-9.]+), after training ([0-9.]+)$", out, re.M
     ).groups()
     assert 0 <= float(before) <= 1 and 0 <= float(after) <= 1
+    assert re.search(WAITED, out, re.M), out
     verdict = r"^verdict: reading pairs: .*; the U-Net's steps wait for input for .*; .*$"
     assert re.search(verdict, out, re.M), out
+
+
+@pytest.mark.long
+@OPS
+def test_retinanet(run, folder):
+    out = run("retinanet.py", folder)
+    assert "boxes: RaggedTensorSpec(TensorShape([16, None, 4]), tf.float32, 1, tf.int64)" in out
+    assert number(r"losses from ([0-9.]+) to", out) > number(r"losses from [0-9.]+ to ([0-9.]+)$", out)
+    found = r"^the likeliest box is an object's in {} of the images, after training in {}$"
+    assert number(found.format(r"(\d+)%", r"\d+%"), out) < 20
+    assert number(found.format(r"\d+%", r"(\d+)%"), out) > 50  # boxes are where objects are
+    assert re.search(WAITED, out, re.M), out
+    assert re.search(r"^verdict: the RetinaNet's steps wait for input for \d+% to \d+%$", out, re.M), out
 
 
 @pytest.mark.long
