@@ -68,3 +68,58 @@ def test_segmentation():
     assert 0 < last < 0.6 * first
     right = [float(share) for share in re.findall(r"([0-9.]+)% of the pixels are right$", out, re.M)]
     assert right[-1] > 85
+
+
+@pytest.mark.long
+def test_rf_detr():
+    pytest.importorskip("rfdetr")
+    pytest.importorskip("pytorch_lightning")
+    first, *_, last = losses(run("rf_detr.py"))
+    assert 0 < last < first
+
+
+def test_rf_detr_gets_the_targets_of_its_own_dataset_class(example, tmp_path):
+    coco = pytest.importorskip("rfdetr.datasets.coco")
+    pytest.importorskip("pytorch_lightning")
+    rf_detr, shapes = example("rf_detr"), example("shapes")
+    shapes.make(tmp_path, count=12)
+    model = rf_detr.RFDETRNanoConfig(pretrain_weights=None, resolution=rf_detr.SIZE)
+    data = rf_detr.Data(model, rf_detr.TrainConfig(dataset_dir=str(tmp_path), output_dir=str(tmp_path)))
+    data.setup("fit")
+    resize = coco.make_coco_transforms_square_div_64("val", rf_detr.SIZE)
+    own = coco.CocoDetection(tmp_path / "images", tmp_path / "boxes.json", resize, remap_category_ids=True)
+    seen = 0
+    for images, targets in data.train_dataloader():
+        for image, target in zip(images.tensors, targets):
+            expected, of_image = own[int(target["image_id"])]
+            assert torch.equal(target["labels"], of_image["labels"])
+            boxes = of_image["boxes"].clone()
+            if (image - expected).abs().mean() > (image - expected.flip(-1)).abs().mean():
+                expected = expected.flip(-1)
+                boxes[:, 0] = 1 - boxes[:, 0]
+            assert (image - expected).abs().mean() < 0.05
+            torch.testing.assert_close(target["boxes"], boxes, atol=1e-5, rtol=0)
+            seen += 1
+    assert seen == 12
+
+
+@pytest.mark.long
+def test_yolo():
+    pytest.importorskip("ultralytics")
+    first, *_, last = losses(run("yolo.py"))
+    assert 0 < last < first
+
+
+def test_yolo_gets_boxes_of_objects(example, tmp_path):
+    pytest.importorskip("ultralytics")
+    yolo, shapes = example("yolo"), example("shapes")
+    shapes.make(tmp_path)
+    right = []
+    for batch in yolo.Batches(str(tmp_path / "data.yaml"), 8):
+        assert batch["img"].shape == (8, 3, yolo.SIZE, yolo.SIZE) and batch["img"].dtype == torch.uint8
+        x, y = (batch["bboxes"][:, :2] * yolo.SIZE).long().T
+        centres = batch["img"][batch["batch_idx"].long(), :, y, x]
+        right += (centres.argmax(1) == batch["cls"][:, 0]).tolist()
+    assert len(right) > 100 and sum(right) > 0.8 * len(
+        right
+    )  # others are covered, or cut to where they are not
