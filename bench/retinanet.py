@@ -1,4 +1,5 @@
-"""How many accelerators of MLPerf Storage's RetinaNet a loader feeds, with real decoding: stoker and tf.data.
+"""How many accelerators of MLPerf Storage's RetinaNet a loader feeds, with real decoding: stoker, tf.data and
+DALI.
 
     python bench/retinanet.py PHOTOS [--rounds 7] [--seconds 4] [--cores 0,1] [--size 800] [--only NAME,…]
 
@@ -7,15 +8,18 @@ the time; its loaders read JPEG files of 323 kB on average and decode nothing. H
 to size × size, and has its boxes, 7 on average, scaled with it: uint8 images and ragged boxes in batches of
 24. PHOTOS is a folder of photographs, which are first written as JPEGs of 1024 pixels on the longer side in
 quality 98, of about that many bytes. tf.data decodes by tf.io.decode_jpeg, resizes bilinearly without
-antialiasing, which is its default, and has a thread for each core; stoker resizes with antialiasing. Both
-order samples at random. tf.data is measured if it is installed.
+antialiasing, which is its default, and has a thread for each core; stoker resizes with antialiasing, and so
+does DALI, whose operators all run on the CPU. Each orders samples at random. tf.data and DALI are measured
+where they are installed.
 
 In addition to what bench/in_turns.py prints, there are the images per second, and how many accelerators
 they feed in 85 % of the time; how many the CPU seconds say, which other programs on the cores hardly change;
 and the latter for 16 cores, which is an extrapolation, not a measurement.
 """
 
+import json
 import os
+import pathlib
 
 import numpy as np
 from in_turns import compare, endless
@@ -92,8 +96,47 @@ def by_tf_data(samples, size):
     yield from (int(images.shape[0]) for images, _, _ in dataset.with_options(options))
 
 
-LOADERS = {"stoker": by_stoker, "tf.data": by_tf_data}
-NEEDS = {"tf.data": "tensorflow"}
+def by_dali(samples, size):
+    from nvidia.dali import fn, pipeline_def, types
+
+    images, annotations = [], []
+    for path, its_boxes, its_labels in samples:
+        images.append({"id": len(images), "file_name": path, "width": 1, "height": 1})
+        for (left, top, right, bottom), label in zip(its_boxes, its_labels):
+            box = [left, top, right - left, bottom - top]
+            about = {"id": len(annotations), "image_id": len(images) - 1, "category_id": label, "iscrowd": 0}
+            annotations.append({**about, "bbox": box, "area": box[2] * box[3]})
+    categories = [{"id": label, "name": str(label)} for label in range(264)]
+    folder = pathlib.Path(samples[0][0]).parent
+    file = folder / "dali.json"
+    file.write_text(json.dumps({"images": images, "annotations": annotations, "categories": categories}))
+
+    @pipeline_def(batch_size=BATCH, num_threads=threads(), device_id=None, prefetch_queue_depth=2)
+    def pipeline():
+        jpegs, boxes, labels = fn.readers.coco(
+            file_root=str(folder),
+            annotations_file=str(file),
+            ltrb=True,
+            random_shuffle=True,
+            initial_fill=len(samples),
+            avoid_class_remapping=True,
+            skip_empty=False,
+        )
+        shape = fn.cast(fn.peek_image_shape(jpegs), dtype=types.FLOAT)  # height, width, channels
+        scale = size / fn.stack(shape[1], shape[0], shape[1], shape[0])
+        image = fn.decoders.image(jpegs, device="cpu")
+        image = fn.resize(image, resize_x=size, resize_y=size, antialias=True)
+        return image, boxes * scale, labels
+
+    made = pipeline()
+    made.build()
+    while True:
+        images, _, _ = made.run()
+        yield len(images)
+
+
+LOADERS = {"stoker": by_stoker, "tf.data": by_tf_data, "DALI": by_dali}
+NEEDS = {"tf.data": "tensorflow", "DALI": "nvidia.dali"}
 
 
 def accelerators(per_second):
