@@ -123,3 +123,27 @@ def test_yolo_gets_boxes_of_objects(example, tmp_path):
     assert len(right) > 100 and sum(right) > 0.8 * len(
         right
     )  # others are covered, or cut to where they are not
+
+
+@pytest.mark.long
+def test_policy():
+    pytest.importorskip("lerobot")
+    first, *_, last = losses(run("policy.py"))
+    assert 0 < last < 0.8 * first
+
+
+def test_policy_gets_the_actions_that_follow(example, tmp_path):
+    pytest.importorskip("lerobot")
+    policy = example("policy")
+    seen = 0
+    for made in policy.make_loader(tmp_path):
+        batch = policy.as_lerobot(made)
+        assert batch["observation.images.wrist"].shape[:3] == (policy.BATCH, 2, 3)
+        states, actions, pads = batch["observation.state"], batch["action"], batch["action_is_pad"]
+        assert actions.shape == (policy.BATCH, policy.HORIZON, 2) and not pads[:, 0].any()
+        torch.testing.assert_close(states[:, 0] + actions[:, 0], states[:, 1])
+        torch.testing.assert_close(states[:, 1] * -0.2, actions[:, 1])
+        repeated = pads[:, 1:, None].expand(-1, -1, 2)
+        assert torch.equal(actions[:, 1:][repeated], actions[:, :-1][repeated])
+        seen += int(pads.any(1).sum())
+    assert seen > 0  # clips that begin near the end of their episode
