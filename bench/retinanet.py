@@ -22,7 +22,7 @@ import os
 import pathlib
 
 import numpy as np
-from in_turns import compare, endless
+from in_turns import SPEED, compare, endless
 
 BATCH, STEP_SECONDS, LEAST_UTILIZATION = 24, 0.04755, 0.85
 LONGER_SIDE, QUALITY = 1024, 98
@@ -145,7 +145,7 @@ def accelerators(per_second):
 
 
 COLUMNS = {
-    "images/s": lambda cpu, speed, cores: f"{speed:.0f}",
+    **SPEED,
     "B200s": lambda cpu, speed, cores: f"{accelerators(speed):.2f}",
     "B200s by CPU": lambda cpu, speed, cores: f"{accelerators(1000 * cores / cpu):.2f}",
     f"extrapolated to {EXTRAPOLATED_CORES} cores": lambda cpu, speed, cores: (

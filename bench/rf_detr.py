@@ -1,4 +1,4 @@
-"""RF-DETR's training images on one core: stoker, and RF-DETR's own dataset class.
+"""RF-DETR's training images: stoker, and RF-DETR's own dataset class.
 
     python bench/rf_detr.py PHOTOS [--rounds 7] [--seconds 4] [--cores 0] [--size 560] [--only NAME,…]
 
@@ -8,18 +8,20 @@ resolution: flip at random, resize to size × size, normalize to float32, and gi
 (cx, cy, w, h). Batches have 16 images.
 
 RF-DETR's class decodes with simplejpeg, at a reduced size where that is enough, if simplejpeg is installed,
-and its batches are collated by its own function. It runs in this process, as a worker of a DataLoader does.
-The class is measured if rfdetr is installed, which is not among stoker's requirements.
+and its batches are collated by its own function: in this process on one core, as a worker of a DataLoader
+does, and in a worker process for each of several cores. Workers are ahead by some batches, so take 10 seconds
+or more for several cores. The class is measured if rfdetr is installed, which is not among stoker's
+requirements.
 
 How they are compared: bench/in_turns.py.
 """
 
 import json
+import os
 import pathlib
 
-import numpy as np
 from boxes import BATCH, make_boxes
-from in_turns import compare, endless
+from in_turns import SPEED, compare, endless, torch_batches
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -62,13 +64,12 @@ def by_stoker(samples, size):
         dtype="float32",
         layout="NCHW",
         exif_orientation=False,
-        runtime=stoker.Runtime(threads=1),
+        runtime=stoker.Runtime(threads=len(os.sched_getaffinity(0))),
     )
     yield from (len(batch.image) for batch in endless(loader))
 
 
 def by_rfdetr(samples, size):
-    import torch
     from rfdetr.datasets.coco import (
         CocoDetection,
         draft_size_for_transforms,
@@ -76,7 +77,6 @@ def by_rfdetr(samples, size):
     )
     from rfdetr.utilities.tensors import make_collate_fn
 
-    torch.set_num_threads(1)
     file, photos = samples[0]
     dataset = CocoDetection(
         photos,
@@ -84,18 +84,11 @@ def by_rfdetr(samples, size):
         make_coco_transforms_square_div_64("train", size, scale_jitter=False),
         draft_size=draft_size_for_transforms("train", size),
     )
-    collate = make_collate_fn(pack=True)
-    random = np.random.default_rng(0)
-    while True:
-        order = random.permutation(len(dataset))
-        for begin in range(0, len(order), BATCH):
-            chosen = [dataset[i] for i in order[begin : begin + BATCH]]
-            collate(chosen)
-            yield len(chosen)
+    yield from torch_batches(dataset, BATCH, make_collate_fn(pack=True))
 
 
 LOADERS = {"stoker": by_stoker, "RF-DETR": by_rfdetr}
 NEEDS = {"RF-DETR": "rfdetr"}
 
 if __name__ == "__main__":
-    compare(__file__, __doc__, LOADERS, NEEDS, make_coco, size=560)
+    compare(__file__, __doc__, LOADERS, NEEDS, make_coco, size=560, columns=SPEED)
