@@ -5,12 +5,21 @@ import os
 import pytest
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
-from kill_runs import damaged, differing  # noqa: E402
+from kill_runs import Runs  # noqa: E402
 
 KILLS = 12 if os.environ.get("STOKER_EFFORT") == "100" else 3
 
 
-@pytest.mark.parametrize(("way", "world"), [("stoker", 1), ("stoker", 3), ("stoker", 8), ("other-worlds", 1)])
-def test_the_run_equals_the_uninterrupted_one(made, tmp_path, way, world):
-    """Returns ids and pixels, of each rank in each step; or of each epoch, if the ranks differ."""
-    assert differing(way, world, KILLS, 1, damaged(made, tmp_path / "photos"), tmp_path) == 0
+@pytest.mark.parametrize(
+    ("way", "world", "samples", "policy"),
+    [
+        ("stoker", 1, "photographs", "substitute"),
+        ("stoker", 3, "pieces", "substitute"),
+        ("stoker", 3, "pieces", "fail"),
+        ("stoker", 8, "pieces", "drop"),
+        ("other-worlds", 1, "pieces", "substitute"),
+    ],
+)
+def test_the_run_equals_the_uninterrupted_one(made, tmp_path, way, world, samples, policy):
+    """Returns ids and values, of each rank in each step; or of each epoch, if the ranks differ."""
+    assert Runs(way, made, tmp_path / "runs", samples, policy).differing(world, KILLS, 1) == 0

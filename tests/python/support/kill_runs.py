@@ -1,12 +1,13 @@
 """Kills runs with SIGKILL at random moments, and resumes them from their last saved state.
 
     python tests/python/support/kill_runs.py [--kills 200] [--ways stoker,other-worlds,native,fallback]
-        [--seed 1]
+        [--samples photographs,pieces] [--policies substitute,drop,fail] [--seed 1]
 
-Each way to resume is killed many times, in worlds of 1, 3 and 8 ranks: two shuffled epochs of photographs,
-some of which are damaged and substituted. The table says how many runs had other ids or pixels than a run
-that was not killed. The ways: a loader's state; the same, with another number of ranks and another batch size
-after each kill; tf.train.Checkpoint, with the dataset op and with the prebuilt ones. test_killed.py and
+Each way to resume is killed many times, in worlds of 1, 3 and 8 ranks: two shuffled epochs of samples, some
+of which are damaged. Samples are photographs, or pieces: photographs with masks and 0 to 3 boxes. The table
+says how many runs had other ids or values than a run that was not killed. The ways: a loader's state; the
+same, with another number of ranks and another batch size after each kill; tf.train.Checkpoint, with the
+dataset op and with the prebuilt ones, of photographs that are substituted. test_killed.py and
 test_killed_checkpoint.py try a few of them.
 
 A program that is killed appends a line to LOG for each step, prints a line too, and replaces the file SAVED
@@ -16,6 +17,7 @@ now and then: {"lines": how many of LOG's lines are before the state, …}. Star
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -34,6 +36,8 @@ HERE = pathlib.Path(__file__).parent
 WORLDS = {1: 4, 3: 2, 8: 1}  # with their batch sizes
 WAYS = ("stoker", "other-worlds", "native", "fallback")
 OF_TENSORFLOW = ("native", "fallback")
+SAMPLES = ("photographs", "pieces")
+POLICIES = ("substitute", "drop", "fail")
 
 # --- in a program that is killed ----------------------------------------------------------------------
 
@@ -58,12 +62,23 @@ def save(folder: pathlib.Path, found: dict[str, Any]) -> None:
 # --- in the program that kills ------------------------------------------------------------------------
 
 
-def damaged(photos: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
-    """Makes a copy of the folder in which every ninth photograph is cut off."""
-    shutil.copytree(photos, copy)
-    for path in sorted(copy.rglob("*.jpg"))[4::9]:
-        path.write_bytes(path.read_bytes()[:100])
-    return copy
+def damage(files: list[pathlib.Path]) -> set[int]:
+    """Cuts off every ninth file, and returns which."""
+    cut = range(4, len(files), 9)
+    for i in cut:
+        files[i].write_bytes(files[i].read_bytes()[:100])
+    return set(cut)
+
+
+def pieces_of(photos: pathlib.Path, folder: pathlib.Path) -> list[pathlib.Path]:
+    """Writes photographs, their masks and a list of them with boxes; returns a file of each sample, of which
+    every other one is a mask."""
+    from scenes import write_scenes  # imports stoker, and it takes long
+
+    folder.mkdir()
+    rows = write_scenes(photos, folder, len(list(photos.rglob("*.jpg"))))
+    (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return [folder / row["mask" if i % 2 else "file_name"] for i, row in enumerate(rows)]
 
 
 def fresh(*words: Any, stderr: Any) -> Any:
@@ -116,36 +131,71 @@ def rows_of(log: list[Any]) -> list[list[Any]]:
     ]
 
 
-def differing(way: str, world: int, kills: int, seed: int, photos: pathlib.Path, folder: pathlib.Path) -> int:
-    """Returns how many runs, of as many as have that many kills, differ from the one that was not killed.
+class Runs:
+    """Runs of one way over samples in a folder, some of which are damaged.
 
     Args:
-        photos: as `damaged` makes it.
-        folder: parent of the runs' folders.
+        folder: parent of their folders, which does not exist.
     """
-    chance = random.Random(seed)
-    of_tensorflow = way in OF_TENSORFLOW
-    program = (forks.Piped, HERE / "killed_checkpoint.py") if of_tensorflow else (fresh, HERE / "killed.py")
-    same = (photos, *([way] if of_tensorflow else []), world, WORLDS[world])
 
-    def others() -> tuple[Any, ...]:
-        return photos, chance.choice([1, 3, 8, 16]), chance.choice([1, 2, 3])
+    def __init__(
+        self, way: str, photos: pathlib.Path, folder: pathlib.Path, samples: str = "photographs",
+        policy: str = "substitute",
+    ):  # fmt: skip
+        folder.mkdir()
+        self.way, self.policy, self.folder = way, policy, folder
+        self.samples = folder / "samples"
+        if samples == "pieces":
+            files = pieces_of(photos, self.samples)
+        else:
+            shutil.copytree(photos, self.samples)
+            files = sorted(self.samples.rglob("*.jpg"))
+        self.good = set(range(len(files)))
+        # Other worlds have other batches: which samples an error replaces is not the same.
+        if not (policy == "fail" and way == "other-worlds"):
+            self.good -= damage(files)
+        self.count = len(files)
 
-    whole, _ = killed_run(*program, folder / "whole", 0, chance, lambda: same)
-    count = len(list(photos.rglob("*.jpg")))
-    ids = [sample for step in whole for rows in step["rows"] for sample, _ in rows]
-    assert len(ids) == 2 * count and len(set(ids)) == count - len(range(4, count, 9)), "some are substituted"
-    differ = number = 0
-    while kills > 0:
-        number += 1
-        run = folder / str(number)
-        log, done = killed_run(
-            *program, run, kills, chance, others if way == "other-worlds" else lambda: same
+    def differing(self, world: int, kills: int, seed: int) -> int:
+        """Returns how many runs, of as many as have that many kills, differ from one that is not killed."""
+        chance = random.Random(seed)
+        of_tensorflow = self.way in OF_TENSORFLOW
+        program = (
+            (forks.Piped, HERE / "killed_checkpoint.py") if of_tensorflow else (fresh, HERE / "killed.py")
         )
-        kills -= done
-        differ += rows_of(log) != rows_of(whole) if way == "other-worlds" else log != whole
-        shutil.rmtree(run)
-    return differ
+        begin = (self.samples, self.way if of_tensorflow else self.policy)
+        same = (*begin, world, WORLDS[world])
+
+        def arguments() -> tuple[Any, ...]:
+            if self.way != "other-worlds":
+                return same
+            if self.policy == "drop":  # fewer samples are bad than a batch has, so that no rank is ahead
+                return *begin, chance.choice([1, 2, 3]), chance.choice([self.count // 9 + 2, self.count // 6])
+            return *begin, chance.choice([1, 3, 8, 16]), chance.choice([1, 2, 3])
+
+        whole, _ = killed_run(*program, self.folder / "whole", 0, chance, lambda: same)
+        self.check(whole)
+        shutil.rmtree(self.folder / "whole")
+        differ = number = 0
+        while kills > 0:
+            number += 1
+            run = self.folder / str(number)
+            log, done = killed_run(*program, run, kills, chance, arguments)
+            kills -= done
+            differ += rows_of(log) != rows_of(whole) if self.way == "other-worlds" else log != whole
+            shutil.rmtree(run)
+        return differ
+
+    def check(self, log: list[Any]) -> None:
+        """Checks that a run has the samples that it must have."""
+        ids = [sample for step in log for rows in step["rows"] for sample, _ in rows]
+        if self.policy == "fail" and len(self.good) < self.count:
+            assert 0 < len(ids) <= 2 * len(self.good) and set(ids) <= self.good, "batches are lost"
+            assert max(ids.count(sample) for sample in ids) <= 2
+        elif self.policy == "substitute":
+            assert len(ids) == 2 * self.count and set(ids) == self.good, "others come in their places"
+        else:
+            assert sorted(ids) == sorted([*self.good] * 2), "each good sample comes once in an epoch"
 
 
 def main() -> None:
@@ -154,41 +204,41 @@ def main() -> None:
     )
     parser.add_argument("--kills", type=int, default=200, help="of each way")
     parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--samples", default=",".join(SAMPLES))
+    parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     if any(way in OF_TENSORFLOW for way in given.ways.split(",")):
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     failed = 0
-    print(f"{'way':<14} {'world':>7} {'kills':>6} {'runs that differ':>17} {'seconds':>8}")
+    head = f"{'way':<14} {'samples':<12} {'policy':<11} {'world':>7} {'kills':>6}"
+    print(f"{head} {'runs that differ':>17} {'seconds':>8}")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         # Epochs have an even number of steps: the prebuilt ops are saved after odd ones, as they cannot go on
         # between two epochs in another process (docs/tensorflow.md).
-        synth = [
-            sys.executable,
-            "-m",
-            "stoker",
-            "synth",
-            folder / "photos",
-            "--count",
-            "48",
-            "--classes",
-            "3",
-        ]
+        photos = folder / "photos"
+        synth = [sys.executable, "-m", "stoker", "synth", photos, "--count", "48", "--classes", "3"]
         subprocess.run(synth, check=True, capture_output=True)
-        photos = damaged(folder / "photos", folder / "damaged")
-        for way in given.ways.split(","):
+        for way, samples, policy in itertools.product(
+            given.ways.split(","), given.samples.split(","), given.policies.split(",")
+        ):
+            if way in OF_TENSORFLOW and (samples, policy) != ("photographs", "substitute"):
+                continue
             worlds = [1] if way == "other-worlds" else list(WORLDS)
+            runs = Runs(way, photos, folder / "runs", samples, policy)
             for i, world in enumerate(worlds):
                 kills = given.kills * (i + 1) // len(worlds) - given.kills * i // len(worlds)
-                (folder / "runs").mkdir()
                 begun = time.monotonic()
-                differ = differing(way, world, kills, given.seed, photos, folder / "runs")
-                shutil.rmtree(folder / "runs")
+                differ = runs.differing(world, kills, given.seed)
                 failed += differ
-                of = "1 to 16" if way == "other-worlds" else str(world)
+                of = "changes" if way == "other-worlds" else str(world)
                 seconds = time.monotonic() - begun
-                print(f"{way:<14} {of:>7} {kills:>6} {differ:>17} {seconds:>8.0f}", flush=True)
+                print(
+                    f"{way:<14} {samples:<12} {policy:<11} {of:>7} {kills:>6} {differ:>17} {seconds:>8.0f}",
+                    flush=True,
+                )
+            shutil.rmtree(folder / "runs")
     sys.exit(1 if failed else 0)
 
 

@@ -10,12 +10,12 @@ SAMPLES = 12
 RECIPE = [stoker.RandomResizedCrop(48), stoker.RandomHorizontalFlip()]
 
 
-def write_scenes(made, folder):
+def write_scenes(made, folder, samples=SAMPLES):
     """Writes photographs and masks, and returns a dictionary for each: image i has i % 4 objects."""
     photographs = stoker.image_folder(made)
     rng = np.random.default_rng(0)
     rows = []
-    for i in range(SAMPLES):
+    for i in range(samples):
         height, width, _ = stoker.decode_image(photographs.path(i)).shape
         shutil.copy(photographs.path(i), folder / f"{i}.jpg")
         classes = rng.integers(0, 7, (height, width), np.uint8)
