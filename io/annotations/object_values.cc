@@ -111,6 +111,28 @@ Status ObjectValues::AddTyped(Value value) {
   return in_list_ ? Status() : EndTyped();
 }
 
+// Checks the box or the points that are last in bytes_.
+Status ObjectValues::CheckCoordinates() const {
+  const auto number = [this](size_t i) {
+    float value = 0;
+    std::memcpy(&value, bytes_.data() + list_begin_ + i * sizeof(value), sizeof(value));
+    return value;
+  };
+  for (size_t i = 0; list_begin_ + i * sizeof(float) < bytes_.size(); ++i) {
+    if (std::isfinite(number(i))) continue;
+    return Refuse("has the coordinate " + ShownNumber(number(i)), "Correct or remove the object");
+  }
+  if (column_.field.kind != Field::Kind::kBoxes) return {};
+  const bool has_ends = column_.field.box_format == BoxFormat::kXyxy;
+  const bool is_good = has_ends ? number(0) <= number(2) && number(1) <= number(3)
+                                : number(2) >= 0 && number(3) >= 0;
+  if (is_good) return {};
+  return Refuse(
+      has_ends ? "has a box that ends before it begins" : "has a box of negative width or height",
+      std::string("Boxes are ") + NameOf(column_.field.box_format) +
+          " here: give their format if they are not, otherwise correct the box");
+}
+
 // Ends an object whose numbers are in bytes_.
 Status ObjectValues::EndTyped() {
   const size_t width = (bytes_.size() - list_begin_) / SizeOf(*dtype_);
@@ -124,6 +146,7 @@ Status ObjectValues::EndTyped() {
     return Refuse(has("points"), "Each point has three numbers: x, y and visibility");
   }
   if (width == 0) return Refuse("has an empty list for an object", kOneTypeOfObjects);
+  if (column_.field.kind != Field::Kind::kObject) TRY(CheckCoordinates());
   if (width_ && *width_ != width) {
     return Refuse(has("an object") + "; those before it have " + std::to_string(*width_));
   }

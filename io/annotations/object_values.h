@@ -21,8 +21,9 @@ namespace stoker {
 // sample is added.
 //
 // Errors are InvalidArguments that name the column, without a file: a value of another type or
-// length than those before it, one that the dtype cannot hold, a box that is not 4 numbers, points
-// that are not 3 numbers each, no numbers at all. After one, the object must not be used.
+// length than those before it, one that the dtype cannot hold, a box that is not 4 finite numbers
+// or has a negative side, points that are not 3 such numbers each, no numbers at all. After one,
+// the object must not be used.
 class ObjectValues {
  public:
   // Precondition: column.is_of_objects().
@@ -62,6 +63,7 @@ class ObjectValues {
   template <typename Value>
   Status AddTyped(Value value);
   Status AddUntyped(bool added, const char* what);
+  Status CheckCoordinates() const;
   Status EndTyped();
   size_t points() const;
   Error Refuse(const std::string& cause, std::string advice = "") const;

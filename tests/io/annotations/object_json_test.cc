@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -193,6 +194,27 @@ TEST(ObjectJson, WrongDocuments) {
   objects = Reader(kList);
   EXPECT_THAT(objects.Read(Text(R"({"b": [], "n": [], "o": [[{"x": 1}]]})")).error().cause,
               HasSubstr("'o' is not an object, with the key 'x'"));
+}
+
+TEST(ObjectJson, WrongBoxes) {
+  const Error reversed = ErrorOf(R"({"b": [[1, 2, 1, 2], [3, 2, 1, 4]], "n": [1, 2]})");
+  EXPECT_EQ(reversed.cause, "'b' has a box that ends before it begins");
+  EXPECT_THAT(reversed.advice, HasSubstr("Boxes are xyxy here"));
+  EXPECT_EQ(reversed.offset, 21);
+  for (const char* const format : {"xywh", "cxcywh"}) {
+    const std::string columns = std::string("b,boxes,b,") + format + "\nn,object,n";
+    EXPECT_EQ(ErrorOf(R"({"b": [[1, 2, 3, -4]], "n": [1]})", columns.c_str()).cause,
+              "'b' has a box of negative width or height");
+  }
+  for (const double number : {std::nan(""), -HUGE_VAL}) {  // as a TFRecord may have
+    for (const KeyedColumn& column : ParseKeyedColumns("b,boxes,b\nk,keypoints,k").value()) {
+      ObjectValues values(column);
+      ASSERT_TRUE(values.BeginList().ok());
+      const int numbers = column.field.kind == Field::Kind::kBoxes ? 4 : 3;
+      for (int i = 0; i < numbers; ++i) ASSERT_TRUE(values.AddNumber(i == 1 ? number : 5).ok());
+      EXPECT_THAT(values.EndList().error().cause, HasSubstr("has the coordinate "));
+    }
+  }
 }
 
 TEST(ObjectJson, WrongTypesAndPoints) {
