@@ -44,6 +44,12 @@ Error Unread(Error error) {
   return error;
 }
 
+bool HasObjects(const SampleSource& source) {
+  return std::ranges::any_of(source.fields(), [](const Field& field) {
+    return field.is_of_objects() || field.is_drawn();
+  });
+}
+
 bool IsFinal(const Status& status) { return !status.ok() && status.error().wanted_bytes == 0; }
 
 // Returns, by piece, the one whose size it must have: that of the source, unless the batch has
@@ -98,6 +104,7 @@ Decoder::Decoder(const LoaderOptions& options, const Sampler& sampler, std::opti
       mixer_(std::move(mixer)),
       columns_(options, sampler, plan_, mixer_, map, std::move(columns)),
       has_records_(source_.has_records()),
+      has_objects_(HasObjects(source_)),
       sizes_to_match_(SizesToMatch(source_, plan_)),
       pieces_(static_cast<uint32_t>(std::max<size_t>(source_.pieces(), 1))),
       cache_(cache),
@@ -244,6 +251,10 @@ class Decoder::DecodingTurn {
 
   void Finish(FinishedRows rows) {
     const SampleInFlight& sample = decoder_.samples_[rows.tag];
+    if (decoder_.has_objects_ && rows.status.ok() && rows.piece % decoder_.pieces_ == 0) {
+      const uint64_t id = sample.read_of(rows.piece).sample;
+      rows.status = decoder_.source_.CheckViewed(id, rows.viewed);
+    }
     if (!rows.status.ok()) {
       rows.status = InFile(std::move(rows.status).error(), sample, rows.piece);
     }

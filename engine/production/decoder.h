@@ -113,6 +113,7 @@ class Decoder {
   const std::optional<Mixer> mixer_;
   const RowColumns columns_;                    // declared after the plan and the mixer
   const bool has_records_;                      // SampleSource::has_records
+  const bool has_objects_;                      // or shapes of them
   const std::vector<uint32_t> sizes_to_match_;  // by piece: the one whose size it must have
   const uint32_t pieces_;                       // of a sample, or 1
   SampleCache* const cache_;                    // may be null

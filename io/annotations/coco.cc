@@ -37,6 +37,7 @@ Error WrongCoco(const std::string& json, std::string cause, std::string advice =
 // The objects, sorted by sample.
 struct CocoColumns {
   PathTable paths;                  // by sample
+  std::vector<ImageSize> sizes;     // by sample
   std::vector<int64_t> image_ids;   // by sample
   std::vector<int64_t> offsets{0};  // of the samples' objects
   std::vector<float> boxes;         // these and the following by object
@@ -140,7 +141,7 @@ std::vector<uint32_t> SamplesOf(const CocoFile& file, std::span<const int64_t> i
   return samples;
 }
 
-// Sets image_ids, offsets and paths, and returns the sample of each object.
+// Sets image_ids, sizes, offsets and paths, and returns the sample of each object.
 std::vector<uint32_t> OrderSamples(const CocoFile& file, const CocoOptions& options,
                                    CocoColumns& columns) {
   std::vector<size_t> images(file.image_ids.size());
@@ -161,6 +162,7 @@ std::vector<uint32_t> OrderSamples(const CocoFile& file, const CocoOptions& opti
     columns.image_ids.push_back(ids[i]);
     columns.offsets.push_back(columns.offsets.back() + counts[i]);
     columns.paths.Add(file.file_names[images[i]]);
+    columns.sizes.push_back(file.image_sizes[images[i]]);
   }
   for (uint32_t& sample : samples) {
     if (sample != kLeftOut) sample = kept[sample];
@@ -321,6 +323,8 @@ Result<std::shared_ptr<const SampleSource>> Coco(const std::string& json, const 
                      .columns = ColumnsOfCoco(*columns, points, options.masks),
                      .owner = columns,
                      .class_names = ClassNamesOf(file, options.contiguous_labels),
+                     .annotated_sizes = std::move(columns->sizes),
+                     .annotation_of = [json](std::string_view) { return json; },
                      .description = "coco(" + json + ", " + images + ")"};
   Result<std::shared_ptr<const SampleSource>> source =
       Files(std::move(columns->paths), std::move(files));

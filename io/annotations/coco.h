@@ -27,9 +27,9 @@ struct CocoOptions {
   DrawnMasks masks{};  // drawn from the segmentations
 };
 
-// Boxes and points are taken as coordinates of the image that is decoded; `width` and `height` in
-// the file are not compared with it. If photographs have an EXIF orientation and were annotated as
-// they are stored, which `width` and `height` tell, it must not be applied. (COCO's have none.)
+// Boxes and points are taken as coordinates of the image as viewed, which must have the `width` and
+// `height` in the file if it has these. If photographs have an EXIF orientation and were annotated
+// as they are stored, it must not be applied. (COCO's have none.)
 //
 // Reads the images and annotations of `json`: the file_name of an image is a path below the folder
 // `images`, or URL. Samples are sorted by image id, as those of torchvision's CocoDetection are,
@@ -54,7 +54,7 @@ struct CocoOptions {
 // Segmentations are read for masks only: polygons, and runs (RLE) as lists or texts. Nothing is
 // drawn of an object whose segmentation is an empty list. They take 8 bytes for each point, 4 for
 // each run, 4 for each polygon and object, and twice that while the file is read. Memory: 29 bytes
-// for each box and 12 for each of its keypoints, and for each image 56 bytes and its path; while it
+// for each box and 12 for each of its keypoints, and for each image 64 bytes and its path; while it
 // opens, 90 bytes for each box in addition.
 //
 // InvalidArgument, with the offset or the id, if the file is not JSON, lacks something, or has

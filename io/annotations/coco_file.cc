@@ -56,6 +56,7 @@ class CocoReader {
  private:
   Status ReadLists();
   Status ReadImage();
+  Result<int> ReadSide();
   Status ReadObject();
   Status ReadCategory();
   Status ReadBox(float (&box)[4]);
@@ -100,9 +101,8 @@ class CocoReader {
   CocoFile file_;
   bool has_keypoints_;  // whether they are read, and all objects have had them
   const bool reads_shapes_;
-  std::vector<ImageSize> sizes_;  // of the images, if shapes are read; 0 where unknown
-  std::vector<float> polygon_;    // reused
-  std::vector<uint32_t> runs_;    // likewise
+  std::vector<float> polygon_;  // reused
+  std::vector<uint32_t> runs_;  // likewise
 };
 
 constexpr char kWhichFile[] =
@@ -150,11 +150,10 @@ Status CocoReader::ReadImage() {
   ImageSize size;
   TRY(reader_.ForEachMember([&]() -> Status {
     const bool is_width = reader_.key() == "width";
-    if (reads_shapes_ && (is_width || reader_.key() == "height")) {
+    if (is_width || reader_.key() == "height") {
       TRY(members.Add(reader_, is_width ? kWidth : kHeight));
-      ASSIGN_OR_RETURN(const int64_t side, reader_.Integer(is_width ? "'width'" : "'height'"));
-      (is_width ? size.width : size.height) =
-          static_cast<int>(std::clamp<int64_t>(side, -1, kMaxSidePixels + 1));
+      int& side = is_width ? size.width : size.height;
+      ASSIGN_OR_RETURN(side, ReadSide());
       return {};
     }
     if (reader_.key() == "id") {
@@ -176,8 +175,20 @@ Status CocoReader::ReadImage() {
     return At(begin, described + " has a 'file_name' that is empty or has a NUL");
   }
   file_.file_names.Add(name);
-  if (reads_shapes_) sizes_.push_back(size);
+  file_.image_sizes.push_back(size.width == 0 || size.height == 0 ? ImageSize() : size);
   return {};
+}
+
+// Returns 0 for what is not the number of an image's pixels.
+Result<int> CocoReader::ReadSide() {
+  ASSIGN_OR_RETURN(const JsonReader::Type type, reader_.Peek());
+  if (type != JsonReader::Type::kNumber) {
+    TRY(reader_.Skip());
+    return 0;
+  }
+  ASSIGN_OR_RETURN(const double side, reader_.Number("a side"));
+  const bool is_side = side >= 1 && side <= kMaxSidePixels && side == std::floor(side);
+  return is_side ? static_cast<int>(side) : 0;
 }
 
 Status CocoReader::ReadBox(float (&box)[4]) {
@@ -356,8 +367,9 @@ Status CocoReader::CheckRuns() const {
     if (!part || !part->has_runs) continue;
     const ImageSize runs{static_cast<int>(part->Word(1)), static_cast<int>(part->Word(0))};
     const CocoObject& object = file_.objects[i];
-    const ImageSize image = sizes_[*std::ranges::lower_bound(images, object.image_id, {}, id_of)];
-    if (image.width == 0 || image.height == 0 || image == runs) continue;
+    const ImageSize image =
+        file_.image_sizes[*std::ranges::lower_bound(images, object.image_id, {}, id_of)];
+    if (image == ImageSize() || image == runs) continue;
     return InFile(RunsOfOtherSize(NameOf(object), runs, image),
                   "The 'size' of runs is [height, width]");
   }

@@ -31,7 +31,8 @@ struct CocoCategory {
 // All lists are in the order of the file.
 struct CocoFile {
   std::vector<int64_t> image_ids;
-  PathTable file_names;  // by image
+  PathTable file_names;                // by image
+  std::vector<ImageSize> image_sizes;  // by image; 0 × 0 if it is missing, or is not a size
   std::vector<CocoObject> objects;
   std::vector<CocoCategory> categories;  // sorted by id
   // The x, y and visibility of all points of all objects; empty if an object has no list of them,
@@ -50,7 +51,7 @@ struct CocoFile {
 
 // Reads the file once, from front to back, and checks each value alone, each object against the
 // images and categories, and that no id occurs twice. Memory: 48 bytes for each object and 4 for
-// each number of its keypoints, and for each image 16 bytes and its name; less than twice that
+// each number of its keypoints, and for each image 24 bytes and its name; less than twice that
 // while it reads. Segmentations and keypoints are skipped if they are not to be read; the former
 // take 8 bytes for each point and 4 for each run, in addition to 12 for each object. A coordinate
 // becomes the float32 next to it that is in the same fifth of a pixel

@@ -191,7 +191,15 @@ class NamedFiles {
 Result<VocAnnotation> ReadAnnotation(const std::string& path) {
   constexpr size_t kBytesAtOnce = 8192;
   constexpr size_t kMostBytes = size_t{1} << 20;
-  ASSIGN_OR_RETURN(TextFile file, TextFile::Open(path, kBytesAtOnce));
+  Result<TextFile> opened = TextFile::Open(path, kBytesAtOnce);
+  if (!opened.ok()) {
+    Error error = std::move(opened).error();
+    if (error.code == Code::kNotFound) {
+      error.advice = "Restore the file, or remove its name from the list of the split";
+    }
+    return error;
+  }
+  TextFile& file = *opened;
   ASSIGN_OR_RETURN(const bool whole, file.GrowToEnd(kMostBytes));
   if (!whole) {
     return WrongVoc(path, "the file has more than 1 MiB, so it is not one of annotations",
@@ -202,6 +210,7 @@ Result<VocAnnotation> ReadAnnotation(const std::string& path) {
 
 // The objects of all images.
 struct VocColumns {
+  std::vector<ImageSize> sizes;     // by sample
   std::vector<int64_t> offsets{0};  // of the samples' objects
   std::vector<float> boxes;
   std::vector<int64_t> labels;
@@ -221,6 +230,7 @@ class VocObjects {
   }
 
   Status Add(const std::string& path, const VocAnnotation& annotation) {
+    columns_.sizes.push_back(annotation.size);
     for (const VocObject& object : annotation.objects) {
       if (object.difficult != 0 && !options_.keep_difficult) continue;
       const auto label = labels_.find(object.name);
@@ -364,6 +374,10 @@ Result<std::shared_ptr<const SampleSource>> Voc(const std::string& root,
     const auto columns = std::make_shared<VocColumns>(std::move(objects));
     files.columns = ColumnsOfVoc(*columns);
     files.owner = columns;
+    files.annotated_sizes = std::move(columns->sizes);
+    files.annotation_of = [folder](std::string_view image) {
+      return folder + "/Annotations/" + std::string(image.substr(0, image.rfind('.'))) + ".xml";
+    };
   } else {
     TRY(AddMasks(folder + "/SegmentationClass", "mask", list, options, files));
     if (options.instances) {

@@ -52,7 +52,9 @@ struct VocOptions {
 //   mask       kMask uint8: 0 is background, 1 to 20 are the classes (their label + 1), 255 is void
 //   instances  kMask uint8: 0 is background, 1, … are the objects, 255 is void
 //
-// Memory: 27 bytes for each box, and for each image 32 bytes and its path; while it opens, 130
+// An image must have the size in its annotation, as viewed, if that has one.
+//
+// Memory: 27 bytes for each box, and for each image 40 bytes and its path; while it opens, 130
 // bytes for each box in addition.
 //
 // NotFound: a folder or the list. InvalidArgument, with the file and its line: a list that is

@@ -28,6 +28,17 @@ std::string TextOf(const pugi::xml_node& element) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
+// Returns 0 × 0 if it is not that of an image.
+ImageSize SizeIn(const pugi::xml_node& size) {
+  const auto side = [&](const char* name) {
+    const double pixels = NumberOf(TextOf(size.child(name))).value_or(0);
+    const bool is_side = pixels >= 1 && pixels <= kMaxSidePixels && pixels == std::floor(pixels);
+    return is_side ? static_cast<int>(pixels) : 0;
+  };
+  const ImageSize both{side("width"), side("height")};
+  return both.width == 0 || both.height == 0 ? ImageSize() : both;
+}
+
 class VocReader {
  public:
   VocReader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
@@ -48,7 +59,7 @@ class VocReader {
       }
     }
     ASSIGN_OR_RETURN(const pugi::xml_node root, Only(document_, "annotation"));
-    VocAnnotation annotation;
+    VocAnnotation annotation{.size = SizeIn(root.child("size")), .objects = {}};
     for (const pugi::xml_node& object : root.children("object")) {
       ASSIGN_OR_RETURN(annotation.objects.emplace_back(), ReadObject(object));
     }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/batch/image.h"
 #include "core/result/result.h"
 #include "io/files/text_file.h"
 
@@ -21,11 +22,12 @@ struct VocObject {
 };
 
 struct VocAnnotation {
+  ImageSize size;                  // of the image; 0 × 0 if it is missing, or is not a size
   std::vector<VocObject> objects;  // in the order of the file
 };
 
 // Parses `text`, the whole file `path`: the element `annotation` with `object`s. Other elements
-// have no effect, such as the image's size, and the parts of a person, which have names and boxes
+// have no effect, such as the parts of a person, which have names and boxes
 // of their own. Memory: 16 times the text.
 //
 // InvalidArgument, with the file, the line and its offset: the text is not XML, or has a DOCTYPE;

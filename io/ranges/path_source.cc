@@ -175,6 +175,22 @@ Result<std::string> PrefixOf(const std::string& root, const PathTable& paths) {
   return folder + "/";
 }
 
+std::string PixelsOf(ImageSize size) {
+  return std::to_string(size.width) + " × " + std::to_string(size.height);
+}
+
+Error NotAsAnnotated(ImageSize viewed, ImageSize annotated, const std::string& file) {
+  const bool is_turned = viewed == ImageSize{annotated.height, annotated.width};
+  return {.code = Code::kDataLoss,
+          .cause = "it has " + PixelsOf(viewed) + " pixels, and " + file + " has objects of " +
+                   PixelsOf(annotated),
+          .advice = is_turned
+                        ? "If the image has an EXIF orientation, set exif_orientation to False for "
+                          "objects of the image as it is stored, to True for those of the image as "
+                          "viewed; otherwise correct the width and height"
+                        : "Use the image that was annotated, or scale its objects to this size"};
+}
+
 // The files of one field.
 struct ListedFiles {
   PathTable paths;     // as given
@@ -196,6 +212,8 @@ class PathSource final : public SampleSource {
       : files_(std::move(files)),
         columns_(std::move(columns)),
         classes_(std::move(options.class_names)),
+        annotated_sizes_(std::move(options.annotated_sizes)),
+        annotation_of_(std::move(options.annotation_of)),
         description_(std::move(options.description)),
         skipped_(std::move(options.skipped)) {
     fields_.push_back({.name = "image", .kind = Field::Kind::kImage});
@@ -239,6 +257,12 @@ class PathSource final : public SampleSource {
     }
   }
 
+  Status CheckViewed(uint64_t id, ImageSize viewed) const override {
+    const ImageSize annotated = annotated_sizes_.empty() ? ImageSize() : annotated_sizes_[id];
+    if (annotated == ImageSize() || annotated == viewed) return {};
+    return NotAsAnnotated(viewed, annotated, annotation_of_(files_.front().paths[id]));
+  }
+
   SkippedFiles Skipped() const override { return skipped_; }
 
   const ObjectVersions* objects() const override { return objects_ ? &*objects_ : nullptr; }
@@ -254,8 +278,8 @@ class PathSource final : public SampleSource {
   uint32_t max_objects() const override { return columns_.max_objects(); }
 
   uint64_t memory_bytes() const override {
-    uint64_t bytes =
-        sizeof(*this) + classes_.capacity() * sizeof(std::string) + skipped_.memory_bytes();
+    uint64_t bytes = sizeof(*this) + classes_.capacity() * sizeof(std::string) +
+                     annotated_sizes_.capacity() * sizeof(ImageSize) + skipped_.memory_bytes();
     for (const ListedFiles& files : files_) {
       bytes += sizeof(files) + files.paths.memory_bytes() + files.prefix.capacity();
     }
@@ -296,6 +320,8 @@ class PathSource final : public SampleSource {
   std::vector<Field> fields_;              // the images, and the columns
   std::optional<ObjectVersions> objects_;  // empty, since none is opened; nullopt without URLs
   const std::vector<std::string> classes_;
+  const std::vector<ImageSize> annotated_sizes_;  // these two as in FilesOptions
+  const std::function<std::string(std::string_view image)> annotation_of_;
   const std::string description_;  // empty: made of the paths
   const SkippedFiles skipped_;
   uint64_t names_hash_ = 0;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/batch/image.h"
 #include "core/result/result.h"
 #include "io/memory/arrays.h"
 #include "io/source/path_table.h"
@@ -37,6 +40,11 @@ struct FilesOptions {
   std::shared_ptr<void> owner{};  // of the columns' memory, as for Arrays()
   // By label; without labels, by the number in "labels", a column of objects.
   std::vector<std::string> class_names{};
+  // By sample, the size in pixels, as viewed, of the image that was annotated; 0 × 0 if it is not
+  // known. Empty means that none is.
+  std::vector<ImageSize> annotated_sizes{};
+  // Returns the file that has this size, for messages, by the image's path as given.
+  std::function<std::string(std::string_view image)> annotation_of{};
   std::string description{};  // for messages; empty means "files(a.jpg and 99 more)"
   SkippedFiles skipped{};     // of the folder in which the paths were found
 };

@@ -170,6 +170,11 @@ ImageFacts SelectedSource::FactsOf(uint64_t id) const {
   return at.source().FactsOf(at.id);
 }
 
+Status SelectedSource::CheckViewed(uint64_t id, ImageSize viewed) const {
+  const Location at = Find(id);
+  return at.source().CheckViewed(at.id, viewed);
+}
+
 std::string SelectedSource::Warning() const {
   std::string all;
   for (const Part& part : parts_) {

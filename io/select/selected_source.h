@@ -59,6 +59,7 @@ class SelectedSource final : public SampleSource {
   std::span<const uint8_t> ReadCropIndex(uint64_t id, uint64_t most,
                                          GrowingBuffer& memory) const override;
   ImageFacts FactsOf(uint64_t id) const override;
+  Status CheckViewed(uint64_t id, ImageSize viewed) const override;
   std::string Warning() const override;
   SkippedFiles Skipped() const override;
   // The classes of the sources if all have the same, otherwise empty.

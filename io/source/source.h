@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/batch/image.h"
 #include "core/result/result.h"
 #include "io/source/field.h"
 
@@ -227,6 +228,11 @@ class SampleSource {
   // Returns the facts about sample `id` that are known without opening its file, as of when an
   // index was made. No I/O, no allocation.
   virtual ImageFacts FactsOf(uint64_t /*id*/) const { return {}; }
+
+  // Returns the DataLoss of a sample whose image has another size, as viewed, than the one that its
+  // objects were annotated in; success if that size is not known. No I/O, no allocation but for an
+  // error.
+  virtual Status CheckViewed(uint64_t /*id*/, ImageSize /*viewed*/) const { return {}; }
 
   // A warning for the users of this source, to be shown once; empty if there is none.
   virtual std::string Warning() const { return {}; }

@@ -47,11 +47,11 @@ def coco(
 
         source = stoker.coco("coco/annotations/instances_train2017.json", "coco/train2017")
 
-    **Photographs with an EXIF orientation:** loaders turn images as their tag says, and take boxes as those
-    of the turned image. If `width` and `height` in the file are those of the image as it is stored, as most
-    annotation tools write them, pass `exif_orientation=False` to the loader: otherwise boxes are wrong,
-    without an error. Images of COCO itself have no tag. Images that were resized after they were annotated
-    are not noticed, either.
+    **Sizes:** an image that has not the `width` and `height` of the file, if it has them, is an error of its
+    sample: it was resized after it was annotated, or its EXIF tag turns it. Loaders turn images as their tag
+    says, and take boxes as those of the turned image. If the file has the sizes of images as they are stored,
+    as most annotation tools write them, pass `exif_orientation=False` to the loader. Only quarter turns are
+    noticed, of images that are not square. Images of COCO itself have no tag.
 
     Samples are sorted by image id, as those of torchvision's `CocoDetection` are, and objects are in the
     order of the file. A sample has

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/select/subset.h"
 #include "tests/testing/effort.h"
 #include "tests/testing/random.h"
 #include "tests/testing/samples/view_as.h"
@@ -379,6 +380,32 @@ TEST_F(CocoTest, AMillionObjectsInOneImage) {
     more += R"(,{"id":)" + std::to_string(i) + R"(,"image_id":1,"category_id":1,"bbox":[1,2,3,4]})";
   }
   EXPECT_THAT(Open(more + "]}").error().cause, HasSubstr("objects in sample 0; at most 1048576"));
+}
+
+TEST_F(CocoTest, ImagesMustHaveTheSizesInTheFile) {
+  const Source source = Good(kSmall);
+  for (const uint64_t id : {0, 1}) EXPECT_TRUE(source->CheckViewed(id, {1, 2}).ok()) << "unknown";
+  EXPECT_TRUE(source->CheckViewed(2, {640, 480}).ok());
+  const Error other = source->CheckViewed(2, {320, 240}).error();
+  EXPECT_EQ(other.code, Code::kDataLoss);
+  EXPECT_EQ(other.cause,
+            "it has 320 × 240 pixels, and " + folder_.Path("a.json") + " has objects of 640 × 480");
+  EXPECT_THAT(other.advice, HasSubstr("or scale its objects"));
+  const Source second = Subset(source, std::vector<uint64_t>{2}).value();
+  EXPECT_THAT(second->CheckViewed(0, {480, 640}).error().advice, HasSubstr("EXIF orientation"));
+}
+
+TEST_F(CocoTest, WhatIsNotASizeIsNotCompared) {
+  for (const char* const side :
+       {"0", "-640", "640.5", "65536", "1e300", "null", "\"640\"", "[640]", "{}"}) {
+    std::string text = kSmall;
+    const Source source = Good(text.replace(text.find("640"), 3, side));
+    EXPECT_TRUE(source->CheckViewed(2, {1, 2}).ok()) << side;
+  }
+  std::string text = kSmall;
+  const Source source = Good(text.replace(text.find("640"), 3, "640.0"));
+  EXPECT_FALSE(source->CheckViewed(2, {1, 2}).ok());
+  EXPECT_THAT(ErrorOf("\"width\"", "\"height\"").cause, HasSubstr("'height' occurs twice"));
 }
 
 // ---- Against a plain reader

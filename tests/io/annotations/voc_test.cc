@@ -125,9 +125,25 @@ TEST_F(VocTest, DifficultObjectsCanBeLeftOut) {
 }
 
 TEST_F(VocTest, SizesAreNotNeeded) {
-  for (const char* const size : {"", "<size/>", "<size><width>0</width></size>"}) {
+  for (const char* const size : {"", "<size/>", "<size><width>0</width></size>",
+                                 "<size><width>x</width><height>9</height></size>",
+                                 "<size><width>-5</width><height>9</height></size>",
+                                 "<size><width>0.5</width><height>1e300</height></size>"}) {
     EXPECT_EQ(OpenOne(AnnotationOf(ObjectOf("cat", "1 2 3 4"), size)).cause, "none") << size;
+    EXPECT_TRUE(Open().value()->CheckViewed(0, {1, 2}).ok()) << size;
   }
+}
+
+TEST_F(VocTest, ImagesMustHaveTheSizesInTheirFiles) {
+  Add("1", AnnotationOf("", "<size><width> 500.0 </width><height>375</height></size>"));
+  Add("2", AnnotationOf("", ""));
+  List("2\n1");
+  const Source source = Open().value();
+  EXPECT_TRUE(source->CheckViewed(0, {1, 2}).ok());
+  EXPECT_TRUE(source->CheckViewed(1, {500, 375}).ok());
+  EXPECT_EQ(source->CheckViewed(1, {250, 188}).error().cause,
+            "it has 250 × 188 pixels, and " + folder_.Path("VOCdevkit/VOC2012/Annotations/1.xml") +
+                " has objects of 500 × 375");
 }
 
 TEST_F(VocTest, PartsOfAnObjectAreNoObjects) {

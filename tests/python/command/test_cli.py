@@ -348,7 +348,7 @@ def test_files_of_boxes_are_recognised(dataset, tmp_path):
     done = run("verify", tmp_path / "yolo/data.yaml", "--source-option", "split=val")
     assert done.returncode == 0 and "val): 2 samples checked" in done.stdout.decode(), done.stderr
     assert "not a YAML file" in failure(run("pack", tmp_path / "yolo/data.yaml", tmp_path / "packed"), 1)
-    write_voc(tmp_path / "VOCdevkit/VOC2007", images, "val")
+    write_voc(tmp_path / "VOCdevkit/VOC2007", images, split="val")
     given = [tmp_path, "--source-option", "year=2007", "--source-option", "split=val"]
     done = run("verify", *given)
     assert done.returncode == 0 and "val): 2 samples checked" in done.stdout.decode(), done.stderr

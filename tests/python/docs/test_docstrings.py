@@ -74,7 +74,7 @@ def files(made, tmp_path_factory):
     write_coco(folder / "coco/annotations/instances_train2017.json", images[:4], folder / "coco/train2017")
     write_yolo(folder / "coco8", images[:2])
     for split in ("trainval", "val"):
-        write_voc(folder / "VOCdevkit/VOC2012", images[:3], split)
+        write_voc(folder / "VOCdevkit/VOC2012", images[:3], split=split)
     write_shards(folder / "shards", images[0].read_bytes())
     sample = {"image/encoded": images[0].read_bytes(), "image/class/label": 1}
     (folder / "train-0.tfrecord").write_bytes(tfrecords.record(tfrecords.example(sample)))

@@ -81,16 +81,24 @@ def test_boxes_of_coco_are_those_of_the_decoded_image(coco):
     image = image_module.new("RGB", (40, 20))
     exif = image.getexif()
     exif[0x112] = 6  # turned by 90 degrees
-    files = coco(
-        images=[{"id": 5, "file_name": "5.jpg", "width": 40, "height": 20}],
-        annotations=[{"id": 1, "image_id": 5, "category_id": 3, "bbox": [10, 4, 8, 6]}],
-    )
+    annotations = [{"id": 1, "image_id": 5, "category_id": 3, "bbox": [10, 4, 8, 6]}]
+    files = coco()
     image.save(files[1] / "5.jpg", exif=exif)
-    source = stoker.coco(*files)
-    for exif_orientation, box in ((False, [10, 4, 8, 6]), (True, [20, 2, 16, 3])):
-        resize = [stoker.Resize((20, 40))]
-        (batch,) = stoker.Loader(source, resize, batch_size=1, exif_orientation=exif_orientation)
+    resize = [stoker.Resize((20, 40))]
+    stored, viewed = {"width": 40, "height": 20}, {"width": 20, "height": 40}
+    for size, exif_orientation, box in (
+        (stored, False, [10, 4, 8, 6]),
+        (viewed, True, [20, 2, 16, 3]),
+        ({}, True, [20, 2, 16, 3]),
+    ):
+        files = coco(images=[{"id": 5, "file_name": "5.jpg", **size}], annotations=annotations)
+        (batch,) = stoker.Loader(stoker.coco(*files), resize, batch_size=1, exif_orientation=exif_orientation)
         assert batch.boxes[0].tolist() == [box]
+    for size, exif_orientation in ((stored, True), (viewed, False)):
+        files = coco(images=[{"id": 5, "file_name": "5.jpg", **size}], annotations=annotations)
+        loader = stoker.Loader(stoker.coco(*files), resize, batch_size=1, exif_orientation=exif_orientation)
+        with pytest.raises(stoker.DataLossError, match="EXIF orientation"):
+            list(loader)
 
 
 def test_wrong_files_of_coco_are_named(coco, tmp_path):

@@ -72,7 +72,7 @@ def sources(made, paths, tmp_path_factory):
         {"id": i, "image_id": i % 5, "category_id": 1, "bbox": [i, 2, 9, 7], "area": 63, "iscrowd": 0}
         for i in range(14)
     ]
-    listed_images = [{"id": i, "file_name": path, "width": 9, "height": 9} for i, path in enumerate(relative)]
+    listed_images = [{"id": i, "file_name": path} for i, path in enumerate(relative)]
     document = {
         "images": listed_images,
         "annotations": annotations,

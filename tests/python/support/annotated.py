@@ -33,14 +33,16 @@ def write_yolo(folder, images):
     (folder / "data.yaml").write_text("train: images/train\nval: images/val\nnames: [x]\n")
 
 
-def write_voc(folder, images, split="train"):
-    """Writes the folder VOC2012 of images and masks: image i has i % 3 cats, the second of them difficult."""
+def write_voc(folder, images, sizes=None, split="train"):
+    """Writes the folder VOC2012 of images and masks: image i has i % 3 cats, the second of them difficult.
+    `sizes`: heights and widths to write; None for none.
+    """
     for name in ("JPEGImages", "Annotations", "SegmentationClass", "SegmentationObject"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for i, image in enumerate(images):
         copy = folder / "JPEGImages" / type(folder)(image).name
         shutil.copy(image, copy)
-        (folder / "Annotations" / f"{copy.stem}.xml").write_text(voc_annotation(i % 3))
+        (folder / "Annotations" / f"{copy.stem}.xml").write_text(voc_annotation(i % 3, sizes and sizes[i]))
         for name in ("SegmentationClass", "SegmentationObject"):
             (folder / name / f"{copy.stem}.png").write_bytes(b"")
     for name in ("Main", "Segmentation"):
@@ -49,10 +51,11 @@ def write_voc(folder, images, split="train"):
         (folder / "ImageSets" / name / f"{split}.txt").write_text("".join(names))
 
 
-def voc_annotation(objects):
+def voc_annotation(objects, size=None):
     made = "".join(
         f"<object><name>cat</name><difficult>{i % 2}</difficult><bndbox><xmin>{1 + i}</xmin><ymin>2</ymin>"
         "<xmax>7</xmax><ymax>8</ymax></bndbox></object>"
         for i in range(objects)
     )
-    return f"<annotation><size><width>16</width><height>16</height></size>{made}</annotation>"
+    written = f"<size><width>{size[1]}</width><height>{size[0]}</height></size>" if size else ""
+    return f"<annotation>{written}{made}</annotation>"
