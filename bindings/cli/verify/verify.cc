@@ -1,7 +1,9 @@
 #include "bindings/cli/verify/verify.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -18,6 +20,7 @@
 #include "io/readers/reader.h"
 #include "io/samples/sample_reads.h"
 #include "transforms/decode/image_decoder.h"
+#include "transforms/plan/moved_objects.h"
 
 namespace stoker {
 namespace {
@@ -31,13 +34,15 @@ class SampleChecker {
         limits_(limits),
         budget_(WorkingMemory(limits)),
         decoder_(limits, &budget_),
-        discard_(budget_) {
+        discard_(budget_),
+        objects_(budget_) {
     request_.buffer = GrowingBuffer(budget_);
     request_.rows.resize(LoadedBytes(source.fields()));
   }
 
   // Ends at the first bad piece.
   Status Check(uint64_t id) {
+    boxes_without_area_ = 0;
     Status status;
     for (piece_ = 0; piece_ < source_.pieces(); ++piece_) {
       status = ReadAndDecode(id);
@@ -46,7 +51,8 @@ class SampleChecker {
     return status;
   }
 
-  uint32_t piece() const { return piece_; }  // of the last error
+  uint32_t piece() const { return piece_; }                            // of the last error
+  uint64_t boxes_without_area() const { return boxes_without_area_; }  // of the last sample
 
   DecodePaths paths() const { return decoder_.paths(); }
 
@@ -82,17 +88,45 @@ class SampleChecker {
     return decoder_.Decode({0, 0, info.size.width, info.size.height}, discard_);
   }
 
-  // Checks that a further piece has the size that it must have, as loaders do that apply EXIF tags.
+  // Checks that the image has the size that was annotated, and a further piece the one that it must
+  // have, as loaders do that apply EXIF tags.
   Status CheckSizeOfPiece(uint64_t id, const ImageInfo& info) {
+    const ImageSize viewed = Viewed(info.size, info.orientation);
+    if (piece_ == 0) {
+      TRY(source_.CheckViewed(id, viewed));
+      TRY(CountBoxes(id, viewed));
+    }
     if (source_.pieces() == 1) return {};
     const size_t same = source_.PieceOfSameSize(piece_);
     SizedImage& first = same == 0 ? of_sample_ : of_clip_;
-    const ImageSize viewed = Viewed(info.size, info.orientation);
     if (same == piece_) {
       first = {.size = viewed, .path = request_.path};
     } else if (viewed != first.size) {
       return SizeMismatch(viewed, first.size, DescribeSizedImage(source_, id, same, first.path));
     }
+    return {};
+  }
+
+  // Counts the boxes that have no area in their image.
+  Status CountBoxes(uint64_t id, ImageSize viewed) {
+    const std::span<const Field> fields = source_.fields();
+    const auto boxes = std::ranges::find(fields, Field::Kind::kBoxes, &Field::kind);
+    if (boxes == fields.end()) return {};
+    const ObjectField read{.kind = ObjectField::Kind::kBoxes,
+                           .bytes = boxes->row_bytes(),
+                           .format = boxes->box_format,
+                           .normalized = boxes->normalized};
+    const std::span<const uint8_t> rows =
+        source_.View(static_cast<size_t>(boxes - fields.begin()), id);
+    const ObjectRows objects{.from = {&rows, 1},
+                             .count = static_cast<uint32_t>(rows.size() / read.bytes)};
+    TRY(objects_.Read({&read, 1}, objects, viewed, MovedObjects::Load::kBoxes));
+    objects_.Clamp();
+    boxes_without_area_ =
+        static_cast<uint64_t>(std::ranges::count_if(objects_.boxes(), [](const Box& box) {
+          const bool has_area = box.left != box.right && box.top != box.bottom;
+          return !has_area || std::isnan(box.left + box.top + box.right + box.bottom);
+        }));
     return {};
   }
 
@@ -120,6 +154,8 @@ class SampleChecker {
   ReadRequest request_;
   ImageDecoder decoder_;
   DiscardRows discard_;
+  MovedObjects objects_;
+  uint64_t boxes_without_area_ = 0;
   uint32_t piece_ = 0;
   // The images whose sizes others must have: the sample's first one, and the last clip's.
   SizedImage of_sample_, of_clip_;
@@ -157,6 +193,10 @@ class Verification {
       const Status status = checker.Check(id);
       const std::lock_guard lock(mutex_);
       if (!status.ok() && !Note(id, checker.piece(), status.error())) break;
+      if (const uint64_t boxes = checker.boxes_without_area(); boxes > 0) {
+        report_.boxes_without_area += boxes;
+        report_.first_without_area = std::min(report_.first_without_area, id);
+      }
       ++report_.checked;
       if (progress_ && !progress_(report_.checked, source_.size())) stopped_ = true;
     }

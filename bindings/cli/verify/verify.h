@@ -31,6 +31,8 @@ struct VerifyReport {
   BadSampleList bad;                // by id, of the checked samples
   uint64_t no_end_marker = 0;       // JPEGs without an end marker, which are decoded all the same
   uint64_t accepted_truncated = 0;  // JPEGs that lack data, if the limits accept that
+  uint64_t boxes_without_area = 0;  // in their images, of objects; they are read all the same
+  uint64_t first_without_area = ~uint64_t{0};  // the first sample that has one
   double seconds = 0;
 };
 
@@ -38,11 +40,12 @@ struct VerifyReport {
 using VerifyProgress = std::function<bool(uint64_t done, uint64_t total)>;
 
 // Decodes each image completely, not just a crop; of a sample with masks or other further images
-// all of them, whose sizes must be equal, of clips within each. A bad sample does not make Verify
-// fail. Errors: InvalidArgument for wrong options, or a source whose samples are not encoded images
-// in files. If the machine has no memory or no descriptors left, the report ends there and has the
-// error. Memory: WorkingMemory(limits) for each thread, and the bad samples. The report does not
-// depend on the number of threads, except for `seconds` and where it is interrupted.
+// all of them, whose sizes must be equal, of clips within each. An image must have the size in
+// which its objects were annotated. A bad sample does not make Verify fail. Errors: InvalidArgument
+// for wrong options, or a source whose samples are not encoded images in files. If the machine has
+// no memory or no descriptors left, the report ends there and has the error. Memory:
+// WorkingMemory(limits) for each thread, and the bad samples. The report does not depend on the
+// number of threads, except for `seconds` and where it is interrupted.
 Result<VerifyReport> Verify(const SampleSource& source, const VerifyOptions& options = {},
                             const VerifyProgress& progress = {});
 

@@ -22,9 +22,8 @@ namespace {
 using VerifyJsonObject = nlohmann::ordered_json;
 constexpr size_t kJsonPiece = 1 << 20;  // of JSON, written at a time
 
-std::string PathOfSample(const SampleSource& source, const BadSample& sample) {
-  const ByteRange range =
-      sample.piece == 0 ? source.RangeOf(sample.id) : source.RangeOfPiece(sample.id, sample.piece);
+std::string PathOfSample(const SampleSource& source, uint64_t id, uint32_t piece = 0) {
+  const ByteRange range = piece == 0 ? source.RangeOf(id) : source.RangeOfPiece(id, piece);
   std::string path;
   source.PathOf(range.file, path);
   return path;
@@ -33,7 +32,7 @@ std::string PathOfSample(const SampleSource& source, const BadSample& sample) {
 // Returns "a.jpg at byte 812: truncated: no end-of-image marker. Remove the file."; for a
 // photograph in a packed set "out/00000.stoker at byte 812 (cat/a.jpg): …".
 std::string BadLine(const SampleSource& source, const BadSample& sample) {
-  std::string line = PathOfSample(source, sample);
+  std::string line = PathOfSample(source, sample.id, sample.piece);
   if (sample.offset) line += fmt::format(" at byte {}", *sample.offset);
   std::string name;
   sample.piece == 0 ? source.NameOf(sample.id, name)
@@ -47,7 +46,7 @@ std::string BadLine(const SampleSource& source, const BadSample& sample) {
 std::string BadJson(const SampleSource& source, const BadSample& sample) {
   VerifyJsonObject json = {
       {"id", sample.id},
-      {"path", WithoutSecrets(PathOfSample(source, sample))},
+      {"path", WithoutSecrets(PathOfSample(source, sample.id, sample.piece))},
       {"offset", sample.offset ? VerifyJsonObject(*sample.offset) : VerifyJsonObject(nullptr)},
       {"class", NameOf(sample.fault)},
       {"cause", WithoutSecrets(sample.cause)},
@@ -76,8 +75,12 @@ VerifyJsonObject SummaryJson(const SampleSource& source, const VerifyReport& rep
                            {"bad_by_class", std::move(classes)},
                            {"no_end_marker", report.no_end_marker},
                            {"accepted_truncated", report.accepted_truncated},
+                           {"boxes_without_area", report.boxes_without_area},
                            {"skipped", std::move(extensions)},
                            {"seconds", report.seconds}};
+  if (report.boxes_without_area > 0) {
+    json["first_without_area"] = WithoutSecrets(PathOfSample(source, report.first_without_area));
+  }
   if (report.error) {
     json.update(
         VerifyJsonObject::parse(cli::ErrorJson(*report.error, cli::ExitCodeOf(*report.error))));
@@ -105,6 +108,12 @@ std::string VerifyText(const SampleSource& source, const VerifyReport& report, s
     text.Add("  truncated, and accepted: ",
              fmt::format("{} {}", report.accepted_truncated,
                          Plural(report.accepted_truncated, "JPEG", "JPEGs")));
+  }
+  if (report.boxes_without_area > 0) {
+    const std::string path = WithoutSecrets(PathOfSample(source, report.first_without_area));
+    text.Add("  without an area in their image: ",
+             fmt::format("{} {}; the first one is of {}", report.boxes_without_area,
+                         Plural(report.boxes_without_area, "box", "boxes"), Printable(path)));
   }
   if (report.bad.empty()) {
     text.Add("  bad: none");

@@ -4,10 +4,13 @@ parsers.
 
 import json
 import pickle
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from annotated import write_voc
+from annotated import write_coco, write_voc
 
 stoker = pytest.importorskip("stoker", reason="the package is not installed here")
 
@@ -99,6 +102,43 @@ def test_boxes_of_coco_are_those_of_the_decoded_image(coco):
         loader = stoker.Loader(stoker.coco(*files), resize, batch_size=1, exif_orientation=exif_orientation)
         with pytest.raises(stoker.DataLossError, match="EXIF orientation"):
             list(loader)
+
+
+@pytest.mark.parametrize("kind", ["coco", "voc"])
+def test_an_image_of_another_size_is_its_samples_error(made, tmp_path, kind):
+    """The files of annotations name both sizes, for loaders and `stoker verify`."""
+    images = sorted(made.rglob("*.jpg"))[:4]
+    sizes = [stoker.decode_image(path).shape[:2] for path in images]
+    if kind == "coco":
+        write_coco(tmp_path / "a.json", images, tmp_path / "photos")
+        named, source_options = tmp_path / "a.json", ["--source-option", f"images={tmp_path / 'photos'}"]
+        text = json.loads(named.read_text())
+        for image, (height, width) in zip(text["images"], sizes):
+            image.update(width=width + (image["id"] == 2), height=height)
+        text["annotations"].append({"id": 9, "image_id": 1, "category_id": 7, "bbox": [-9, 1, 8, 8]})
+        named.write_text(json.dumps(text))
+        source = stoker.coco(named, tmp_path / "photos")
+    else:
+        write_voc(tmp_path / "VOC2012", images, [(h, w + (i == 2)) for i, (h, w) in enumerate(sizes)])
+        named, source_options = tmp_path / f"VOC2012/Annotations/{images[2].stem}.xml", []
+        source = stoker.voc(tmp_path)
+    words = re.escape(f"it has {sizes[2][1]} × {sizes[2][0]} pixels, and {named} has objects of")
+    for recipe in ([stoker.Resize((20, 20))], [stoker.Mosaic(32)]):
+        with pytest.raises(stoker.DataLossError, match=words) as error:
+            list(stoker.Loader(source, recipe, batch_size=4))
+        assert error.value.file == source.path(2)
+    (batch,) = stoker.Loader(
+        source, [stoker.Resize((20, 20))], batch_size=4, on_bad="drop", max_bad_fraction=1, sample_ids=True
+    )
+    assert batch.sample_id.tolist() == [0, 1, 3]
+    given = named if kind == "coco" else tmp_path / "VOC2012"
+    verified = subprocess.run(
+        [sys.executable, "-m", "stoker", "verify", given, *source_options, "--json"], capture_output=True
+    )
+    report = json.loads(verified.stdout)
+    assert verified.returncode == 1 and [bad["id"] for bad in report["bad"]] == [2]
+    assert re.match(words, report["bad"][0]["cause"])
+    assert report["boxes_without_area"] == (1 if kind == "coco" else 0)
 
 
 def test_wrong_files_of_coco_are_named(coco, tmp_path):

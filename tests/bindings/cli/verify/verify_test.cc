@@ -130,6 +130,26 @@ TEST_F(VerifyTest, AFileThatMayNotBeReadIsUnreadable) {
   EXPECT_EQ(Describe(report), "1 unreadable; ");
 }
 
+TEST_F(VerifyTest, CountsBoxesWithoutAnArea) {
+  for (const char* const name : {"a.jpg", "b.jpg", "c.jpg"}) File(name, Photo());
+  File("all.jsonl", R"({"path": "a.jpg", "b": [[0, 0, 30, 40], [-5, -5, 1, 1], [29, 39, 90, 90]]})"
+                    "\n"
+                    R"({"path": "b.jpg", "b": [[-5, 0, 0, 40], [30, 0, 31, 40], [7, 7, 7, 9]]})"
+                    "\n"
+                    R"({"path": "c.jpg", "b": [[0, 41, 30, 50]]})");
+  const Source source =
+      Manifest(Path("all.jsonl"), {.keyed = ParseKeyedColumns("boxes,boxes,b").value()}).value();
+  for (const int threads : {1, 3}) {
+    const VerifyReport report = Check(*source, {.threads = threads});
+    EXPECT_TRUE(report.bad.empty());
+    EXPECT_EQ(report.boxes_without_area, 4u);
+    EXPECT_EQ(report.first_without_area, 1u);
+    EXPECT_THAT(VerifyText(*source, report, 1),
+                HasSubstr("4 boxes; the first one is of " + Path("b")));
+    EXPECT_EQ(nlohmann::json::parse(Json(*source, report))["first_without_area"], Path("b.jpg"));
+  }
+}
+
 // No image within the limits takes so much, but a file may.
 TEST_F(VerifyTest, AFileLargerThanTheMemoryIsOverTheLimits) {
   File("a.jpg", Photo());
