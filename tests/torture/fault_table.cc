@@ -3,10 +3,11 @@
 //
 //     fault_table [--seeds N] [--only FAULT …]
 //
-// Prints a line for each fault, reader and policy: how often the fault occurred, and the samples of
-// all epochs, which were delivered, substituted, dropped, or belong to batches that an error
-// replaced. Ends with 1 if a batch is not what the model says (ids, pixels, labels), a sample is
-// lost or counted twice, or a file, ring, thread or byte of the budget is left.
+// Prints a line for each fault, reader, number of images of a sample, and policy: how often the
+// fault occurred, and the samples of all epochs, which were delivered, substituted, dropped, or
+// belong to batches that an error replaced. Ends with 1 if a batch is not what the model says (ids,
+// pixels, labels), a sample is lost or counted twice, or a file, ring, thread or byte of the budget
+// is left.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -17,12 +18,15 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/loader/loader.h"
 #include "engine/runtime/runtime_with_readers.h"
+#include "io/ranges/path_source.h"
 #include "io/readers/reader.h"
 #include "io/remote/object_version.h"
 #include "tests/testing/images/make_jpeg.h"
@@ -82,6 +86,31 @@ class PhotoObjects final : public SampleSource {
   std::vector<uint64_t> bytes_;  // by sample
   ObjectVersions versions_;
 };
+
+// Samples of two images, one of `photos` and the same one of `intact`. Samples with odd ids have
+// the latter first, so that faults occur in either.
+std::shared_ptr<const SampleSource> Pairs(const SampleSource& photos, const SampleSource& intact) {
+  PathTable first, second;
+  const auto labels = std::make_shared<std::vector<int64_t>>();
+  for (uint64_t id = 0; id < kPhotos; ++id) {
+    std::string path, other;
+    photos.PathOf(photos.RangeOf(id).file, path);
+    intact.PathOf(intact.RangeOf(id).file, other);
+    if (id % 2 != 0) path.swap(other);
+    first.Add(path);
+    second.Add(other);
+    labels->push_back(photos.LabelOf(id));
+  }
+  FilesOptions options{.columns = {{.name = "label",
+                                    .dtype = DType::kI64,
+                                    .row_shape = {},
+                                    .data = labels->data(),
+                                    .samples = labels->size()}},
+                       .owner = labels};
+  options.further.push_back(
+      {.name = "second", .kind = Field::Kind::kImage, .paths = std::move(second)});
+  return Files(std::move(first), std::move(options)).value();
+}
 
 // The preparation of a fault before an epoch.
 struct Setting {
@@ -329,12 +358,15 @@ struct Counts {
 // One epoch of a loader with a fault and a policy.
 class Trial {
  public:
-  Trial(const Fault& fault, ReadBy reader, const char* policy, uint64_t seed) : reader_(reader) {
+  Trial(const Fault& fault, ReadBy reader, int images, const char* policy, uint64_t seed)
+      : reader_(reader) {
     setting_.disk.seed = setting_.ring.seed = seed;
     fault.arrange(setting_);
     disk_ = std::make_unique<FaultyDisk>(setting_.disk);
     rings_ = std::make_unique<FakeRings>(setting_.ring, [this] { return disk_->Calls(); });
     options_.source = photos_.Source();
+    if (images == 2)
+      options_.source = Pairs(*options_.source, *intact_.emplace(kPhotos, 3).Source());
     if (reader == ReadBy::kObjects) Serve();
     KeepContent();
     options_.transforms = {RandomResizedCrop{.height = 64, .width = 64}, RandomHorizontalFlip{}};
@@ -376,11 +408,18 @@ class Trial {
 
   // The model's decoder.
   void KeepContent() {
+    const SampleSource& source = *options_.source;
     for (uint64_t id = 0; id < kPhotos; ++id) {
       std::string path;
-      options_.source->PathOf(options_.source->RangeOf(id).file, path);
-      const std::string bytes = BytesOfFile(photos_.FileOf(id));
+      source.PathOf(source.RangeOf(id).file, path);
+      const bool is_file = reader_ != ReadBy::kObjects;
+      const std::string bytes = BytesOfFile(is_file ? path : photos_.FileOf(id));
       content_.files[path].assign(bytes.begin(), bytes.end());
+      for (size_t piece = 1; piece < source.pieces(); ++piece) {
+        source.PathOf(source.RangeOfPiece(id, piece).file, path);
+        const std::string others = BytesOfFile(path);
+        content_.files[path].assign(others.begin(), others.end());
+      }
     }
   }
 
@@ -459,6 +498,7 @@ class Trial {
 
   const ReadBy reader_;
   const PhotoFolder photos_{kPhotos, 3};
+  std::optional<PhotoFolder> intact_;
   Setting setting_{.photos = photos_};
   std::unique_ptr<FaultyDisk> disk_;
   std::unique_ptr<FakeRings> rings_;
@@ -470,21 +510,21 @@ class Trial {
   std::unique_ptr<ObjectServer> server_;  // ends first: it calls this object
 };
 
-// Prints a line for each policy; returns whether all results were right.
-bool RunFault(const Fault& fault, ReadBy reader, uint64_t seeds) {
+// Prints a line for each policy; returns whether all results were right. `images`: of a sample.
+bool RunFault(const Fault& fault, ReadBy reader, int images, uint64_t seeds) {
   bool right = true;
   for (const char* const policy : kPolicies) {
     Counts counts;
     std::string wrong;
     for (uint64_t seed = 1; seed <= seeds && wrong.empty(); ++seed) {
-      wrong = Trial(fault, reader, policy, seed).Run(counts);
+      wrong = Trial(fault, reader, images, policy, seed).Run(counts);
       if (!wrong.empty()) wrong = "seed " + std::to_string(seed) + ": " + wrong;
     }
     if (wrong.empty() && counts.faults == 0 && fault.arrange != Nothing)
       wrong = "no fault occurred";
     const auto number = [](uint64_t n) { return static_cast<unsigned long long>(n); };
-    std::printf("%-30s %-8s %-10s %7llu %9llu %11llu %7llu %6llu = %llu%s%s\n", fault.name,
-                kReaders[static_cast<size_t>(reader)], policy, number(counts.faults),
+    std::printf("%-30s %-8s %6d %-10s %7llu %9llu %11llu %7llu %6llu = %llu%s%s\n", fault.name,
+                kReaders[static_cast<size_t>(reader)], images, policy, number(counts.faults),
                 number(counts.delivered), number(counts.substituted), number(counts.dropped),
                 number(counts.failed), number(counts.samples()),
                 wrong.empty() ? "" : "  WRONG: ", wrong.c_str());
@@ -504,13 +544,16 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", seeds, "how many epochs of each");
   app.add_option("--only", only, "these faults alone");
   CLI11_PARSE(app, argc, argv);
-  std::printf("%-30s %-8s %-10s %7s %9s %11s %7s %6s = samples\n", "fault", "reader", "policy",
-              "faults", "delivered", "substituted", "dropped", "failed");
+  std::printf("%-30s %-8s %6s %-10s %7s %9s %11s %7s %6s = samples\n", "fault", "reader", "images",
+              "policy", "faults", "delivered", "substituted", "dropped", "failed");
   bool right = true;
   for (const auto& fault : stoker::testing::AllFaults()) {
     if (!only.empty() && std::ranges::count(only, fault.name) == 0) continue;
     for (const auto reader : fault.readers) {
-      right = stoker::testing::RunFault(fault, reader, seeds) && right;
+      const int most = reader == stoker::testing::ReadBy::kObjects ? 1 : 2;
+      for (int images = 1; images <= most; ++images) {
+        right = stoker::testing::RunFault(fault, reader, images, seeds) && right;
+      }
     }
   }
   return right ? 0 : 1;
