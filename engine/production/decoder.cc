@@ -67,7 +67,7 @@ std::vector<uint32_t> SizesToMatch(const SampleSource& source, const std::option
 // An error that memory could cure does not hide it.
 void CompareSizes(SampleInFlight& sample, std::span<const uint32_t> first,
                   const SampleSource& source) {
-  for (uint32_t piece = 1; piece <= sample.piece; ++piece) {
+  for (uint32_t piece = 1; piece < sample.pieces; ++piece) {
     const uint32_t of_sample = piece % static_cast<uint32_t>(first.size());
     const uint32_t like = piece - of_sample + first[of_sample];
     const ImageSize size = sample.viewed[piece], wanted = sample.viewed[like];
@@ -83,7 +83,7 @@ void CompareSizes(SampleInFlight& sample, std::span<const uint32_t> first,
 // Returns the piece whose error is that of the sample; 0 if there is none.
 uint32_t PieceThatFailed(const SampleInFlight& sample) {
   std::optional<uint32_t> failed;
-  for (uint32_t piece = 0; piece <= sample.piece; ++piece) {
+  for (uint32_t piece = 0; piece < sample.pieces; ++piece) {
     const Status& status = sample.read_of(piece).status;
     if (IsFinal(status)) return piece;
     if (!status.ok() && !failed) failed = piece;
@@ -200,12 +200,11 @@ class Decoder::DecodingTurn {
     return std::nullopt;
   }
 
-  // Lets the further pieces of a sample follow its first one. After one that could not be read
-  // there are no others.
+  // Lets the further pieces of a sample follow its first one.
   void BeginPieces(uint32_t index) {
     SampleInFlight& sample = decoder_.samples_[index];
-    sample.unfinished = sample.piece + 1;
-    if (sample.piece != 0) further_ = {.index = index, .piece = 1};
+    sample.unfinished = sample.pieces;
+    if (sample.pieces != 1) further_ = {.index = index, .piece = 1};
   }
 
   // Returns the next piece of the sample that was begun last, unless it could not be read or
@@ -213,7 +212,7 @@ class Decoder::DecodingTurn {
   std::optional<EncodedImage> PullFurther(GrowingBuffer& crop_index) {
     const auto [index, piece] = *std::exchange(further_, std::nullopt);
     SampleInFlight& sample = decoder_.samples_[index];
-    if (piece < sample.piece) further_ = {.index = index, .piece = piece + 1};
+    if (piece + 1 < sample.pieces) further_ = {.index = index, .piece = piece + 1};
     ReadRequest& read = sample.read_of(piece);
     if (!read.status.ok()) {
       FinishPiece(index, piece, {}, Unread(std::move(read.status).error()));

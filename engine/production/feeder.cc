@@ -43,15 +43,18 @@ size_t Feeder::PullNew(std::span<ReadRequest*> requests) {
     kept = 0;
     for (ReadRequest* read : requests.subspan(pulled, filled)) {
       const uint32_t index = SamplesInFlight::IndexOf(*read);
-      samples_[index].work = to_.memory.Begin();
-      if (IsInCache(index)) {
-        ++kept;
-        Submit(index);
-        continue;
+      if (read == &samples_[index].read) {
+        samples_[index].work = to_.memory.Begin();
+        if (IsInCache(index)) {
+          ++kept;
+          Submit(index);
+          continue;
+        }
+        samples_.SetState(index, SamplesInFlight::State::kReading);
       }
-      samples_.SetState(index, SamplesInFlight::State::kReading);
       requests[pulled++] = read;
     }
+    if (filled > kept) KeepRest(SamplesInFlight::IndexOf(*requests[pulled - 1]));
     all_kept += kept;
   } while (kept != 0 && all_kept < 2 * requests.size() && !to_.lifecycle.stopped() &&
            !to_.lifecycle.ending());
@@ -92,10 +95,7 @@ size_t Feeder::PullRetry(std::span<ReadRequest*> requests) {
     Submit(retry->sample);
     return 0;
   }
-  samples_.BeginRead(retry->sample);
-  samples_.SetState(retry->sample, SamplesInFlight::State::kReading);
-  requests[0] = &sample.read;
-  return 1;
+  return PullPieces(retry->sample, requests);
 }
 
 // The work of these samples has begun already, so they do not wait for memory that others hold.
@@ -104,32 +104,41 @@ size_t Feeder::PullAgain(std::span<ReadRequest*> requests) {
   while (pulled < requests.size()) {
     const std::optional<uint32_t> index = again_.Take();
     if (!index) break;
-    SampleInFlight& sample = samples_[*index];
-    if (sample.piece == 0) samples_.BeginRead(*index);
-    samples_.SetState(*index, SamplesInFlight::State::kReading);
-    requests[pulled++] = &sample.read_of(sample.piece);
+    pulled += PullPieces(*index, requests.subspan(pulled));
   }
   return pulled;
 }
 
-void Feeder::CompleteRead(ReadRequest& read) {
-  const uint32_t index = SamplesInFlight::IndexOf(read);
-  const SampleInFlight& sample = samples_[index];
-  if (sample.piece < sample.last_piece && read.status.ok()) return ReadNextPiece(index);
-  samples_.EndRead();
-  Submit(index);
+size_t Feeder::PullPieces(uint32_t index, std::span<ReadRequest*> requests) {
+  if (samples_[index].begun == 0) {
+    samples_.BeginRead(index);
+    samples_.SetState(index, SamplesInFlight::State::kReading);
+  }
+  const size_t pulled = queue_.FillPieces(samples_[index], requests);
+  KeepRest(index);
+  return pulled;
 }
 
-// The sample still counts as a read in flight, so that no other one takes its place.
-//
-// This thread counts as work, because another one may read and end the sample meanwhile, after
-// which only this count keeps the producer from being destroyed. It pulls again next, so no other
-// reader thread is woken.
-void Feeder::ReadNextPiece(uint32_t index) {
-  const WorkToken work = to_.memory.Begin();
-  queue_.SetNextPiece(samples_[index]);
+// Keeps a sample some of whose pieces this call has pulled, if there was no room for others. These
+// are pulled next, by this thread or another one, so no thread is woken.
+void Feeder::KeepRest(uint32_t index) {
+  if (samples_[index].begun == samples_[index].pieces) return;
   again_.Give(index);
   if (to_.lifecycle.ending()) DropAgain();
+}
+
+// Until its last piece arrives, the sample keeps the producer from being destroyed; a thread with
+// an earlier one must touch neither the sample nor the producer after it has counted it.
+void Feeder::CompleteRead(ReadRequest& read) {
+  const uint32_t index = SamplesInFlight::IndexOf(read);
+  SampleInFlight& sample = samples_[index];
+  if (sample.pieces != 1) {
+    sample.ids_being_read[sample.PieceOf(read)].store(0, std::memory_order_relaxed);
+    if (!sample.Arrive(1)) return;
+  }
+  samples_.EndRead();
+  if (sample.begun != sample.pieces) return EndCancelled(index);  // DropAgain
+  Submit(index);
 }
 
 void Feeder::Submit(uint32_t index) {
@@ -138,11 +147,11 @@ void Feeder::Submit(uint32_t index) {
   to_.workers.Add(index);
 }
 
-// ---- Samples that workers, or their own reads, give back
+// ---- Samples that workers give back, and those that end when work does
 
 void Feeder::ReadAgain(uint32_t index) {
   samples_.TrimBuffers(index, to_.memory);
-  samples_[index].piece = 0;
+  samples_[index].begun = 0;
   samples_[index].path.Claim(NowNanoseconds(), /*behind_workers=*/false);
   Requeue(index);
 }
@@ -174,7 +183,7 @@ void Feeder::Requeue(uint32_t index) {
 // no thread would retry it.
 void Feeder::Postpone(uint32_t index) {
   samples_[index].FreeBuffers();
-  samples_[index].piece = 0;
+  samples_[index].begun = 0;
   samples_[index].path.times().begun_ns = 0;
   samples_.SetState(index, SamplesInFlight::State::kPostponed);
   to_.memory.JoinWaitList(index, std::move(samples_[index].work));
@@ -190,18 +199,27 @@ void Feeder::DropWaiting() {
 void Feeder::DropPostponed() {
   for (const uint32_t index : to_.memory.LeaveWaitList()) {
     samples_[index].work = to_.memory.Begin();
-    to_.finisher.End(index, 0, Error{Code::kCancelled, "stopped"}, 0);
+    EndCancelled(index);
   }
 }
 
-// Any thread, and several at a time.
+// Any thread, and several at a time. If pieces of a sample are being read, CompleteRead ends it
+// with the last of these.
 void Feeder::DropAgain() {
   while (again_.available() != 0) {
     const std::optional<uint32_t> index = again_.Take();
     if (!index) continue;
-    if (samples_[*index].piece != 0) samples_.EndRead();  // between two pieces
-    to_.finisher.End(*index, 0, Error{Code::kCancelled, "stopped"}, 0);
+    SampleInFlight& sample = samples_[*index];
+    if (sample.begun != 0) {
+      if (!sample.Arrive(sample.pieces - sample.begun)) continue;
+      samples_.EndRead();
+    }
+    EndCancelled(*index);
   }
+}
+
+void Feeder::EndCancelled(uint32_t index) {
+  to_.finisher.End(index, 0, Error{Code::kCancelled, "stopped"}, 0);
 }
 
 }  // namespace stoker

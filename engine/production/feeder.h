@@ -22,11 +22,12 @@
 
 namespace stoker {
 
-// Each row is claimed by one sample. The feeder gives the sample to the workers when the bytes of
-// all its pieces have arrived, or a read has failed, and takes it back from them if it must be read
-// again, until it ends. Samples taken back, and further pieces, are read before new rows are
-// claimed; these samples end without a row as soon as work ends. Thread-safe; Pull and CompleteRead
-// are called on reader threads, the rest on any.
+// Each row is claimed by one sample. The feeder gives the sample to the workers when the reads of
+// all its pieces have ended, and takes it back from them if it must be read again, until it ends.
+// Samples taken back, and pieces for which a reader had no room, are read before new rows are
+// claimed; when work ends, these samples end without a row: at once, or with the last of their
+// reads in flight. Thread-safe; Pull and CompleteRead are called on reader threads, the rest on
+// any.
 class Feeder final : public ReadClient {
  public:
   struct Neighbours {  // all must outlive the feeder
@@ -50,7 +51,7 @@ class Feeder final : public ReadClient {
   // on reads allows; BatchFinisher wakes a reader thread that stopped for lack of requests. Samples
   // in memory need no reader: they are handed to the workers from here.
   size_t Pull(std::span<ReadRequest*> requests) override;
-  // Reader → workers, or back to the reader for the next piece.
+  // Reader → workers, with the last of a sample's pieces.
   void CompleteRead(ReadRequest& read) override;
 
   // These take a sample back from a worker. It must be read again, from its first file on;
@@ -65,22 +66,24 @@ class Feeder final : public ReadClient {
 
  private:
   size_t PullAgain(std::span<ReadRequest*> requests);
+  size_t PullPieces(uint32_t index, std::span<ReadRequest*> requests);
   size_t PullNew(std::span<ReadRequest*> requests);
   size_t PullRetry(std::span<ReadRequest*> requests);
   void SubmitRuns();
+  void KeepRest(uint32_t index);
   bool IsInCache(uint32_t index);
-  void ReadNextPiece(uint32_t index);
   void Submit(uint32_t index);
   void Requeue(uint32_t index);
   void DropPostponed();
   void DropAgain();
+  void EndCancelled(uint32_t index);
 
   const Sampler& order_;
   const bool in_memory_;  // the samples are in memory
   ReadQueue queue_;
   Neighbours to_;
   SamplesInFlight& samples_;
-  IndexSet again_;  // to be read again, or their next pieces
+  IndexSet again_;  // to be read again, or pieces that have not begun
 };
 
 }  // namespace stoker

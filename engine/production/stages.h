@@ -30,8 +30,8 @@
 // and UnfinishedWork reports what has not ended when nothing moves.
 //
 // The stages pass samples of SamplesInFlight on, by index. Each becomes one row, and belongs to one
-// stage at a time. If it has several pieces (SampleSource::pieces), it goes back to be read again
-// after each of them but the last, and one worker decodes them all.
+// stage at a time. If it has several pieces (SampleSource::pieces), they are read at the same time,
+// and one worker decodes them all.
 #pragma once
 
 #include "engine/production/batch_finisher.h"

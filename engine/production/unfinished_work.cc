@@ -42,7 +42,7 @@ uint64_t UnfinishedWork::State() const {
   uint64_t state = maps_ != nullptr ? maps_->calls() : 0;
   for (uint32_t i = 0; i < samples_.count(); ++i) {
     const SamplesInFlight::Snapshot snapshot = samples_.SnapshotOf(i);
-    const std::array<uint64_t, 4> words{snapshot.sample, snapshot.piece, snapshot.row,
+    const std::array<uint64_t, 4> words{snapshot.sample, snapshot.unread, snapshot.row,
                                         static_cast<uint64_t>(snapshot.state)};
     state = Hash64({reinterpret_cast<const uint8_t*>(words.data()), sizeof(words)}, state);
   }
@@ -58,8 +58,7 @@ std::string UnfinishedWork::FilesOf(std::vector<SamplesInFlight::Snapshot> sampl
   for (size_t i = 0; i < std::min(samples.size(), kFilesNamed); ++i) {
     std::string file;
     const uint64_t id = samples[i].sample;
-    const bool is_read = samples[i].state == SamplesInFlight::State::kReading;
-    const uint32_t piece = is_read ? samples[i].piece : 0;  // a worker has any of them
+    const uint32_t piece = samples[i].piece;
     source_.PathOf((piece == 0 ? source_.RangeOf(id) : source_.RangeOfPiece(id, piece)).file, file);
     names += (i == 0 ? " (" : ", ") + WithoutSecrets(file);
   }

@@ -46,28 +46,46 @@ size_t ReadQueue::Fill(Assembler& assembler, std::span<ReadRequest*> requests) {
     next.substitutes = 0;
     next.path.Claim(now, behind_workers);
     SetSample(next, entry.sample);
-    requests[filled++] = &next.read;
+    filled += FillPieces(next, requests.subspan(filled));
+  }
+  return filled;
+}
+
+size_t ReadQueue::FillPieces(SampleInFlight& from, std::span<ReadRequest*> requests) const {
+  if (from.pieces != 1 && from.begun == 0) {
+    from.unread.store(from.pieces, std::memory_order_relaxed);
+  }
+  size_t filled = 0;
+  while (filled < requests.size() && from.begun < from.pieces) {
+    const uint32_t piece = from.begun++;
+    if (piece != 0) SetPiece(from, piece);
+    ReadRequest& read = from.read_of(piece);
+    if (from.pieces != 1) {
+      from.ids_being_read[piece].store(read.sample + 1, std::memory_order_relaxed);
+    }
+    requests[filled++] = &read;
   }
   return filled;
 }
 
 void ReadQueue::SetSample(SampleInFlight& to, uint64_t sample) const {
-  to.piece = 0;
+  to.begun = 0;
   to.reads_whole = false;
   to.read.sample = sample;
   if (plan_ != nullptr && plan_->parts() > 1) {
     to.samples = plan_->SamplesOf(to.draw, sample, options_.source->size(), to.substitutes);
-    to.last_piece = to.samples.count * pieces_ - 1;
+    to.pieces = to.samples.count * pieces_;
   }
   Point(to.read, RangeToRead(*options_.source, plan_, sample, to.draw));
 }
 
-void ReadQueue::SetNextPiece(SampleInFlight& to) const {
-  ReadRequest& read = to.read_of(++to.piece);
+// Points the request of a piece after the first one at it.
+void ReadQueue::SetPiece(SampleInFlight& to, uint32_t piece) const {
+  ReadRequest& read = to.read_of(piece);
   const SampleSource& source = *options_.source;
-  const uint32_t piece = to.piece % pieces_, of = to.piece / pieces_;
+  const uint32_t of_sample = piece % pieces_, of = piece / pieces_;
   read.sample = of == 0 ? to.read.sample : to.samples.parts[of].sample;
-  if (piece != 0) return Point(read, source.RangeOfPiece(read.sample, piece));
+  if (of_sample != 0) return Point(read, source.RangeOfPiece(read.sample, of_sample));
   DrawKey draw = to.draw;
   draw.part = to.samples.parts[of].part;
   Point(read, RangeToRead(source, to.reads_whole ? nullptr : plan_, read.sample, draw));

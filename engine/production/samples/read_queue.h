@@ -32,23 +32,25 @@ class ReadQueue {
   ReadQueue(const LoaderOptions& options, const Sampler& sampler, const std::optional<Plan>& plan,
             SamplesInFlight& samples, uint32_t run);
 
-  // Fills as many requests, for first pieces, as rows, free samples and the limit on reads allow;
-  // they count as reads in flight from then on.
+  // Fills as many requests as rows, free samples and the limit on reads allow: all pieces of a
+  // sample, then those of the next, of the last sample perhaps the first few. A sample counts as a
+  // read in flight from then on, with any number of pieces.
   size_t Fill(Assembler& assembler, std::span<ReadRequest*> requests);
+
+  // Fills requests for the next pieces of the sample. Returns how many: all, if there is room.
+  size_t FillPieces(SampleInFlight& from, std::span<ReadRequest*> requests) const;
 
   // Points the first request at this sample of the source, to be read from its first piece on, and
   // draws the others of its row. Precondition: `to.draw` and `to.substitutes` are set; a substitute
   // keeps the draws of its position.
   void SetSample(SampleInFlight& to, uint64_t sample) const;
 
-  // Points the next request at the next piece of the sample. Precondition: there is one.
-  void SetNextPiece(SampleInFlight& to) const;
-
   // For samples in memory, which need no reader: claims the next rows and returns the sample that
   // has claimed them, or none.
   std::optional<uint32_t> NextRun(Assembler& assembler);
 
  private:
+  void SetPiece(SampleInFlight& to, uint32_t piece) const;
   void Point(ReadRequest& read, const ByteRange& range) const;
 
   const LoaderOptions& options_;

@@ -18,10 +18,7 @@ constexpr uint64_t kOneSurplus = uint64_t{1} << 32;
 uint32_t ReadyIn(uint64_t tasks) { return static_cast<uint32_t>(tasks); }
 uint32_t SurplusIn(uint64_t tasks) { return static_cast<uint32_t>(tasks >> 32); }
 
-// The parts of SamplesInFlight::states_, from the lowest bit.
-constexpr int kStateBits = 3, kPieceBits = 10;
-constexpr uint32_t kMostPiece = (1U << kPieceBits) - 1;
-static_assert(kMostPieces <= kMostPiece + 1);
+constexpr int kStateBits = 3;  // the lowest of SamplesInFlight::states_; the others are the id
 
 bool GrowBuffer(ReadRequest& read) {
   return read.buffer.capacity() != 0 || read.buffer.Grow(kReadBufferBytes).ok();
@@ -35,7 +32,7 @@ bool GrowBuffers(SampleInFlight& sample) {
 
 uint64_t SampleInFlight::bytes_read() const {
   uint64_t bytes = read.size;
-  for (uint32_t i = 1; i <= piece; ++i) bytes += other_reads[i - 1].size;
+  for (uint32_t i = 1; i < pieces; ++i) bytes += other_reads[i - 1].size;
   return bytes;
 }
 
@@ -57,11 +54,12 @@ SamplesInFlight::SamplesInFlight(uint32_t count, MemoryBudget& memory, size_t pi
   const size_t of_row = pieces_ * (in_memory_ ? 1 : parts);
   for (uint32_t index = 0; index < count; ++index) {
     SampleInFlight& sample = samples_[index];
-    sample.last_piece = pieces_ - 1;
+    sample.pieces = pieces_;
     if (of_row > 1) {
       sample.other_reads.resize(of_row - 1);
       sample.other_images_at.resize(of_row - 1);
       sample.viewed.resize(of_row);
+      sample.ids_being_read = std::vector<std::atomic<uint64_t>>(of_row);
     }
     for (size_t i = 0; i < of_row; ++i) {
       ReadRequest& read = sample.read_of(i);
@@ -139,10 +137,7 @@ void SamplesInFlight::BeginRead(uint32_t index) {
 void SamplesInFlight::SetState(uint32_t index, State state) {
   const SampleInFlight& sample = samples_[index];
   rows_[index].store(OrderOf(sample.claim), std::memory_order_relaxed);
-  const bool is_read = state == State::kReading;
-  const uint64_t id = is_read ? sample.read_of(sample.piece).sample : sample.read.sample;
-  const uint64_t piece = std::min(sample.piece % pieces_, kMostPiece);
-  states_[index].store((id << kPieceBits | piece) << kStateBits | static_cast<uint64_t>(state),
+  states_[index].store(sample.read.sample << kStateBits | static_cast<uint64_t>(state),
                        std::memory_order_relaxed);
 }
 
@@ -155,11 +150,20 @@ void SamplesInFlight::SetReady(uint32_t index) {
 uint32_t SamplesInFlight::ready() const { return ReadyIn(tasks_.load(std::memory_order_relaxed)); }
 
 SamplesInFlight::Snapshot SamplesInFlight::SnapshotOf(uint32_t index) const {
-  const uint64_t snapshot = states_[index].load(std::memory_order_relaxed);
-  return {.sample = snapshot >> (kPieceBits + kStateBits),
-          .piece = static_cast<uint32_t>(snapshot >> kStateBits & kMostPiece),
-          .row = rows_[index].load(std::memory_order_relaxed),
-          .state = static_cast<State>(snapshot & ((1U << kStateBits) - 1))};
+  const uint64_t word = states_[index].load(std::memory_order_relaxed);
+  const SampleInFlight& sample = samples_[index];
+  Snapshot snapshot{.sample = word >> kStateBits,
+                    .unread = sample.unread.load(std::memory_order_relaxed),
+                    .row = rows_[index].load(std::memory_order_relaxed),
+                    .state = static_cast<State>(word & ((1U << kStateBits) - 1))};
+  for (uint32_t piece = 0; piece < sample.ids_being_read.size(); ++piece) {
+    const uint64_t id = sample.ids_being_read[piece].load(std::memory_order_relaxed);
+    if (id == 0) continue;
+    snapshot.sample = id - 1;
+    snapshot.piece = piece % pieces_;
+    break;
+  }
+  return snapshot;
 }
 
 std::optional<uint32_t> SamplesInFlight::TakeReady() {

@@ -21,14 +21,17 @@
 
 namespace stoker {
 
-// A sample from its claim until it is a row of its batch. Its pieces are read one after the other,
+// A sample from its claim until it is a row of its batch. Its pieces are read at the same time,
 // each into its own buffer, and decoded by one worker. If its row is made of several samples, the
 // pieces of the others follow its own.
 struct SampleInFlight {
   ReadRequest read;  // of the first piece: its id in the source, the file's bytes, and their buffer
   std::vector<ReadRequest> other_reads;  // of further pieces; there may be more than it has now
-  uint32_t piece = 0;       // the last one that is or was read: those before it have arrived
-  uint32_t last_piece = 0;  // the last one that it has
+  uint32_t pieces = 1;                   // how many it has
+  uint32_t begun = 0;                    // how many have been handed to a reader, from the first on
+  std::atomic<uint32_t> unread{0};       // of several: how many have not arrived, begun or not
+  // By piece, if there can be several: 1 + the id of the sample that is being read, or 0.
+  std::vector<std::atomic<uint64_t>> ids_being_read;
   // The samples of its row, each with all pieces of a sample of the source.
   RowSamples samples;
   bool reads_whole = false;  // pieces are read whole, because a part of one did not do
@@ -53,13 +56,22 @@ struct SampleInFlight {
   const ReadRequest& read_of(size_t of_piece) const {
     return of_piece == 0 ? read : other_reads[of_piece - 1];
   }
-  // The bytes of the pieces that have arrived.
+  // Precondition: a read of this sample.
+  size_t PieceOf(const ReadRequest& of_piece) const {
+    return &of_piece == &read ? 0 : static_cast<size_t>(&of_piece - other_reads.data()) + 1;
+  }
+  // Counts pieces that have arrived, or will not. Returns whether no other is missing; if one is,
+  // the sample may end at any time.
+  bool Arrive(uint32_t count) {
+    return unread.fetch_sub(count, std::memory_order_acq_rel) == count;
+  }
   uint64_t bytes_read() const;
   void FreeBuffers();
 };
 
 // Thread-safe. Each sample is free or belongs to the thread that took it: a reader thread first
-// and, once it is ready, a worker.
+// and, once it is ready, a worker. While pieces are read, it belongs to the thread that begins the
+// next one; after the last has begun, to the thread whose piece arrives last.
 class SamplesInFlight {
  public:
   // Buffers are reserved from `memory` when they are first used. `pieces`: how many a sample has; 0
@@ -112,7 +124,8 @@ class SamplesInFlight {
   void SetState(uint32_t index, State state);
   struct Snapshot {
     uint64_t sample = 0;  // the id, of the one that is read; unknown for samples in memory
-    uint32_t piece = 0;   // which of its pieces is or was read; 1,023 also for later ones
+    uint32_t piece = 0;   // the first of its pieces that is being read
+    uint32_t unread = 0;  // pieces that have not arrived
     uint64_t row = 0;     // which row it becomes: lower for those that are needed earlier
     State state = State::kNone;
   };

@@ -319,7 +319,6 @@ class DecoderOfPairsTest : public DecoderTest {
   uint32_t ReadPair(uint32_t row) {
     const uint32_t index = Read(row, pairs_.first());
     SampleInFlight& sample = samples_[index];
-    sample.piece = 1;
     Fill(sample.read_of(1), pairs_.second().FileOf(sample.read.sample));
     return index;
   }
@@ -390,7 +389,6 @@ TEST_F(DecoderOfPairsTest, AFailedReadIsThatOfItsPiece) {
   Damage(index, 0);
   EXPECT_EQ(Decode(index).status.error().file, pairs_.first().FileOf(id));
   samples_[index].read.status = Error{Code::kNotFound, "gone"};
-  samples_[index].piece = 0;  // the second one was not read
   EXPECT_EQ(Decode(index).status.error().file, pairs_.first().FileOf(id));
 }
 

@@ -39,11 +39,9 @@ class FeederTest : public testing::LastStages {
     static_cast<FeederTest*>(context)->ready_.push_back(first);
   }
 
-  // Reads these samples' pieces that were pulled; a worker takes those that are ready.
+  // Reads these samples' first pieces; a worker takes those that are ready.
   void Read(const std::vector<uint32_t>& samples) {
-    for (const uint32_t index : samples) {
-      feeder_->CompleteRead(samples_[index].read_of(samples_[index].piece));
-    }
+    for (const uint32_t index : samples) feeder_->CompleteRead(samples_[index].read);
     while (executor_.RunOne()) {
     }
   }
@@ -174,122 +172,161 @@ TEST_F(FeederTest, SamplesThatWaitEndWhenWorkEnds) {
 class FeederOfPairsTest : public FeederTest {
  protected:
   FeederOfPairsTest() : FeederTest(/*pieces=*/2) {}
+
+  // Pulls as a reader thread does, and returns the requests: both pieces of a sample, then those of
+  // the next one.
+  std::vector<ReadRequest*> PullReads(size_t most = 16) {
+    std::vector<ReadRequest*> requests(most);
+    requests.resize(feeder_->Pull(requests));
+    return requests;
+  }
+
+  void Complete(const std::vector<ReadRequest*>& reads) {
+    for (ReadRequest* const read : reads) feeder_->CompleteRead(*read);
+    Read({});
+  }
+
+  void EndReady() {
+    for (const uint32_t index : std::exchange(ready_, {})) End(index);
+  }
 };
 
+TEST_F(FeederOfPairsTest, ThePiecesOfASampleAreReadAtTheSameTime) {
+  const std::vector<ReadRequest*> reads = PullReads();
+  ASSERT_EQ(reads.size(), 2 * kBatch);
+  for (uint32_t row = 0; row < kBatch; ++row) {
+    const SampleInFlight& sample = samples_[reads[2 * row]->tag];
+    EXPECT_EQ(sample.claim.row, row);
+    EXPECT_EQ(reads[2 * row], &sample.read);
+    EXPECT_EQ(reads[2 * row + 1], &sample.read_of(1));
+    EXPECT_EQ(sample.read.path, photos_.FileOf(sample.read.sample));
+    EXPECT_EQ(sample.read_of(1).path, second_->FileOf(sample.read.sample));
+  }
+  EXPECT_EQ(samples_.reading(), kBatch) << "samples";
+  Complete(reads);
+  EndReady();
+}
+
 TEST_F(FeederOfPairsTest, ASampleIsReadyWhenItsLastPieceHasArrived) {
-  const std::vector<uint32_t> pulled = Pull();
-  ASSERT_EQ(pulled.size(), kBatch);
-  Read({pulled[1]});
+  const std::vector<ReadRequest*> reads = PullReads();
+  const uint32_t second = reads[2]->tag;
+  EXPECT_EQ(samples_.SnapshotOf(second).piece, 0u);
+  Complete({reads[2]});
   EXPECT_TRUE(ready_.empty());
   EXPECT_EQ(samples_.reading(), kBatch) << "no other read takes its place";
-  EXPECT_EQ(Pull(), std::vector<uint32_t>{pulled[1]});
-  EXPECT_EQ(samples_.reading(), kBatch);
-  const SampleInFlight& sample = samples_[pulled[1]];
-  EXPECT_EQ(sample.read.path, photos_.FileOf(sample.read.sample));
-  EXPECT_EQ(sample.read_of(1).path, second_->FileOf(sample.read.sample));
-  EXPECT_EQ(samples_.SnapshotOf(pulled[1]).piece, 1u);
-  Read({pulled[1]});
-  EXPECT_EQ(ready_, std::vector<uint32_t>{pulled[1]});
-  for (const uint32_t index : {pulled[0], pulled[2], pulled[3]}) Read({index});
-  Read(Pull());
+  EXPECT_EQ(samples_.SnapshotOf(second).piece, 1u);
+  EXPECT_EQ(samples_.SnapshotOf(second).unread, 1u);
+  Complete({reads[3]});
+  EXPECT_EQ(ready_, std::vector<uint32_t>{second});
+  Complete({reads[1], reads[0], reads[5], reads[6], reads[4], reads[7]});
   EXPECT_EQ(ready_.size(), kBatch);
-  for (const uint32_t index : ready_) End(index);
+  EndReady();
   EXPECT_TRUE(NothingIsInWork());
   EXPECT_EQ(samples_.reading(), 0u);
   EXPECT_EQ(assembler_->Take({}).value().rows(), kBatch);
 }
 
-TEST_F(FeederOfPairsTest, FurtherPiecesComeBeforeNewRows) {
-  const std::vector<uint32_t> pulled = Pull();
-  Read({pulled[0], pulled[3]});
-  std::vector<ReadRequest*> one(1);
-  ASSERT_EQ(feeder_->Pull(one), 1u);
-  EXPECT_EQ(one[0], &samples_[one[0]->tag].read_of(1));
-  feeder_->CompleteRead(*one[0]);
-  ASSERT_EQ(feeder_->Pull(one), 1u);
-  EXPECT_EQ(one[0], &samples_[one[0]->tag].read_of(1));
-  feeder_->CompleteRead(*one[0]);
-  Read({pulled[1], pulled[2]});
-  Read(Pull());
-  for (const uint32_t index : ready_) End(index);
-}
-
-TEST_F(FeederOfPairsTest, ASampleIsReadyWhenAReadHasFailed) {
-  const std::vector<uint32_t> pulled = Pull();
-  samples_[pulled[0]].read.status = Error{Code::kNotFound, "gone"};
-  Read({pulled[0]});
-  EXPECT_EQ(ready_, std::vector<uint32_t>{pulled[0]});
-  EXPECT_TRUE(Pull().empty());
-  samples_[pulled[0]].read.status = {};
-  Read({pulled[1], pulled[2], pulled[3]});
-  Read(Pull());
-  for (const uint32_t index : ready_) End(index);
-}
-
-// Read again, for another sample or without memory: from the first piece on, each time.
-TEST_F(FeederOfPairsTest, SamplesTakenBackBeginAtTheFirstPiece) {
-  const std::vector<uint32_t> pulled = Pull();
-  Read(pulled);
-  Read(Pull());
-  ASSERT_EQ(ready_.size(), kBatch);
-  ready_.clear();
-  const uint64_t bad = samples_[pulled[1]].read.sample;
-  feeder_->ReadAgain(pulled[0]);
-  feeder_->Substitute(pulled[1]);
-  feeder_->Postpone(pulled[2]);
-  for (size_t piece = 0; piece < 2; ++piece) {
-    EXPECT_EQ(samples_[pulled[2]].read_of(piece).buffer.capacity(), 0u) << "it waits without";
-  }
-  const auto read_both = [&](const std::vector<uint32_t>& samples) {
-    for (uint32_t piece = 0; piece < 2; ++piece) {
-      EXPECT_EQ(Pull(), samples);
-      for (const uint32_t index : samples) {
-        const SampleInFlight& sample = samples_[index];
-        EXPECT_EQ(sample.piece, piece);
-        EXPECT_EQ(sample.read_of(piece).path,
-                  (piece == 0 ? photos_ : *second_).FileOf(sample.read.sample));
-      }
-      Read(samples);
-    }
-  };
-  read_both({pulled[0], pulled[1]});
-  EXPECT_NE(samples_[pulled[1]].read.sample, bad);
-  EXPECT_EQ(ready_.size(), 2u);
-  for (const uint32_t index : {pulled[0], pulled[1], pulled[3]}) End(index);
-  read_both({pulled[2]});
-  EXPECT_TRUE(samples_[pulled[2]].work.alone());
-  EXPECT_TRUE(Pull().empty());
-  End(pulled[2]);
+TEST_F(FeederOfPairsTest, PiecesWithoutRoomComeBeforeNewRows) {
+  const std::vector<ReadRequest*> first = PullReads(3);
+  ASSERT_EQ(first.size(), 3u);
+  EXPECT_EQ(samples_.reading(), 2u);
+  Complete({first[2]});
+  EXPECT_TRUE(ready_.empty()) << "its other piece has not begun";
+  const std::vector<ReadRequest*> rest = PullReads(1);
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rest[0], &samples_[first[2]->tag].read_of(1));
+  EXPECT_EQ(samples_.reading(), 2u);
+  const std::vector<ReadRequest*> others = PullReads();
+  ASSERT_EQ(others.size(), 4u);
+  EXPECT_EQ(samples_[others[0]->tag].claim.row, 2u);
+  Complete({first[0], first[1], rest[0]});
+  Complete(others);
+  EXPECT_EQ(ready_.size(), kBatch);
+  EndReady();
   EXPECT_TRUE(NothingIsInWork());
 }
 
-// Between two pieces when work ends, and read afterwards: nobody pulls them any more.
-TEST_F(FeederOfPairsTest, SamplesBetweenPiecesEndWhenWorkEnds) {
-  const std::vector<uint32_t> pulled = Pull();
-  Read({pulled[0], pulled[1]});
-  EXPECT_FALSE(lifecycle_.TryHalt()) << "two are being read";
+TEST_F(FeederOfPairsTest, ASampleWithAFailedReadIsReadyWhenTheOthersHaveEnded) {
+  const std::vector<ReadRequest*> reads = PullReads();
+  reads[0]->status = Error{Code::kNotFound, "gone"};
+  Complete({reads[0]});
   EXPECT_TRUE(ready_.empty());
-  Read({pulled[2]});
+  Complete({reads[1]});
+  EXPECT_EQ(ready_, std::vector<uint32_t>{reads[0]->tag});
+  Complete({reads.begin() + 2, reads.end()});
+  EndReady();
+}
+
+// Read again, for another sample or without memory: all pieces, each time.
+TEST_F(FeederOfPairsTest, SamplesTakenBackAreReadWithAllPieces) {
+  Complete(PullReads());
+  ASSERT_EQ(ready_.size(), kBatch);
+  const std::vector<uint32_t> taken = std::exchange(ready_, {});
+  const uint64_t bad = samples_[taken[1]].read.sample;
+  feeder_->ReadAgain(taken[0]);
+  feeder_->Substitute(taken[1]);
+  feeder_->Postpone(taken[2]);
+  for (size_t piece = 0; piece < 2; ++piece) {
+    EXPECT_EQ(samples_[taken[2]].read_of(piece).buffer.capacity(), 0u) << "it waits without";
+  }
+  const auto read_both = [&](const std::vector<uint32_t>& samples) {
+    const std::vector<ReadRequest*> reads = PullReads();
+    ASSERT_EQ(reads.size(), 2 * samples.size());
+    for (size_t i = 0; i < reads.size(); ++i) {
+      const SampleInFlight& sample = samples_[samples[i / 2]];
+      EXPECT_EQ(reads[i], &sample.read_of(i % 2));
+      EXPECT_EQ(reads[i]->path, (i % 2 == 0 ? photos_ : *second_).FileOf(sample.read.sample));
+    }
+    Complete(reads);
+  };
+  read_both({taken[0], taken[1]});
+  EXPECT_NE(samples_[taken[1]].read.sample, bad);
+  EXPECT_EQ(ready_.size(), 2u);
+  for (const uint32_t index : {taken[0], taken[1], taken[3]}) End(index);
+  read_both({taken[2]});
+  EXPECT_TRUE(samples_[taken[2]].work.alone());
+  EXPECT_TRUE(Pull().empty());
+  End(taken[2]);
+  EXPECT_TRUE(NothingIsInWork());
+}
+
+// Half begun when work ends, before and after: nobody pulls the other pieces any more.
+TEST_F(FeederOfPairsTest, SamplesThatAreHalfBegunEndWhenWorkEnds) {
+  const std::vector<ReadRequest*> reads = PullReads(3);
+  Complete({reads[2]});
   EXPECT_FALSE(lifecycle_.TryHalt()) << "one is being read";
-  Read({pulled[3]});
+  EXPECT_EQ(samples_.reading(), 1u) << "the other has ended";
+  for (uint32_t row = 2; row < kBatch; ++row) {
+    const std::vector<ReadRequest*> late = PullReads(1);
+    ASSERT_EQ(late.size(), 1u);
+    EXPECT_EQ(samples_[late[0]->tag].claim.row, row);
+    Complete(late);
+  }
+  EXPECT_TRUE(ready_.empty()) << "none of them has all pieces";
+  EXPECT_EQ(samples_.reading(), 1u);
+  EXPECT_FALSE(lifecycle_.TryHalt()) << "one is being read";
+  Complete({reads[0], reads[1]});
+  EXPECT_EQ(ready_, std::vector<uint32_t>{reads[0]->tag});
+  EndReady();
   EXPECT_TRUE(lifecycle_.TryHalt());
-  EXPECT_TRUE(ready_.empty());
   EXPECT_EQ(samples_.reading(), 0u);
   EXPECT_EQ(assembler_->Take({}).error().code, Code::kCancelled);
 }
 
 // Samples that nobody pulls would count as work: other loaders could not wait for memory alone.
-TEST_F(FeederOfPairsTest, SamplesBetweenPiecesEndWhenALoaderIsStopped) {
-  const std::vector<uint32_t> pulled = Pull();
-  Read({pulled[0], pulled[1]});
+TEST_F(FeederOfPairsTest, SamplesThatAreHalfBegunEndWhenALoaderIsStopped) {
+  const std::vector<ReadRequest*> reads = PullReads(3);
   lifecycle_.Stop([] {});
   EXPECT_TRUE(Pull().empty());
   EXPECT_EQ(samples_.reading(), 2u);
-  Read({pulled[2], pulled[3]});
-  EXPECT_TRUE(Pull().empty());
+  Complete({reads[2]});
+  EXPECT_EQ(samples_.reading(), 1u) << "it has ended";
+  EXPECT_TRUE(ready_.empty());
+  Complete({reads[0], reads[1]});
+  EXPECT_EQ(ready_, std::vector<uint32_t>{reads[0]->tag});
+  EndReady();
   EXPECT_TRUE(NothingIsInWork());
   EXPECT_EQ(samples_.reading(), 0u);
-  EXPECT_TRUE(ready_.empty());
 }
 
 TEST_F(FeederTest, NothingIsPulledAfterStop) {

@@ -52,12 +52,15 @@ TEST(UnfinishedWork, NamesTheFileOfThePieceThatIsRead) {
   SamplesInFlight samples(4, budget, source->pieces());
   const UnfinishedWork work(*source, samples, /*map=*/nullptr, /*maps=*/nullptr);
   const uint32_t index = samples.Take().value();
-  for (size_t piece = 0; piece < 2; ++piece) samples[index].read_of(piece).sample = 3;
+  SampleInFlight& sample = samples[index];
+  sample.read.sample = 3;
+  sample.unread = 2;
+  for (auto& read : sample.ids_being_read) read = 1 + sample.read.sample;
   samples.SetState(index, State::kReading);
   EXPECT_THAT(work.Describe(), HasSubstr("(" + pairs.first().FileOf(3) + ")"));
   const uint64_t before = work.State();
-  samples[index].piece = 1;
-  samples.SetState(index, State::kReading);
+  sample.ids_being_read[0] = 0;
+  EXPECT_FALSE(sample.Arrive(1));
   EXPECT_THAT(work.Describe(), HasSubstr("(" + pairs.second().FileOf(3) + ")"));
   EXPECT_NE(work.State(), before);
 }
