@@ -96,7 +96,7 @@ void ReadService::Serve(ReaderThread& self, Reader& reader) {
       self.generation = generation;
       changed_.notify_all();
     }
-    const size_t pulled = PullAll(clients, turn, requests, reader.capacity() - reader.in_flight());
+    const size_t pulled = PullAll(clients, turn, requests, reader.room());
     if (pulled != 0) ++turn;
     if (pulled == 0 && reader.in_flight() == 0) {
       if (closing_.load(std::memory_order_acquire)) return;

@@ -244,7 +244,7 @@ std::shared_ptr<ReadService> Runtime::ReadsOf(const SampleSource& source) {
   const auto make = [&source, has_calls,
                      reads = options.reads_in_flight]() -> Result<std::unique_ptr<Reader>> {
     if (has_calls) return MakeCallReader(source);
-    return MakeObjectReader(reads, *source.objects());
+    return MakeObjectReader(reads, *source.objects(), /*neighbours=*/source.pieces());
   };
   const int threads = has_calls ? source.calls() : options.reader_threads;
   auto made = std::make_unique<ReadService>(threads, make, parts_->trace);

@@ -30,8 +30,9 @@ struct ReadRequest {
   uint64_t length = kUnknownLength;  // if unknown, to the end of the file, which is one sample
   GrowingBuffer buffer;              // grown as needed, and kept between uses
   uint64_t sample = 0;               // its id in the source; only a call reader needs it
-  void* owner = nullptr;             // for the caller; readers ignore it
-  uint32_t tag = 0;                  // likewise
+  void* owner = nullptr;             // whose reads GiveUp ends
+  uint32_t tag = 0;  // reads of one owner with equal tags are of one sample, and may be fetched
+                     // together
 
   // Set by the reader.
   uint64_t size = 0;          // bytes now in `buffer`; kBufferPadding readable bytes follow them
@@ -62,9 +63,9 @@ class Reader {
   // lost are left to the kernel, with their memory.)
   virtual ~Reader() = default;
 
-  // Starts reads from the front of `requests` and returns how many: all, unless that would exceed
-  // capacity(). A read may complete during this call. Interrupted calls (EINTR) and short reads are
-  // continued. Each failure is returned by Reap.
+  // Starts reads from the front of `requests` and returns how many: as many as there is room(). A
+  // read may complete during this call. Interrupted calls (EINTR) and short reads are continued.
+  // Each failure is returned by Reap.
   virtual size_t Submit(std::span<ReadRequest* const> requests) = 0;
 
   // Moves finished requests to `done`, in any order, and returns their number. Without `wait` it
@@ -95,6 +96,8 @@ class Reader {
 
   virtual size_t in_flight() const = 0;  // submitted and not yet reaped
   virtual size_t capacity() const = 0;   // limit on requests in flight
+  // How many requests Submit takes now.
+  virtual size_t room() const { return capacity() - in_flight(); }
   virtual const char* name() const = 0;  // "uring", "pread"
 };
 

@@ -1,6 +1,9 @@
 #include "io/remote/object_reader.h"
 
 #include <algorithm>
+#include <cstring>
+#include <deque>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,17 +21,26 @@ namespace {
 // A waiting thread does not see new requests, so it looks for them this often.
 constexpr int kWaitMs = 5;
 constexpr size_t kCachedAtATime = 8;
+constexpr uint64_t kLargestGap = 16 << 10;  // between ranges that are fetched together
+constexpr uint64_t kMostJointBytes = 256 << 10;
+constexpr size_t kMostJoint = 16;
 
 class ObjectReader final : public Reader {
  public:
-  ObjectReader(std::unique_ptr<ObjectFetcher> fetcher, const ObjectVersions& versions)
-      : versions_(versions), fetcher_(std::move(fetcher)), fetches_(fetcher_->capacity()) {
-    for (ObjectFetch& fetch : fetches_) idle_.push_back(&fetch);
-    ended_.resize(fetches_.size());
+  ObjectReader(std::unique_ptr<ObjectFetcher> fetcher, const ObjectVersions& versions,
+               size_t neighbours)
+      : versions_(versions),
+        most_joint_(std::clamp<size_t>(neighbours, 1, kMostJoint)),
+        fetcher_(std::move(fetcher)),
+        fetches_(most_joint_ * fetcher_->capacity()) {
+    for (Fetch& fetch : fetches_) idle_.push_back(&fetch);
+    ended_.resize(fetcher_->capacity());
   }
 
   size_t Submit(std::span<ReadRequest* const> requests) override {
-    const size_t taken = std::min(requests.size(), capacity() - in_flight());
+    const size_t taken = std::min(requests.size(), room());
+    in_flight_ += taken;
+    Fetch* next = nullptr;  // the requests that follow may join it
     for (ReadRequest* const request : requests.first(taken)) {
       if (!IsObjectUrl(request->path)) {
         ReadPlainly(*request, calls_);
@@ -39,10 +51,12 @@ class ObjectReader final : public Reader {
         finished_.push_back(request);
       } else if (IsInCache(*request)) {
         cached_.push_back(request);
-      } else {
-        Start(*request);
+      } else if (next == nullptr || !Join(*next, *request)) {
+        if (next != nullptr) Start(*next);
+        next = &FetchOf(*request);
       }
     }
+    if (next != nullptr) Start(*next);
     return taken;
   }
 
@@ -50,28 +64,57 @@ class ObjectReader final : public Reader {
     ReadCached();
     if (fetcher_->running() != 0) {
       const size_t ended = fetcher_->Finish(ended_, wait && finished_.empty() ? kWaitMs : 0);
-      for (size_t i = 0; i < ended; ++i) End(*ended_[i]);
+      for (size_t i = 0; i < ended; ++i) End(*static_cast<Fetch*>(ended_[i]->caller));
+      while (!waiting_.empty() && HasTransfer()) {
+        fetcher_->Start(waiting_.front()->object);
+        waiting_.pop_front();
+      }
     }
     const size_t n = std::min(done.size(), finished_.size());
+    in_flight_ -= n;
     std::copy_n(finished_.begin(), n, done.begin());
     finished_.erase(finished_.begin(), finished_.begin() + static_cast<ptrdiff_t>(n));
     return n;
   }
 
-  void GiveUp(const void* owner) override { fetcher_->GiveUp(owner); }
+  void GiveUp(const void* owner) override {
+    fetcher_->GiveUp(owner);
+    std::erase_if(waiting_, [&](Fetch* const fetch) {
+      if (fetch->object.owner != owner) return false;
+      fetch->object.status = Error{Code::kCancelled, "the read was given up", fetch->object.url};
+      End(*fetch);
+      return true;
+    });
+  }
 
   ReaderCounts counts() const override {
     ReaderCounts counts = calls_.counts();
     counts.calls += requests_;
     return counts;
   }
-  size_t in_flight() const override {
-    return fetcher_->running() + cached_.size() + finished_.size();
+  size_t room() const override {
+    const size_t in_fetches = most_joint_ * (fetcher_->running() + waiting_.size());
+    return capacity() - std::min(capacity(), in_fetches + cached_.size() + finished_.size());
   }
+  size_t in_flight() const override { return in_flight_; }
   size_t capacity() const override { return fetches_.size(); }
   const char* name() const override { return "objects"; }
 
  private:
+  // A fetch of one range, or of neighbouring ranges of a sample, into the first one's buffer.
+  struct Fetch {
+    ObjectFetch object;
+    std::vector<ReadRequest*> requests;  // that have not ended
+
+    // Only a joint range may be longer than the object: some of its parts may be in the object.
+    bool is_joint() const { return object.may_be_shorter; }
+    // Whether the fetch has ended for this one of its requests, with its bytes or an error.
+    bool HasEnded(const ReadRequest& request) const {
+      return !is_joint() || !object.status.ok() ||
+             request.offset + request.length <= object.offset + object.size;
+    }
+  };
+
   // Returns the object of a range that a cache keeps; null means there is no cache, or `request` is
   // not a range.
   const ObjectVersions::KnownVersion* KeptOf(const ReadRequest& request) const {
@@ -94,7 +137,7 @@ class ObjectReader final : public Reader {
       if (ReadFromCache(*request)) {
         finished_.push_back(request);
       } else {
-        Start(*request);
+        Start(FetchOf(*request));
       }
     }
     cached_.erase(cached_.begin(), cached_.begin() + static_cast<ptrdiff_t>(count));
@@ -121,46 +164,121 @@ class ObjectReader final : public Reader {
     kept->cache->Write(kept->cached, request.offset, {request.buffer.data(), request.size});
   }
 
-  void Start(ReadRequest& request) {
-    ObjectFetch& next = *idle_.back();
+  Fetch& FetchOf(ReadRequest& request) {
+    Fetch& next = *idle_.back();
     idle_.pop_back();
-    ++requests_;
-    next.caller = &request;
-    next.url = request.path;
-    next.offset = request.offset;
-    next.length = request.length;
-    const ObjectVersions::KnownVersion* const known = versions_.Find(request.path);
-    next.expected = known == nullptr ? nullptr : &known->version;
-    next.buffer = &request.buffer;
-    next.owner = request.owner;
-    fetcher_->Start(next);
+    next.requests.push_back(&request);
+    Point(next);
+    return next;
   }
 
-  void End(ObjectFetch& ended) {
-    ReadRequest& request = *static_cast<ReadRequest*>(ended.caller);
-    request.size = ended.size;
-    request.status = std::exchange(ended.status, {});
-    if (request.status.ok()) KeepInCache(request, ended.version);
+  // Points a fetch at the range of its only request.
+  void Point(Fetch& next) const {
+    ReadRequest& request = *next.requests.front();
+    next.object.may_be_shorter = false;
+    next.object.caller = &next;
+    next.object.url = request.path;
+    next.object.offset = request.offset;
+    next.object.length = request.length;
+    const ObjectVersions::KnownVersion* const known = versions_.Find(request.path);
+    next.object.expected = known == nullptr ? nullptr : &known->version;
+    next.object.buffer = &request.buffer;
+    next.object.owner = request.owner;
+  }
+
+  // Adds the request to a fetch that has not started, and returns true, if its range is of the same
+  // sample, near, and has room in the buffer.
+  bool Join(Fetch& next, ReadRequest& request) const {
+    if (next.requests.size() == most_joint_) return false;
+    const ReadRequest& first = *next.requests.front();
+    ObjectFetch& object = next.object;
+    if (request.tag != first.tag || request.owner != first.owner || request.path != object.url ||
+        request.length > kMostJointBytes || object.length > kMostJointBytes ||
+        std::max(object.offset, request.offset) > kUnknownLength - kMostJointBytes) {  // may wrap
+      return false;
+    }
+    const uint64_t begin = std::min(object.offset, request.offset);
+    const uint64_t end = std::max(object.offset + object.length, request.offset + request.length);
+    const uint64_t length = end - begin;
+    if (length > std::min<uint64_t>(first.buffer.capacity(), kMostJointBytes) ||
+        length > object.length + request.length + kLargestGap) {
+      return false;
+    }
+    object.offset = begin;
+    object.length = length;
+    next.requests.push_back(&request);
+    object.may_be_shorter = true;
+    return true;
+  }
+
+  void Start(Fetch& next) {
+    ++requests_;
+    if (!HasTransfer()) return waiting_.push_back(&next);
+    fetcher_->Start(next.object);
+  }
+
+  bool HasTransfer() const { return fetcher_->running() < fetcher_->capacity(); }
+
+  // An object may end within a joint range. Then each request for bytes after its end is fetched on
+  // its own, which fails.
+  void End(Fetch& ended) {
+    std::vector<ReadRequest*>& requests = ended.requests;
+    // The first request comes last, because its buffer has the bytes of the others.
+    for (ReadRequest* const request : requests | std::views::reverse) {
+      if (ended.HasEnded(*request)) Finish(*request, ended.object, ended.is_joint());
+    }
+    std::erase_if(requests, [&](const ReadRequest* one) { return ended.HasEnded(*one); });
+    if (requests.empty()) return idle_.push_back(&ended);
+    for (; requests.size() > 1; requests.pop_back()) Start(FetchOf(*requests.back()));
+    Point(ended);
+    Start(ended);
+  }
+
+  void Finish(ReadRequest& request, const ObjectFetch& object, bool is_joint) {
+    request.size = object.size;
+    request.status = object.status;
+    if (is_joint) TakePart(request, object);
+    if (request.status.ok()) KeepInCache(request, object.version);
     finished_.push_back(&request);
-    idle_.push_back(&ended);
+  }
+
+  // Gives a request its own part of a result.
+  static void TakePart(ReadRequest& request, const ObjectFetch& joint) {
+    request.size = 0;
+    if (request.status.ok()) request.status = MakeRoom(request.buffer, request.length);
+    if (!request.status.ok()) {
+      Error error = std::move(request.status).error().WithFile(request.path);
+      if (error.offset) error.offset = request.offset;
+      request.status = std::move(error);
+      return;
+    }
+    request.size = request.length;
+    std::memmove(request.buffer.data(), joint.buffer->data() + (request.offset - joint.offset),
+                 request.size);
   }
 
   const ObjectVersions& versions_;
+  // A transfer counts as this many requests, because that many neighbours may share it.
+  const size_t most_joint_;
   const FileCalls calls_;
   std::unique_ptr<ObjectFetcher> fetcher_;
-  std::vector<ObjectFetch> fetches_;
-  std::vector<ObjectFetch*> idle_;
+  std::vector<Fetch> fetches_;
+  std::vector<Fetch*> idle_;
+  std::deque<Fetch*> waiting_;  // for a transfer
   std::vector<ObjectFetch*> ended_;
   std::vector<ReadRequest*> cached_;  // announced to the cache, and not read yet
   std::vector<ReadRequest*> finished_;
-  uint64_t requests_ = 0;
+  size_t in_flight_ = 0;
+  uint64_t requests_ = 0;  // to servers
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Reader>> MakeObjectReader(uint32_t reads, const ObjectVersions& versions) {
+Result<std::unique_ptr<Reader>> MakeObjectReader(uint32_t reads, const ObjectVersions& versions,
+                                                 size_t neighbours) {
   ASSIGN_OR_RETURN(std::unique_ptr<ObjectFetcher> fetcher, ObjectFetcher::Make(reads));
-  return std::unique_ptr<Reader>(std::make_unique<ObjectReader>(std::move(fetcher), versions));
+  return std::unique_ptr<Reader>(
+      std::make_unique<ObjectReader>(std::move(fetcher), versions, neighbours));
 }
 
 }  // namespace stoker

@@ -373,6 +373,244 @@ TEST_F(ObjectReads, ComeFromTheCacheIfItHasThem) {
   }
 }
 
+// Requests for ranges of one sample, with buffers for `room` bytes.
+class NeighbouringReads : public ObjectReads {
+ protected:
+  static constexpr size_t kMost = 16;  // in a request
+
+  struct Range {
+    uint64_t offset = 0, length = 0;
+  };
+
+  std::vector<ReadRequest> OfSample(const std::string& url, const std::vector<Range>& ranges,
+                                    size_t room = 64 << 10) {
+    std::vector<ReadRequest> reads = Requests(url, ranges.size(), 0);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      reads[i].offset = ranges[i].offset;
+      reads[i].length = ranges[i].length;
+      EXPECT_TRUE(reads[i].buffer.Grow(room).ok());
+    }
+    return reads;
+  }
+
+  // Returns how many requests the server gets for these reads, whose bytes must be the object's.
+  uint64_t RequestsFor(std::vector<ReadRequest> reads) {
+    const ObjectServer server(
+        [&](const ObjectServer::Get& get) { return ObjectServer::Part(object_, get); });
+    for (ReadRequest& read : reads) read.path = server.url() + read.path;
+    const ObjectVersions versions;
+    const auto reader = MakeObjectReader(64, versions, kMost).value();
+    ReadAll(*reader, reads);
+    for (const ReadRequest& read : reads) {
+      EXPECT_TRUE(read.status.ok()) << read.status.error().ToString();
+      EXPECT_EQ(BytesOf(read), object_.substr(read.offset, read.length));
+    }
+    EXPECT_EQ(reader->counts().calls, server.requests());
+    return server.requests();
+  }
+
+  uint64_t RequestsFor(const std::vector<Range>& ranges, size_t room = 64 << 10) {
+    return RequestsFor(OfSample("/x", ranges, room));
+  }
+};
+
+TEST_F(NeighbouringReads, AreOneRequest) {
+  constexpr uint64_t kGap = 16 << 10;
+  EXPECT_EQ(RequestsFor({{1000, 500}, {1500, 700}, {2200, 1}}), 1u);
+  EXPECT_EQ(RequestsFor({{1000, 500}, {1500 + kGap, 700}}), 1u) << "a gap";
+  EXPECT_EQ(RequestsFor({{1000, 500}, {1501 + kGap, 700}}), 2u) << "too far";
+  EXPECT_EQ(RequestsFor({{5000, 500}, {4000, 700}, {3000, 10}}), 1u) << "in another order";
+  EXPECT_EQ(RequestsFor({{1501 + kGap, 700}, {1000, 500}}), 2u);
+  EXPECT_EQ(RequestsFor({{1000, 500}, {1000, 500}, {1100, 9}}), 1u) << "of the same bytes";
+  EXPECT_EQ(RequestsFor({{100, 500}, {100'000, 9}, {600, 50}}), 3u) << "with another one between";
+  EXPECT_EQ(RequestsFor({{0, 9000}, {9000, 0}, {9000, 9000}}), 1u) << "an empty one between";
+  EXPECT_EQ(RequestsFor({{299'000, 500}, {299'500, 500}}), 1u) << "at the end";
+  const uint64_t half = OfSample("", {{}}, 60'000)[0].buffer.capacity() / 2;
+  EXPECT_EQ(RequestsFor({{0, half}, {half, half}, {2 * half, half}}, 60'000), 2u);
+  EXPECT_EQ(RequestsFor({{0, half}, {half, half + 2}}, 60'000), 2u) << "no room for both";
+  constexpr uint64_t kMostBytes = 256 << 10;
+  EXPECT_EQ(RequestsFor({{0, 250'000}, {250'000, kMostBytes - 250'000}}, 1 << 20), 1u);
+  EXPECT_EQ(RequestsFor({{0, 250'000}, {250'000, kMostBytes - 249'999}}, 1 << 20), 2u);
+  EXPECT_EQ(RequestsFor(std::vector<Range>(kMost, {0, 10})), 1u);
+  EXPECT_EQ(RequestsFor(std::vector<Range>(kMost + 1, {0, 10})), 2u);
+}
+
+// A request counts as all the reads that may share it, so that reads in flight stay below the
+// capacity.
+TEST_F(NeighbouringReads, AreNoMoreThanTheCapacity) {
+  const ObjectServer server(
+      [&](const ObjectServer::Get& get) { return ObjectServer::Part(object_, get); });
+  const ObjectVersions versions;
+  for (uint32_t transfers = 1; transfers <= 3; ++transfers) {
+    for (const size_t most : {size_t{1}, size_t{2}, size_t{5}, kMost}) {
+      const auto reader = MakeObjectReader(transfers, versions, most).value();
+      EXPECT_EQ(reader->capacity(), transfers * most);
+      std::vector<ReadRequest> reads =
+          OfSample(server.url() + "/x", std::vector<Range>(100, {0, 10}), 10);
+      std::vector<ReadRequest*> left, done(1);
+      for (ReadRequest& read : reads) left.push_back(&read);
+      size_t reaped = 0;
+      while (reaped < reads.size()) {
+        if (most == 1) {
+          EXPECT_EQ(reader->room(), transfers - reader->in_flight());
+        }
+        left.erase(left.begin(), left.begin() + static_cast<ptrdiff_t>(reader->Submit(left)));
+        ASSERT_LE(reader->in_flight(), reader->capacity());
+        reaped += reader->Reap(done, /*wait=*/true);
+      }
+      for (const ReadRequest& read : reads) EXPECT_EQ(BytesOf(read), object_.substr(0, 10));
+    }
+  }
+}
+
+TEST_F(NeighbouringReads, WithoutAnEndAreNot) {
+  const ObjectServer server([](const ObjectServer::Get& /*get*/) {
+    return std::string("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
+  });
+  const ObjectVersions versions;
+  const auto reader = MakeObjectReader(2, versions, kMost).value();
+  constexpr uint64_t kLast = ~uint64_t{0};
+  std::vector<ReadRequest> reads =
+      OfSample(server.url() + "/x", {{kLast - 20, 19}, {kLast - 10, 100}});
+  ReadAll(*reader, reads);
+  for (const ReadRequest& read : reads) EXPECT_FALSE(read.status.ok());
+  EXPECT_EQ(reader->counts().calls, 2u);
+}
+
+TEST_F(NeighbouringReads, OfOtherSamplesOrObjectsAreNot) {
+  const auto reads_with = [&](auto change) {
+    std::vector<ReadRequest> reads = OfSample("/x", {{1000, 500}, {1500, 700}});
+    change(reads[1]);
+    return reads;
+  };
+  EXPECT_EQ(RequestsFor(reads_with([](ReadRequest& read) { read.tag = 1; })), 2u);
+  EXPECT_EQ(RequestsFor(reads_with([](ReadRequest& read) { read.owner = nullptr; })), 2u);
+  EXPECT_EQ(RequestsFor(reads_with([](ReadRequest& read) { read.path = "/y"; })), 2u);
+}
+
+TEST_F(NeighbouringReads, AreTheObjectsRanges) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Range> ranges(1 + random() % 40);
+    uint64_t offset = random() % 100'000;
+    for (Range& range : ranges) {
+      range = {offset, 1 + random() % 5000};
+      offset = random() % 8 == 0 ? random() % 200'000 : offset + random() % 6000;
+    }
+    EXPECT_LE(RequestsFor(ranges), ranges.size());
+  }
+}
+
+// The object is shorter than it should be.
+TEST_F(NeighbouringReads, FailLikeReadsOnTheirOwn) {
+  const ObjectServer server(
+      [&](const ObjectServer::Get& get) { return ObjectServer::Part(object_, get); });
+  const ObjectVersions versions;
+  const std::vector<Range> ranges{{299'999, 2}, {298'000, 1000}, {299'000, 1001}, {299'500, 500}};
+  std::vector<ReadRequest> joint = OfSample(server.url() + "/x", ranges);
+  std::vector<ReadRequest> alone = OfSample(server.url() + "/x", ranges);
+  for (size_t i = 0; i < alone.size(); ++i) alone[i].tag = static_cast<uint32_t>(i);
+  for (std::vector<ReadRequest>* const reads : {&alone, &joint}) {
+    const auto reader = MakeObjectReader(1, versions, kMost).value();
+    ReadAll(*reader, *reads);
+  }
+  EXPECT_EQ(server.requests(), 4u + 1u + 2u);
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    ASSERT_EQ(joint[i].status.ok(), i % 2 == 1);
+    ASSERT_EQ(alone[i].status.ok(), i % 2 == 1);
+    EXPECT_EQ(BytesOf(joint[i]),
+              i % 2 == 1 ? object_.substr(ranges[i].offset, ranges[i].length) : "");
+    if (joint[i].status.ok()) continue;
+    EXPECT_EQ(joint[i].status.error().ToString(), alone[i].status.error().ToString());
+  }
+}
+
+TEST_F(NeighbouringReads, OfAnotherVersionFailTogether) {
+  const ObjectServer server(
+      [&](const ObjectServer::Get& get) { return ObjectServer::Part(object_, get); });
+  ObjectVersions versions;
+  versions.Add(server.url() + "/x", {.bytes = object_.size(), .etag = "\"2\"", .modified_s = 0});
+  const auto reader = MakeObjectReader(2, versions, kMost).value();
+  std::vector<ReadRequest> reads = OfSample(server.url() + "/x", {{0, 10}, {10, 10}, {20, 10}});
+  ReadAll(*reader, reads);
+  EXPECT_EQ(server.requests(), 1u);
+  for (const ReadRequest& read : reads) {
+    EXPECT_EQ(read.status.error().code, Code::kDataLoss);
+    EXPECT_THAT(read.status.error().cause, HasSubstr("has changed"));
+  }
+}
+
+TEST_F(NeighbouringReads, FailTogetherIfTheServerDoes) {
+  const ObjectServer server([](const ObjectServer::Get& /*get*/) {
+    return std::string("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n");
+  });
+  const ObjectVersions versions;
+  const auto reader = MakeObjectReader(2, versions, kMost).value();
+  std::vector<ReadRequest> reads = OfSample(server.url() + "/x", {{0, 10}, {10, 10}, {20, 10}});
+  ReadAll(*reader, reads);
+  EXPECT_EQ(server.requests(), 1u);
+  for (const ReadRequest& read : reads) {
+    EXPECT_EQ(read.status.error().code, Code::kNotFound);
+    EXPECT_EQ(read.status.error().offset, read.offset);
+    EXPECT_EQ(read.size, 0u);
+  }
+}
+
+TEST_F(NeighbouringReads, AreGivenUpTogether) {
+  std::promise<void> ended;
+  const std::shared_future<void> until(ended.get_future());
+  std::atomic<int> requests{0};
+  const ObjectServer server([&](const ObjectServer::Get& get) {
+    if (requests.fetch_add(1) != 0) until.wait();
+    return ObjectServer::Part(object_, get);
+  });
+  const ObjectVersions versions;
+  const auto reader = MakeObjectReader(1, versions, kMost).value();
+  // The object ends before the last of these, and the others wait for its transfer.
+  std::vector<ReadRequest> reads =
+      OfSample(server.url() + "/x", {{299'000, 10}, {299'990, 20}, {0, 10}, {10, 10}});
+  for (ReadRequest& read : std::span(reads).subspan(2)) read.tag = 1;
+  std::vector<ReadRequest*> all, done(4);
+  for (ReadRequest& read : reads) all.push_back(&read);
+  EXPECT_EQ(reader->Submit(all), 4u);
+  EXPECT_EQ(reader->in_flight(), 4u);
+  while (reader->in_flight() == 4u || requests < 2) (void)reader->Reap(done, /*wait=*/true);
+  EXPECT_TRUE(reads[0].status.ok());
+  EXPECT_EQ(reader->in_flight(), 3u);
+  reader->GiveUp(this);
+  EXPECT_EQ(reader->Reap(done, /*wait=*/true), 3u);
+  for (const ReadRequest& read : std::span(reads).subspan(1)) {
+    EXPECT_EQ(read.status.error().code, Code::kCancelled);
+  }
+  EXPECT_EQ(reader->in_flight(), 0u);
+  ended.set_value();
+}
+
+// The cache has the ranges of reads, not of requests.
+TEST_F(NeighbouringReads, AreKeptOneByOne) {
+  const ObjectServer server(
+      [&](const ObjectServer::Get& get) { return ObjectServer::Part(object_, get); });
+  const TempFolder folder;
+  const auto cache = DiskCache::Open(folder.Path("cache"), 1 << 20).value();
+  ObjectVersions versions;
+  versions.Add(server.url() + "/x", {.bytes = object_.size(), .etag = "\"1\"", .modified_s = 0},
+               cache);
+  const auto reader = MakeObjectReader(8, versions, kMost).value();
+  const auto read = [&](const std::vector<Range>& ranges) {
+    std::vector<ReadRequest> reads = OfSample(server.url() + "/x", ranges);
+    ReadAll(*reader, reads);
+    for (const ReadRequest& one : reads) {
+      EXPECT_EQ(BytesOf(one), object_.substr(one.offset, one.length));
+    }
+    return server.requests();
+  };
+  EXPECT_EQ(read({{0, 100}, {100, 200}, {300, 300}}), 1u);
+  EXPECT_EQ(cache->counts().kept, 3u);
+  EXPECT_EQ(read({{100, 200}, {300, 300}}), 1u);
+  EXPECT_EQ(read({{100, 200}, {300, 300}, {600, 50}, {650, 50}}), 2u);
+  EXPECT_EQ(read({{650, 50}}), 2u);
+}
+
 TEST(ObjectVersion, IdentifiesAnObjectOfItsUrl) {
   const ObjectVersion strong{.bytes = 1, .etag = "\"1\"", .modified_s = 0};
   const ObjectVersion weak{.bytes = 1, .etag = "W/\"1\"", .modified_s = 0};
