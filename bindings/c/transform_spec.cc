@@ -39,8 +39,8 @@ Transform Read(JsonObject& object, size_t depth) {
   const TransformRow& row = rows[*index];
   if (depth > 1 && !CanBeHeld(row)) {
     object.FailKey("name", std::string("is \"") + row.name +
-                               "\"; held transforms change pixels, flip, or are RandomApply, "
-                               "RandomChoice or RandomOrder");
+                               "\"; held transforms resize, crop, pad, flip or change pixels, or "
+                               "are RandomApply, RandomChoice or RandomOrder");
     return {};
   }
   Transform transform = row.standard;

@@ -182,21 +182,9 @@ void MovedObjects::ForEachPoint(const Visit& visit) const {
   }
 }
 
-void MovedObjects::Crop(const Rect& part) {
-  for (Box& box : std::span(boxes_, count_)) box = MovedBy(-part.x, -part.y, box);
-  ForEachPoint([&](Point& point) {
-    point.x -= part.x;
-    point.y -= part.y;
-  });
-  size_ = part.size();
-  Clamp();
-}
-
-// Multiplied first: coordinates at the edge of the image stay there.
-void MovedObjects::Resize(ImageSize to) {
-  if (to == size_) return;
-  const auto x = [&](double value) { return value * to.width / size_.width; };
-  const auto y = [&](double value) { return value * to.height / size_.height; };
+// Moves each coordinate along its axis.
+template <typename X, typename Y>
+void MovedObjects::MoveEach(const X& x, const Y& y) const {
   for (Box& box : std::span(boxes_, count_)) {
     box = {x(box.left), y(box.top), x(box.right), y(box.bottom)};
   }
@@ -204,7 +192,28 @@ void MovedObjects::Resize(ImageSize to) {
     point.x = x(point.x);
     point.y = y(point.y);
   });
+}
+
+void MovedObjects::Crop(const Rect& part) {
+  MoveEach([&](double x) { return x - part.x; }, [&](double y) { return y - part.y; });
+  size_ = part.size();
+  Clamp();
+}
+
+// Multiplied first: coordinates at the edge of the image stay there.
+void MovedObjects::Resize(ImageSize to) {
+  if (to == size_) return;
+  MoveEach([&](double x) { return x * to.width / size_.width; },
+           [&](double y) { return y * to.height / size_.height; });
   size_ = to;
+}
+
+void MovedObjects::ResizePart(const Rect& from, ImageSize whole, const Rect& to,
+                              ImageSize resized) {
+  MoveEach([&](double x) { return (x + from.x) * resized.width / whole.width - to.x; },
+           [&](double y) { return (y + from.y) * resized.height / whole.height - to.y; });
+  size_ = to.size();
+  Clamp();
 }
 
 void MovedObjects::Mirror(bool columns, bool rows) {

@@ -53,6 +53,9 @@ class MovedObjects {
   // Takes `part` of the image, which may extend outside of it, as padding does. Clamps.
   void Crop(const Rect& part);
   void Resize(ImageSize to);
+  // Resizes part `from` of an image of `whole` pixels to `to`, a part of it after it was resized.
+  // Clamps.
+  void ResizePart(const Rect& from, ImageSize whole, const Rect& to, ImageSize resized);
   // A mirror along one axis also exchanges the keypoints of each pair.
   void Mirror(bool columns, bool rows);
   // A box becomes the smallest one that contains its four moved corners. Clamps.
@@ -88,6 +91,8 @@ class MovedObjects {
   static size_t PointsOf(const ObjectField& field);
   template <typename Visit>
   void ForEachPoint(const Visit& visit) const;
+  template <typename X, typename Y>
+  void MoveEach(const X& x, const Y& y) const;
   void ExchangePairs() const;
   template <typename Test>
   void KeepIf(const Test& test);

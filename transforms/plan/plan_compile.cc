@@ -1,6 +1,7 @@
 // Plan::Compile: checks a list of transforms and assigns each one to a pass.
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -49,6 +50,18 @@ bool AlwaysChangesPixels(const Transform& transform) {
   const std::vector<Transform>* const held = HeldBy(transform);
   if (held != nullptr) return std::ranges::any_of(*held, &AlwaysChangesPixels);
   return RowOf(transform).acts_on == ActsOn::kPixels;
+}
+
+// Whether `test` is true of the transform, or of one that it holds.
+template <typename Test>
+bool AnyOf(const Transform& transform, const Test& test) {
+  const std::vector<Transform>* const held = HeldBy(transform);
+  if (held == nullptr) return test(transform);
+  return std::ranges::any_of(*held, [&](const Transform& each) { return AnyOf(each, test); });
+}
+
+bool Resamples(const Transform& transform) {
+  return AnyOf(transform, [](const Transform& each) { return FilterOf(each).has_value(); });
 }
 
 // Whether it resizes images to sizes that differ from draw to draw.
@@ -106,8 +119,19 @@ std::optional<Refusal> RefusalAfterMosaic(const Transform& transform) {
       static_cast<const AnyTransform&>(transform));
 }
 
+// What is known of the images before a transform.
+struct Images {
+  std::optional<ImageSize> size_;   // if they have one size
+  std::optional<ImageSize> most_;   // the most that they have, if anything limits it
+  std::optional<size_t> resample_;  // index of the resampling
+  std::optional<size_t> crop_;      // index of the last crop since the start or first resampling
+  std::optional<size_t> step_;      // index of the last transform that cannot be fused
+  std::optional<size_t> colour_;    // likewise, of padding that a resampling can follow
+  std::optional<std::pair<Padding, Fill>> surrounded_;  // the last padding of the image
+};
+
 // Walks through the list and tracks the properties of the images before each transform.
-class Compiler {
+class Compiler : private Images {
  public:
   Compiler(const std::vector<Transform>& transforms, const PlanOptions& options)
       : transforms_(transforms), options_(options) {}
@@ -163,7 +187,7 @@ class Compiler {
   // at most as large as the output.
   ImageSize tile(ImageSize output) const {
     if (!tile_differs_) return tile_;
-    return {std::max(tile_.width, output.width), std::max(tile_.height, output.height)};
+    return Largest(tile_, output);
   }
   std::vector<ExecutionSite> TakeSites() { return std::move(sites_); }
 
@@ -172,8 +196,10 @@ class Compiler {
   ExecutionSite SiteOf(const Transform& transform) const {
     if (Is<RandomErasing>(transform) || Is<PadTo>(transform)) return ExecutionSite::kRow;
     if (Is<Normalize>(transform)) return ExecutionSite::kFused;
-    if (RowOf(transform).acts_on == ActsOn::kObjects) return ExecutionSite::kFused;
-    return step_ ? ExecutionSite::kTile : ExecutionSite::kFused;
+    if (RowOf(transform).acts_on == ActsOn::kObjects || Resamples(transform)) {
+      return ExecutionSite::kFused;
+    }
+    return step_ || colour_ ? ExecutionSite::kTile : ExecutionSite::kFused;
   }
 
   // ---- The size of the tile.
@@ -188,7 +214,7 @@ class Compiler {
 
   // Called after the last transform of the tile, before a PadTo changes size_.
   void FinishTile() {
-    if (step_) GrowTile();
+    if (step_ || colour_) GrowTile();
   }
 
   void GrowTile() {
@@ -196,7 +222,7 @@ class Compiler {
       tile_differs_ = true;
       return;
     }
-    tile_ = {std::max(tile_.width, size_->width), std::max(tile_.height, size_->height)};
+    tile_ = Largest(tile_, *size_);
   }
 
   // Checks that transforms of the finished row come last, and that no pixels move after the boxes'
@@ -218,8 +244,12 @@ class Compiler {
       return Refuse(index_, cause, kLetWorkersDecode);
     };
     if (Is<PadTo>(transform)) return refuse("a device that decodes images does not pad them");
-    const std::optional<ResamplingFilter> filter = FilterOf(transform);
-    if (filter && InSteps(filter->interpolation)) {
+    std::optional<ResamplingFilter> filter;
+    const auto is_in_steps = [&](const Transform& t) {
+      filter = FilterOf(t);
+      return filter && InSteps(filter->interpolation);
+    };
+    if (AnyOf(transform, is_in_steps)) {
       return refuse(std::string("a device that decodes images does not resample them by ") +
                     NameOf(filter->interpolation));
     }
@@ -311,7 +341,8 @@ class Compiler {
 
   // After a crop or a transform of pixels it would take a step on an image of any size.
   Status Follow(const RandomZoomOut& t) {
-    if (const std::optional<size_t> before = crop_ ? crop_ : step_) {
+    const bool other = colour_ && surrounded_->second != t.fill;
+    if (const std::optional<size_t> before = crop_ ? crop_ : other ? colour_ : step_) {
       return Refuse(index_, "it makes images of any size after " + NameAt(*before),
                     std::string("Move it before ") + NameOf(transforms_[*before]));
     }
@@ -324,6 +355,14 @@ class Compiler {
   Status Follow(const RandomIoUCrop&) {
     TRY(CheckBoxes());
     size_.reset();
+    crop_ = index_;
+    return {};
+  }
+  Status Follow(const RandomSizeCrop& t) {
+    size_.reset();
+    most_ = most_
+                ? ImageSize{std::min(most_->width, t.max_size), std::min(most_->height, t.max_size)}
+                : ImageSize{t.max_size, t.max_size};
     crop_ = index_;
     return {};
   }
@@ -373,14 +412,40 @@ class Compiler {
     return OnTile();
   }
 
-  Status Follow(const RandomApply& t) { return FollowAll(t.transforms); }
-  Status Follow(const RandomChoice& t) { return FollowAll(t.transforms); }
+  Status Follow(const RandomApply& t) {
+    const Images before = *this;
+    TRY(FollowAll(t.transforms));
+    if (t.p < 1) Join(before);
+    return {};
+  }
+  Status Follow(const RandomChoice& t) {
+    const Images before = *this;
+    std::optional<Images> after;
+    for (const Transform& transform : t.transforms) {
+      static_cast<Images&>(*this) = before;
+      TRY(FollowAll({&transform, 1}));
+      if (after) Join(*after);
+      after = static_cast<const Images&>(*this);
+    }
+    return {};
+  }
   Status Follow(const RandomOrder& t) { return FollowAll(t.transforms); }
-  Status FollowAll(const std::vector<Transform>& held) {
+  Status FollowAll(std::span<const Transform> held) {
     for (const Transform& transform : held) {
       TRY(std::visit([this](const auto& t) { return Follow(t); }, transform));
     }
     return {};
+  }
+
+  // From here on, an image may have come one way or the other.
+  void Join(const Images& other) {
+    if (size_ != other.size_) size_.reset();
+    most_ = most_ && other.most_ ? std::optional(Largest(*most_, *other.most_)) : std::nullopt;
+    for (const auto member :
+         {&Images::resample_, &Images::crop_, &Images::step_, &Images::colour_}) {
+      if (!(this->*member)) this->*member = other.*member;
+    }
+    if (!surrounded_) surrounded_ = other.surrounded_;
   }
 
   // ---- Transforms of the finished row.
@@ -472,6 +537,9 @@ class Compiler {
     };
     return {larger(size.width), larger(size.height)};
   }
+  static ImageSize Largest(ImageSize a, ImageSize b) {
+    return {std::max(a.width, b.width), std::max(a.height, b.height)};
+  }
   static bool Larger(ImageSize a, ImageSize b) { return a.width > b.width || a.height > b.height; }
   static ImageSize Padded(ImageSize size, const Margins& by) {
     return {size.width + by.left + by.right, size.height + by.top + by.bottom};
@@ -512,7 +580,11 @@ class Compiler {
                     "Pad once, or crop or resize before it");
     }
     surrounded_ = {mode, fill};
-    if (crop_ || other || !constant || fill != Fill{}) step_ = index_;
+    if (crop_ || other || !constant) {
+      step_ = index_;
+    } else if (fill != Fill{}) {
+      colour_ = index_;
+    }
     return {};
   }
 
@@ -522,8 +594,11 @@ class Compiler {
     for (size_t i = index_ + 1; i < transforms_.size(); ++i) {
       const Transform& t = transforms_[i];
       if (Is<PadTo>(t)) return true;
-      if (Is<CenterCrop>(t) || Is<RandomCrop>(t) || Is<RandomIoUCrop>(t)) return false;
-      if (FilterOf(t)) return false;
+      const auto makes_smaller = [](const Transform& each) {
+        return Is<CenterCrop>(each) || Is<RandomCrop>(each) || Is<RandomSizeCrop>(each) ||
+               Is<RandomIoUCrop>(each) || FilterOf(each);
+      };
+      if (AnyOf(t, makes_smaller)) return false;
     }
     return false;
   }
@@ -540,7 +615,9 @@ class Compiler {
     const Transform* fixes = nullptr;
     for (size_t i = index_ + 1; i < transforms_.size(); ++i) {
       const Transform& t = transforms_[i];
-      if (Is<RandomIoUCrop>(t) || Is<RandomZoomOut>(t) || DrawsSize(t)) fixes = nullptr;
+      if (Is<RandomSizeCrop>(t) || Is<RandomIoUCrop>(t) || Is<RandomZoomOut>(t) || DrawsSize(t)) {
+        fixes = nullptr;
+      }
       const auto* const resize = std::get_if<Resize>(&t);
       const bool resamples = FilterOf(t).has_value() && !DrawsSize(t);
       const bool gives_size = (resize != nullptr && resize->height != 0) ||
@@ -565,29 +642,22 @@ class Compiler {
   }
 
   Status Resample() {
-    if (resample_) {
+    if (resample_ && !crop_) {
       return Refuse(index_,
                     "a second resampling: " + NameAt(*resample_) +
-                        " resamples already; resampling twice is slower and blurs",
+                        " resamples already, and no crop follows it, so that it has no effect",
                     "Let one transform resample to the final size");
     }
     if (step_) {
       return Refuse(*step_,
                     NameAt(index_) + " resamples after it, so that it would have to run on " +
                         "the whole photograph",
-                    AdviceAgainst(transforms_[*step_]));
+                    "Move it after the resampling");
     }
+    if (!resample_) crop_.reset();  // otherwise all of the image is resized, and still cropped
+    if (colour_) std::fill(sites_.begin() + *colour_ + 1, sites_.end(), ExecutionSite::kFused);
     resample_ = index_;
-    crop_.reset();
     return {};
-  }
-
-  // Padding in another colour can become black, which takes no step; and a zoom must come before
-  // the crops that depend on the size of objects.
-  static const char* AdviceAgainst(const Transform& step) {
-    if (Is<RandomZoomOut>(step)) return "Leave fill out: black padding is added while resampling";
-    if (Is<Pad>(step)) return "Move it after the resampling, or pad with black";
-    return "Move it after the resampling";
   }
 
   // `most`: as most_.
@@ -610,12 +680,6 @@ class Compiler {
   const std::vector<Transform>& transforms_;
   const PlanOptions& options_;
   size_t index_ = 0;
-  std::optional<ImageSize> size_;   // of the images before this transform, if they have one size
-  std::optional<ImageSize> most_;   // the most that they have, if anything limits it
-  std::optional<size_t> resample_;  // index of the resampling
-  std::optional<size_t> crop_;      // index of the last crop since the start or resampling
-  std::optional<size_t> step_;      // index of the last transform that cannot be fused
-  std::optional<std::pair<Padding, Fill>> surrounded_;  // the last padding of the image
   std::optional<size_t> normalize_;
   std::optional<size_t> erasing_;
   std::optional<size_t> pad_to_;
@@ -659,7 +723,8 @@ Result<Plan> Plan::Compile(std::vector<Transform> transforms, const PlanOptions&
     plan.scale_[c] = static_cast<float>(1.0 / (255.0 * normalize.std[c]));
     plan.bias_[c] = normalize.mean[c] == 0 ? 0.0f : -normalize.mean[c] / normalize.std[c];
   }
-  plan.draws_by_boxes_ = std::ranges::any_of(transforms, &Is<RandomIoUCrop>);
+  plan.draws_by_boxes_ = std::ranges::any_of(
+      transforms, [](const Transform& t) { return AnyOf(t, &Is<RandomIoUCrop>); });
   plan.transforms_ = std::move(transforms);
   if (std::ranges::none_of(options.pieces, &Piece::is_mask)) return plan;
   std::vector<Plan> pieces;

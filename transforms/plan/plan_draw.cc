@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
@@ -129,6 +130,20 @@ class Plan::Drawing {
     };
     const int y = offset(padded.height - t.height), x = offset(padded.width - t.width);
     Cut({padded.x + x, padded.y + y, t.width, t.height}, t.padding_mode, t.fill);
+  }
+
+  void Apply(const RandomSizeCrop& t, RandomStream& random) {
+    const auto [width, height] = size();
+    const auto side = [&](int all) {
+      const int most = std::min(all, t.max_size), least = std::min(most, t.min_size);
+      return least + static_cast<int>(random.Below(static_cast<uint64_t>(most - least) + 1));
+    };
+    const auto offset = [&](int room) {
+      return static_cast<int>(random.Below(static_cast<uint64_t>(room) + 1));
+    };
+    const int w = side(t.square ? std::min(width, height) : width), h = t.square ? w : side(height);
+    const int y = offset(height - h), x = offset(width - w);
+    Cut({x, y, w, h}, Padding::kConstant, {});
   }
 
   void Apply(const RandomZoomOut& t, RandomStream& random) {
@@ -334,9 +349,16 @@ class Plan::Drawing {
     }
     if (!inside) padding_ = {padding, fill, transform_};
     Rect& from = frame();
-    if (geometry_.mirror_columns) part.x = from.width - part.x - part.width;
-    if (geometry_.mirror_rows) part.y = from.height - part.y - part.height;
+    part = Unmirrored(part, from.size());
     from = {from.x + part.x, from.y + part.y, part.width, part.height};
+  }
+
+  // Converts a part of an image as it is mirrored so far to one of the image as it is stored, or
+  // the other way round.
+  Rect Unmirrored(Rect part, ImageSize of) const {
+    if (geometry_.mirror_columns) part.x = of.width - part.x - part.width;
+    if (geometry_.mirror_rows) part.y = of.height - part.y - part.height;
+    return part;
   }
 
   // Whether padding can still be added to the geometry: nothing has been cut off, and earlier
@@ -368,8 +390,39 @@ class Plan::Drawing {
   }
 
   void ResizeTo(ImageSize size, bool antialias, Interpolation interpolation) {
+    const bool shows_colour = padding_.fill != Fill{} && !Contains(base(), frame());
+    if (resampled_ || shows_colour) return ResizeAll(size, antialias, interpolation);
     if (objects_ != nullptr) objects_->Resize(size);
     Resample(size, antialias, interpolation);
+  }
+
+  // Resizes all of the image, so that the part that is kept gets this size. Its place is rounded to
+  // whole pixels. So the image is resampled once after a crop of a resized image, and padding
+  // remains outside of it.
+  void ResizeAll(ImageSize size, bool antialias, Interpolation interpolation) {
+    const auto scaled = [](int64_t side, int64_t to, int64_t from) {
+      const int64_t twice = 2 * side * to + from, by = 2 * from;  // rounded down, not to zero
+      return twice / by - (twice % by < 0 ? 1 : 0);
+    };
+    const Rect kept = frame(), all = base();
+    const int64_t x = scaled(kept.x, size.width, kept.width);
+    const int64_t y = scaled(kept.y, size.height, kept.height);
+    const int64_t width = std::max<int64_t>(1, scaled(all.width, size.width, kept.width));
+    const int64_t height = std::max<int64_t>(1, scaled(all.height, size.height, kept.height));
+    if (std::max({std::abs(x), std::abs(y), width, height}) > kMaxDrawnSide) {
+      return RefuseSize(kept.size(), " is too small to be resized to", size,
+                        NameOf(plan_.transforms_[transform_]),
+                        "Crop larger parts of the image before it");
+    }
+    const ImageSize resized{static_cast<int>(width), static_cast<int>(height)};
+    const Rect window{static_cast<int>(x), static_cast<int>(y), size.width, size.height};
+    if (objects_ != nullptr) {
+      objects_->ResizePart(Unmirrored(kept, all.size()), all.size(), Unmirrored(window, resized),
+                           resized);
+    }
+    if (!resampled_) geometry_.box = all;
+    Resample(resized, antialias, interpolation);
+    geometry_.window = window;
   }
 
   void Resample(ImageSize size, bool antialias, Interpolation interpolation) {

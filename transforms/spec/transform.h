@@ -75,6 +75,15 @@ struct RandomCrop {
   Padding padding_mode = Padding::kConstant;
 };
 
+// Takes a part of random size at a uniform place: each side is uniform between min_size and
+// max_size pixels, but at most the image's. `square`: one number for both sides, at most the
+// image's shorter one. (Carion et al.: "End-to-End Object Detection with Transformers", ECCV 2020)
+struct RandomSizeCrop {
+  int min_size = 0;
+  int max_size = 0;
+  bool square = false;
+};
+
 // With probability p puts the image at a uniform place of a larger one, whose sides are its own
 // times one number uniform in `side_range`, but at most 65,535 pixels, and fills the rest.
 struct RandomZoomOut {
@@ -351,7 +360,8 @@ struct AugMix {
   std::optional<Fill> fill{};
 };
 
-// ---- Transforms that hold others: those that change pixels, flips, and each other.
+// ---- Transforms that hold others: those that change pixels, or that resize, crop and pad (not in
+// RandomOrder); flips; and each other.
 
 struct Transform;
 
@@ -432,13 +442,13 @@ struct ConvertBoundingBoxFormat {
 
 using AnyTransform =
     std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, RandomVerticalFlip,
-                 Pad, RandomCrop, RandomZoomOut, RandomIoUCrop, RandomShortestSize, ScaleJitter,
-                 ColorJitter, RandomPhotometricDistort, RandomHSV, RandomGrayscale, RandomSolarize,
-                 RandomInvert, RandomPosterize, RandomAdjustSharpness, RandomAutocontrast,
-                 RandomEqualize, GaussianBlur, RandomAffine, RandomRotation, RandomPerspective,
-                 RandomZoom, RandomTranslation, RandomShear, AutoAugment, RandAugment,
-                 TrivialAugmentWide, AugMix, RandomApply, RandomChoice, RandomOrder, Normalize,
-                 RandomErasing, PadTo, SanitizeBoundingBoxes, ClampBoundingBoxes,
+                 Pad, RandomCrop, RandomSizeCrop, RandomZoomOut, RandomIoUCrop, RandomShortestSize,
+                 ScaleJitter, ColorJitter, RandomPhotometricDistort, RandomHSV, RandomGrayscale,
+                 RandomSolarize, RandomInvert, RandomPosterize, RandomAdjustSharpness,
+                 RandomAutocontrast, RandomEqualize, GaussianBlur, RandomAffine, RandomRotation,
+                 RandomPerspective, RandomZoom, RandomTranslation, RandomShear, AutoAugment,
+                 RandAugment, TrivialAugmentWide, AugMix, RandomApply, RandomChoice, RandomOrder,
+                 Normalize, RandomErasing, PadTo, SanitizeBoundingBoxes, ClampBoundingBoxes,
                  ConvertBoundingBoxFormat, Mosaic>;
 
 // One of the above. A type of its own, so that a transform can hold others.

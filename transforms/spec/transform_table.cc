@@ -444,6 +444,34 @@ TransformRow Row(const RandomCrop&) {
           FillOf<&T::fill>("as for `Pad`."), PaddingMode<&T::padding_mode>("as for `Pad`.")}};
 }
 
+TransformRow Row(const RandomSizeCrop&) {
+  using T = RandomSizeCrop;
+  const auto side = [](const char* name) {
+    return OptionInfo{
+        .name = name, .required = true, .low = 1, .high = kMaxSidePixels, .unit = kPixels};
+  };
+  return {.name = "RandomSizeCrop",
+          .doc =
+              "A part of random size at a random place. (Carion et al., ECCV 2020)\n\n"
+              "Images then differ in size: a `Resize` or a `PadTo` follows. A side of the image "
+              "that is shorter than `min_size` is kept.",
+          .how = "nothing else is decoded",
+          .parameters = {Single<&T::min_size>("integer", side("min_size"),
+                                              "the least width and height in pixels."),
+                         Single<&T::max_size>("integer", side("max_size"),
+                                              "the largest width and height in pixels."),
+                         Boolean<&T::square>("square",
+                                             "True: width and height are equal, as in RF-DETR. "
+                                             "False: each is drawn by itself, as in DETR.")},
+          .check = [](const Transform& transform, DType) -> Check {
+            const auto& t = std::get<T>(transform);
+            if (t.min_size <= t.max_size) return {};
+            return Refusal{"min_size = " + std::to_string(t.min_size) +
+                               " is above max_size = " + std::to_string(t.max_size),
+                           "Give them in order"};
+          }};
+}
+
 TransformRow Row(const RandomZoomOut&) {
   using T = RandomZoomOut;
   return {
@@ -971,10 +999,22 @@ std::string TextOfTransforms(const Transform& transform) {
   return text;
 }
 
+// Whether a transform, or one that it holds, changes the size of images.
+bool ChangesSize(const Transform& transform) {
+  if (const std::vector<Transform>* held = HeldBy(transform)) {
+    return std::ranges::any_of(*held, &ChangesSize);
+  }
+  return RowOf(transform).acts_on == ActsOn::kGeometry && !RowOf(transform).keeps_size;
+}
+
 Check CheckHeld(const Transform& transform, DType dtype) {
   if (DepthOf(transform) > kMaxTransformDepth) {
     return Refusal{"it is nested more than " + std::to_string(kMaxTransformDepth) + " levels deep",
                    "Use fewer levels"};
+  }
+  if (ChangesSize(transform) && ChangesPixels(transform)) {
+    return Refusal{"it holds transforms that resize, crop or pad, and others that change pixels",
+                   "Hold each kind by itself"};
   }
   const std::vector<Transform>& held = *HeldBy(transform);
   for (size_t i = 0; i < held.size(); ++i) {
@@ -982,8 +1022,8 @@ Check CheckHeld(const Transform& transform, DType dtype) {
         CanBeHeld(RowOf(held[i]))
             ? CheckTransform(held[i], dtype)
             : Refusal{std::string(NameOf(transform)) + " does not hold transforms of this kind",
-                      "Hold transforms that change pixels, flips, and other "
-                      "RandomApply, RandomChoice and RandomOrder"};
+                      "Hold transforms that change pixels or resize, crop and pad, flips, and "
+                      "other RandomApply, RandomChoice and RandomOrder"};
     if (!check) continue;
     check->cause =
         "transforms[" + std::to_string(i) + "], " + NameOf(held[i]) + ": " + check->cause;
@@ -1009,18 +1049,29 @@ Parameter HeldTransforms() {
           .kind = "transforms",
           .doc =
               "a list of transforms that change pixels (colour, blur, affine transforms and "
-              "policies), flips, and other `RandomApply`, `RandomChoice` and `RandomOrder`, up "
-              "to 8 levels deep.",
+              "policies), or of those that resize, crop and pad (not in `RandomOrder`); flips; and "
+              "other `RandomApply`, `RandomChoice` and `RandomOrder`, up to 8 levels deep.",
           .options = {{{.name = "transforms",
                         .required = true,
                         .note = "a list of flips, of transforms that change pixels (`ColorJitter` "
-                                "to `AugMix`), and of `RandomApply`, `RandomChoice` "
-                                "and `RandomOrder`, up to 8 levels deep"},
+                                "to `AugMix`) or resize, crop and pad (not in "
+                                "`RandomOrder`), and of `RandomApply`, `RandomChoice` and "
+                                "`RandomOrder`, up to 8 levels deep"},
                        nullptr}},
           .text = &TextOfTransforms};
 }
 
-constexpr const char* kHowHeld = "the flips that it holds decide in which order rows are written";
+Check CheckOrder(const Transform& transform, DType dtype) {
+  if (!ChangesSize(transform)) return CheckHeld(transform, dtype);
+  return Refusal{
+      "it holds transforms that resize, crop or pad, and images would depend on their "
+      "order",
+      "Give them in one order, in the list or a RandomApply"};
+}
+
+constexpr const char* kHowHeld =
+    "what it holds decides which pixels are decoded, and in which "
+    "order rows are written";
 
 TransformRow Row(const RandomApply&) {
   return {.name = "RandomApply",
@@ -1059,7 +1110,7 @@ TransformRow Row(const RandomOrder&) {
           .draws = 15,
           .how = kHowHeld,
           .parameters = {HeldTransforms()},
-          .check = &CheckHeld};
+          .check = &CheckOrder};
 }
 
 Check CheckErasing(const Transform& transform, DType dtype) {
@@ -1327,7 +1378,10 @@ std::vector<Transform>* HeldBy(Transform& transform) {
   return ListIn<std::vector<Transform>>(transform);
 }
 
-bool CanBeHeld(const TransformRow& row) { return row.acts_on == ActsOn::kPixels || row.keeps_size; }
+bool CanBeHeld(const TransformRow& row) {
+  return row.acts_on == ActsOn::kPixels ||
+         (row.acts_on == ActsOn::kGeometry && !std::holds_alternative<Mosaic>(row.standard));
+}
 
 std::optional<ResamplingFilter> FilterOf(const Transform& transform) {
   return std::visit(

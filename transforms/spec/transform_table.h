@@ -49,8 +49,8 @@ struct TransformRow {
   // Each of the others has a number of its own. Numbers never change, because draws would change
   // with them.
   uint8_t draws = 0;
-  // A kGeometry transform with this flag keeps the size of an image, so that other transforms may
-  // hold it.
+  // A kGeometry transform with this flag keeps the size of an image, so that it can be held
+  // together with transforms that change pixels.
   bool keeps_size = false;
   // How it is fused with decoding, or acts on the finished row, for `explain`.
   const char* how = "";

@@ -264,8 +264,8 @@ def _transforms(name: str, value: Any, option: dict[str, Any]) -> tuple[Transfor
     for place, transform in enumerate(listed):
         if transform._name() not in _CAN_BE_HELD:
             raise InvalidArgumentError(
-                f"{name}[{place}] is {transform._name()}, and {name.partition('.')[0]} takes flips and "
-                f"transforms that change pixels: {', '.join(_CAN_BE_HELD)}"
+                f"{name}[{place}] is {transform._name()}, and {name.partition('.')[0]} takes transforms that "
+                f"resize, crop, pad, flip or change pixels: {', '.join(_CAN_BE_HELD)}"
             )
     return listed
 

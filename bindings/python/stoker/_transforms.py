@@ -53,6 +53,7 @@ __all__ = [
     "RandomRotation",
     "RandomShear",
     "RandomShortestSize",
+    "RandomSizeCrop",
     "RandomSolarize",
     "RandomTranslation",
     "RandomVerticalFlip",
@@ -204,6 +205,27 @@ class RandomCrop(Transform):
     pad_if_needed: bool = False
     fill: Fill | None = 0
     padding_mode: str = "constant"
+
+
+@dataclass(frozen=True)
+class RandomSizeCrop(Transform):
+    """A part of random size at a random place. (Carion et al., ECCV 2020)
+
+    Images then differ in size: a `Resize` or a `PadTo` follows. A side of the image that is shorter than
+    `min_size` is kept.
+
+    Args:
+        min_size: the least width and height in pixels.
+        max_size: the largest width and height in pixels.
+        square: True: width and height are equal, as in RF-DETR. False: each is drawn by itself, as in DETR.
+
+    Raises:
+        ValueError, TypeError: naming the parameter.
+    """
+
+    min_size: int
+    max_size: int
+    square: bool = False
 
 
 @dataclass(frozen=True)
@@ -778,7 +800,8 @@ class RandomApply(Transform):
 
     Args:
         transforms: a list of transforms that change pixels (colour, blur, affine transforms and policies),
-            flips, and other `RandomApply`, `RandomChoice` and `RandomOrder`, up to 8 levels deep.
+            or of those that resize, crop and pad (not in `RandomOrder`); flips; and other `RandomApply`,
+            `RandomChoice` and `RandomOrder`, up to 8 levels deep.
         p: 0 to 1.
 
     Raises:
@@ -798,7 +821,8 @@ class RandomChoice(ImageOrBatchChoice):
 
     Args:
         transforms: a list of transforms that change pixels (colour, blur, affine transforms and policies),
-            flips, and other `RandomApply`, `RandomChoice` and `RandomOrder`, up to 8 levels deep.
+            or of those that resize, crop and pad (not in `RandomOrder`); flips; and other `RandomApply`,
+            `RandomChoice` and `RandomOrder`, up to 8 levels deep.
         p: their weights, of any positive sum; None means all the same.
 
     Raises:
@@ -815,7 +839,8 @@ class RandomOrder(Transform):
 
     Args:
         transforms: a list of transforms that change pixels (colour, blur, affine transforms and policies),
-            flips, and other `RandomApply`, `RandomChoice` and `RandomOrder`, up to 8 levels deep.
+            or of those that resize, crop and pad (not in `RandomOrder`); flips; and other `RandomApply`,
+            `RandomChoice` and `RandomOrder`, up to 8 levels deep.
 
     Raises:
         ValueError, TypeError: naming the parameter.

@@ -209,9 +209,9 @@ def test_mixes_compare_pickle_and_print():
             "RandomChoice.transforms must be a sequence",
         ),
         (
-            lambda: stoker.RandomChoice([stoker.Resize(3)]),
+            lambda: stoker.RandomChoice([stoker.PadTo(3)]),
             ValueError,
-            r"RandomChoice.transforms\[0\] is Resize",
+            r"RandomChoice.transforms\[0\] is PadTo",
         ),
         (
             lambda: stoker.RandomChoice([stoker.MixUp(), stoker.RandomGrayscale()]),

@@ -218,3 +218,31 @@ def test_zooming_out(photo):
         padding = [-left, -top, width + left - SIZE[1], height + top - SIZE[0]]
         wanted = v2.functional.pad(tv_boxes(boxes), padding).numpy()
         assert np.abs(batch["boxes"][0] - wanted).max() <= 1e-4
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("Resize", ((120, 160),), {}), ("CenterCrop", ((70, 90),), {}), ("Resize", ((110, 100),), {})],
+        [("Resize", (60,), {"max_size": 99}), ("CenterCrop", (40,), {}), ("Resize", ((96, 128),), {})],
+        [("Pad", ([40, 9, 0, 21],), {"fill": (124, 116, 104)}), ("Resize", ((100, 120),), {})],
+        [("Pad", (30,), {"fill": 9}), ("CenterCrop", ((100, 140),), {}), ("Resize", ((64, 96),), {})],
+    ],
+)
+def test_a_resize_after_a_crop_or_coloured_padding(tmp_path, steps):
+    """stoker resamples once, and rounds the place of the crop to whole pixels of the row."""
+    down, right = np.mgrid[0 : SIZE[0], 0 : SIZE[1]]
+    smooth = np.stack([2 * down, 2 * right, 128 + 60 * np.sin(down / 9) * np.cos(right / 7)], axis=-1)
+    Image.fromarray(smooth.astype(np.uint8)).save(tmp_path / "smooth.png")
+    boxes = boxes_of(np.random.default_rng(3), 9)
+    moved = by_stoker(tmp_path / "smooth.png", steps, boxes, "xyxy")
+    assert moved == pytest.approx(by_torchvision(tmp_path / "smooth.png", steps, boxes, "xyxy"), abs=1)
+    row = stoker.Compose([getattr(stoker, name)(*args, **options) for name, args, options in steps])(
+        (tmp_path / "smooth.png").read_bytes()
+    )
+    image = tv_tensors.Image(torch.from_numpy(smooth.astype(np.uint8)).permute(2, 0, 1))
+    for name, args, options in steps:
+        image = getattr(v2, name)(*args, **options)(image)
+    differences = np.abs(row.astype(int) - image.permute(1, 2, 0).numpy())
+    edges = 0.05 if steps[0][0] == "Pad" else 0.002  # of the padding: at whole pixels of the row
+    assert (differences > 6).mean() < edges and np.median(differences) <= 2

@@ -81,13 +81,22 @@ TEST(Compile, ChecksTreesOfTransforms) {
   EXPECT_THAT(refusal(RandomChoice{{flip, RandomApply{{flip, RandomSolarize{256}}}}}),
               HasSubstr("transforms[1], RandomChoice: transforms[1], RandomApply: transforms[1], "
                         "RandomSolarize: threshold = 256"));
-  for (const Transform& other :
-       {Transform(Exactly(9, 9)), Transform(CenterCrop{9, 9}), Transform(Pad{}),
-        Transform(RandomErasing{}), Transform(PadTo{64, 64}), Transform(Normalize{})}) {
+  for (const Transform& other : {Transform(RandomErasing{}), Transform(PadTo{64, 64}),
+                                 Transform(Normalize{}), Transform(SanitizeBoundingBoxes{})}) {
     EXPECT_THAT(refusal(RandomOrder{{flip, other}}),
                 HasSubstr("transforms[1], RandomOrder: transforms[1], " +
                           std::string(NameOf(other)) + ": RandomOrder does not hold"));
   }
+  for (const Transform& other : {Transform(Exactly(9, 9)), Transform(CenterCrop{9, 9}),
+                                 Transform(Pad{}), Transform(RandomApply{{RandomZoomOut{}}})}) {
+    EXPECT_THAT(refusal(RandomOrder{{flip, other}}),
+                HasSubstr("transforms[1], RandomOrder: it holds transforms that resize, crop or "
+                          "pad, and images would depend on their order"));
+  }
+  EXPECT_THAT(refusal(RandomApply{{CenterCrop{9, 9}, RandomChoice{{RandomInvert{}}}}}),
+              HasSubstr("RandomApply: it holds transforms that resize, crop or pad, and others "
+                        "that change pixels. Hold each kind by itself"));
+  EXPECT_THAT(Refusal({RandomApply{{Mosaic{9}}}, CenterCrop{9, 9}}), HasSubstr("does not hold"));
   EXPECT_EQ(refusal(RandomOrder{}), "");
   EXPECT_THAT(refusal(RandomChoice{}), HasSubstr("RandomChoice: it holds no transforms"));
   EXPECT_THAT(refusal(RandomChoice{{flip, flip}, {1}}),
@@ -280,9 +289,32 @@ TEST(Compile, RefusesPaddingThatCannotBe) {
 TEST(Compile, RefusesASecondResampling) {
   EXPECT_THAT(Refusal({Shorter(256), Exactly(224, 224)}),
               AllOf(HasSubstr("transforms[1], Resize: a second resampling"),
-                    HasSubstr("transforms[0], Resize resamples already")));
+                    HasSubstr("transforms[0], Resize resamples already, and no crop follows it")));
   EXPECT_THAT(Refusal({RandomResizedCrop{224, 224}, RandomHorizontalFlip{}, Exactly(100, 100)}),
               HasSubstr("transforms[2], Resize: a second resampling"));
+}
+
+// DETR's recipe.
+TEST(Compile, TakesAResizeAfterACrop) {
+  const RandomShortestSize shorter{{400, 500, 600}}, last{{480, 800}, 1333};
+  const RandomApply parts{{shorter, RandomSizeCrop{384, 600}}};
+  const RandomChoice squares{{Exactly(512, 512), Exactly(576, 576)}};
+  using enum ExecutionSite;
+  const Plan detr = Compile({RandomHorizontalFlip{}, parts, last, PadTo{.multiple = 32}}).value();
+  EXPECT_EQ(detr.sites(), (std::vector{kFused, kFused, kFused, kRow}));
+  EXPECT_EQ(detr.output_size(), (ImageSize{1344, 1344}));
+  EXPECT_EQ(Compile({parts, Exactly(560, 560), ColorJitter{}}).value().output_size(),
+            (ImageSize{560, 560}));
+  EXPECT_EQ(Compile({parts, squares, PadTo{.multiple = 32}}).value().output_size(),
+            (ImageSize{576, 576}));
+  EXPECT_THAT(Refusal({parts, squares}), HasSubstr("no transform makes all images the same size"));
+  EXPECT_THAT(Refusal({parts, squares, ColorJitter{}}), HasSubstr("images differ in size here"));
+  EXPECT_THAT(Refusal({parts}), HasSubstr("no transform makes all images the same size"));
+  EXPECT_THAT(Refusal({RandomSizeCrop{9, 8}, Exactly(9, 9)}),
+              HasSubstr("RandomSizeCrop: min_size = 9 is above max_size = 8"));
+  // Crops within a choice make tiles smaller, so what comes before them needs one size.
+  EXPECT_THAT(Refusal({last, RandomInvert{}, RandomApply{{RandomSizeCrop{9, 9}}}, PadTo{99, 99}}),
+              HasSubstr("images differ in size here"));
 }
 
 TEST(Compile, RefusesACropThatOnlyAddsABorder) {
@@ -371,15 +403,20 @@ TEST(Compile, RefusesAugmentationsOfImagesThatDifferInSize) {
   }
 }
 
-TEST(Compile, RefusesFilledPaddingBeforeResampling) {
+TEST(Compile, RefusesMirroredPaddingBeforeResampling) {
   const Pad zeros{{4, 4, 4, 4}}, gray{{4, 4, 4, 4}, {7, 7, 7}},
       mirrored{{4, 4, 4, 4}, {}, Padding::kReflect};
   EXPECT_EQ(Refusal({zeros, Exactly(9, 9)}), "");
   EXPECT_EQ(Refusal({Exactly(9, 9), gray, mirrored}), "");
-  for (const Pad& pad : {gray, mirrored}) {
-    EXPECT_THAT(Refusal({pad, Exactly(9, 9)}),
-                HasSubstr("transforms[0], Pad: transforms[1], Resize resamples after it"));
-  }
+  EXPECT_EQ(Refusal({gray, RandomSizeCrop{3, 9}, Exactly(9, 9)}), "");
+  EXPECT_THAT(Refusal({mirrored, Exactly(9, 9)}),
+              HasSubstr("transforms[0], Pad: transforms[1], Resize resamples after it"));
+  EXPECT_THAT(Refusal({gray, zeros, CenterCrop{9, 9}, Exactly(9, 9)}),
+              HasSubstr("transforms[1], Pad: it pads a padded image in another way"));
+  using enum ExecutionSite;
+  EXPECT_EQ(
+      Compile({gray, RandomHorizontalFlip{}, Exactly(9, 9), CenterCrop{5, 5}}).value().sites(),
+      (std::vector{kTile, kFused, kFused, kTile}));
   EXPECT_THAT(Refusal({mirrored, mirrored, CenterCrop{9, 9}}),
               HasSubstr("transforms[1], Pad: it pads a padded image in another way"));
   EXPECT_EQ(Refusal({zeros, zeros, CenterCrop{9, 9}}), "");
@@ -513,8 +550,7 @@ TEST(Compile, ZoomingOutComesBeforeWhatFixesTheSize) {
               HasSubstr("all images the same size"));
   EXPECT_THAT(cause({Resize{.height = 9, .width = 9}, zoom, ColorJitter{}}),
               HasSubstr("images differ in size here"));
-  EXPECT_THAT(cause({grey, Resize{.height = 9, .width = 9}}), HasSubstr("resamples after it"));
-  EXPECT_THAT(Refusal({grey, Exactly(9, 9)}), HasSubstr("Leave fill out: black padding"));
+  EXPECT_EQ(cause({grey, Resize{.height = 9, .width = 9}}), "");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "transforms/plan/draw.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -581,6 +582,51 @@ TEST(Draw, EvaluationResizesAndCropsTheCentre) {
   EXPECT_EQ(g.resized, (ImageSize{341, 256}));
   EXPECT_EQ(g.window, (Rect{58, 16, 224, 224}));
   EXPECT_FALSE(g.mirror_columns);
+}
+
+// The whole image is resized, so that the part has its size.
+TEST(Draw, AResizeAfterACropResizesAllOfTheImage) {
+  const Resize first{.height = 300, .width = 400}, last{.height = 50, .width = 64};
+  const Plan plan = Plan::Compile({first, CenterCrop{100, 100}, last}).value();
+  const Geometry g = GeometryOf(plan, {}, {4000, 3000});
+  EXPECT_EQ(g.box, (Rect{0, 0, 4000, 3000}));
+  EXPECT_EQ(g.resized, (ImageSize{256, 150}));
+  EXPECT_EQ(g.window, (Rect{96, 50, 64, 50}));
+
+  const Pad pad{{100, 0, 0, 50}, {0, 0, 9}};
+  const DrawnSample padded = testing::DrawnOf(Plan::Compile({pad, last}).value(), {}, {300, 150});
+  EXPECT_EQ(padded.geometry.resized, (ImageSize{48, 38}));  // of 400 × 200 to 64 × 50
+  ASSERT_EQ(padded.steps.size(), 1u);
+  EXPECT_EQ(std::get<Reframe>(padded.steps[0].step).window, (Rect{-16, 0, 64, 50}));
+  EXPECT_EQ(std::get<Reframe>(padded.steps[0].step).fill, pad.fill);
+}
+
+TEST(Draw, APartThatIsTooSmallToBeResizedIsAnErrorOfTheSample) {
+  const Resize huge{.height = 65535, .width = 65535};
+  const Plan plan = Plan::Compile({huge, CenterCrop{1, 1}, huge}).value();
+  DrawnSample drawn;
+  EXPECT_THAT(plan.Draw({}, {9, 9}, drawn).error().cause,
+              ::testing::HasSubstr("an image of 1 × 1 pixels is too small to be resized to the "
+                                   "65535 × 65535 of transforms[2], Resize"));
+}
+
+TEST(Draw, ASizeCropHasAllSizesAndPlaces) {
+  const auto parts = [](const RandomSizeCrop& crop, ImageSize image) {
+    const Plan plan = Plan::Compile({crop, PadTo{99, 99}}).value();
+    std::set<std::array<int, 4>> found;
+    for (uint64_t n = 0; n < 2000; ++n) {
+      const Rect box = GeometryOf(plan, {1, 2, n}, image).box;
+      EXPECT_TRUE(Contains({0, 0, image.width, image.height}, box));
+      found.insert({box.x, box.y, box.width, box.height});
+    }
+    return found;
+  };
+  using Parts = std::set<std::array<int, 4>>;
+  EXPECT_EQ(parts({5, 6}, {6, 5}), (Parts{{0, 0, 5, 5}, {1, 0, 5, 5}, {0, 0, 6, 5}}));
+  EXPECT_EQ(parts({5, 6, true}, {7, 6}).size(), 6u + 2u);
+  EXPECT_EQ(parts({5, 6}, {7, 6}).size(), 6u + 3u + 4u + 2u);
+  EXPECT_EQ(parts({20, 30}, {4, 3}), (Parts{{0, 0, 4, 3}}));
+  EXPECT_EQ(parts({20, 30, true}, {4, 3}), (Parts{{0, 0, 3, 3}, {1, 0, 3, 3}}));
 }
 
 // Crops and flips one after the other, on the numbers of the columns; -1 is padding.

@@ -99,16 +99,22 @@ Point CenterOf(const std::vector<uint8_t>& row, ImageSize size) {
 std::vector<Transform> NextMoves(Random& random) {
   constexpr Interpolation kBilinear = Interpolation::kBilinear;
   std::vector<Transform> list;
-  if (random.OneIn(2)) list.emplace_back(Pad{.padding = {3, random.Between(0, 9), 0, 5}});
+  const Fill fill{0, static_cast<uint8_t>(random.Between(0, 1)), 9};
+  if (random.OneIn(2)) list.emplace_back(Pad{{3, random.Between(0, 9), 0, 5}, fill});
   if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
   if (random.OneIn(2)) {
-    list.emplace_back(RandomCrop{.height = 90, .width = 100, .pad_if_needed = true});
+    list.emplace_back(RandomCrop{.height = 90, .width = 100, .pad_if_needed = true, .fill = fill});
   }
   if (random.OneIn(2)) list.emplace_back(RandomVerticalFlip{});
   if (random.OneIn(2)) {
     list.emplace_back(RandomResizedCrop{.height = 96, .width = 80, .scale = {0.5, 1}});
   } else {
     list.emplace_back(Resize{.height = 70, .width = 120});
+  }
+  if (random.OneIn(3)) {
+    list.emplace_back(RandomSizeCrop{60, 100, random.OneIn(2)});
+    if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
+    list.emplace_back(Resize{.height = 100, .width = 90});
   }
   for (int i = random.Between(0, 4); i > 0; --i) {
     switch (random.Between(0, 5)) {

@@ -187,6 +187,20 @@ class NaiveMoves {
         static_cast<int>(random.Below(static_cast<uint64_t>(o_.canvas.width - t.width + 1)));
     o_.Crop({x, y, t.width, t.height});
   }
+  // DETR's RandomSizeCrop, and RF-DETR's RandomSizedCrop, of which a side is at most the image's.
+  void operator()(const RandomSizeCrop& t, RandomStream& random) {
+    const auto between = [&](int least, int most) {
+      return least + static_cast<int>(random.Below(static_cast<uint64_t>(most - least + 1)));
+    };
+    const auto side = [&](int most) {
+      most = std::min(most, t.max_size);
+      return between(std::min(t.min_size, most), most);
+    };
+    const int w = side(t.square ? std::min(o_.canvas.width, o_.canvas.height) : o_.canvas.width);
+    const int h = t.square ? w : side(o_.canvas.height);
+    const int top = between(0, o_.canvas.height - h), left = between(0, o_.canvas.width - w);
+    o_.Crop({left, top, w, h});
+  }
   void operator()(const Resize& t, RandomStream&) { o_.Resize(SizeAfter(t, o_.canvas)); }
   void operator()(const RandomShortestSize& t, RandomStream& random) {
     const double min_size = t.min_size[random.Below(t.min_size.size())];

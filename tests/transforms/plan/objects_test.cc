@@ -205,6 +205,7 @@ std::vector<Transform> NextMoves(Random& random) {
     }
   };
   for (int n = random.Between(0, 3); n > 0; --n) geometry();
+  if (random.OneIn(4)) list.emplace_back(RandomSizeCrop{12, side(), random.OneIn(2)});
   if (random.OneIn(4)) {
     const int most = random.OneIn(3) ? 0 : 100;
     if (random.OneIn(2)) {
@@ -317,6 +318,49 @@ TEST(Objects, MoveAsTorchvisionMovesThem) {
   EXPECT_GT(applied, testing::Effort(4000) / 2);
 }
 
+// The place of the crop is rounded to whole pixels of the row.
+TEST(Objects, AreWithinAPixelOfTwoResizes) {
+  Random random(23);
+  int moved = 0;
+  for (int n = 0; n < testing::Effort(2000); ++n) {
+    const auto side = [&] { return random.Between(20, 70); };
+    std::vector<Transform> list;
+    const auto flips = [&] {
+      if (random.OneIn(3)) list.emplace_back(RandomHorizontalFlip{});
+      if (random.OneIn(3)) list.emplace_back(RandomVerticalFlip{});
+    };
+    flips();
+    const bool coloured = random.OneIn(3);
+    if (coloured) list.emplace_back(RandomZoomOut{{9, 0, 0}, {1, 3}});
+    if (coloured && random.OneIn(2)) list.emplace_back(Pad{{0, 3, 9, 1}, {9, 0, 0}});
+    if (!coloured) list.emplace_back(RandomShortestSize{{side(), side()}});
+    flips();
+    list.emplace_back(RandomSizeCrop{14, side(), random.OneIn(2)});
+    flips();
+    list.emplace_back(Resize{.height = side(), .width = side()});
+    const ImageSize size{random.Between(20, 90), random.Between(20, 90)};
+    const auto x = [&] { return static_cast<float>(random.Between(0, size.width)); };
+    const auto y = [&] { return static_cast<float>(random.Between(0, size.height)); };
+    const Objects objects = Numbered({{x(), y(), x(), y()}, {x(), y(), x(), y()}});
+    const DrawKey key{3, 1, static_cast<uint64_t>(n)};
+    NaiveObjects naive = NaiveOf(objects, size, BoxFormat::kXyxy);
+    NaiveMoves moves(key, naive);
+    for (const Transform& transform : list) moves.Apply(transform);
+    const Plan plan = Plan::Compile(list, {.objects = AllFields()}).value();
+    const std::optional<Objects> made = Applied(plan).To(objects, size, key);
+    ASSERT_TRUE(made.has_value());
+    for (size_t i = 0; i < 2; ++i) {
+      const BoxNumbers& wanted = naive.boxes[i];
+      if (wanted[0] == wanted[2] || wanted[1] == wanted[3]) continue;  // it may be in the padding
+      for (size_t c = 0; c < 4; ++c) {
+        ASSERT_NEAR(made->boxes[i][c], wanted[c], 1.01) << n << ": " << plan.Describe();
+      }
+      moved += made->boxes[i] != objects.boxes[i] ? 1 : 0;
+    }
+  }
+  EXPECT_GT(moved, testing::Effort(2000) / 2);
+}
+
 // ---- Compared with where pixels go.
 
 std::vector<Transform> NextOfAll(Random& random) {
@@ -339,6 +383,11 @@ std::vector<Transform> NextOfAll(Random& random) {
   for (int n = random.Between(0, 4); n > 0; --n) {
     list.push_back(others[static_cast<size_t>(random.Between(0, 8))]);
   }
+  if (random.OneIn(2)) {
+    const RandomChoice resized{{RandomShortestSize{{30, 50}}, Resize{.height = 60, .width = 45}}};
+    list.insert(list.begin(), RandomApply{{resized, flips, RandomSizeCrop{20, 60}}, 0.8});
+  }
+  if (random.OneIn(4)) list.insert(list.begin(), RandomZoomOut{{5, 0, 9}, {1, 2}});
   return list;
 }
 

@@ -33,11 +33,19 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   std::vector<Transform> list;
   const auto side = [&] { return random.Between(4, 60); };
   if (random.OneIn(3)) list.emplace_back(RandomVerticalFlip{});
-  if (random.OneIn(3)) list.emplace_back(Pad{NextMargins(random, 5)});
+  const Fill fill = random.OneIn(2) ? NextFill(random) : Fill{};
+  if (random.OneIn(3)) list.emplace_back(Pad{NextMargins(random, 5), fill});
   const bool pads = random.OneIn(3);  // images keep their sizes
   const bool has_boxes = random.OneIn(2);
-  if (random.OneIn(4)) list.emplace_back(RandomZoomOut{.side_range = {1, 2}});
+  if (random.OneIn(4)) list.emplace_back(RandomZoomOut{fill, {1, 2}});
   if (has_boxes && random.OneIn(2)) list.emplace_back(RandomIoUCrop{});
+  if (random.OneIn(4)) {
+    const RandomChoice resized{
+        {RandomShortestSize{{side(), side()}, 90}, Resize{.height = side(), .width = side()}}};
+    list.emplace_back(RandomApply{{resized, RandomHorizontalFlip{}, RandomSizeCrop{4, side()}}});
+  } else if (random.OneIn(6)) {
+    list.emplace_back(RandomSizeCrop{3, side(), /*square=*/true});
+  }
   if (!pads) {
     list.emplace_back(RandomResizedCrop{side(), side(), {0.08, 1}, {0.75, 4.0 / 3}});
   } else if (random.OneIn(2)) {
