@@ -59,18 +59,30 @@ void CopyTile(const Tile& tile, ptrdiff_t stride, uint8_t* row) {
   }
 }
 
-// Fills the pixels of the row outside its image.
-void FillAround(ImageSize image, ImageSize whole, const Piece& mask, uint8_t* row) {
-  for (int y = 0; y < whole.height; ++y) {
-    const int from = y < image.height ? image.width : 0;
-    if (Has16Bits(mask)) {
-      for (int x = from; x < whole.width; ++x) std::memcpy(row + 2 * x, &mask.fill, 2);
-      row += ptrdiff_t{2} * whole.width;
-    } else {
-      std::memset(row + from, mask.fill, Bytes(whole.width - from));
-      row += whole.width;
-    }
+// Fills the pixels of the row, or of a part of it, outside its image.
+void FillAround(const Rect& image, ImageSize whole, const Piece& mask, ptrdiff_t stride,
+                uint8_t* row) {
+  const auto fill = [&](int begin, int end) {
+    if (!Has16Bits(mask)) std::memset(row + begin, mask.fill, Bytes(end - begin));
+    for (int x = begin; Has16Bits(mask) && x < end; ++x) std::memcpy(row + 2 * x, &mask.fill, 2);
+  };
+  for (int y = 0; y < whole.height; ++y, row += stride) {
+    const bool shows = y >= image.y && y < image.y + image.height;
+    fill(0, shows ? image.x : whole.width);
+    if (shows) fill(image.x + image.width, whole.width);
   }
+}
+
+// Returns the image in its part of a row, after all steps.
+Rect ImageIn(const DrawnSample& drawn) {
+  auto [part, image, fill] = *drawn.placed;
+  for (const DrawnStep& step : drawn.steps) {
+    const auto* const mirror = std::get_if<Mirror>(&step.step);
+    if (mirror == nullptr) continue;
+    if (mirror->columns) image.x = part.width - image.x - image.width;
+    if (mirror->rows) image.y = part.height - image.y - image.height;
+  }
+  return image;
 }
 
 }  // namespace
@@ -95,6 +107,7 @@ Result<bool> Plan::OpenMask(const EncodedImage& image, ImageContext& context) co
   if (view.drawn.placed && view.drawn.steps.empty()) {
     ShowPart(*view.drawn.placed, view.drawn.geometry);
   }
+  if (view.drawn.placed) view.drawn.placed->image = ImageIn(view.drawn);
   KeepMotion(view.drawn, FillOf(*mask_));
   const Geometry& geometry = view.drawn.geometry;
   if (view.drawn.placed && IsEmpty(geometry.window)) return false;
@@ -116,10 +129,16 @@ Status Plan::EmitMask(ViewContext& context) const {
   const uint64_t start = NowNanoseconds();
   uint8_t* const row = MaskTo(context);
   const ImageSize row_size = RowSize(context.drawn.size);
-  if (pad_to_) FillAround(context.drawn.size, row_size, *mask_, row);
+  const ptrdiff_t stride = OutputOf(*mask_, row, row_size.width).stride;
   if (!context.drawn.steps.empty() && !IsEmpty(context.drawn.geometry.window)) {
     TRY(context.ApplySteps());
-    CopyTile(context.augmenter.tile(), OutputOf(*mask_, row, row_size.width).stride, row);
+    CopyTile(context.augmenter.tile(), stride, row);
+  }
+  if (const auto& placed = context.drawn.placed) {
+    FillAround(placed->image, placed->part.size(), *mask_, stride, row);
+  } else if (pad_to_) {
+    const ImageSize size = context.drawn.size;
+    FillAround({0, 0, size.width, size.height}, row_size, *mask_, stride, row);
   }
   context.augment_ns += NowNanoseconds() - start;
   return {};

@@ -97,6 +97,21 @@ Rect PartOf(const Plan& plan, const DrawnSample& drawn) {
   return drawn.placed ? drawn.placed->part : Rect{0, 0, row.width, row.height};
 }
 
+// Writes the pixels of a part of a row around its image, in three planes.
+void FillPlain(const Placement& placed, std::vector<uint8_t>& pixels) {
+  const auto& [part, image, fill] = placed;
+  size_t at = 0;
+  for (const uint8_t value : fill) {
+    for (int y = 0; y < part.height; ++y) {
+      for (int x = 0; x < part.width; ++x, ++at) {
+        const bool inside =
+            x >= image.x && x < image.x + image.width && y >= image.y && y < image.y + image.height;
+        if (!inside) pixels[at] = value;
+      }
+    }
+  }
+}
+
 // Makes one byte of each pixel of a mask's row: only what moves pixels, on three equal planes.
 void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& resampling,
                    const DrawnSample& drawn, uint8_t fill, size_t pixel, uint8_t* row) {
@@ -104,6 +119,8 @@ void MakeMaskPlane(const Plan& plan, const ImageView& image, const Resampling& r
   const std::vector<uint8_t> plane = NearestPlain(image, resampling, size, fill);
   std::vector<uint8_t> pixels;
   for (int c = 0; c < 3; ++c) pixels.insert(pixels.end(), plane.begin(), plane.end());
+  if (drawn.placed)
+    FillPlain({drawn.placed->part, drawn.placed->image, {fill, fill, fill}}, pixels);
   for (const DrawnStep& drawn_step : drawn.steps) {
     Step step = drawn_step.step;
     if (auto* const affine = std::get_if<Affine>(&step)) {
@@ -143,21 +160,6 @@ void MakeMaskRow(const Plan& plan, const ImageView& image, const Resampling& res
     const ImageView part{PixelLayout::kGray, image.size, {plane.data()}, {image.size.width}};
     MakeMaskPlane(plan, part, resampling, drawn, static_cast<uint8_t>(fill >> 8 * byte), pixel,
                   row + byte);
-  }
-}
-
-// Writes the pixels of a part of a row around its image, in three planes.
-void FillPlain(const Placement& placed, std::vector<uint8_t>& pixels) {
-  const auto& [part, image, fill] = placed;
-  size_t at = 0;
-  for (const uint8_t value : fill) {
-    for (int y = 0; y < part.height; ++y) {
-      for (int x = 0; x < part.width; ++x, ++at) {
-        const bool inside =
-            x >= image.x && x < image.x + image.width && y >= image.y && y < image.y + image.height;
-        if (!inside) pixels[at] = value;
-      }
-    }
   }
 }
 

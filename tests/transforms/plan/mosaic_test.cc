@@ -271,6 +271,43 @@ void MoveAsTheReference() {
 
 TEST(Mosaic, MovesFilesAndMasksAsTheReference) { testing::ForEachTarget(MoveAsTheReference); }
 
+// Where the canvas ends, the image and its mask do.
+TEST(Mosaic, MasksShowNoMoreThanTheirImages) {
+  Random random(7);
+  MemoryBudget budget(256 << 20);
+  size_t outside = 0;
+  for (int n = 0; n < testing::Effort(300); ++n) {
+    std::vector<Transform> list{Mosaic{.size = random.Between(1, 70), .scale = 0.9, .fill = {}}};
+    if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
+    if (random.OneIn(2)) list.emplace_back(ColorJitter{.saturation = {0.5, 2}});
+    if (random.OneIn(2)) list.emplace_back(RandomVerticalFlip{});
+    const PlanOptions options{.pieces = {{}, {Piece::Kind::kMask16, 0xffff}}};
+    const Plan plan = Plan::Compile(list, options).value();
+    DrawKey key{2, 3, static_cast<uint64_t>(n)};
+    const auto workspace = plan.MakeWorkspace(budget);
+    std::vector<uint8_t> row(plan.row_bytes()), mask(plan.piece(1).row_bytes());
+    for (const uint32_t part : PartsIn(plan, key)) {
+      const int width = random.Between(1, 90), height = random.Between(1, 90);
+      const std::vector<uint8_t> white(static_cast<size_t>(width * height), 255);
+      const PaddedFile file(
+          MakePng({.width = width, .height = height, .color = 0, .bit_depth = 16}));
+      key.part = part;
+      StageTimes times;
+      const ImageView image{PixelLayout::kGray, {width, height}, {white.data()}, {width}};
+      ASSERT_TRUE(plan.Apply(image, key, *workspace, {.row = row.data()}, times).ok());
+      EncodedImage of_mask{.piece = 1, .bytes = file.span(), .key = key};
+      of_mask.to.row = mask.data();
+      ASSERT_TRUE(plan.Apply(of_mask, *workspace, times).ok());
+    }
+    for (size_t i = 0; i < row.size() / 3; ++i) {
+      if (row[3 * i] != 0) continue;
+      ASSERT_TRUE(mask[2 * i] == 0xff && mask[2 * i + 1] == 0xff) << n << " at " << i;
+      ++outside;
+    }
+  }
+  EXPECT_GT(outside, static_cast<size_t>(testing::Effort(300)));
+}
+
 // ---- Objects.
 
 using BoxRow = std::array<float, 4>;
