@@ -211,10 +211,10 @@ Status CheckIsFree(const SampleSource& source, const std::string& column,
                .advice = "Rename the field, or leave it out"};
 }
 
-// Returns the first field whose rows are not one decoded image; null if there is none.
-const Field* DrawnOrSeveral(std::span<const Field> fields) {
-  const auto found = std::ranges::find_if(
-      fields, [](const Field& field) { return field.count != 0 || field.is_drawn(); });
+// Returns the first field whose rows have several images; null if there is none.
+const Field* FieldOfSeveral(std::span<const Field> fields) {
+  const auto found =
+      std::ranges::find_if(fields, [](const Field& field) { return field.count != 0; });
   return found == fields.end() ? nullptr : &*found;
 }
 
@@ -226,12 +226,11 @@ Status CheckLargest(const LoaderOptions& options, const std::string& pad_to) {
                  .cause = pad_to + ": a device has rows of one size for all batches",
                  .advice = "Give height and width, or let the program copy batches to it"};
   }
-  if (const Field* const field = DrawnOrSeveral(options.source->fields())) {
+  if (const Field* const field = FieldOfSeveral(options.source->fields())) {
     return Error{.code = Code::kUnimplemented,
                  .cause = pad_to + ": '" + field->name +
-                          (field->is_drawn() ? "' is drawn from the shapes of objects"
-                                             : "' has several images in a row") +
-                          ", and its rows have one size for all batches",
+                          "' has several images in a row, and its rows have one size for all "
+                          "batches",
                  .advice = "Give height and width"};
   }
   if (options.map == nullptr) return {};
@@ -265,12 +264,10 @@ Status CheckPadding(const LoaderOptions& options) {
 Status CheckMosaic(const LoaderOptions& options) {
   const std::vector<Transform>& list = options.transforms;
   if (list.empty() || !std::holds_alternative<Mosaic>(list.front())) return {};
-  if (const Field* const field = DrawnOrSeveral(options.source->fields())) {
+  if (const Field* const field = FieldOfSeveral(options.source->fields())) {
     return Error{.code = Code::kUnimplemented,
                  .cause = "transforms[0], Mosaic, makes rows of several samples, and '" +
-                          field->name +
-                          (field->is_drawn() ? "' is drawn from the shapes of objects of one"
-                                             : "' has several images of each"),
+                          field->name + "' has several images of each",
                  .advice = "Leave Mosaic out"};
   }
   if (!options.cache) return {};

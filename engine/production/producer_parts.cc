@@ -144,6 +144,7 @@ Result<std::vector<ColumnSpec>> ColumnsOf(const SampleSource& source,
     columns.push_back({field.name, field.dtype, field.row_shape, owns_strings, most});
     if (plan && field.is_drawn()) {
       columns.back().row_shape = {plan->output_size().height, plan->output_size().width};
+      if (plan->pads_batches()) columns.back().height_at = 0;
     }
   }
   if (AddsLabels(source, plan, map)) columns.push_back({kAddedLabelColumn, DType::kI64, {}});

@@ -1,6 +1,7 @@
 #include "engine/production/row_columns.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -106,9 +107,9 @@ Result<OutputRows> RowColumns::RowsOf(Slot& slot, uint32_t row, uint64_t sample,
     rows.crop_at = static_cast<uint64_t*>(slot.Row(columns - 2, row));
   }
   if (object_fields_.empty()) return rows;
+  // Those of further samples follow even if this one has an error.
+  slot.Objects(field_columns_[object_fields_.front()], row) = 0;
   ASSIGN_OR_RETURN(rows.objects, ObjectRowsOf(slot, row, sample, buffers));
-  *rows.objects->kept = 0;  // those of further samples follow even if this one has an error
-  if (!drawn_fields_.empty()) TRY(AddMasks(slot, row, sample, buffers));
   return rows;
 }
 
@@ -120,7 +121,7 @@ Result<OutputRows> RowColumns::RowsOfPart(Slot& slot, uint32_t row, uint64_t sam
   return rows;
 }
 
-// Returns the objects of a sample, and where they are written.
+// Returns the objects of a sample, and where they and the masks that they make are written.
 Result<const ObjectRows*> RowColumns::ObjectRowsOf(Slot& slot, uint32_t row, uint64_t sample,
                                                    Buffers& buffers) const {
   ASSIGN_OR_RETURN(const ObjectRows* const objects, ObjectsOf(sample, buffers));
@@ -130,6 +131,7 @@ Result<const ObjectRows*> RowColumns::ObjectRowsOf(Slot& slot, uint32_t row, uin
   }
   buffers.object_rows.to = buffers.kept;
   buffers.object_rows.kept = &slot.Objects(field_columns_[object_fields_.front()], row);
+  TRY(AddMasks(slot, row, sample, buffers));
   return objects;
 }
 
@@ -297,6 +299,16 @@ void RowColumns::Pad(Slot& slot) const {
     const Plan& piece = plan_->piece(i);
     FinishBatch(piece, slot.Row(i, 0), sizes, size);
     slot.SetRowShape(i, piece.row_shape(size));
+  }
+  for (const size_t field : drawn_fields_) {
+    const size_t column = field_columns_[field];
+    const Field& of = source_.fields()[field];
+    BatchRows rows{.data = static_cast<uint8_t*>(slot.Row(column, 0)),
+                   .reserved_bytes = columns_[column].row_bytes(),
+                   .pixel_bytes = SizeOf(of.dtype)};
+    std::memcpy(rows.padding.data(), &of.fill, rows.pixel_bytes);
+    PadBatch(rows, sizes, size);
+    slot.SetRowShape(column, std::array<int64_t, 2>{size.height, size.width});
   }
 }
 

@@ -171,10 +171,18 @@ Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& 
   TRY(context.objects.Read(options_.objects, rows, viewed, load));
   TRY(Draw(key, viewed, context.drawn, &context.objects));
   if (!writes) return {};
-  context.objects.Write(rows, key.part == 0 ? 0 : static_cast<size_t>(*rows.kept));
-  return context.shapes.Draw(rows, context.objects.kept(),
-                             {.drawn = context.drawn, .image = viewed, .row = output_},
-                             context.augmenter);
+  const size_t after = key.part == 0 ? 0 : static_cast<size_t>(*rows.kept);
+  context.objects.Write(rows, after);
+  DrawnSample& drawn = context.drawn;
+  if (rows.masks.empty() || (drawn.placed && IsEmpty(drawn.placed->part))) return {};
+  const Rect window = drawn.geometry.window;
+  if (drawn.placed && drawn.steps.empty()) ShowPart(*drawn.placed, drawn.geometry);
+  const ImageSize row = RowSize(drawn.size);
+  const Status status = context.shapes.Draw(
+      rows, context.objects.kept(), {.drawn = drawn, .image = viewed, .row = row, .after = after},
+      context.augmenter);
+  drawn.geometry.window = window;
+  return status;
 }
 
 // Draws one view.

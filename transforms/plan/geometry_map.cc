@@ -126,7 +126,8 @@ void FindImageIn(const DrawnSample& drawn, ImageSize image, std::vector<MapPoint
   CutTo(drawn.geometry.box, corners);
   MoveBy(MapOf(drawn.geometry), corners);
   StepMap of_step{drawn.geometry.window.size()};
-  CutTo({0, 0, of_step.size.width, of_step.size.height}, corners);
+  CutTo(drawn.placed ? drawn.placed->image : Rect{0, 0, of_step.size.width, of_step.size.height},
+        corners);
   for (const DrawnStep& step : drawn.steps) {
     MoveBy(std::visit(of_step, step.step), corners);
     CutTo({0, 0, of_step.size.width, of_step.size.height}, corners);

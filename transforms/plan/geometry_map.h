@@ -36,7 +36,8 @@ GeometryMap Inverse(const GeometryMap& map);
 GeometryMap MapToRow(const DrawnSample& drawn);
 
 // Sets `corners` to those of the part of the row in which pixels of the image are, not padding: a
-// convex polygon, as crops and padding cut it. `image`: size as viewed.
+// convex polygon, as crops and padding cut it. `image`: size as viewed. In a row of several images,
+// the row is the image's part, which the geometry's window shows.
 void FindImageIn(const DrawnSample& drawn, ImageSize image, std::vector<MapPoint>& corners);
 
 // Returns where a step moves the points of an image of `size`; NaN likewise.

@@ -32,11 +32,13 @@ struct ObjectField {
 struct ShapeMask {
   std::span<const uint8_t> shapes{};  // of all objects: see core/batch/object_shapes.h
   bool normalized = false;            // their polygons: shares of the image's width and height
-  // The values of all objects; empty if each one has its number, from 1, among those that are kept.
+  // The values of all objects; empty if each one has its number, from 1, among those of the row.
   std::span<const uint16_t> values{};
   uint16_t background = 0;  // the value of other pixels, and of padding
   size_t bytes = 1;         // of a pixel: 1 or 2
-  void* row = nullptr;      // (height, width) of the plan's output_size(), of any alignment
+  // (height, width) of the plan's RowSize(), of any alignment. Each sample of a row of several
+  // writes its part.
+  void* row = nullptr;
 };
 
 // The objects of one sample. Its spans are by PlanOptions::objects.

@@ -103,16 +103,16 @@ uint64_t ShapeMasks::BytesFor(ImageSize row, uint32_t objects) {
 Status ShapeMasks::Draw(const ObjectRows& rows, std::span<const uint32_t> kept, const Drawn& sample,
                         Augmenter& augmenter) {
   for (const ShapeMask& mask : rows.masks) {
-    TRY(CheckNumbers(mask, kept.size()));
+    TRY(CheckNumbers(mask, sample.after + kept.size()));
     TRY(Start(kept.size(), sample));
     TRY(DrawObjects(mask, kept, sample, augmenter));
-    Write(mask, kept, sample.row);
+    Write(mask, kept, sample);
   }
   return {};
 }
 
 Status ShapeMasks::Start(size_t objects, const Drawn& sample) {
-  size_ = sample.drawn.size;
+  size_ = sample.drawn.placed ? sample.drawn.placed->part.size() : sample.drawn.size;
   TRY(memory_.Grow(BytesFor(size_, static_cast<uint32_t>(objects))));
   const size_t pixels = PixelsOf(size_), numbers = objects + 1;
   uint8_t* at = memory_.data();
@@ -317,22 +317,28 @@ void ShapeMasks::Paint(uint16_t number, const Rect& bounds) {
   }
 }
 
-void ShapeMasks::Write(const ShapeMask& mask, std::span<const uint32_t> kept, ImageSize row) {
+void ShapeMasks::Write(const ShapeMask& mask, std::span<const uint32_t> kept, const Drawn& sample) {
   values_[0] = mask.background;
   for (size_t number = 1; number <= kept.size(); ++number) {
-    values_[number] =
-        mask.values.empty() ? static_cast<uint16_t>(number) : mask.values[kept[number - 1]];
+    values_[number] = mask.values.empty() ? static_cast<uint16_t>(sample.after + number)
+                                          : mask.values[kept[number - 1]];
   }
-  const bool are_numbers = mask.values.empty() && mask.background == 0;
-  auto* to = static_cast<uint8_t*>(mask.row);
-  for (int y = 0; y < row.height; ++y) {
+  const bool are_numbers = mask.values.empty() && mask.background == 0 && sample.after == 0;
+  const ImageSize row = sample.row;
+  const Rect part =
+      sample.drawn.placed ? sample.drawn.placed->part : Rect{0, 0, row.width, row.height};
+  auto* to =
+      static_cast<uint8_t*>(mask.row) +
+      (static_cast<size_t>(part.y) * static_cast<size_t>(row.width) + static_cast<size_t>(part.x)) *
+          mask.bytes;
+  for (int y = 0; y < part.height; ++y) {
     const int count = y < size_.height ? size_.width : 0;
     const uint16_t* const owners = owners_ + ptrdiff_t{y} * count;
     const auto number = [owners](int x) { return owners[x]; };
     const auto value = [owners, values = values_](int x) { return values[owners[x]]; };
     const auto write = [&](const auto& value_of) {
-      mask.bytes == 1 ? WritePixels<uint8_t>(count, row.width, mask.background, value_of, to)
-                      : WritePixels<uint16_t>(count, row.width, mask.background, value_of, to);
+      mask.bytes == 1 ? WritePixels<uint8_t>(count, part.width, mask.background, value_of, to)
+                      : WritePixels<uint16_t>(count, part.width, mask.background, value_of, to);
     };
     are_numbers ? write(number) : write(value);
     to += static_cast<size_t>(row.width) * mask.bytes;

@@ -28,9 +28,10 @@ namespace stoker {
 class ShapeMasks {
  public:
   struct Drawn {
-    const DrawnSample& drawn;
-    ImageSize image;  // as viewed
-    ImageSize row;    // at least drawn.size
+    const DrawnSample& drawn;  // in a row of several images, the window is that of its part
+    ImageSize image;           // as viewed
+    ImageSize row;             // at least drawn.size
+    size_t after = 0;          // objects of the row before these
   };
 
   explicit ShapeMasks(MemoryBudget& budget) : memory_(budget), nearest_(budget), changes_(budget) {}
@@ -62,7 +63,7 @@ class ShapeMasks {
   Result<Rect> FillRuns(const ShapePart& part, const BytePlane& to, uint8_t* scratch);
   Status Touch(uint64_t pixels);
   void Paint(uint16_t number, const Rect& bounds);
-  void Write(const ShapeMask& mask, std::span<const uint32_t> kept, ImageSize row);
+  void Write(const ShapeMask& mask, std::span<const uint32_t> kept, const Drawn& sample);
 
   GrowingBuffer memory_;  // the arrays that follow, for an image of size_
   ImageSize size_;

@@ -165,19 +165,44 @@ def test_what_is_refused(source, steps, cause):
         stoker.Loader(source, steps, batch_size=1)
 
 
-def test_rows_of_one_size_for_all_batches_are_refused(source, tmp_path):
-    steps = [RESIZE, stoker.PadTo("batch")]
+def test_clips_are_refused(source):
     frames = stoker.clips(stoker.files([source.path(i) for i in range(4)]), frames=2)
     with pytest.raises(stoker.UnimplementedError, match="'image' has several images in a row"):
-        stoker.Loader(frames, steps, batch_size=1)
-    name = tmp_path / "image.png"
-    name.write_bytes(encoded(np.zeros((9, 9, 3), np.uint8)))
-    category = [{"id": 1, "name": "x"}]
-    made = {"images": [{"id": 1, "file_name": name.name}], "annotations": [], "categories": category}
+        stoker.Loader(frames, [RESIZE, stoker.PadTo("batch")], batch_size=1)
+
+
+@pytest.mark.parametrize("masks", ["instances", "semantic"])
+def test_masks_of_shapes_have_the_size_of_the_batch(source, tmp_path, masks):
+    random = np.random.default_rng(5)
+    images, annotations = [], []
+    for number, (height, width) in enumerate(SIZES):
+        name = source.path(number).rsplit("/", 1)[-1]
+        images.append({"id": number, "file_name": name, "width": width, "height": height})
+        for _ in range(number % 3):
+            polygon = (random.random((5, 2)) * (width, height)).ravel().tolist()
+            about = {"id": len(annotations) + 1, "image_id": number, "category_id": 1 + number % 7}
+            annotations.append({**about, "bbox": [0, 0, width, height], "segmentation": [polygon]})
+    categories = [{"id": number, "name": str(number)} for number in range(1, 8)]
+    made = {"images": images, "annotations": annotations, "categories": categories}
     (tmp_path / "made.json").write_text(json.dumps(made))
-    drawn = stoker.coco(tmp_path / "made.json", tmp_path, masks="instances")
-    with pytest.raises(stoker.UnimplementedError, match="'instances' is drawn from the shapes"):
-        stoker.Loader(drawn, steps, batch_size=1)
+    folder = source.path(0).rsplit("/", 1)[0]
+    for dtype in ("uint8", "uint16"):
+        drawn = stoker.coco(tmp_path / "made.json", folder, masks=masks, mask_dtype=dtype)
+        name, background = ("instances", 0) if masks == "instances" else ("mask", 255)
+        loaders = [
+            stoker.Loader(drawn, [RESIZE, stoker.RandomHorizontalFlip(), pad_to], batch_size=5, shuffle=True)
+            for pad_to in (stoker.PadTo(90), stoker.PadTo("batch", multiple=8))
+        ]
+        shapes = set()
+        for wanted, got in zip(*loaders):
+            height, width = rounded_up(got.image_size, 8)
+            assert got[name].shape == (len(got.image), height, width) == got.image.shape[:3]
+            assert got[name].dtype == dtype
+            shown = got[name][:, :90, :90]
+            assert (shown == wanted[name][:, :height, :width]).all()
+            assert (got[name][:, 90:] == background).all() and (got[name][:, :, 90:] == background).all()
+            shapes.add(got[name].shape)
+        assert len(shapes) > 1
 
 
 def test_names_and_multiples_are_checked():

@@ -157,16 +157,39 @@ def test_what_is_refused(source):
         stoker.Mosaic(32, scale=1)
 
 
-def test_clips_and_masks_of_shapes_are_refused(photos, tmp_path):
-    mosaic = [stoker.Mosaic(32)]
+def test_clips_are_refused(photos):
     with pytest.raises(stoker.UnimplementedError, match="'image' has several images of each"):
-        loader_of(stoker.clips(stoker.files(photos), frames=1), mosaic)
-    category = [{"id": 1, "name": "x"}]
-    made = {"images": [{"id": 1, "file_name": "0.png"}], "annotations": [], "categories": category}
+        loader_of(stoker.clips(stoker.files(photos), frames=1), [stoker.Mosaic(32)])
+
+
+@pytest.mark.parametrize("masks", ["instances", "semantic"])
+def test_masks_of_shapes_are_where_their_images_are(photos, tmp_path, masks):
+    """Object i is the whole of image i."""
+    images, annotations = [], []
+    for i, (width, height) in enumerate(SIZES):
+        images.append({"id": i, "file_name": f"{i}.png", "width": width, "height": height})
+        corners = [0, 0, width, 0, width, height, 0, height]
+        about = {"id": i + 1, "image_id": i, "category_id": i + 1, "bbox": [0, 0, width, height]}
+        annotations.append({**about, "segmentation": [corners]})
+    categories = [{"id": i + 1, "name": str(i)} for i in range(len(SIZES))]
+    made = {"images": images, "annotations": annotations, "categories": categories}
     (tmp_path / "made.json").write_text(json.dumps(made))
-    drawn = stoker.coco(tmp_path / "made.json", tmp_path, masks="semantic")
-    with pytest.raises(stoker.UnimplementedError, match="'mask' is drawn from the shapes"):
-        loader_of(drawn, mosaic)
+    source = stoker.coco(tmp_path / "made.json", tmp_path, masks=masks)
+    recipe = [stoker.Mosaic(64), stoker.RandomHorizontalFlip(), stoker.ConvertBoundingBoxFormat("xyxy")]
+    found = 0
+    for epoch in range(20):
+        for batch in loader_of(source, recipe).epoch(epoch):
+            drawn = batch[masks if masks == "instances" else "mask"]
+            assert drawn.shape == (3, 64, 64)
+            for image, mask, boxes, labels in zip(batch.image, drawn, batch.boxes, batch.labels):
+                wanted = np.full((64, 64), 0 if masks == "instances" else 255, np.uint8)
+                for number, (box, label) in enumerate(zip(boxes, labels)):
+                    left, top, right, bottom = (round(float(side)) for side in box)
+                    wanted[top:bottom, left:right] = number + 1 if masks == "instances" else label
+                    assert (image[top:bottom, left:right] == value_of(label - 1)).all()
+                    found += 1
+                assert (mask == wanted).all()
+    assert found > 100
 
 
 def test_it_is_a_value():
