@@ -61,8 +61,8 @@ Status ObjectJson::AddPath(std::string_view key, size_t column) {
   return {};
 }
 
-Status ObjectJson::Read(TextFile document) {
-  JsonReader reader(std::move(document));
+Status ObjectJson::Read(TextFile document, const JsonWords& words) {
+  JsonReader reader(std::move(document), words);
   TRY(ReadNode(reader, root_, /*in_list=*/false));
   TRY(reader.End());
   TRY(CheckNumbers(reader));

@@ -34,7 +34,7 @@ class ObjectJson {
   // ObjectValues, with the document's path and an offset in it: a key that is missing, or occurs
   // twice, values of another type, columns with different numbers of objects. After one, this
   // object must not be used.
-  Status Read(TextFile document);
+  Status Read(TextFile document, const JsonWords& words = {});
 
   // In the order of Make's.
   std::vector<ObjectValues>& columns() { return columns_; }

@@ -46,6 +46,23 @@ bool IsNumber(std::string_view token) {
   return at == token.size();
 }
 
+// Whether the absolute value of a number is less than 1. Preconditions: IsNumber, and not 0.
+bool IsBelowOne(std::string_view token) {
+  const size_t exponent_at = std::min(token.find_first_of("eE"), token.size());
+  const size_t first = token.find_first_of("123456789");
+  const size_t point = std::min(token.find('.'), exponent_at);
+  // The first digit's power of ten: 3 in 1000, -3 in 0.001.
+  const int64_t place =
+      static_cast<int64_t>(point) - static_cast<int64_t>(first) - (first < point ? 1 : 0);
+  std::string_view exponent = token.substr(std::min(exponent_at + 1, token.size()));
+  if (exponent.starts_with('+')) exponent.remove_prefix(1);
+  int64_t power = 0;
+  const auto [end, error] =
+      std::from_chars(exponent.data(), exponent.data() + exponent.size(), power);
+  const bool is_huge = error == std::errc::result_out_of_range;
+  return is_huge ? exponent.starts_with('-') : power < -place;
+}
+
 // The role of a byte in a value that is skipped.
 enum class SkippedByte : uint8_t { kPlain, kQuote, kOpens, kCloses };
 
@@ -127,24 +144,23 @@ Error JsonReader::Refuse(std::string cause, std::string advice) const {
           .advice = std::move(advice)};
 }
 
-Error JsonReader::Truncated() const {
-  return Refuse("the JSON is truncated: it ends here", "Get the file again, or write it again");
-}
+Error JsonReader::Truncated() const { return Refuse(words_.truncated, words_.write_again); }
 
 Error JsonReader::NotJson() const {
   if (at_ == end_) return Truncated();
   constexpr size_t kMostShown = 30;
   const std::string_view rest(at_, static_cast<size_t>(end_ - at_));
-  for (const std::string_view number : {"NaN", "Infinity", "-Infinity"}) {
+  for (const std::string_view number : {"NaN", "Infinity", "-Infinity", "nan"}) {
     if (!rest.starts_with(number)) continue;
-    return Refuse(std::string(number) + " is not JSON, though Python's json writes it",
-                  "Replace it by a number, or leave out what has it");
+    const bool is_pythons = number != "nan";
+    return Refuse(std::string(number) + " is not JSON" +
+                      (is_pythons ? ", though Python's json writes it" : ""),
+                  words_.write_number);
   }
   std::string_view shown = rest.substr(0, kMostShown);
   while (!shown.empty() && !IsUtf8(shown)) shown.remove_suffix(1);
   if (shown.empty()) shown = rest.substr(0, 1);
-  return Refuse("this is not JSON: found " + Printable(shown),
-                "Write the file by a program, as Python's json does");
+  return Refuse("this is not JSON: found " + Printable(shown), words_.write_json);
 }
 
 // `token`: as Token returned it; one that reaches the end of the bytes ends with the file.
@@ -172,9 +188,12 @@ Result<JsonReader::Type> JsonReader::Peek() {
       return Type::kList;
     case 't':
     case 'f':
-      return Type::kBool;
-    case 'n':
-      return Type::kNull;
+    case 'n': {
+      ASSIGN_OR_RETURN(const std::string_view token, Token());
+      if (token == "null") return Type::kNull;
+      if (token == "true" || token == "false") return Type::kBool;
+      return WrongToken(token);
+    }
     default:
       if (*at_ != '-' && !IsJsonDigit(*at_)) return NotJson();
       return Type::kNumber;
@@ -238,7 +257,7 @@ Result<double> JsonReader::Number(const char* what) {
   }
   double value = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
-  if (error != std::errc() || !std::isfinite(value)) {
+  if (error != std::errc() && !IsBelowOne(token)) {
     return Refuse(std::string(what) + " is a number that float64 cannot hold");
   }
   at_ += token.size();
@@ -270,14 +289,10 @@ Result<int64_t> JsonReader::Integer(const char* what) {
 }
 
 Result<bool> JsonReader::Bool(const char* what) {
-  ASSIGN_OR_RETURN(const std::string_view token, Token());
-  if (token.starts_with('t') || token.starts_with('f')) {
-    if (token != "true" && token != "false") return WrongToken(token);
-  } else {
-    return OtherType(what, "true or false");
-  }
-  const bool value = token == "true";
-  at_ += token.size();
+  ASSIGN_OR_RETURN(const Type type, Peek());
+  if (type != Type::kBool) return OtherType(what, "true or false");
+  const bool value = *at_ == 't';
+  at_ += std::string_view(value ? "true" : "false").size();
   return value;
 }
 

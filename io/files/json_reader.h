@@ -13,6 +13,14 @@
 
 namespace stoker {
 
+// The words of errors that depend on the kind of document.
+struct JsonWords {
+  const char* truncated = "the JSON is truncated: it ends here";  // a cause; the others are advice
+  const char* write_again = "Get the file again, or write it again";
+  const char* write_json = "Write the file by a program, as Python's json does";
+  const char* write_number = "Replace it with a number, or remove the value that has it";
+};
+
 // The caller walks through the document and takes or skips each value:
 //
 //   TRY(reader.ForEachMember([&]() -> Status {
@@ -32,7 +40,10 @@ class JsonReader {
   enum class Type : uint8_t { kNull, kBool, kNumber, kString, kObject, kList };
   static constexpr size_t kMostLevels = 1024;  // of lists and objects in a value that is skipped
 
-  explicit JsonReader(TextFile file) : file_(std::move(file)) { TakeBytes(); }
+  explicit JsonReader(TextFile file, const JsonWords& words = {})
+      : file_(std::move(file)), words_(words) {
+    TakeBytes();
+  }
   JsonReader(const JsonReader&) = delete;
   JsonReader& operator=(const JsonReader&) = delete;
 
@@ -40,7 +51,7 @@ class JsonReader {
   // The offset in the file. After a call of Peek, it is that of the value.
   uint64_t offset() const { return file_.offset() + static_cast<size_t>(at_ - begin_); }
 
-  // Returns the type of the next value, by its first byte.
+  // Returns the type of the next value, by its first byte; null, true and false are complete.
   Result<Type> Peek();
 
   // Calls `read` for each member of the object that comes next, whose key is key() until another
@@ -53,7 +64,7 @@ class JsonReader {
   Status ForEachValue(const F& read);
 
   // `what`: the value's name in messages, like "'id'".
-  Result<double> Number(const char* what);  // finite
+  Result<double> Number(const char* what);  // finite; 0 if it is too small
   Result<bool> IsInteger();  // whether the next value, a number, is written as an integer
   Result<int64_t> Integer(const char* what);  // also written as 7.0, if it is less than 2^53
   Result<bool> Bool(const char* what);
@@ -89,6 +100,7 @@ class JsonReader {
   Error OtherType(const char* what, const char* wanted);
 
   TextFile file_;
+  JsonWords words_;
   const char* begin_ = nullptr;  // of the bytes in memory
   const char* at_ = nullptr;
   const char* end_ = nullptr;

@@ -21,6 +21,7 @@ namespace {
 
 constexpr size_t kMostKeys = 4096;
 constexpr char kOrLeaveOut[] = "; or name the wanted columns (columns=[…])";
+constexpr char kAsDumps[] = "Write each sample as a JSON object on one line, as json.dumps does";
 
 // A key of the first line, and how its values are used.
 struct JsonKey {
@@ -46,11 +47,13 @@ class JsonRows {
  public:
   using Type = JsonReader::Type;
 
+  explicit JsonRows(const JsonWords& words) : words_(words) {}
+
   uint64_t lines() const { return lines_; }  // with the one that is being read
   ManifestTable TakeTable() { return std::move(table_); }
 
   Status ReadKeys(TextFile line, const ManifestOptions& options) {
-    JsonReader reader(std::move(line));
+    JsonReader reader(std::move(line), words_);
     std::vector<std::string> names;
     TRY(CheckLine(reader));
     TRY(reader.ForEachMember([&]() -> Status {
@@ -82,7 +85,7 @@ class JsonRows {
   }
 
   Status ReadRow(TextFile line) {
-    JsonReader reader(std::move(line));
+    JsonReader reader(std::move(line), words_);
     TRY(CheckLine(reader));
     ++lines_;
     next_ = 0;
@@ -194,8 +197,12 @@ class JsonRows {
   Result<bool> ReadNumber(JsonReader& reader, const JsonKey& key) {
     ASSIGN_OR_RETURN(const bool is_integer, reader.IsInteger());
     if (is_integer) {
-      ASSIGN_OR_RETURN(const int64_t value, reader.Integer(key.shown().c_str()));
-      return ColumnOf(key).AddInteger(value);
+      Result<int64_t> value = reader.Integer(key.shown().c_str());
+      if (value.ok()) return ColumnOf(key).AddInteger(*value);
+      Error error = value.error();
+      if (error.advice.empty())
+        error.advice = std::string("Write it as text, in quotes") + kOrLeaveOut;
+      return error;
     }
     ASSIGN_OR_RETURN(const double value, reader.Number(key.shown().c_str()));
     return ColumnOf(key).AddNumber(value);
@@ -220,6 +227,7 @@ class JsonRows {
            (may_be_bool ? ", true or false" : "");
   }
 
+  JsonWords words_;
   std::vector<JsonKey> keys_;  // in the order of the first line
   std::map<std::string, size_t, std::less<>> indexes_;
   bool others_ = false;  // whether lines may have keys that the first one lacks
@@ -237,14 +245,22 @@ Result<ManifestTable> ReadJsonManifest(const std::string& path, const ManifestOp
   Result<ObjectJson> objects = ObjectJson::Make(keyed);
   if (!objects.ok()) return Error(objects.error()).WithFile(path);
   ASSIGN_OR_RETURN(TextFile file, TextFile::Open(path));
-  JsonRows rows;
+  // A .csv manifest has no objects.
+  const JsonWords words{
+      .truncated = "this is not JSON: the line ends here",
+      .write_again = kAsDumps,
+      .write_json = kAsDumps,
+      .write_number = keyed.empty() ? "Write a number, or leave the line out; a .csv manifest may "
+                                      "have nan and inf"
+                                    : "Write a number, or leave the line out"};
+  JsonRows rows(words);
   TRY(file.ForEachLine([&](const TextPosition& position, std::string_view line) -> Status {
     if (line.empty()) return {};
     const auto text = [&] { return TextFile(path, std::string(line)); };
     Status read;
     if (rows.lines() == 0) read = rows.ReadKeys(text(), options);
     if (read.ok()) read = rows.ReadRow(text());
-    if (read.ok() && !keyed.empty()) read = objects->Read(text());
+    if (read.ok() && !keyed.empty()) read = objects->Read(text(), words);
     if (read.ok()) return {};
     const Error& error = read.error();
     return RefuseText(path, {position.line, position.offset + error.offset.value_or(0)},

@@ -191,6 +191,10 @@ TEST(JsonReader, ErrorsNameTheByte) {
                               {"[01]", 1, "this is not JSON: found 01]"},
                               {"[1, NaN]", 4, "NaN is not JSON, though Python's json writes it"},
                               {"[-Infinity]", 1, "-Infinity is not JSON"},
+                              {"[nan]", 1, "nan is not JSON"},
+                              {"[nothing]", 1, "this is not JSON: found nothing]"},
+                              {"[tru]", 1, "this is not JSON: found tru]"},
+                              {"[nul", 1, "truncated"},
                               {"[\"\\ud800\"]", 2, "'\\ud800' is half of a surrogate pair"},
                               {"[\"a\x01\"]", 3, "control character"},
                               {"[\"a\xFF\"]", 1, "not UTF-8"},
@@ -222,6 +226,27 @@ TEST(JsonReader, IntegersMayBeWrittenAsFloats) {
   EXPECT_THAT(read("\"7\"").error().cause, HasSubstr("'id' is a string, not a number"));
   EXPECT_THAT(read("null").error().cause, HasSubstr("'id' is null, not a number"));
   EXPECT_THAT(read("01 ").error().cause, HasSubstr("not JSON"));
+}
+
+TEST(JsonReader, NumbersTooSmallForFloat64Are0) {
+  const auto read = [](const std::string& text) {
+    JsonReader reader(TextFile("a", text));
+    return reader.Number("'x'");
+  };
+  const std::string zeros(400, '0');
+  for (const std::string& small :
+       std::vector<std::string>{"1e-400", "-2.5E-324000", "0." + zeros + "7e20",
+                                "1" + zeros + "e-900", "1e-99999999999999999999", "0e999"}) {
+    const Result<double> number = read(small);
+    ASSERT_TRUE(number.ok()) << number.error().ToString();
+    EXPECT_EQ(*number, 0) << small;
+  }
+  for (const std::string& large :
+       std::vector<std::string>{"1e400", "-1.5E+309", "1" + zeros + ".5", "0." + zeros + "7e900",
+                                "1" + zeros + "e-20", "0.1e99999999999999999999"}) {
+    EXPECT_THAT(read(large).error().cause, HasSubstr("float64 cannot hold")) << large;
+  }
+  EXPECT_EQ(read("5e-324").value(), 5e-324);
 }
 
 TEST(JsonReader, DeepNestingIsRefused) {

@@ -94,7 +94,7 @@ CASES = [
     ),
     (
         lambda f: coco(f, {"bbox": [1, float("nan"), 3, 4]}),
-        f"a.json at byte 117: {NO_NAN}Replace it by a number, or leave this value out.",
+        f"a.json at byte 117: {NO_NAN}Replace it with a number, or remove the value that has it.",
     ),
     (
         lambda f: coco(f, {"segmentation": [[1, 2]]}),
@@ -180,8 +180,7 @@ CASES = [
     ),
     (
         lambda f: lines(f, boxes=[[1, float("nan"), 3, 4]]),
-        f"a.jsonl at byte 115: line 2: {NO_NAN}Write a number in its place, or leave the line out; a .csv "
-        "manifest may have nan and inf.",
+        f"a.jsonl at byte 115: line 2: {NO_NAN}Write a number, or leave the line out.",
     ),
     (
         lambda f: lines(f, boxes=[[1, 2, 3]]),
