@@ -1,8 +1,10 @@
 #include "io/annotations/object_values.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <type_traits>
@@ -54,7 +56,10 @@ bool AppendAs(Value value, std::vector<uint8_t>& bytes) {
   return true;
 }
 
-std::string ShownNumber(double value) { return std::to_string(value); }
+std::string ShownNumber(double value) {
+  char text[32];
+  return {text, std::to_chars(text, std::end(text), value).ptr};
+}
 std::string ShownNumber(int64_t value) { return std::to_string(value); }
 
 }  // namespace

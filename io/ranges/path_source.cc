@@ -182,8 +182,8 @@ std::string PixelsOf(ImageSize size) {
 Error NotAsAnnotated(ImageSize viewed, ImageSize annotated, const std::string& file) {
   const bool is_turned = viewed == ImageSize{annotated.height, annotated.width};
   return {.code = Code::kDataLoss,
-          .cause = "it has " + PixelsOf(viewed) + " pixels, and " + file + " has objects of " +
-                   PixelsOf(annotated),
+          .cause = "the image has " + PixelsOf(viewed) + " pixels, but " + file +
+                   " says that it has " + PixelsOf(annotated),
           .advice = is_turned
                         ? "If the image has an EXIF orientation, set exif_orientation to False for "
                           "objects of the image as it is stored, to True for those of the image as "

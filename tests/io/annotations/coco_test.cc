@@ -388,8 +388,8 @@ TEST_F(CocoTest, ImagesMustHaveTheSizesInTheFile) {
   EXPECT_TRUE(source->CheckViewed(2, {640, 480}).ok());
   const Error other = source->CheckViewed(2, {320, 240}).error();
   EXPECT_EQ(other.code, Code::kDataLoss);
-  EXPECT_EQ(other.cause,
-            "it has 320 × 240 pixels, and " + folder_.Path("a.json") + " has objects of 640 × 480");
+  EXPECT_EQ(other.cause, "the image has 320 × 240 pixels, but " + folder_.Path("a.json") +
+                             " says that it has 640 × 480");
   EXPECT_THAT(other.advice, HasSubstr("or scale its objects"));
   const Source second = Subset(source, std::vector<uint64_t>{2}).value();
   EXPECT_THAT(second->CheckViewed(0, {480, 640}).error().advice, HasSubstr("EXIF orientation"));

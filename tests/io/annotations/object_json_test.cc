@@ -232,7 +232,8 @@ TEST(ObjectJson, WrongTypesAndPoints) {
               HasSubstr("an object of 6 numbers; those before it have 3"));
   EXPECT_THAT(error(R"({"k": [], "n": [256]})"), HasSubstr("256, which uint8 cannot hold"));
   EXPECT_THAT(error(R"({"k": [], "n": [-1]})"), HasSubstr("-1, which uint8 cannot hold"));
-  EXPECT_THAT(error(R"({"k": [], "n": [1.5]})"), HasSubstr("which uint8 cannot hold"));
+  EXPECT_THAT(error(R"({"k": [], "n": [1.5]})"), HasSubstr("has 1.5, which uint8 cannot hold"));
+  EXPECT_THAT(error(R"({"k": [], "n": [1e39]})"), HasSubstr("has 1e+39, which uint8 cannot hold"));
   EXPECT_THAT(error(R"({"k": [], "n": [1, [2]]})"), HasSubstr("lists and single numbers"));
   EXPECT_THAT(error(R"({"k": [[1, 2, 3]], "n": [1]})"), HasSubstr("a pair (0, 2) in flip_pairs"));
 }

@@ -142,8 +142,9 @@ TEST_F(VocTest, ImagesMustHaveTheSizesInTheirFiles) {
   EXPECT_TRUE(source->CheckViewed(0, {1, 2}).ok());
   EXPECT_TRUE(source->CheckViewed(1, {500, 375}).ok());
   EXPECT_EQ(source->CheckViewed(1, {250, 188}).error().cause,
-            "it has 250 × 188 pixels, and " + folder_.Path("VOCdevkit/VOC2012/Annotations/1.xml") +
-                " has objects of 500 × 375");
+            "the image has 250 × 188 pixels, but " +
+                folder_.Path("VOCdevkit/VOC2012/Annotations/1.xml") +
+                " says that it has 500 × 375");
 }
 
 TEST_F(VocTest, PartsOfAnObjectAreNoObjects) {

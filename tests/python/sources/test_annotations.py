@@ -122,7 +122,7 @@ def test_an_image_of_another_size_is_its_samples_error(made, tmp_path, kind):
         write_voc(tmp_path / "VOC2012", images, [(h, w + (i == 2)) for i, (h, w) in enumerate(sizes)])
         named, source_options = tmp_path / f"VOC2012/Annotations/{images[2].stem}.xml", []
         source = stoker.voc(tmp_path)
-    words = re.escape(f"it has {sizes[2][1]} × {sizes[2][0]} pixels, and {named} has objects of")
+    words = re.escape(f"the image has {sizes[2][1]} × {sizes[2][0]} pixels, but {named} says that it has")
     for recipe in ([stoker.Resize((20, 20))], [stoker.Mosaic(32)]):
         with pytest.raises(stoker.DataLossError, match=words) as error:
             list(stoker.Loader(source, recipe, batch_size=4))

@@ -117,11 +117,11 @@ CASES = [
     ),
     (
         lambda f: coco(f, {}, width=16, height=12),
-        f"1.png: it has 8 × 6 pixels, and DIR/a.json has objects of 16 × 12. {SCALE}",
+        f"1.png: the image has 8 × 6 pixels, but DIR/a.json says that it has 16 × 12. {SCALE}",
     ),
     (
         lambda f: coco(f, {}, width=6, height=8),
-        f"1.png: it has 8 × 6 pixels, and DIR/a.json has objects of 6 × 8. {TURNED}",
+        f"1.png: the image has 8 × 6 pixels, but DIR/a.json says that it has 6 × 8. {TURNED}",
     ),
     (lambda f: without(f, "1.png", coco(f, {})), f"1.png: {NO_FILE}"),
     (
@@ -160,7 +160,8 @@ CASES = [
     ),
     (
         lambda f: voc(f, (1, 2, 3, 4), (12, 16)),
-        f"JPEGImages/1.png: it has 8 × 6 pixels, and DIR/Annotations/1.xml has objects of 16 × 12. {SCALE}",
+        "JPEGImages/1.png: the image has 8 × 6 pixels, but DIR/Annotations/1.xml says that it has 16 × 12. "
+        + SCALE,
     ),
     (
         lambda f: stoker.voc(without(f, "Annotations/1.xml", (voc(f, (1, 2, 3, 4)), f)[1])),
