@@ -14,7 +14,7 @@ enum class SampleFault : uint8_t {
   kVanished,     // its file no longer exists
   kUnreadable,   // the system refuses to read it (permission, I/O), or it is not a file
   kTruncated,    // bytes are missing at its end
-  kUndecodable,  // its bytes are damaged, or are not an image
+  kUndecodable,  // its bytes are damaged, are not an image, or have another size than annotated
   kOverLimits,   // it takes more pixels, scans or memory than is allowed
   kUnsupported,  // its format, or a variant of one, is not decoded by stoker
   kForbidden,    // a server refuses it, or hides that it does not exist

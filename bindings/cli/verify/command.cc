@@ -30,6 +30,7 @@ struct VerifyArguments {
   std::vector<std::string> source_options;
   std::optional<std::string> good;
   LimitArguments limits;
+  bool exif_orientation = true;
   int64_t list_bad = 100;
   int64_t threads = 0;
   bool json = false;
@@ -41,7 +42,8 @@ some crops would meet is found. Names the samples that are bad, and why:
   vanished     the file is not there any more
   unreadable   the system refuses to read it
   truncated    bytes are missing at its end
-  undecodable  its bytes are damaged, or no image
+  undecodable  its bytes are damaged, or no image; or its size is not the one
+               of its annotations or its mask
   over limits  it has more pixels or scans than allowed, or needs too much
                memory
   unsupported  a format, or a kind of one, that stoker does not decode
@@ -72,7 +74,8 @@ Status CheckGood(const VerifyArguments& given, const SampleSource& source) {
 }
 
 Result<VerifyReport> CheckAll(const SampleSource& source, const VerifyArguments& given) {
-  VerifyOptions options{.threads = static_cast<int>(given.threads)};
+  VerifyOptions options{.threads = static_cast<int>(given.threads),
+                        .exif_orientation = given.exif_orientation};
   SetLimits(given.limits, options.limits);
   WatchedWork work;
   return Verify(source, options, work.progress());
@@ -136,6 +139,12 @@ void AddVerify(CLI::App& app, Command& chosen) {
       ->type_name("FILE");
   AddSourceOptions(*command, given->source_options);
   AddLimits(*command, given->limits);
+  command
+      ->add_option(
+          "--exif-orientation", given->exif_orientation,
+          "true, the default: images are compared with their masks and annotations after they are "
+          "turned as their EXIF tag says; false: as they are stored")
+      ->type_name("true|false");
   AddNumber(*command, "--list-bad", given->list_bad, {0, 1'000'000'000},
             "number of bad samples to name, without --json");
   AddNumber(*command, "--threads", given->threads, {0, 256},

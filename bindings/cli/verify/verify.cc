@@ -28,12 +28,13 @@ namespace {
 // Keeps buffers and a decoder for the next sample. One thread at a time.
 class SampleChecker {
  public:
-  SampleChecker(const SampleSource& source, const DecodeLimits& limits)
+  SampleChecker(const SampleSource& source, const VerifyOptions& options)
       : source_(source),
         reads_(source),
-        limits_(limits),
-        budget_(WorkingMemory(limits)),
-        decoder_(limits, &budget_),
+        limits_(options.limits),
+        exif_orientation_(options.exif_orientation),
+        budget_(WorkingMemory(limits_)),
+        decoder_(limits_, &budget_),
         discard_(budget_),
         objects_(budget_) {
     request_.buffer = GrowingBuffer(budget_);
@@ -89,9 +90,10 @@ class SampleChecker {
   }
 
   // Checks that the image has the size that was annotated, and a further piece the one that it must
-  // have, as loaders do that apply EXIF tags.
+  // have, as loaders do.
   Status CheckSizeOfPiece(uint64_t id, const ImageInfo& info) {
-    const ImageSize viewed = Viewed(info.size, info.orientation);
+    const ImageSize viewed =
+        Viewed(info.size, exif_orientation_ ? info.orientation : Orientation::kNormal);
     if (piece_ == 0) {
       TRY(source_.CheckViewed(id, viewed));
       TRY(CountBoxes(id, viewed));
@@ -150,6 +152,7 @@ class SampleChecker {
   const SampleSource& source_;
   SampleReads reads_;
   const DecodeLimits limits_;
+  const bool exif_orientation_;
   MemoryBudget budget_;
   ReadRequest request_;
   ImageDecoder decoder_;
@@ -186,7 +189,7 @@ class Verification {
 
  private:
   void CheckSamples() {
-    SampleChecker checker(source_, options_.limits);
+    SampleChecker checker(source_, options_);
     while (!stopped_) {
       const uint64_t id = next_.fetch_add(1);
       if (id >= source_.size()) break;

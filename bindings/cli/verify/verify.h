@@ -20,6 +20,8 @@ namespace stoker {
 struct VerifyOptions {
   int threads = 0;        // 0 means the cores allotted
   DecodeLimits limits{};  // a sample that exceeds them is bad
+  // As for a loader: sizes are compared, and boxes clipped, after the EXIF tag turned the image.
+  bool exif_orientation = true;
 };
 
 struct VerifyReport {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/cli/synth/photograph.h"
+#include "io/annotations/coco.h"
 #include "io/folder/image_folder.h"
 #include "io/folder/masks.h"
 #include "io/manifest/manifest.h"
@@ -276,7 +277,7 @@ TEST_F(VerifyTest, MasksAreChecked) {
   EXPECT_EQ(report.bad[1].piece, 1u);
 }
 
-// As for a loader without options, which refuses masks of pixels as they are stored.
+// As for a loader, which by default refuses masks of pixels as they are stored.
 TEST_F(VerifyTest, MasksHaveTheSizeOfTheTurnedImage) {
   const auto photo = [](int orientation) {
     return Text(testing::WithChunk(
@@ -296,6 +297,26 @@ TEST_F(VerifyTest, MasksHaveTheSizeOfTheTurnedImage) {
   EXPECT_EQ(report.bad[0].cause, "it has 30 × 40 pixels, and " + Path("i/b.png") +
                                      ", the image of this sample, has 40 × 30");
   EXPECT_THAT(VerifyText(*source, report, 9), HasSubstr("Ignore the tags if this file fits"));
+  EXPECT_EQ(Describe(Check(*source, {.exif_orientation = false})),
+            "0 undecodable; 2 undecodable; ");
+}
+
+TEST_F(VerifyTest, AnnotationsHaveTheSizeOfTheTurnedOrTheStoredImage) {
+  File("a.png", Text(testing::WithChunk(
+                    testing::MakePng({.width = 30, .height = 40}), "IDAT",
+                    testing::PngChunk("eXIf", testing::OrientationTiff(6, /*big_endian=*/true)))));
+  for (const bool turned : {false, true}) {
+    const std::string size =
+        turned ? R"("width": 40, "height": 30)" : R"("width": 30, "height": 40)";
+    File("a.json", R"({"images": [{"id": 1, "file_name": "a.png", )" + size +
+                       R"(}], "annotations": [{"id": 1, "image_id": 1, "category_id": 1,)"
+                       R"( "bbox": [1, 2, 3, 4]}], "categories": [{"id": 1, "name": "x"}]})");
+    const Source source = Coco(Path("a.json"), folder_.path()).value();
+    for (const bool exif_orientation : {false, true}) {
+      const VerifyReport report = Check(*source, {.exif_orientation = exif_orientation});
+      EXPECT_EQ(report.bad.empty(), turned == exif_orientation) << Describe(report);
+    }
+  }
 }
 
 // Cameras may differ in size, the images of one may not.
