@@ -135,6 +135,7 @@ Opened OpenCoco(const SourceArguments& given, int /*threads*/) {
   ASSIGN_OR_RETURN(options.keep_empty, IsOn(given, "keep_empty"));
   ASSIGN_OR_RETURN(options.keep_crowd, IsOn(given, "keep_crowd"));
   ASSIGN_OR_RETURN(options.contiguous_labels, IsOn(given, "contiguous_labels"));
+  ASSIGN_OR_RETURN(options.check_sizes, IsOn(given, "check_sizes"));
   using Keypoints = CocoOptions::Keypoints;
   const std::string& keypoints = given.at("keypoints");
   if (keypoints != "auto" && keypoints != "on" && keypoints != "off") {
@@ -169,6 +170,7 @@ Opened OpenVoc(const SourceArguments& given, int threads) {
                      .threads = threads};
   ASSIGN_OR_RETURN(options.keep_difficult, IsOn(given, "keep_difficult"));
   ASSIGN_OR_RETURN(options.one_based, IsOn(given, "one_based"));
+  ASSIGN_OR_RETURN(options.check_sizes, IsOn(given, "check_sizes"));
   ASSIGN_OR_RETURN(options.instances, IsOn(given, "instances"));
   ASSIGN_OR_RETURN(options.fill, ParseMaskValue("fill", given.at("fill"), DType::kU8));
   return Voc(given.at("root"), options);
@@ -250,7 +252,8 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "masks", .standard = "off", .is_path = false},
                      {.name = "mask_dtype", .standard = "uint8", .is_path = false},
                      {.name = "mask_background", .standard = "255", .is_path = false},
-                     {.name = "mask_crowd", .standard = "off", .is_path = false}},
+                     {.name = "mask_crowd", .standard = "off", .is_path = false},
+                     {.name = "check_sizes", .standard = "on", .is_path = false}},
        .open = &OpenCoco},
       {.kind = "yolo",
        .arguments = {{.name = "data"},
@@ -270,6 +273,7 @@ std::vector<SourceRow> MakeTable() {
                      {.name = "task", .standard = "detection", .is_path = false},
                      {.name = "keep_difficult", .standard = "on", .is_path = false},
                      {.name = "one_based", .standard = "on", .is_path = false},
+                     {.name = "check_sizes", .standard = "on", .is_path = false},
                      {.name = "class_names", .standard = "", .is_path = false},
                      {.name = "instances", .standard = "off", .is_path = false},
                      {.name = "fill", .standard = "255", .is_path = false}},

@@ -37,7 +37,7 @@ Error WrongCoco(const std::string& json, std::string cause, std::string advice =
 // The objects, sorted by sample.
 struct CocoColumns {
   PathTable paths;                  // by sample
-  std::vector<ImageSize> sizes;     // by sample
+  std::vector<ImageSize> sizes;     // by sample; empty without check_sizes
   std::vector<int64_t> image_ids;   // by sample
   std::vector<int64_t> offsets{0};  // of the samples' objects
   std::vector<float> boxes;         // these and the following by object
@@ -162,7 +162,7 @@ std::vector<uint32_t> OrderSamples(const CocoFile& file, const CocoOptions& opti
     columns.image_ids.push_back(ids[i]);
     columns.offsets.push_back(columns.offsets.back() + counts[i]);
     columns.paths.Add(file.file_names[images[i]]);
-    columns.sizes.push_back(file.image_sizes[images[i]]);
+    if (options.check_sizes) columns.sizes.push_back(file.image_sizes[images[i]]);
   }
   for (uint32_t& sample : samples) {
     if (sample != kLeftOut) sample = kept[sample];

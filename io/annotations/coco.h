@@ -25,11 +25,12 @@ struct CocoOptions {
   bool contiguous_labels = false;
   Keypoints keypoints = Keypoints::kAuto;
   DrawnMasks masks{};  // drawn from the segmentations
+  // Images as viewed must have the `width` and `height` in the file, if it has these.
+  bool check_sizes = true;
 };
 
-// Boxes and points are taken as coordinates of the image as viewed, which must have the `width` and
-// `height` in the file if it has these. If photographs have an EXIF orientation and were annotated
-// as they are stored, it must not be applied. (COCO's have none.)
+// Boxes and points are taken as coordinates of the image as viewed. If photographs have an EXIF
+// orientation and were annotated as they are stored, it must not be applied. (COCO's have none.)
 //
 // Reads the images and annotations of `json`: the file_name of an image is a path below the folder
 // `images`, or URL. Samples are sorted by image id, as those of torchvision's CocoDetection are,

@@ -210,7 +210,7 @@ Result<VocAnnotation> ReadAnnotation(const std::string& path) {
 
 // The objects of all images.
 struct VocColumns {
-  std::vector<ImageSize> sizes;     // by sample
+  std::vector<ImageSize> sizes;     // by sample; empty without check_sizes
   std::vector<int64_t> offsets{0};  // of the samples' objects
   std::vector<float> boxes;
   std::vector<int64_t> labels;
@@ -230,7 +230,7 @@ class VocObjects {
   }
 
   Status Add(const std::string& path, const VocAnnotation& annotation) {
-    columns_.sizes.push_back(annotation.size);
+    if (options_.check_sizes) columns_.sizes.push_back(annotation.size);
     for (const VocObject& object : annotation.objects) {
       if (object.difficult != 0 && !options_.keep_difficult) continue;
       const auto label = labels_.find(object.name);
@@ -344,10 +344,11 @@ Status CheckTask(const std::string& root, const VocOptions& options) {
   if (detects && (options.instances || options.fill != VocOptions{}.fill)) {
     return WrongVoc(root, "instances and fill are of segmentation, not of detection");
   }
-  if (!detects && (!options.class_names.empty() || !options.keep_difficult || !options.one_based)) {
+  if (!detects && (!options.class_names.empty() || !options.keep_difficult || !options.one_based ||
+                   !options.check_sizes)) {
     return WrongVoc(root,
-                    "class_names, keep_difficult and one_based are of detection, not of "
-                    "segmentation");
+                    "class_names, keep_difficult, one_based and check_sizes are of detection, not "
+                    "of segmentation");
   }
   return {};
 }

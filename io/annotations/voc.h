@@ -24,6 +24,8 @@ struct VocOptions {
   // the box, as in VOC: boxes begin at xmin - 1, ymin - 1. Otherwise boxes are as in the files.
   bool one_based = true;
   std::vector<std::string> class_names{};  // by label; empty means VOC's 20
+  // Images as viewed must have the size in their annotation, if it has one.
+  bool check_sizes = true;
   // Segmentation only.
   bool instances = false;  // read SegmentationObject, too
   uint16_t fill = 255;     // Field::fill of the masks; 255 is VOC's void
@@ -51,8 +53,6 @@ struct VocOptions {
 //   image
 //   mask       kMask uint8: 0 is background, 1 to 20 are the classes (their label + 1), 255 is void
 //   instances  kMask uint8: 0 is background, 1, … are the objects, 255 is void
-//
-// An image must have the size in its annotation, as viewed, if that has one.
 //
 // Memory: 27 bytes for each box, and for each image 40 bytes and its path; while it opens, 130
 // bytes for each box in addition.

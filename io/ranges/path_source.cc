@@ -181,14 +181,17 @@ std::string PixelsOf(ImageSize size) {
 
 Error NotAsAnnotated(ImageSize viewed, ImageSize annotated, const std::string& file) {
   const bool is_turned = viewed == ImageSize{annotated.height, annotated.width};
-  return {.code = Code::kDataLoss,
-          .cause = "the image has " + PixelsOf(viewed) + " pixels, but " + file +
-                   " says that it has " + PixelsOf(annotated),
-          .advice = is_turned
-                        ? "If the image has an EXIF orientation, set exif_orientation to False for "
-                          "objects of the image as it is stored, to True for those of the image as "
-                          "viewed; otherwise correct the width and height"
-                        : "Use the image that was annotated, or scale its objects to this size"};
+  return {
+      .code = Code::kDataLoss,
+      .cause = "the image has " + PixelsOf(viewed) + " pixels, but " + file + " says that it has " +
+               PixelsOf(annotated),
+      .advice =
+          std::string(is_turned
+                          ? "If the image has an EXIF orientation, set exif_orientation to False "
+                            "for objects of the image as it is stored, to True for those of the "
+                            "image as viewed"
+                          : "Use the image that was annotated, or scale its objects to this size") +
+          "; if only the width and height are wrong, correct them, or turn off check_sizes"};
 }
 
 // The files of one field.

@@ -42,16 +42,19 @@ def coco(
     mask_dtype: Literal["uint8", "uint16"] = "uint8",
     mask_background: int = _BACKGROUND,
     mask_crowd: int | None = None,
+    check_sizes: bool = True,
 ) -> Source:
     """Images with boxes, from a JSON file of COCO's format.
 
         source = stoker.coco("coco/annotations/instances_train2017.json", "coco/train2017")
 
-    **Sizes:** an image that has not the `width` and `height` of the file, if it has them, is an error of its
-    sample: it was resized after it was annotated, or its EXIF tag turns it. Loaders turn images as their tag
-    says, and take boxes as those of the turned image. If the file has the sizes of images as they are stored,
-    as most annotation tools write them, pass `exif_orientation=False` to the loader. Only quarter turns are
-    noticed, of images that are not square. Images of COCO itself have no tag.
+    **Sizes:** an image whose size differs from the annotated one (`width` and `height` in the file) is an
+    error of its sample: it was resized after it was annotated, its EXIF tag turns it, or the numbers are
+    wrong. Loaders turn images as their tag says, and take boxes as those of the turned image. The numbers do
+    not say which image the boxes refer to, so look at some (`stoker show --source-option check_sizes=off`):
+    if the boxes are of the image as it is stored, pass `exif_orientation=False` to the loader; if they are
+    right and only the numbers are swapped or wrong, pass `check_sizes=False`. Only quarter turns are noticed,
+    of images that are not square. Images of COCO itself have no tag.
 
     Samples are sorted by image id, as those of torchvision's `CocoDetection` are, and objects are in the
     order of the file. A sample has
@@ -79,7 +82,7 @@ def coco(
     negative, or 65,536 or more, have no names. `contiguous_labels` numbers the categories from 0 instead.
 
     A file is read once, at about 450 MB/s without masks; a box takes 29 bytes of memory and 12 for each
-    keypoint, an image 56 bytes and its name, and with masks each point of a polygon 8 bytes and each run of
+    keypoint, an image 64 bytes and its name, and with masks each point of a polygon 8 bytes and each run of
     RLE 4.
 
     Args:
@@ -99,6 +102,7 @@ def coco(
             that count from 1.
         mask_crowd: the value of groups (`iscrowd`) in a semantic mask: not that of another object's class,
             but it may be that of the background. None means their label.
+        check_sizes: whether images must have the `width` and `height` of the file, if it has them.
 
     Raises:
         NotFoundError: no such file or folder (a FileNotFoundError).
@@ -118,8 +122,10 @@ def coco(
         "keep_crowd": (keep_crowd, True),
         "contiguous_labels": (contiguous_labels, False),
         "keypoints": (keypoints if keypoints == "auto" else _checks.boolean("keypoints", keypoints), "auto"),
+        **_masks(masks, mask_dtype, mask_background, mask_crowd),
+        "check_sizes": (check_sizes, True),
     }
-    text += _add(given, {**options, **_masks(masks, mask_dtype, mask_background, mask_crowd)})
+    text += _add(given, options)
     return _Opened("coco", given, f"stoker.coco({text})")
 
 
@@ -135,6 +141,7 @@ def voc(
     instances: bool = False,
     fill: int = _BACKGROUND,
     threads: int = 0,
+    check_sizes: bool = True,
 ) -> Source:
     """Images with boxes, or with masks, from a data set of Pascal VOC's layout.
 
@@ -153,14 +160,16 @@ def voc(
 
     Parts of an object, as the head of a person, are not read. Other classes than VOC's are an error that
     lists them, since splits would number them differently: pass `class_names`. Loaders take boxes as those of
-    the image as viewed: for photographs with an EXIF orientation, which VOC does not have, see `coco`.
+    the image as viewed: for photographs with an EXIF orientation, which VOC does not have, see `coco`. As
+    there, an image whose size differs from the annotated one is an error of its sample: some published data
+    sets have wrong numbers, and need `check_sizes=False`.
 
     **Segmentation.** Columns of masks, which `Mask` describes:
 
     - `mask` (uint8), of `SegmentationClass`: 0 is background, 1 to 20 are the classes, and 255 is void;
     - `instances` (uint8), of `SegmentationObject`, if asked for: 1, 2, … are the objects of the image.
 
-    A box takes 27 bytes of memory, and an image 32 and its path, likewise each mask.
+    A box takes 27 bytes of memory, and an image 40 and its path; a mask takes 8 and its path.
 
     Args:
         root: the folder `VOC2012`, `VOCdevkit`, or the one that `VOCdevkit` is in. A folder of another name
@@ -178,6 +187,7 @@ def voc(
         instances: whether to read the masks of instances, too. For segmentation.
         fill: the value of masks outside of the image, 0 to 255. For segmentation.
         threads: for listing folders and reading annotations, 0 to 256; 0 means the cores allotted.
+        check_sizes: whether images must have the `size` of their annotation, if it has one. For detection.
 
     Raises:
         NotFoundError: no such folder or list (a FileNotFoundError).
@@ -197,7 +207,7 @@ def voc(
         given["task"] = task.encode()
         text += f", {task!r}"
     flags = {"keep_difficult": (keep_difficult, True), "one_based": (one_based, True)}
-    text += _add(given, {**flags, "instances": (instances, False)})
+    text += _add(given, {**flags, "check_sizes": (check_sizes, True), "instances": (instances, False)})
     if class_names is not None:
         names = _names_in(class_names)
         given["class_names"] = b"\n".join(names)

@@ -393,6 +393,10 @@ TEST_F(CocoTest, ImagesMustHaveTheSizesInTheFile) {
   EXPECT_THAT(other.advice, HasSubstr("or scale its objects"));
   const Source second = Subset(source, std::vector<uint64_t>{2}).value();
   EXPECT_THAT(second->CheckViewed(0, {480, 640}).error().advice, HasSubstr("EXIF orientation"));
+  for (const ImageSize viewed : {ImageSize{320, 240}, ImageSize{480, 640}}) {
+    EXPECT_THAT(source->CheckViewed(2, viewed).error().advice, HasSubstr("turn off check_sizes"));
+    EXPECT_TRUE(Good(kSmall, {.check_sizes = false})->CheckViewed(2, viewed).ok());
+  }
 }
 
 TEST_F(CocoTest, WhatIsNotASizeIsNotCompared) {

@@ -145,6 +145,7 @@ TEST_F(VocTest, ImagesMustHaveTheSizesInTheirFiles) {
             "the image has 250 × 188 pixels, but " +
                 folder_.Path("VOCdevkit/VOC2012/Annotations/1.xml") +
                 " says that it has 500 × 375");
+  EXPECT_TRUE(Open({.check_sizes = false}).value()->CheckViewed(1, {250, 188}).ok());
 }
 
 TEST_F(VocTest, PartsOfAnObjectAreNoObjects) {
@@ -237,8 +238,10 @@ TEST_F(VocTest, OptionsOfTheOtherTaskAreRefused) {
   for (const VocOptions& options : std::vector<VocOptions>{{.instances = true}, {.fill = 0}}) {
     EXPECT_THAT(Open(options).error().cause, HasSubstr("instances and fill are of segmentation"));
   }
-  for (const VocOptions& options : std::vector<VocOptions>{
-           {.keep_difficult = false}, {.one_based = false}, {.class_names = {"x"}}}) {
+  for (const VocOptions& options : std::vector<VocOptions>{{.keep_difficult = false},
+                                                           {.one_based = false},
+                                                           {.class_names = {"x"}},
+                                                           {.check_sizes = false}}) {
     VocOptions given = options;
     given.task = VocOptions::Task::kSegmentation;
     EXPECT_THAT(Open(given).error().cause, HasSubstr("are of detection"));

@@ -66,8 +66,8 @@ TEST(OpenSource, MatchesMasks) {
 
 TEST(OpenSource, MatchesCoco) {
   const testing::TempFolder folder;
-  folder.Write("a.json", R"({"images": [{"id": 1, "file_name": "a"}, {"id": 2, "file_name": "b"}],
-    "annotations": [{"id": 1, "image_id": 2, "category_id": 5, "bbox": [1, 2, 3, 4]}],
+  folder.Write("a.json", R"({"images": [{"id": 1, "file_name": "a"}, {"id": 2, "file_name": "b",
+    "width": 9, "height": 9}], "annotations": [{"id": 1, "image_id": 2, "category_id": 5, "bbox": [1, 2, 3, 4]}],
     "categories": [{"id": 5, "name": "x"}]})");
   SourceArguments given{{"json", folder.Path("a.json")}, {"images", folder.path()}};
   EXPECT_EQ(OpenSource("coco", given).value()->Fingerprint(),
@@ -77,13 +77,17 @@ TEST(OpenSource, MatchesCoco) {
   const auto opened = OpenSource("coco", given).value();
   EXPECT_EQ(opened->size(), 1U);
   EXPECT_EQ(opened->classes(), std::vector<std::string>{"x"});
+  EXPECT_FALSE(opened->CheckViewed(0, {8, 8}).ok());
   given["keypoints"] = "off";
-  EXPECT_TRUE(OpenSource("coco", given).ok());
+  given["check_sizes"] = "off";
+  EXPECT_TRUE(OpenSource("coco", given).value()->CheckViewed(0, {8, 8}).ok());
   given["keypoints"] = "on";
   EXPECT_EQ(OpenSource("coco", given).error().cause,
             "not all annotations have the same keypoints: annotation 1 has no 'keypoints'");
   given["keypoints"] = "no";
   EXPECT_EQ(OpenSource("coco", given).error().cause, "keypoints is neither auto nor on nor off");
+  given["check_sizes"] = "no";
+  EXPECT_EQ(OpenSource("coco", given).error().cause, "check_sizes is neither on nor off");
   given["keep_crowd"] = "no";
   EXPECT_EQ(OpenSource("coco", given).error().cause, "keep_crowd is neither on nor off");
   given["keep_empty"] = "no";
@@ -126,8 +130,10 @@ TEST(OpenSource, MatchesVoc) {
   given["keep_difficult"] = "on";
   given["class_names"] = "dog\ncat";
   given["one_based"] = "off";
+  given["check_sizes"] = "off";
   const auto opened = OpenSource("voc", given).value();
   EXPECT_EQ(opened->classes(), (std::vector<std::string>{"dog", "cat"}));
+  EXPECT_TRUE(opened->CheckViewed(0, {8, 8}).ok());
   options.class_names = opened->classes();
   options.one_based = false;
   EXPECT_EQ(opened->Fingerprint(), Voc(folder.path(), options).value()->Fingerprint());

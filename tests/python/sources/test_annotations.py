@@ -117,11 +117,12 @@ def test_an_image_of_another_size_is_its_samples_error(made, tmp_path, kind):
             image.update(width=width + (image["id"] == 2), height=height)
         text["annotations"].append({"id": 9, "image_id": 1, "category_id": 7, "bbox": [-9, 1, 8, 8]})
         named.write_text(json.dumps(text))
-        source = stoker.coco(named, tmp_path / "photos")
+        arguments = named, tmp_path / "photos"
     else:
         write_voc(tmp_path / "VOC2012", images, [(h, w + (i == 2)) for i, (h, w) in enumerate(sizes)])
         named, source_options = tmp_path / f"VOC2012/Annotations/{images[2].stem}.xml", []
-        source = stoker.voc(tmp_path)
+        arguments = (tmp_path,)
+    source = getattr(stoker, kind)(*arguments)
     words = re.escape(f"the image has {sizes[2][1]} × {sizes[2][0]} pixels, but {named} says that it has")
     for recipe in ([stoker.Resize((20, 20))], [stoker.Mosaic(32)]):
         with pytest.raises(stoker.DataLossError, match=words) as error:
@@ -131,6 +132,12 @@ def test_an_image_of_another_size_is_its_samples_error(made, tmp_path, kind):
         source, [stoker.Resize((20, 20))], batch_size=4, on_bad="drop", max_bad_fraction=1, sample_ids=True
     )
     assert batch.sample_id.tolist() == [0, 1, 3]
+    unchecked = getattr(stoker, kind)(*arguments, check_sizes=False)
+    assert repr(unchecked).endswith(", check_sizes=False)")
+    assert pickle.loads(pickle.dumps(unchecked))._spec == unchecked._spec
+    assert unchecked._spec["fingerprint"] == source._spec["fingerprint"]
+    (batch,) = stoker.Loader(unchecked, [stoker.Resize((20, 20))], batch_size=4)
+    assert len(batch.image) == 4
     given = named if kind == "coco" else tmp_path / "VOC2012"
     verified = subprocess.run(
         [sys.executable, "-m", "stoker", "verify", given, *source_options, "--json"], capture_output=True
@@ -139,6 +146,8 @@ def test_an_image_of_another_size_is_its_samples_error(made, tmp_path, kind):
     assert verified.returncode == 1 and [bad["id"] for bad in report["bad"]] == [2]
     assert re.match(words, report["bad"][0]["cause"])
     assert report["boxes_without_area"] == (1 if kind == "coco" else 0)
+    source_options += ["--source-option", "check_sizes=off"]
+    subprocess.run([sys.executable, "-m", "stoker", "verify", given, *source_options], check=True)
 
 
 def test_wrong_files_of_coco_are_named(coco, tmp_path):

@@ -83,9 +83,13 @@ CORRECT = "Correct or remove the annotation, or read the boxes without masks."
 DIVIDE = "Divide x and width by the image's width, and y and height by its height."
 TURNED = (
     "If the image has an EXIF orientation, set exif_orientation to False for objects of the image as it is "
-    "stored, to True for those of the image as viewed; otherwise correct the width and height."
+    "stored, to True for those of the image as viewed; if only the width and height are wrong, correct them, "
+    "or turn off check_sizes."
 )
-SCALE = "Use the image that was annotated, or scale its objects to this size."
+SCALE = (
+    "Use the image that was annotated, or scale its objects to this size; if only the width and height are "
+    "wrong, correct them, or turn off check_sizes."
+)
 CASES = [
     (
         lambda f: coco(f, {"bbox": [1, 2, -3, 4]}),
