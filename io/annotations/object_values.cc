@@ -135,7 +135,8 @@ Status ObjectValues::CheckCoordinates() const {
   return Refuse(
       has_ends ? "has a box that ends before it begins" : "has a box of negative width or height",
       std::string("Boxes are ") + NameOf(column_.field.box_format) +
-          " here: give their format if they are not, otherwise correct the box");
+          " here: give their format if they are not; leave out padding boxes" +
+          (has_ends ? "" : ", such as [-1, -1, -1, -1]") + "; otherwise correct the box");
 }
 
 // Ends an object whose numbers are in bytes_.

@@ -110,8 +110,10 @@ class Boxes(Objects):
             (centre, width, height, as in YOLO).
         normalized: they are fractions of the image's width and height, from 0 to 1, instead of pixels.
 
-    Coordinates may be outside of the image, infinite or NaN, and are not checked; but a finite number that
-    float32 cannot hold is refused. `SanitizeBoundingBoxes` drops boxes that are not finite.
+    Coordinates may be outside of the image. `files` does not check whether they are infinite, NaN or
+    reversed, but refuses a finite number that float32 cannot hold; `SanitizeBoundingBoxes` drops boxes that
+    are not finite. `manifest`, `tar` and `tfrecord` refuse coordinates that are not finite, boxes that end
+    before they begin, and negative widths and heights: leave out padding boxes, such as [-1, -1, -1, -1].
     """
 
     _kind = "boxes"

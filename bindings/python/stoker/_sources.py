@@ -624,8 +624,9 @@ def tar(
     Raises:
         NotFoundError: no such archive (a FileNotFoundError).
         InvalidArgumentError: no image in any archive, labels or columns of some samples only, labels that
-            are not integers, text that is not UTF-8, JSON without the columns' objects, two members with
-            the same name, a link instead of a file, a wrong pattern (a ValueError).
+            are not integers, text that is not UTF-8, JSON without the columns' objects, boxes that are
+            reversed or coordinates that are not finite, two members with the same name, a link instead of a
+            file, a wrong pattern (a ValueError).
         ResourceExhaustedError: the columns take too much memory (a MemoryError).
         DataLossError: an archive, or the first sample's array, is cut off or damaged; `file` and `offset` say
             where.
@@ -732,7 +733,8 @@ def tfrecord(
     Raises:
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: no records; a feature that the first record does not have, with those that it
-            has, or of a wrong type; columns of other numbers of objects; a wrong pattern (a ValueError).
+            has, or of a wrong type; columns of other numbers of objects; boxes that are reversed or not
+            finite; a wrong pattern (a ValueError).
         DataLossError: a file is cut off, damaged or not a TFRecord file; `file` and `offset` say where.
         UnimplementedError: a file is compressed, with the command that decompresses it; a column of several
             byte strings, or without values, in the first record.
@@ -1142,7 +1144,8 @@ def manifest(
         NotFoundError: no such file (a FileNotFoundError).
         InvalidArgumentError: another kind of file; a column that is not there; with line and byte, a row with
             more or fewer fields than columns, a missing path, label or number, wrong quotes, or a
-            value of another type, a wrong box, columns with different numbers of objects (a ValueError).
+            value of another type, boxes that are reversed or coordinates that are not finite, columns with
+            different numbers of objects (a ValueError).
         PermissionDeniedError: the file may not be read (a PermissionError).
         UnimplementedError: the URL of a .parquet file (a NotImplementedError).
         ImportError: a .parquet file, and no pyarrow.

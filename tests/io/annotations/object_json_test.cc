@@ -200,11 +200,14 @@ TEST(ObjectJson, WrongBoxes) {
   const Error reversed = ErrorOf(R"({"b": [[1, 2, 1, 2], [3, 2, 1, 4]], "n": [1, 2]})");
   EXPECT_EQ(reversed.cause, "'b' has a box that ends before it begins");
   EXPECT_THAT(reversed.advice, HasSubstr("Boxes are xyxy here"));
+  EXPECT_THAT(reversed.advice, HasSubstr("leave out padding boxes; "));
   EXPECT_EQ(reversed.offset, 21);
   for (const char* const format : {"xywh", "cxcywh"}) {
     const std::string columns = std::string("b,boxes,b,") + format + "\nn,object,n";
     EXPECT_EQ(ErrorOf(R"({"b": [[1, 2, 3, -4]], "n": [1]})", columns.c_str()).cause,
               "'b' has a box of negative width or height");
+    EXPECT_THAT(ErrorOf(R"({"b": [[-1, -1, -1, -1]], "n": [1]})", columns.c_str()).advice,
+                HasSubstr("leave out padding boxes, such as [-1, -1, -1, -1]"));
   }
   for (const double number : {std::nan(""), -HUGE_VAL}) {  // as a TFRecord may have
     for (const KeyedColumn& column : ParseKeyedColumns("b,boxes,b\nk,keypoints,k").value()) {

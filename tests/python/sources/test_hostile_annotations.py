@@ -176,12 +176,13 @@ CASES = [
     (
         lambda f: lines(f, boxes=[[1, 2, -3, 4]]),
         "a.jsonl at byte 111: line 2: 'boxes' has a box of negative width or height. Boxes are xywh here: "
-        "give their format if they are not, otherwise correct the box.",
+        "give their format if they are not; leave out padding boxes, such as [-1, -1, -1, -1]; otherwise "
+        "correct the box.",
     ),
     (
         lambda f: lines(f, {"boxes": stoker.Boxes("boxes")}, boxes=[[5, 2, 3, 4]]),
         "a.jsonl at byte 111: line 2: 'boxes' has a box that ends before it begins. Boxes are xyxy here: "
-        "give their format if they are not, otherwise correct the box.",
+        "give their format if they are not; leave out padding boxes; otherwise correct the box.",
     ),
     (
         lambda f: lines(f, boxes=[[1, float("nan"), 3, 4]]),
