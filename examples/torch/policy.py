@@ -2,9 +2,9 @@
 
     python examples/torch/policy.py
 
-Replaces LeRobotDataset, which finds the frames of each sample in a video, with `stoker.clips` of frames in
-image files, of two cameras here. A sample has the last two frames of each camera with their states, and the
-actions of the next eight steps. Frames may also lie in packed sets or tar archives.
+The program replaces LeRobotDataset, which finds the frames of each sample in a video, with `stoker.clips` of
+frames in image files, of two cameras here. A sample has the last two frames of each camera with their
+states, and the actions of the next eight steps. Frames may also lie in packed sets or tar archives.
 """
 
 import pathlib

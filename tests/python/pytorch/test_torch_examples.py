@@ -120,9 +120,8 @@ def test_yolo_gets_boxes_of_objects(example, tmp_path):
         x, y = (batch["bboxes"][:, :2] * yolo.SIZE).long().T
         centres = batch["img"][batch["batch_idx"].long(), :, y, x]
         right += (centres.argmax(1) == batch["cls"][:, 0]).tolist()
-    assert len(right) > 100 and sum(right) > 0.8 * len(
-        right
-    )  # others are covered, or cut to where they are not
+    # The other centres are covered, or their boxes are cut.
+    assert len(right) > 100 and sum(right) > 0.8 * len(right)
 
 
 @pytest.mark.long
