@@ -1,5 +1,6 @@
 #include "transforms/plan/geometry_map.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -25,26 +26,11 @@ GeometryMap MirrorOf(bool columns, bool rows, ImageSize size) {
           1};
 }
 
-// Keeps the part of a convex polygon in which sign × (x or y) is at most `most`.
-void CutSide(double MapPoint::*axis, double sign, double most, std::vector<MapPoint>& corners) {
-  std::vector<MapPoint> kept;
-  for (size_t i = 0; i < corners.size(); ++i) {
-    const MapPoint &from = corners[i], &to = corners[(i + 1) % corners.size()];
-    const double outside = sign * (from.*axis) - most, outside_to = sign * (to.*axis) - most;
-    if (outside <= 0) kept.push_back(from);
-    if ((outside < 0 && outside_to > 0) || (outside > 0 && outside_to < 0)) {
-      const double part = outside / (outside - outside_to);
-      kept.push_back({from.x + part * (to.x - from.x), from.y + part * (to.y - from.y)});
-    }
-  }
-  corners = std::move(kept);
-}
-
 void CutTo(const Rect& part, std::vector<MapPoint>& corners) {
-  CutSide(&MapPoint::x, -1, -part.x, corners);
-  CutSide(&MapPoint::x, 1, part.x + part.width, corners);
-  CutSide(&MapPoint::y, -1, -part.y, corners);
-  CutSide(&MapPoint::y, 1, part.y + part.height, corners);
+  CutTo(HalfPlane{1, 0, -1.0 * part.x}, corners);
+  CutTo(HalfPlane{-1, 0, 1.0 * part.x + part.width}, corners);
+  CutTo(HalfPlane{0, 1, -1.0 * part.y}, corners);
+  CutTo(HalfPlane{0, -1, 1.0 * part.y + part.height}, corners);
 }
 
 void MoveBy(const GeometryMap& map, std::vector<MapPoint>& points) {
@@ -118,6 +104,43 @@ GeometryMap MapToRow(const DrawnSample& drawn) {
   StepMap of_step{drawn.geometry.window.size()};
   for (const DrawnStep& step : drawn.steps) map = Then(map, std::visit(of_step, step.step));
   return map;
+}
+
+void CutTo(const HalfPlane& side, std::vector<MapPoint>& polygon) {
+  const auto inside = [&side](const MapPoint& p) {
+    return side[0] * p.x + side[1] * p.y + side[2];
+  };
+  std::vector<MapPoint> kept;
+  for (size_t i = 0; i < polygon.size(); ++i) {
+    const MapPoint &from = polygon[i], &to = polygon[(i + 1) % polygon.size()];
+    const double at = inside(from), at_to = inside(to);
+    if (at >= 0) kept.push_back(from);
+    if ((at < 0 && at_to > 0) || (at > 0 && at_to < 0)) {
+      const double part = at / (at - at_to);
+      kept.push_back({from.x + part * (to.x - from.x), from.y + part * (to.y - from.y)});
+    }
+  }
+  polygon = std::move(kept);
+}
+
+void FindHorizons(const DrawnSample& drawn, std::vector<HalfPlane>& horizons) {
+  horizons.clear();
+  GeometryMap before = MapOf(drawn.geometry);
+  StepMap of_step{drawn.geometry.window.size()};
+  for (const DrawnStep& step : drawn.steps) {
+    const GeometryMap map = std::visit(of_step, step.step);
+    const GeometryMap after = Then(before, map);
+    if (map[6] != 0 || map[7] != 0) {
+      // The divisor is a linear function, and positive in the image, if the drawn corners are
+      // convex. Half of the least one keeps the cut away from the pixels.
+      const double least = map[8] + std::min(0.0, map[6] * of_step.size.width) +
+                           std::min(0.0, map[7] * of_step.size.height);
+      HalfPlane horizon;
+      for (size_t i = 0; i < 3; ++i) horizon[i] = after[6 + i] - least / 2 * before[6 + i];
+      horizons.push_back(horizon);
+    }
+    before = after;
+  }
 }
 
 void FindImageIn(const DrawnSample& drawn, ImageSize image, std::vector<MapPoint>& corners) {

@@ -35,6 +35,16 @@ GeometryMap Inverse(const GeometryMap& map);
 // image, as after a zoom by a factor of 0.
 GeometryMap MapToRow(const DrawnSample& drawn);
 
+// The points (x, y) with n[0] x + n[1] y + n[2] ≥ 0.
+using HalfPlane = std::array<double, 3>;
+// Removes the rest of a polygon, if it has any, by the algorithm of Sutherland and Hodgman.
+void CutTo(const HalfPlane& side, std::vector<MapPoint>& polygon);
+
+// Sets `horizons` to a half-plane of the image for each RandomPerspective that was drawn, in which
+// all lies that the row shows. Beyond it the map's divisor may be zero or negative, and MapToRow
+// may move points into the row that it does not show. Polygons are cut to them in this order.
+void FindHorizons(const DrawnSample& drawn, std::vector<HalfPlane>& horizons);
+
 // Sets `corners` to those of the part of the row in which pixels of the image are, not padding: a
 // convex polygon, as crops and padding cut it. `image`: size as viewed. In a row of several images,
 // the row is the image's part, which the geometry's window shows.

@@ -395,8 +395,8 @@ class Compiler : private Images {
                   "Give a smaller kernel_size: half of it must lie within the image");
   }
 
-  // Above this share a corner may lie between its neighbours, and the map shows parts of the image
-  // twice.
+  // Above about two thirds the drawn corners may form no convex quadrilateral, and the map shows
+  // parts of the image twice.
   Status Follow(const RandomPerspective& t) {
     constexpr double kMostOfShapes = 0.5;
     if (options_.geometry) {

@@ -129,6 +129,7 @@ Status ShapeMasks::Start(size_t objects, const Drawn& sample) {
   touched_ = 0;
   most_touched_ = (uint64_t{1} << 26) + 1024 * uint64_t{pixels};
   FindImageIn(sample.drawn, sample.image, corners_);
+  FindHorizons(sample.drawn, horizons_);
   FindColumns();
   return {};
 }
@@ -186,8 +187,13 @@ Result<Rect> ShapeMasks::DrawPolygon(const ShapePart& part, const GeometryMap& m
                                      double height) {
   PolygonFill fill(object_, scratch_);
   uint64_t changes = 0;
+  polygon_.clear();
   for (size_t i = 0; i + 1 < part.words(); i += 2) {
-    const auto [x, y] = Moved(map, part.Number(i) * width, part.Number(i + 1) * height);
+    polygon_.push_back({part.Number(i) * width, part.Number(i + 1) * height});
+  }
+  for (const HalfPlane& horizon : horizons_) CutTo(horizon, polygon_);
+  for (const MapPoint& corner : polygon_) {
+    const auto [x, y] = Moved(map, corner.x, corner.y);
     fill.Add(x, y);
     TRY(Touch(fill.changes() - changes));
     changes = fill.changes();

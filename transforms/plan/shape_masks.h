@@ -82,8 +82,10 @@ class ShapeMasks {
   ImageSize image_;
   Rect region_;  // of the image; empty if no pixel of it is in the row
   NearestRows::Places places_;
-  GrowingBuffer changes_;  // of a tile before its steps: scratch, all 0
-  std::vector<MapPoint> corners_;
+  GrowingBuffer changes_;            // of a tile before its steps: scratch, all 0
+  std::vector<MapPoint> corners_;    // of the image in its part of the row
+  std::vector<HalfPlane> horizons_;  // of the image: shapes end there
+  std::vector<MapPoint> polygon_;
 };
 
 }  // namespace stoker

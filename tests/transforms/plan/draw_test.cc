@@ -17,6 +17,7 @@
 #include "tests/testing/effort.h"
 #include "tests/transforms/plan/geometry_of.h"
 #include "transforms/augment/geometry/draw_affine.h"
+#include "transforms/plan/geometry_map.h"
 #include "transforms/plan/plan.h"
 
 namespace stoker {
@@ -35,6 +36,23 @@ TEST(Exp, MatchesStdExp) {
 TEST(Sin, MatchesStdSin) {
   for (double x = -100; x <= 100; x += 0.00173) EXPECT_NEAR(Sin(x), std::sin(x), 1e-15) << x;
   EXPECT_EQ(Sin(0), 0.0);
+}
+
+// The inverse, which moves boxes, is finite even if three of the corners are drawn on a line.
+TEST(DrawAffine, PerspectivesHaveAnInverse) {
+  int unmoved = 0;
+  for (int width = 1; width <= 16; ++width) {
+    for (uint64_t n = 0; n < static_cast<uint64_t>(testing::Effort(5000)); ++n) {
+      RandomStream random({1, 0, n}, 0, 0);
+      const ImageSize size{width, 1 + static_cast<int>(n % 16)};
+      const Affine step = DrawAffine(RandomPerspective{1, 1}, size, random);
+      for (const double number : MapOf(step, size)) {
+        ASSERT_TRUE(std::isfinite(number)) << width << " × " << size.height << ", " << n;
+      }
+      unmoved += step.matrix == kNoMotion ? 1 : 0;
+    }
+  }
+  EXPECT_GT(unmoved, 0);
 }
 
 TEST(RoundHalfEven, MatchesPython) {

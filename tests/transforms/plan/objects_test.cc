@@ -146,9 +146,10 @@ Objects NextObjects(Random& random, ImageSize size, BoxFormat format) {
     const auto x = [&] { return NextNumber(random, size.width); };
     const auto y = [&] { return NextNumber(random, size.height); };
     std::array<float, 4> box{x(), y(), x(), y()};
-    // In other formats, torchvision adds huge numbers to small ones and loses these.
+    // In other formats, torchvision adds huge numbers to small ones and loses these, and two flips
+    // make a left side of a NaN width.
     const bool loses = format != BoxFormat::kXyxy && std::ranges::any_of(box, [](float number) {
-                         return std::abs(number) > 1e6f;
+                         return !(std::abs(number) <= 1e6f);
                        });
     if (loses || !random.OneIn(4)) {  // an ordinary one
       const auto left = static_cast<float>(random.Between(0, size.width - 1));

@@ -260,6 +260,8 @@ class Backwards {
     if (std::abs(least_) < 1e-4) return std::nullopt;
     return least_ > 0;
   }
+  // Where the last pixel comes from.
+  PlanePoint place() const { return at_; }
 
  private:
   void Check(PlanePoint begin, ImageSize size) {
@@ -321,11 +323,14 @@ std::vector<Transform> MovesOfShapes(Random& random) {
   return list;
 }
 
-// Draws each object plainly, and then pixel by pixel.
+// Draws each object plainly, and then pixel by pixel. nullopt: a pixel is at an edge, or a corner
+// beyond a horizon.
 std::optional<std::vector<uint16_t>> TwinOf(const Plan& plan, const DrawKey& key, const Input& in,
                                             const std::vector<std::vector<Points>>& objects) {
   const DrawnSample drawn = testing::DrawnOf(plan, key, in.size);
   const GeometryMap map = MapToRow(drawn);
+  std::vector<HalfPlane> horizons;
+  FindHorizons(drawn, horizons);
   const ImageSize size = drawn.size, row = plan.output_size();
   Pixels shown(AreaOf(size));
   Backwards backwards(drawn, in.size);
@@ -342,6 +347,9 @@ std::optional<std::vector<uint16_t>> TwinOf(const Plan& plan, const DrawKey& key
     for (Points points : polygons) {
       for (PlanePoint& point : points) {
         const double x = static_cast<float>(point.x), y = static_cast<float>(point.y);
+        for (const HalfPlane& side : horizons) {
+          if (side[0] * x + side[1] * y + side[2] < 0) return std::nullopt;
+        }
         const MapPoint moved = stoker::Moved(map, x, y);
         point = {moved.x, moved.y};
       }
@@ -663,6 +671,61 @@ TEST(ShapeMasks, RunsOfAMosaicMoveAsMasksDo) {
     ASSERT_EQ(made.pixels, wanted) << n << ": " << plan.Describe();
   }
   EXPECT_GT(shown, testing::Effort(400));
+}
+
+// A large polygon with an edge across the row is where the pixels come from its inside.
+TEST(ShapeMasks, ReachBeyondTheHorizon) {
+  Random random(9);
+  int checked = 0;
+  for (int n = 0; n < testing::Effort(300); ++n) {
+    std::vector<Transform> list;
+    if (random.OneIn(2)) list.emplace_back(RandomHorizontalFlip{});
+    list.emplace_back(RandomCrop{random.Between(20, 60), random.Between(20, 60), {}, true});
+    if (random.OneIn(3)) list.emplace_back(RandomRotation{.degrees = {-30, 30}});
+    for (int i = random.Between(1, 3); i > 0; --i) {
+      list.emplace_back(RandomPerspective{0.5, 1});
+      if (random.OneIn(3)) list.emplace_back(RandomCrop{30, 30, {}, true});
+    }
+    const Plan plan = Plan::Compile(list, Options()).value();
+    Input in{.size = {random.Between(40, 600), random.Between(40, 600)}};
+    const DrawKey key{3, 1, static_cast<uint64_t>(n)};
+    const DrawnSample drawn = testing::DrawnOf(plan, key, in.size);
+    Backwards backwards(drawn, in.size);
+    const auto [width, height] = drawn.size;
+    (void)backwards.Shows(random.Between(0, width - 1), random.Between(0, height - 1));
+    const PlanePoint at = backwards.place();
+    const double angle = random.Between(0, 628) / 100.0, cosine = std::cos(angle);
+    const double sine = std::sin(angle);
+    const double far = random.OneIn(2) ? 700 : 7000;
+    const auto point = [&](double along, double across) -> PlanePoint {
+      return {at.x + far * (along * cosine - across * sine),
+              at.y + far * (along * sine + across * cosine)};
+    };
+    const bool covers = random.OneIn(3);
+    in.Add({{point(-1, covers ? -1 : 0), point(1, covers ? -1 : 0), point(1, 1), point(-1, 1)}});
+    const Rows rows = DrawnBy(plan, in, key);
+    ASSERT_TRUE(rows.status.ok()) << rows.status.error().ToString();
+    const auto wanted = [&](int x, int y) -> std::optional<bool> {
+      const std::optional<bool> shows = backwards.Shows(x, y);
+      if (covers || shows != true) return shows;
+      const auto [from_x, from_y] = backwards.place();
+      return (from_y - at.y) * cosine - (from_x - at.x) * sine > 0;
+    };
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        const std::optional<bool> here = wanted(x, y);
+        bool clear = here.has_value();
+        for (int i = 0; !covers && i < 9; ++i) {
+          clear = clear && wanted(x + i % 3 - 1, y + i / 3 - 1) == here;
+        }
+        if (!clear) continue;
+        ASSERT_EQ(rows.mask[static_cast<size_t>(y * width + x)], *here ? 1 : 0)
+            << n << ": " << plan.Describe() << " " << x << ", " << y;
+        ++checked;
+      }
+    }
+  }
+  EXPECT_GT(checked, testing::Effort(300) * 100);
 }
 
 // ---- One property at a time.

@@ -50,6 +50,17 @@ Matrix MoveCenter(Point center, Point moved, Matrix matrix) {
   return matrix;
 }
 
+// Whether no projective map moves a rectangle to these corners, and its middle not to infinity:
+// three of them are on a line, or the diagonals are parallel. Exact for halves of integers.
+bool AreDegenerate(const std::array<Point, 4>& corners) {
+  const auto parallel = [](Point a, Point b, Point c, Point d) {
+    return (b.x - a.x) * (d.y - c.y) == (b.y - a.y) * (d.x - c.x);
+  };
+  const auto& [p, q, r, s] = corners;
+  return parallel(p, q, p, r) || parallel(p, q, p, s) || parallel(p, r, p, s) ||
+         parallel(q, r, q, s) || parallel(p, r, q, s);
+}
+
 // Returns the map to the corners from those of the unit square: (0, 0), (1, 0), (1, 1), (0, 1).
 // (Heckbert: "Fundamentals of Texture Mapping and Image Warping", 1989)
 GeometryMap FromUnitSquare(const std::array<Point, 4>& corners) {
@@ -124,10 +135,14 @@ Affine DrawAffine(const RandomPerspective& transform, ImageSize size, RandomStre
     corner.x += (corner.x > 0 ? -1 : 1) * inwards(size.width) - size.width / 2.0;
     corner.y += (corner.y > 0 ? -1 : 1) * inwards(size.height) - size.height / 2.0;
   }
+  Affine step = StepOf(transform, kNoMotion);
+  if (AreDegenerate(corners)) return step;
   const GeometryMap to_image{right, 0, -size.width / 2.0, 0, bottom, -size.height / 2.0, 0, 0, 1};
   const GeometryMap source = Then(Inverse(FromUnitSquare(corners)), to_image);
-  Affine step = StepOf(transform, kNoMotion);
-  if (std::isnan(source[8])) return step;
+  const auto finite = [](double number) { return std::isfinite(number); };
+  if (!std::ranges::all_of(source, finite) || !std::ranges::all_of(Inverse(source), finite)) {
+    return step;
+  }
   std::copy_n(source.begin(), 6, step.matrix.begin());
   step.divisor = {source[6], source[7]};
   return step;
