@@ -119,6 +119,18 @@ std::optional<Refusal> RefusalAfterMosaic(const Transform& transform) {
       static_cast<const AnyTransform&>(transform));
 }
 
+// The padding around an image, and the index of the transform that adds it.
+struct Surroundings {
+  Padding mode = Padding::kConstant;
+  Fill fill{};
+  size_t transform = 0;
+
+  // Whether the resampler adds `other` along with it.
+  bool Takes(const Surroundings& other) const {
+    return mode == Padding::kConstant && other.mode == mode && other.fill == fill;
+  }
+};
+
 // What is known of the images before a transform.
 struct Images {
   std::optional<ImageSize> size_;   // if they have one size
@@ -127,7 +139,7 @@ struct Images {
   std::optional<size_t> crop_;      // index of the last crop since the start or first resampling
   std::optional<size_t> step_;      // index of the last transform that cannot be fused
   std::optional<size_t> colour_;    // likewise, of padding that a resampling can follow
-  std::optional<std::pair<Padding, Fill>> surrounded_;  // the last padding of the image
+  std::optional<Surroundings> surrounded_;  // the last padding of the image
 };
 
 // Walks through the list and tracks the properties of the images before each transform.
@@ -341,7 +353,7 @@ class Compiler : private Images {
 
   // After a crop or a transform of pixels it would take a step on an image of any size.
   Status Follow(const RandomZoomOut& t) {
-    const bool other = colour_ && surrounded_->second != t.fill;
+    const bool other = colour_ && !surrounded_->Takes({Padding::kConstant, t.fill});
     if (const std::optional<size_t> before = crop_ ? crop_ : other ? colour_ : step_) {
       return Refuse(index_, "it makes images of any size after " + NameAt(*before),
                     std::string("Move it before ") + NameOf(transforms_[*before]));
@@ -445,7 +457,11 @@ class Compiler : private Images {
          {&Images::resample_, &Images::crop_, &Images::step_, &Images::colour_}) {
       if (!(this->*member)) this->*member = other.*member;
     }
-    if (!surrounded_) surrounded_ = other.surrounded_;
+    if (!surrounded_) {
+      surrounded_ = other.surrounded_;
+    } else if (other.surrounded_ && !surrounded_->Takes(*other.surrounded_)) {
+      surrounded_->mode = Padding::kEdge;  // takes no padding: which one is there is drawn
+    }
   }
 
   // ---- Transforms of the finished row.
@@ -573,13 +589,13 @@ class Compiler : private Images {
   Status Surround(Padding mode, const Fill& fill) {
     const bool constant = mode == Padding::kConstant;
     if (crop_ && !size_) return RefuseUnknown();
-    const bool other =
-        surrounded_ && !(constant && surrounded_->first == mode && surrounded_->second == fill);
+    const Surroundings by{mode, fill, index_};
+    const bool other = surrounded_ && !surrounded_->Takes(by);
     if (other && !size_) {
       return Refuse(index_, "it pads a padded image in another way, and images differ in size here",
                     "Pad once, or crop or resize before it");
     }
-    surrounded_ = {mode, fill};
+    surrounded_ = by;
     if (crop_ || other || !constant) {
       step_ = index_;
     } else if (fill != Fill{}) {
@@ -655,7 +671,10 @@ class Compiler : private Images {
                     "Move it after the resampling");
     }
     if (!resample_) crop_.reset();  // otherwise all of the image is resized, and still cropped
-    if (colour_) std::fill(sites_.begin() + *colour_ + 1, sites_.end(), ExecutionSite::kFused);
+    // The padding and this may be held by one transform, which has no site yet.
+    for (size_t i = colour_ ? *colour_ + 1 : index_; i < index_; ++i) {
+      sites_[i] = ExecutionSite::kFused;
+    }
     resample_ = index_;
     return {};
   }

@@ -391,6 +391,13 @@ class Plan::Drawing {
 
   void ResizeTo(ImageSize size, bool antialias, Interpolation interpolation) {
     const bool shows_colour = padding_.fill != Fill{} && !Contains(base(), frame());
+    if (!drawn_.steps.empty()) {  // Compile refuses lists that may get here
+      status_ = Error{Code::kInvalidArgument,
+                      "transforms[" + std::to_string(transform_) + "], " +
+                          NameOf(plan_.transforms_[transform_]) +
+                          " would have to resample an image that is changed already"};
+      return;
+    }
     if (resampled_ || shows_colour) return ResizeAll(size, antialias, interpolation);
     if (objects_ != nullptr) objects_->Resize(size);
     Resample(size, antialias, interpolation);

@@ -420,6 +420,11 @@ TEST(Compile, RefusesMirroredPaddingBeforeResampling) {
   EXPECT_THAT(Refusal({mirrored, mirrored, CenterCrop{9, 9}}),
               HasSubstr("transforms[1], Pad: it pads a padded image in another way"));
   EXPECT_EQ(Refusal({zeros, zeros, CenterCrop{9, 9}}), "");
+  const RandomChoice either{{zeros, gray}};
+  EXPECT_EQ(Refusal({either, Exactly(9, 9)}), "");
+  EXPECT_EQ(Refusal({RandomApply{{gray, Exactly(9, 9)}, 1}}), "");
+  EXPECT_THAT(Refusal({either, gray, Exactly(9, 9)}),
+              HasSubstr("transforms[1], Pad: it pads a padded image in another way"));
   EXPECT_THAT(Refusal({CenterCrop{9, 9}, zeros, RandomResizedCrop{5, 5}}),
               HasSubstr("transforms[1], Pad: transforms[2], RandomResizedCrop resamples"));
 }
