@@ -129,6 +129,7 @@ struct Surroundings {
   bool Takes(const Surroundings& other) const {
     return mode == Padding::kConstant && other.mode == mode && other.fill == fill;
   }
+  void TakeNone() { mode = Padding::kEdge; }
 };
 
 // What is known of the images before a transform.
@@ -311,6 +312,9 @@ class Compiler : private Images {
                         NameAt(*crop_) + " leaves: it would only add a black border",
                     "Remove one of the two crops");
     }
+    // Zeros around padding in a colour take a step.
+    const bool may_pad = !size_ || Larger(size, *size_);
+    if (may_pad && surrounded_ && !surrounded_->Takes({})) step_ = index_;
     Crop(size);
     return {};
   }
@@ -353,8 +357,10 @@ class Compiler : private Images {
 
   // After a crop or a transform of pixels it would take a step on an image of any size.
   Status Follow(const RandomZoomOut& t) {
-    const bool other = colour_ && !surrounded_->Takes({Padding::kConstant, t.fill});
-    if (const std::optional<size_t> before = crop_ ? crop_ : other ? colour_ : step_) {
+    const bool other = surrounded_ && !surrounded_->Takes({Padding::kConstant, t.fill});
+    const std::optional<size_t> padded =
+        other && size_ ? std::optional(surrounded_->transform) : std::nullopt;
+    if (const std::optional<size_t> before = crop_ ? crop_ : step_ ? step_ : padded) {
       return Refuse(index_, "it makes images of any size after " + NameAt(*before),
                     std::string("Move it before ") + NameOf(transforms_[*before]));
     }
@@ -460,7 +466,7 @@ class Compiler : private Images {
     if (!surrounded_) {
       surrounded_ = other.surrounded_;
     } else if (other.surrounded_ && !surrounded_->Takes(*other.surrounded_)) {
-      surrounded_->mode = Padding::kEdge;  // takes no padding: which one is there is drawn
+      surrounded_->TakeNone();  // which of the two is there is drawn
     }
   }
 
@@ -670,7 +676,11 @@ class Compiler : private Images {
                         "the whole photograph",
                     "Move it after the resampling");
     }
-    if (!resample_) crop_.reset();  // otherwise all of the image is resized, and still cropped
+    if (!resample_) {  // otherwise all of the image is resized, and still cropped
+      if (surrounded_ && surrounded_->Takes({})) surrounded_.reset();  // zeros are resized as well
+      if (surrounded_ && crop_) surrounded_->TakeNone();  // all is resized, because of the colour
+      crop_.reset();
+    }
     // The padding and this may be held by one transform, which has no site yet.
     for (size_t i = colour_ ? *colour_ + 1 : index_; i < index_; ++i) {
       sites_[i] = ExecutionSite::kFused;

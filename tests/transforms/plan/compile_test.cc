@@ -425,6 +425,23 @@ TEST(Compile, RefusesMirroredPaddingBeforeResampling) {
   EXPECT_EQ(Refusal({RandomApply{{gray, Exactly(9, 9)}, 1}}), "");
   EXPECT_THAT(Refusal({either, gray, Exactly(9, 9)}),
               HasSubstr("transforms[1], Pad: it pads a padded image in another way"));
+  EXPECT_THAT(Refusal({either, RandomZoomOut{gray.fill}, Exactly(9, 9)}),
+              HasSubstr("transforms[1], RandomZoomOut: it pads a padded image in another way"));
+  for (const auto& [first, second] : {std::pair(zeros, gray), {gray, zeros}}) {
+    EXPECT_THAT(Refusal({Exactly(9, 9), first, RandomZoomOut{second.fill}, CenterCrop{9, 9}}),
+                HasSubstr("transforms[2], RandomZoomOut: it makes images of any size after "
+                          "transforms[1], Pad"));
+  }
+  EXPECT_EQ(Refusal({zeros, Exactly(9, 9), RandomZoomOut{gray.fill}, CenterCrop{9, 9}}), "");
+  EXPECT_THAT(Refusal({gray, RandomCrop{.height = 9, .width = 9}, Exactly(9, 9), gray,
+                       RandomSizeCrop{3, 9}, Exactly(9, 9)}),
+              HasSubstr("transforms[3], Pad: transforms[5], Resize resamples after it"));
+  EXPECT_THAT(Refusal({gray, CenterCrop{20, 20}, Exactly(9, 9)}),
+              HasSubstr("transforms[1], CenterCrop: transforms[2], Resize resamples after it"));
+  EXPECT_EQ(Refusal({gray, CenterCrop{20, 20}}), "");
+  EXPECT_EQ(Refusal({gray, Exactly(9, 9), CenterCrop{9, 9}}), "");
+  EXPECT_THAT(Refusal({gray, Exactly(9, 9), CenterCrop{20, 20}, Exactly(9, 9)}),
+              HasSubstr("transforms[2], CenterCrop: transforms[3], Resize resamples after it"));
   EXPECT_THAT(Refusal({CenterCrop{9, 9}, zeros, RandomResizedCrop{5, 5}}),
               HasSubstr("transforms[1], Pad: transforms[2], RandomResizedCrop resamples"));
 }

@@ -28,6 +28,38 @@ inline std::vector<ObjectField> FieldsFor(const std::vector<Transform>& list) {
   return {};
 }
 
+// Padding in several ways, alone and held by others, with crops and resizes. Many lists do not
+// compile.
+inline std::vector<Transform> RandomPaddings(Random& random, int depth = 0) {
+  constexpr Fill kFills[] = {{}, {255, 255, 255}, {9, 8, 7}};
+  std::vector<Transform> list;
+  for (int n = random.Between(1, depth == 0 ? 6 : 2); n > 0; --n) {
+    const Fill fill = kFills[random.Between(0, 2)];
+    const auto side = [&] { return random.Between(8, 40); };
+    const int kind = random.Between(0, depth < 2 ? 10 : 6);
+    if (kind < 2) list.emplace_back(Pad{NextMargins(random, 9), fill});
+    if (kind == 2 || kind == 3) list.emplace_back(RandomZoomOut{fill, {1, 2}, 0.8});
+    if (kind == 4) list.emplace_back(RandomCrop{side(), side(), {}, true, fill});
+    if (kind == 5) list.emplace_back(Resize{.height = side(), .width = side()});
+    if (kind == 6) list.emplace_back(CenterCrop{side(), side()});
+    if (kind == 7 || kind == 8) {
+      list.emplace_back(RandomApply{RandomPaddings(random, depth + 1), random.OneIn(2) ? 1 : 0.5});
+    }
+    if (kind > 8) {
+      RandomChoice choice;
+      for (int i = 0; i < 2; ++i) {
+        choice.transforms.emplace_back(RandomApply{RandomPaddings(random, depth + 1), 1});
+      }
+      list.emplace_back(std::move(choice));
+    }
+  }
+  if (depth > 0) return list;
+  if (random.OneIn(3)) list.emplace_back(Resize{.height = 20, .width = 30});
+  if (random.OneIn(3)) list.emplace_back(CenterCrop{20, 16});
+  if (random.OneIn(4)) list.emplace_back(PadTo{400, 400});
+  return list;
+}
+
 // Images of up to 90 pixels a side fit in it.
 inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
   std::vector<Transform> list;
@@ -203,7 +235,7 @@ inline std::vector<Transform> RandomRecipe(Random& random, DType dtype) {
     list.emplace_back(RandomErasing{.p = 0.7, .value = {1, 0, 1}, .noise = noise});
   }
   if (pads) {
-    PadTo pad_to{100 + random.Between(0, 300), 100 + random.Between(0, 300)};
+    PadTo pad_to{260 + random.Between(0, 140), 260 + random.Between(0, 140)};
     if (!normalizes || normalizes_last) pad_to.fill = NextFill(random);
     list.emplace_back(pad_to);
   }

@@ -49,6 +49,29 @@ TEST(Recipe, HasEveryTransform) {
   (std::make_index_sequence<std::variant_size_v<AnyTransform>>());
 }
 
+// Draws and applies a plan to a JPEG of up to 90 pixels a side.
+void ExpectAsTheReference(const Plan& plan, Random& random, int n, MemoryBudget& budget) {
+  testing::JpegOptions jpeg;
+  jpeg.width = random.Between(1, 90);
+  jpeg.height = random.Between(1, 90);
+  jpeg.orientation = random.Between(1, 8);
+  jpeg.seed = static_cast<uint64_t>(n);
+  std::vector<uint8_t> bytes = testing::MakeJpeg(jpeg);
+  const size_t size = bytes.size();
+  bytes.resize(size + kBufferPadding);
+  const std::span<const uint8_t> file(bytes.data(), size);
+  const DrawKey key{1, 2, static_cast<uint64_t>(n)};
+  std::vector<uint8_t> wanted(plan.row_bytes(), 0xa5), row(plan.row_bytes() + 3, 0x5a);
+  StageTimes times;
+  auto workspace = plan.MakeWorkspace(budget);
+  ASSERT_TRUE(ApplyReference(plan, file, key, wanted.data()).ok());
+  const Status status = plan.Apply(file, key, *workspace, row.data() + 1, times);
+  ASSERT_TRUE(status.ok()) << status.error().ToString();
+  ASSERT_EQ(std::memcmp(wanted.data(), row.data() + 1, wanted.size()), 0)
+      << n << ": " << plan.Describe() << " of " << jpeg.width << " × " << jpeg.height;
+  ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a && row[row.size() - 2] == 0x5a);
+}
+
 void AppliesAsTheReference() {
   constexpr DType kDTypes[] = {DType::kU8, DType::kF16, DType::kBF16, DType::kF32};
   Random random(5);
@@ -62,26 +85,37 @@ void AppliesAsTheReference() {
     options.objects = testing::FieldsFor(list);
     const Result<Plan> plan = Plan::Compile(list, options);
     ASSERT_TRUE(plan.ok()) << plan.error().ToString();
-    testing::JpegOptions jpeg;
-    jpeg.width = random.Between(1, 90);
-    jpeg.height = random.Between(1, 90);
-    jpeg.orientation = random.Between(1, 8);
-    jpeg.seed = static_cast<uint64_t>(n);
-    std::vector<uint8_t> bytes = testing::MakeJpeg(jpeg);
-    const size_t size = bytes.size();
-    bytes.resize(size + kBufferPadding);
-    const std::span<const uint8_t> file(bytes.data(), size);
-    const DrawKey key{1, 2, static_cast<uint64_t>(n)};
-    std::vector<uint8_t> wanted(plan->row_bytes(), 0xa5), row(plan->row_bytes() + 3, 0x5a);
-    StageTimes times;
-    auto workspace = plan->MakeWorkspace(budget);
-    ASSERT_TRUE(ApplyReference(*plan, file, key, wanted.data()).ok());
-    const Status status = plan->Apply(file, key, *workspace, row.data() + 1, times);
-    ASSERT_TRUE(status.ok()) << status.error().ToString();
-    ASSERT_EQ(std::memcmp(wanted.data(), row.data() + 1, wanted.size()), 0)
-        << n << ": " << plan->Describe() << " of " << jpeg.width << " × " << jpeg.height;
-    ASSERT_TRUE(row.front() == 0x5a && row[row.size() - 1] == 0x5a && row[row.size() - 2] == 0x5a);
+    ASSERT_NO_FATAL_FAILURE(ExpectAsTheReference(*plan, random, n, budget));
   }
+}
+
+// A plan that compiles draws images of the size that it has said, whichever padding is drawn.
+TEST(Recipe, PaddingsLeaveTheSizeOfTheOutput) {
+  Random random(8);
+  MemoryBudget budget(256 << 20);
+  int compared = 0;
+  for (int n = 0; n < testing::Effort(20000); ++n) {
+    const Result<Plan> plan = Plan::Compile(testing::RandomPaddings(random));
+    if (!plan.ok()) continue;
+    const ImageSize most = plan->output_size();
+    bool fits = true;
+    for (uint64_t sample = 0; sample < 20; ++sample) {
+      const ImageSize image{random.Between(1, 90), random.Between(1, 90)};
+      DrawnSample drawn;
+      const Status status = plan->Draw({1, 0, sample}, image, drawn);
+      if (!status.ok()) {
+        EXPECT_TRUE(plan->pads()) << plan->Describe() << status.error().ToString();
+        fits = false;
+        continue;
+      }
+      const bool within = drawn.size.width <= most.width && drawn.size.height <= most.height;
+      ASSERT_TRUE(plan->pads() ? within : drawn.size == most) << plan->Describe();
+    }
+    if (!fits || !random.OneIn(8)) continue;
+    ++compared;
+    ASSERT_NO_FATAL_FAILURE(ExpectAsTheReference(*plan, random, n, budget));
+  }
+  EXPECT_GT(compared, testing::Effort(20000) / 200);
 }
 
 // Returns the most that a workspace holds while it makes many rows of an image.
