@@ -454,7 +454,8 @@ TransformRow Row(const RandomSizeCrop&) {
           .doc =
               "A part of random size at a random place. (Carion et al., ECCV 2020)\n\n"
               "Images then differ in size: a `Resize` or a `PadTo` follows. A side of the image "
-              "that is shorter than `min_size` is kept.",
+              "that is shorter than `min_size` is kept; with `square`, both then get the length of "
+              "the shorter one.",
           .how = "nothing else is decoded",
           .parameters = {Single<&T::min_size>("integer", side("min_size"),
                                               "the least width and height in pixels."),

@@ -212,7 +212,7 @@ class RandomSizeCrop(Transform):
     """A part of random size at a random place. (Carion et al., ECCV 2020)
 
     Images then differ in size: a `Resize` or a `PadTo` follows. A side of the image that is shorter than
-    `min_size` is kept.
+    `min_size` is kept; with `square`, both then get the length of the shorter one.
 
     Args:
         min_size: the least width and height in pixels.
