@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -224,9 +223,9 @@ class ObjectReader final : public Reader {
   void End(Fetch& ended) {
     std::vector<ReadRequest*>& requests = ended.requests;
     // The first request comes last, because its buffer has the bytes of the others.
-    for (ReadRequest* const request : requests | std::views::reverse) {
+    std::for_each(requests.rbegin(), requests.rend(), [&](ReadRequest* request) {
       if (ended.HasEnded(*request)) Finish(*request, ended.object, ended.is_joint());
-    }
+    });
     std::erase_if(requests, [&](const ReadRequest* one) { return ended.HasEnded(*one); });
     if (requests.empty()) return idle_.push_back(&ended);
     for (; requests.size() > 1; requests.pop_back()) Start(FetchOf(*requests.back()));

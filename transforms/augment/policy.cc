@@ -291,10 +291,12 @@ void DrawPolicy(const TrivialAugmentWide& policy, ImageSize size, RandomStream& 
 void DrawPolicy(const AugMix& policy, ImageSize size, RandomStream& random,
                 std::vector<DrawnStep>& steps) {
   const double of_image = DrawBeta(policy.alpha, random);
-  Mix mix{.weight = static_cast<float>(of_image)};
+  Mix mix;
+  mix.weight = static_cast<float>(of_image);
   std::vector<DrawnStep> drawn;
   for (const double share : DrawShares(policy.alpha, policy.mixture_width, random)) {
-    Mix::Chain& chain = mix.chains.emplace_back(static_cast<float>(share * (1 - of_image)));
+    Mix::Chain& chain = mix.chains.emplace_back();
+    chain.weight = static_cast<float>(share * (1 - of_image));
     const int depth =
         policy.chain_depth > 0 ? policy.chain_depth : 1 + static_cast<int>(random.Below(3));
     drawn.clear();

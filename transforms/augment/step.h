@@ -116,10 +116,10 @@ struct Mix {
   static constexpr const char* kName = "Mix";
   struct Chain {
     float weight = 0;
-    std::vector<ChainedStep> steps{};
+    std::vector<ChainedStep> steps;
   };
   float weight = 1;  // of the image itself
-  std::vector<Chain> chains{};
+  std::vector<Chain> chains;
 };
 
 using Step = std::variant<AdjustBrightness, AdjustContrast, AdjustSaturation, AdjustSharpness,

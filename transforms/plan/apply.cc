@@ -178,9 +178,9 @@ Status Plan::DrawWithObjects(const DrawKey& key, ImageSize viewed, ViewContext& 
   const Rect window = drawn.geometry.window;
   if (drawn.placed && drawn.steps.empty()) ShowPart(*drawn.placed, drawn.geometry);
   const ImageSize row = RowSize(drawn.size);
-  const Status status = context.shapes.Draw(
-      rows, context.objects.kept(), {.drawn = drawn, .image = viewed, .row = row, .after = after},
-      context.augmenter);
+  Status status = context.shapes.Draw(rows, context.objects.kept(),
+                                      {.drawn = drawn, .image = viewed, .row = row, .after = after},
+                                      context.augmenter);
   drawn.geometry.window = window;
   return status;
 }

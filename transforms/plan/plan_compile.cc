@@ -133,7 +133,9 @@ struct Surroundings {
 };
 
 // What is known of the images before a transform.
-struct Images {
+class Images {
+  friend class Compiler;
+
   std::optional<ImageSize> size_;   // if they have one size
   std::optional<ImageSize> most_;   // the most that they have, if anything limits it
   std::optional<size_t> resample_;  // index of the resampling

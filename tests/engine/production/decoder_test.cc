@@ -91,7 +91,7 @@ class DecoderTest : public ::testing::Test {
 
   // Prepares the sample of this row with the bytes of its file, as a reader leaves it.
   uint32_t Read(uint32_t row) { return Read(row, photos_); }
-  uint32_t Read(uint32_t row, const PhotoFolder& files) {
+  uint32_t Read(uint32_t row, const testing::PhotoFolder& files) {
     const uint32_t index = samples_.Take().value();
     SampleInFlight& sample = samples_[index];
     const SamplerEntry entry = order_->At({}, row);

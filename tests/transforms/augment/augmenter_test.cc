@@ -95,8 +95,8 @@ std::vector<Step> Steps() {
 
 // Mixes of such steps as chains have.
 std::vector<Step> MixSteps() {
-  Mix mix{.weight = 0.25F};
-  std::vector<Step> steps{Mix{.weight = 1}, mix};
+  Mix mix{0.25F, {}};
+  std::vector<Step> steps{Mix{}, mix};
   const Affine turned{{0.8, -0.6, 3.25, 0.6, 0.8, -7.5}, Interpolation::kBilinear, {1, 2, 3}, true};
   mix.chains.push_back({0.1F, {{Equalize{}}, {turned}, {AdjustSharpness{2}}}});
   mix.chains.push_back({0.3F, {}});

@@ -127,7 +127,8 @@ Affine DrawAffine(const RandomRotation& transform, ImageSize size, RandomStream&
 Affine DrawAffine(const RandomPerspective& transform, ImageSize size, RandomStream& random) {
   const double right = size.width - 1, bottom = size.height - 1;
   const auto inwards = [&](int side) {
-    const auto most = static_cast<uint64_t>(transform.distortion_scale * (side / 2));
+    const int half = side / 2;
+    const auto most = static_cast<uint64_t>(transform.distortion_scale * half);
     return static_cast<double>(random.Below(most + 1));
   };
   std::array<Point, 4> corners{{{0, 0}, {right, 0}, {right, bottom}, {0, bottom}}};

@@ -251,7 +251,7 @@ TEST(Paths, BackendsAgreeOnScripts) {
           ASSERT_NO_FATAL_FAILURE(try_file(changed, at, change));
         }
       }
-      static const std::vector<std::vector<uint8_t>> kInserted = {
+      static const std::vector<std::vector<uint8_t>> others = {
           {0xFF, 0xDD, 0, 4, 0, 0},      // restart interval: none
           {0xFF, 0xDD, 0, 4, 0, 3},      // of three MCUs
           {0xFF, 0xFE, 0, 4, 'h', 'i'},  // comment
@@ -263,7 +263,7 @@ TEST(Paths, BackendsAgreeOnScripts) {
           {0xFF, 0xC4, 0, 2},            // no table
           {0xFF, 0xC4, 0, 3, 0x55},      // half a table
       };
-      for (const auto& inserted : kInserted) {
+      for (const auto& inserted : others) {
         auto changed = good;
         changed.insert(changed.begin() + static_cast<ptrdiff_t>(at), inserted);
         ASSERT_NO_FATAL_FAILURE(try_file(changed, at, inserted[inserted.size() / 2]));
