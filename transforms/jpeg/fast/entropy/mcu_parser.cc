@@ -94,11 +94,6 @@ Fallback McuParser::Seek(int64_t number, const EntryPoint& from, const EntryPoin
   return segment_ == SegmentOf(number) || EndsSegment() ? PassMarker() : Fallback::kRestart;
 }
 
-bool McuParser::EndsSegment() const {
-  const int64_t unused = data_.UnusedBits(entropy_);
-  return data_.Behind().has_value() && 0 <= unused && unused < 8;
-}
-
 Fallback McuParser::CheckArrival(const EntryPoint& until) {
   const auto behind = data_.Behind();
   const bool there = behind && behind->empty() &&

@@ -64,7 +64,7 @@ class McuParser {
   // call.
   EntryPoint Locate();
   // Whether a marker or nothing follows, after less than a byte.
-  bool EndsSegment() const;
+  bool EndsSegment() const { return data_.EndsSegment(entropy_); }
   // Whether the end-of-image marker follows, after less than a byte.
   bool AtEndOfImage();
   // Whether only zeros follow, at least two, which are not part of the data: then only the marker

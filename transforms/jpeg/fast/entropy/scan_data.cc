@@ -133,6 +133,11 @@ int64_t ScanData::UsedBits(const EntropyState& state) const {
   return 8 * (provided_ - (to - state.reader.next)) - state.reader.count;
 }
 
+bool ScanData::EndsSegment(const EntropyState& state) const {
+  const int64_t unused = UnusedBits(state);
+  return at_marker_ && 0 <= unused && unused < 8;
+}
+
 std::optional<std::span<const uint8_t>> ScanData::Behind() const {
   if (!at_marker_) return std::nullopt;
   return std::span(from_, end_);

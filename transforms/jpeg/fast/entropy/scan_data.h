@@ -53,6 +53,8 @@ class ScanData {
   // The bytes after this segment, a marker or nothing, once the whole segment is provided, which is
   // the case as soon as less than kRoundBytes of it are left.
   std::optional<std::span<const uint8_t>> Behind() const;
+  // Whether a marker or nothing follows, after less than a byte.
+  bool EndsSegment(const EntropyState& state) const;
 
  private:
   // Bytes of the file taken at a time. In the worst case half of them are stuffed zeros, and the

@@ -146,7 +146,7 @@ Fallback ScanDecoder::DecodeScan(const Scan& scan) {
       return why;
     }
   }
-  if (!EndsSegment()) return Fallback::kBits;
+  if (!data_.EndsSegment(state_)) return Fallback::kBits;
   end_ = static_cast<size_t>(data_.Behind()->data() - bytes_.data());
   return Fallback::kNone;
 }
@@ -194,13 +194,9 @@ Fallback ScanDecoder::DecodeRow(const Scan& scan, int across, int64_t& segment_l
   return Fallback::kNone;
 }
 
-bool ScanDecoder::EndsSegment() const {
-  const int64_t unused = data_.UnusedBits(state_);
-  return data_.Behind().has_value() && 0 <= unused && unused < 8;
-}
-
 Fallback ScanDecoder::Restart() {
-  if (!EndsSegment() || !data_.Restart(restarts_++ % 8, state_)) return Fallback::kRestart;
+  if (!data_.EndsSegment(state_) || !data_.Restart(restarts_++ % 8, state_))
+    return Fallback::kRestart;
   state_.dc = {};
   ac_scan_.end_run = 0;
   return Fallback::kNone;

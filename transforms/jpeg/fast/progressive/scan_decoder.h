@@ -60,7 +60,6 @@ class ScanDecoder {
   int DecodeSome(const Scan& scan, int from, int to);
   Fallback DecodeRow(const Scan& scan, int across, int64_t& segment_left);
   Fallback Restart();
-  bool EndsSegment() const;
 
   const FrameHeader* header_ = nullptr;
   const CropGeometry* geometry_ = nullptr;
