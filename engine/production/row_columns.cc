@@ -107,7 +107,7 @@ Result<OutputRows> RowColumns::RowsOf(Slot& slot, uint32_t row, uint64_t sample,
     rows.crop_at = static_cast<uint64_t*>(slot.Row(columns - 2, row));
   }
   if (object_fields_.empty()) return rows;
-  // Those of further samples follow even if this one has an error.
+  // The objects of further samples follow this one's, also after an error.
   slot.Objects(field_columns_[object_fields_.front()], row) = 0;
   ASSIGN_OR_RETURN(rows.objects, ObjectRowsOf(slot, row, sample, buffers));
   return rows;

@@ -4,7 +4,7 @@
 
 RF-DETR's data module makes the loaders. Here one of its own replaces train_dataloader, which starts worker
 processes; all else is RF-DETR's. Targets are those of its dataset class: labels, and boxes as shares of the
-image (cx, cy, w, h). They are views of two arrays, whatever the number of images.
+image (cx, cy, w, h). They are views of two arrays, regardless of the number of images.
 """
 
 import pathlib

@@ -132,7 +132,7 @@ struct Surroundings {
   void TakeNone() { mode = Padding::kEdge; }
 };
 
-// What is known of the images before a transform.
+// The compiler's knowledge of the images before a transform.
 class Images {
   friend class Compiler;
 

@@ -271,7 +271,7 @@ void MoveAsTheReference() {
 
 TEST(Mosaic, MovesFilesAndMasksAsTheReference) { testing::ForEachTarget(MoveAsTheReference); }
 
-// Where the canvas ends, the image and its mask do.
+// The canvas cuts an image and its mask at the same pixel.
 TEST(Mosaic, MasksShowNoMoreThanTheirImages) {
   Random random(7);
   MemoryBudget budget(256 << 20);

@@ -260,7 +260,7 @@ class Backwards {
     if (std::abs(least_) < 1e-4) return std::nullopt;
     return least_ > 0;
   }
-  // Where the last pixel comes from.
+  // Returns the place in the image that the last pixel shows.
   PlanePoint place() const { return at_; }
 
  private:

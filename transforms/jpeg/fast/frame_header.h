@@ -77,9 +77,9 @@ inline constexpr std::array<uint8_t, 64> kZigZag = {
     30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
 // Parses the header. Accepts only files that libjpeg-turbo also accepts, with the same meaning, and
-// only the kinds that the following phases decode; progressive ones if `accepted` says so, of which
-// the scans are read later (progressive/scan_script.h). Otherwise returns the reason; `header` is
-// then unspecified. Reads nothing outside `bytes`.
+// only the kinds that the following phases decode; progressive ones if `accepted` says so, whose
+// scans are read later (progressive/scan_script.h). Otherwise returns the reason; `header` is then
+// unspecified. Reads nothing outside `bytes`.
 Fallback ParseHeader(std::span<const uint8_t> bytes, FrameHeader& header,
                      Process accepted = Process::kSequential);
 

@@ -8,7 +8,7 @@
 // above, and nearly all MCUs outside the region, are not read either. docs/jpeg.md explains each
 // phase.
 //
-// Of a progressive JPEG, all scans are decoded first (progressive/scan_decoder.h).
+// A progressive JPEG has all of its scans decoded first (progressive/scan_decoder.h).
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ namespace {
 constexpr int kBlocks = 45;
 constexpr int kBlockGroups = (kBlocks + jpeg::kGroupBlocks - 1) / jpeg::kGroupBlocks;
 
-// A row of blocks, of which [from, to) are kept.
+// A row of blocks that keeps [from, to).
 struct BlockRow {
   explicit BlockRow(int from = 0, int to = kBlocks)
       : groups(size_t{kBlockGroups} * jpeg::kGroupStride),

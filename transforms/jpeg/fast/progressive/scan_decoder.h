@@ -34,7 +34,7 @@ class ScanDecoder {
   Fallback Decode(std::span<const uint8_t> bytes, int max_scans);
 
   // The groups of a row of MCUs of the region, consecutive: component by component, from the top
-  // row of blocks down. Whoever reads them must set them to zero, or call Clear.
+  // row of blocks down. The reader sets them to zero, or calls Clear.
   int16_t* Groups(int mcu_row) const;
   // Stores, for each block of those groups, k of its last coefficient, or a larger one.
   void StoreLast(int mcu_row, uint8_t* last) const;

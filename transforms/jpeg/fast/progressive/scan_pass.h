@@ -46,7 +46,7 @@ struct BlockSpan {
   int kept = 0;               // number of blocks in `groups`
 };
 
-// Where the blocks of a component in an MCU are; for a scan of one component, a single block.
+// A row of a component's blocks in each MCU; in a scan of one component, a single block.
 struct McuSpan {
   BlockSpan blocks;  // of this row of blocks
   const DcTable* dc = nullptr;
