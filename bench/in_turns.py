@@ -73,7 +73,7 @@ def _is_installed(module):
     return subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True).returncode == 0
 
 
-def compare(program, doc, loaders, needs, make_samples, size, columns=None):
+def compare(program, doc, loaders, needs, make_samples, size, columns=None, against=None):
     """Parses the command line of `program`, prints the table, and returns the options; None in a turn.
 
     loaders: by name, functions of the samples and the size that yield the number of samples of each batch.
@@ -121,12 +121,13 @@ def compare(program, doc, loaders, needs, make_samples, size, columns=None):
                 said = said.stdout.splitlines()[-1]  # libraries print, too
                 taken[name].append([float(word) for word in said.split()])
     columns = columns or {}
-    titles = ["loader", "CPU s for 1,000 samples", "range", "× the first", *columns]
+    titles = ["loader", "CPU s for 1,000 samples", "range", "ratio" if against else "× the first", *columns]
     print("|", " | ".join(titles), "|")
     print("|---|" + "--:|" * (len(titles) - 1))
     for name, turns in taken.items():
         seconds, speeds = zip(*turns)
-        ratio = statistics.median(turn[0] / first[0] for turn, first in zip(turns, taken[names[0]]))
+        first = taken.get((against or {}).get(name), taken[names[0]])
+        ratio = statistics.median(turn[0] / base[0] for turn, base in zip(turns, first))
         cells = [name, f"{statistics.median(seconds):.3f}", f"{min(seconds):.3f} to {max(seconds):.3f}"]
         cells += [f"{ratio:.2f}"]
         cells += [
