@@ -91,6 +91,9 @@ Result<KeyedColumn> ParseKeyedColumn(std::span<const std::string_view> record) {
     return WrongKeyed("a record must have a name, a kind, a key, and options");
   }
   const std::string named = "'" + Printable(record[0]) + "'";
+  if (!IsColumnName(record[0]) || !IsColumnName(record[2])) {
+    return WrongKeyed(named + " or its key is too long, not UTF-8, or has control characters");
+  }
   const auto* const kind =
       std::ranges::find(kKeyedKinds, record[1], &std::pair<std::string_view, Field::Kind>::first);
   if (kind == kKeyedKinds.end()) return WrongKeyed(named + " has an unknown kind");

@@ -9,7 +9,6 @@
 #include "core/result/try.h"
 #include "core/result/utf8.h"
 #include "io/arrow/huggingface.h"
-#include "io/manifest/manifest_roles.h"
 
 namespace stoker {
 

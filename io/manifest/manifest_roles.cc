@@ -54,7 +54,8 @@ std::optional<size_t> IndexOf(const std::vector<std::string>& names, std::string
 
 Result<size_t> Need(const std::vector<std::string>& names, const std::string& name) {
   if (const std::optional<size_t> index = IndexOf(names, name)) return *index;
-  return WrongColumn("there is no column '" + name + "'; the columns are " + Listed(names));
+  return WrongColumn("there is no column '" + Printable(name) + "'; the columns are " +
+                     Listed(names));
 }
 
 Result<size_t> FindPath(const std::vector<std::string>& names, const std::string& wanted) {
@@ -111,11 +112,6 @@ Status AddKeyed(const std::vector<std::string>& names, const ManifestOptions& op
 }
 
 }  // namespace
-
-bool IsColumnName(std::string_view name) {
-  const auto is_control = [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; };
-  return name.size() <= 256 && IsUtf8(name) && std::ranges::none_of(name, is_control);
-}
 
 Result<ManifestRoles> FindRoles(const std::vector<std::string>& names,
                                 const ManifestOptions& options) {

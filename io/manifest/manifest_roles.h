@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/result/result.h"
@@ -19,10 +18,6 @@ struct ManifestRoles {
   std::vector<std::string> fields{};  // the names of the values' fields
   size_t masks = 0;
 };
-
-// Returns whether a name may be used in messages and fields: UTF-8 without control characters, and
-// short.
-bool IsColumnName(std::string_view name);
 
 // InvalidArgument, without a file: a column does not exist, is ambiguous, or has a name that no
 // field may have.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/result/try.h"
+#include "core/result/utf8.h"
 
 namespace stoker {
 
@@ -41,6 +42,11 @@ int64_t Field::ClassNumberIn(const void* row) const {
     default:
       return As<int64_t>(row);
   }
+}
+
+bool IsColumnName(std::string_view name) {
+  const auto is_control = [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7F; };
+  return name.size() <= 256 && IsUtf8(name) && std::ranges::none_of(name, is_control);
 }
 
 std::span<const Field> ImageFields(bool labels) {

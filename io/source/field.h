@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/batch/box_format.h"
@@ -97,6 +98,10 @@ size_t LoadedBytes(std::span<const Field> fields);
 // second field of boxes. Likewise, a drawn field has another type, a fill or crowd that its type
 // does not hold, or lacks fields of objects that it needs. Other kinds are not looked at.
 Status CheckObjects(std::span<const Field> fields);
+
+// Returns whether a name may be that of a field or a column, and be shown in messages: UTF-8 of at
+// most 256 bytes without control characters.
+bool IsColumnName(std::string_view name);
 
 // Returns the fields of encoded images: "image" and, if they have labels, "label" (int64).
 std::span<const Field> ImageFields(bool labels);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/result/try.h"
+#include "core/result/utf8.h"
 #include "io/tfrecord/tf_example.h"
 
 namespace stoker {
@@ -138,8 +139,9 @@ Result<TfRecordFeatures> FeaturesOf(const TfRecordOptions& options) {
   };
   if (!options.label.empty()) add(options.label, "label");
   for (const std::string& name : options.columns) {
-    if (name.empty() || name == "image" || name == "label") {
-      return BadOption("columns has the name '" + name + "', which cannot be a further column's");
+    if (name.empty() || name == "image" || name == "label" || !IsColumnName(name)) {
+      return BadOption("columns has the name '" + Printable(name) +
+                       "', which cannot be a further column's");
     }
     if (std::ranges::find(features.fields, name, &Field::name) != features.fields.end()) {
       return BadOption("columns has '" + name + "' twice");

@@ -277,6 +277,8 @@ TEST(KeyedColumns, WrongTexts) {
   EXPECT_THAT(error("a,boxes"), HasSubstr("a name, a kind, a key"));
   EXPECT_THAT(error("a,circles,k"), HasSubstr("unknown kind"));
   EXPECT_THAT(error("image,boxes,k"), HasSubstr("another column"));
+  EXPECT_THAT(error("a\x15,boxes,k"), HasSubstr("'a\\x15' or its key is too long"));
+  EXPECT_THAT(error("a,boxes,\"k\n\""), HasSubstr("'a' or its key is too long"));
   EXPECT_THAT(error("a,boxes,k,xyzw"), HasSubstr("the option 'xyzw'"));
   EXPECT_THAT(error("a,object,k,string"), HasSubstr("the option 'string'"));
   EXPECT_THAT(error("a,value,k,xyxy"), HasSubstr("the option 'xyxy'"));

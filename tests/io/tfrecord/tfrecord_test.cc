@@ -185,6 +185,7 @@ TEST_F(TfRecordTest, SaysWhatTheFirstRecordHas) {
   EXPECT_THAT(cause({.image = "image", .label = "", .columns = {"two", "two"}}),
               HasSubstr("twice"));
   EXPECT_THAT(cause({.image = "image", .label = "", .columns = {"label"}}), HasSubstr("'label'"));
+  EXPECT_THAT(cause({.image = "image", .label = "", .columns = {"a\nb"}}), HasSubstr("'a\\nb'"));
   EXPECT_THAT(cause({.image = ""}), HasSubstr("image is empty"));
   EXPECT_THAT(cause({.label = "", .class_names = {"a"}}), HasSubstr("no label"));
   EXPECT_THAT(cause({.columns = std::vector<std::string>(63, "x")}), HasSubstr("twice"));
