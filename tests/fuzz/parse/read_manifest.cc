@@ -72,7 +72,8 @@ void ReadKeyed(std::string_view text) {
   const Result<std::vector<KeyedColumn>> keyed = ParseKeyedColumns(text.substr(0, end));
   if (!keyed.ok()) {
     Require(keyed.error().code == Code::kInvalidArgument, "texts cause these errors");
-    Require(keyed.error().cause.size() < 1000 + text.size(), "the cause is of moderate length");
+    Require(keyed.error().cause.size() < 1000 + 4 * text.size(),  // \xff for a byte, at most
+            "the cause is of moderate length");
     return;
   }
   std::set<std::string> names;
